@@ -1,0 +1,113 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "stepcast/base/units.hpp"
+
+/// One description per spec. Each spec has one function `describe(Visitor&, Spec&)` that names every key
+/// once, with its target, range, default (the value that the target holds) and meaning. The reader, the
+/// JSON Schema, the content hash and the list of assumptions are visitors of that one description.
+namespace stepcast {
+
+/// Allowed numbers, in SI units; `low_open` excludes `low` itself.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_open = false;
+  bool contains(double v) const { return (low_open ? v > low : v >= low) && v <= high; }
+};
+constexpr Range any_number() { return {}; }
+constexpr Range positive() { return {0, std::numeric_limits<double>::infinity(), true}; }
+constexpr Range at_least(double low) { return {low, std::numeric_limits<double>::infinity(), false}; }
+constexpr Range between(double low, double high) { return {low, high, false}; }
+constexpr Range fraction() { return {0, 1, true}; }  ///< in (0, 1]
+
+/// One word that a choice accepts. A feature that is not built yet is known, so that the error can say so.
+struct Option {
+  std::string_view name;
+  bool built = true;
+  bool takes_number = false;  ///< the call form, `chunks(4)`
+};
+
+using Table = std::vector<std::vector<std::int64_t>>;  ///< [chunk][stage]
+
+/// A closed set of words. `get`/`set` map to the enum (or name) of the spec by option index.
+struct Choice {
+  std::vector<Option> options;
+  std::function<std::size_t()> get;
+  std::function<void(std::size_t)> set;
+  std::int64_t* number = nullptr;  ///< target of the call form's number
+  Table* table = nullptr;          ///< a list of lists is accepted too and selects option `table_option`
+  std::size_t table_option = 0;
+};
+
+/// A choice whose option i is the enumerator with value i.
+template <class E>
+Choice choice(E& target, std::vector<Option> options) {
+  return {std::move(options), [&target] { return static_cast<std::size_t>(target); },
+          [&target](std::size_t i) { target = static_cast<E>(i); }};
+}
+
+/// A count that may also be one word (`auto`, `none`), which stands for nothing.
+struct OptionalCount {
+  std::optional<std::int64_t>* target;
+  std::string_view word;
+};
+struct OptionalNumber {
+  std::optional<double>* target;
+  std::string_view word;
+};
+
+struct Percent {
+  double* target;  ///< a fraction, written `1%`
+};
+
+/// The closed set of value types that a key can hold.
+using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*, std::int64_t*,
+                            bool*, std::string*, Choice, OptionalCount, OptionalNumber, Percent,
+                            std::vector<std::string>*>;
+
+struct Field {
+  std::string_view key;
+  Target target;
+  std::string_view doc;
+  Range range = any_number();
+  bool required = false;
+};
+
+class Visitor {
+ public:
+  using Body = std::function<void(Visitor&)>;
+  struct Alternative {
+    std::string_view name;
+    Body body;
+    bool built = true;
+  };
+
+  virtual ~Visitor() = default;
+  virtual void field(const Field& field) = 0;
+  /// A nested mapping. A missing one is visited all the same, so that its defaults and its required keys count.
+  virtual void section(std::string_view key, std::string_view doc, const Body& body) = 0;
+  /// A nested mapping that may be left out or be the word `none`; `present` says whether it is there.
+  virtual void optional_section(std::string_view key, std::string_view doc, bool& present,
+                                const Body& body) = 0;
+  /// The mapping's keys depend on the word under `key` (`kind`); `current` is the index of the alternative
+  /// and is set before its body runs.
+  virtual void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
+                            const std::vector<Alternative>& bodies) = 0;
+  /// A list of mappings; `resize` is called with the number of entries before `body(i)` describes each.
+  virtual void list(std::string_view key, std::string_view doc, std::size_t size,
+                    const std::function<void(std::size_t)>& resize,
+                    const std::function<void(Visitor&, std::size_t)>& body) = 0;
+  /// A key whose feature is not built: only its neutral value is accepted.
+  virtual void reserved(std::string_view key, std::string_view doc, std::string_view neutral) = 0;
+};
+
+}  // namespace stepcast

@@ -1,0 +1,63 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+
+/// One value of a YAML document with the place it stands in. A plain tree without aliases.
+struct Node {
+  enum class Kind { null, scalar, list, mapping };
+
+  Kind kind = Kind::null;
+  Place place;
+  std::string text;  ///< scalar only, as written
+  bool quoted = false;
+  std::vector<Node> items;  ///< list only
+  struct Entry;
+  std::vector<Entry> entries;  ///< mapping only, in the order of the file
+
+  const Node* find(std::string_view key) const;
+  Node* find(std::string_view key);
+};
+
+struct Node::Entry {
+  std::string key;
+  Place place;
+  Node value;
+};
+
+/// Where files that `extends:` names are looked for, after the directory of the extending file.
+struct SearchPath {
+  std::vector<std::filesystem::path> directories;
+};
+
+/// Parses one YAML document from memory; `name` stands in every place.
+/// Throws InputError: syntax, repeated keys, anchors and aliases, several documents, binary content.
+Node parse_document(std::string_view text, const std::string& name);
+
+/// Reads a file (`-` is standard input) and merges what its mappings extend, deeply: lists and scalars
+/// replace, mappings merge, the extending side wins, and a mapping whose `kind` changes replaces.
+/// A relative `extends` is looked up beside the file it stands in, then on the search path.
+/// Throws InputError: as parse_document; missing, unreadable or oversized files; cycles of `extends`.
+Node load_document(const std::string& path, const SearchPath& search);
+
+/// The file that `name` means, seen from `directory`; nothing when there is none.
+std::optional<std::filesystem::path> find_file(const std::filesystem::path& name,
+                                               const std::filesystem::path& directory,
+                                               const SearchPath& search);
+
+/// Merges `over` into `base` by the rules of load_document.
+void merge(Node& base, Node over);
+
+/// Applies one `--set path.to.key=value`; the value is YAML (`--set training.sequence=4096`).
+/// A mapping given here may extend a preset. Throws InputError: no `=`, an empty path, bad YAML.
+void apply_override(Node& root, const std::string& assignment, const SearchPath& search);
+
+}  // namespace stepcast

@@ -1,0 +1,57 @@
+#pragma once
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stepcast {
+
+/// A place in an input file; line and column count from 1, 0 means "the file as a whole".
+struct Place {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+/// One thing that is wrong with the input.
+struct Diagnostic {
+  Place place;
+  std::string path;     ///< key path such as `cluster.device.memory`, empty for the whole file
+  std::string message;  ///< what is wrong, what is allowed; lower case, no full stop
+
+  /// `file:line:col: path.to.key: message`; parts that are unknown are left out.
+  std::string text() const;
+};
+
+/// Bad input: every error of one reading, in the order file, line, column. Exit code 2.
+class InputError : public std::runtime_error {
+ public:
+  explicit InputError(std::vector<Diagnostic> diagnostics);
+  explicit InputError(const std::string& message);
+  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+
+ private:
+  std::vector<Diagnostic> diagnostics_;
+};
+
+/// The network engine did not do what was asked of it: says which task. Exit code 3.
+class EngineError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A broken promise between our own functions; never reachable from a file. Exit code 3.
+class ContractError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+[[noreturn]] void contract_broken(const char* what, const std::source_location& where);
+
+/// Checks a promise of the caller, in every build; not for inner loops.
+inline void expects(bool promise, const char* what,
+                    const std::source_location& where = std::source_location::current()) {
+  if (!promise) contract_broken(what, where);
+}
+
+}  // namespace stepcast

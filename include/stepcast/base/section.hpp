@@ -1,0 +1,65 @@
+#pragma once
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stepcast/base/describe.hpp"
+#include "stepcast/base/document.hpp"
+
+namespace stepcast {
+
+/// A number whose origin the file states.
+struct Assumption {
+  std::string path;
+  std::string value;   ///< as written
+  std::string source;  ///< datasheet, measured, fitted or assumed
+  std::string note;
+};
+
+/// What one reading collects over all sections of a document.
+struct Reading {
+  std::vector<Diagnostic> diagnostics;
+  std::vector<Assumption> assumptions;
+  std::set<std::string> failed;  ///< paths of keys that did not read, so that cross-checks can skip them
+
+  void report(Place place, std::string path, std::string message);
+};
+
+/// Reads one YAML mapping into a spec through its description. Never throws on content: every error goes
+/// to the Reading with file, line, column and key path, and the target keeps its default.
+class Section : public Visitor {
+ public:
+  Section(const Node& node, std::string path, Reading& reading);
+
+  void field(const Field& field) override;
+  void section(std::string_view key, std::string_view doc, const Body& body) override;
+  void optional_section(std::string_view key, std::string_view doc, bool& present,
+                        const Body& body) override;
+  void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
+                    const std::vector<Alternative>& bodies) override;
+  void list(std::string_view key, std::string_view doc, std::size_t size,
+            const std::function<void(std::size_t)>& resize,
+            const std::function<void(Visitor&, std::size_t)>& body) override;
+  void reserved(std::string_view key, std::string_view doc, std::string_view neutral) override;
+
+  /// Reports every key that no description named, with the nearest known one. Call last.
+  void finish();
+
+ private:
+  const Node* take(std::string_view key);
+  std::string child(std::string_view key) const;
+  void missing(std::string_view key, std::string_view doc);
+  const Node* unwrap(const Node& node, const std::string& path);
+  void read(const Node& node, const Field& field, const std::string& path);
+
+  const Node& node_;
+  std::string path_;
+  Reading& reading_;
+  std::vector<std::string> known_;
+};
+
+/// The place of the value at `path` ("parallel.tp"), or of its nearest ancestor that is written.
+Place place_of(const Node& root, std::string_view path);
+
+}  // namespace stepcast

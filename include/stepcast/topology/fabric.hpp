@@ -1,0 +1,81 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <boost/graph/adjacency_list.hpp>
+
+#include "stepcast/base/ids.hpp"
+#include "stepcast/topology/cluster_spec.hpp"
+
+namespace stepcast {
+
+/// How near two devices are: the innermost part of the fabric that joins them.
+enum class Locality { device, node, super_node, leaf, spine };
+inline constexpr std::size_t localities = 5;
+const char* name(Locality locality);
+
+enum class LinkKind { mesh, port_up, port_down, bridge_up, bridge_down, super_up, super_down,
+                      nic_up, nic_down, leaf_up, leaf_down };
+inline constexpr std::size_t link_kinds = 11;
+const char* name(LinkKind kind);
+
+/// One direction of a link.
+struct Link {
+  LinkKind kind;
+  std::uint32_t from = 0;          ///< device, NIC or leaf index by kind; mesh: sending device
+  std::uint32_t to = 0;            ///< mesh: receiving device
+  BytesPerSecond bandwidth{0};     ///< usable: datasheet times efficiency
+  Seconds latency{0};
+};
+
+/// Vertices are devices, then switches; edges carry the LinkId and the usable bandwidth [B/s].
+struct FabricVertex { std::string name; };
+struct FabricEdge { LinkId link; double bandwidth; };
+using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, FabricVertex, FabricEdge>;
+
+/// The links of a cluster, by arithmetic: no link is stored, so a fabric of 10^5 devices costs nothing until it
+/// is asked. Leaf uplinks are one trunk per leaf and direction (ideal spreading over the spines).
+class Fabric {
+ public:
+  explicit Fabric(const ClusterSpec& cluster);
+
+  std::int64_t devices() const { return devices_; }
+  std::int64_t nodes() const;
+  std::int64_t leaves() const;          ///< 0 for a single switch
+  NodeId node_of(DeviceId device) const;
+  std::uint32_t super_node_of(DeviceId device) const;  ///< the node's own index when there are none
+  std::uint32_t nic_of(DeviceId device) const;
+  std::uint32_t leaf_of_nic(std::uint32_t nic) const;  ///< 0 for a single switch
+  std::uint32_t leaf_of(DeviceId device) const { return leaf_of_nic(nic_of(device)); }
+  Locality locality(DeviceId a, DeviceId b) const;
+
+  std::uint32_t link_count() const;     ///< ids are 0..link_count()-1
+  Link link(LinkId id) const;
+  /// `hccs:17-18`, `port:17.up`, `bridge:3.down`, `super:5.up`, `nic:17.up`, `leaf:2.down`.
+  std::string link_name(LinkId id) const;
+  LinkId mesh_link(DeviceId from, DeviceId to) const;  ///< both in one mesh
+  LinkId device_link(LinkKind kind, DeviceId device) const;  ///< port_*, bridge_*, super_*, nic_* of a device
+  LinkId leaf_link(LinkKind kind, std::uint32_t leaf) const;
+
+  /// Links that bytes from a to b cross, in order; empty when a == b. A link that can never saturate before its
+  /// neighbours (a non-blocking leaf trunk) is part of the route all the same; `can_saturate` tells.
+  std::vector<LinkId> route(DeviceId a, DeviceId b) const;
+  /// False for trunks whose capacity is at least that of all NICs below them.
+  bool can_saturate(LinkId id) const;
+  Seconds route_latency(DeviceId a, DeviceId b) const;
+
+  /// The same fabric as a Boost.Graph, for flows, cuts, DOT and tests.
+  FabricGraph graph() const;
+
+  const ClusterSpec& cluster() const { return cluster_; }
+
+ private:
+  ClusterSpec cluster_;
+  std::int64_t devices_;
+};
+
+/// Largest flow between the two halves of the devices (by index, whole nodes), from max-flow [B/s].
+BytesPerSecond bisection_bandwidth(const Fabric& fabric);
+
+}  // namespace stepcast

@@ -1,0 +1,49 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "stepcast/base/ids.hpp"
+#include "stepcast/topology/fabric.hpp"
+#include "stepcast/topology/parallel_plan.hpp"
+
+namespace stepcast {
+
+/// Position of a rank in the plan.
+struct Coordinates {
+  std::uint32_t tp = 0, cp = 0, dp = 0, pp = 0;   ///< first factorisation
+  std::uint32_t etp = 0, ep = 0, edp = 0;         ///< second one, over the ranks of the stage
+};
+
+/// Where ranks live and with whom they talk, by arithmetic. Rank r lives on device r; `parallel.order` says which
+/// coordinate runs fastest. Inside a stage the expert factorisation runs over the same rank order, etp fastest,
+/// then ep and edp (edp before ep when `order` puts dp before ep).
+class Placement {
+ public:
+  explicit Placement(const ParallelPlan& plan);
+
+  std::uint32_t world() const { return world_; }
+  DeviceId device_of(Rank rank) const { return DeviceId{rank.value}; }
+  Stage stage_of(Rank rank) const;
+  Coordinates coordinates(Rank rank) const;
+  Rank rank_at(const Coordinates& c) const;        ///< by tp, cp, dp, pp
+  /// The first rank of a stage: all other coordinates zero.
+  Rank first_of(Stage stage) const;
+  /// Ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp, cp, dp, pp, ep, etp, edp,
+  /// dp*cp (dense_data), world.
+  std::vector<Rank> group(GroupKind kind, Rank rank) const;
+  std::uint32_t group_size(GroupKind kind) const;
+  /// A number that is the same for two ranks iff they share the group of that kind.
+  std::uint64_t group_key(GroupKind kind, Rank rank) const;
+  /// The rank of the same replica on another stage.
+  Rank on_stage(Rank rank, Stage stage) const;
+
+  const ParallelPlan& plan() const { return plan_; }
+
+ private:
+  ParallelPlan plan_;
+  std::uint32_t world_;
+  std::array<std::uint32_t, 4> stride_{};  ///< of tp, cp, dp, pp
+};
+
+}  // namespace stepcast

@@ -1,0 +1,83 @@
+#pragma once
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stepcast/base/describe.hpp"
+#include "stepcast/topology/fabric.hpp"
+
+/// Collectives as phases on links. Formulas and selection rules with their sources: docs/models/collectives.md.
+namespace stepcast {
+
+enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
+inline constexpr std::size_t collective_kinds = 5;
+const char* name(CollectiveKind kind);
+
+/// Bytes of a collective: all_reduce and broadcast = buffer per rank; reduce_scatter = input per rank;
+/// all_gather = output per rank; all_to_all = bytes that one rank holds for all ranks, itself included.
+struct CollectiveCall {
+  CollectiveKind kind;
+  Bytes bytes;
+};
+
+/// Weight of one flow on one link: bytes over the link / bytes of the flow.
+struct LinkWeight {
+  LinkId link;
+  double weight;
+};
+
+/// One part of a phase that moves on its own. Time alone: latency + bytes * max(weight / bandwidth).
+struct PhaseFlow {
+  Seconds latency{0};                ///< all of its steps together
+  Bytes bytes{0};
+  std::vector<LinkWeight> links;     ///< over all members; unsaturable trunks left out; empty when bytes is 0
+};
+
+/// The flows of a phase start together and the phase ends with the last of them (bytes end + its latency).
+struct Phase {
+  std::vector<PhaseFlow> flows;
+};
+
+/// What `auto` chose, or what was asked for, for one group.
+struct CollectivePlan {
+  std::string algorithm;             ///< as reported: `mesh`, `ring`, `pipeline`, `hierarchical(mesh, nhr)`
+  std::vector<Phase> phases;
+};
+
+/// `communication.algorithm`: a name of the table below per kind, or `auto`.
+struct CollectiveChoice {
+  std::array<std::string, collective_kinds> algorithm{"auto", "auto", "auto", "auto", "auto"};
+};
+/// The keys of `communication.algorithm:`.
+void describe(Visitor& visitor, CollectiveChoice& choice);
+
+/// An algorithm: the phases of `call` over `members`, or nothing where it does not apply (with why).
+using CollectiveAlgorithm = std::optional<CollectivePlan> (*)(const Fabric&, std::span<const DeviceId> members,
+                                                              CollectiveCall call);
+struct NamedAlgorithm {
+  std::string_view name;
+  CollectiveAlgorithm plan;
+};
+/// ring, mesh, nhr, nb, hd, pairwise, pipeline, hierarchical, tree.
+std::span<const NamedAlgorithm> collective_algorithms();
+
+/// The phases of one call. `members` are distinct devices in ring order (ascending rank order);
+/// groups of one member and calls of 0 bytes take no time (no phases).
+/// Algorithm `auto` follows the library of the cluster (hccl or nccl).
+/// Throws InputError when the named algorithm does not apply to the group.
+CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call,
+                               std::string_view algorithm);
+
+/// Time of the plan when nothing else uses the network: sum over phases of the slowest flow.
+Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan);
+
+/// No algorithm can be faster on this fabric: max over ports and cuts of the bytes that must cross / capacity.
+Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call);
+
+/// nccl-tests' factor from algbw to busbw: 2(n-1)/n all-reduce, (n-1)/n others, 1 broadcast.
+double bus_factor(CollectiveKind kind, std::size_t members);
+
+}  // namespace stepcast

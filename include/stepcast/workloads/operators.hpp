@@ -1,0 +1,88 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "stepcast/base/units.hpp"
+#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/parallel_plan.hpp"
+#include "stepcast/workloads/collectives.hpp"
+#include "stepcast/workloads/model_spec.hpp"
+#include "stepcast/workloads/training_spec.hpp"
+
+/// What one layer does on one rank: operators (rows) and communications, in issue order.
+/// FLOPs, bytes and volumes with their sources: docs/models/operators.md.
+namespace stepcast {
+
+// ---- cost classes: how an operator's time follows from its work -------------------------------------------
+/// [m x k] x [k x n]; bytes are read and written once.
+struct MatmulWork { double m, n, k; };
+/// `groups` products [m x k] x [k x n] in one kernel (m = tokens per expert).
+struct GroupedMatmulWork { double groups, m, n, k; };
+/// Fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5 x the forward FLOPs.
+struct AttentionWork { double sequences, query_length, key_length, heads, qk_dim, v_dim; bool causal, backward; };
+/// Vector work bound by HBM or by the vector cores.
+struct MemoryBoundWork {};
+/// A time given from outside (synthetic workloads).
+struct FixedWork { Seconds time; };
+using Work = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork>;
+
+enum class LaunchClass { matmul, vector, communication };
+
+/// A row of the inventory, per rank.
+struct Operator {
+  std::string name;
+  Work work;
+  Flops flops{0};        ///< executed
+  Bytes bytes{0};        ///< HBM traffic, lower bound
+  LaunchClass launch = LaunchClass::vector;
+};
+
+/// A collective of one layer. `slot_free`: nothing in the layer waits for it before `wait_before` operators more.
+struct LayerCommunication {
+  std::string name;      ///< `all_gather attention in`
+  GroupKind group;
+  CollectiveCall call;
+  bool overlapped = false;   ///< runs beside what follows, until the WaitFor with the same name
+};
+struct WaitFor { std::string name; };
+/// The host waits until the compute stream has drained (variable-length splits read back).
+struct HostReadback { std::string name; };
+
+using LayerItem = std::variant<Operator, LayerCommunication, WaitFor, HostReadback>;
+using LayerItems = std::vector<LayerItem>;
+
+/// Everything that fixes the shape of a layer on a rank.
+struct LayerContext {
+  const ModelSpec& model;
+  const ParallelPlan& plan;
+  const TrainingSpec& training;
+  const MoeSpec& moe;
+  double load = 1;       ///< expert load multiplier of this rank (1 = balanced)
+};
+
+enum class LayerKind { dense, moe, mtp };
+
+/// The three passes of one piece of the model on one rank.
+struct Passes {
+  LayerItems forward, backward_input, backward_weight;
+  /// Parameters of this piece on this rank: dense ones (reduced over dense_data) and expert ones (over expert_data).
+  double dense_parameters = 0, expert_parameters = 0;
+};
+
+Passes transformer_layer(const LayerContext& context, LayerKind kind);
+/// Token (and learned position) embedding on the first stage.
+Passes embedding(const LayerContext& context);
+/// Final norm, head, vocabulary-parallel loss on the last stage.
+Passes head(const LayerContext& context);
+/// One MTP module with its head: norms, projection, layer, head.
+Passes mtp_module(const LayerContext& context);
+/// Adam over the parameters that this rank owns: 30 bytes each with fp32 state.
+Operator optimizer_step(double owned_parameters);
+/// Local sum of squares of the owned gradients.
+Operator gradient_norm(double owned_parameters, double gradient_bytes);
+
+Flops total_flops(const LayerItems& items);
+
+}  // namespace stepcast

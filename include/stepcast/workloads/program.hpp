@@ -1,0 +1,110 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "stepcast/base/ids.hpp"
+#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/parallel_plan.hpp"
+#include "stepcast/workloads/collectives.hpp"
+#include "stepcast/workloads/model_spec.hpp"
+#include "stepcast/workloads/segment.hpp"
+#include "stepcast/workloads/training_spec.hpp"
+
+/// What a rank executes, as templates: one set per stage, instantiated by micro-batch index at replay.
+namespace stepcast {
+
+/// In-order streams beside the compute stream. Pipeline transfers have channels of their own.
+enum class Stream { tensor, expert, data, context };
+inline constexpr std::size_t streams = 4;
+
+/// Why a rank waits for a communication, as the report splits it.
+enum class ExposedKind { tensor, expert, pipeline, data, context };
+inline constexpr std::size_t exposed_kinds = 5;
+const char* name(ExposedKind kind);
+
+/// Run segment `segment` of the stage on the compute stream.
+struct Compute { std::uint32_t segment; };
+/// Issue collective `call` of the stage (index into StageProgram::calls) on its stream. It may start when the host
+/// has issued it, its stream is free, every member has arrived and, when `after_compute`, the compute stream has
+/// reached this point. `slot` names its completion for Wait.
+struct Communicate { std::uint32_t call; std::uint32_t slot; bool after_compute; };
+/// The compute stream waits for the last Communicate with this slot.
+struct Wait { std::uint32_t slot; };
+/// The host waits for the compute stream.
+struct HostSync {};
+using Instruction = std::variant<Compute, Communicate, Wait, HostSync>;
+using Instructions = std::vector<Instruction>;
+
+/// One collective as a stage calls it.
+struct StageCall {
+  std::string name;
+  GroupKind group;
+  CollectiveCall call;
+  Stream stream;
+  ExposedKind kind;
+  OperatorCost issue;     ///< host main/worker time and launch of issuing it (device time 0)
+};
+
+/// One chunk of the model on one stage.
+struct ChunkProgram {
+  Instructions forward;
+  Instructions first_forward;    ///< of the step: also waits for this chunk's gathered parameters
+  Instructions backward;         ///< backward_input and backward_weight together
+  Instructions last_backward;    ///< of the step: also starts the gradient reductions, bucket by bucket
+  Bytes send_forward{0};         ///< activation to the next virtual stage; 0 for the last
+  Bytes send_backward{0};        ///< gradient to the previous virtual stage; 0 for the first
+};
+
+struct StageProgram {
+  std::vector<Segment> segments;
+  std::vector<StageCall> calls;
+  std::uint32_t slots = 0;
+  std::vector<ChunkProgram> chunks;   ///< [chunk]
+  Instructions prologue;              ///< before the first unit: parameter gathers
+  Instructions epilogue;              ///< after the last unit: reductions, gradient norm, optimizer, gathers
+  OperatorCost send_issue;            ///< host cost of issuing one pipeline send or receive
+  double model_flops = 0;             ///< per rank and step, without recompute
+  double executed_flops = 0;          ///< with recompute
+};
+
+/// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk holds.
+struct LayerTable {
+  struct Slice { std::int64_t first = 0, count = 0; bool embedding = false, head = false; std::int64_t mtp = 0; };
+  std::vector<std::vector<Slice>> slices;   ///< [chunk][stage]
+};
+
+/// All that lowering needs; every member is checked.
+struct WorkloadSpec {
+  ModelSpec model;
+  ParallelPlan plan;
+  TrainingSpec training;
+  MoeSpec moe;
+  CommunicationSpec communication;
+  RuntimeSpec runtime;
+};
+
+/// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or balanced so that
+/// the largest forward+backward time of a virtual stage, embedding, head and MTP included, is least.
+/// Throws InputError never: tables are checked by the scenario reader.
+LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device);
+
+/// Builds the program of one stage. Formulas: docs/models/operators.md, docs/models/data_parallel.md.
+StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers, const ClusterSpec& cluster, Stage stage);
+
+/// FLOPs of the model for one whole step over all ranks (training_flops_per_token x tokens).
+double model_flops_per_step(const WorkloadSpec& spec);
+
+// ---- a synthetic workload instead of a model ---------------------------------------------------------------
+struct SyntheticChunk { Seconds forward{0}, backward_input{0}, backward_weight{0}; };
+struct SyntheticSpec {
+  std::vector<SyntheticChunk> chunks;    ///< one for all, or one per (chunk, stage): chunk * pp + stage
+  Bytes boundary{0};                     ///< bytes of one pipeline transfer
+  Seconds boundary_latency{0};
+  bool boundary_latency_given = false;   ///< replaces the network for that transfer
+};
+void describe(Visitor& visitor, SyntheticSpec& spec);
+StageProgram lower_synthetic(const SyntheticSpec& spec, const ParallelPlan& plan, Stage stage);
+
+}  // namespace stepcast
