@@ -1,12 +1,10 @@
 # Finds SimGrid, which ships no CMake package file in Debian. Defines SimGrid::SimGrid and SimGrid_VERSION.
 find_path(SimGrid_INCLUDE_DIR NAMES simgrid/s4u.hpp)
 find_library(SimGrid_LIBRARY NAMES simgrid)
-if(SimGrid_INCLUDE_DIR AND EXISTS ${SimGrid_INCLUDE_DIR}/simgrid/config.h)
-  file(READ ${SimGrid_INCLUDE_DIR}/simgrid/config.h config)
-  string(REGEX MATCH "SIMGRID_VERSION_MAJOR +([0-9]+)" _ "${config}")
-  set(major ${CMAKE_MATCH_1})
-  string(REGEX MATCH "SIMGRID_VERSION_MINOR +([0-9]+)" _ "${config}")
-  set(SimGrid_VERSION ${major}.${CMAKE_MATCH_1})
+if(SimGrid_INCLUDE_DIR AND EXISTS ${SimGrid_INCLUDE_DIR}/simgrid/version.h)
+  file(STRINGS ${SimGrid_INCLUDE_DIR}/simgrid/version.h lines REGEX "define SIMGRID_VERSION_(MAJOR|MINOR) ")
+  string(REGEX REPLACE "[^;0-9]+([0-9]+)" "\\1" numbers "${lines}")
+  string(REPLACE ";" "." SimGrid_VERSION "${numbers}")
 endif()
 
 include(FindPackageHandleStandardArgs)
