@@ -1,1 +1,50 @@
-// not written yet
+#include "stepcast/scheduler/stage_order.hpp"
+
+#include <algorithm>
+
+namespace stepcast {
+
+std::string to_string(const Unit& unit, std::int64_t chunks) {
+  constexpr std::string_view letters = "FBbw";
+  std::string text(1, letters[static_cast<std::size_t>(unit.kind)]);
+  text += std::to_string(unit.micro_batch.value);
+  if (chunks > 1) text += "." + std::to_string(unit.chunk.value);
+  return text;
+}
+
+namespace {
+
+/// A unit's activations live from its forward to the end of its last backward part.
+int held_change(UnitKind kind) {
+  switch (kind) {
+    case UnitKind::forward:
+      return 1;
+    case UnitKind::backward:
+      return -1;
+    case UnitKind::backward_weight:
+      return -1;
+    case UnitKind::backward_input:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks) {
+  std::vector<int> held(static_cast<std::size_t>(chunks)), peak(held.size());
+  for (const Unit& unit : order) {
+    int& now = held[unit.chunk.value];
+    now += held_change(unit.kind);
+    peak[unit.chunk.value] = std::max(peak[unit.chunk.value], now);
+  }
+  return peak;
+}
+
+int peak_in_flight(const StageOrder& order) {
+  int held = 0, peak = 0;
+  for (const Unit& unit : order) peak = std::max(peak, held += held_change(unit.kind));
+  return peak;
+}
+
+}  // namespace stepcast
