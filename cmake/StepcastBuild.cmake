@@ -7,7 +7,8 @@ endif()
 add_library(stepcast_options INTERFACE)
 target_include_directories(stepcast_options INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(stepcast_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                                                  -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual)
+                                                  -Wno-sign-conversion -Wno-missing-field-initializers
+                                                  -Wnon-virtual-dtor -Woverloaded-virtual)
 if(STEPCAST_WERROR)
   target_compile_options(stepcast_options INTERFACE -Werror)
 endif()
