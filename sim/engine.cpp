@@ -1,1 +1,264 @@
-// not written yet
+#include "stepcast/sim/engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <simgrid/kernel/resource/Action.hpp>
+#include <simgrid/kernel/resource/Model.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/s4u.hpp>
+#include <unordered_map>
+#include <utility>
+
+// clang-format off
+#include <xbt/base.h>  // version.h needs it first
+#include <simgrid/version.h>
+// clang-format on
+
+#include "event_queue.hpp"
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+namespace s4u = simgrid::s4u;
+namespace resource = simgrid::kernel::resource;
+namespace routing = simgrid::kernel::routing;
+
+using LinkPath = std::vector<resource::StandardLinkImpl*>;
+
+/// s4u payloads are whole bytes: bytes and bandwidths are scaled alike, so that fractions of a byte
+/// count.
+constexpr double byte_scale = 65536;
+/// SimGrid's clock loses flows when its precision is below about 4 ulp of the date.
+constexpr double finest_precision = 1e-12;
+
+/// A zone whose every route is the path that the next flow was given.
+class PathZone : public routing::NetZoneImpl {
+ public:
+  explicit PathZone(const std::string& name) : NetZoneImpl(name) {}
+  void use(const LinkPath& path) { path_ = &path; }
+  void get_local_route(const routing::NetPoint*, const routing::NetPoint*, routing::Route* route,
+                       double*) override {
+    route->link_list_.insert(route->link_list_.end(), path_->begin(), path_->end());
+  }
+
+ private:
+  const LinkPath* path_ = nullptr;
+};
+
+/// The process's one SimGrid instance with the settings that make sharing exact.
+s4u::Engine& simgrid_engine() {
+  static s4u::Engine* engine = [] {
+    static int argc = 1;
+    static char name[] = "stepcast";
+    static char quiet[] = "--log=root.thres:critical";
+    static char* argv[] = {name, quiet, nullptr};
+    argc = 2;
+    auto* made = new s4u::Engine(&argc, argv);
+    for (const char* setting :
+         {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:1e30",
+          "surf/precision:1e-12", "maxmin/precision:1e-12"}) {
+      s4u::Engine::set_config(setting);
+    }
+    return made;
+  }();
+  return *engine;
+}
+
+}  // namespace
+
+class Engine::Driver {
+ public:
+  explicit Driver(std::vector<double> bandwidths) : bandwidths_{std::move(bandwidths)} {}
+
+  void post(double time, std::uint64_t tag) {
+    queue_.push({std::max(time, now_), sequence_++, tag});
+  }
+
+  void start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag) {
+    expects(!path.empty() && bytes > 0, "a flow has bytes and links");
+    starts_.push_back({{path.begin(), path.end()}, bytes, tag});
+  }
+
+  void run(EngineClient& client) {
+    client_ = &client;
+    while (starts_.empty() && !queue_.empty()) step();
+    if (!starts_.empty()) run_simgrid();
+    if (!live_.empty()) {
+      throw EngineError(std::to_string(live_.size()) + " of " + std::to_string(flows_) +
+                        " flows did not finish; the first is flow " +
+                        std::to_string(first_live_tag()));
+    }
+  }
+
+  double now() const { return now_; }
+  std::uint64_t flows() const { return flows_; }
+  std::uint64_t events() const { return events_; }
+
+ private:
+  struct Start {
+    std::vector<LinkUse> path;
+    double bytes;
+    std::uint64_t tag;
+  };
+  struct Live {
+    s4u::CommPtr comm;
+    std::uint64_t tag;
+  };
+
+  /// Our queue as a SimGrid model: SimGrid asks for our next date and tells us when it got there.
+  class QueueModel : public resource::Model {
+   public:
+    explicit QueueModel(Driver& driver) : Model("stepcast_queue"), driver_{driver} {
+      set_update_algorithm(UpdateAlgo::LAZY);
+    }
+    double next_occurring_event(double date) override { return driver_.next_date(date); }
+    void update_actions_state(double date, double) override { driver_.arrived(date); }
+
+   private:
+    Driver& driver_;
+  };
+
+  void step() {
+    const QueuedEvent event = queue_.top();
+    queue_.pop();
+    now_ = std::max(now_, event.time);
+    ++events_;
+    client_->on_event(now_, event.tag);
+  }
+
+  void run_simgrid() {
+    s4u::Engine& engine = simgrid_engine();
+    build_platform();
+    for (resource::Model* model : engine.get_all_models()) {
+      if (model->get_name() == "Network_CM02") network_ = model;
+    }
+    expects(network_ != nullptr, "SimGrid has its CM02 network model");
+    s4u::Activity::on_completion_cb(
+        [this, alive = std::weak_ptr<int>(token_)](const s4u::Activity& activity) {
+          if (!alive.expired()) completed(activity);
+        });
+    engine.add_model(std::make_shared<QueueModel>(*this));
+    engine.run();
+    graveyard_.clear();
+  }
+
+  void build_platform() {
+    static int runs = 0;
+    const std::string id = std::to_string(runs++);
+    expects(runs == 1, "one run with flows per process");
+    zone_ = new PathZone("paths" + id);  // owned by SimGrid
+    s4u::NetZone* face = zone_->get_iface();
+    source_ = face->create_host("source" + id, 1.0);
+    target_ = face->create_host("target" + id, 1.0);
+    for (std::size_t i = 0; i < bandwidths_.size(); ++i) {
+      s4u::Link* link = face->create_link("l" + std::to_string(i), bandwidths_[i] * byte_scale);
+      links_.push_back(link->set_latency(0)->seal()->get_impl());
+    }
+    face->seal();
+  }
+
+  /// Seconds from SimGrid's date to our next one; -1 when we have none.
+  double next_date(double date) {
+    graveyard_.clear();
+    deliver_ended(date);
+    const double network = network_->next_occurring_event(date);
+    const double horizon = network < 0 ? std::numeric_limits<double>::infinity() : date + network;
+    while (starts_.empty() && !queue_.empty() && queue_.top().time < horizon) step();
+    if (!starts_.empty()) {
+      while (!queue_.empty() && queue_.top().time <= now_) step();
+      return std::max(0.0, now_ - (date));
+    }
+    return queue_.empty() ? -1.0 : std::max(0.0, queue_.top().time - (date));
+  }
+
+  void arrived(double date) {
+    now_ = std::max(now_, date);
+    coarsen_precision(date);
+    for (const Start& start : starts_) issue(start);
+    starts_.clear();
+  }
+
+  void coarsen_precision(double date) {
+    const double ulp = std::nextafter(date, std::numeric_limits<double>::infinity()) - date;
+    if (8 * ulp <= precision_) return;
+    precision_ = 16 * ulp;
+    s4u::Engine::set_config("surf/precision", precision_);
+  }
+
+  void issue(const Start& start) {
+    path_.clear();
+    for (const LinkUse& use : start.path) path_.insert(path_.end(), use.count, links_[use.link]);
+    zone_->use(path_);
+    const auto payload =
+        static_cast<std::uint64_t>(std::max(1.0, std::round(start.bytes * byte_scale)));
+    s4u::CommPtr comm =
+        s4u::Comm::sendto_init()->set_payload_size(payload)->set_source(source_)->set_destination(
+            target_);
+    if (comm->get_state() != s4u::Activity::State::STARTED) comm->vetoable_start();
+    ++flows_;
+    live_.emplace(comm.get(), Live{comm, start.tag});
+  }
+
+  /// SimGrid reads the activity after this callback: it is kept until the next iteration.
+  void completed(const s4u::Activity& activity) {
+    const auto found = live_.find(&activity);
+    if (found == live_.end()) return;
+    graveyard_.push_back(found->second.comm);
+    ended_.push_back(found->second.tag);
+    live_.erase(found);
+  }
+
+  void deliver_ended(double date) {
+    if (ended_.empty()) return;
+    now_ = std::max(now_, date);
+    std::sort(ended_.begin(), ended_.end());
+    std::vector<std::uint64_t> tags;
+    tags.swap(ended_);
+    for (const std::uint64_t tag : tags) client_->on_flow_end(now_, tag);
+  }
+
+  std::uint64_t first_live_tag() const {
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+    for (const auto& [activity, flow] : live_) first = std::min(first, flow.tag);
+    return first;
+  }
+
+  std::vector<double> bandwidths_;
+  EngineClient* client_ = nullptr;
+  EventQueue queue_;
+  std::uint64_t sequence_ = 0, events_ = 0, flows_ = 0;
+  double now_ = 0, precision_ = finest_precision;
+  std::vector<Start> starts_;
+  std::vector<std::uint64_t> ended_;
+  std::unordered_map<const s4u::Activity*, Live> live_;
+  std::vector<s4u::CommPtr> graveyard_;
+  LinkPath links_, path_;
+  PathZone* zone_ = nullptr;
+  s4u::Host* source_ = nullptr;
+  s4u::Host* target_ = nullptr;
+  resource::Model* network_ = nullptr;
+  std::shared_ptr<int> token_ =
+      std::make_shared<int>(0);  ///< tells the static callback that we live
+};
+
+Engine::Engine(std::vector<double> bandwidths)
+    : driver_{std::make_unique<Driver>(std::move(bandwidths))} {}
+Engine::~Engine() = default;
+void Engine::post(double time, std::uint64_t tag) { driver_->post(time, tag); }
+void Engine::start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag) {
+  driver_->start_flow(path, bytes, tag);
+}
+void Engine::run(EngineClient& client) { driver_->run(client); }
+double Engine::now() const { return driver_->now(); }
+std::uint64_t Engine::flows() const { return driver_->flows(); }
+std::uint64_t Engine::events() const { return driver_->events(); }
+
+std::string Engine::simgrid_version() {
+  int major = 0, minor = 0, patch = 0;
+  sg_version_get(&major, &minor, &patch);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+}  // namespace stepcast

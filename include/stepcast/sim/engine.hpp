@@ -1,0 +1,60 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+/// The clock and the sharing of links: SimGrid behind our own event queue. Settings and measured
+/// reasons: docs/models/engine.md. Times are seconds since the start of the run, as doubles.
+namespace stepcast {
+
+/// A flow occupies `count` shares of link `link`: it takes count times its own rate there.
+struct LinkUse {
+  std::uint32_t link;
+  std::uint32_t count;
+  friend bool operator==(const LinkUse&, const LinkUse&) = default;
+};
+
+/// Called back by the engine in the order of time; at equal times flow ends come first, by
+/// ascending tag, then events in the order in which they were posted.
+class EngineClient {
+ public:
+  virtual ~EngineClient() = default;
+  virtual void on_event(double now, std::uint64_t tag) = 0;
+  virtual void on_flow_end(double now, std::uint64_t tag) = 0;
+};
+
+/// One run. Flows share links max-min fairly; a lone flow takes exactly max over links of count *
+/// bytes / bandwidth. SimGrid is started with the first flow only, so a run without flows costs
+/// nothing of it. A process should make one run with flows: SimGrid's clock is not reset, and a
+/// later run gets other last digits.
+class Engine {
+ public:
+  /// `bandwidths` in B/s, by link index.
+  explicit Engine(std::vector<double> bandwidths);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Posts an event; `time` may lie in the past, then it happens now.
+  void post(double time, std::uint64_t tag);
+  /// Starts a flow of `bytes` > 0 over `path` (not empty) now. Call from inside a callback only.
+  void start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag);
+  /// Runs until nothing is pending. Throws EngineError when a started flow did not finish.
+  void run(EngineClient& client);
+
+  double now() const;
+  std::uint64_t flows() const;   ///< started so far
+  std::uint64_t events() const;  ///< handled so far
+
+  /// Version of the SimGrid library that is linked, `3.32`.
+  static std::string simgrid_version();
+
+ private:
+  class Driver;
+  std::unique_ptr<Driver> driver_;
+};
+
+}  // namespace stepcast
