@@ -1,1 +1,121 @@
-// not written yet
+#include "stepcast/base/canonical.hpp"
+
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+std::string table_text(const Table& table) {
+  std::string text = "[";
+  for (const auto& row : table) {
+    text += text.size() > 1 ? ",[" : "[";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += (i > 0 ? "," : "") + std::to_string(row[i]);
+    text += "]";
+  }
+  return text + "]";
+}
+
+struct Text {
+  template <int T, int B, int F>
+  std::string operator()(const Quantity<T, B, F>* target) const {
+    return shortest(target->value());
+  }
+  std::string operator()(const double* target) const { return shortest(*target); }
+  std::string operator()(const std::int64_t* target) const { return std::to_string(*target); }
+  std::string operator()(const bool* target) const { return *target ? "true" : "false"; }
+  std::string operator()(const std::string* target) const { return *target; }
+  std::string operator()(const Identifier& target) const { return *target.target; }
+  std::string operator()(const OptionalCount& t) const {
+    return t.target->has_value() ? std::to_string(**t.target) : std::string(t.word);
+  }
+  std::string operator()(const OptionalNumber& t) const {
+    return t.target->has_value() ? shortest(**t.target) : std::string(t.word);
+  }
+  std::string operator()(const Percent& target) const { return shortest(*target.target); }
+  std::string operator()(const std::vector<std::string>* target) const { return joined(*target); }
+  std::string operator()(const Choice& choice) const {
+    const std::size_t index = choice.get();
+    if (choice.table != nullptr && index == choice.table_option) return table_text(*choice.table);
+    const Option& option = choice.options[index];
+    std::string text{option.name};
+    if (option.takes_number) text += "(" + std::to_string(*choice.number) + ")";
+    return text;
+  }
+};
+
+class Writer : public Visitor {
+ public:
+  Writer(std::string path, std::string& out) : path_{std::move(path)}, out_{out} {}
+
+  void field(const Field& field) override { line(field.key, std::visit(Text{}, field.target)); }
+  void section(std::string_view key, std::string_view, const Body& body) override {
+    Writer inner{child(key), out_};
+    body(inner);
+  }
+  void optional_section(std::string_view key, std::string_view doc, bool& present,
+                        const Body& body) override {
+    if (present) return section(key, doc, body);
+    line(key, "none");
+  }
+  void alternatives(std::string_view key, std::string_view, std::size_t& current,
+                    const std::vector<Alternative>& bodies) override {
+    line(key, bodies[current].name);
+    bodies[current].body(*this);
+  }
+  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
+    bodies[current].body(*this);
+  }
+  void list(std::string_view key, std::string_view doc, std::size_t size,
+            const std::function<void(std::size_t)>&,
+            const std::function<void(Visitor&, std::size_t)>& body) override {
+    for (std::size_t i = 0; i < size; ++i) {
+      section(std::string(key) + "." + std::to_string(i), doc, [&](Visitor& v) { body(v, i); });
+    }
+  }
+  void reserved(std::string_view key, std::string_view, std::string_view neutral) override {
+    line(key, neutral);
+  }
+
+ private:
+  std::string child(std::string_view key) const {
+    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+  }
+  void line(std::string_view key, std::string_view value) {
+    out_ += child(key) + "=" + std::string(value) + "\n";
+  }
+
+  std::string path_;
+  std::string& out_;
+};
+
+}  // namespace
+
+std::string canonical_text(const Visitor::Body& body) {
+  std::string text;
+  Writer writer{{}, text};
+  body(writer);
+  return text;
+}
+
+std::string sha256(const std::string& text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  const int done =
+      EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  expects(done == 1, "OpenSSL computes a SHA-256 digest");
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string hex;
+  for (unsigned i = 0; i < size; ++i) {
+    hex += digits[digest[i] >> 4U];
+    hex += digits[digest[i] & 15U];
+  }
+  return hex;
+}
+
+}  // namespace stepcast

@@ -1,1 +1,230 @@
-// not written yet
+#include "stepcast/base/document.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t largest_file = 16U << 20U;
+
+[[noreturn]] void refuse(Place place, std::string path, std::string message) {
+  throw InputError({{std::move(place), std::move(path), std::move(message)}});
+}
+
+std::string read_stream(std::istream& stream, const std::string& name) {
+  std::string text;
+  std::string block(1U << 16U, '\0');
+  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) ||
+         stream.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > largest_file)
+      refuse({name}, {}, "is larger than 16 MiB, allowed: a YAML file");
+  }
+  if (stream.bad()) refuse({name}, {}, "cannot be read");
+  return text;
+}
+
+std::string read_file(const fs::path& path) {
+  const std::string name = path.string();
+  if (name == "-") return read_stream(std::cin, "-");
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) refuse({name}, {}, "does not exist, allowed: a YAML file");
+  if (fs::is_directory(status)) refuse({name}, {}, "is a directory, allowed: a YAML file");
+  std::ifstream stream{path, std::ios::binary};
+  if (!stream) refuse({name}, {}, "cannot be opened for reading");
+  return read_stream(stream, name);
+}
+
+/// Resolves every `extends` of a tree; remembers the files that are being read, to see cycles.
+class Loader {
+ public:
+  explicit Loader(const SearchPath& search) : search_{search} {}
+
+  Node load(const fs::path& path) {
+    open_.push_back(identity(path));
+    Node root = parse_document(read_file(path), path.string());
+    const bool from_file = path.string() != "-";
+    resolve(root, {}, from_file ? path.parent_path() : fs::path{});
+    open_.pop_back();
+    return root;
+  }
+
+  /// `path` is the key path of `node`, `directory` that of the file it stands in.
+  void resolve(Node& node, const std::string& path, const fs::path& directory) {
+    const auto child = [&](const std::string& key) {
+      return path.empty() ? key : path + "." + key;
+    };
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      resolve(node.items[i], child(std::to_string(i)), directory);
+    }
+    for (Node::Entry& entry : node.entries) resolve(entry.value, child(entry.key), directory);
+    const auto entry = std::ranges::find(node.entries, "extends", &Node::Entry::key);
+    if (entry == node.entries.end()) return;
+    const Node target = std::move(entry->value);
+    node.entries.erase(entry);
+    Node base = extended(target, child("extends"), directory);
+    base.place = node.place;
+    merge(base, std::move(node));
+    node = std::move(base);
+  }
+
+ private:
+  static std::string identity(const fs::path& path) {
+    std::error_code error;
+    const fs::path real = fs::weakly_canonical(path, error);
+    return error ? path.string() : real.string();
+  }
+
+  Node extended(const Node& target, const std::string& path, const fs::path& directory) {
+    if (target.kind != Node::Kind::scalar || target.text.empty()) {
+      refuse(target.place, path, "does not name a file, allowed: the path of one YAML file");
+    }
+    const auto file = find_file(target.text, directory, search_);
+    if (!file) refuse(target.place, path, missing(target.text, directory));
+    if (std::ranges::find(open_, identity(*file)) != open_.end()) {
+      refuse(
+          target.place, path,
+          "extends " + file->string() + ", which is being read: a cycle, allowed: a tree of files");
+    }
+    if (open_.size() > 32) refuse(target.place, path, "extends more than 32 files deep");
+    Node base = load(*file);
+    if (base.kind != Node::Kind::mapping) {
+      refuse(base.place, {}, "is extended but holds no mapping, allowed: keys and values");
+    }
+    return base;
+  }
+
+  std::string missing(const std::string& name, const fs::path& directory) const {
+    std::vector<std::string> places{directory.empty() ? "." : directory.string()};
+    for (const fs::path& d : search_.directories) places.push_back(d.string());
+    return "names '" + name + "', which does not exist in " + joined(places);
+  }
+
+  const SearchPath& search_;
+  std::vector<std::string> open_;
+};
+
+/// The words of `kind:` differ: the mapping means another thing, so that the keys of the old kind
+/// must go. A number with its origin replaces too: an old note must not stand beside a new value.
+bool replaces(const Node& base, const Node& over) {
+  if (base.kind != Node::Kind::mapping || over.kind != Node::Kind::mapping) return true;
+  const Node* before = base.find("kind");
+  const Node* after = over.find("kind");
+  if (before != nullptr && after != nullptr && before->text != after->text) return true;
+  return over.find("value") != nullptr && over.find("source") != nullptr;
+}
+
+void set_places(Node& node, const Place& place) {
+  node.place = place;
+  for (Node& item : node.items) set_places(item, place);
+  for (Node::Entry& entry : node.entries) {
+    entry.place = place;
+    set_places(entry.value, place);
+  }
+}
+
+/// The value at `key` of `node`, made if it is not there; list items are named by their index.
+Node& descend(Node& node, const std::string& key, const Place& place) {
+  const auto index = parse_count(key);
+  if (node.kind == Node::Kind::list && index && *index >= 0 &&
+      *index < static_cast<double>(node.items.size())) {
+    return node.items[static_cast<std::size_t>(*index)];
+  }
+  if (node.kind != Node::Kind::mapping) node = {.kind = Node::Kind::mapping, .place = place};
+  if (Node* found = node.find(key)) return *found;
+  node.entries.push_back({key, place, {.place = place}});
+  return node.entries.back().value;
+}
+
+std::vector<std::string> split_path(const std::string& path) {
+  std::vector<std::string> parts;
+  std::istringstream stream{path};
+  for (std::string part; std::getline(stream, part, '.');) parts.push_back(part);
+  if (path.ends_with('.')) parts.emplace_back();
+  return parts;
+}
+
+}  // namespace
+
+const Node* Node::find(std::string_view key) const {
+  const auto found = std::ranges::find(entries, key, &Entry::key);
+  return found == entries.end() ? nullptr : &found->value;
+}
+
+Node* Node::find(std::string_view key) {
+  const auto found = std::ranges::find(entries, key, &Entry::key);
+  return found == entries.end() ? nullptr : &found->value;
+}
+
+std::optional<fs::path> find_file(const fs::path& name, const fs::path& directory,
+                                  const SearchPath& search) {
+  const auto there = [](const fs::path& path) {
+    std::error_code error;
+    return fs::exists(path, error);
+  };
+  const fs::path beside = directory / name;
+  if (there(beside)) return beside;
+  for (const fs::path& d : search.directories) {
+    if (there(d / name)) return d / name;
+  }
+  return {};
+}
+
+Node load_document(const std::string& path, const SearchPath& search) {
+  fs::path file = path;
+  if (path != "-") file = find_file(path, {}, search).value_or(file);
+  return Loader{search}.load(file);
+}
+
+void merge(Node& base, Node over) {
+  if (replaces(base, over)) {
+    base = std::move(over);
+    return;
+  }
+  base.place = over.place;
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < base.entries.size(); ++i) index.emplace(base.entries[i].key, i);
+  for (Node::Entry& entry : over.entries) {
+    const auto found = index.find(entry.key);
+    if (found == index.end()) {
+      base.entries.push_back(std::move(entry));
+      continue;
+    }
+    Node::Entry& target = base.entries[found->second];
+    target.place = entry.place;
+    merge(target.value, std::move(entry.value));
+  }
+}
+
+void apply_override(Node& root, const std::string& assignment, const SearchPath& search) {
+  const Place place{"--set " + assignment};
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos)
+    refuse(place, {}, "has no '=', allowed: --set path.to.key=value");
+  const std::vector<std::string> parts = split_path(assignment.substr(0, equals));
+  if (parts.empty() || std::ranges::find(parts, std::string{}) != parts.end()) {
+    refuse(place, {}, "has an empty key, allowed: --set path.to.key=value");
+  }
+  Node value;
+  try {
+    value = parse_document(assignment.substr(equals + 1), place.file);
+  } catch (const InputError& error) {
+    refuse(place, assignment.substr(0, equals), error.diagnostics().front().message);
+  }
+  set_places(value, place);
+  Loader{search}.resolve(value, assignment.substr(0, equals), {});
+  Node* target = &root;
+  for (const std::string& part : parts) target = &descend(*target, part, place);
+  merge(*target, std::move(value));
+}
+
+}  // namespace stepcast

@@ -7,10 +7,11 @@ namespace stepcast {
 namespace {
 
 std::vector<Diagnostic> in_reading_order(std::vector<Diagnostic> diagnostics) {
-  std::stable_sort(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return std::tie(a.place.file, a.place.line, a.place.column) <
-           std::tie(b.place.file, b.place.line, b.place.column);
-  });
+  std::stable_sort(diagnostics.begin(), diagnostics.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) {
+                     return std::tie(a.place.file, a.place.line, a.place.column) <
+                            std::tie(b.place.file, b.place.line, b.place.column);
+                   });
   return diagnostics;
 }
 
@@ -37,7 +38,8 @@ InputError::InputError(std::vector<Diagnostic> diagnostics)
 InputError::InputError(const std::string& message) : InputError({Diagnostic{{}, {}, message}}) {}
 
 void contract_broken(const char* what, const std::source_location& where) {
-  throw ContractError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " + what);
+  throw ContractError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+                      what);
 }
 
 }  // namespace stepcast

@@ -1,1 +1,228 @@
-// not written yet
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <sstream>
+
+#include "stepcast/base/document.hpp"
+
+// The only file that knows yaml-cpp.
+namespace stepcast {
+namespace {
+
+constexpr std::size_t deepest = 64;
+
+/// The place of byte `offset`; columns count bytes, as yaml-cpp does.
+Place place_at(std::string_view text, std::size_t offset, const std::string& name) {
+  Place place{name, 1, 1};
+  for (const char c : text.substr(0, offset)) {
+    if (c == '\n') {
+      ++place.line;
+      place.column = 1;
+    } else {
+      ++place.column;
+    }
+  }
+  return place;
+}
+
+/// Bytes of the well-formed UTF-8 character that `text` begins with, 0 if it is none (Unicode 15,
+/// table 3-7).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto tail = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned lead = byte(0), second = byte(1);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return tail(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const bool overlong = lead == 0xE0 && second < 0xA0;
+    const bool surrogate = lead == 0xED && second > 0x9F;
+    return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const bool overlong = lead == 0xF0 && second < 0x90;
+    const bool too_large = lead == 0xF4 && second > 0x8F;
+    return tail(1) && tail(2) && tail(3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
+/// yaml-cpp takes any bytes, so what is no text is refused before it.
+void check_text(std::string_view text, const std::string& name) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool control =
+        (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7F;
+    const std::size_t length = control ? 0 : utf8_length(text.substr(i));
+    if (length == 0) {
+      char hex[8];
+      std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned>(byte));
+      throw InputError({{place_at(text, i, name),
+                         {},
+                         std::string("holds the byte ") + hex + ", allowed: YAML text in UTF-8"}});
+    }
+    i += length;
+  }
+}
+
+class Builder : public YAML::EventHandler {
+ public:
+  explicit Builder(std::string name) : name_{std::move(name)} {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) {
+      refuse(mark, "is a second document, allowed: one document per file");
+    }
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    check(mark, "?", anchor);
+    add({.kind = Node::Kind::null, .place = place(mark)}, mark);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    refuse(mark, "is an alias, allowed: plain values; extends shares settings between files");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    check(mark, tag, anchor);
+    add({.kind = Node::Kind::scalar, .place = place(mark), .text = value, .quoted = tag == "!"},
+        mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    check(mark, tag, anchor);
+    open({.kind = Node::Kind::list, .place = place(mark)}, mark);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    check(mark, tag, anchor);
+    open({.kind = Node::Kind::mapping, .place = place(mark)}, mark);
+  }
+  void OnMapEnd() override { close(); }
+
+  Node take() {
+    if (!repeated_.empty()) throw InputError(std::move(repeated_));
+    return std::move(root_);
+  }
+
+ private:
+  struct Level {
+    Node node;
+    bool has_key = false;
+    Node::Entry entry;  ///< whose value comes next
+    std::set<std::string> keys;
+  };
+
+  Place place(const YAML::Mark& mark) const {
+    if (mark.line < 0) return {name_};
+    return {name_, mark.line + 1, mark.column + 1};
+  }
+
+  std::string path() const {
+    std::string text;
+    for (const Level& level : levels_) {
+      const bool list = level.node.kind == Node::Kind::list;
+      if (!list && !level.has_key) continue;
+      const std::string part = list ? std::to_string(level.node.items.size()) : level.entry.key;
+      text += (text.empty() ? "" : ".") + part;
+    }
+    return text;
+  }
+
+  [[noreturn]] void refuse(const YAML::Mark& mark, const std::string& message) const {
+    throw InputError({{place(mark), path(), message}});
+  }
+
+  void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
+    if (anchor != YAML::NullAnchor) {
+      refuse(mark, "has an anchor, allowed: plain values; extends shares settings between files");
+    }
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      refuse(mark, "has the tag " + tag + ", allowed: plain values without tags");
+    }
+  }
+
+  void open(Node node, const YAML::Mark& mark) {
+    if (levels_.size() >= deepest) {
+      refuse(mark, "is nested too deeply, allowed: " + std::to_string(deepest) + " levels");
+    }
+    if (expects_key()) refuse(mark, "is a key that is a list or a mapping, allowed: a word");
+    levels_.push_back({std::move(node), false, {}, {}});
+  }
+
+  void close() {
+    Node node = std::move(levels_.back().node);
+    levels_.pop_back();
+    put(std::move(node));
+  }
+
+  bool expects_key() const {
+    return !levels_.empty() && levels_.back().node.kind == Node::Kind::mapping &&
+           !levels_.back().has_key;
+  }
+
+  void add(Node node, const YAML::Mark& mark) {
+    if (!expects_key()) return put(std::move(node));
+    if (node.kind == Node::Kind::null) refuse(mark, "is a key without a name, allowed: a word");
+    Level& level = levels_.back();
+    level.has_key = true;
+    level.entry = {node.text, node.place, {}};
+    if (!level.keys.insert(node.text).second) {
+      const Place first =
+          std::ranges::find(level.node.entries, node.text, &Node::Entry::key)->place;
+      repeated_.push_back({node.place, path(),
+                           "is given twice, first in line " + std::to_string(first.line) +
+                               ", allowed: each key once"});
+    }
+  }
+
+  void put(Node node) {
+    if (levels_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Level& level = levels_.back();
+    if (level.node.kind == Node::Kind::list) {
+      level.node.items.push_back(std::move(node));
+      return;
+    }
+    level.entry.value = std::move(node);
+    level.node.entries.push_back(std::move(level.entry));
+    level.has_key = false;
+  }
+
+  std::string name_;
+  int documents_ = 0;
+  Node root_;
+  std::vector<Level> levels_;
+  std::vector<Diagnostic> repeated_;
+};
+
+}  // namespace
+
+Node parse_document(std::string_view text, const std::string& name) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  check_text(text, name);
+  Builder builder{name};
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser{stream};
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& error) {
+    const bool known = error.mark.line >= 0;
+    const Place place{name, known ? error.mark.line + 1 : 0, known ? error.mark.column + 1 : 0};
+    throw InputError({{place, {}, "is not YAML: " + error.msg}});
+  }
+  Node root = builder.take();
+  if (root.place.file.empty()) root.place = {name, 1, 1};
+  return root;
+}
+
+}  // namespace stepcast

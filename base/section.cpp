@@ -1,1 +1,221 @@
-// not written yet
+#include "stepcast/base/section.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "read_value.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+const Node& empty_mapping() {
+  static const Node node{.kind = Node::Kind::mapping};
+  return node;
+}
+
+bool is_word(const Node& node, std::string_view word) {
+  return node.kind == Node::Kind::scalar && !node.quoted && node.text == word;
+}
+
+std::vector<Option> as_options(const std::vector<Visitor::Alternative>& bodies) {
+  std::vector<Option> options;
+  for (const auto& body : bodies) options.push_back({body.name, body.built});
+  return options;
+}
+
+}  // namespace
+
+void Reading::report(Place place, std::string path, std::string message) {
+  diagnostics.push_back({std::move(place), std::move(path), std::move(message)});
+}
+
+Section::Section(const Node& node, std::string path, Reading& reading)
+    : node_{node}, path_{std::move(path)}, reading_{reading} {
+  if (node.kind == Node::Kind::mapping || node.kind == Node::Kind::null) return;
+  fail(node.place, path_, "is " + quoted(node) + ", allowed: a mapping");
+  all_known_ = true;
+}
+
+void Section::field(const Field& field) {
+  const Node* node = take(field.key);
+  const std::string path = child(field.key);
+  if (node == nullptr) {
+    if (!field.required || all_known_) return;
+    return fail(node_.place, path,
+                "is missing (" + std::string(field.doc) + "), allowed: " + allowed_values(field));
+  }
+  const std::size_t assumed = reading_.assumptions.size();
+  if (node->kind == Node::Kind::mapping && may_state_source(field.target)) {
+    node = unwrap(*node, path);
+    if (node == nullptr) return;
+  }
+  const std::string wrong = read_value(*node, field);
+  if (wrong.empty()) return;
+  reading_.assumptions.resize(assumed);
+  fail(node->place, path, wrong);
+}
+
+void Section::section(std::string_view key, std::string_view, const Body& body) {
+  const Node* node = take(key);
+  if (node != nullptr && node->kind != Node::Kind::null) return inside(*node, child(key), body);
+  // A section that is left out still has defaults, and perhaps required keys: one error names them
+  // all.
+  Reading inner;
+  Section section{empty_mapping(), {}, inner};
+  body(section);
+  if (inner.diagnostics.empty() || all_known_) return;
+  std::vector<std::string> needed;
+  for (const Diagnostic& d : inner.diagnostics) needed.push_back(d.path);
+  for (const std::string& failed : inner.failed) reading_.failed.insert(child(key) + "." + failed);
+  fail(node != nullptr ? node->place : node_.place, child(key),
+       (node != nullptr ? "is empty" : "is missing") + std::string(", allowed: a mapping with ") +
+           joined(needed));
+}
+
+void Section::optional_section(std::string_view key, std::string_view, bool& present,
+                               const Body& body) {
+  const Node* node = take(key);
+  present = node != nullptr && !is_word(*node, "none");
+  if (!present) return;
+  if (node->kind == Node::Kind::mapping) return inside(*node, child(key), body);
+  present = false;
+  fail(node->place, child(key), "is " + quoted(*node) + ", allowed: a mapping, none");
+}
+
+void Section::alternatives(std::string_view key, std::string_view doc, std::size_t& current,
+                           const std::vector<Alternative>& bodies) {
+  const Node* node = take(key);
+  const std::vector<Option> options = as_options(bodies);
+  const std::string allowed = built_options(options);
+  if (node == nullptr) {
+    if (node_.entries.empty() && !std::ranges::any_of(bodies, &Alternative::built)) return;
+  } else {
+    const auto found = std::ranges::find(options, node->text, &Option::name);
+    if (node->kind != Node::Kind::scalar || found == options.end() || !found->built) {
+      all_known_ = true;
+      return fail(node->place, child(key),
+                  wrong_option(node->text, quoted(*node), options, allowed));
+    }
+    current = static_cast<std::size_t>(found - options.begin());
+  }
+  static_cast<void>(doc);
+  bodies[current].body(*this);
+}
+
+void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodies) {
+  std::vector<std::string> names;
+  std::vector<const Node::Entry*> given;
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    names.emplace_back(bodies[i].name);
+    const auto entry = std::ranges::find(node_.entries, bodies[i].name, &Node::Entry::key);
+    if (entry == node_.entries.end()) continue;
+    given.push_back(&*entry);
+    if (given.size() == 1) current = i;
+  }
+  if (given.empty()) {
+    known_.insert(known_.end(), names.begin(), names.end());
+    if (!all_known_)
+      fail(node_.place, path_, "has none of " + joined(names) + ", allowed: exactly one of them");
+    all_known_ = true;
+    return;
+  }
+  bodies[current].body(*this);
+  for (std::size_t i = 1; i < given.size(); ++i) {
+    known_.push_back(given[i]->key);
+    fail(given[i]->place, child(given[i]->key),
+         "stands beside " + given[0]->key + ", allowed: exactly one of " + joined(names));
+  }
+}
+
+void Section::list(std::string_view key, std::string_view doc, std::size_t,
+                   const std::function<void(std::size_t)>& resize,
+                   const std::function<void(Visitor&, std::size_t)>& body) {
+  const Node* node = take(key);
+  const std::string allowed = "a list of mappings (" + std::string(doc) + ")";
+  if (node == nullptr) return fail(node_.place, child(key), "is missing, allowed: " + allowed);
+  if (node->kind != Node::Kind::list || node->items.empty()) {
+    const std::string shown = node->kind == Node::Kind::list ? "an empty list" : quoted(*node);
+    return fail(node->place, child(key), "is " + shown + ", allowed: " + allowed);
+  }
+  resize(node->items.size());
+  for (std::size_t i = 0; i < node->items.size(); ++i) {
+    inside(node->items[i], child(key) + "." + std::to_string(i),
+           [&](Visitor& visitor) { body(visitor, i); });
+  }
+}
+
+void Section::reserved(std::string_view key, std::string_view, std::string_view neutral) {
+  const Node* node = take(key);
+  if (node == nullptr || is_word(*node, neutral) || node->kind == Node::Kind::null) return;
+  if (neutral == "none" && node->kind == Node::Kind::mapping && node->entries.empty()) return;
+  fail(node->place, child(key), "is not built yet, allowed: " + std::string(neutral));
+}
+
+void Section::finish() {
+  if (all_known_) return;
+  for (const Node::Entry& entry : node_.entries) {
+    if (std::ranges::find(known_, entry.key) != known_.end()) continue;
+    const auto near = nearest(entry.key, known_);
+    fail(entry.place, child(entry.key),
+         "is not a known key" +
+             (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(known_)));
+  }
+}
+
+const Node* Section::take(std::string_view key) {
+  known_.emplace_back(key);
+  return node_.find(key);
+}
+
+std::string Section::child(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+}
+
+void Section::fail(Place place, const std::string& path, std::string message) {
+  reading_.failed.insert(path);
+  reading_.report(std::move(place), path, std::move(message));
+}
+
+void Section::inside(const Node& node, const std::string& path, const Body& body) {
+  Section section{node, path, reading_};
+  body(section);
+  section.finish();
+}
+
+const Node* Section::unwrap(const Node& node, const std::string& path) {
+  static const std::vector<Option> sources{
+      {"datasheet"}, {"measured"}, {"fitted"}, {"derived"}, {"assumed"}};
+  Section section{node, path, reading_};
+  const std::size_t before = reading_.diagnostics.size();
+  const Node* value = section.take("value");
+  std::string note;
+  std::size_t source = 0;
+  section.field({"source",
+                 Choice{sources, [] { return std::size_t{0}; }, [&](std::size_t i) { source = i; }},
+                 "where the number comes from", any_number(), true});
+  section.field({"note", &note, "what to know about it"});
+  section.finish();
+  if (value == nullptr) {
+    fail(node.place, path, "is a mapping without value, allowed: {value, source, note}");
+    return nullptr;
+  }
+  if (reading_.diagnostics.size() == before) {
+    reading_.assumptions.push_back({path, value->text, std::string(sources[source].name), note});
+  }
+  return value;
+}
+
+Place place_of(const Node& root, std::string_view path) {
+  const Node* node = &root;
+  while (!path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    const Node* next = node->find(path.substr(0, dot));
+    if (next == nullptr) break;
+    node = next;
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return node->place;
+}
+
+}  // namespace stepcast

@@ -6,14 +6,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "stepcast/base/units.hpp"
 
-/// One description per spec. Each spec has one function `describe(Visitor&, Spec&)` that names every key
-/// once, with its target, range, default (the value that the target holds) and meaning. The reader, the
-/// JSON Schema, the content hash and the list of assumptions are visitors of that one description.
+/// One description per spec. Each spec has one function `describe(Visitor&, Spec&)` that names
+/// every key once, with its target, range, default (the value that the target holds) and meaning.
+/// The reader, the JSON Schema, the content hash and the list of assumptions are visitors of that
+/// one description.
 namespace stepcast {
 
 /// Allowed numbers, in SI units; `low_open` excludes `low` itself.
@@ -25,11 +27,14 @@ struct Range {
 };
 constexpr Range any_number() { return {}; }
 constexpr Range positive() { return {0, std::numeric_limits<double>::infinity(), true}; }
-constexpr Range at_least(double low) { return {low, std::numeric_limits<double>::infinity(), false}; }
+constexpr Range at_least(double low) {
+  return {low, std::numeric_limits<double>::infinity(), false};
+}
 constexpr Range between(double low, double high) { return {low, high, false}; }
 constexpr Range fraction() { return {0, 1, true}; }  ///< in (0, 1]
 
-/// One word that a choice accepts. A feature that is not built yet is known, so that the error can say so.
+/// One word that a choice accepts. A feature that is not built yet is known, so that the error can
+/// say so.
 struct Option {
   std::string_view name;
   bool built = true;
@@ -44,7 +49,7 @@ struct Choice {
   std::function<std::size_t()> get;
   std::function<void(std::size_t)> set;
   std::int64_t* number = nullptr;  ///< target of the call form's number
-  Table* table = nullptr;          ///< a list of lists is accepted too and selects option `table_option`
+  Table* table = nullptr;  ///< a list of lists is accepted too and selects option `table_option`
   std::size_t table_option = 0;
 };
 
@@ -53,6 +58,11 @@ template <class E>
 Choice choice(E& target, std::vector<Option> options) {
   return {std::move(options), [&target] { return static_cast<std::size_t>(target); },
           [&target](std::size_t i) { target = static_cast<E>(i); }};
+}
+
+/// A choice of which only the first option is built: it has no target.
+inline Choice only_first(std::vector<Option> options) {
+  return {std::move(options), [] { return std::size_t{0}; }, [](std::size_t) {}};
 }
 
 /// A count that may also be one word (`auto`, `none`), which stands for nothing.
@@ -69,10 +79,14 @@ struct Percent {
   double* target;  ///< a fraction, written `1%`
 };
 
+struct Identifier {
+  std::string* target;  ///< a name of lower-case letters, digits and `. _ -`
+};
+
 /// The closed set of value types that a key can hold.
-using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*, std::int64_t*,
-                            bool*, std::string*, Choice, OptionalCount, OptionalNumber, Percent,
-                            std::vector<std::string>*>;
+using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*,
+                            std::int64_t*, bool*, std::string*, Identifier, Choice, OptionalCount,
+                            OptionalNumber, Percent, std::vector<std::string>*>;
 
 struct Field {
   std::string_view key;
@@ -93,16 +107,22 @@ class Visitor {
 
   virtual ~Visitor() = default;
   virtual void field(const Field& field) = 0;
-  /// A nested mapping. A missing one is visited all the same, so that its defaults and its required keys count.
+  /// A nested mapping. A missing one is visited all the same, so that its defaults and its required
+  /// keys count.
   virtual void section(std::string_view key, std::string_view doc, const Body& body) = 0;
-  /// A nested mapping that may be left out or be the word `none`; `present` says whether it is there.
+  /// A nested mapping that may be left out or be the word `none`; `present` says whether it is
+  /// there.
   virtual void optional_section(std::string_view key, std::string_view doc, bool& present,
                                 const Body& body) = 0;
-  /// The mapping's keys depend on the word under `key` (`kind`); `current` is the index of the alternative
-  /// and is set before its body runs.
+  /// The mapping's keys depend on the word under `key` (`kind`); `current` is the index of the
+  /// alternative and is set before its body runs.
   virtual void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
                             const std::vector<Alternative>& bodies) = 0;
-  /// A list of mappings; `resize` is called with the number of entries before `body(i)` describes each.
+  /// The mapping's keys depend on which of the alternatives' names stands in it as a key: exactly
+  /// one must. Each body describes that key itself and whatever may stand beside it.
+  virtual void one_of(std::size_t& current, const std::vector<Alternative>& bodies) = 0;
+  /// A list of mappings; `resize` is called with the number of entries before `body(i)` describes
+  /// each.
   virtual void list(std::string_view key, std::string_view doc, std::size_t size,
                     const std::function<void(std::size_t)>& resize,
                     const std::function<void(Visitor&, std::size_t)>& body) = 0;

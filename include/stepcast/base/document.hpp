@@ -39,13 +39,15 @@ struct SearchPath {
 };
 
 /// Parses one YAML document from memory; `name` stands in every place.
-/// Throws InputError: syntax, repeated keys, anchors and aliases, several documents, binary content.
+/// Throws InputError: syntax, repeated keys, anchors and aliases, several documents, binary
+/// content.
 Node parse_document(std::string_view text, const std::string& name);
 
-/// Reads a file (`-` is standard input) and merges what its mappings extend, deeply: lists and scalars
-/// replace, mappings merge, the extending side wins, and a mapping whose `kind` changes replaces.
-/// A relative `extends` is looked up beside the file it stands in, then on the search path.
-/// Throws InputError: as parse_document; missing, unreadable or oversized files; cycles of `extends`.
+/// Reads a file (`-` is standard input) and merges what its mappings extend, deeply: lists and
+/// scalars replace, mappings merge, the extending side wins, and a mapping whose `kind` changes
+/// replaces. A relative `extends` is looked up beside the file it stands in, then on the search
+/// path. Throws InputError: as parse_document; missing, unreadable or oversized files; cycles of
+/// `extends`.
 Node load_document(const std::string& path, const SearchPath& search);
 
 /// The file that `name` means, seen from `directory`; nothing when there is none.

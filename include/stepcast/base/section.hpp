@@ -13,7 +13,7 @@ namespace stepcast {
 struct Assumption {
   std::string path;
   std::string value;   ///< as written
-  std::string source;  ///< datasheet, measured, fitted or assumed
+  std::string source;  ///< datasheet, measured, fitted, derived or assumed
   std::string note;
 };
 
@@ -21,15 +21,19 @@ struct Assumption {
 struct Reading {
   std::vector<Diagnostic> diagnostics;
   std::vector<Assumption> assumptions;
-  std::set<std::string> failed;  ///< paths of keys that did not read, so that cross-checks can skip them
+  std::set<std::string>
+      failed;  ///< paths of keys that did not read, so that cross-checks can skip them
 
   void report(Place place, std::string path, std::string message);
 };
 
-/// Reads one YAML mapping into a spec through its description. Never throws on content: every error goes
-/// to the Reading with file, line, column and key path, and the target keeps its default.
+/// Reads one YAML mapping into a spec through its description. Never throws on content: every error
+/// goes to the Reading with file, line, column and key path, and the target keeps its default.
+/// Every number with a dimension and every plain number may be written `{value, source, note}`.
 class Section : public Visitor {
  public:
+  /// `node` must outlive the section; anything but a mapping is reported, nothing (null) is an
+  /// empty mapping.
   Section(const Node& node, std::string path, Reading& reading);
 
   void field(const Field& field) override;
@@ -38,6 +42,7 @@ class Section : public Visitor {
                         const Body& body) override;
   void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
                     const std::vector<Alternative>& bodies) override;
+  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override;
   void list(std::string_view key, std::string_view doc, std::size_t size,
             const std::function<void(std::size_t)>& resize,
             const std::function<void(Visitor&, std::size_t)>& body) override;
@@ -49,14 +54,16 @@ class Section : public Visitor {
  private:
   const Node* take(std::string_view key);
   std::string child(std::string_view key) const;
-  void missing(std::string_view key, std::string_view doc);
+  void fail(Place place, const std::string& path, std::string message);
+  void inside(const Node& node, const std::string& path, const Body& body);
+  /// The `value` of a number that is written `{value, source, note}`, noting its origin.
   const Node* unwrap(const Node& node, const std::string& path);
-  void read(const Node& node, const Field& field, const std::string& path);
 
   const Node& node_;
   std::string path_;
   Reading& reading_;
   std::vector<std::string> known_;
+  bool all_known_ = false;  ///< which alternative holds is not known: its keys are not judged
 };
 
 /// The place of the value at `path` ("parallel.tp"), or of its nearest ancestor that is written.

@@ -1,0 +1,289 @@
+#include "read_value.hpp"
+
+#include <algorithm>
+
+#include "dimension.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::string_view whole_number = "a whole number such as 8 or 40Mi";
+constexpr std::string_view plain_number = "a number such as 0.8";
+
+std::string with_range(std::string_view what, const Range& range, std::string_view unit) {
+  const std::string limits = range_text(range, unit);
+  return std::string(what) + (limits.empty() ? "" : ", " + limits);
+}
+
+std::string not_this(const Node& node, const std::string& allowed) {
+  return "is " + quoted(node) + ", allowed: " + allowed;
+}
+
+std::string out_of_range(const Node& node, const Range& range, std::string_view unit) {
+  return "is " + node.text + ", allowed: " + range_text(range, unit);
+}
+
+std::string table_text(const Range& range) {
+  return with_range("a table [chunk][stage] of whole numbers such as [[4, 4], [4, 3]]", range, "");
+}
+
+/// One reader per value type; each returns what is wrong.
+class Reader {
+ public:
+  Reader(const Node& node, const Field& field) : node_{node}, field_{field} {}
+
+  template <int T, int B, int F>
+  std::string operator()(Quantity<T, B, F>* target) const {
+    using Unit = Dimension<Quantity<T, B, F>>;
+    if (!plain()) return not_this(node_, with_range(Unit::what, field_.range, Unit::unit));
+    const auto value = Unit::parse(node_.text);
+    if (!value && parse_number(node_.text)) {
+      return "is " + node_.text + " without a unit, allowed: " + std::string(Unit::what);
+    }
+    if (!value) return not_this(node_, with_range(Unit::what, field_.range, Unit::unit));
+    if (!field_.range.contains(value->value()))
+      return out_of_range(node_, field_.range, Unit::unit);
+    *target = *value;
+    return {};
+  }
+
+  std::string operator()(double* target) const {
+    return number(plain_number, "", parse_number, [&](double v) { *target = v; });
+  }
+  std::string operator()(std::int64_t* target) const {
+    return number(whole_number, "", parse_count,
+                  [&](double v) { *target = static_cast<std::int64_t>(v); });
+  }
+  std::string operator()(const OptionalCount& target) const {
+    if (is_word(target.word)) return target.target->reset(), std::string{};
+    return number(std::string(whole_number) + " or " + std::string(target.word), "", parse_count,
+                  [&](double v) { *target.target = static_cast<std::int64_t>(v); });
+  }
+  std::string operator()(const OptionalNumber& target) const {
+    if (is_word(target.word)) return target.target->reset(), std::string{};
+    return number(std::string(plain_number) + " or " + std::string(target.word), "", parse_number,
+                  [&](double v) { *target.target = v; });
+  }
+  std::string operator()(const Percent& target) const {
+    const auto parse = [](std::string_view text) -> std::optional<double> {
+      if (!text.ends_with('%')) return {};
+      const auto value = parse_number(text.substr(0, text.size() - 1));
+      if (!value) return {};
+      return *value / 100;
+    };
+    return number("a percentage such as 1%", "", parse, [&](double v) { *target.target = v; });
+  }
+
+  std::string operator()(bool* target) const {
+    if (!plain() || (node_.text != "true" && node_.text != "false")) {
+      return not_this(node_, "true, false");
+    }
+    *target = node_.text == "true";
+    return {};
+  }
+
+  std::string operator()(std::string* target) const {
+    if (node_.kind != Node::Kind::scalar || node_.text.empty()) return not_this(node_, "a text");
+    *target = node_.text;
+    return {};
+  }
+
+  std::string operator()(const Identifier& target) const {
+    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+    if (node_.kind != Node::Kind::scalar || node_.text.empty() ||
+        node_.text.find_first_not_of(letters) != std::string::npos) {
+      return not_this(node_, "a name of lower-case letters, digits and . _ -");
+    }
+    *target.target = node_.text;
+    return {};
+  }
+
+  std::string operator()(std::vector<std::string>* target) const {
+    const bool words = std::ranges::all_of(
+        node_.items, [](const Node& item) { return item.kind == Node::Kind::scalar; });
+    if (node_.kind != Node::Kind::list || !words) return not_this(node_, "a list of words");
+    target->clear();
+    for (const Node& item : node_.items) target->push_back(item.text);
+    return {};
+  }
+
+  std::string operator()(const Choice& choice) const;
+
+ private:
+  bool plain() const { return node_.kind == Node::Kind::scalar && !node_.quoted; }
+  bool is_word(std::string_view word) const { return plain() && node_.text == word; }
+
+  template <class Parse, class Set>
+  std::string number(std::string_view what, std::string_view unit, const Parse& parse,
+                     const Set& set) const {
+    const auto value = plain() ? parse(node_.text) : std::nullopt;
+    if (!value) return not_this(node_, with_range(what, field_.range, unit));
+    if (!field_.range.contains(*value)) return out_of_range(node_, field_.range, unit);
+    set(*value);
+    return {};
+  }
+
+  std::string table(const Choice& choice) const;
+
+  const Node& node_;
+  const Field& field_;
+};
+
+std::string Reader::table(const Choice& choice) const {
+  Table table;
+  const std::string allowed = allowed_values(field_);
+  for (const Node& row : node_.items) {
+    if (row.kind != Node::Kind::list) return "holds " + quoted(row) + ", allowed: " + allowed;
+    table.emplace_back();
+    for (const Node& item : row.items) {
+      const auto value =
+          item.kind == Node::Kind::scalar && !item.quoted ? parse_count(item.text) : std::nullopt;
+      if (!value || !field_.range.contains(*value)) {
+        return "holds " + quoted(item) + ", allowed: " + allowed;
+      }
+      table.back().push_back(static_cast<std::int64_t>(*value));
+    }
+  }
+  *choice.table = std::move(table);
+  choice.set(choice.table_option);
+  return {};
+}
+
+/// `chunks(4)` is the word `chunks` and the number `4`.
+struct Call {
+  std::string word;
+  std::optional<std::string> number;
+};
+
+Call split_call(const std::string& text) {
+  const std::size_t open = text.find('(');
+  if (open == std::string::npos || !text.ends_with(')')) return {text, {}};
+  return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2)};
+}
+
+std::string Reader::operator()(const Choice& choice) const {
+  const std::string allowed = allowed_values(field_);
+  if (node_.kind == Node::Kind::list && choice.table != nullptr) return table(choice);
+  if (node_.kind != Node::Kind::scalar) return not_this(node_, allowed);
+  const Call call = split_call(node_.text);
+  const auto found = std::ranges::find(choice.options, call.word, &Option::name);
+  const auto index = static_cast<std::size_t>(found - choice.options.begin());
+  const bool only_table = choice.table != nullptr && index == choice.table_option;
+  if (found == choice.options.end() || !found->built || only_table) {
+    return wrong_option(only_table ? std::string{} : call.word, quoted(node_), choice.options,
+                        allowed);
+  }
+  if (found->takes_number != call.number.has_value()) return not_this(node_, allowed);
+  if (call.number) {
+    const auto value = parse_count(*call.number);
+    if (!value || !field_.range.contains(*value)) {
+      return not_this(node_, call.word + "(n) with n " + range_text(field_.range, ""));
+    }
+    *choice.number = static_cast<std::int64_t>(*value);
+  }
+  choice.set(index);
+  return {};
+}
+
+/// What each value type accepts.
+struct Allowed {
+  const Field& field;
+
+  template <int T, int B, int F>
+  std::string operator()(Quantity<T, B, F>*) const {
+    using Unit = Dimension<Quantity<T, B, F>>;
+    return with_range(Unit::what, field.range, Unit::unit);
+  }
+  std::string operator()(double*) const { return with_range(plain_number, field.range, ""); }
+  std::string operator()(std::int64_t*) const { return with_range(whole_number, field.range, ""); }
+  std::string operator()(const OptionalCount& t) const {
+    return with_range(std::string(whole_number) + " or " + std::string(t.word), field.range, "");
+  }
+  std::string operator()(const OptionalNumber& t) const {
+    return with_range(std::string(plain_number) + " or " + std::string(t.word), field.range, "");
+  }
+  std::string operator()(const Percent&) const { return "a percentage such as 1%"; }
+  std::string operator()(bool*) const { return "true, false"; }
+  std::string operator()(std::string*) const { return "a text"; }
+  std::string operator()(const Identifier&) const {
+    return "a name of lower-case letters, digits and . _ -";
+  }
+  std::string operator()(std::vector<std::string>*) const { return "a list of words"; }
+  std::string operator()(const Choice& choice) const {
+    std::vector<Option> words = choice.options;
+    if (choice.table == nullptr) return built_options(words);
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(choice.table_option));
+    return built_options(words) + ", " + table_text(field.range);
+  }
+};
+
+}  // namespace
+
+std::string range_text(const Range& range, std::string_view unit) {
+  const bool low = range.low > -std::numeric_limits<double>::infinity();
+  const bool high = range.high < std::numeric_limits<double>::infinity();
+  const auto number = [&](double v) { return shortest(v) + std::string(unit); };
+  if (range.low == range.high) return number(range.low);
+  if (low && high && !range.low_open) return number(range.low) + " to " + number(range.high);
+  std::string text;
+  if (low) text = (range.low_open ? "more than " : "at least ") + number(range.low);
+  if (high) text += (low ? " and at most " : "at most ") + number(range.high);
+  return text;
+}
+
+std::string quoted(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::null:
+      return "empty";
+    case Node::Kind::list:
+      return "a list";
+    case Node::Kind::mapping:
+      return "a mapping";
+    case Node::Kind::scalar:
+      break;
+  }
+  constexpr std::size_t longest = 60;
+  std::string text;
+  for (const char c : node.text) {
+    if (text.size() >= longest && (static_cast<unsigned char>(c) & 0xC0U) != 0x80U) break;
+    text += c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
+  }
+  if (text.size() < node.text.size()) text += "...";
+  return (node.quoted ? "the quoted text '" : "'") + text + "'";
+}
+
+bool may_state_source(const Target& target) {
+  return std::holds_alternative<Seconds*>(target) || std::holds_alternative<Bytes*>(target) ||
+         std::holds_alternative<BytesPerSecond*>(target) ||
+         std::holds_alternative<FlopsPerSecond*>(target) || std::holds_alternative<double*>(target);
+}
+
+std::string built_options(const std::vector<Option>& options) {
+  std::vector<std::string> words;
+  for (const Option& option : options) {
+    if (option.built)
+      words.push_back(std::string(option.name) + (option.takes_number ? "(n)" : ""));
+  }
+  return joined(words);
+}
+
+std::string wrong_option(const std::string& word, const std::string& shown,
+                         const std::vector<Option>& options, const std::string& allowed) {
+  const auto found = std::ranges::find(options, word, &Option::name);
+  if (found != options.end() && !found->built)
+    return "is " + shown + ", which is not built yet, allowed: " + allowed;
+  std::vector<std::string> words;
+  for (const Option& option : options) {
+    if (option.built) words.emplace_back(option.name);
+  }
+  const auto near = words.size() > 1 ? nearest(word, words) : std::nullopt;
+  return "is " + shown + ", allowed: " + allowed + (near ? "; did you mean " + *near + "?" : "");
+}
+
+std::string read_value(const Node& node, const Field& field) {
+  return std::visit(Reader{node, field}, field.target);
+}
+
+std::string allowed_values(const Field& field) { return std::visit(Allowed{field}, field.target); }
+
+}  // namespace stepcast
