@@ -1,17 +1,18 @@
 #pragma once
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
 
-/// A run of operators with no communication between them, as a (max,+) matrix. All times in seconds, as doubles,
-/// because this is the inner loop. Derivation: docs/models/segments.md.
+/// A run of operators with no communication between them, as a (max,+) matrix. All times in
+/// seconds, as doubles, because this is the inner loop. Derivation: docs/models/segments.md.
 namespace stepcast {
 
-/// Issue and execution of one operator: the main host thread spends `main`, the second thread `worker`
-/// (0 without task_queue), then `launch` passes, then the stream works for `device`.
+/// Issue and execution of one operator. The main host thread spends `main`; the second thread takes
+/// over and spends `worker` (0 without task_queue, where it is transparent); `launch` later the
+/// compute stream may start, and works for `device`. issue_operator() is the definition.
 struct OperatorCost {
   double main = 0, worker = 0, launch = 0, device = 0;
 };
@@ -28,13 +29,21 @@ struct Clocks {
   friend bool operator==(const Clocks&, const Clocks&) = default;
 };
 
+/// Clocks after one operator: the definition that every form below is held against.
+inline Clocks issue_operator(const Clocks& clocks, const OperatorCost& op,
+                             const SpeedFactors& speed) {
+  const double main = clocks.main + speed.host * op.main;
+  const double worker = std::max(clocks.worker, main) + speed.host * op.worker;
+  return {main, worker, std::max(clocks.device, worker + op.launch) + speed.device * op.device};
+}
+
 /// Lower triangular (max,+) map of Clocks: six numbers. -inf is "no path".
 struct SegmentMatrix {
   static constexpr double none = -std::numeric_limits<double>::infinity();
-  double main = 0, worker = 0, device = 0;              ///< diagonal: sums of main, worker and device times
+  double main = 0, worker = 0, device = 0;  ///< diagonal: sums of main, worker and device times
   double main_worker = none, main_device = none, worker_device = none;
 
-  Clocks apply(const Clocks& c) const;
+  Clocks apply(const Clocks& clocks) const;
   /// First this, then `next`.
   SegmentMatrix then(const SegmentMatrix& next) const;
 };
@@ -42,43 +51,87 @@ struct SegmentMatrix {
 /// One segment: its operators and the forms that replace them.
 class Segment {
  public:
+  /// No time is negative.
   explicit Segment(std::vector<OperatorCost> operators);
 
   const std::vector<OperatorCost>& operators() const { return operators_; }
   std::size_t size() const { return operators_.size(); }
   double device_time() const { return unit_.device; }
-  /// The matrix under speed factors; (1, 1) is stored, others come from the hulls in O(hull).
+  /// The matrix under speed factors; (1, 1) is stored, others come from the hulls in O(log hull)
+  /// per launch value.
   SegmentMatrix matrix(const SpeedFactors& speed) const;
   /// Points kept of all hulls, for reports and tests.
   std::size_t hull_points() const;
 
  private:
-  struct Point { double host, device; };   ///< path cost = y * host + x * device + launch
+  /// One path through an operator costs host * y + device * x + launch.
+  struct Point {
+    double host, device;
+  };
+  /// The paths that are longest under some (x, y): concave, host ascending, device descending.
+  using Hull = std::vector<Point>;
+  /// The operators that share a launch value.
+  struct LaunchHulls {
+    double launch;
+    Hull main_device, worker_device;
+  };
+
+  LaunchHulls& hulls_of(double launch);
+  static void add_point(Hull& hull, Point point);
+  static double longest(const Hull& hull, const SpeedFactors& speed);
+  SegmentMatrix from_hulls(const SpeedFactors& speed) const;
+
   std::vector<OperatorCost> operators_;
+  std::vector<LaunchHulls> hulls_;  ///< in order of first appearance
   SegmentMatrix unit_;
-  std::vector<Point> main_device_, worker_device_;   ///< upper hulls; launch folded in by class, see .cpp
-  double main_worker_ = SegmentMatrix::none;
 };
 
-/// Clocks after the operators, one by one: the definition that every form is held against.
-Clocks replay_operators(Clocks clocks, std::span<const OperatorCost> operators, const SpeedFactors& speed);
+/// Clocks after the operators, one by one.
+Clocks replay_operators(Clocks clocks, std::span<const OperatorCost> operators,
+                        const SpeedFactors& speed);
 
-/// The host waits for the compute stream: h = max(h, d) + cost.
+/// The host waits until the second thread and the compute stream have drained: h = max(h, worker,
+/// d) + cost.
 Clocks host_sync(Clocks clocks, double cost);
 
-/// The host may run at most `depth` compute operators ahead of the stream: before it issues operator i it waits for
-/// the end of operator i - depth. Remembers what it needs to, as runs rather than operators.
+/// The host may run at most `depth` (>= 1) compute operators ahead of the stream: before the main
+/// thread issues operator i it waits for the end of operator i - depth. Remembers runs rather than
+/// operators; memory is bounded by `depth`. Between runs the caller may move any clock forward (a
+/// communication, a host pause), never back. Derivation: docs/models/host.md.
 class HostQueue {
  public:
-  explicit HostQueue(std::uint64_t depth) : depth_{depth} {}
-  /// Clocks after the segment; takes the matrix when the queue cannot bind, the operator loop otherwise.
-  Clocks run(Clocks clocks, const Segment& segment, const SpeedFactors& speed);
-  std::uint64_t operator_loops() const { return loops_; }   ///< how often the slow form was needed
+  explicit HostQueue(std::uint64_t depth);
+  /// Clocks after the segment; takes the matrix when the queue cannot bind, the operator loop
+  /// otherwise. The segment must outlive the queue.
+  Clocks run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed);
+  std::uint64_t operator_loops() const { return loops_; }  ///< how often the slow form was needed
+  std::size_t remembered_runs() const { return runs_.size(); }
 
  private:
+  /// A run that a later operator may have to wait for.
+  struct Run {
+    std::uint64_t first, end;  ///< its operators, counted over all runs: [first, end)
+    const Segment* segment;
+    SpeedFactors speed;
+    Clocks entry;
+    double device_end;  ///< end of its last operator
+    bool ends_known;    ///< the ends of its operators are in `ends_`
+  };
+
+  bool may_bind(const Clocks& clocks, std::uint64_t size);
+  Clocks operator_loop(Clocks clocks, const Segment& segment, const SpeedFactors& speed);
+  void recall_ends(Run& run);
+  void reserve_ends();
+  double& end_of(std::uint64_t index) { return ends_[index & (ends_.size() - 1)]; }
+  void forget_before_gate();
+
   std::uint64_t depth_;
+  std::uint64_t issued_ = 0;  ///< operators so far
   std::uint64_t loops_ = 0;
-  // The implementer chooses the history: runs with entry clocks, replayed on demand, dropped when out of reach.
+  std::size_t oldest_ = 0;  ///< first run in `runs_` that is still in reach
+  std::size_t gate_ = 0;    ///< the run of operator last - depth, for the run at hand
+  std::vector<Run> runs_;
+  std::vector<double> ends_;  ///< end of operator i at i modulo the size, a power of two >= depth
 };
 
 }  // namespace stepcast

@@ -1,0 +1,107 @@
+#include "stepcast/workloads/segment.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+
+#include "workloads/segment_generators.hpp"
+#include "workloads/segment_reference.hpp"
+
+namespace stepcast {
+namespace {
+
+using reference::close;
+
+constexpr double us = 1e-6;
+
+// (max,+) products add the same terms in another order.
+bool same(double a, double b) {
+  return a == b || std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b));
+}
+bool same(const SegmentMatrix& a, const SegmentMatrix& b) {
+  return same(a.main, b.main) && same(a.worker, b.worker) && same(a.device, b.device) &&
+         same(a.main_worker, b.main_worker) && same(a.main_device, b.main_device) &&
+         same(a.worker_device, b.worker_device);
+}
+
+TEST(Segment, OneOperatorIsItsDefinition) {
+  const Segment segment{{{3 * us, 5 * us, 2 * us, 7 * us}}};
+  const Clocks after = segment.matrix({}).apply({});
+  EXPECT_DOUBLE_EQ(after.main, 3 * us);
+  EXPECT_DOUBLE_EQ(after.worker, 8 * us);
+  EXPECT_DOUBLE_EQ(after.device, 17 * us);
+}
+
+TEST(Segment, EagerWorkerIsTransparent) {
+  const Segment segment{{{3 * us, 0, 2 * us, 7 * us}, {4 * us, 0, 2 * us, 1 * us}}};
+  const Clocks after = segment.matrix({}).apply({10 * us, 0, 0});
+  EXPECT_DOUBLE_EQ(after.main, 17 * us);
+  EXPECT_DOUBLE_EQ(after.worker, after.main);
+  EXPECT_DOUBLE_EQ(after.device, 23 * us);  // 10 + 3 + 2 + 7, then 1 more
+}
+
+TEST(Segment, HostBoundAndDeviceBoundStepsFallOut) {
+  const std::vector<OperatorCost> host_bound(100, {10 * us, 0, 1 * us, 4 * us});
+  EXPECT_NEAR(Segment{host_bound}.matrix({}).apply({}).device, (100 * 10 + 1 + 4) * us, 1e-15);
+  const std::vector<OperatorCost> device_bound(100, {4 * us, 0, 1 * us, 10 * us});
+  EXPECT_NEAR(Segment{device_bound}.matrix({}).apply({}).device, (4 + 1 + 100 * 10) * us, 1e-15);
+}
+
+TEST(Segment, EmptySegmentIsTheIdentity) {
+  const Clocks clocks{1, 2, 3};
+  EXPECT_EQ(Segment{{}}.matrix({}).apply(clocks), clocks);
+  EXPECT_EQ(Segment{{}}.matrix({2, 3}).apply(clocks), clocks);
+  EXPECT_EQ(Segment{{}}.hull_points(), 0U);
+}
+
+TEST(Segment, KeepsFewPathsOfALayer) {
+  // Alternating large and small kernels: the paths between the two regimes are never the longest.
+  std::vector<OperatorCost> layer;
+  for (int i = 0; i < 60; ++i) layer.push_back({8 * us, 0, 2 * us, (i % 3 == 0 ? 30 : 4) * us});
+  const Segment segment{layer};
+  EXPECT_GE(segment.hull_points(), 3U);
+  EXPECT_LE(segment.hull_points(), 12U);
+}
+
+TEST(SegmentProperty, MatrixEqualsOperatorByOperator) {
+  EXPECT_TRUE(rc::check("matrix(speed).apply == replay_operators", [] {
+    const auto operators = generate::operators(60);
+    const auto speed = generate::speed();
+    const auto clocks = generate::clocks();
+    RC_ASSERT(close(Segment{operators}.matrix(speed).apply(clocks),
+                    replay_operators(clocks, operators, speed)));
+  }));
+}
+
+TEST(SegmentProperty, CompositionEqualsTheLongerRun) {
+  EXPECT_TRUE(rc::check("matrix(a).then(matrix(b)) == matrix(ab)", [] {
+    const auto first = generate::operators(30);
+    const auto second = generate::operators(30);
+    auto both = first;
+    both.insert(both.end(), second.begin(), second.end());
+    const auto speed = generate::speed();
+    RC_ASSERT(same(Segment{first}.matrix(speed).then(Segment{second}.matrix(speed)),
+                   Segment{both}.matrix(speed)));
+  }));
+}
+
+TEST(SegmentProperty, MatricesAreAMonoid) {
+  EXPECT_TRUE(rc::check("associative, with a neutral element", [] {
+    const auto a = Segment{generate::operators(10)}.matrix(generate::speed());
+    const auto b = Segment{generate::operators(10)}.matrix(generate::speed());
+    const auto c = Segment{generate::operators(10)}.matrix(generate::speed());
+    RC_ASSERT(same(a.then(b).then(c), a.then(b.then(c))));
+    RC_ASSERT(same(SegmentMatrix{}.then(a), a));
+    RC_ASSERT(same(a.then(SegmentMatrix{}), a));
+  }));
+}
+
+TEST(HostSync, WaitsForBothThreadsAndTheStream) {
+  EXPECT_EQ(host_sync({1, 2, 5}, 0.5), (Clocks{5.5, 2, 5}));
+  EXPECT_EQ(host_sync({1, 7, 5}, 0.5), (Clocks{7.5, 7, 5}));
+  EXPECT_EQ(host_sync({9, 7, 5}, 0.5), (Clocks{9.5, 7, 5}));
+}
+
+}  // namespace
+}  // namespace stepcast
