@@ -37,6 +37,9 @@ struct Text {
   std::string operator()(const OptionalNumber& t) const {
     return t.target->has_value() ? shortest(**t.target) : std::string(t.word);
   }
+  std::string operator()(const OptionalTime& t) const {
+    return *t.given ? shortest(t.target->value()) : std::string(t.word);
+  }
   std::string operator()(const Percent& target) const { return shortest(*target.target); }
   std::string operator()(const std::vector<std::string>* target) const { return joined(*target); }
   std::string operator()(const Choice& choice) const {

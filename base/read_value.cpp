@@ -64,6 +64,10 @@ class Reader {
     return number(std::string(plain_number) + " or " + std::string(target.word), "", parse_number,
                   [&](double v) { *target.target = v; });
   }
+  std::string operator()(const OptionalTime& target) const {
+    *target.given = !is_word(target.word);
+    return *target.given ? (*this)(target.target) : std::string{};
+  }
   std::string operator()(const Percent& target) const {
     const auto parse = [](std::string_view text) -> std::optional<double> {
       if (!text.ends_with('%')) return {};
@@ -201,6 +205,9 @@ struct Allowed {
   }
   std::string operator()(const OptionalNumber& t) const {
     return with_range(std::string(plain_number) + " or " + std::string(t.word), field.range, "");
+  }
+  std::string operator()(const OptionalTime& t) const {
+    return (*this)(t.target) + " or " + std::string(t.word);
   }
   std::string operator()(const Percent&) const { return "a percentage such as 1%"; }
   std::string operator()(bool*) const { return "true, false"; }

@@ -65,6 +65,9 @@ struct Values {
     return {{"anyOf", Json::array({Json{{"const", std::string(t.word)}},
                                    with_limits({{"type", "number"}}, field.range)})}};
   }
+  Json operator()(const OptionalTime& t) const {
+    return {{"anyOf", Json::array({Json{{"const", std::string(t.word)}}, (*this)(t.target)})}};
+  }
   Json operator()(const Percent&) const { return pattern(std::string(number_pattern) + "%$"); }
   Json operator()(std::vector<std::string>*) const {
     return {{"type", "array"}, {"items", {{"type", "string"}}}};

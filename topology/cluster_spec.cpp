@@ -1,1 +1,235 @@
-// not written yet
+#include "stepcast/topology/cluster_spec.hpp"
+
+#include "stepcast/base/format_version.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr Range count = between(1, max_devices);
+constexpr Range at_least_zero = at_least(0);
+
+Range no_more_than(double high) { return between(0, high); }
+
+void describe(Visitor& visitor, MatmulEfficiency& spec) {
+  visitor.field({"peak", &spec.peak,
+                 "fraction of the cube peak that full waves of full tiles reach", fraction()});
+  visitor.field({"tile_m", &spec.tile_m, "rows of one output tile", between(1, 65536)});
+  visitor.field({"tile_n", &spec.tile_n, "columns of one output tile", between(1, 65536)});
+  visitor.field({"fill", &spec.fill, "fill and drain of the tile pipeline, as extra elements of K",
+                 no_more_than(1e6)});
+}
+
+void describe(Visitor& visitor, AttentionEfficiency& spec) {
+  visitor.field({"forward", &spec.forward,
+                 "fraction of the cube peak at head dimension 128 and a long sequence",
+                 fraction()});
+  visitor.field({"backward", &spec.backward, "the same for the backward kernel", fraction()});
+  visitor.field({"head_dim_half", &spec.head_dim_half,
+                 "head dimension that costs half, efficiency d / (d + half)", no_more_than(1e6)});
+  visitor.field({"sequence_half", &spec.sequence_half,
+                 "sequence length that costs half, efficiency s / (s + half)", no_more_than(1e9)});
+}
+
+void describe(Visitor& visitor, MemoryEfficiency& spec) {
+  visitor.field({"peak", &spec.peak, "fraction of the memory bandwidth that a large kernel reaches",
+                 fraction()});
+  visitor.field(
+      {"half", &spec.half, "bytes at which a kernel reaches half of that", at_least_zero});
+}
+
+void describe(Visitor& visitor, EfficiencySpec& spec) {
+  visitor.section("matmul", "matrix products", [&](Visitor& v) { describe(v, spec.matmul); });
+  visitor.section("grouped_matmul", "matrix products of several experts in one kernel",
+                  [&](Visitor& v) { describe(v, spec.grouped_matmul); });
+  visitor.section("attention", "fused attention", [&](Visitor& v) { describe(v, spec.attention); });
+  visitor.section("memory", "memory-bound kernels", [&](Visitor& v) { describe(v, spec.memory); });
+  visitor.field(
+      {"vector", &spec.vector, "fraction of the vector peak that kernels reach", fraction()});
+}
+
+void describe(Visitor& visitor, OperatorClassTimes& times) {
+  visitor.field({"matmul", &times.matmul, "cube operators", at_least_zero});
+  visitor.field({"vector", &times.vector, "vector operators", at_least_zero});
+  visitor.field(
+      {"communication", &times.communication, "collectives and transfers", at_least_zero});
+}
+
+void describe(Visitor& visitor, DeviceSpec& spec) {
+  visitor.field({"name", Identifier{&spec.name}, "name of the device", any_number(), true});
+  visitor.field({"matmul_peak", &spec.matmul_peak,
+                 "dense BF16/FP16 peak of the cube cores, per device", positive(), true});
+  visitor.field({"matmul_peak_fp8", &spec.matmul_peak_fp8,
+                 "dense FP8 peak; 0FLOPS: the device has none", at_least_zero});
+  visitor.field(
+      {"vector_peak", &spec.vector_peak, "peak of the vector cores, per device", positive(), true});
+  visitor.section("cores", "cores of one device", [&](Visitor& v) {
+    v.field({"cube", &spec.cube_cores, "matrix cores", between(1, 65536)});
+    v.field({"vector", &spec.vector_cores, "vector cores", between(1, 65536)});
+  });
+  visitor.section("memory", "device memory", [&](Visitor& v) {
+    v.field({"capacity", &spec.memory_capacity, "size of the device memory", positive(), true});
+    v.field(
+        {"bandwidth", &spec.memory_bandwidth, "bandwidth of the device memory", positive(), true});
+    v.field({"reserve", &spec.memory_reserve, "taken by runtime and driver before the model",
+             at_least_zero});
+  });
+  visitor.section("efficiency", "how much of the peaks kernels reach (docs/models/operators.md)",
+                  [&](Visitor& v) { describe(v, spec.efficiency); });
+  visitor.section("launch", "device-side fixed cost of one operator, per class",
+                  [&](Visitor& v) { describe(v, spec.launch); });
+}
+
+void describe(Visitor& visitor, HostSpec& spec) {
+  visitor.field(
+      {"devices_per_host", &spec.devices_per_host, "devices that one host drives", count});
+  visitor.section("dispatch", "host time of one operator, eager, per class",
+                  [&](Visitor& v) { describe(v, spec.dispatch); });
+  visitor.section("task_queue", "runtime.dispatch task_queue", [&](Visitor& v) {
+    v.field(
+        {"main", &spec.task_queue_main, "part of dispatch left on the main thread", between(0, 1)});
+    v.field({"worker", &spec.task_queue_worker, "part of dispatch on the second thread",
+             between(0, 1)});
+  });
+  visitor.section("graph_sink", "runtime.dispatch graph_sink", [&](Visitor& v) {
+    v.field({"factor", &spec.graph_sink_factor,
+             "part of dispatch left per operator of a sunk graph", between(0, 1)});
+    v.field({"launch", &spec.graph_launch, "host time to launch one sunk graph", at_least_zero});
+  });
+  visitor.field({"queue_depth", &spec.queue_depth, "operators the host may run ahead of the device",
+                 between(1, 1e9)});
+  visitor.field(
+      {"synchronise", &spec.synchronise, "host time of one stream synchronisation", at_least_zero});
+  visitor.section("device_link", "link between host and device", [&](Visitor& v) {
+    v.field({"bandwidth", &spec.device_link_bandwidth, "per direction", at_least_zero});
+    v.field({"latency", &spec.device_link_latency, "of one transfer", at_least_zero});
+  });
+}
+
+void describe(Visitor& visitor, LinkSpec& spec) {
+  visitor.field({"bandwidth", &spec.bandwidth, "per direction", positive(), true});
+  visitor.field({"latency", &spec.latency, "of one message", at_least_zero});
+}
+
+void efficiency(Visitor& visitor, double& target) {
+  visitor.field(
+      {"efficiency", &target, "fraction of the bandwidth that transfers reach", fraction()});
+}
+
+void describe(Visitor& visitor, SwitchFabric& spec) {
+  visitor.section("port", "the port of each device", [&](Visitor& v) { describe(v, spec.port); });
+  efficiency(visitor, spec.efficiency);
+}
+
+/// The fabric as the alternative `Fabric`, which it becomes if it is another.
+template <class Fabric>
+Fabric& as(NodeFabric& fabric) {
+  if (auto* held = std::get_if<Fabric>(&fabric)) return *held;
+  return fabric.emplace<Fabric>();
+}
+
+void describe(Visitor& visitor, NodeFabric& fabric) {
+  std::size_t kind = fabric.index();
+  visitor.alternatives(
+      "kind", "mesh: a link per pair; switch: a port per device; groups: meshes joined by bridges",
+      kind,
+      {{"mesh",
+        [&](Visitor& v) {
+          auto& spec = as<MeshFabric>(fabric);
+          v.section("link", "the link of each pair of devices",
+                    [&](Visitor& w) { describe(w, spec.link); });
+          efficiency(v, spec.efficiency);
+        }},
+       {"switch", [&](Visitor& v) { describe(v, as<SwitchFabric>(fabric)); }},
+       {"groups", [&](Visitor& v) {
+          auto& spec = as<GroupFabric>(fabric);
+          v.field({"size", &spec.group_size, "devices of one mesh", count});
+          v.section("link", "the link of each pair of one mesh",
+                    [&](Visitor& w) { describe(w, spec.link); });
+          v.section("bridge", "the port of each device to the other meshes",
+                    [&](Visitor& w) { describe(w, spec.bridge); });
+          efficiency(v, spec.efficiency);
+        }}});
+}
+
+void describe(Visitor& visitor, SuperNodeSpec& spec) {
+  visitor.field({"nodes", &spec.nodes, "nodes of one super-node", count, true});
+  visitor.section("fabric", "what joins the nodes of a super-node", [&](Visitor& v) {
+    std::size_t kind = 0;
+    v.alternatives("kind", "switch: a port per device", kind,
+                   {{"switch", [&](Visitor& w) { describe(w, spec.fabric); }}});
+  });
+}
+
+void describe(Visitor& visitor, NicSpec& spec) {
+  visitor.field(
+      {"per", choice(spec.per, {{"device"}, {"node"}}), "each device or each node has one"});
+  describe(visitor, spec.link);
+  efficiency(visitor, spec.efficiency);
+}
+
+void leaves(Visitor& visitor, NetworkSpec& spec) {
+  visitor.field({"leaf_ports", &spec.leaf_ports, "NICs below one leaf switch", count});
+  visitor.field({"oversubscription", &spec.oversubscription,
+                 "capacity of a leaf to its NICs over that to the spine, 1 = non-blocking",
+                 between(1, 1000)});
+}
+
+void describe(Visitor& visitor, NetworkSpec& spec) {
+  using Kind = NetworkSpec::Kind;
+  visitor.section("nic", "network card", [&](Visitor& v) { describe(v, spec.nic); });
+  visitor.section("topology", "switches between the NICs", [&](Visitor& v) {
+    auto kind = static_cast<std::size_t>(spec.kind);
+    v.alternatives("kind", "rail_optimized: the i-th NIC of every node below the same leaves", kind,
+                   {{"single_switch", [&](Visitor&) { spec.kind = Kind::single_switch; }},
+                    {"leaf_spine",
+                     [&](Visitor& w) {
+                       spec.kind = Kind::leaf_spine;
+                       leaves(w, spec);
+                     }},
+                    {"rail_optimized", [&](Visitor& w) {
+                       spec.kind = Kind::rail_optimized;
+                       leaves(w, spec);
+                     }}});
+  });
+  visitor.field({"routing", only_first({{"ideal"}, {"ecmp", false, true}}),
+                 "ideal: traffic spreads evenly over the spines"});
+}
+
+void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
+  visitor.field({"library", choice(spec.library, {{"hccl"}, {"nccl"}}),
+                 "whose selection communication.algorithm auto follows"});
+  visitor.field({"buffer", &spec.buffer, "a larger collective runs in several loops", positive()});
+  visitor.field({"step_latency", &spec.step_latency, "one step of a collective between nodes",
+                 at_least_zero});
+  visitor.field({"node_step_latency", &spec.node_step_latency,
+                 "one step inside a node or super-node", at_least_zero});
+}
+
+}  // namespace
+
+void describe(Visitor& visitor, ClusterSpec& spec) {
+  describe_format_version(visitor);
+  visitor.field({"name", Identifier{&spec.name}, "name of the cluster"});
+  visitor.section("device", "one accelerator", [&](Visitor& v) { describe(v, spec.device); });
+  visitor.section("host", "what drives the devices of a node",
+                  [&](Visitor& v) { describe(v, spec.host); });
+  visitor.section("node", "devices of one node and what joins them", [&](Visitor& v) {
+    v.field({"devices", &spec.node_devices, "devices of one node", count, true});
+    v.section("fabric", "what joins them", [&](Visitor& w) { describe(w, spec.node_fabric); });
+  });
+  bool present = spec.super_node.has_value();
+  visitor.optional_section("super_node", "nodes joined by a fabric of their own", present,
+                           [&](Visitor& v) {
+                             if (!spec.super_node) spec.super_node.emplace();
+                             describe(v, *spec.super_node);
+                           });
+  if (!present) spec.super_node.reset();
+  visitor.section("network", "what joins nodes and super-nodes",
+                  [&](Visitor& v) { describe(v, spec.network); });
+  visitor.section("collectives", "collective communication library",
+                  [&](Visitor& v) { describe(v, spec.collectives); });
+  visitor.field({"devices", &spec.devices, "size of the cluster, a whole number of nodes", count});
+  visitor.reserved("kinds", "heterogeneous clusters", "none");
+}
+
+}  // namespace stepcast

@@ -1,1 +1,48 @@
-// not written yet
+#include "stepcast/topology/parallel_plan.hpp"
+
+#include <array>
+
+#include "stepcast/topology/cluster_spec.hpp"
+
+namespace stepcast {
+
+const char* name(GroupKind kind) {
+  static constexpr std::array<const char*, group_kinds> names{
+      "tensor",        "context",     "data",       "pipeline",  "expert",
+      "expert_tensor", "expert_data", "dense_data", "embedding", "world"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+void describe(Visitor& visitor, ParallelPlan& plan) {
+  constexpr Range size = between(1, max_devices);
+  visitor.field({"tp", &plan.tp, "tensor parallel size", size});
+  visitor.field({"pp", &plan.pp, "pipeline stages", size});
+  visitor.field({"vpp", &plan.vpp, "model chunks per stage", between(1, 1024)});
+  visitor.field({"cp", &plan.cp, "context parallel size", size});
+  visitor.field({"ep", &plan.ep, "expert parallel size", size});
+  visitor.field({"etp", &plan.etp, "tensor parallel size inside an expert", size});
+  visitor.field({"dp", OptionalCount{&plan.dp_given, "auto"},
+                 "data parallel size; auto: devices / (tp*cp*pp)", size});
+  Choice context = choice(plan.context_algorithm,
+                          {{"ring"}, {"ulysses"}, {"allgather"}, {"hybrid", true, true}});
+  context.number = &plan.ulysses_degree;
+  visitor.field(
+      {"context_algorithm", context,
+       "how attention crosses ranks; hybrid(u): ulysses over u ranks, ring over the others", size});
+  visitor.field({"order", &plan.order, "rank order, fastest first"});
+  visitor.field({"sequence_parallel", &plan.sequence_parallel,
+                 "norms and dropout split the sequence over the tensor group"});
+  visitor.field({"zero", &plan.zero, "sharded: 1 optimizer, 2 and gradients, 3 and parameters",
+                 between(0, 3)});
+  Choice layers{{{"auto"}, {"table"}},
+                [&plan] { return std::size_t{plan.layers_auto ? 0U : 1U}; },
+                [&plan](std::size_t i) { plan.layers_auto = i == 0; },
+                nullptr,
+                &plan.layers_per_chunk,
+                1};
+  visitor.field({"layers_per_chunk", layers,
+                 "auto: balanced by time, embedding and head included; or a table",
+                 between(0, 100000)});
+}
+
+}  // namespace stepcast

@@ -1,1 +1,97 @@
-// not written yet
+#include "stepcast/workloads/model_spec.hpp"
+
+#include "stepcast/base/format_version.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr Range layer_count = between(0, 100000);
+constexpr Range width = between(1, 1 << 24);
+constexpr Range heads = between(1, 65536);
+
+template <class Attention>
+Attention& as(AttentionSpec& spec) {
+  if (auto* held = std::get_if<Attention>(&spec)) return *held;
+  return spec.emplace<Attention>();
+}
+
+void describe(Visitor& visitor, GroupedQueryAttention& spec) {
+  visitor.field({"heads", &spec.heads, "query heads", heads, true});
+  visitor.field({"kv_heads", &spec.kv_heads, "key and value heads", heads, true});
+  visitor.field({"head_dim", &spec.head_dim, "width of one head", width, true});
+}
+
+void describe(Visitor& visitor, LatentAttention& spec) {
+  visitor.field({"heads", &spec.heads, "query heads", heads, true});
+  visitor.field(
+      {"q_lora_rank", &spec.q_lora_rank, "0: queries are projected directly", between(0, 1 << 24)});
+  visitor.field(
+      {"kv_lora_rank", &spec.kv_lora_rank, "width of the compressed keys and values", width, true});
+  visitor.field({"nope_dim", &spec.nope_dim, "width of a head without position", width, true});
+  visitor.field({"rope_dim", &spec.rope_dim, "width of a head with position", width, true});
+  visitor.field({"v_dim", &spec.v_dim, "width of a value head", width, true});
+}
+
+void describe(Visitor& visitor, AttentionSpec& spec) {
+  std::size_t kind = spec.index();
+  visitor.alternatives("kind", "gqa: grouped queries; mla: multi-head latent attention", kind,
+                       {{"gqa", [&](Visitor& v) { describe(v, as<GroupedQueryAttention>(spec)); }},
+                        {"mla", [&](Visitor& v) { describe(v, as<LatentAttention>(spec)); }}});
+}
+
+void describe(Visitor& visitor, ExpertSpec& spec) {
+  constexpr Range experts = between(1, 65536);
+  visitor.field(
+      {"first_dense", &spec.first_dense, "layers before the first MoE layer", layer_count});
+  visitor.field({"period", &spec.period, "every period-th layer after them is an MoE layer",
+                 between(1, 100000)});
+  visitor.field({"experts", &spec.experts, "routed experts of one layer", experts, true});
+  visitor.field({"top_k", &spec.top_k, "routed experts of one token", experts, true});
+  visitor.field({"expert_hidden", &spec.expert_hidden, "hidden width of one expert", width, true});
+  visitor.field({"shared_experts", &spec.shared_experts, "experts that every token visits",
+                 between(0, 65536)});
+  visitor.field({"shared_hidden", &spec.shared_hidden, "hidden width of one shared expert",
+                 between(0, 1 << 24)});
+  visitor.field({"groups", &spec.groups, "groups of experts of node-limited routing", experts});
+  visitor.field({"top_groups", &spec.top_groups, "groups that one token may visit", experts});
+  visitor.field({"correction_bias", &spec.correction_bias,
+                 "one bias per expert in the router (balancing without auxiliary loss)"});
+}
+
+}  // namespace
+
+void describe(Visitor& visitor, ModelSpec& spec) {
+  using Kind = FeedForwardSpec::Kind;
+  describe_format_version(visitor);
+  visitor.field({"name", Identifier{&spec.name}, "name of the model"});
+  visitor.field({"layers", &spec.layers, "transformer layers", between(1, 100000), true});
+  visitor.field({"hidden", &spec.hidden, "hidden width", width, true});
+  visitor.section("attention", "attention of every layer",
+                  [&](Visitor& v) { describe(v, spec.attention); });
+  visitor.section("ffn", "feed-forward of the dense layers", [&](Visitor& v) {
+    v.field({"kind", choice<Kind>(spec.ffn.kind, {{"swiglu"}, {"gelu"}}),
+             "swiglu: three matrices; gelu: two; also of the experts"});
+    v.field({"hidden", &spec.ffn.hidden, "hidden width of a dense layer", between(0, 1 << 24)});
+  });
+  bool present = spec.moe.has_value();
+  visitor.optional_section("moe", "mixture of experts", present, [&](Visitor& v) {
+    if (!spec.moe) spec.moe.emplace();
+    describe(v, *spec.moe);
+  });
+  if (!present) spec.moe.reset();
+  visitor.field(
+      {"mtp_layers", &spec.mtp_layers, "modules that predict further tokens", between(0, 64)});
+  visitor.field(
+      {"vocabulary", &spec.vocabulary, "tokens of the vocabulary", between(1, 1 << 28), true});
+  visitor.field(
+      {"tied_embeddings", &spec.tied_embeddings, "the head shares the embedding's matrix"});
+  visitor.field({"norm", choice(spec.norm, {{"rms"}, {"layer"}, {"sandwich"}}),
+                 "sandwich: RMS norms before and after each block"});
+  Choice position = choice(spec.position, {{"rope"}, {"learned", true, true}, {"none"}});
+  position.number = &spec.positions;
+  visitor.field({"position", position, "learned(n): a table of n positions", between(1, 1e9)});
+  visitor.field(
+      {"bias", choice(spec.bias, {{"none"}, {"qkv"}, {"all"}}), "which projections have one"});
+}
+
+}  // namespace stepcast

@@ -1,1 +1,23 @@
-// not written yet
+#include "stepcast/workloads/program.hpp"
+
+namespace stepcast {
+
+void describe(Visitor& visitor, SyntheticSpec& spec) {
+  visitor.list(
+      "chunks", "one entry for all, or one per virtual stage (chunk * pp + stage)",
+      spec.chunks.size(), [&](std::size_t size) { spec.chunks.resize(size); },
+      [&](Visitor& v, std::size_t i) {
+        SyntheticChunk& chunk = spec.chunks[i];
+        v.field({"forward", &chunk.forward, "time of one forward unit", at_least(0), true});
+        v.field({"backward_input", &chunk.backward_input, "time of the gradient of the input",
+                 at_least(0), true});
+        v.field({"backward_weight", &chunk.backward_weight, "time of the gradient of the weights",
+                 at_least(0)});
+      });
+  visitor.field({"boundary", &spec.boundary, "bytes of one pipeline transfer", at_least(0)});
+  visitor.field({"boundary_latency",
+                 OptionalTime{&spec.boundary_latency, &spec.boundary_latency_given, "none"},
+                 "replaces the network for that transfer", at_least(0)});
+}
+
+}  // namespace stepcast

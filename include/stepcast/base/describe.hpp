@@ -75,6 +75,12 @@ struct OptionalNumber {
   std::string_view word;
 };
 
+struct OptionalTime {
+  Seconds* target;
+  bool* given;
+  std::string_view word;
+};
+
 struct Percent {
   double* target;  ///< a fraction, written `1%`
 };
@@ -86,7 +92,7 @@ struct Identifier {
 /// The closed set of value types that a key can hold.
 using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*,
                             std::int64_t*, bool*, std::string*, Identifier, Choice, OptionalCount,
-                            OptionalNumber, Percent, std::vector<std::string>*>;
+                            OptionalNumber, OptionalTime, Percent, std::vector<std::string>*>;
 
 struct Field {
   std::string_view key;

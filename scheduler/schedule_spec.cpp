@@ -1,0 +1,57 @@
+#include <algorithm>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/scheduler/stage_order.hpp"
+
+namespace stepcast {
+namespace {
+
+/// The schedules of the table, then those that are known by name only.
+std::vector<Option> schedule_options() {
+  std::vector<Option> options;
+  for (const PipelineSchedule& schedule : pipeline_schedules()) options.push_back({schedule.name});
+  for (const std::string_view name : {"seqpipe", "seqvpp", "seqsmartvpp", "zb_h1", "zb_h2", "zb_v",
+                                      "v_half", "v_min", "dualpipe", "dualpipe_v"}) {
+    if (std::ranges::find(options, name, &Option::name) == options.end())
+      options.push_back({name, false});
+  }
+  return options;
+}
+
+}  // namespace
+
+void describe(Visitor& visitor, ScheduleSpec& spec) {
+  const std::vector<Option> options = schedule_options();
+  const Choice pipeline{options,
+                        [&] {
+                          const auto found =
+                              std::ranges::find(options, spec.pipeline, &Option::name);
+                          expects(found != options.end(), "a schedule of the table");
+                          return static_cast<std::size_t>(found - options.begin());
+                        },
+                        [&](std::size_t i) { spec.pipeline = options[i].name; }};
+  visitor.field(
+      {"pipeline", pipeline, "order of the units of each stage (docs/models/pipeline.md)"});
+  std::optional<std::int64_t> group;
+  if (spec.pipeline_group_given > 0) group = spec.pipeline_group_given;
+  visitor.field({"group", OptionalCount{&group, "auto"},
+                 "micro-batches per visit of a chunk; auto: pp", between(1, 1 << 20)});
+  spec.pipeline_group_given = group.value_or(0);
+  visitor.field({"warmup",
+                 only_first({{"standard"}, {"extra", false, true}, {"less_memory", false}}),
+                 "forward units before the steady phase"});
+  visitor.reserved("slices", "sequence slices of one micro-batch", "1");
+  visitor.field({"p2p", choice(spec.p2p, {{"overlapped"}, {"blocking"}}),
+                 "whether a stage computes while it sends and receives"});
+  visitor.section("data", "scheduling of long sequences", [](Visitor& v) {
+    v.reserved("documents", "lengths of the documents", "none");
+    v.field(
+        {"packing",
+         only_first(
+             {{"none"}, {"sequential", false}, {"best_fit", false}, {"attention_aware", false}}),
+         "how documents fill micro-batches"});
+    v.field({"mask", only_first({{"causal"}, {"document", false}}), "what attention sees"});
+  });
+}
+
+}  // namespace stepcast
