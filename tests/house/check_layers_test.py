@@ -1,0 +1,65 @@
+"""Each rule of scripts/check_layers lets a clean tree pass and finds one planted mistake."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check_layers"
+CLEAN = {
+    "include/stepcast/base/units.hpp": "#pragma once\n#include <string>\n",
+    "include/stepcast/sim/engine.hpp": '#pragma once\n#include "stepcast/base/units.hpp"\n',
+    "base/parse_document.cpp": "#include <yaml-cpp/yaml.h>\n",
+    "sim/engine.cpp": '#include <simgrid/s4u.hpp>\n#include "stepcast/sim/engine.hpp"\n',
+    "tests/base/a_test.cpp": "TEST(A, B) { EXPECT_TRUE(\n      rc::check([] {})); }\n",
+}
+
+
+def problems(changes):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {**CLEAN, **changes}.items():
+            file = pathlib.Path(folder) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        done = subprocess.run([sys.executable, SCRIPT, folder], capture_output=True, text=True)
+        lines = done.stdout.splitlines()[:-1]
+        assert done.returncode == (1 if lines else 0), done
+        return lines
+
+
+class CheckLayers(unittest.TestCase):
+    def expect_problem(self, changes, part):
+        found = problems(changes)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(part, found[0])
+
+    def test_clean_tree_passes(self):
+        self.assertEqual(problems({}), [])
+
+    def test_include_of_a_higher_layer(self):
+        self.expect_problem({"topology/a.cpp": '#include "stepcast/sim/engine.hpp"\n'},
+                            "topology is below sim")
+
+    def test_simgrid_outside_the_engine(self):
+        self.expect_problem({"sim/replay.cpp": "#include <simgrid/s4u.hpp>\n"}, "includes simgrid")
+
+    def test_yaml_outside_the_parser(self):
+        self.expect_problem({"sim/scenario.cpp": "#include <yaml-cpp/yaml.h>\n"}, "yaml-cpp")
+
+    def test_long_file(self):
+        self.expect_problem({"base/long.cpp": "\n" * 501}, "has 501 lines")
+
+    def test_header_without_guard(self):
+        self.expect_problem({"base/a.hpp": "int a;\n"}, "#pragma once")
+
+    def test_property_whose_verdict_is_lost(self):
+        self.expect_problem({"tests/a_test.cpp": "TEST(A, B) { rc::check([] {}); }\n"}, "rc::check")
+
+    def test_heavy_header_reached_through_our_own(self):
+        changes = {f"sim/a{i}.cpp": '#include "stepcast/sim/json.hpp"\n' for i in range(11)}
+        changes["include/stepcast/sim/json.hpp"] = "#pragma once\n#include <nlohmann/json.hpp>\n"
+        self.expect_problem(changes, "nlohmann/ headers reach 11 translation units")
+
+
+if __name__ == "__main__":
+    unittest.main()
