@@ -1,1 +1,96 @@
-// not written yet
+#include "parameter_groups.hpp"
+#include "stepcast/workloads/model_spec.hpp"
+
+namespace stepcast {
+namespace {
+
+std::int64_t moe_layers(const ModelSpec& model) {
+  std::int64_t count = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    count += model.is_moe_layer(layer) ? 1 : 0;
+  return count;
+}
+
+/// Weights of matrix products that one token passes in a layer: no biases, no norms, chosen experts
+/// only.
+double matmul_weights(const ModelSpec& model, bool moe_layer) {
+  ModelSpec plain = model;
+  plain.bias = ModelSpec::Bias::none;
+  double weights = attention_parameters(plain).sum();
+  if (const auto* latent = std::get_if<LatentAttention>(&model.attention)) {
+    weights -= static_cast<double>(latent->q_lora_rank + latent->kv_lora_rank);  // their norms
+  }
+  if (!moe_layer) return weights + dense_ffn_parameters(plain).sum();
+  plain.moe->correction_bias = false;
+  const ParameterGroups groups = moe_ffn_parameters(plain);
+  const double chosen =
+      static_cast<double>(plain.moe->top_k) / static_cast<double>(plain.moe->experts);
+  return weights + groups.dense() + chosen * groups.experts;
+}
+
+/// FLOPs of the attention core per token, forward, causal: on average half of `sequence` keys are
+/// seen.
+double core_flops(const ModelSpec& model, std::int64_t sequence) {
+  const auto keys = static_cast<double>(sequence);
+  if (const auto* grouped = std::get_if<GroupedQueryAttention>(&model.attention)) {
+    return 2 * keys * static_cast<double>(grouped->heads * grouped->head_dim);
+  }
+  const auto& latent = std::get<LatentAttention>(model.attention);
+  return keys *
+         static_cast<double>(latent.heads * (latent.nope_dim + latent.rope_dim + latent.v_dim));
+}
+
+}  // namespace
+
+ParameterCount count_parameters(const ModelSpec& model) {
+  const auto hidden = static_cast<double>(model.hidden);
+  ParameterCount count;
+  count.embedding = static_cast<double>(model.vocabulary) * hidden;
+  count.head = model.tied_embeddings ? 0 : count.embedding;
+  count.positions = static_cast<double>(model.positions) * hidden;
+  count.final_norm = norm_width(model);
+  count.attention_per_layer = attention_parameters(model).sum();
+  count.dense_ffn_per_layer = dense_ffn_parameters(model).sum();
+  count.norms_per_layer = norm_parameters(model).sum();
+
+  const auto moe_count = static_cast<double>(moe_layers(model));
+  const auto layers = static_cast<double>(model.layers);
+  double idle_experts = 0;  // of one MoE layer: what a token does not choose
+  if (model.moe) {
+    const ParameterGroups moe = moe_ffn_parameters(model);
+    count.moe_ffn_per_layer = moe.sum();
+    idle_experts = moe.experts * static_cast<double>(model.moe->experts - model.moe->top_k) /
+                   static_cast<double>(model.moe->experts);
+  }
+  if (model.mtp_layers > 0) {
+    count.mtp = static_cast<double>(model.mtp_layers) * mtp_parameters(model).sum();
+  }
+  count.total_without_mtp = count.embedding + count.head + count.positions + count.final_norm +
+                            layers * (count.attention_per_layer + count.norms_per_layer) +
+                            (layers - moe_count) * count.dense_ffn_per_layer +
+                            moe_count * count.moe_ffn_per_layer;
+  count.total = count.total_without_mtp + count.mtp;
+  count.active = count.total_without_mtp - moe_count * idle_experts;
+  return count;
+}
+
+double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, bool with_mtp) {
+  const auto hidden = static_cast<double>(model.hidden);
+  const auto moe_count = static_cast<double>(moe_layers(model));
+  const auto layers = static_cast<double>(model.layers);
+  const auto layer = [&](bool moe) {
+    return 2 * matmul_weights(model, moe) + core_flops(model, sequence);
+  };
+  const double head = 2 * hidden * static_cast<double>(model.vocabulary);
+
+  double forward = (layers - moe_count) * layer(false) + head;
+  if (moe_count > 0) forward += moe_count * layer(true);
+  if (with_mtp && model.mtp_layers > 0) {
+    const double projection = 2 * 2 * hidden * hidden;
+    forward +=
+        static_cast<double>(model.mtp_layers) * (layer(mtp_is_moe(model)) + projection + head);
+  }
+  return 3 * forward;
+}
+
+}  // namespace stepcast

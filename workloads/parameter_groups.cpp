@@ -1,0 +1,146 @@
+#include "parameter_groups.hpp"
+
+#include <algorithm>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+struct FeedForwardSize {
+  double weights, inner_biases, outer_biases;
+};
+
+FeedForwardSize feed_forward(const ModelSpec& model, double inner) {
+  const auto hidden = static_cast<double>(model.hidden);
+  const bool gated = model.ffn.kind == FeedForwardSpec::Kind::swiglu;
+  const bool biased = model.bias == ModelSpec::Bias::all;
+  return {(gated ? 3 : 2) * hidden * inner, biased ? (gated ? 2 : 1) * inner : 0,
+          biased ? hidden : 0};
+}
+
+ParameterGroups parameters(const GroupedQueryAttention& attention, const ModelSpec& model) {
+  const auto hidden = static_cast<double>(model.hidden);
+  const auto query = static_cast<double>(attention.heads * attention.head_dim);
+  const auto key_value = static_cast<double>(2 * attention.kv_heads * attention.head_dim);
+  ParameterGroups groups{.tensor = 2 * hidden * query, .key_value = hidden * key_value};
+  if (model.bias != ModelSpec::Bias::none) {
+    groups.tensor += query;
+    groups.key_value += key_value;
+  }
+  if (model.bias == ModelSpec::Bias::all) groups.replicated += hidden;
+  return groups;
+}
+
+ParameterGroups parameters(const LatentAttention& attention, const ModelSpec& model) {
+  const auto hidden = static_cast<double>(model.hidden);
+  const auto heads = static_cast<double>(attention.heads);
+  const auto query = heads * static_cast<double>(attention.nope_dim + attention.rope_dim);
+  const auto key_value = heads * static_cast<double>(attention.nope_dim + attention.v_dim);
+  const auto query_rank = static_cast<double>(attention.q_lora_rank);
+  const auto kv_rank = static_cast<double>(attention.kv_lora_rank);
+  const double latent = kv_rank + static_cast<double>(attention.rope_dim);
+  const double output = heads * static_cast<double>(attention.v_dim);
+
+  ParameterGroups groups{.tensor = kv_rank * key_value + output * hidden,
+                         .replicated = hidden * latent + kv_rank};
+  if (attention.q_lora_rank > 0) {
+    groups.tensor += query_rank * query;
+    groups.replicated += hidden * query_rank + query_rank;
+  } else {
+    groups.tensor += hidden * query;
+  }
+  if (model.bias != ModelSpec::Bias::none) {
+    groups.replicated += latent + query_rank;
+    if (attention.q_lora_rank == 0) groups.tensor += query;
+  }
+  if (model.bias == ModelSpec::Bias::all) groups.replicated += hidden;
+  return groups;
+}
+
+}  // namespace
+
+ParameterGroups& ParameterGroups::operator+=(const ParameterGroups& other) {
+  tensor += other.tensor;
+  key_value += other.key_value;
+  replicated += other.replicated;
+  experts += other.experts;
+  return *this;
+}
+
+ParameterGroups operator*(double factor, ParameterGroups groups) {
+  groups.tensor *= factor;
+  groups.key_value *= factor;
+  groups.replicated *= factor;
+  groups.experts *= factor;
+  return groups;
+}
+
+RankParameters& RankParameters::operator+=(RankParameters other) {
+  dense += other.dense;
+  experts += other.experts;
+  return *this;
+}
+
+ParameterGroups attention_parameters(const ModelSpec& model) {
+  return std::visit([&](const auto& attention) { return parameters(attention, model); },
+                    model.attention);
+}
+
+ParameterGroups dense_ffn_parameters(const ModelSpec& model) {
+  const FeedForwardSize size = feed_forward(model, static_cast<double>(model.ffn.hidden));
+  return {.tensor = size.weights + size.inner_biases, .replicated = size.outer_biases};
+}
+
+ParameterGroups moe_ffn_parameters(const ModelSpec& model) {
+  expects(model.moe.has_value(), "the parameters of an MoE layer need a model with experts");
+  const ExpertSpec& moe = *model.moe;
+  const auto experts = static_cast<double>(moe.experts);
+  const auto shared_experts = static_cast<double>(moe.shared_experts);
+  const FeedForwardSize expert = feed_forward(model, static_cast<double>(moe.expert_hidden));
+  const FeedForwardSize shared = feed_forward(model, static_cast<double>(moe.shared_hidden));
+  ParameterGroups groups;
+  groups.experts = experts * (expert.weights + expert.inner_biases + expert.outer_biases);
+  groups.tensor = shared_experts * (shared.weights + shared.inner_biases);
+  groups.replicated =
+      shared_experts * shared.outer_biases + static_cast<double>(model.hidden) * experts;
+  if (moe.correction_bias) groups.replicated += experts;
+  return groups;
+}
+
+double norm_width(const ModelSpec& model) {
+  return (model.norm == ModelSpec::Norm::layer ? 2 : 1) * static_cast<double>(model.hidden);
+}
+
+ParameterGroups norm_parameters(const ModelSpec& model) {
+  return {.replicated = (model.norm == ModelSpec::Norm::sandwich ? 4 : 2) * norm_width(model)};
+}
+
+ParameterGroups layer_parameters(const ModelSpec& model, bool moe_layer) {
+  ParameterGroups groups = attention_parameters(model);
+  groups += moe_layer ? moe_ffn_parameters(model) : dense_ffn_parameters(model);
+  groups += norm_parameters(model);
+  return groups;
+}
+
+bool mtp_is_moe(const ModelSpec& model) { return model.is_moe_layer(model.layers - 1); }
+
+ParameterGroups mtp_parameters(const ModelSpec& model) {
+  const auto hidden = static_cast<double>(model.hidden);
+  ParameterGroups groups = layer_parameters(model, mtp_is_moe(model));
+  groups.replicated += 2 * hidden * hidden + 3 * norm_width(model);
+  return groups;
+}
+
+RankParameters on_rank(const ModelSpec& model, const ParallelPlan& plan,
+                       const ParameterGroups& groups) {
+  std::int64_t key_value_split = plan.tp;
+  if (const auto* attention = std::get_if<GroupedQueryAttention>(&model.attention)) {
+    key_value_split = std::min(plan.tp, attention->kv_heads);
+  }
+  return {groups.tensor / static_cast<double>(plan.tp) +
+              groups.key_value / static_cast<double>(key_value_split) + groups.replicated,
+          groups.experts / static_cast<double>(plan.ep * plan.etp)};
+}
+
+}  // namespace stepcast
