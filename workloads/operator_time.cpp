@@ -1,1 +1,80 @@
-// not written yet
+#include "stepcast/workloads/operator_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace stepcast {
+
+namespace {
+
+template <class... Ts>
+struct overloaded : Ts... {
+  using Ts::operator()...;
+};
+
+double half_tile(std::int64_t tile) {
+  return static_cast<double>(std::max<std::int64_t>(1, tile / 2));
+}
+
+/// Tiles of all groups spread over the cores in waves; the kernel picks full or half tiles.
+Seconds tiled_time(const GroupedMatmulWork& w, const MatmulEfficiency& efficiency,
+                   FlopsPerSecond peak, std::int64_t cube_cores) {
+  const auto cores = static_cast<double>(cube_cores);
+  const double rows[] = {static_cast<double>(efficiency.tile_m), half_tile(efficiency.tile_m)};
+  const double columns[] = {static_cast<double>(efficiency.tile_n), half_tile(efficiency.tile_n)};
+  double core_flops = std::numeric_limits<double>::infinity();
+  for (const double r : rows)
+    for (const double c : columns) {
+      const double tiles = w.groups * std::ceil(w.m / r) * std::ceil(w.n / c);
+      core_flops =
+          std::min(core_flops, std::ceil(tiles / cores) * 2 * r * c * (w.k + efficiency.fill));
+    }
+  return Flops{core_flops * cores} / (efficiency.peak * peak);
+}
+
+Seconds attention_time(const Operator& op, const AttentionWork& w, const DeviceSpec& device) {
+  const AttentionEfficiency& e = device.efficiency.attention;
+  const double reference = 128;  // the head size at which `forward` and `backward` are stated
+  const double d = (w.qk_dim + w.v_dim) / 2;
+  const double head = d / (d + e.head_dim_half) * (reference + e.head_dim_half) / reference;
+  const double sequence = w.query_length / (w.query_length + e.sequence_half);
+  const double efficiency = std::min(1.0, (w.backward ? e.backward : e.forward) * head * sequence);
+  return op.flops / (efficiency * device.matmul_peak);
+}
+
+Seconds memory_time(Bytes bytes, const DeviceSpec& device) {
+  if (bytes.value() == 0) return Seconds{0};
+  const MemoryEfficiency& e = device.efficiency.memory;
+  return (bytes + e.half) / (e.peak * device.memory_bandwidth);
+}
+
+Seconds vector_time(Flops flops, const DeviceSpec& device) {
+  if (flops.value() == 0) return Seconds{0};
+  return flops / (device.efficiency.vector * device.vector_peak);
+}
+
+}  // namespace
+
+Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
+  if (const auto* fixed = std::get_if<FixedWork>(&op.work)) return fixed->time;
+  if (op.flops.value() == 0 && op.bytes.value() == 0) return Seconds{0};
+  const FlopsPerSecond peak =
+      fp8 && device.matmul_peak_fp8.value() > 0 ? device.matmul_peak_fp8 : device.matmul_peak;
+  const EfficiencySpec& efficiency = device.efficiency;
+  const Seconds compute = std::visit(
+      overloaded{
+          [&](const MatmulWork& w) {
+            return tiled_time({1, w.m, w.n, w.k}, efficiency.matmul, peak, device.cube_cores);
+          },
+          [&](const GroupedMatmulWork& w) {
+            return tiled_time(w, efficiency.grouped_matmul, peak, device.cube_cores);
+          },
+          [&](const AttentionWork& w) { return attention_time(op, w, device); },
+          [&](const MemoryBoundWork&) { return vector_time(op.flops, device); },
+          [](const FixedWork& w) { return w.time; }},
+      op.work);
+  return std::max(compute, memory_time(op.bytes, device));
+}
+
+}  // namespace stepcast

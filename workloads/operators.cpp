@@ -1,1 +1,22 @@
-// not written yet
+#include "stepcast/workloads/operators.hpp"
+
+namespace stepcast {
+
+Operator optimizer_step(double owned_parameters) {
+  return {"optimizer", MemoryBoundWork{}, Flops{14 * owned_parameters},
+          Bytes{30 * owned_parameters}, LaunchClass::vector};
+}
+
+Operator gradient_norm(double owned_parameters, double gradient_bytes) {
+  return {"gradient norm", MemoryBoundWork{}, Flops{2 * owned_parameters},
+          Bytes{gradient_bytes * owned_parameters}, LaunchClass::vector};
+}
+
+Flops total_flops(const LayerItems& items) {
+  Flops sum{0};
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item)) sum += op->flops;
+  return sum;
+}
+
+}  // namespace stepcast

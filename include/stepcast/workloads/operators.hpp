@@ -39,7 +39,7 @@ struct Operator {
   LaunchClass launch = LaunchClass::vector;
 };
 
-/// A collective of one layer. `slot_free`: nothing in the layer waits for it before `wait_before` operators more.
+/// A collective of one layer; the compute stream waits for it at once unless it is `overlapped`.
 struct LayerCommunication {
   std::string name;      ///< `all_gather attention in`
   GroupKind group;
@@ -67,8 +67,15 @@ enum class LayerKind { dense, moe, mtp };
 /// The three passes of one piece of the model on one rank.
 struct Passes {
   LayerItems forward, backward_input, backward_weight;
+  /// Both backward parts in the order in which frameworks issue them (dgrad, then wgrad, per matmul).
+  LayerItems backward;
+  /// What full recompute runs again before the backward pass; empty for embedding and head.
+  LayerItems recomputed;
   /// Parameters of this piece on this rank: dense ones (reduced over dense_data) and expert ones (over expert_data).
   double dense_parameters = 0, expert_parameters = 0;
+  /// Those of dense_parameters that every tensor rank holds whole; with sequence parallelism their gradients are
+  /// partial sums, reduced over the tensor group.
+  double replicated_parameters = 0;
 };
 
 Passes transformer_layer(const LayerContext& context, LayerKind kind);

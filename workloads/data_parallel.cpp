@@ -1,0 +1,225 @@
+#include "data_parallel.hpp"
+
+#include <iterator>
+
+namespace stepcast {
+
+namespace {
+
+constexpr double parameter_bytes = 2;  // bf16
+constexpr double fp32_bytes = 4;
+
+void append(Instructions& out, const Instructions& more) {
+  out.insert(out.end(), more.begin(), more.end());
+}
+
+void wait(Instructions& out, const std::vector<std::uint32_t>& slots) {
+  for (const std::uint32_t slot : slots) out.push_back(Wait{slot});
+}
+
+void run_backward(const PlacedPiece& placed, Instructions& out) {
+  if (placed.recomputed) append(out, placed.piece->recompute);
+  append(out, placed.piece->backward);
+}
+
+Share total(const Pieces& pieces) {
+  Share sum;
+  for (const PlacedPiece& placed : pieces) sum += placed.parameters;
+  return sum;
+}
+
+GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : GroupKind::dense_data; }
+
+}  // namespace
+
+bool DataParallel::gathers_ahead() const {
+  const std::int64_t zero = spec_.plan.zero;
+  return spec_.communication.gradient_overlap && (zero == 1 || zero == 2);
+}
+
+bool DataParallel::reduces_ahead() const {
+  return spec_.communication.gradient_overlap && !partitioned();
+}
+
+double DataParallel::gradient_bytes() const {
+  using Precision = CommunicationSpec::GradientPrecision;
+  return spec_.communication.gradient_precision == Precision::fp32 ? fp32_bytes : parameter_bytes;
+}
+
+double DataParallel::replicas(Part part) const {
+  return group_size(spec_.plan, group_of(part == Part::expert));
+}
+
+Share DataParallel::owned(const Share& share) const {
+  if (spec_.plan.zero == 0) return share;
+  return {share.dense / replicas(Part::dense), share.expert / replicas(Part::expert)};
+}
+
+void DataParallel::gather(Part part, double parameters, bool after_compute, Slots& slots,
+                          Instructions& out) {
+  if (replicas(part) <= 1 || parameters <= 0) return;
+  slots.push_back(builder_.new_slot());
+  builder_.issue(part == Part::expert ? "all_gather expert parameters" : "all_gather parameters",
+                 group_of(part == Part::expert),
+                 {CollectiveKind::all_gather, Bytes{parameter_bytes * parameters}}, slots.back(),
+                 after_compute, out);
+}
+
+void DataParallel::gather(const Share& share, bool after_compute, Slots& slots, Instructions& out) {
+  gather(Part::dense, share.dense, after_compute, slots, out);
+  gather(Part::expert, share.expert, after_compute, slots, out);
+}
+
+void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructions& out) {
+  if (replicas(part) <= 1 || parameters <= 0) return;
+  const bool whole = spec_.plan.zero == 0;
+  const std::string verb = whole ? "all_reduce " : "reduce_scatter ";
+  slots.push_back(builder_.new_slot());
+  builder_.issue(verb + (part == Part::expert ? "expert gradients" : "gradients"),
+                 group_of(part == Part::expert),
+                 {whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
+                  Bytes{gradient_bytes() * parameters}},
+                 slots.back(), true, out);
+}
+
+void DataParallel::reduce(const Share& share, Slots& slots, Instructions& out) {
+  reduce(Part::dense, share.dense, slots, out);
+  reduce(Part::expert, share.expert, slots, out);
+}
+
+void DataParallel::reduce_buckets(Part part, double& parameters, Instructions& out) {
+  const auto bucket = static_cast<double>(spec_.communication.bucket);
+  for (; parameters >= bucket; parameters -= bucket) reduce(part, bucket, reducing_, out);
+}
+
+/// Gathers of at least a bucket each are issued in the prologue and awaited before the first piece
+/// that they cover.
+Instructions DataParallel::gathered_forward(const Pieces& pieces) {
+  const auto bucket = static_cast<double>(spec_.communication.bucket);
+  Instructions out;
+  for (std::size_t first = 0; first < pieces.size();) {
+    Share share;
+    std::size_t end = first;
+    while (end < pieces.size() && share.dense + share.expert < bucket)
+      share += pieces[end++].parameters;
+    Slots slots;
+    gather(share, false, slots, builder_.program().prologue);
+    wait(out, slots);
+    for (; first < end; ++first) append(out, pieces[first].piece->forward);
+  }
+  return out;
+}
+
+Instructions DataParallel::reducing_backward(const Pieces& pieces) {
+  Instructions out;
+  Share filled;
+  for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed) {
+    run_backward(*placed, out);
+    filled += placed->parameters;
+    reduce_buckets(Part::dense, filled.dense, out);
+    reduce_buckets(Part::expert, filled.expert, out);
+  }
+  reduce(filled, reducing_, out);
+  return out;
+}
+
+/// The next piece is gathered while this one runs; without overlap each is gathered when it is
+/// needed.
+Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
+  const bool ahead = spec_.communication.gradient_overlap;
+  Instructions out;
+  std::vector<Slots> slots(pieces.size());
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (i == 0 || !ahead) gather(pieces[i].parameters, true, slots[i], out);
+    if (ahead && i + 1 < pieces.size()) gather(pieces[i + 1].parameters, true, slots[i + 1], out);
+    wait(out, slots[i]);
+    append(out, pieces[i].piece->forward);
+  }
+  return out;
+}
+
+Instructions DataParallel::partitioned_backward(const Pieces& pieces) {
+  const bool ahead = spec_.communication.gradient_overlap;
+  Instructions out;
+  std::vector<Slots> slots(pieces.size());
+  for (std::size_t i = pieces.size(); i-- > 0;) {
+    if (i + 1 == pieces.size() || !ahead) gather(pieces[i].parameters, true, slots[i], out);
+    if (ahead && i > 0) gather(pieces[i - 1].parameters, true, slots[i - 1], out);
+    wait(out, slots[i]);
+    run_backward(pieces[i], out);
+    Slots reduced;
+    reduce(pieces[i].parameters, reduced, out);
+    if (!ahead)
+      wait(out, reduced);
+    else
+      reducing_.insert(reducing_.end(), reduced.begin(), reduced.end());
+  }
+  return out;
+}
+
+void DataParallel::lower_chunk(const Pieces& pieces, ChunkProgram& chunk) {
+  if (partitioned()) {
+    chunk.forward = chunk.first_forward = partitioned_forward(pieces);
+    chunk.backward = chunk.last_backward = partitioned_backward(pieces);
+    return;
+  }
+  for (const PlacedPiece& placed : pieces) append(chunk.forward, placed.piece->forward);
+  for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed)
+    run_backward(*placed, chunk.backward);
+  chunk.first_forward = gathers_ahead() ? gathered_forward(pieces) : chunk.forward;
+  chunk.last_backward = reduces_ahead() ? reducing_backward(pieces) : chunk.backward;
+}
+
+void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Instructions& out) {
+  double replicated = 0;
+  for (const Pieces& pieces : chunks)
+    for (const PlacedPiece& placed : pieces) replicated += placed.piece->replicated;
+  if (spec_.plan.sequence_parallel && spec_.plan.tp > 1 && replicated > 0)
+    builder_.blocking("all_reduce replicated gradients", GroupKind::tensor,
+                      {CollectiveKind::all_reduce, Bytes{gradient_bytes() * replicated}}, out);
+}
+
+void DataParallel::optimize(const Share& share, Instructions& out) {
+  const Share own = owned(share);
+  const double parameters = own.dense + own.expert;
+  const Operator norm = gradient_norm(parameters, gradient_bytes());
+  const Operator step = optimizer_step(parameters);
+  builder_.compute(norm, out);
+  if (spec_.plan.world() > 1)
+    builder_.blocking("all_reduce gradient norm", GroupKind::world,
+                      {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
+  if (builder_.reads_back()) out.push_back(HostSync{});
+  builder_.compute(step, out);
+  builder_.program().executed_flops += (norm.flops + step.flops).value();
+}
+
+void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies) {
+  Instructions& out = builder_.program().epilogue;
+  wait(out, reducing_);
+  Share share;
+  for (const Pieces& pieces : chunks) share += total(pieces);
+  if (!reduces_ahead() && !partitioned()) {
+    for (auto pieces = chunks.rbegin(); pieces != chunks.rend(); ++pieces) {
+      Slots slots;
+      reduce(total(*pieces), slots, out);
+      wait(out, slots);
+    }
+  }
+  reduce_in_tensor_group(chunks, out);
+  if (embedding_copies) {
+    const ModelSpec& model = spec_.model;
+    const double table = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden) /
+                         static_cast<double>(spec_.plan.tp);
+    builder_.blocking("all_reduce embedding gradient", GroupKind::embedding,
+                      {CollectiveKind::all_reduce, Bytes{gradient_bytes() * table}}, out);
+  }
+  optimize(share, out);
+  if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;
+  for (const Pieces& pieces : chunks) {
+    Slots slots;
+    gather(total(pieces), true, slots, out);
+    wait(out, slots);
+  }
+}
+
+}  // namespace stepcast

@@ -1,0 +1,53 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "stage_pieces.hpp"
+
+/// Gathers of parameters and reductions of gradients around the chunks of a stage:
+/// docs/models/data_parallel.md. Private to workloads/.
+namespace stepcast {
+
+class DataParallel {
+ public:
+  DataParallel(const WorkloadSpec& spec, ProgramBuilder& builder)
+      : spec_{spec}, builder_{builder} {}
+
+  /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
+  /// to the prologue.
+  void lower_chunk(const Pieces& pieces, ChunkProgram& chunk);
+  /// Reductions, gradient norm, optimizer and gathers after the last unit. `embedding_copies`: the
+  /// stage holds one of the two copies of the embedding.
+  void lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies);
+
+ private:
+  using Slots = std::vector<std::uint32_t>;
+  enum class Part { dense, expert };
+
+  bool gathers_ahead() const;
+  bool reduces_ahead() const;
+  bool partitioned() const { return spec_.plan.zero == 3; }
+  double gradient_bytes() const;
+  double replicas(Part part) const;
+  Share owned(const Share& share) const;
+
+  void gather(Part part, double parameters, bool after_compute, Slots& slots, Instructions& out);
+  void gather(const Share& share, bool after_compute, Slots& slots, Instructions& out);
+  void reduce(Part part, double parameters, Slots& slots, Instructions& out);
+  void reduce(const Share& share, Slots& slots, Instructions& out);
+  /// Reduces whole buckets and leaves the rest in `share`.
+  void reduce_buckets(Part part, double& parameters, Instructions& out);
+
+  Instructions gathered_forward(const Pieces& pieces);
+  Instructions reducing_backward(const Pieces& pieces);
+  Instructions partitioned_forward(const Pieces& pieces);
+  Instructions partitioned_backward(const Pieces& pieces);
+  void reduce_in_tensor_group(const std::vector<Pieces>& chunks, Instructions& out);
+  void optimize(const Share& share, Instructions& out);
+
+  const WorkloadSpec& spec_;
+  ProgramBuilder& builder_;
+  Slots reducing_;  ///< issued in the backward passes, awaited in the epilogue
+};
+
+}  // namespace stepcast

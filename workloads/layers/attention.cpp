@@ -1,0 +1,92 @@
+#include <algorithm>
+
+#include "rows.hpp"
+
+namespace stepcast::rows {
+
+namespace {
+
+struct Sizes {
+  double q, kv, heads;  ///< widths per rank (kv: of k or of v), heads per rank
+};
+
+/// With more tensor ranks than KV heads every rank keeps a copy of one.
+Sizes sizes(const Shape& shape, const GroupedQueryAttention& a) {
+  const double d = static_cast<double>(a.head_dim);
+  const double heads = static_cast<double>(a.heads) / shape.tp;
+  const double kv_heads = std::max(1.0, static_cast<double>(a.kv_heads) / shape.tp);
+  return {heads * d, kv_heads * d, heads};
+}
+
+Linear qkv(const Shape& shape, const Sizes& size) {
+  return {"qkv", shape.tokens, shape.hidden, size.q + 2 * size.kv};
+}
+
+Linear out(const Shape& shape, const Sizes& size) {
+  return {"attention out", shape.tokens, size.q, shape.hidden};
+}
+
+Core core(const Sizes& size, const GroupedQueryAttention& a) {
+  const double d = static_cast<double>(a.head_dim);
+  return {size.heads, d, d, size.q, size.kv, size.kv, size.q};
+}
+
+Operator rope(const Shape& shape, const Sizes& size, std::string name) {
+  const double count = shape.tokens * (size.q + size.kv);
+  return vector_row(std::move(name), 6 * count, 2 * element * count);
+}
+
+void grouped_query_forward(LayerItems& items, const LayerContext& context,
+                           const GroupedQueryAttention& a) {
+  const Shape shape{context};
+  const Sizes size = sizes(shape, a);
+  column_forward(items, shape, qkv(shape, size));
+  if (context.model.position == ModelSpec::Position::rope)
+    items.push_back(rope(shape, size, "rope"));
+  core_forward(items, context, core(size, a));
+  row_forward(items, shape, out(shape, size));
+}
+
+void grouped_query_backward(Backward& backward, const LayerContext& context,
+                            const GroupedQueryAttention& a) {
+  const Shape shape{context};
+  const Sizes size = sizes(shape, a);
+  row_backward(backward, shape, out(shape, size));
+  core_backward(backward, context, core(size, a));
+  if (context.model.position == ModelSpec::Position::rope)
+    backward.add_input(rope(shape, size, "rope backward"));
+  column_backward(backward, shape, qkv(shape, size));
+}
+
+Parameters grouped_query_parameters(const LayerContext& context, const GroupedQueryAttention& a) {
+  const Shape shape{context};
+  const Sizes size = sizes(shape, a);
+  Parameters parameters = sharded(shape.hidden * (2 * size.q + 2 * size.kv));
+  if (context.model.bias != ModelSpec::Bias::none) parameters += sharded(size.q + 2 * size.kv);
+  if (context.model.bias == ModelSpec::Bias::all) parameters += replicated(shape.hidden);
+  return parameters;
+}
+
+}  // namespace
+
+void attention_forward(LayerItems& items, const LayerContext& context) {
+  if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
+    return latent_forward(items, context, *latent);
+  grouped_query_forward(items, context, std::get<GroupedQueryAttention>(context.model.attention));
+}
+
+void attention_backward_pass(Backward& backward, const LayerContext& context) {
+  if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
+    return latent_backward(backward, context, *latent);
+  grouped_query_backward(backward, context,
+                         std::get<GroupedQueryAttention>(context.model.attention));
+}
+
+Parameters attention_parameters(const LayerContext& context) {
+  if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
+    return latent_parameters(context, *latent);
+  return grouped_query_parameters(context,
+                                  std::get<GroupedQueryAttention>(context.model.attention));
+}
+
+}  // namespace stepcast::rows

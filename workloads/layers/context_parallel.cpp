@@ -1,0 +1,113 @@
+#include "rows.hpp"
+
+namespace stepcast::rows {
+
+namespace {
+
+/// How the context group is split: `ulysses` ranks exchange heads, `blocks` blocks of K and V go
+/// round.
+struct Split {
+  explicit Split(const LayerContext& context) : cp{static_cast<double>(context.plan.cp)} {
+    using Algorithm = ParallelPlan::ContextAlgorithm;
+    const Algorithm algorithm = context.plan.context_algorithm;
+    gather = cp > 1 && algorithm == Algorithm::allgather;
+    if (algorithm == Algorithm::ulysses) ulysses = cp;
+    if (algorithm == Algorithm::hybrid) ulysses = static_cast<double>(context.plan.ulysses_degree);
+    blocks = gather ? 1 : cp / ulysses;
+  }
+  /// What a call over the whole group must hold so that each rank sends `sent` bytes.
+  double call_bytes(double sent) const { return sent * cp / (cp - 1); }
+
+  double cp, ulysses = 1, blocks = 1;
+  bool gather = false;
+};
+
+/// One block of queries against one block of keys: half of it is visible (zigzag order keeps ranks
+/// equal).
+Operator block(const Shape& shape, const Core& core, const Split& split, bool backward) {
+  const double rows = split.gather ? shape.length / shape.cp : shape.length / split.blocks;
+  const double keys = split.gather ? shape.length : rows;
+  const double heads = core.heads / split.ulysses;
+  const double forward_flops = shape.sequences * rows * keys * heads * (core.qk_dim + core.v_dim);
+  const double q_side = shape.sequences * rows / split.ulysses;
+  const double k_side = shape.sequences * keys / split.ulysses;
+  const double in_out = q_side * (core.q + core.out) + k_side * (core.k + core.v);
+  const double statistics = fp32 * shape.sequences * rows * heads;
+  return {
+      backward ? "attention backward" : "attention",
+      AttentionWork{shape.sequences, rows, keys, heads, core.qk_dim, core.v_dim, true, backward},
+      Flops{forward_flops * (backward ? attention_backward : 1)},
+      Bytes{(backward ? 2 : 1) * (element * in_out + statistics)}, LaunchClass::matmul};
+}
+
+Operator merge(const Shape& shape, const Core& core, bool backward) {
+  const double count = shape.tokens * (backward ? core.q + core.k + core.v : core.out);
+  return vector_row(backward ? "accumulate block gradients" : "merge block outputs", 4 * count,
+                    3 * element * count);
+}
+
+void exchange_heads(LayerItems& items, const Shape& shape, const Split& split, const char* name,
+                    double width) {
+  if (split.ulysses <= 1) return;
+  const double sent = element * shape.tokens * width * (split.ulysses - 1) / split.ulysses;
+  communicate(items, std::string{"all_to_all "} + name, GroupKind::context, shape.cp,
+              CollectiveKind::all_to_all, split.call_bytes(sent));
+}
+
+/// The blocks go round behind all steps but the last: (blocks - 1) max(step, transfer) + step, as
+/// in the ring.
+void blocks(LayerItems& items, const Shape& shape, const Core& core, const Split& split,
+            bool backward) {
+  const double block_bytes = element * shape.tokens * (core.k + core.v);
+  const std::string name = backward ? "ring keys, values and gradients" : "ring keys and values";
+  const auto steps = static_cast<int>(split.blocks);
+  if (steps > 1)
+    items.push_back(
+        overlapped(name, GroupKind::context, CollectiveKind::all_gather,
+                   split.call_bytes((backward ? 2 : 1) * (split.blocks - 1) * block_bytes)));
+  for (int step = 0; step < steps; ++step) {
+    if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{name});
+    items.push_back(block(shape, core, split, backward));
+    if (step > 0) items.push_back(merge(shape, core, backward));
+  }
+}
+
+void gather_keys(LayerItems& items, const Shape& shape, const Core& core, const Split& split) {
+  if (split.gather)
+    communicate(items, "all_gather keys and values", GroupKind::context, shape.cp,
+                CollectiveKind::all_gather, element * shape.cp * shape.tokens * (core.k + core.v));
+}
+
+}  // namespace
+
+void core_forward(LayerItems& items, const LayerContext& context, const Core& core) {
+  const Shape shape{context};
+  const Split split{context};
+  gather_keys(items, shape, core, split);
+  exchange_heads(items, shape, split, "q", core.q);
+  exchange_heads(items, shape, split, "k", core.k);
+  exchange_heads(items, shape, split, "v", core.v);
+  blocks(items, shape, core, split, false);
+  exchange_heads(items, shape, split, "attention out", core.out);
+}
+
+void core_backward(Backward& backward, const LayerContext& context, const Core& core) {
+  const Shape shape{context};
+  const Split split{context};
+  LayerItems items;
+  if (context.training.recompute == TrainingSpec::Recompute::selective)
+    core_forward(items, context, core);
+  gather_keys(items, shape, core, split);
+  exchange_heads(items, shape, split, "attention out gradient", core.out);
+  blocks(items, shape, core, split, true);
+  if (split.gather)
+    communicate(items, "reduce_scatter keys and values gradient", GroupKind::context, shape.cp,
+                CollectiveKind::reduce_scatter,
+                element * shape.cp * shape.tokens * (core.k + core.v));
+  exchange_heads(items, shape, split, "q gradient", core.q);
+  exchange_heads(items, shape, split, "k gradient", core.k);
+  exchange_heads(items, shape, split, "v gradient", core.v);
+  backward.add_input(items);
+}
+
+}  // namespace stepcast::rows

@@ -1,0 +1,48 @@
+#include "rows.hpp"
+
+namespace stepcast {
+
+namespace rows {
+
+void embedding_forward(LayerItems& items, const LayerContext& context) {
+  const Shape shape{context};
+  const double bytes = element * shape.tokens * shape.hidden;
+  items.push_back(vector_row("embedding", 0, 2 * bytes));
+  communicate(items, shape.sequence_parallel ? "reduce_scatter embedding" : "all_reduce embedding",
+              GroupKind::tensor, shape.tp,
+              shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+              bytes);
+  if (context.model.position == ModelSpec::Position::learned)
+    items.push_back(residual("add positions", shape.shard * shape.hidden));
+}
+
+void embedding_backward(Backward& backward, const LayerContext& context) {
+  const Shape shape{context};
+  const double count = shape.tokens * shape.hidden;
+  if (context.model.position == ModelSpec::Position::learned)
+    backward.add_weight(vector_row("positions gradient", shape.shard * shape.hidden,
+                                   (element + 2 * fp32) * shape.shard * shape.hidden));
+  if (shape.sequence_parallel)
+    backward.add_weight(LayerCommunication{"all_gather embedding gradient",
+                                           GroupKind::tensor,
+                                           {CollectiveKind::all_gather, Bytes{element * count}}});
+  backward.add_weight(vector_row("embedding gradient", count, (element + 2 * fp32) * count));
+}
+
+}  // namespace rows
+
+Passes embedding(const LayerContext& context) {
+  LayerItems forward;
+  rows::Backward backward;
+  rows::embedding_forward(forward, context);
+  rows::embedding_backward(backward, context);
+  const ModelSpec& model = context.model;
+  const auto hidden = static_cast<double>(model.hidden);
+  rows::Parameters parameters = rows::sharded(static_cast<double>(model.vocabulary) * hidden /
+                                              static_cast<double>(context.plan.tp));
+  if (model.position == ModelSpec::Position::learned)
+    parameters += rows::replicated(static_cast<double>(model.positions) * hidden);
+  return rows::assemble(std::move(forward), std::move(backward), parameters);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,63 @@
+#include "rows.hpp"
+
+namespace stepcast::rows {
+
+namespace {
+
+/// The up projection makes gate and value of a gated unit in one product.
+double projections(FeedForwardSpec::Kind kind) {
+  return kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
+}
+
+Linear up(const Shape& shape, const std::string& name, FeedForwardSpec::Kind kind, double width) {
+  return {name + " up", shape.tokens, shape.hidden, projections(kind) * width / shape.tp};
+}
+
+Linear down(const Shape& shape, const std::string& name, double width) {
+  return {name + " down", shape.tokens, width / shape.tp, shape.hidden};
+}
+
+}  // namespace
+
+Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count) {
+  if (kind == FeedForwardSpec::Kind::swiglu)
+    return vector_row(std::move(name), 6 * count, 3 * element * count);
+  return vector_row(std::move(name), 8 * count, 2 * element * count);
+}
+
+Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, double count) {
+  name += " backward";
+  if (kind == FeedForwardSpec::Kind::swiglu)
+    return vector_row(std::move(name), 10 * count, 5 * element * count);
+  return vector_row(std::move(name), 13 * count, 3 * element * count);
+}
+
+void feed_forward_forward(LayerItems& items, const LayerContext& context, const std::string& name,
+                          FeedForwardSpec::Kind kind, double width) {
+  const Shape shape{context};
+  column_forward(items, shape, up(shape, name, kind, width));
+  items.push_back(activation_forward(name + " activation", kind, shape.tokens * width / shape.tp));
+  row_forward(items, shape, down(shape, name, width));
+}
+
+void feed_forward_backward(Backward& backward, const LayerContext& context, const std::string& name,
+                           FeedForwardSpec::Kind kind, double width) {
+  const Shape shape{context};
+  row_backward(backward, shape, down(shape, name, width));
+  backward.add_input(
+      activation_backward(name + " activation", kind, shape.tokens * width / shape.tp));
+  column_backward(backward, shape, up(shape, name, kind, width));
+}
+
+Parameters feed_forward_parameters(const LayerContext& context, FeedForwardSpec::Kind kind,
+                                   double width) {
+  const Shape shape{context};
+  Parameters parameters = sharded((projections(kind) + 1) * shape.hidden * width / shape.tp);
+  if (context.model.bias == ModelSpec::Bias::all) {
+    parameters += sharded(projections(kind) * width / shape.tp);
+    parameters += replicated(shape.hidden);
+  }
+  return parameters;
+}
+
+}  // namespace stepcast::rows

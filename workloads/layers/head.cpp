@@ -1,0 +1,63 @@
+#include "rows.hpp"
+
+namespace stepcast {
+
+namespace rows {
+
+namespace {
+
+Linear projection(const Shape& shape, const ModelSpec& model) {
+  return {"head", shape.tokens, shape.hidden, static_cast<double>(model.vocabulary) / shape.tp};
+}
+
+/// Vocabulary-parallel cross entropy: three fp32 passes over the logits, three reductions of one
+/// number per token.
+void loss_forward(LayerItems& items, const Shape& shape, double logits) {
+  const auto reduce = [&](const char* name) {
+    communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_reduce,
+                fp32 * shape.tokens);
+  };
+  items.push_back(vector_row("loss maximum", logits, fp32 * logits));
+  reduce("all_reduce loss maximum");
+  items.push_back(vector_row("loss exponentials", 3 * logits, 2 * fp32 * logits));
+  reduce("all_reduce loss logit");
+  reduce("all_reduce loss sum");
+  items.push_back(vector_row("loss", logits, fp32 * logits));
+}
+
+}  // namespace
+
+void head_forward(LayerItems& items, const LayerContext& context) {
+  const Shape shape{context};
+  const Linear linear = projection(shape, context.model);
+  items.push_back(norm_forward(context.model, "final norm", shape.shard * shape.hidden));
+  column_forward(items, shape, linear);
+  loss_forward(items, shape, linear.tokens * linear.out);
+}
+
+void head_backward(Backward& backward, const LayerContext& context) {
+  const Shape shape{context};
+  const Linear linear = projection(shape, context.model);
+  const double logits = linear.tokens * linear.out;
+  backward.add_input(vector_row("loss backward", logits, (fp32 + element) * logits));
+  column_backward(backward, shape, linear);
+  backward.add_input(norm_backward(context.model, "final norm", shape.shard * shape.hidden));
+}
+
+}  // namespace rows
+
+Passes head(const LayerContext& context) {
+  LayerItems forward;
+  rows::Backward backward;
+  rows::head_forward(forward, context);
+  rows::head_backward(backward, context);
+  const ModelSpec& model = context.model;
+  const auto hidden = static_cast<double>(model.hidden);
+  rows::Parameters parameters = rows::norm_parameters(model, hidden);
+  if (!model.tied_embeddings || context.plan.pp > 1)
+    parameters += rows::sharded(static_cast<double>(model.vocabulary) * hidden /
+                                static_cast<double>(context.plan.tp));
+  return rows::assemble(std::move(forward), std::move(backward), parameters);
+}
+
+}  // namespace stepcast

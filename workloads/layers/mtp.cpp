@@ -1,0 +1,66 @@
+#include "rows.hpp"
+
+namespace stepcast {
+
+namespace {
+
+using namespace rows;
+
+/// Joins the hidden state and the next token's embedding: [tokens x 2h] -> h, column-parallel, then
+/// gathered.
+Linear projection(const Shape& shape) {
+  return {"mtp projection", shape.tokens, 2 * shape.hidden, shape.hidden / shape.tp};
+}
+
+void gather_projection(LayerItems& items, const Shape& shape, const char* name) {
+  communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_gather,
+              element * shape.tokens * shape.hidden);
+}
+
+void module_forward(LayerItems& items, const LayerContext& context) {
+  const Shape shape{context};
+  const double count = shape.shard * shape.hidden;
+  embedding_forward(items, context);
+  items.push_back(norm_forward(context.model, "mtp embedding norm", count));
+  items.push_back(norm_forward(context.model, "mtp hidden norm", count));
+  column_forward(items, shape, projection(shape));
+  gather_projection(items, shape, "all_gather mtp projection");
+  layer_forward(items, context, LayerKind::mtp);
+}
+
+void module_backward(Backward& backward, const LayerContext& context) {
+  const Shape shape{context};
+  const double count = shape.shard * shape.hidden;
+  layer_backward(backward, context, LayerKind::mtp);
+  if (shape.sequence_parallel) {
+    LayerItems items;
+    gather_projection(items, shape, "all_gather mtp projection gradient");
+    backward.add_input(items);
+  }
+  column_backward(backward, shape, projection(shape));
+  backward.add_input(norm_backward(context.model, "mtp hidden norm", count));
+  backward.add_input(norm_backward(context.model, "mtp embedding norm", count));
+  embedding_backward(backward, context);
+}
+
+}  // namespace
+
+Passes mtp_module(const LayerContext& context) {
+  LayerItems forward, module;
+  Backward backward;
+  module_forward(module, context);
+  forward = module;
+  head_forward(forward, context);
+  head_backward(backward, context);
+  module_backward(backward, context);
+  const Linear linear = projection(Shape{context});
+  Parameters parameters = layer_parameters(context, LayerKind::mtp);
+  parameters += sharded(linear.in * linear.out);
+  for (int norm = 0; norm < 3; ++norm)
+    parameters += norm_parameters(context.model, static_cast<double>(context.model.hidden));
+  Passes passes = assemble(std::move(forward), std::move(backward), parameters);
+  passes.recomputed = std::move(module);
+  return passes;
+}
+
+}  // namespace stepcast

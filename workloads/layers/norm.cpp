@@ -1,0 +1,29 @@
+#include "rows.hpp"
+
+namespace stepcast::rows {
+
+namespace {
+
+/// FLOPs per element; a layer norm also subtracts the mean and adds a bias.
+double norm_flops(const ModelSpec& model) { return model.norm == ModelSpec::Norm::layer ? 7 : 4; }
+
+}  // namespace
+
+Operator norm_forward(const ModelSpec& model, std::string name, double count) {
+  return vector_row(std::move(name), norm_flops(model) * count, 2 * element * count);
+}
+
+Operator norm_backward(const ModelSpec& model, std::string name, double count) {
+  return vector_row(std::move(name) + " backward", 2 * norm_flops(model) * count,
+                    4 * element * count);
+}
+
+Parameters norm_parameters(const ModelSpec& model, double width) {
+  return replicated(model.norm == ModelSpec::Norm::layer ? 2 * width : width);
+}
+
+Operator residual(std::string name, double count) {
+  return vector_row(std::move(name), count, 3 * element * count);
+}
+
+}  // namespace stepcast::rows

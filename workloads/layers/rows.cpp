@@ -1,0 +1,153 @@
+#include "rows.hpp"
+
+namespace stepcast::rows {
+
+Shape::Shape(const LayerContext& context) {
+  const ParallelPlan& plan = context.plan;
+  tp = static_cast<double>(plan.tp);
+  cp = static_cast<double>(plan.cp);
+  sequences = static_cast<double>(context.training.micro_batch);
+  length = static_cast<double>(context.training.sequence);
+  tokens = sequences * length / cp;
+  sequence_parallel = plan.sequence_parallel && plan.tp > 1;
+  shard = sequence_parallel ? tokens / tp : tokens;
+  expert_tokens = tokens / tp;
+  hidden = static_cast<double>(context.model.hidden);
+}
+
+void Backward::add_input(const LayerItem& item) {
+  input.push_back(item);
+  both.push_back(item);
+}
+
+void Backward::add_weight(const LayerItem& item) {
+  weight.push_back(item);
+  both.push_back(item);
+}
+
+void Backward::add_input(const LayerItems& items) {
+  for (const LayerItem& item : items) add_input(item);
+}
+
+Parameters& Parameters::operator+=(const Parameters& other) {
+  dense += other.dense;
+  expert += other.expert;
+  replicated += other.replicated;
+  return *this;
+}
+
+Parameters sharded(double count) { return {count, 0, 0}; }
+Parameters replicated(double count) { return {count, 0, count}; }
+
+Passes assemble(LayerItems forward, Backward backward, const Parameters& parameters) {
+  Passes passes;
+  passes.forward = std::move(forward);
+  passes.backward_input = std::move(backward.input);
+  passes.backward_weight = std::move(backward.weight);
+  passes.backward = std::move(backward.both);
+  passes.dense_parameters = parameters.dense;
+  passes.expert_parameters = parameters.expert;
+  passes.replicated_parameters = parameters.replicated;
+  return passes;
+}
+
+namespace {
+
+Operator matmul(std::string name, double m, double n, double k, double output_bytes) {
+  return {std::move(name), MatmulWork{m, n, k}, Flops{2 * m * n * k},
+          Bytes{element * (m * k + k * n) + output_bytes * m * n}, LaunchClass::matmul};
+}
+
+Operator grouped(std::string name, double groups, double m, double n, double k,
+                 double output_bytes) {
+  return {std::move(name), GroupedMatmulWork{groups, m, n, k}, Flops{2 * groups * m * n * k},
+          Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)}, LaunchClass::matmul};
+}
+
+}  // namespace
+
+Operator forward(const Linear& l) { return matmul(l.name, l.tokens, l.out, l.in, element); }
+
+Operator input_gradient(const Linear& l) {
+  return matmul(l.name + " dgrad", l.tokens, l.in, l.out, element);
+}
+
+Operator weight_gradient(const Linear& l) {
+  return matmul(l.name + " wgrad", l.in, l.out, l.tokens, 2 * fp32);
+}
+
+Operator grouped_forward(const Linear& l, double groups) {
+  return grouped(l.name, groups, l.tokens, l.out, l.in, element);
+}
+
+Operator grouped_input_gradient(const Linear& l, double groups) {
+  return grouped(l.name + " dgrad", groups, l.tokens, l.in, l.out, element);
+}
+
+Operator grouped_weight_gradient(const Linear& l, double groups) {
+  return grouped(l.name + " wgrad", groups, l.in, l.out, l.tokens, 2 * fp32);
+}
+
+Operator vector_row(std::string name, double flops, double bytes) {
+  return {std::move(name), MemoryBoundWork{}, Flops{flops}, Bytes{bytes}, LaunchClass::vector};
+}
+
+void communicate(LayerItems& items, std::string name, GroupKind group, double group_size,
+                 CollectiveKind kind, double bytes) {
+  if (group_size <= 1) return;
+  items.push_back(LayerCommunication{std::move(name), group, {kind, Bytes{bytes}}, false});
+}
+
+LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind,
+                              double bytes) {
+  return {std::move(name), group, {kind, Bytes{bytes}}, true};
+}
+
+void column_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
+  if (shape.sequence_parallel)
+    communicate(items, "all_gather " + linear.name + " in", GroupKind::tensor, shape.tp,
+                CollectiveKind::all_gather, element * linear.tokens * linear.in);
+  items.push_back(forward(linear));
+}
+
+void column_backward(Backward& backward, const Shape& shape, const Linear& linear) {
+  const double bytes = element * linear.tokens * linear.in;
+  const std::string gather = "all_gather " + linear.name + " saved in";
+  const std::string reduce =
+      (shape.sequence_parallel ? "reduce_scatter " : "all_reduce ") + linear.name + " gradient";
+  if (shape.sequence_parallel)
+    backward.add_weight(overlapped(gather, GroupKind::tensor, CollectiveKind::all_gather, bytes));
+  backward.add_input(input_gradient(linear));
+  if (shape.sequence_parallel) backward.add_weight(WaitFor{gather});
+  if (shape.tp > 1)
+    backward.add_input(overlapped(
+        reduce, GroupKind::tensor,
+        shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+        bytes));
+  backward.add_weight(weight_gradient(linear));
+  if (shape.tp > 1) backward.add_input(WaitFor{reduce});
+}
+
+void row_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
+  items.push_back(forward(linear));
+  const double bytes = element * linear.tokens * linear.out;
+  if (shape.sequence_parallel)
+    communicate(items, "reduce_scatter " + linear.name + " out", GroupKind::tensor, shape.tp,
+                CollectiveKind::reduce_scatter, bytes);
+  else
+    communicate(items, "all_reduce " + linear.name + " out", GroupKind::tensor, shape.tp,
+                CollectiveKind::all_reduce, bytes);
+}
+
+void row_backward(Backward& backward, const Shape& shape, const Linear& linear) {
+  if (shape.sequence_parallel) {
+    LayerItems items;
+    communicate(items, "all_gather " + linear.name + " gradient", GroupKind::tensor, shape.tp,
+                CollectiveKind::all_gather, element * linear.tokens * linear.out);
+    backward.add_input(items);
+  }
+  backward.add_input(input_gradient(linear));
+  backward.add_weight(weight_gradient(linear));
+}
+
+}  // namespace stepcast::rows

@@ -1,0 +1,131 @@
+#pragma once
+#include <string>
+#include <utility>
+
+#include "stepcast/workloads/operators.hpp"
+
+/// Shapes and rows that the layers share. Private to workloads/layers.
+namespace stepcast::rows {
+
+inline constexpr double element = 2;  ///< bytes of a bf16 activation, weight or gradient
+inline constexpr double fp32 = 4;     ///< bytes
+inline constexpr double attention_backward =
+    2.5;  ///< FLOPs over the forward's: five products for two
+
+/// Sizes of one micro-batch on one rank.
+struct Shape {
+  explicit Shape(const LayerContext& context);
+
+  double sequences;      ///< of the micro-batch
+  double length;         ///< tokens of a sequence, over all context ranks
+  double tokens;         ///< of this context rank: inside tensor-parallel regions
+  double shard;          ///< tokens outside them: tokens / tp with sequence parallelism
+  double expert_tokens;  ///< tokens / tp: what the rank sends into its expert group
+  double hidden;
+  double tp, cp;
+  bool sequence_parallel;  ///< and there is something to be parallel over
+};
+
+/// The backward pass under construction: `both` is the order in which frameworks issue it.
+struct Backward {
+  LayerItems input, weight, both;
+  void add_input(const LayerItem& item);
+  void add_weight(const LayerItem& item);
+  void add_input(const LayerItems& items);
+};
+
+/// Parameters on one rank. `replicated` are those of `dense` that every tensor rank holds whole.
+struct Parameters {
+  double dense = 0, expert = 0, replicated = 0;
+  Parameters& operator+=(const Parameters& other);
+};
+Parameters sharded(double count);
+Parameters replicated(double count);
+
+Passes assemble(LayerItems forward, Backward backward, const Parameters& parameters);
+
+/// y[tokens x out] = x[tokens x in] w[in x out], all sizes of this rank.
+struct Linear {
+  std::string name;
+  double tokens, in, out;
+};
+Operator forward(const Linear& linear);
+Operator input_gradient(const Linear& linear);
+/// Accumulates into fp32 gradients: reads and writes 4 + 4 bytes per weight.
+Operator weight_gradient(const Linear& linear);
+
+/// `groups` products of `Linear` with `tokens` rows each, in one kernel.
+Operator grouped_forward(const Linear& linear, double groups);
+Operator grouped_input_gradient(const Linear& linear, double groups);
+Operator grouped_weight_gradient(const Linear& linear, double groups);
+
+Operator vector_row(std::string name, double flops, double bytes);
+
+/// Appends a blocking collective, unless its group has one member.
+void communicate(LayerItems& items, std::string name, GroupKind group, double group_size,
+                 CollectiveKind kind, double bytes);
+LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes);
+
+/// Column-parallel: the input is gathered (with sequence parallelism), outputs stay sharded.
+void column_forward(LayerItems& items, const Shape& shape, const Linear& linear);
+/// dgrad hides the gather of the saved input, wgrad hides the reduction of the input gradient.
+void column_backward(Backward& backward, const Shape& shape, const Linear& linear);
+/// Row-parallel: outputs are partial sums, reduced (scattered with sequence parallelism).
+void row_forward(LayerItems& items, const Shape& shape, const Linear& linear);
+void row_backward(Backward& backward, const Shape& shape, const Linear& linear);
+
+/// Normalisation of `count` elements per the model's norm.
+Operator norm_forward(const ModelSpec& model, std::string name, double count);
+Operator norm_backward(const ModelSpec& model, std::string name, double count);
+/// Learned numbers of one norm over `width` elements.
+Parameters norm_parameters(const ModelSpec& model, double width);
+Operator residual(std::string name, double count);
+
+// ---- the pieces
+// -------------------------------------------------------------------------------------------
+void attention_forward(LayerItems& items, const LayerContext& context);
+void attention_backward_pass(Backward& backward, const LayerContext& context);
+Parameters attention_parameters(const LayerContext& context);
+
+void latent_forward(LayerItems& items, const LayerContext& context,
+                    const LatentAttention& attention);
+void latent_backward(Backward& backward, const LayerContext& context,
+                     const LatentAttention& attention);
+Parameters latent_parameters(const LayerContext& context, const LatentAttention& attention);
+
+/// Elements per token and rank of q, k, v and the output, and what the kernel sees.
+struct Core {
+  double heads, qk_dim, v_dim;
+  double q, k, v, out;
+};
+/// Softmax attention with its context-parallel exchange: docs/models/context_parallel.md.
+void core_forward(LayerItems& items, const LayerContext& context, const Core& core);
+/// With selective recompute the forward runs again first.
+void core_backward(Backward& backward, const LayerContext& context, const Core& core);
+
+/// The gated or plain feed-forward of `width` hidden units, sharded over the tensor group.
+void feed_forward_forward(LayerItems& items, const LayerContext& context, const std::string& name,
+                          FeedForwardSpec::Kind kind, double width);
+void feed_forward_backward(Backward& backward, const LayerContext& context, const std::string& name,
+                           FeedForwardSpec::Kind kind, double width);
+Parameters feed_forward_parameters(const LayerContext& context, FeedForwardSpec::Kind kind,
+                                   double width);
+Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count);
+Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, double count);
+
+void moe_forward(LayerItems& items, const LayerContext& context);
+void moe_backward(Backward& backward, const LayerContext& context);
+Parameters moe_parameters(const LayerContext& context);
+
+void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kind);
+void layer_backward(Backward& backward, const LayerContext& context, LayerKind kind);
+Parameters layer_parameters(const LayerContext& context, LayerKind kind);
+
+void embedding_forward(LayerItems& items, const LayerContext& context);
+void embedding_backward(Backward& backward, const LayerContext& context);
+
+/// Final norm, head and loss.
+void head_forward(LayerItems& items, const LayerContext& context);
+void head_backward(Backward& backward, const LayerContext& context);
+
+}  // namespace stepcast::rows

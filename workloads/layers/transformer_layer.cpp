@@ -1,0 +1,86 @@
+#include "rows.hpp"
+
+namespace stepcast {
+
+namespace rows {
+
+namespace {
+
+bool is_moe(const LayerContext& context, LayerKind kind) {
+  if (kind == LayerKind::mtp) return context.model.is_moe_layer(context.model.layers - 1);
+  return kind == LayerKind::moe;
+}
+
+bool sandwich(const LayerContext& context) {
+  return context.model.norm == ModelSpec::Norm::sandwich;
+}
+
+const char* const feed_forward_name = "feed-forward";
+
+}  // namespace
+
+void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kind) {
+  const Shape shape{context};
+  const ModelSpec& model = context.model;
+  const double count = shape.shard * shape.hidden;
+  items.push_back(norm_forward(model, "attention norm", count));
+  attention_forward(items, context);
+  if (sandwich(context)) items.push_back(norm_forward(model, "attention post norm", count));
+  items.push_back(residual("attention residual", count));
+  items.push_back(norm_forward(model, "feed-forward norm", count));
+  if (is_moe(context, kind)) {
+    moe_forward(items, context);
+  } else {
+    feed_forward_forward(items, context, feed_forward_name, model.ffn.kind,
+                         static_cast<double>(model.ffn.hidden));
+  }
+  if (sandwich(context)) items.push_back(norm_forward(model, "feed-forward post norm", count));
+  items.push_back(residual("feed-forward residual", count));
+}
+
+void layer_backward(Backward& backward, const LayerContext& context, LayerKind kind) {
+  const Shape shape{context};
+  const ModelSpec& model = context.model;
+  const double count = shape.shard * shape.hidden;
+  if (sandwich(context)) backward.add_input(norm_backward(model, "feed-forward post norm", count));
+  if (is_moe(context, kind)) {
+    moe_backward(backward, context);
+  } else {
+    feed_forward_backward(backward, context, feed_forward_name, model.ffn.kind,
+                          static_cast<double>(model.ffn.hidden));
+  }
+  backward.add_input(norm_backward(model, "feed-forward norm", count));
+  backward.add_input(residual("feed-forward residual backward", count));
+  if (sandwich(context)) backward.add_input(norm_backward(model, "attention post norm", count));
+  attention_backward_pass(backward, context);
+  backward.add_input(norm_backward(model, "attention norm", count));
+  backward.add_input(residual("attention residual backward", count));
+}
+
+Parameters layer_parameters(const LayerContext& context, LayerKind kind) {
+  Parameters parameters = attention_parameters(context);
+  parameters += is_moe(context, kind)
+                    ? moe_parameters(context)
+                    : feed_forward_parameters(context, context.model.ffn.kind,
+                                              static_cast<double>(context.model.ffn.hidden));
+  const int norms = sandwich(context) ? 4 : 2;
+  for (int norm = 0; norm < norms; ++norm)
+    parameters += norm_parameters(context.model, static_cast<double>(context.model.hidden));
+  return parameters;
+}
+
+}  // namespace rows
+
+Passes transformer_layer(const LayerContext& context, LayerKind kind) {
+  LayerItems forward;
+  rows::Backward backward;
+  rows::layer_forward(forward, context, kind);
+  rows::layer_backward(backward, context, kind);
+  LayerItems recomputed = forward;
+  Passes passes = rows::assemble(std::move(forward), std::move(backward),
+                                 rows::layer_parameters(context, kind));
+  passes.recomputed = std::move(recomputed);
+  return passes;
+}
+
+}  // namespace stepcast

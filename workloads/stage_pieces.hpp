@@ -1,0 +1,55 @@
+#pragma once
+#include <map>
+#include <vector>
+
+#include "program_builder.hpp"
+#include "stepcast/workloads/operators.hpp"
+
+/// The pieces of a stage (layers, embedding, head, MTP modules), lowered once per kind. Private to
+/// workloads/.
+namespace stepcast {
+
+enum class PieceKind { embedding, dense_layer, moe_layer, mtp_module, head };
+
+/// Parameters on one rank by what they are reduced over.
+struct Share {
+  double dense = 0, expert = 0;
+  Share& operator+=(const Share& other);
+};
+
+struct Piece {
+  Instructions forward, backward, recompute;
+  Share parameters;
+  double replicated = 0;  ///< parameters that every tensor rank holds whole
+  double forward_flops = 0, backward_flops = 0, recompute_flops = 0;
+};
+
+struct PlacedPiece {
+  const Piece* piece;
+  bool recomputed;
+  Share parameters;  ///< of the piece, plus the embedding copy that an MTP module needs off the
+                     ///< first stage
+};
+using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
+
+/// The context under which a spec's layers are built.
+LayerContext layer_context(const WorkloadSpec& spec);
+Passes build_passes(const WorkloadSpec& spec, PieceKind kind);
+PieceKind layer_kind(const ModelSpec& model, std::int64_t layer);
+
+class PieceLibrary {
+ public:
+  PieceLibrary(const WorkloadSpec& spec, ProgramBuilder& builder)
+      : spec_{spec}, builder_{builder} {}
+  Pieces pieces(const LayerTable::Slice& slice, std::size_t chunk, Stage stage);
+
+ private:
+  const Piece& piece(PieceKind kind);
+  void place(Pieces& pieces, PieceKind kind, bool recomputed);
+
+  const WorkloadSpec& spec_;
+  ProgramBuilder& builder_;
+  std::map<PieceKind, Piece> lowered_;
+};
+
+}  // namespace stepcast
