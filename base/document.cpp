@@ -49,11 +49,10 @@ class Loader {
  public:
   explicit Loader(const SearchPath& search) : search_{search} {}
 
-  Node load(const fs::path& path) {
+  Node load(const fs::path& path, std::string_view text) {
     open_.push_back(identity(path));
-    Node root = parse_document(read_file(path), path.string());
-    const bool from_file = path.string() != "-";
-    resolve(root, {}, from_file ? path.parent_path() : fs::path{});
+    Node root = parse_document(text, path.string());
+    resolve(root, {}, path.parent_path());
     open_.pop_back();
     return root;
   }
@@ -96,7 +95,7 @@ class Loader {
           "extends " + file->string() + ", which is being read: a cycle, allowed: a tree of files");
     }
     if (open_.size() > 32) refuse(target.place, path, "extends more than 32 files deep");
-    Node base = load(*file);
+    Node base = load(*file, read_file(*file));
     if (base.kind != Node::Kind::mapping) {
       refuse(base.place, {}, "is extended but holds no mapping, allowed: keys and values");
     }
@@ -145,6 +144,10 @@ Node& descend(Node& node, const std::string& key, const Place& place) {
   return node.entries.back().value;
 }
 
+fs::path document_path(const std::string& path, const SearchPath& search) {
+  return path == "-" ? fs::path{path} : find_file(path, {}, search).value_or(path);
+}
+
 std::vector<std::string> split_path(const std::string& path) {
   std::vector<std::string> parts;
   std::istringstream stream{path};
@@ -179,10 +182,16 @@ std::optional<fs::path> find_file(const fs::path& name, const fs::path& director
   return {};
 }
 
+std::string read_document_text(const std::string& path, const SearchPath& search) {
+  return read_file(document_path(path, search));
+}
+
+Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search) {
+  return Loader{search}.load(document_path(path, search), text);
+}
+
 Node load_document(const std::string& path, const SearchPath& search) {
-  fs::path file = path;
-  if (path != "-") file = find_file(path, {}, search).value_or(file);
-  return Loader{search}.load(file);
+  return load_document_text(read_document_text(path, search), path, search);
 }
 
 void merge(Node& base, Node over) {

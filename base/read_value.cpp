@@ -260,7 +260,8 @@ std::string quoted(const Node& node) {
 }
 
 bool may_state_source(const Target& target) {
-  return std::holds_alternative<Seconds*>(target) || std::holds_alternative<Bytes*>(target) ||
+  return std::holds_alternative<std::int64_t*>(target) ||
+         std::holds_alternative<Seconds*>(target) || std::holds_alternative<Bytes*>(target) ||
          std::holds_alternative<BytesPerSecond*>(target) ||
          std::holds_alternative<FlopsPerSecond*>(target) || std::holds_alternative<double*>(target);
 }

@@ -1,1 +1,165 @@
-// not written yet
+#include "stepcast/sim/scenario.hpp"
+
+#include <algorithm>
+
+#include "checks.hpp"
+#include "scenario_draft.hpp"
+#include "stepcast/base/canonical.hpp"
+#include "stepcast/base/schema.hpp"
+
+namespace stepcast {
+namespace {
+
+void append(std::vector<Diagnostic>& all, const InputError& error) {
+  all.insert(all.end(), error.diagnostics().begin(), error.diagnostics().end());
+}
+
+/// A document that must be a mapping, with its overrides; every wrong override is reported.
+Node load(std::string_view text, const std::string& path, const std::vector<std::string>& overrides,
+          const SearchPath& search) {
+  Node root = load_document_text(text, path, search);
+  if (root.kind != Node::Kind::mapping) {
+    const char* what = root.kind == Node::Kind::null   ? "is empty"
+                       : root.kind == Node::Kind::list ? "is a list"
+                                                       : "is a single value";
+    throw InputError({{root.place,
+                       {},
+                       std::string(what) + ", allowed: a mapping that begins with stepcast: 1"}});
+  }
+  std::vector<Diagnostic> wrong;
+  for (const std::string& assignment : overrides) {
+    try {
+      apply_override(root, assignment, search);
+    } catch (const InputError& error) {
+      append(wrong, error);
+    }
+  }
+  if (!wrong.empty()) throw InputError(std::move(wrong));
+  return root;
+}
+
+template <class Describe>
+void read(const Node& root, Reading& reading, const Describe& body) {
+  Section section{root, {}, reading};
+  body(section);
+  section.finish();
+}
+
+void throw_if_wrong(Reading& reading) {
+  if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
+}
+
+/// Reads the config.json that stands at `path`, beside the file that names it or on the search
+/// path.
+void read_config(const Node& root, const std::string& path, const std::string& config,
+                 ModelSpec& model, const SearchPath& search, Reading& reading) {
+  const Place place = place_of(root, path);
+  const bool in_file = !place.file.starts_with("--set ");
+  const auto directory =
+      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
+  const auto file = find_file(config, directory, search);
+  if (!file) {
+    reading.failed.insert("model");
+    reading.report(
+        place, path,
+        "names '" + config + "', which does not exist, allowed: the path of a config.json");
+    return;
+  }
+  const std::string name = model.name;
+  try {
+    model = read_hugging_face(*file);
+    if (!name.empty()) model.name = name;
+  } catch (const InputError& error) {
+    reading.failed.insert("model");
+    append(reading.diagnostics, error);
+  }
+}
+
+std::string question_of(std::string_view text) {
+  constexpr std::string_view mark = "# question:";
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(mark)) continue;
+    const std::size_t first = line.find_first_not_of(" \t", mark.size());
+    if (first == std::string_view::npos) return {};
+    return std::string(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first));
+  }
+  return {};
+}
+
+/// The hash of what the scenario means: what `auto` stands for, and a model however it was given.
+std::string content_hash(ScenarioDraft draft) {
+  Scenario& scenario = draft.scenario;
+  scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
+  scenario.workload.plan.dp_given = scenario.workload.plan.dp;
+  draft.model_source = ScenarioDraft::from_keys;
+  return sha256(canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); }));
+}
+
+}  // namespace
+
+PipelineShape Scenario::pipeline_shape() const {
+  const std::int64_t group = schedule.pipeline_group_given;
+  return {workload.plan.pp, workload.plan.vpp, micro_batches(),
+          group > 0 ? group : workload.plan.pp};
+}
+
+Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                       const SearchPath& search) {
+  const std::string text = read_document_text(path, search);
+  const Node root = load(text, path, overrides, search);
+  Reading reading;
+  ScenarioDraft draft;
+  read(root, reading, [&](Visitor& visitor) { describe(visitor, draft); });
+  Scenario& scenario = draft.scenario;
+  if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
+  if (draft.model_source == ScenarioDraft::from_config &&
+      !reading.failed.contains("model.hf_config")) {
+    read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
+  }
+  Checks checks{root, reading};
+  check_scenario(scenario, checks);
+  throw_if_wrong(reading);
+  scenario.assumptions = std::move(reading.assumptions);
+  scenario.sha256 = content_hash(draft);
+  scenario.question = question_of(text);
+  return scenario;
+}
+
+ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
+                         const SearchPath& search) {
+  const Node root = load(read_document_text(path, search), path, overrides, search);
+  Reading reading;
+  ClusterSpec cluster;
+  read(root, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  Checks checks{root, reading};
+  check_cluster(cluster, {}, checks);
+  throw_if_wrong(reading);
+  return cluster;
+}
+
+ModelSpec read_model(const std::string& path, const SearchPath& search) {
+  ModelSpec model;
+  Reading reading;
+  if (path.ends_with(".json")) return read_hugging_face(find_file(path, {}, search).value_or(path));
+  const Node root = load(read_document_text(path, search), path, {}, search);
+  std::string config;
+  std::size_t source = ScenarioDraft::from_keys;
+  read(root, reading, [&](Visitor& visitor) { describe_model(visitor, model, config, source); });
+  if (source == ScenarioDraft::from_config && reading.diagnostics.empty()) {
+    read_config(root, "hf_config", config, model, search, reading);
+  }
+  Checks checks{root, reading};
+  if (!reading.failed.contains("model") && !reading.failed.contains(""))
+    check_model(model, {}, checks);
+  throw_if_wrong(reading);
+  return model;
+}
+
+std::string scenario_schema() {
+  ScenarioDraft draft;
+  return json_schema("Stepcast scenario", [&](Visitor& visitor) { describe(visitor, draft); });
+}
+
+}  // namespace stepcast

@@ -1,1 +1,273 @@
-// not written yet
+#include <algorithm>
+
+#include "checks.hpp"
+
+// Checks between keys. Each names the guilty key, the numbers and what is allowed.
+namespace stepcast {
+namespace {
+
+constexpr std::int64_t most_micro_batches = 1'000'000;
+constexpr std::int64_t most_units = 100'000'000;
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+void check_order(const ParallelPlan& plan, Checks& checks) {
+  std::vector<std::string> sorted = plan.order;
+  std::ranges::sort(sorted);
+  checks.require(
+      sorted == std::vector<std::string>{"cp", "dp", "ep", "pp", "tp"}, "parallel.order",
+      "must name tp, cp, ep, dp, pp once each, allowed: [tp, cp, ep, dp, pp] in any order");
+}
+
+/// tp*cp*pp*dp = devices. The sizes are at most 2^20 each, so that no product here overflows.
+void resolve_data_parallel(Scenario& scenario, Checks& checks) {
+  ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t devices = scenario.cluster.devices;
+  const struct {
+    const char* key;
+    std::int64_t size;
+  } sizes[] = {{"tp", plan.tp}, {"cp", plan.cp}, {"pp", plan.pp}};
+  std::int64_t product = 1;
+  std::string factors;
+  for (const auto& [key, size] : sizes) {
+    const std::int64_t left = devices / product;
+    product *= size;
+    factors += (factors.empty() ? "" : "*") + std::string(key);
+    if (devices % product == 0) continue;
+    checks.fail("parallel." + std::string(key),
+                "is " + text(size) + ", " + factors + " = " + text(product) + " must divide the " +
+                    text(devices) + " devices, allowed: " + divisors(left));
+    checks.skip("parallel.dp");
+    return;
+  }
+  plan.dp = devices / product;
+  checks.require(plan.dp_given.value_or(plan.dp) == plan.dp, "parallel.dp",
+                 "is " + text(plan.dp_given.value_or(0)) +
+                     ", must be devices / (tp*cp*pp) = " + text(devices) + " / " + text(product) +
+                     ", allowed: " + text(plan.dp) + ", auto");
+}
+
+void check_experts(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
+  if (!experts) {
+    const std::string why = " but the model has no experts, allowed: 1";
+    checks.require(plan.ep == 1, "parallel.ep", "is " + text(plan.ep) + why);
+    checks.require(plan.etp == 1, "parallel.etp", "is " + text(plan.etp) + why);
+    return;
+  }
+  const ExpertSpec& moe = *scenario.workload.model.moe;
+  checks.require(moe.experts % plan.ep == 0, "parallel.ep",
+                 "is " + text(plan.ep) + ", must divide the " + text(moe.experts) +
+                     " experts, allowed: " + divisors(moe.experts));
+  checks.require(moe.expert_hidden % plan.etp == 0, "parallel.etp",
+                 "is " + text(plan.etp) + ", must divide the hidden width of an expert (" +
+                     text(moe.expert_hidden) + "), allowed: " + divisors(moe.expert_hidden));
+  if (checks.good({"parallel.tp", "parallel.cp", "parallel.pp", "parallel.dp", "parallel.etp"})) {
+    const std::int64_t ranks = plan.stage_ranks();
+    checks.require(ranks % (plan.etp * plan.ep) == 0, "parallel.ep",
+                   "is " + text(plan.ep) + ", etp*ep = " + text(plan.etp * plan.ep) +
+                       " must divide the tp*cp*dp = " + text(ranks) +
+                       " ranks of a stage, allowed: " +
+                       divisors(ranks % plan.etp == 0 ? ranks / plan.etp : ranks));
+  }
+  checks.require(scenario.workload.moe.overlap == MoeSpec::Overlap::none || moe.shared_experts > 0,
+                 "moe.overlap",
+                 "is shared_expert but the model has no shared experts, allowed: none");
+}
+
+void check_heads(const Scenario& scenario, Checks& checks) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const AttentionSpec& attention = scenario.workload.model.attention;
+  const auto* gqa = std::get_if<GroupedQueryAttention>(&attention);
+  const std::int64_t heads = std::visit([](const auto& a) { return a.heads; }, attention);
+  if (!checks.good({"parallel.tp", "model.attention.heads", "model.attention.kv_heads"})) return;
+  if (!checks.require(heads % plan.tp == 0, "parallel.tp",
+                      "is " + text(plan.tp) + ", must divide the " + text(heads) +
+                          " attention heads, allowed: " + divisors(heads))) {
+    return;
+  }
+  if (gqa != nullptr) {
+    checks.require(
+        gqa->kv_heads % plan.tp == 0 || plan.tp % gqa->kv_heads == 0, "parallel.tp",
+        "is " + text(plan.tp) + ", must divide the " + text(gqa->kv_heads) +
+            " key and value heads or be a multiple of them, allowed: " + divisors(gqa->kv_heads));
+  }
+  const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
+  const std::int64_t degree = hybrid                                         ? plan.ulysses_degree
+                              : plan.context_algorithm == Algorithm::ulysses ? plan.cp
+                                                                             : 1;
+  const std::string key = hybrid ? "parallel.context_algorithm" : "parallel.cp";
+  checks.require(plan.cp % degree == 0, key,
+                 "is hybrid(" + text(degree) + "), must divide cp = " + text(plan.cp) +
+                     ", allowed: " + divisors(plan.cp));
+  checks.require(heads / plan.tp % degree == 0, key,
+                 "needs " + text(degree) + " ulysses ranks to divide the " + text(heads / plan.tp) +
+                     " heads of a rank (heads / tp), allowed: " + divisors(heads / plan.tp));
+}
+
+void check_sequence(const Scenario& scenario, Checks& checks) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const ModelSpec& model = scenario.workload.model;
+  const std::int64_t sequence = scenario.workload.training.sequence;
+  if (!checks.require(sequence > 0, "training.sequence",
+                      "is missing, allowed: a whole number of tokens such as 4096")) {
+    return;
+  }
+  checks.require(model.position != ModelSpec::Position::learned || sequence <= model.positions,
+                 "training.sequence",
+                 "is " + text(sequence) + " but the model has " + text(model.positions) +
+                     " learned positions, allowed: 1 to " + text(model.positions));
+  if (!checks.good({"parallel.cp", "parallel.tp", "training.sequence"})) return;
+  const bool zigzag = plan.cp > 1 && (plan.context_algorithm == Algorithm::ring ||
+                                      plan.context_algorithm == Algorithm::hybrid);
+  const std::int64_t parts = zigzag ? 2 * plan.cp : plan.cp;
+  checks.require(sequence % parts == 0, "training.sequence",
+                 "is " + text(sequence) + ", must be a multiple of " +
+                     (zigzag ? "2*cp (two slices per rank) = " : "cp = ") + text(parts) +
+                     ", allowed: " + text(std::max(sequence / parts, std::int64_t{1}) * parts));
+  const std::int64_t both = plan.cp * plan.tp;
+  checks.require(!plan.sequence_parallel || sequence % both == 0, "training.sequence",
+                 "is " + text(sequence) +
+                     ", sequence_parallel needs a multiple of cp*tp = " + text(both) +
+                     ", allowed: " + text(std::max(sequence / both, std::int64_t{1}) * both));
+}
+
+/// Whether the table has one row per chunk and one column per stage.
+bool check_shape(const Table& table, const std::string& path, const ParallelPlan& plan,
+                 Checks& checks) {
+  const auto columns = static_cast<std::size_t>(plan.pp);
+  const bool shape =
+      table.size() == static_cast<std::size_t>(plan.vpp) &&
+      std::ranges::all_of(table, [&](const auto& row) { return row.size() == columns; });
+  return checks.require(shape, path,
+                        "must have " + text(plan.vpp) + " rows (vpp) of " + text(plan.pp) +
+                            " numbers (pp), allowed: a table [chunk][stage]");
+}
+
+void check_layers(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t layers = scenario.workload.model.layers;
+  if (!checks.good({"model.layers", "parallel.pp", "parallel.vpp", "parallel.layers_per_chunk"}))
+    return;
+  if (plan.layers_auto) {
+    const std::string key = plan.pp > layers ? "parallel.pp" : "parallel.vpp";
+    checks.require(plan.pp * plan.vpp <= layers, key,
+                   "gives pp*vpp = " + text(plan.pp * plan.vpp) + " chunks for " + text(layers) +
+                       " layers, allowed: at most one chunk per layer");
+    return;
+  }
+  if (!check_shape(plan.layers_per_chunk, "parallel.layers_per_chunk", plan, checks)) return;
+  std::int64_t sum = 0;
+  for (const auto& row : plan.layers_per_chunk) {
+    for (const std::int64_t n : row) sum += n;
+  }
+  checks.require(sum == layers, "parallel.layers_per_chunk",
+                 "holds " + text(sum) + " layers, allowed: the " + text(layers) + " of the model");
+}
+
+void check_recompute(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const TrainingSpec& training = scenario.workload.training;
+  if (training.recompute != TrainingSpec::Recompute::table) return;
+  if (!checks.good(
+          {"parallel.pp", "parallel.vpp", "parallel.layers_per_chunk", "training.recompute"}))
+    return;
+  if (!check_shape(training.recompute_layers, "training.recompute", plan, checks)) return;
+  for (std::size_t c = 0; c < training.recompute_layers.size(); ++c) {
+    for (std::size_t s = 0; s < training.recompute_layers[c].size(); ++s) {
+      const std::int64_t held =
+          plan.layers_auto ? scenario.workload.model.layers : plan.layers_per_chunk[c][s];
+      const std::int64_t wanted = training.recompute_layers[c][s];
+      checks.require(wanted <= held, "training.recompute",
+                     "recomputes " + text(wanted) + " layers of chunk " +
+                         text(static_cast<std::int64_t>(c)) + " on stage " +
+                         text(static_cast<std::int64_t>(s)) + ", which has " + text(held) +
+                         ", allowed: 0 to " + text(held));
+    }
+  }
+}
+
+void check_width(const Scenario& scenario, Checks& checks) {
+  const WorkloadSpec& spec = scenario.workload;
+  if (checks.good({"model.ffn", "parallel.tp"})) {
+    checks.require(
+        spec.model.ffn.hidden % spec.plan.tp == 0, "parallel.tp",
+        "is " + text(spec.plan.tp) + ", must divide the hidden width of a dense layer (" +
+            text(spec.model.ffn.hidden) + "), allowed: " + divisors(spec.model.ffn.hidden));
+  }
+  checks.require(
+      spec.training.precision != TrainingSpec::Precision::fp8_mixed ||
+          scenario.cluster.device.matmul_peak_fp8.value() > 0 || !checks.good({"cluster.device"}),
+      "training.precision",
+      "is fp8_mixed but the device has no cluster.device.matmul_peak_fp8, allowed: bf16, fp16");
+}
+
+void check_schedule(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const TrainingSpec& training = scenario.workload.training;
+  if (!checks.good({"training.global_batch", "training.micro_batch", "parallel.tp", "parallel.cp",
+                    "parallel.pp", "parallel.dp", "parallel.vpp", "schedule.pipeline",
+                    "schedule.group"})) {
+    return;
+  }
+  const std::int64_t one = training.micro_batch * plan.dp;
+  const std::int64_t near = std::max(training.global_batch / one, std::int64_t{1}) * one;
+  if (!checks.require(training.global_batch % one == 0, "training.global_batch",
+                      "is " + text(training.global_batch) +
+                          ", must be a multiple of micro_batch*dp = " + text(training.micro_batch) +
+                          "*" + text(plan.dp) + " = " + text(one) + ", allowed: " + text(near) +
+                          ", " + text(near + one))) {
+    return;
+  }
+  const PipelineShape shape = scenario.pipeline_shape();
+  if (!checks.require(shape.micro_batches <= most_micro_batches, "training.global_batch",
+                      "gives " + text(shape.micro_batches) + " micro-batches, allowed: at most " +
+                          text(most_micro_batches))) {
+    return;
+  }
+  const std::int64_t chunks = shape.stages * shape.chunks;
+  if (!checks.require(chunks <= most_units / shape.micro_batches, "training.global_batch",
+                      "gives " + text(shape.micro_batches) + " micro-batches on " + text(chunks) +
+                          " chunks, allowed: at most " + text(most_units) + " in all")) {
+    return;
+  }
+  const std::string wrong = pipeline_schedule(scenario.schedule.pipeline).rule(shape);
+  checks.require(wrong.empty(), "schedule.pipeline", scenario.schedule.pipeline + " " + wrong);
+}
+
+void check_synthetic(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  if (!checks.good({"workload.chunks", "parallel.pp", "parallel.vpp"})) return;
+  const auto chunks = static_cast<std::int64_t>(scenario.synthetic->chunks.size());
+  checks.require(
+      chunks == 1 || chunks == plan.pp * plan.vpp, "workload.chunks",
+      "has " + text(chunks) + " entries, allowed: 1, " + text(plan.pp * plan.vpp) + " (pp*vpp)");
+}
+
+}  // namespace
+
+void check_scenario(Scenario& scenario, Checks& checks) {
+  check_cluster(scenario.cluster, "cluster.", checks);
+  check_order(scenario.workload.plan, checks);
+  const bool sizes = checks.good({"cluster.devices", "parallel.tp", "parallel.cp", "parallel.pp"});
+  if (sizes) resolve_data_parallel(scenario, checks);
+  if (scenario.synthetic) {
+    check_experts(scenario, checks);
+    check_synthetic(scenario, checks);
+  } else if (checks.good({"model"})) {
+    check_model(scenario.workload.model, "model.", checks);
+    if (checks.good({"model.moe.experts", "model.moe.expert_hidden"}))
+      check_experts(scenario, checks);
+    check_heads(scenario, checks);
+    check_sequence(scenario, checks);
+    check_layers(scenario, checks);
+    check_recompute(scenario, checks);
+    check_width(scenario, checks);
+  }
+  if (sizes) check_schedule(scenario, checks);
+}
+
+}  // namespace stepcast

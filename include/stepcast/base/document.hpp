@@ -50,6 +50,12 @@ Node parse_document(std::string_view text, const std::string& name);
 /// `extends`.
 Node load_document(const std::string& path, const SearchPath& search);
 
+/// The text of the file that load_document reads. Throws InputError as load_document.
+std::string read_document_text(const std::string& path, const SearchPath& search);
+
+/// load_document of a text that is at hand; `path` names it and says where its neighbours are.
+Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search);
+
 /// The file that `name` means, seen from `directory`; nothing when there is none.
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& name,
                                                const std::filesystem::path& directory,

@@ -17,8 +17,8 @@ struct SimulateSpec {
 };
 
 struct Expectation {
-  double value = 0;       ///< in SI units
-  double tolerance = 0;   ///< relative
+  double value = 0;         ///< in SI units
+  double tolerance = 0.01;  ///< relative
 };
 /// `expect:`
 struct ExpectSpec {
@@ -26,18 +26,23 @@ struct ExpectSpec {
   std::string source;
 };
 
-/// A checked scenario: everything that is known before a run. Exactly one of `workload.model` and `synthetic` counts.
+/// A checked scenario: everything that is known before a run. Exactly one of `workload.model` and
+/// `synthetic` counts.
 struct Scenario {
   std::string name;
   ClusterSpec cluster;
-  WorkloadSpec workload;                 ///< plan, training, moe, communication, runtime; model when not synthetic
+  WorkloadSpec workload;  ///< plan, training, moe, communication, runtime; model when not synthetic
   std::optional<SyntheticSpec> synthetic;
   ScheduleSpec schedule;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
-  std::vector<Assumption> assumptions;   ///< every number that a file marks with a source, in file order
-  std::string sha256;                    ///< of the canonical text of everything above but name and expect
-  std::string question;                  ///< text of the `# question:` comment, empty without one
+  /// Every number that a file marks with a source, in the order of the description.
+  std::vector<Assumption> assumptions;
+  /// Of the canonical text of everything above but name and expect, `auto` resolved where it is
+  /// known.
+  std::string sha256;
+  /// Text of the first `# question:` comment, empty without one.
+  std::string question;
 
   std::int64_t micro_batches() const {
     return workload.training.global_batch / (workload.training.micro_batch * workload.plan.dp);
@@ -50,8 +55,8 @@ struct Scenario {
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
                        const SearchPath& search);
 
-/// Readers of the presets alone, for `stepcast topology`, `collective` and `model` (a YAML file or an HF config.json).
-/// `devices` overrides the preset's size.
+/// Readers of the presets alone, for `stepcast topology`, `collective` and `model` (a YAML file or
+/// an HF config.json). Overrides are paths inside the cluster, `devices=64`. Throw InputError.
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
                          const SearchPath& search);
 ModelSpec read_model(const std::string& path, const SearchPath& search);
@@ -59,7 +64,8 @@ ModelSpec read_model(const std::string& path, const SearchPath& search);
 /// JSON Schema of the scenario format, from the same descriptions.
 std::string scenario_schema();
 
-/// `--presets` directories, $STEPCAST_PRESETS, the installed share directory, the source tree's scenarios.
+/// `--presets` directories, $STEPCAST_PRESETS, the installed share directory, the source tree's
+/// scenarios.
 SearchPath default_search_path(const std::vector<std::string>& presets);
 
 }  // namespace stepcast

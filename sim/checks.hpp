@@ -1,0 +1,39 @@
+#pragma once
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "stepcast/sim/scenario.hpp"
+
+namespace stepcast {
+
+/// Where checks between keys find places and leave their errors. A key that failed makes every
+/// check on it pass, so that one mistake is one error.
+class Checks {
+ public:
+  Checks(const Node& root, Reading& reading) : root_{root}, reading_{reading} {}
+
+  /// Whether all of the keys read well so far.
+  bool good(std::initializer_list<std::string_view> paths) const;
+  void fail(const std::string& path, const std::string& message);
+  /// Spares `path` further checks after an error elsewhere that leaves it unknown.
+  void skip(const std::string& path) { reading_.failed.insert(path); }
+  /// Reports unless `holds`; says whether it does.
+  bool require(bool holds, const std::string& path, const std::string& message);
+
+ private:
+  const Node& root_;
+  Reading& reading_;
+};
+
+/// `prefix` stands before the key paths: empty for a preset file, `cluster.` or `model.` in a
+/// scenario.
+void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
+void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
+/// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
+void check_scenario(Scenario& scenario, Checks& checks);
+
+/// "1, 2, 4": the divisors of `n`, the first sixteen of them.
+std::string divisors(std::int64_t n);
+
+}  // namespace stepcast

@@ -1,0 +1,107 @@
+#include "checks.hpp"
+
+namespace stepcast {
+namespace {
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+void check_experts(const ModelSpec& model, const std::string& prefix, Checks& checks) {
+  const ExpertSpec& moe = *model.moe;
+  const auto key = [&](const char* name) { return prefix + "moe." + name; };
+  checks.require(moe.first_dense < model.layers, key("first_dense"),
+                 "is " + text(moe.first_dense) + " of " + text(model.layers) +
+                     " layers, so that no layer has experts, allowed: 0 to " +
+                     text(model.layers - 1));
+  const bool groups =
+      checks.require(moe.experts % moe.groups == 0, key("groups"),
+                     "is " + text(moe.groups) + ", must divide the " + text(moe.experts) +
+                         " experts, allowed: " + divisors(moe.experts));
+  checks.require(
+      moe.top_groups <= moe.groups, key("top_groups"),
+      "is " + text(moe.top_groups) + ", allowed: 1 to groups (" + text(moe.groups) + ")");
+  const std::int64_t reachable = groups ? moe.experts / moe.groups * moe.top_groups : moe.experts;
+  checks.require(moe.top_k <= reachable, key("top_k"),
+                 "is " + text(moe.top_k) + ", a token reaches " + text(reachable) +
+                     " experts, allowed: 1 to " + text(reachable));
+  checks.require(moe.shared_experts == 0 || moe.shared_hidden > 0, key("shared_hidden"),
+                 "is 0 with " + text(moe.shared_experts) + " shared experts, allowed: at least 1");
+}
+
+bool has_dense_layers(const ModelSpec& model) {
+  if (!model.moe || model.moe->first_dense > 0) return true;
+  return model.moe->period > 1 && model.layers > 1;
+}
+
+}  // namespace
+
+bool Checks::good(std::initializer_list<std::string_view> paths) const {
+  for (std::string_view path : paths) {
+    while (!path.empty()) {
+      if (reading_.failed.contains(std::string(path))) return false;
+      const std::size_t dot = path.rfind('.');
+      path = path.substr(0, dot == std::string_view::npos ? 0 : dot);
+    }
+  }
+  return true;
+}
+
+void Checks::fail(const std::string& path, const std::string& message) {
+  reading_.failed.insert(path);
+  reading_.report(place_of(root_, path), path, message);
+}
+
+bool Checks::require(bool holds, const std::string& path, const std::string& message) {
+  if (!holds && good({path})) fail(path, message);
+  return holds;
+}
+
+std::string divisors(std::int64_t n) {
+  constexpr int most = 16;
+  std::string list;
+  int count = 0;
+  for (std::int64_t d = 1; d <= n && count < most; ++d) {
+    if (n % d != 0) continue;
+    list += (count++ > 0 ? ", " : "") + text(d);
+  }
+  return list;
+}
+
+void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+  const auto key = [&](const char* name) { return prefix + name; };
+  const std::int64_t per_node = cluster.node_devices;
+  if (!checks.good({key("node.devices")})) return;
+  const std::int64_t whole = cluster.devices / per_node * per_node;
+  checks.require(
+      cluster.devices % per_node == 0, key("devices"),
+      "is " + text(cluster.devices) + ", must be a whole number of nodes of " + text(per_node) +
+          " devices, allowed: " + (whole > 0 ? text(whole) + ", " : "") + text(whole + per_node));
+  if (const auto* groups = std::get_if<GroupFabric>(&cluster.node_fabric)) {
+    checks.require(per_node % groups->group_size == 0, key("node.fabric.size"),
+                   "is " + text(groups->group_size) + ", must divide the " + text(per_node) +
+                       " devices of a node, allowed: " + divisors(per_node));
+  }
+  if (cluster.super_node && checks.good({key("devices")})) {
+    const std::int64_t nodes = cluster.nodes(), size = cluster.super_node->nodes;
+    checks.require(nodes <= size || nodes % size == 0, key("super_node.nodes"),
+                   "is " + text(size) + ", must divide the " + text(nodes) +
+                       " nodes or hold all of them, allowed: " + divisors(nodes));
+  }
+}
+
+void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks) {
+  if (!checks.good({prefix + "layers"})) return;
+  const auto* gqa = std::get_if<GroupedQueryAttention>(&model.attention);
+  if (gqa != nullptr && checks.good({prefix + "attention.heads"})) {
+    checks.require(gqa->heads % gqa->kv_heads == 0, prefix + "attention.kv_heads",
+                   "is " + text(gqa->kv_heads) + ", must divide the " + text(gqa->heads) +
+                       " heads, allowed: " + divisors(gqa->heads));
+  }
+  if (model.moe && checks.good({prefix + "moe", prefix + "moe.experts"}))
+    check_experts(model, prefix, checks);
+  if (checks.good({prefix + "moe"})) {
+    checks.require(!has_dense_layers(model) || model.ffn.hidden > 0, prefix + "ffn.hidden",
+                   "is missing although the model has dense layers, allowed: at least 1");
+  }
+}
+
+}  // namespace stepcast

@@ -1,0 +1,109 @@
+#include "scenario_draft.hpp"
+#include "stepcast/base/format_version.hpp"
+
+namespace stepcast {
+namespace {
+
+void describe(Visitor& visitor, SimulateSpec&) {
+  visitor.reserved("steps", "steps that are replayed", "1");
+  visitor.field({"fold", only_first({{"auto"}, {"off", false}}),
+                 "auto: ranks that behave alike are simulated once"});
+  visitor.field({"network", only_first({{"ports"}, {"pairwise", false}}),
+                 "ports: one flow per collective phase over the ports of its members"});
+}
+
+/// `{value, tolerance}`; `Value` is the type that the value is written in.
+template <class Value>
+void expectation(Visitor& visitor, std::string_view key, std::string_view doc,
+                 std::optional<Expectation>& target, const Range& range) {
+  bool present = target.has_value();
+  visitor.optional_section(key, doc, present, [&](Visitor& v) {
+    if (!target) target.emplace();
+    Value value{target->value};
+    v.field({"value", &value, "what is expected", range, true});
+    if constexpr (std::is_same_v<Value, double>) {
+      target->value = value;
+    } else {
+      target->value = value.value();
+    }
+    v.field({"tolerance", Percent{&target->tolerance}, "relative", between(0, 10)});
+  });
+  if (!present) target.reset();
+}
+
+void describe(Visitor& visitor, ExpectSpec& spec) {
+  expectation<Seconds>(visitor, "step_time", "time of one step", spec.step_time, positive());
+  expectation<double>(visitor, "mfu", "model FLOPs utilisation", spec.mfu, fraction());
+  expectation<Bytes>(visitor, "peak_memory", "of the fullest device", spec.peak_memory, positive());
+  expectation<double>(visitor, "bubble_ratio", "pipeline idle over step time", spec.bubble_ratio,
+                      between(0, 1));
+  visitor.field({"source", &spec.source, "what the numbers are and where they are published"});
+}
+
+void describe_workload(Visitor& visitor, ScenarioDraft& draft) {
+  visitor.one_of(draft.source, {{"model",
+                                 [&](Visitor& v) {
+                                   v.section("model", "what is trained", [&](Visitor& w) {
+                                     describe_model(w, draft.scenario.workload.model,
+                                                    draft.hf_config, draft.model_source);
+                                   });
+                                 }},
+                                {"workload", [&](Visitor& v) {
+                                   v.section("workload",
+                                             "measured or synthetic times instead of a model",
+                                             [&](Visitor& w) { describe(w, draft.synthetic); });
+                                 }}});
+}
+
+}  // namespace
+
+void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
+                    std::size_t& source) {
+  visitor.one_of(source,
+                 {{"layers", [&](Visitor& v) { describe(v, model); }},
+                  {"hf_config", [&](Visitor& v) {
+                     describe_format_version(v);
+                     v.field({"name", Identifier{&model.name}, "name of the model"});
+                     v.field({"hf_config", &hf_config, "path of a Hugging Face config.json"});
+                   }}});
+}
+
+void describe_content(Visitor& visitor, ScenarioDraft& draft) {
+  Scenario& s = draft.scenario;
+  visitor.section("cluster", "devices, hosts and network",
+                  [&](Visitor& v) { describe(v, s.cluster); });
+  describe_workload(visitor, draft);
+  visitor.section("parallel", "how the work is spread over the ranks",
+                  [&](Visitor& v) { describe(v, s.workload.plan); });
+  visitor.section("training", "what one step is",
+                  [&](Visitor& v) { describe(v, s.workload.training); });
+  visitor.section("schedule", "order of the work of a pipeline",
+                  [&](Visitor& v) { describe(v, s.schedule); });
+  visitor.section("moe", "how experts are reached",
+                  [&](Visitor& v) { describe(v, s.workload.moe); });
+  visitor.section("communication", "collectives of a step",
+                  [&](Visitor& v) { describe(v, s.workload.communication); });
+  visitor.section("runtime", "how the host drives the device",
+                  [&](Visitor& v) { describe(v, s.workload.runtime); });
+  visitor.reserved("stalls", "slow or pausing devices, hosts and links", "none");
+  visitor.section("simulate", "how the step is simulated",
+                  [&](Visitor& v) { describe(v, s.simulate); });
+}
+
+void describe(Visitor& visitor, ScenarioDraft& draft) {
+  Scenario& s = draft.scenario;
+  describe_format_version(visitor, true);
+  visitor.field({"name", Identifier{&s.name}, "name of the scenario", any_number(), true});
+  describe_content(visitor, draft);
+  bool present = s.expect.has_value();
+  visitor.optional_section("expect", "what stepcast check holds the result to", present,
+                           [&](Visitor& v) {
+                             if (!s.expect) s.expect.emplace();
+                             describe(v, *s.expect);
+                           });
+  if (!present) s.expect.reset();
+  visitor.reserved("sweep", "many points of one question", "none");
+  visitor.reserved("plan", "search of parallel strategies", "none");
+}
+
+}  // namespace stepcast
