@@ -1,1 +1,180 @@
-// not written yet
+#include "stepcast/workloads/memory.hpp"
+
+#include <algorithm>
+
+#include "activations.hpp"
+#include "parameter_groups.hpp"
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+using Slice = LayerTable::Slice;
+
+constexpr double weight_bytes = 2;      // BF16 or FP16
+constexpr double optimizer_bytes = 12;  // FP32 master weight and both moments of Adam
+
+std::vector<Slice> slices_of(const LayerTable& layers, Stage stage) {
+  std::vector<Slice> slices;
+  for (const auto& chunk : layers.slices) slices.push_back(chunk.at(stage.value));
+  return slices;
+}
+
+/// Embedding, positions, head and what MTP needs of them, each matrix once.
+ParameterGroups ends(const ModelSpec& model, const std::vector<Slice>& slices) {
+  bool embedding = false, head = false, mtp = false;
+  for (const Slice& slice : slices) {
+    embedding |= slice.embedding;
+    head |= slice.head;
+    mtp |= slice.mtp > 0;
+  }
+  const double matrix = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
+  const bool logits = head || mtp;
+  ParameterGroups groups;
+  if (embedding || mtp || (logits && model.tied_embeddings)) groups.tensor += matrix;
+  if (logits && !model.tied_embeddings) groups.tensor += matrix;
+  if (embedding) groups.replicated += static_cast<double>(model.positions * model.hidden);
+  if (head) groups.replicated += norm_width(model);
+  return groups;
+}
+
+struct StageParameters {
+  RankParameters all;
+  double largest_layer = 0;  ///< of one rank
+};
+
+StageParameters stage_parameters(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
+  StageParameters sum;
+  const auto add = [&](const ParameterGroups& groups) {
+    const RankParameters rank = on_rank(spec.model, spec.plan, groups);
+    sum.all += rank;
+    return rank.dense + rank.experts;
+  };
+  add(ends(spec.model, slices));
+  for (const Slice& slice : slices) {
+    for (std::int64_t layer = slice.first; layer < slice.first + slice.count; ++layer) {
+      const double size = add(layer_parameters(spec.model, spec.model.is_moe_layer(layer)));
+      sum.largest_layer = std::max(sum.largest_layer, size);
+    }
+    for (std::int64_t module = 0; module < slice.mtp; ++module) {
+      sum.largest_layer = std::max(sum.largest_layer, add(mtp_parameters(spec.model)));
+    }
+  }
+  return sum;
+}
+
+double replicas(std::int64_t zero, std::int64_t level, std::int64_t group) {
+  return zero >= level ? static_cast<double>(group) : 1;
+}
+
+/// Bytes of parameters, gradients and optimizer, as ZeRO shards them.
+void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParameters& parameters) {
+  using Precision = CommunicationSpec::GradientPrecision;
+  const ParallelPlan& plan = spec.plan;
+  const auto sharded = [&](std::int64_t level) {
+    return parameters.all.dense / replicas(plan.zero, level, plan.dp * plan.cp) +
+           parameters.all.experts / replicas(plan.zero, level, plan.edp());
+  };
+  const double gradient_bytes = spec.communication.gradient_precision == Precision::fp32 ? 4 : 2;
+  budget.optimizer = Bytes{optimizer_bytes * sharded(1)};
+  budget.gradients = Bytes{gradient_bytes * sharded(2)};
+  budget.parameters = Bytes{weight_bytes * sharded(3)};
+  // the gathered layer in use and the one that is gathered ahead
+  if (plan.zero >= 3) budget.buffers += Bytes{2 * weight_bytes * parameters.largest_layer};
+}
+
+/// The activations of one stage, chunk by chunk.
+class StageActivations {
+ public:
+  StageActivations(const WorkloadSpec& spec, SoftmaxState state) : spec_{spec}, state_{state} {}
+
+  void add(const Slice& slice, std::int64_t recomputed, int in_flight) {
+    Bytes per_micro_batch{0};
+    if (slice.embedding) per_micro_batch += input_activations(spec_);
+    for (std::int64_t i = 0; i < slice.count; ++i) {
+      per_micro_batch += layer(spec_.model.is_moe_layer(slice.first + i), mode(i, recomputed));
+    }
+    for (std::int64_t module = 0; module < slice.mtp; ++module) {
+      per_micro_batch += layer(mtp_is_moe(spec_.model), mtp_mode());
+      per_micro_batch += mtp_activations(spec_);
+    }
+    sum_ += static_cast<double>(in_flight) * per_micro_batch;
+    if (slice.head) sum_ += static_cast<double>(1 + slice.mtp) * head_activations(spec_);
+  }
+
+  Bytes total() const { return sum_ + rebuilt_; }
+
+ private:
+  using Recompute = TrainingSpec::Recompute;
+
+  Recompute mode(std::int64_t layer, std::int64_t recomputed) const {
+    if (spec_.training.recompute != Recompute::table) return spec_.training.recompute;
+    return layer < recomputed ? Recompute::full : Recompute::none;
+  }
+
+  /// Full recompute and tables count transformer layers only (docs/models/memory.md).
+  Recompute mtp_mode() const {
+    return spec_.training.recompute == Recompute::selective ? Recompute::selective
+                                                            : Recompute::none;
+  }
+
+  Bytes layer(bool moe, Recompute how) {
+    const Bytes kept = layer_activations(spec_, moe, how, state_);
+    // one layer at a time is rebuilt beside what is kept
+    rebuilt_ = std::max(rebuilt_, layer_activations(spec_, moe, Recompute::none, state_) - kept);
+    return kept;
+  }
+
+  const WorkloadSpec& spec_;
+  SoftmaxState state_;
+  Bytes sum_{0}, rebuilt_{0};
+};
+
+/// Communicators that a rank of the stage opens, each with two buffers of its own.
+int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
+  const ParallelPlan& plan = spec.plan;
+  const bool shares_embedding = std::ranges::any_of(
+      slices, [](const Slice& slice) { return slice.embedding || slice.head || slice.mtp > 0; });
+  int count = 0;
+  count += plan.world() > 1;
+  count += plan.tp > 1;
+  count += plan.cp > 1;
+  count += plan.dp * plan.cp > 1;
+  count += plan.pp > 1;
+  count +=
+      plan.pp > 1 && shares_embedding && (spec.model.tied_embeddings || spec.model.mtp_layers > 0);
+  if (spec.model.moe) {
+    count += plan.ep > 1;
+    count += plan.etp > 1;
+    count += plan.edp() > 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
+                          const ClusterSpec& cluster, Stage stage,
+                          const std::vector<int>& in_flight) {
+  const std::vector<Slice> slices = slices_of(layers, stage);
+  expects(in_flight.size() == slices.size(), "in_flight has one entry per chunk");
+  const bool hccl = cluster.collectives.library == CollectiveLibrarySpec::Library::hccl;
+
+  MemoryBudget budget;
+  budget.capacity = cluster.device.memory_capacity - cluster.device.memory_reserve;
+  add_states(budget, spec, stage_parameters(spec, slices));
+
+  StageActivations activations{spec, hccl ? SoftmaxState::wide : SoftmaxState::compact};
+  for (std::size_t chunk = 0; chunk < slices.size(); ++chunk) {
+    const bool table = spec.training.recompute == TrainingSpec::Recompute::table;
+    const std::int64_t recomputed =
+        table ? spec.training.recompute_layers.at(chunk).at(stage.value) : 0;
+    activations.add(slices[chunk], recomputed, in_flight[chunk]);
+  }
+  budget.activations = activations.total();
+  budget.buffers +=
+      static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
+  return budget;
+}
+
+}  // namespace stepcast

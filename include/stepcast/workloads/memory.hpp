@@ -4,21 +4,32 @@
 #include "stepcast/base/units.hpp"
 #include "stepcast/workloads/program.hpp"
 
+/// Memory of one device. Itemisation and sources: docs/models/memory.md.
 namespace stepcast {
 
-/// Bytes on one device of a stage at its worst moment. Itemisation and sources: docs/models/memory.md.
+/// Bytes on one device of a stage at its worst moment.
 struct MemoryBudget {
   Bytes parameters{0}, gradients{0}, optimizer{0}, activations{0}, buffers{0};
-  Bytes capacity{0};    ///< device memory minus reserve
+  Bytes capacity{0};  ///< device memory minus reserve
   Bytes peak() const { return parameters + gradients + optimizer + activations + buffers; }
   bool fits() const { return peak() <= capacity; }
 };
 
-/// Bytes of activations that one micro-batch leaves behind on one layer of one rank, by recompute mode.
-Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode);
+/// What fused attention keeps of its softmax per head and token: one FP32 number (`compact`), or
+/// maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).
+enum class SoftmaxState { compact, wide };
 
-/// `in_flight[chunk]`: most micro-batches of the chunk whose activations are held at once on this stage.
-MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers, const ClusterSpec& cluster,
-                          Stage stage, const std::vector<int>& in_flight);
+/// Bytes of activations that one micro-batch leaves behind on one layer of one rank, by recompute
+/// mode. `selective` recomputes the attention core, `full` keeps the layer's input only; `table`
+/// counts as `none`, as the recomputed layers of a table are `full` ones. `moe_layer` needs a model
+/// with experts.
+Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
+                        SoftmaxState state = SoftmaxState::wide);
+
+/// `in_flight[chunk]`: most micro-batches of the chunk whose activations are held at once on this
+/// stage. The softmax state is wide on clusters with HCCL.
+MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
+                          const ClusterSpec& cluster, Stage stage,
+                          const std::vector<int>& in_flight);
 
 }  // namespace stepcast

@@ -1,0 +1,111 @@
+#include "activations.hpp"
+
+#include <algorithm>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double half = 2;    // bytes of BF16 or FP16
+constexpr double single = 4;  // bytes of FP32
+
+/// Bytes per token of a layer: what every tensor rank holds, and what is split over the tensor
+/// group.
+struct PerToken {
+  double whole = 0;  ///< split over it with sequence parallelism only
+  double split = 0;
+};
+
+double tokens(const WorkloadSpec& spec) {
+  return static_cast<double>(spec.training.micro_batch * spec.training.sequence) /
+         static_cast<double>(spec.plan.cp);
+}
+
+double tensor(const WorkloadSpec& spec) { return static_cast<double>(spec.plan.tp); }
+double sequence_split(const WorkloadSpec& spec) {
+  return spec.plan.sequence_parallel ? tensor(spec) : 1;
+}
+
+double softmax_bytes(SoftmaxState state) {
+  return state == SoftmaxState::wide ? 2 * 8 * single : single;
+}
+
+/// Query, key, value and output of the core, and its softmax.
+PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double softmax) {
+  const auto heads = static_cast<double>(a.heads);
+  const auto head_dim = static_cast<double>(a.head_dim);
+  // fewer key/value heads than tensor ranks are replicated
+  const auto kv_heads = static_cast<double>(std::max(a.kv_heads, spec.plan.tp));
+  return {.split = half * head_dim * (2 * heads + 2 * kv_heads) + softmax * heads};
+}
+
+PerToken core(const LatentAttention& a, const WorkloadSpec&, double softmax) {
+  const auto heads = static_cast<double>(a.heads);
+  const auto qk = static_cast<double>(a.nope_dim + a.rope_dim);
+  const auto v = static_cast<double>(a.v_dim);
+  const auto latent =
+      static_cast<double>(a.q_lora_rank + a.kv_lora_rank);  // before and after its norm
+  return {.whole = half * (2 * latent + static_cast<double>(a.rope_dim)),
+          .split = half * heads * (2 * qk + 2 * v) + softmax * heads};
+}
+
+/// Inner widths that one token leaves in a feed-forward part: gate, up and product, or before and
+/// after GELU.
+double inner_bytes(const ModelSpec& model, double inner) {
+  return half * (model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 3 : 2) * inner;
+}
+
+/// The tokens of a tensor group are shared out before dispatch, so that all of it is split.
+double moe_bytes(const WorkloadSpec& spec) {
+  expects(spec.model.moe.has_value(), "the activations of an MoE layer need a model with experts");
+  const ExpertSpec& moe = *spec.model.moe;
+  const auto hidden = static_cast<double>(spec.model.hidden);
+  const auto top_k = static_cast<double>(moe.top_k);
+  const double router = 2 * single * static_cast<double>(moe.experts);
+  // an expert's tensor group gathers the tokens of its members
+  const double dispatched = half * top_k * hidden * static_cast<double>(spec.plan.etp);
+  const double inside = top_k * inner_bytes(spec.model, static_cast<double>(moe.expert_hidden));
+  const double combined = half * top_k * hidden;
+  const double shared = static_cast<double>(moe.shared_experts) *
+                        inner_bytes(spec.model, static_cast<double>(moe.shared_hidden));
+  return router + dispatched + inside + combined + shared;
+}
+
+double on_rank(const WorkloadSpec& spec, PerToken bytes) {
+  return tokens(spec) * (bytes.whole / sequence_split(spec) + bytes.split / tensor(spec));
+}
+
+}  // namespace
+
+Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
+                        SoftmaxState state) {
+  const auto hidden = static_cast<double>(spec.model.hidden);
+  if (mode == TrainingSpec::Recompute::full) return Bytes{on_rank(spec, {.whole = half * hidden})};
+
+  // selective: the core runs again from query, key and value, its output stays for the projection
+  const double softmax = mode == TrainingSpec::Recompute::selective ? 0 : softmax_bytes(state);
+  PerToken sum =
+      std::visit([&](const auto& a) { return core(a, spec, softmax); }, spec.model.attention);
+  const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
+  sum.whole += norms * half * hidden;  // their inputs
+  sum.whole += 2 * half * hidden;      // the outputs that projections read
+  sum.split += moe_layer ? moe_bytes(spec)
+                         : inner_bytes(spec.model, static_cast<double>(spec.model.ffn.hidden));
+  return Bytes{on_rank(spec, sum)};
+}
+
+Bytes head_activations(const WorkloadSpec& spec) {
+  return Bytes{
+      on_rank(spec, {.whole = 2 * half * static_cast<double>(spec.model.hidden),
+                     .split = (half + single) * static_cast<double>(spec.model.vocabulary)})};
+}
+
+Bytes mtp_activations(const WorkloadSpec& spec) {
+  // inputs of both norms, and their joined outputs
+  return Bytes{on_rank(spec, {.whole = 4 * half * static_cast<double>(spec.model.hidden)})};
+}
+
+Bytes input_activations(const WorkloadSpec& spec) { return Bytes{2 * single * tokens(spec)}; }
+
+}  // namespace stepcast
