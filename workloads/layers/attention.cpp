@@ -58,15 +58,6 @@ void grouped_query_backward(Backward& backward, const LayerContext& context,
   column_backward(backward, shape, qkv(shape, size));
 }
 
-Parameters grouped_query_parameters(const LayerContext& context, const GroupedQueryAttention& a) {
-  const Shape shape{context};
-  const Sizes size = sizes(shape, a);
-  Parameters parameters = sharded(shape.hidden * (2 * size.q + 2 * size.kv));
-  if (context.model.bias != ModelSpec::Bias::none) parameters += sharded(size.q + 2 * size.kv);
-  if (context.model.bias == ModelSpec::Bias::all) parameters += replicated(shape.hidden);
-  return parameters;
-}
-
 }  // namespace
 
 void attention_forward(LayerItems& items, const LayerContext& context) {
@@ -80,13 +71,6 @@ void attention_backward_pass(Backward& backward, const LayerContext& context) {
     return latent_backward(backward, context, *latent);
   grouped_query_backward(backward, context,
                          std::get<GroupedQueryAttention>(context.model.attention));
-}
-
-Parameters attention_parameters(const LayerContext& context) {
-  if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
-    return latent_parameters(context, *latent);
-  return grouped_query_parameters(context,
-                                  std::get<GroupedQueryAttention>(context.model.attention));
 }
 
 }  // namespace stepcast::rows

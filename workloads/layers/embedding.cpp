@@ -38,11 +38,10 @@ Passes embedding(const LayerContext& context) {
   rows::embedding_backward(backward, context);
   const ModelSpec& model = context.model;
   const auto hidden = static_cast<double>(model.hidden);
-  rows::Parameters parameters = rows::sharded(static_cast<double>(model.vocabulary) * hidden /
-                                              static_cast<double>(context.plan.tp));
+  ParameterGroups groups{.tensor = static_cast<double>(model.vocabulary) * hidden};
   if (model.position == ModelSpec::Position::learned)
-    parameters += rows::replicated(static_cast<double>(model.positions) * hidden);
-  return rows::assemble(std::move(forward), std::move(backward), parameters);
+    groups.replicated = static_cast<double>(model.positions) * hidden;
+  return rows::assemble(context, std::move(forward), std::move(backward), groups);
 }
 
 }  // namespace stepcast

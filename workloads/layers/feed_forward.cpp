@@ -2,12 +2,11 @@
 
 namespace stepcast::rows {
 
-namespace {
-
-/// The up projection makes gate and value of a gated unit in one product.
 double projections(FeedForwardSpec::Kind kind) {
   return kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
 }
+
+namespace {
 
 Linear up(const Shape& shape, const std::string& name, FeedForwardSpec::Kind kind, double width) {
   return {name + " up", shape.tokens, shape.hidden, projections(kind) * width / shape.tp};
@@ -47,17 +46,6 @@ void feed_forward_backward(Backward& backward, const LayerContext& context, cons
   backward.add_input(
       activation_backward(name + " activation", kind, shape.tokens * width / shape.tp));
   column_backward(backward, shape, up(shape, name, kind, width));
-}
-
-Parameters feed_forward_parameters(const LayerContext& context, FeedForwardSpec::Kind kind,
-                                   double width) {
-  const Shape shape{context};
-  Parameters parameters = sharded((projections(kind) + 1) * shape.hidden * width / shape.tp);
-  if (context.model.bias == ModelSpec::Bias::all) {
-    parameters += sharded(projections(kind) * width / shape.tp);
-    parameters += replicated(shape.hidden);
-  }
-  return parameters;
 }
 
 }  // namespace stepcast::rows

@@ -52,12 +52,10 @@ Passes head(const LayerContext& context) {
   rows::head_forward(forward, context);
   rows::head_backward(backward, context);
   const ModelSpec& model = context.model;
-  const auto hidden = static_cast<double>(model.hidden);
-  rows::Parameters parameters = rows::norm_parameters(model, hidden);
+  ParameterGroups groups{.replicated = norm_width(model)};
   if (!model.tied_embeddings || context.plan.pp > 1)
-    parameters += rows::sharded(static_cast<double>(model.vocabulary) * hidden /
-                                static_cast<double>(context.plan.tp));
-  return rows::assemble(std::move(forward), std::move(backward), parameters);
+    groups.tensor = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
+  return rows::assemble(context, std::move(forward), std::move(backward), groups);
 }
 
 }  // namespace stepcast

@@ -83,16 +83,4 @@ void latent_backward(Backward& backward, const LayerContext& context,
   backward.add_weight(weight_gradient(l.q_down()));
 }
 
-Parameters latent_parameters(const LayerContext& context, const LatentAttention& attention) {
-  const Latent l{context, attention};
-  const auto weights = [](const Linear& linear) { return linear.in * linear.out; };
-  Parameters parameters = sharded(weights(l.kv_up()) + weights(l.out()));
-  parameters += replicated(weights(l.kv_down()));
-  parameters += norm_parameters(context.model, l.kv_rank);
-  if (!l.compressed_q()) return parameters += sharded(weights(l.q()));
-  parameters += sharded(weights(l.q_up()));
-  parameters += replicated(weights(l.q_down()));
-  return parameters += norm_parameters(context.model, l.q_rank);
-}
-
 }  // namespace stepcast::rows

@@ -4,13 +4,12 @@ namespace stepcast::rows {
 
 namespace {
 
-constexpr auto gated = FeedForwardSpec::Kind::swiglu;  // experts have gate, up and down
-
 /// Sizes of the routed experts on one rank.
 struct Experts {
   explicit Experts(const LayerContext& context)
       : shape{context},
         spec{*context.model.moe},
+        kind{context.model.ffn.kind},
         ep{static_cast<double>(context.plan.ep)},
         etp{static_cast<double>(context.plan.etp)},
         top_k{static_cast<double>(spec.top_k)},
@@ -28,14 +27,17 @@ struct Experts {
   double row_bytes(double n) const { return element * n * shape.hidden; }
   bool sorts() const { return ep > 1 && local > 1; }
   Linear router() const { return {"router", shape.expert_tokens, shape.hidden, count}; }
-  Linear up() const { return {"experts up", rows / local, shape.hidden, 2 * width}; }
+  Linear up() const {
+    return {"experts up", rows / local, shape.hidden, projections(kind) * width};
+  }
   Linear down() const { return {"experts down", rows / local, width, shape.hidden}; }
   Operator activation() const {
-    return activation_forward("experts activation", gated, rows * width);
+    return activation_forward("experts activation", kind, rows * width);
   }
 
   Shape shape;
   const ExpertSpec& spec;
+  FeedForwardSpec::Kind kind;
   double ep, etp, top_k, count, local;
   double copies;  ///< (token, expert) pairs that the rank sends
   double rows;    ///< pairs that it computes, after the gather over expert_tensor
@@ -100,12 +102,12 @@ void route(LayerItems& items, const Experts& e) {
 
 void shared_forward(LayerItems& items, const LayerContext& context, const Experts& e) {
   if (e.shared_width() > 0)
-    feed_forward_forward(items, context, "shared expert", gated, e.shared_width());
+    feed_forward_forward(items, context, "shared expert", e.kind, e.shared_width());
 }
 
 void shared_backward(Backward& backward, const LayerContext& context, const Experts& e) {
   if (e.shared_width() > 0)
-    feed_forward_backward(backward, context, "shared expert", gated, e.shared_width());
+    feed_forward_backward(backward, context, "shared expert", e.kind, e.shared_width());
 }
 
 void combine_backward(Backward& backward, const LayerContext& context, const Experts& e) {
@@ -134,7 +136,7 @@ void experts_backward(Backward& backward, const Experts& e) {
   backward.add_input(items);
   backward.add_input(grouped_input_gradient(e.down(), e.local));
   backward.add_weight(grouped_weight_gradient(e.down(), e.local));
-  backward.add_input(activation_backward("experts activation", gated, e.rows * e.width));
+  backward.add_input(activation_backward("experts activation", e.kind, e.rows * e.width));
   backward.add_input(grouped_input_gradient(e.up(), e.local));
 }
 
@@ -193,16 +195,6 @@ void moe_backward(Backward& backward, const LayerContext& context) {
   LayerItems items;
   gather_tokens(items, e, "all_gather tokens gradient");
   backward.add_input(items);
-}
-
-Parameters moe_parameters(const LayerContext& context) {
-  const Experts e{context};
-  Parameters parameters;
-  parameters.expert = e.local * 3 * e.shape.hidden * e.width;
-  parameters += replicated(e.shape.hidden * e.count + (e.spec.correction_bias ? e.count : 0));
-  if (e.shared_width() > 0)
-    parameters += sharded(3 * e.shape.hidden * e.shared_width() / e.shape.tp);
-  return parameters;
 }
 
 }  // namespace stepcast::rows

@@ -53,12 +53,8 @@ Passes mtp_module(const LayerContext& context) {
   head_forward(forward, context);
   head_backward(backward, context);
   module_backward(backward, context);
-  const Linear linear = projection(Shape{context});
-  Parameters parameters = layer_parameters(context, LayerKind::mtp);
-  parameters += sharded(linear.in * linear.out);
-  for (int norm = 0; norm < 3; ++norm)
-    parameters += norm_parameters(context.model, static_cast<double>(context.model.hidden));
-  Passes passes = assemble(std::move(forward), std::move(backward), parameters);
+  Passes passes =
+      assemble(context, std::move(forward), std::move(backward), mtp_parameters(context.model));
   passes.recomputed = std::move(module);
   return passes;
 }

@@ -18,10 +18,6 @@ Operator norm_backward(const ModelSpec& model, std::string name, double count) {
                     4 * element * count);
 }
 
-Parameters norm_parameters(const ModelSpec& model, double width) {
-  return replicated(model.norm == ModelSpec::Norm::layer ? 2 * width : width);
-}
-
 Operator residual(std::string name, double count) {
   return vector_row(std::move(name), count, 3 * element * count);
 }

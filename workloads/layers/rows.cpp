@@ -29,25 +29,17 @@ void Backward::add_input(const LayerItems& items) {
   for (const LayerItem& item : items) add_input(item);
 }
 
-Parameters& Parameters::operator+=(const Parameters& other) {
-  dense += other.dense;
-  expert += other.expert;
-  replicated += other.replicated;
-  return *this;
-}
-
-Parameters sharded(double count) { return {count, 0, 0}; }
-Parameters replicated(double count) { return {count, 0, count}; }
-
-Passes assemble(LayerItems forward, Backward backward, const Parameters& parameters) {
+Passes assemble(const LayerContext& context, LayerItems forward, Backward backward,
+                const ParameterGroups& groups) {
+  const RankParameters parameters = on_rank(context.model, context.plan, groups);
   Passes passes;
   passes.forward = std::move(forward);
   passes.backward_input = std::move(backward.input);
   passes.backward_weight = std::move(backward.weight);
   passes.backward = std::move(backward.both);
   passes.dense_parameters = parameters.dense;
-  passes.expert_parameters = parameters.expert;
-  passes.replicated_parameters = parameters.replicated;
+  passes.expert_parameters = parameters.experts;
+  passes.replicated_parameters = groups.replicated;
   return passes;
 }
 

@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "../parameter_groups.hpp"
 #include "stepcast/workloads/operators.hpp"
 
 /// Shapes and rows that the layers share. Private to workloads/layers.
@@ -34,15 +35,9 @@ struct Backward {
   void add_input(const LayerItems& items);
 };
 
-/// Parameters on one rank. `replicated` are those of `dense` that every tensor rank holds whole.
-struct Parameters {
-  double dense = 0, expert = 0, replicated = 0;
-  Parameters& operator+=(const Parameters& other);
-};
-Parameters sharded(double count);
-Parameters replicated(double count);
-
-Passes assemble(LayerItems forward, Backward backward, const Parameters& parameters);
+/// `groups` are the parameters of the piece, to be spread over the ranks.
+Passes assemble(const LayerContext& context, LayerItems forward, Backward backward,
+                const ParameterGroups& groups);
 
 /// y[tokens x out] = x[tokens x in] w[in x out], all sizes of this rank.
 struct Linear {
@@ -77,21 +72,17 @@ void row_backward(Backward& backward, const Shape& shape, const Linear& linear);
 /// Normalisation of `count` elements per the model's norm.
 Operator norm_forward(const ModelSpec& model, std::string name, double count);
 Operator norm_backward(const ModelSpec& model, std::string name, double count);
-/// Learned numbers of one norm over `width` elements.
-Parameters norm_parameters(const ModelSpec& model, double width);
 Operator residual(std::string name, double count);
 
 // ---- the pieces
 // -------------------------------------------------------------------------------------------
 void attention_forward(LayerItems& items, const LayerContext& context);
 void attention_backward_pass(Backward& backward, const LayerContext& context);
-Parameters attention_parameters(const LayerContext& context);
 
 void latent_forward(LayerItems& items, const LayerContext& context,
                     const LatentAttention& attention);
 void latent_backward(Backward& backward, const LayerContext& context,
                      const LatentAttention& attention);
-Parameters latent_parameters(const LayerContext& context, const LatentAttention& attention);
 
 /// Elements per token and rank of q, k, v and the output, and what the kernel sees.
 struct Core {
@@ -108,18 +99,17 @@ void feed_forward_forward(LayerItems& items, const LayerContext& context, const 
                           FeedForwardSpec::Kind kind, double width);
 void feed_forward_backward(Backward& backward, const LayerContext& context, const std::string& name,
                            FeedForwardSpec::Kind kind, double width);
-Parameters feed_forward_parameters(const LayerContext& context, FeedForwardSpec::Kind kind,
-                                   double width);
+/// Products of the up projection: a gated unit makes gate and value in one.
+double projections(FeedForwardSpec::Kind kind);
 Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count);
 Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, double count);
 
 void moe_forward(LayerItems& items, const LayerContext& context);
 void moe_backward(Backward& backward, const LayerContext& context);
-Parameters moe_parameters(const LayerContext& context);
 
 void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kind);
 void layer_backward(Backward& backward, const LayerContext& context, LayerKind kind);
-Parameters layer_parameters(const LayerContext& context, LayerKind kind);
+bool is_moe(const LayerContext& context, LayerKind kind);
 
 void embedding_forward(LayerItems& items, const LayerContext& context);
 void embedding_backward(Backward& backward, const LayerContext& context);

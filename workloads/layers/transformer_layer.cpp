@@ -4,12 +4,11 @@ namespace stepcast {
 
 namespace rows {
 
-namespace {
-
 bool is_moe(const LayerContext& context, LayerKind kind) {
-  if (kind == LayerKind::mtp) return context.model.is_moe_layer(context.model.layers - 1);
-  return kind == LayerKind::moe;
+  return kind == LayerKind::mtp ? mtp_is_moe(context.model) : kind == LayerKind::moe;
 }
+
+namespace {
 
 bool sandwich(const LayerContext& context) {
   return context.model.norm == ModelSpec::Norm::sandwich;
@@ -57,18 +56,6 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   backward.add_input(residual("attention residual backward", count));
 }
 
-Parameters layer_parameters(const LayerContext& context, LayerKind kind) {
-  Parameters parameters = attention_parameters(context);
-  parameters += is_moe(context, kind)
-                    ? moe_parameters(context)
-                    : feed_forward_parameters(context, context.model.ffn.kind,
-                                              static_cast<double>(context.model.ffn.hidden));
-  const int norms = sandwich(context) ? 4 : 2;
-  for (int norm = 0; norm < norms; ++norm)
-    parameters += norm_parameters(context.model, static_cast<double>(context.model.hidden));
-  return parameters;
-}
-
 }  // namespace rows
 
 Passes transformer_layer(const LayerContext& context, LayerKind kind) {
@@ -77,8 +64,8 @@ Passes transformer_layer(const LayerContext& context, LayerKind kind) {
   rows::layer_forward(forward, context, kind);
   rows::layer_backward(backward, context, kind);
   LayerItems recomputed = forward;
-  Passes passes = rows::assemble(std::move(forward), std::move(backward),
-                                 rows::layer_parameters(context, kind));
+  Passes passes = rows::assemble(context, std::move(forward), std::move(backward),
+                                 layer_parameters(context.model, rows::is_moe(context, kind)));
   passes.recomputed = std::move(recomputed);
   return passes;
 }
