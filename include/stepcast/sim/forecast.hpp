@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stepcast/sim/scenario.hpp"
+#include "stepcast/sim/timeline.hpp"
+#include "stepcast/workloads/memory.hpp"
+
+namespace stepcast {
+
+/// One pipeline stage of a forecast: its mean rank.
+struct StageForecast {
+  RankTimes times;
+  std::optional<MemoryBudget> memory;  ///< nothing for a synthetic workload
+  std::vector<std::int64_t> layers;    ///< per chunk; empty for a synthetic workload
+};
+
+/// How one collective of the model ran.
+struct CollectiveUse {
+  std::string name;   ///< `all_gather attention in`
+  std::string group;  ///< `tensor`
+  std::string algorithm;
+  Bytes bytes{0};
+  Seconds alone{0};  ///< when nothing else uses the network
+  friend bool operator==(const CollectiveUse&, const CollectiveUse&) = default;
+};
+
+/// What one step of a scenario takes. Definitions of the metrics: docs/formats.md.
+struct Forecast {
+  Seconds step_time{0};
+  std::vector<StageForecast> stages;
+  RankTimes mean;                          ///< over all ranks; its parts add up to the step time
+  std::vector<CollectiveUse> collectives;  ///< distinct ones, in program order
+  std::optional<double>
+      model_flops;  ///< of the whole step [FLOP]; nothing for a synthetic workload
+  std::optional<double> executed_flops;  ///< with recomputation
+  Timeline timeline;
+
+  double bubble_ratio() const { return mean.bubble / step_time; }
+  bool fits_memory() const;
+};
+
+/// Runs the scenario: lowers the model, orders the pipeline, replays one step.
+/// Throws InputError where a named collective algorithm does not apply, EngineError when the replay
+/// fails.
+Forecast forecast(const Scenario& scenario);
+
+}  // namespace stepcast

@@ -1,0 +1,30 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/timeline.hpp"
+#include "stepcast/workloads/program.hpp"
+
+namespace stepcast {
+
+/// Everything that one replay needs; all of it is checked and outlives the call.
+struct ReplayInput {
+  const std::vector<StageProgram>& programs;  ///< [stage]
+  const NetworkMap& network;
+  const HostSpec& host;
+  PipelineShape shape;
+  const PipelineSchedule& schedule;
+  ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
+  std::optional<Seconds>
+      boundary_latency;  ///< replaces the network for pipeline transfers when set
+};
+
+/// Executes the programs of all rank classes over one step: host threads issue, streams run in
+/// order, collectives start when their last member arrives, flows share links on the engine.
+/// docs/models/replay.md. Throws EngineError when ranks wait for each other for ever, naming the
+/// first of them and what it waits for.
+Timeline replay(const ReplayInput& input);
+
+}  // namespace stepcast

@@ -1,0 +1,38 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "stepcast/base/units.hpp"
+#include "stepcast/workloads/program.hpp"
+
+namespace stepcast {
+
+/// Where the time of one rank went. The five parts add up to the step time: at each instant the
+/// first that applies of computing, exposed communication, bubble, host stall, other idle
+/// (docs/formats.md, "Attribution").
+struct RankTimes {
+  Seconds computing{0};
+  std::array<Seconds, exposed_kinds>
+      exposed{};          ///< waiting while a communication of the rank moves data
+  Seconds bubble{0};      ///< waiting for a pipeline peer
+  Seconds host_stall{0};  ///< waiting for the host
+  Seconds other_idle{0};
+  Seconds communication{0};  ///< some communication of the rank in flight, exposed or not
+  Seconds end{0};            ///< when the rank was done
+
+  Seconds exposed_total() const;
+  Seconds total() const { return computing + exposed_total() + bubble + host_stall + other_idle; }
+};
+
+/// What a replay produced, per rank class.
+struct Timeline {
+  Seconds step_time{0};
+  std::vector<RankTimes> classes;
+  std::uint64_t tasks = 0;       ///< instructions and transfers executed
+  std::uint64_t events = 0;      ///< handled by the queue
+  std::uint64_t flows = 0;       ///< that entered SimGrid
+  std::uint64_t lone_flows = 0;  ///< that could meet no other and took their closed form
+};
+
+}  // namespace stepcast

@@ -1,0 +1,100 @@
+#include "stepcast/sim/forecast.hpp"
+
+#include <algorithm>
+
+#include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/replay.hpp"
+
+namespace stepcast {
+namespace {
+
+std::vector<StageProgram> lower(const Scenario& scenario, const LayerTable& layers) {
+  std::vector<StageProgram> programs;
+  for (std::uint32_t s = 0; s < scenario.workload.plan.pp; ++s) {
+    programs.push_back(scenario.synthetic
+                           ? lower_synthetic(*scenario.synthetic, scenario.workload.plan, Stage{s})
+                           : lower_stage(scenario.workload, layers, scenario.cluster, Stage{s}));
+  }
+  return programs;
+}
+
+std::optional<Seconds> boundary_latency(const Scenario& scenario) {
+  if (!scenario.synthetic || !scenario.synthetic->boundary_latency_given) return {};
+  return scenario.synthetic->boundary_latency;
+}
+
+void accumulate(RankTimes& sum, const RankTimes& part, double weight) {
+  sum.computing += part.computing * weight;
+  for (std::size_t k = 0; k < exposed_kinds; ++k) sum.exposed[k] += part.exposed[k] * weight;
+  sum.bubble += part.bubble * weight;
+  sum.host_stall += part.host_stall * weight;
+  sum.other_idle += part.other_idle * weight;
+  sum.communication += part.communication * weight;
+  sum.end = std::max(sum.end, part.end);
+}
+
+std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
+                                           const std::vector<StageProgram>& programs) {
+  std::vector<CollectiveUse> uses;
+  for (std::size_t s = 0; s < programs.size(); ++s) {
+    for (std::size_t i = 0; i < programs[s].calls.size(); ++i) {
+      const StageCall& call = programs[s].calls[i];
+      const NetworkCall& planned = network.calls[s][i];
+      const CollectiveUse use{call.name, name(call.group), planned.algorithm, call.call.bytes,
+                              Seconds{planned.alone}};
+      if (std::ranges::find(uses, use) == uses.end()) uses.push_back(use);
+    }
+  }
+  return uses;
+}
+
+void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers) {
+  const PipelineShape shape = scenario.pipeline_shape();
+  const PipelineSchedule& schedule = pipeline_schedule(scenario.schedule.pipeline);
+  for (std::uint32_t s = 0; s < shape.stages; ++s) {
+    StageForecast stage{result.timeline.classes[s], {}, {}};
+    if (!scenario.synthetic) {
+      const auto held = in_flight(schedule.order(shape, Stage{s}), shape.chunks);
+      stage.memory = stage_memory(scenario.workload, layers, scenario.cluster, Stage{s}, held);
+      for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
+    }
+    accumulate(result.mean, stage.times, 1.0 / static_cast<double>(shape.stages));
+    result.stages.push_back(std::move(stage));
+  }
+}
+
+}  // namespace
+
+bool Forecast::fits_memory() const {
+  return std::ranges::all_of(stages,
+                             [](const StageForecast& s) { return !s.memory || s.memory->fits(); });
+}
+
+Forecast forecast(const Scenario& scenario) {
+  const Fabric fabric(scenario.cluster);
+  const Placement placement(scenario.workload.plan);
+  const LayerTable layers =
+      scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
+  const std::vector<StageProgram> programs = lower(scenario, layers);
+
+  const RankClasses classes = classes_by_stage(placement);
+  const NetworkMap network = build_network_map(
+      {placement, fabric, classes, programs, scenario.workload.communication.algorithms});
+
+  Forecast result;
+  result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
+                            pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
+                            boundary_latency(scenario)});
+  result.step_time = result.timeline.step_time;
+  add_stages(result, scenario, layers);
+  if (!scenario.synthetic) {
+    result.collectives = collective_uses(network, programs);
+    result.model_flops = model_flops_per_step(scenario.workload);
+    double executed = 0;
+    for (const StageProgram& program : programs) executed += program.executed_flops;
+    result.executed_flops = executed * static_cast<double>(scenario.workload.plan.stage_ranks());
+  }
+  return result;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,104 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <vector>
+
+#include "communication_log.hpp"
+#include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/timeline.hpp"
+#include "stepcast/workloads/program.hpp"
+
+/// State of the replay: what a rank class has done and what it waits for.
+namespace stepcast {
+
+inline constexpr double unknown_time = std::numeric_limits<double>::infinity();
+
+/// One collective that its members are about to do or are doing.
+struct Meeting {
+  std::uint32_t caller = 0, call = 0;  ///< class and call index whose NetworkCall describes it
+  std::uint32_t arrived = 0, phase = 0, running = 0;
+  double start = unknown_time;
+  struct Member {
+    std::uint32_t rank, slot;
+    CommunicationLog::Ticket ticket;
+  };
+  std::vector<Member> members;
+};
+
+/// The last Communicate with a slot number.
+struct SlotState {
+  double start = unknown_time, end = unknown_time;
+  double host_ready = 0;  ///< when the host had issued it
+  std::uint32_t call = 0;
+  bool issued = false;
+};
+
+/// A communication stream: in order, one at a time.
+struct StreamState {
+  struct Pending {
+    std::uint32_t call, slot;
+    double ready;
+  };
+  std::deque<Pending> queue;  ///< issued, not yet joined
+  bool busy = false;          ///< its head has joined and not ended
+  double free_at = 0;
+};
+
+/// A pipeline message and, at the receiver, when it moved.
+struct Message {
+  UnitKind kind;  ///< of the unit that consumes it
+  MicroBatch micro_batch;
+  Chunk chunk;
+  double start = 0, arrival = 0;
+  bool same_unit(const Message& o) const {
+    return kind == o.kind && micro_batch == o.micro_batch && chunk == o.chunk;
+  }
+};
+
+/// One in-order sending channel to one peer in one direction.
+struct ChannelState {
+  struct Pending {
+    Message message;
+    double ready;
+  };
+  std::deque<Pending> queue;
+  bool busy = false;
+  double free_at = 0;
+  CommunicationLog::Ticket ticket = 0, peer_ticket = 0;  ///< of the transfer under way
+};
+
+enum class Waiting { nothing, slot, message, send, done };
+
+struct RankState {
+  explicit RankState(std::uint64_t queue_depth) : host_queue{queue_depth} {}
+
+  Clocks clocks;
+  HostQueue host_queue;
+  StageOrder order;
+  std::size_t unit = 0;  ///< next unit of the order
+  enum class Phase { prologue, units, epilogue } phase = Phase::prologue;
+  enum class Step { receive, code, send, settle } step = Step::receive;
+  std::size_t pc = 0;
+  std::vector<std::uint32_t> forwards, backwards;  ///< [chunk] units begun so far
+
+  Waiting waiting = Waiting::nothing;
+  std::uint32_t waiting_slot = 0;
+
+  std::vector<SlotState> slots;
+  std::vector<StreamState> streams{streams_per_rank()};
+  ChannelState forward, backward;  ///< sends to the next and to the previous virtual stage
+  std::vector<Message> inbox;      ///< arrived or about to, in order of sending
+  double last_send_arrival = 0, last_send_start = 0;
+  std::uint32_t sends_pending = 0;
+  bool met_after_pipeline = false;
+
+  CommunicationLog log;
+  RankTimes times;
+
+ private:
+  static std::size_t streams_per_rank() { return stepcast::streams; }
+};
+
+}  // namespace stepcast

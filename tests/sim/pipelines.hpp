@@ -1,0 +1,42 @@
+#pragma once
+#include <vector>
+
+#include "stepcast/sim/replay.hpp"
+
+/// Replays of synthetic pipelines on a network that costs nothing but a given latency.
+namespace stepcast::testing {
+
+struct PipelineCase {
+  std::string schedule;
+  PipelineShape shape;
+  SyntheticChunk costs{Seconds{1}, Seconds{1}, Seconds{1}};
+  double latency = 0;
+  ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
+};
+
+/// Hops between neighbouring stages without bytes.
+inline NetworkMap free_network(std::uint32_t stages) {
+  NetworkMap map;
+  for (std::uint32_t s = 0; s < stages; ++s) {
+    map.calls.emplace_back();
+    map.forward.push_back({(s + 1) % stages, {}});
+    map.backward.push_back({(s + stages - 1) % stages, {}});
+  }
+  return map;
+}
+
+inline Timeline run_pipeline(const PipelineCase& c) {
+  ParallelPlan plan;
+  plan.pp = c.shape.stages;
+  plan.vpp = c.shape.chunks;
+  SyntheticSpec synthetic;
+  synthetic.chunks = {c.costs};
+  std::vector<StageProgram> programs;
+  for (std::uint32_t s = 0; s < plan.pp; ++s)
+    programs.push_back(lower_synthetic(synthetic, plan, Stage{s}));
+  const NetworkMap network = free_network(static_cast<std::uint32_t>(plan.pp));
+  return replay({programs, network, HostSpec{}, c.shape, pipeline_schedule(c.schedule), c.p2p,
+                 Seconds{c.latency}});
+}
+
+}  // namespace stepcast::testing
