@@ -1,0 +1,72 @@
+# bash completion for stepcast:  source <(stepcast completion bash)
+
+# Words of `$1` that begin with the word being completed.
+_stepcast_words() {
+  mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}")
+}
+
+# Files whose name ends in one of the given suffixes, and folders on the way to them.
+_stepcast_files() {
+  local word=${COMP_WORDS[COMP_CWORD]} file suffix
+  COMPREPLY=()
+  while IFS= read -r file; do
+    if [[ -d $file ]]; then
+      COMPREPLY+=("$file/")
+      continue
+    fi
+    for suffix in "$@"; do
+      if [[ $file == *"$suffix" ]]; then COMPREPLY+=("$file"); fi
+    done
+  done < <(compgen -f -- "$word")
+  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == */ ]]; then compopt -o nospace 2>/dev/null; fi
+  compopt -o filenames 2>/dev/null
+}
+
+# The options of a command.
+_stepcast_options() {
+  local common="--help --presets --quiet --verbose"
+  case $1 in
+    run) echo "--set --json --timing $common" ;;
+    validate) echo "--set $common" ;;
+    collective) echo "--cluster --ranks --stride --size --algorithm --json --set $common" ;;
+    topology) echo "--devices --dot --json --set $common" ;;
+    model) echo "--json $common" ;;
+    schema) echo "--help" ;;
+    completion) echo "--help" ;;
+    *) echo "--help --version" ;;
+  esac
+}
+
+_stepcast() {
+  local commands="run validate schema topology collective model completion"
+  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
+      command=${COMP_WORDS[i]}
+      break
+    fi
+  done
+
+  case $previous in
+    --cluster) _stepcast_files .yaml .yml; return ;;
+    --json) _stepcast_files .json; return ;;
+    --dot) _stepcast_files .dot .gv; return ;;
+    --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
+    --algorithm) _stepcast_words "auto ring mesh nhr nb hd pairwise pipeline hierarchical tree"; return ;;
+    --set | --ranks | --stride | --size | --devices) return ;;   # a value of the user's own
+  esac
+  if [[ $word == -* ]]; then
+    _stepcast_words "$(_stepcast_options "$command")"
+    return
+  fi
+  case $command in
+    "") _stepcast_words "$commands" ;;
+    run | validate | topology) _stepcast_files .yaml .yml ;;
+    model) _stepcast_files .yaml .yml .json ;;
+    collective) _stepcast_words "all_reduce reduce_scatter all_gather all_to_all broadcast" ;;
+    completion) _stepcast_words "bash" ;;
+  esac
+}
+
+complete -F _stepcast stepcast
