@@ -1,1 +1,204 @@
-// not written yet
+#include <array>
+#include <string>
+#include <vector>
+
+#include "json_config.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/workloads/model_spec.hpp"
+
+namespace stepcast {
+namespace {
+
+/// Query, key/value and head widths under their Hugging Face names; the names behind them are
+/// openPangu's.
+void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
+  GroupedQueryAttention attention;
+  attention.heads = config.count({"num_attention_heads"});
+  attention.kv_heads = config.count_or(attention.heads, {"num_key_value_heads"});
+  if (attention.heads % attention.kv_heads != 0) {
+    config.fail("num_key_value_heads", "is " + std::to_string(attention.kv_heads) +
+                                           ", must divide num_attention_heads (" +
+                                           std::to_string(attention.heads) + ")");
+  }
+  if (config.has({"head_dim"})) {
+    attention.head_dim = config.count({"head_dim"});
+  } else if (model.hidden % attention.heads == 0) {
+    attention.head_dim = model.hidden / attention.heads;
+  } else {
+    config.fail("head_dim", "is missing, and hidden_size (" + std::to_string(model.hidden) +
+                                ") is no multiple of num_attention_heads (" +
+                                std::to_string(attention.heads) + ")");
+  }
+  model.attention = attention;
+}
+
+/// Second names are openPangu's.
+void read_latent_attention(JsonConfig& config, ModelSpec& model) {
+  LatentAttention attention;
+  attention.heads = config.count({"num_attention_heads"});
+  attention.q_lora_rank = config.count_or(0, {"q_lora_rank", "attention_q_lora_dim"}, 0);
+  attention.kv_lora_rank = config.count({"kv_lora_rank", "attention_kv_lora_dim"});
+  attention.nope_dim = config.count({"qk_nope_head_dim", "attention_qk_dim"});
+  attention.rope_dim = config.count({"qk_rope_head_dim", "attention_qk_rope_dim"});
+  attention.v_dim = config.count({"v_head_dim", "attention_v_dim"});
+  model.attention = attention;
+}
+
+void read_bias(JsonConfig& config, ModelSpec& model, bool attention_default) {
+  const bool attention = config.flag_or(attention_default, {"attention_bias"});
+  const bool mlp = config.flag_or(false, {"mlp_bias"});
+  if (mlp && !attention)
+    config.fail("mlp_bias", "is true, allowed only together with attention_bias");
+  if (attention) model.bias = mlp ? ModelSpec::Bias::all : ModelSpec::Bias::qkv;
+}
+
+/// Sets first_dense and period so that exactly the marked layers are MoE layers.
+void place_moe_layers(JsonConfig& config, std::string_view key, const std::vector<bool>& marked,
+                      ModelSpec& model) {
+  const auto next = [&](std::size_t from) {
+    while (from < marked.size() && !marked[from]) ++from;
+    return from;
+  };
+  const std::size_t first = next(0);
+  if (first == marked.size()) {
+    model.moe.reset();
+    return;
+  }
+  model.moe->first_dense = static_cast<std::int64_t>(first);
+  model.moe->period = static_cast<std::int64_t>(next(first + 1) - first);
+  for (std::size_t layer = 0; layer < marked.size(); ++layer) {
+    if (model.is_moe_layer(static_cast<std::int64_t>(layer)) != marked[layer]) {
+      config.fail(
+          key, "places MoE layers irregularly, allowed: one dense prefix, then every n-th layer");
+      return;
+    }
+  }
+}
+
+void check_choice(JsonConfig& config, const ModelSpec& model) {
+  if (model.moe && model.moe->top_k > model.moe->experts) {
+    config.fail("num_experts_per_tok", "is " + std::to_string(model.moe->top_k) +
+                                           ", allowed: up to " +
+                                           std::to_string(model.moe->experts) + " experts");
+  }
+}
+
+void read_dense(JsonConfig& config, ModelSpec& model) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, false);
+}
+
+void read_qwen2(JsonConfig& config, ModelSpec& model) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, true);
+}
+
+void read_mixtral(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  model.moe = ExpertSpec{.experts = config.count({"num_local_experts"}),
+                         .top_k = config.count({"num_experts_per_tok"}),
+                         .expert_hidden = model.ffn.hidden};
+}
+
+void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
+                         .top_k = config.count({"num_experts_per_tok"}),
+                         .expert_hidden = config.count({"moe_intermediate_size"})};
+  const std::int64_t step = config.count_or(1, {"decoder_sparse_step"});
+  std::vector<bool> marked;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    marked.push_back((layer + 1) % step == 0);
+  for (const std::int64_t dense : config.counts({"mlp_only_layers"})) {
+    if (dense < model.layers) marked[static_cast<std::size_t>(dense)] = false;
+  }
+  place_moe_layers(config, "mlp_only_layers", marked, model);
+}
+
+/// DeepSeek's layout: latent attention, shared experts, a dense prefix, MTP modules.
+void read_latent_moe(JsonConfig& config, ModelSpec& model) {
+  read_latent_attention(config, model);
+  read_bias(config, model, false);
+  model.mtp_layers = config.count_or(0, {"num_nextn_predict_layers", "num_mtp_layers"}, 0);
+  if (!config.has({"n_routed_experts", "num_routed_experts"})) return;
+
+  ExpertSpec moe;
+  moe.experts = config.count({"n_routed_experts", "num_routed_experts"});
+  moe.top_k = config.count({"num_experts_per_tok"});
+  moe.expert_hidden = config.count({"moe_intermediate_size"});
+  moe.shared_experts = config.count_or(0, {"n_shared_experts", "num_shared_experts"}, 0);
+  if (moe.shared_experts > 0) moe.shared_hidden = moe.expert_hidden;
+  moe.groups = config.count_or(1, {"n_group"});
+  moe.top_groups = config.count_or(1, {"topk_group"});
+  model.moe = moe;
+
+  const std::int64_t dense = config.count_or(0, {"first_k_dense_replace", "num_dense_layers"}, 0);
+  const std::int64_t step = config.count_or(1, {"moe_layer_freq"});
+  std::vector<bool> marked;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    marked.push_back(layer >= dense && layer % step == 0);
+  place_moe_layers(config, "moe_layer_freq", marked, model);
+}
+
+void read_deepseek_v3(JsonConfig& config, ModelSpec& model) {
+  read_latent_moe(config, model);
+  if (model.moe)
+    model.moe->correction_bias = config.text_or("noaux_tc", {"topk_method"}) == "noaux_tc";
+}
+
+void read_pangu(JsonConfig& config, ModelSpec& model) {
+  read_latent_moe(config, model);
+  if (config.flag_or(false, {"sandwich_norm"})) model.norm = ModelSpec::Norm::sandwich;
+}
+
+struct Family {
+  std::string_view model_type;
+  void (*read)(JsonConfig&, ModelSpec&);
+};
+
+constexpr std::array families{Family{"llama", read_dense},
+                              Family{"mistral", read_dense},
+                              Family{"telechat3", read_dense},
+                              Family{"qwen2", read_qwen2},
+                              Family{"qwen3", read_dense},
+                              Family{"qwen3_moe", read_qwen3_moe},
+                              Family{"mixtral", read_mixtral},
+                              Family{"deepseek_v2", read_latent_moe},
+                              Family{"deepseek_v3", read_deepseek_v3},
+                              Family{"pangu_ultra_moe", read_pangu},
+                              Family{"pangu", read_pangu}};
+
+const Family* find_family(JsonConfig& config, const std::string& model_type) {
+  std::vector<std::string> names;
+  for (const Family& family : families) {
+    if (family.model_type == model_type) return &family;
+    names.emplace_back(family.model_type);
+  }
+  if (!config.failed())
+    config.fail("model_type", "is '" + model_type + "', allowed: " + joined(names));
+  return nullptr;
+}
+
+}  // namespace
+
+ModelSpec read_hugging_face(const std::filesystem::path& path) {
+  JsonConfig config{path};
+  ModelSpec model;
+  model.name = config.text({"model_type"});
+  const Family* family = find_family(config, model.name);
+  if (family == nullptr) {
+    config.finish();
+    return model;
+  }
+  model.layers = config.count({"num_hidden_layers"});
+  model.hidden = config.count({"hidden_size"});
+  model.ffn.hidden = config.count({"intermediate_size"});
+  model.vocabulary = config.count({"vocab_size"});
+  model.tied_embeddings = config.flag_or(false, {"tie_word_embeddings"});
+  family->read(config, model);
+  check_choice(config, model);
+  config.finish();
+  return model;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,135 @@
+#include "json_config.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace stepcast {
+namespace {
+
+constexpr std::int64_t largest = 1 << 24;
+
+std::string read_text(const std::filesystem::path& path) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) {
+    throw InputError({{{path.string()}, "", "is not a file that can be read"}});
+  }
+  std::ifstream in{path, std::ios::binary};
+  std::string text{std::istreambuf_iterator<char>{in}, {}};
+  if (in.bad() || !in.is_open()) {
+    throw InputError({{{path.string()}, "", "is not a file that can be read"}});
+  }
+  return text;
+}
+
+/// `byte` counts from 1, as the parser reports it.
+Place place_at(const std::string& file, const std::string& text, std::size_t byte) {
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(
+                                      std::min(text.size(), byte - std::min<std::size_t>(byte, 1)));
+  const auto line = std::count(text.begin(), end, '\n');
+  const auto start = std::find(std::make_reverse_iterator(end), text.rend(), '\n').base();
+  return {file, static_cast<int>(line) + 1, static_cast<int>(end - start) + 1};
+}
+
+bool is_count(const nlohmann::json& value, std::int64_t low) {
+  if (!value.is_number_integer()) return false;
+  if (value.is_number_unsigned() &&
+      value.get<std::uint64_t>() > static_cast<std::uint64_t>(largest))
+    return false;
+  const auto number = value.get<std::int64_t>();
+  return number >= low && number <= largest;
+}
+
+std::string as_written(const nlohmann::json& value) {
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text.size() > 40 ? text.substr(0, 37) + "..." : text;
+}
+
+}  // namespace
+
+JsonConfig::JsonConfig(const std::filesystem::path& path) : file_{path.string()} {
+  const std::string text = read_text(path);
+  try {
+    root_ = std::make_unique<nlohmann::json>(nlohmann::json::parse(text));
+  } catch (const nlohmann::json::exception& error) {
+    const auto* parse = dynamic_cast<const nlohmann::json::parse_error*>(&error);
+    const Place place = parse ? place_at(file_, text, parse->byte) : Place{file_};
+    throw InputError({{place, "", "is not valid JSON"}});
+  }
+  if (!root_->is_object()) throw InputError({{{file_}, "", "is not a JSON object"}});
+}
+
+JsonConfig::~JsonConfig() = default;
+
+const nlohmann::json* JsonConfig::find(Keys keys) const {
+  for (const std::string_view key : keys) {
+    const auto found = root_->find(key);
+    if (found != root_->end() && !found->is_null()) return &*found;
+  }
+  return nullptr;
+}
+
+const nlohmann::json* JsonConfig::required(Keys keys) {
+  const nlohmann::json* value = find(keys);
+  if (!value) fail(*keys.begin(), "is missing, it is required");
+  return value;
+}
+
+bool JsonConfig::has(Keys keys) const { return find(keys) != nullptr; }
+
+std::int64_t JsonConfig::count(Keys keys, std::int64_t low) {
+  return required(keys) ? count_or(low, keys, low) : std::max<std::int64_t>(low, 1);
+}
+
+std::int64_t JsonConfig::count_or(std::int64_t missing, Keys keys, std::int64_t low) {
+  const nlohmann::json* value = find(keys);
+  if (!value) return missing;
+  if (is_count(*value, low)) return value->get<std::int64_t>();
+  fail(*keys.begin(), "is " + as_written(*value) + ", allowed: a whole number, " +
+                          std::to_string(low) + " to " + std::to_string(largest));
+  return std::max<std::int64_t>(low, 1);
+}
+
+bool JsonConfig::flag_or(bool missing, Keys keys) {
+  const nlohmann::json* value = find(keys);
+  if (!value) return missing;
+  if (value->is_boolean()) return value->get<bool>();
+  fail(*keys.begin(), "is " + as_written(*value) + ", allowed: true, false");
+  return missing;
+}
+
+std::string JsonConfig::text(Keys keys) { return required(keys) ? text_or("", keys) : ""; }
+
+std::string JsonConfig::text_or(std::string missing, Keys keys) {
+  const nlohmann::json* value = find(keys);
+  if (!value) return missing;
+  if (value->is_string()) return value->get<std::string>();
+  fail(*keys.begin(), "is " + as_written(*value) + ", allowed: a text");
+  return missing;
+}
+
+std::vector<std::int64_t> JsonConfig::counts(Keys keys) {
+  const nlohmann::json* value = find(keys);
+  if (!value) return {};
+  std::vector<std::int64_t> numbers;
+  const bool fine =
+      value->is_array() && std::ranges::all_of(*value, [&](const nlohmann::json& item) {
+        if (!is_count(item, 0)) return false;
+        numbers.push_back(item.get<std::int64_t>());
+        return true;
+      });
+  if (fine) return numbers;
+  fail(*keys.begin(), "is " + as_written(*value) + ", allowed: a list of whole numbers");
+  return {};
+}
+
+void JsonConfig::fail(std::string_view key, std::string message) {
+  diagnostics_.push_back({{file_}, std::string{key}, std::move(message)});
+}
+
+void JsonConfig::finish() const {
+  if (!diagnostics_.empty()) throw InputError(diagnostics_);
+}
+
+}  // namespace stepcast

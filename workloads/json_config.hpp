@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+
+/// A JSON object whose values are asked for by name. Every error is kept, with the file and the
+/// key, until finish(). Where a value has several names, the first that is there and not null
+/// counts; errors name the first.
+class JsonConfig {
+ public:
+  using Keys = std::initializer_list<std::string_view>;
+
+  /// Throws InputError: missing or unreadable file, bad JSON (with line and column), no object.
+  explicit JsonConfig(const std::filesystem::path& path);
+  JsonConfig(const JsonConfig&) = delete;
+  JsonConfig& operator=(const JsonConfig&) = delete;
+  ~JsonConfig();
+
+  bool has(Keys keys) const;
+  /// A whole number from `low` to 2^24; 1 stands for one that did not read.
+  std::int64_t count(Keys keys, std::int64_t low = 1);
+  std::int64_t count_or(std::int64_t missing, Keys keys, std::int64_t low = 1);
+  bool flag_or(bool missing, Keys keys);
+  std::string text(Keys keys);
+  std::string text_or(std::string missing, Keys keys);
+  std::vector<std::int64_t> counts(Keys keys);  ///< empty when missing
+
+  void fail(std::string_view key, std::string message);
+  bool failed() const { return !diagnostics_.empty(); }
+  /// Throws InputError with everything that was wrong.
+  void finish() const;
+
+ private:
+  const nlohmann::json* find(Keys keys) const;
+  const nlohmann::json* required(Keys keys);
+
+  std::string file_;
+  std::unique_ptr<nlohmann::json> root_;
+  std::vector<Diagnostic> diagnostics_;
+};
+
+}  // namespace stepcast
