@@ -9,6 +9,11 @@ target_include_directories(stepcast_options INTERFACE ${PROJECT_SOURCE_DIR}/incl
 target_compile_options(stepcast_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                                   -Wno-sign-conversion -Wno-missing-field-initializers
                                                   -Wnon-virtual-dtor -Woverloaded-virtual)
+# Optimising, g++ 12 sees overlaps and uninitialised members inside std::string and std::variant that are not there
+# (GCC bugs 105651 and 105562).
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(stepcast_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+endif()
 if(STEPCAST_WERROR)
   target_compile_options(stepcast_options INTERFACE -Werror)
 endif()
