@@ -56,14 +56,14 @@ void check_slots(const StageProgram& program, const Instructions& code) {
 }
 
 TEST(Lower, EveryCommunicationIsAwaitedAfterItsIssue) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const WorkloadSpec spec = any_workload();
     for (const StageProgram& program : lower_all(spec)) check_slots(program, step(program, 2));
-  });
+  }));
 }
 
 TEST(Lower, OnlyGroupsOfSeveralRanksCommunicate) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const WorkloadSpec spec = any_workload();
     const ParallelPlan& plan = spec.plan;
     for (const StageProgram& program : lower_all(spec))
@@ -98,18 +98,18 @@ TEST(Lower, OnlyGroupsOfSeveralRanksCommunicate) {
             RC_FAIL("not a group of this inventory");
         }
       }
-  });
+  }));
 }
 
 TEST(Lower, ModelFlopsOfAllRanksAreThoseOfTheStep) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const WorkloadSpec spec = any_workload();
     double sum = 0;
     for (const StageProgram& program : lower_all(spec))
       sum += program.model_flops * static_cast<double>(spec.plan.stage_ranks());
     const double step_flops = model_flops_per_step(spec);
     RC_ASSERT(std::abs(sum - step_flops) <= 1e-9 * step_flops);
-  });
+  }));
 }
 
 /// Without recompute what runs exceeds the model's FLOPs by half of the attention backward and by

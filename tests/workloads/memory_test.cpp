@@ -116,7 +116,7 @@ TEST(LayerActivations, ReplicatedKeyValueHeadsAreHeldOnEveryRank) {
 }
 
 TEST(LayerActivations, RecomputeOrdersThem) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     WorkloadSpec spec =
         workload(*rc::gen::element(telechat3_36b(), telechat3_105b(), gpt3_175b()),
                  *rc::gen::inRange<std::int64_t>(1, 65) * 128,
@@ -130,7 +130,7 @@ TEST(LayerActivations, RecomputeOrdersThem) {
     RC_ASSERT(selective < none);
     spec.plan.cp = 2;
     RC_ASSERT(layer_activations(spec, moe, Recompute::none, state) == 0.5 * none);
-  });
+  }));
 }
 
 TEST(StageMemory, ParametersOfAllStagesAreThoseOfTheModel) {
@@ -259,7 +259,7 @@ TEST(StageMemory, CapacityLeavesTheReserveOut) {
 }
 
 TEST(StageMemory, NeverShrinksWithMoreInFlight) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     WorkloadSpec spec = workload(
         *rc::gen::element(telechat3_36b(), telechat3_105b(), mixtral_8x7b()), 4096, 4, true);
     spec.plan.pp = *rc::gen::inRange<std::int64_t>(1, 5);
@@ -278,7 +278,7 @@ TEST(StageMemory, NeverShrinksWithMoreInFlight) {
     spec.plan.zero = std::min<std::int64_t>(3, spec.plan.zero + 1);
     const MemoryBudget sharded = budget(spec, stage, few);
     RC_ASSERT(sharded.parameters + sharded.gradients + sharded.optimizer <= states);
-  });
+  }));
 }
 
 }  // namespace

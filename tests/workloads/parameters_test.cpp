@@ -90,7 +90,7 @@ TEST(Parameters, MoeLayersFollowFirstDenseAndPeriod) {
 }
 
 TEST(Parameters, ChoosingEveryExpertActivatesAll) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     ModelSpec model = mixtral_8x7b();
     model.layers = *rc::gen::inRange(1, 40);
     model.moe->experts = *rc::gen::inRange(1, 65);
@@ -101,7 +101,7 @@ TEST(Parameters, ChoosingEveryExpertActivatesAll) {
     model.moe->top_k = model.moe->experts;
     const ParameterCount all = count_parameters(model);
     RC_ASSERT(std::abs(all.active - all.total) <= 1e-9 * all.total);
-  });
+  }));
 }
 
 /// GFLOP per token at a sequence, with and without MTP.
