@@ -1,1 +1,167 @@
-// not written yet
+#include <algorithm>
+#include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <limits>
+#include <map>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/topology/fabric.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+/// Vertex numbers: devices, then the switches of each kind in turn.
+struct Vertices {
+  explicit Vertices(const Fabric& of) : fabric{of} {
+    const ClusterSpec& cluster = fabric.cluster();
+    const bool mesh = std::holds_alternative<MeshFabric>(cluster.node_fabric);
+    const bool node_nic = cluster.network.nic.per == NicSpec::Per::node;
+    node_switch = count(fabric.devices());
+    super_switch = node_switch + (mesh ? 0 : count(fabric.nodes()));
+    nic = super_switch + (cluster.super_node ? count(fabric.super_nodes()) : 0);
+    leaf = nic + (node_nic ? count(fabric.nics()) : 0);
+    top = leaf + count(fabric.leaves());
+  }
+  static std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+  std::size_t first_switch(std::uint32_t nic_index) const {
+    return fabric.leaves() > 0 ? leaf + fabric.leaf_of_nic(nic_index) : top;
+  }
+  std::size_t nic_end(std::uint32_t nic_index) const {
+    return leaf > nic ? nic + nic_index : nic_index;
+  }
+  /// Where a link begins and ends.
+  std::pair<std::size_t, std::size_t> ends(const Link& link) const {
+    const DeviceId device{link.from};
+    switch (link.kind) {
+      case LinkKind::mesh:
+        return {link.from, link.to};
+      case LinkKind::port_up:
+      case LinkKind::bridge_up:
+        return {link.from, node_switch + fabric.node_of(device).value};
+      case LinkKind::port_down:
+      case LinkKind::bridge_down:
+        return {node_switch + fabric.node_of(device).value, link.from};
+      case LinkKind::super_up:
+        return {link.from, super_switch + fabric.super_node_of(device)};
+      case LinkKind::super_down:
+        return {super_switch + fabric.super_node_of(device), link.from};
+      case LinkKind::nic_up:
+        return {nic_end(link.from), first_switch(link.from)};
+      case LinkKind::nic_down:
+        return {first_switch(link.from), nic_end(link.from)};
+      case LinkKind::leaf_up:
+        return {leaf + link.from, top};
+      case LinkKind::leaf_down:
+        return {top, leaf + link.from};
+    }
+    return {0, 0};
+  }
+  std::string name(std::size_t v) const {
+    const auto numbered = [v](const char* what, std::size_t first) {
+      return what + std::to_string(v - first);
+    };
+    if (v < node_switch) return numbered("device:", 0);
+    if (v < super_switch) return numbered("node:", node_switch);
+    if (v < nic) return numbered("super:", super_switch);
+    if (v < leaf) return numbered("nic:", nic);
+    if (v < top) return numbered("leaf:", leaf);
+    return fabric.leaves() > 0 ? "spine" : "switch";
+  }
+
+  const Fabric& fabric;
+  std::size_t node_switch, super_switch, nic, leaf, top;
+};
+
+using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+using FlowGraph = boost::adjacency_list<
+    boost::vecS, boost::vecS, boost::directedS,
+    boost::property<boost::vertex_index_t, long,
+                    boost::property<boost::vertex_color_t, boost::default_color_type,
+                                    boost::property<boost::vertex_distance_t, long,
+                                                    boost::property<boost::vertex_predecessor_t,
+                                                                    Traits::edge_descriptor>>>>,
+    boost::property<
+        boost::edge_capacity_t, double,
+        boost::property<boost::edge_residual_capacity_t, double,
+                        boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
+
+using Capacities = std::map<std::pair<std::size_t, std::size_t>, double>;
+
+double max_flow(const Capacities& capacities, std::size_t vertices) {
+  FlowGraph graph(vertices);
+  const auto capacity = get(boost::edge_capacity, graph);
+  const auto reverse = get(boost::edge_reverse, graph);
+  for (const auto& [ends, bandwidth] : capacities) {
+    const auto there = add_edge(ends.first, ends.second, graph).first;
+    const auto back = add_edge(ends.second, ends.first, graph).first;
+    put(capacity, there, bandwidth);
+    put(capacity, back, 0.0);
+    put(reverse, there, back);
+    put(reverse, back, there);
+  }
+  return boost::boykov_kolmogorov_max_flow(graph, 0, 1);
+}
+
+}  // namespace
+
+FabricGraph Fabric::graph() const {
+  const Vertices vertices(*this);
+  FabricGraph graph(vertices.top + 1);
+  for (std::size_t v = 0; v <= vertices.top; ++v) graph[v].name = vertices.name(v);
+  for (std::uint32_t id = 0; id < link_count(); ++id) {
+    const Link l = link({id});
+    const auto [from, to] = vertices.ends(l);
+    add_edge(from, to, FabricEdge{{id}, l.bandwidth.value()}, graph);
+  }
+  if (vertices.leaf == vertices.nic) return graph;
+  for (std::uint32_t device = 0; device < devices(); ++device) {
+    const std::size_t nic = vertices.nic + nic_of({device});
+    add_edge(device, nic, FabricEdge{no_link, unlimited}, graph);
+    add_edge(nic, device, FabricEdge{no_link, unlimited}, graph);
+  }
+  return graph;
+}
+
+BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
+  const std::int64_t nodes = fabric.nodes();
+  const std::int64_t first_half =
+      nodes > 1 ? nodes / 2 * (fabric.devices() / nodes) : fabric.devices() / 2;
+  const Vertices vertices(fabric);
+  // All devices of a half are one vertex, the source or the sink: they would hang on it by
+  // unlimited edges anyway. So do the NICs of whole nodes.
+  const auto merged = [&](std::size_t v) -> std::size_t {
+    if (v < vertices.node_switch) return v < static_cast<std::size_t>(first_half) ? 0 : 1;
+    if (v >= vertices.nic && v < vertices.leaf && nodes > 1)
+      return v - vertices.nic < static_cast<std::size_t>(nodes / 2) ? 0 : 1;
+    return 2 + v - vertices.node_switch;
+  };
+  Capacities capacities;
+  for (std::uint32_t id = 0; id < fabric.link_count(); ++id) {
+    const Link link = fabric.link({id});
+    const auto [from, to] = vertices.ends(link);
+    const std::pair ends{merged(from), merged(to)};
+    if (ends.first != ends.second) capacities[ends] += link.bandwidth.value();
+  }
+  return BytesPerSecond{max_flow(capacities, 3 + vertices.top - vertices.node_switch)};
+}
+
+std::string fabric_dot(const Fabric& fabric) {
+  const FabricGraph graph = fabric.graph();
+  std::string text = "digraph fabric {\n";
+  for (std::size_t v = 0; v < num_vertices(graph); ++v)
+    text += "  " + std::to_string(v) + " [label=\"" + graph[v].name + "\"];\n";
+  for (const auto edge : boost::make_iterator_range(edges(graph))) {
+    const FabricEdge& e = graph[edge];
+    text +=
+        "  " + std::to_string(source(edge, graph)) + " -> " + std::to_string(target(edge, graph));
+    if (e.link != no_link)
+      text += " [label=\"" + fabric.link_name(e.link) + " " + human(BytesPerSecond{e.bandwidth}) +
+              "\"]";
+    text += ";\n";
+  }
+  return text + "}\n";
+}
+
+}  // namespace stepcast

@@ -1,1 +1,194 @@
-// not written yet
+#include "stepcast/topology/placement.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+std::uint32_t narrow(std::int64_t size) { return static_cast<std::uint32_t>(size); }
+
+std::size_t position(const ParallelPlan& plan, std::string_view key) {
+  const auto found = std::ranges::find(plan.order, key);
+  expects(found != plan.order.end(), "the rank order names every dimension");
+  return static_cast<std::size_t>(found - plan.order.begin());
+}
+
+}  // namespace
+
+Placement::Placement(const ParallelPlan& plan) : plan_{plan}, world_{narrow(plan.world())} {
+  expects(plan.etp * plan.ep * plan.edp() == plan.stage_ranks(),
+          "etp * ep divides the ranks of a stage");
+  size_ = {narrow(plan.tp), narrow(plan.cp), narrow(plan.dp), narrow(plan.pp)};
+  constexpr std::array<std::string_view, 4> keys{"tp", "cp", "dp", "pp"};
+  std::array<std::size_t, 4> places{};
+  for (std::size_t i = 0; i < keys.size(); ++i) places[i] = position(plan, keys[i]);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    stride_[i] = 1;
+    for (std::size_t j = 0; j < keys.size(); ++j)
+      if (places[j] < places[i]) stride_[i] *= size_[j];
+  }
+  const bool edp_first = places[data] < position(plan, "ep");
+  const std::uint32_t etp = narrow(plan.etp);
+  ep_stride_ = edp_first ? etp * narrow(plan.edp()) : etp;
+  edp_stride_ = edp_first ? etp : etp * narrow(plan.ep);
+}
+
+std::uint32_t Placement::digit(Rank rank, Dimension d) const {
+  return rank.value / stride_[d] % size_[d];
+}
+
+std::uint32_t Placement::in_stage(Rank rank) const {
+  // The pipeline digit taken out of the mixed-radix number.
+  const std::uint32_t below = rank.value % stride_[pipeline];
+  return rank.value / (stride_[pipeline] * size_[pipeline]) * stride_[pipeline] + below;
+}
+
+Rank Placement::from_stage(std::uint32_t index, std::uint32_t stage) const {
+  const std::uint32_t stride = stride_[pipeline];
+  return {index / stride * stride * size_[pipeline] + stage * stride + index % stride};
+}
+
+Stage Placement::stage_of(Rank rank) const { return {digit(rank, pipeline)}; }
+
+Coordinates Placement::coordinates(Rank rank) const {
+  expects(rank.value < world_, "the rank exists");
+  const std::uint32_t index = in_stage(rank);
+  return {.tp = digit(rank, tensor),
+          .cp = digit(rank, context),
+          .dp = digit(rank, data),
+          .pp = digit(rank, pipeline),
+          .etp = index % narrow(plan_.etp),
+          .ep = index / ep_stride_ % narrow(plan_.ep),
+          .edp = index / edp_stride_ % narrow(plan_.edp())};
+}
+
+Rank Placement::rank_at(const Coordinates& c) const {
+  return {c.tp * stride_[tensor] + c.cp * stride_[context] + c.dp * stride_[data] +
+          c.pp * stride_[pipeline]};
+}
+
+Rank Placement::first_of(Stage stage) const { return {stage.value * stride_[pipeline]}; }
+
+Rank Placement::on_stage(Rank rank, Stage stage) const {
+  return {rank.value + (stage.value - stage_of(rank).value) * stride_[pipeline]};
+}
+
+std::vector<Rank> Placement::along(Rank rank, std::initializer_list<Dimension> dimensions) const {
+  std::vector<Rank> ranks{rank};
+  for (const Dimension d : dimensions) {
+    std::vector<Rank> wider;
+    for (const Rank r : ranks)
+      for (std::uint32_t i = 0; i < size_[d]; ++i)
+        wider.push_back({r.value + (i - digit(r, d)) * stride_[d]});
+    ranks = std::move(wider);
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+std::vector<Rank> Placement::along_experts(Rank rank, std::uint32_t size,
+                                           std::uint32_t stride) const {
+  const std::uint32_t index = in_stage(rank);
+  const std::uint32_t first = index - index / stride % size * stride;
+  std::vector<Rank> ranks;
+  for (std::uint32_t i = 0; i < size; ++i)
+    ranks.push_back(from_stage(first + i * stride, stage_of(rank).value));
+  return ranks;
+}
+
+std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
+  expects(rank.value < world_, "the rank exists");
+  switch (kind) {
+    case GroupKind::tensor:
+      return along(rank, {tensor});
+    case GroupKind::context:
+      return along(rank, {context});
+    case GroupKind::data:
+      return along(rank, {data});
+    case GroupKind::pipeline:
+      return along(rank, {pipeline});
+    case GroupKind::dense_data:
+      return along(rank, {context, data});
+    case GroupKind::expert:
+      return along_experts(rank, narrow(plan_.ep), ep_stride_);
+    case GroupKind::expert_tensor:
+      return along_experts(rank, narrow(plan_.etp), 1);
+    case GroupKind::expert_data:
+      return along_experts(rank, narrow(plan_.edp()), edp_stride_);
+    case GroupKind::embedding:
+      break;
+    case GroupKind::world:
+      return along(rank, {tensor, context, data, pipeline});
+  }
+  const Stage last{size_[pipeline] - 1};
+  const Stage stage = stage_of(rank);
+  if (last.value == 0 || (stage.value != 0 && stage != last)) return {rank};
+  return {on_stage(rank, Stage{0}), on_stage(rank, last)};
+}
+
+std::uint32_t Placement::group_size(GroupKind kind) const {
+  switch (kind) {
+    case GroupKind::tensor:
+      return size_[tensor];
+    case GroupKind::context:
+      return size_[context];
+    case GroupKind::data:
+      return size_[data];
+    case GroupKind::pipeline:
+      return size_[pipeline];
+    case GroupKind::expert:
+      return narrow(plan_.ep);
+    case GroupKind::expert_tensor:
+      return narrow(plan_.etp);
+    case GroupKind::expert_data:
+      return narrow(plan_.edp());
+    case GroupKind::dense_data:
+      return size_[context] * size_[data];
+    case GroupKind::embedding:
+      return std::min(2U, size_[pipeline]);
+    case GroupKind::world:
+      break;
+  }
+  return world_;
+}
+
+std::uint64_t Placement::group_key(GroupKind kind, Rank rank) const {
+  // The smallest rank of the group, without listing the group.
+  const auto without = [&](std::initializer_list<Dimension> dimensions) {
+    std::uint32_t value = rank.value;
+    for (const Dimension d : dimensions) value -= digit(rank, d) * stride_[d];
+    return value;
+  };
+  const auto without_expert = [&](std::uint32_t size, std::uint32_t stride) {
+    const std::uint32_t index = in_stage(rank);
+    return from_stage(index - index / stride % size * stride, stage_of(rank).value).value;
+  };
+  switch (kind) {
+    case GroupKind::tensor:
+      return without({tensor});
+    case GroupKind::context:
+      return without({context});
+    case GroupKind::data:
+      return without({data});
+    case GroupKind::pipeline:
+      return without({pipeline});
+    case GroupKind::dense_data:
+      return without({context, data});
+    case GroupKind::expert:
+      return without_expert(narrow(plan_.ep), ep_stride_);
+    case GroupKind::expert_tensor:
+      return without_expert(narrow(plan_.etp), 1);
+    case GroupKind::expert_data:
+      return without_expert(narrow(plan_.edp()), edp_stride_);
+    case GroupKind::embedding:
+      return digit(rank, pipeline) == size_[pipeline] - 1 ? without({pipeline}) : rank.value;
+    case GroupKind::world:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace stepcast

@@ -1,9 +1,11 @@
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
+#include <array>
 #include <boost/graph/adjacency_list.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "stepcast/base/ids.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
@@ -15,34 +17,61 @@ enum class Locality { device, node, super_node, leaf, spine };
 inline constexpr std::size_t localities = 5;
 const char* name(Locality locality);
 
-enum class LinkKind { mesh, port_up, port_down, bridge_up, bridge_down, super_up, super_down,
-                      nic_up, nic_down, leaf_up, leaf_down };
+enum class LinkKind {
+  mesh,
+  port_up,
+  port_down,
+  bridge_up,
+  bridge_down,
+  super_up,
+  super_down,
+  nic_up,
+  nic_down,
+  leaf_up,
+  leaf_down
+};
 inline constexpr std::size_t link_kinds = 11;
 const char* name(LinkKind kind);
 
-/// One direction of a link.
+/// One direction of a link. The latency of a port, bridge or NIC is that of one message and counts
+/// once, on the way up; links down and leaf trunks add none.
 struct Link {
   LinkKind kind;
-  std::uint32_t from = 0;          ///< device, NIC or leaf index by kind; mesh: sending device
-  std::uint32_t to = 0;            ///< mesh: receiving device
-  BytesPerSecond bandwidth{0};     ///< usable: datasheet times efficiency
+  std::uint32_t from = 0;       ///< device, NIC or leaf index by kind; mesh: sending device
+  std::uint32_t to = 0;         ///< mesh: receiving device
+  BytesPerSecond bandwidth{0};  ///< usable: datasheet times efficiency
   Seconds latency{0};
 };
 
-/// Vertices are devices, then switches; edges carry the LinkId and the usable bandwidth [B/s].
-struct FabricVertex { std::string name; };
-struct FabricEdge { LinkId link; double bandwidth; };
-using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, FabricVertex, FabricEdge>;
+/// The link of an edge that only ties a device to the NIC of its node, at unlimited bandwidth.
+inline constexpr LinkId no_link{UINT32_MAX};
 
-/// The links of a cluster, by arithmetic: no link is stored, so a fabric of 10^5 devices costs nothing until it
-/// is asked. Leaf uplinks are one trunk per leaf and direction (ideal spreading over the spines).
+/// Vertices are devices, then switches; edges carry the LinkId and the usable bandwidth [B/s].
+struct FabricVertex {
+  std::string name;
+};
+struct FabricEdge {
+  LinkId link;
+  double bandwidth;
+};
+using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS,
+                                          FabricVertex, FabricEdge>;
+
+/// The links of a cluster, by arithmetic: no link is stored, so a fabric of 10^5 devices costs
+/// nothing until it is asked. Leaf uplinks are one trunk per leaf and direction (ideal spreading
+/// over the spines). Model: docs/models/fabric.md.
 class Fabric {
  public:
+  /// Throws InputError unless devices are whole nodes and nodes whole meshes, with fewer than 2^32
+  /// links.
   explicit Fabric(const ClusterSpec& cluster);
 
   std::int64_t devices() const { return devices_; }
   std::int64_t nodes() const;
-  std::int64_t leaves() const;          ///< 0 for a single switch
+  std::int64_t leaves() const;  ///< 0 for a single switch
+  std::int64_t nics() const;
+  std::int64_t super_nodes()
+      const;  ///< the last one may be smaller; as many as nodes when there are none
   NodeId node_of(DeviceId device) const;
   std::uint32_t super_node_of(DeviceId device) const;  ///< the node's own index when there are none
   std::uint32_t nic_of(DeviceId device) const;
@@ -50,16 +79,21 @@ class Fabric {
   std::uint32_t leaf_of(DeviceId device) const { return leaf_of_nic(nic_of(device)); }
   Locality locality(DeviceId a, DeviceId b) const;
 
-  std::uint32_t link_count() const;     ///< ids are 0..link_count()-1
+  std::uint32_t link_count() const;  ///< ids are 0..link_count()-1
   Link link(LinkId id) const;
   /// `hccs:17-18`, `port:17.up`, `bridge:3.down`, `super:5.up`, `nic:17.up`, `leaf:2.down`.
   std::string link_name(LinkId id) const;
+  std::optional<LinkId> find_link(std::string_view name) const;  ///< inverse of link_name
+  bool same_mesh(DeviceId a, DeviceId b)
+      const;  ///< joined by a mesh link (or equal) on a mesh or groups fabric
   LinkId mesh_link(DeviceId from, DeviceId to) const;  ///< both in one mesh
-  LinkId device_link(LinkKind kind, DeviceId device) const;  ///< port_*, bridge_*, super_*, nic_* of a device
+  LinkId device_link(LinkKind kind,
+                     DeviceId device) const;  ///< port_*, bridge_*, super_*, nic_* of a device
   LinkId leaf_link(LinkKind kind, std::uint32_t leaf) const;
 
-  /// Links that bytes from a to b cross, in order; empty when a == b. A link that can never saturate before its
-  /// neighbours (a non-blocking leaf trunk) is part of the route all the same; `can_saturate` tells.
+  /// Links that bytes from a to b cross, in order; empty when a == b. A link that can never
+  /// saturate before its neighbours (a non-blocking leaf trunk) is part of the route all the same;
+  /// `can_saturate` tells.
   std::vector<LinkId> route(DeviceId a, DeviceId b) const;
   /// False for trunks whose capacity is at least that of all NICs below them.
   bool can_saturate(LinkId id) const;
@@ -71,11 +105,31 @@ class Fabric {
   const ClusterSpec& cluster() const { return cluster_; }
 
  private:
+  struct Block {  ///< ids of one kind of link are contiguous
+    std::uint32_t first = 0, count = 0;
+    BytesPerSecond bandwidth{0};
+    Seconds latency{0};
+  };
+  const Block& block(LinkKind kind) const { return blocks_[static_cast<std::size_t>(kind)]; }
+  LinkKind kind_of(LinkId id) const;
+  std::int64_t leaves_per_rail() const;
+  std::int64_t nics_below(std::uint32_t leaf) const;
+  void add_block(LinkKind kind, std::int64_t count, LinkSpec link, double efficiency);
+  void add_pair(LinkKind up, std::int64_t count, LinkSpec link, double efficiency);
+  void add_node_blocks();
+
   ClusterSpec cluster_;
   std::int64_t devices_;
+  std::int64_t mesh_size_ = 0;  ///< devices of one mesh, 0 without meshes
+  std::uint32_t link_count_ = 0;
+  std::array<Block, link_kinds> blocks_{};
 };
 
 /// Largest flow between the two halves of the devices (by index, whole nodes), from max-flow [B/s].
+/// One node is halved by devices; one device has no halves (0).
 BytesPerSecond bisection_bandwidth(const Fabric& fabric);
+
+/// The graph for Graphviz: one line per vertex and directed link.
+std::string fabric_dot(const Fabric& fabric);
 
 }  // namespace stepcast

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "stepcast/base/ids.hpp"
@@ -11,13 +12,14 @@ namespace stepcast {
 
 /// Position of a rank in the plan.
 struct Coordinates {
-  std::uint32_t tp = 0, cp = 0, dp = 0, pp = 0;   ///< first factorisation
-  std::uint32_t etp = 0, ep = 0, edp = 0;         ///< second one, over the ranks of the stage
+  std::uint32_t tp = 0, cp = 0, dp = 0, pp = 0;  ///< first factorisation
+  std::uint32_t etp = 0, ep = 0, edp = 0;        ///< second one, over the ranks of the stage
 };
 
-/// Where ranks live and with whom they talk, by arithmetic. Rank r lives on device r; `parallel.order` says which
-/// coordinate runs fastest. Inside a stage the expert factorisation runs over the same rank order, etp fastest,
-/// then ep and edp (edp before ep when `order` puts dp before ep).
+/// Where ranks live and with whom they talk, by arithmetic. Rank r lives on device r;
+/// `parallel.order` says which coordinate runs fastest. Inside a stage the expert factorisation
+/// runs over the same rank order, etp fastest, then ep and edp (edp before ep when `order` puts dp
+/// before ep).
 class Placement {
  public:
   explicit Placement(const ParallelPlan& plan);
@@ -26,14 +28,17 @@ class Placement {
   DeviceId device_of(Rank rank) const { return DeviceId{rank.value}; }
   Stage stage_of(Rank rank) const;
   Coordinates coordinates(Rank rank) const;
-  Rank rank_at(const Coordinates& c) const;        ///< by tp, cp, dp, pp
+  Rank rank_at(const Coordinates& c) const;  ///< by tp, cp, dp, pp
   /// The first rank of a stage: all other coordinates zero.
   Rank first_of(Stage stage) const;
-  /// Ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp, cp, dp, pp, ep, etp, edp,
-  /// dp*cp (dense_data), world.
+  /// Ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp, cp, dp, pp, ep,
+  /// etp, edp, dp*cp (dense_data), world; embedding: the first and the last stage of the replica, a
+  /// rank between them is alone.
   std::vector<Rank> group(GroupKind kind, Rank rank) const;
-  std::uint32_t group_size(GroupKind kind) const;
-  /// A number that is the same for two ranks iff they share the group of that kind.
+  std::uint32_t group_size(
+      GroupKind kind) const;  ///< embedding: of ranks on the first and last stage
+  /// A number that is the same for two ranks iff they share the group of that kind (its smallest
+  /// rank).
   std::uint64_t group_key(GroupKind kind, Rank rank) const;
   /// The rank of the same replica on another stage.
   Rank on_stage(Rank rank, Stage stage) const;
@@ -41,9 +46,17 @@ class Placement {
   const ParallelPlan& plan() const { return plan_; }
 
  private:
+  enum Dimension : std::size_t { tensor, context, data, pipeline };
+  std::uint32_t digit(Rank rank, Dimension d) const;
+  std::uint32_t in_stage(Rank rank) const;  ///< index among the ranks of the stage, in rank order
+  Rank from_stage(std::uint32_t index, std::uint32_t stage) const;
+  std::vector<Rank> along(Rank rank, std::initializer_list<Dimension> dimensions) const;
+  std::vector<Rank> along_experts(Rank rank, std::uint32_t size, std::uint32_t stride) const;
+
   ParallelPlan plan_;
   std::uint32_t world_;
-  std::array<std::uint32_t, 4> stride_{};  ///< of tp, cp, dp, pp
+  std::array<std::uint32_t, 4> size_{}, stride_{};  ///< by Dimension
+  std::uint32_t ep_stride_ = 1, edp_stride_ = 1;    ///< over the ranks of a stage
 };
 
 }  // namespace stepcast
