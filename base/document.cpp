@@ -94,12 +94,24 @@ class Loader {
           target.place, path,
           "extends " + file->string() + ", which is being read: a cycle, allowed: a tree of files");
     }
-    if (open_.size() > 32) refuse(target.place, path, "extends more than 32 files deep");
-    Node base = load(*file, read_file(*file));
+    if (open_.size() > deepest || ++loaded_ > most_files) {
+      refuse(target.place, path, "extends too much, allowed: 32 files deep and 1000 in all");
+    }
+    Node base = load(*file, text_of(*file, target, path));
     if (base.kind != Node::Kind::mapping) {
       refuse(base.place, {}, "is extended but holds no mapping, allowed: keys and values");
     }
     return base;
+  }
+
+  /// The file's text; that it cannot be had is an error of the key that names it.
+  static std::string text_of(const fs::path& file, const Node& target, const std::string& path) {
+    try {
+      return read_file(file);
+    } catch (const InputError& error) {
+      refuse(target.place, path,
+             "names " + file.string() + ", which " + error.diagnostics().front().message);
+    }
   }
 
   std::string missing(const std::string& name, const fs::path& directory) const {
@@ -108,8 +120,12 @@ class Loader {
     return "names '" + name + "', which does not exist in " + joined(places);
   }
 
+  static constexpr std::size_t deepest = 32;
+  static constexpr int most_files = 1000;
+
   const SearchPath& search_;
-  std::vector<std::string> open_;
+  std::vector<std::string> open_;  ///< being read, to see cycles
+  int loaded_ = 0;
 };
 
 /// The words of `kind:` differ: the mapping means another thing, so that the keys of the old kind
@@ -220,8 +236,9 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   if (equals == std::string::npos)
     refuse(place, {}, "has no '=', allowed: --set path.to.key=value");
   const std::vector<std::string> parts = split_path(assignment.substr(0, equals));
-  if (parts.empty() || std::ranges::find(parts, std::string{}) != parts.end()) {
-    refuse(place, {}, "has an empty key, allowed: --set path.to.key=value");
+  constexpr std::size_t longest = 64;
+  if (parts.empty() || parts.size() > longest || std::ranges::count(parts, std::string{}) > 0) {
+    refuse(place, {}, "has no path of keys before '=', allowed: --set path.to.key=value");
   }
   Node value;
   try {

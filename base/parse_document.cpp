@@ -107,13 +107,14 @@ class Builder : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
   Node take() {
-    if (!repeated_.empty()) throw InputError(std::move(repeated_));
+    if (!wrong_.empty()) throw InputError(std::move(wrong_));
     return std::move(root_);
   }
 
  private:
   struct Level {
     Node node;
+    bool is_key = false;  ///< stands where a key must, which is reported
     bool has_key = false;
     Node::Entry entry;  ///< whose value comes next
     std::set<std::string> keys;
@@ -139,6 +140,12 @@ class Builder : public YAML::EventHandler {
     throw InputError({{place(mark), path(), message}});
   }
 
+  /// Not thrown at once: yaml-cpp takes the list of an unclosed `[1` for a key, and says what is
+  /// wrong later.
+  void report(const YAML::Mark& mark, const std::string& message) {
+    wrong_.push_back({place(mark), path(), message});
+  }
+
   void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
     if (anchor != YAML::NullAnchor) {
       refuse(mark, "has an anchor, allowed: plain values; extends shares settings between files");
@@ -152,14 +159,20 @@ class Builder : public YAML::EventHandler {
     if (levels_.size() >= deepest) {
       refuse(mark, "is nested too deeply, allowed: " + std::to_string(deepest) + " levels");
     }
-    if (expects_key()) refuse(mark, "is a key that is a list or a mapping, allowed: a word");
-    levels_.push_back({std::move(node), false, {}, {}});
+    const bool key = expects_key();
+    if (key) report(mark, "is a key that is a list or a mapping, allowed: a word");
+    levels_.push_back({.node = std::move(node), .is_key = key});
   }
 
   void close() {
-    Node node = std::move(levels_.back().node);
+    Level level = std::move(levels_.back());
     levels_.pop_back();
-    put(std::move(node));
+    if (level.is_key) {
+      levels_.back().has_key = true;
+      levels_.back().entry = {{}, level.node.place, {}};
+    } else {
+      put(std::move(level.node));
+    }
   }
 
   bool expects_key() const {
@@ -169,16 +182,16 @@ class Builder : public YAML::EventHandler {
 
   void add(Node node, const YAML::Mark& mark) {
     if (!expects_key()) return put(std::move(node));
-    if (node.kind == Node::Kind::null) refuse(mark, "is a key without a name, allowed: a word");
+    if (node.kind == Node::Kind::null) report(mark, "is a key without a name, allowed: a word");
     Level& level = levels_.back();
     level.has_key = true;
     level.entry = {node.text, node.place, {}};
     if (!level.keys.insert(node.text).second) {
       const Place first =
           std::ranges::find(level.node.entries, node.text, &Node::Entry::key)->place;
-      repeated_.push_back({node.place, path(),
-                           "is given twice, first in line " + std::to_string(first.line) +
-                               ", allowed: each key once"});
+      wrong_.push_back({node.place, path(),
+                        "is given twice, first in line " + std::to_string(first.line) +
+                            ", allowed: each key once"});
     }
   }
 
@@ -201,7 +214,7 @@ class Builder : public YAML::EventHandler {
   int documents_ = 0;
   Node root_;
   std::vector<Level> levels_;
-  std::vector<Diagnostic> repeated_;
+  std::vector<Diagnostic> wrong_;
 };
 
 }  // namespace

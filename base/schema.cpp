@@ -28,7 +28,7 @@ Json words(const std::vector<Option>& options) {
     if (!option.built) continue;
     const std::string name{option.name};
     if (option.takes_number) {
-      calls.push_back(pattern("^" + name + R"(\([0-9]+([kKMGT]i?)?\)$)"));
+      calls.push_back(pattern("^" + name + R"(\([0-9]+([kKMGTPE]|[KMGTPE]i)?\)$)"));
     } else {
       plain.push_back(name);
     }
@@ -40,8 +40,9 @@ Json words(const std::vector<Option>& options) {
 
 Json count(const Range& range) {
   // An SI suffix makes a count a word for YAML.
-  return {{"anyOf", Json::array({with_limits({{"type", "integer"}}, range),
-                                 pattern(std::string(number_pattern) + "([kKMGT]i?)$")})}};
+  return {
+      {"anyOf", Json::array({with_limits({{"type", "integer"}}, range),
+                             pattern(std::string(number_pattern) + "([kKMGTPE]|[KMGTPE]i)$")})}};
 }
 
 /// The values of one key.
@@ -81,6 +82,27 @@ struct Values {
   }
 };
 
+/// The value that a key has when it is left out.
+struct Default {
+  template <int T, int B, int F>
+  Json operator()(const Quantity<T, B, F>* target) const {
+    return shortest(target->value()) + std::string(Dimension<Quantity<T, B, F>>::unit);
+  }
+  Json operator()(const double* target) const { return *target; }
+  Json operator()(const std::int64_t* target) const { return *target; }
+  Json operator()(const bool* target) const { return *target; }
+  Json operator()(const std::string*) const { return nullptr; }
+  Json operator()(const Identifier&) const { return nullptr; }
+  Json operator()(const OptionalCount& t) const { return std::string(t.word); }
+  Json operator()(const OptionalNumber& t) const { return std::string(t.word); }
+  Json operator()(const OptionalTime& t) const { return std::string(t.word); }
+  Json operator()(const Percent& t) const { return shortest(*t.target * 100) + "%"; }
+  Json operator()(const std::vector<std::string>* target) const { return *target; }
+  Json operator()(const Choice& choice) const {
+    return std::string(choice.options[choice.get()].name);
+  }
+};
+
 Json with_source(const Json& value) {
   Json properties{{"value", value}};
   properties["source"] = {{"enum", {"datasheet", "measured", "fitted", "derived", "assumed"}}};
@@ -97,6 +119,9 @@ class Writer : public Visitor {
   void field(const Field& field) override {
     Json json = std::visit(Values{field}, field.target);
     if (may_state_source(field.target)) json = with_source(json);
+    json["$comment"] = allowed_values(field);
+    const Json standard = std::visit(Default{}, field.target);
+    if (!field.required && !standard.is_null()) json["default"] = standard;
     add(field.key, std::string(field.doc) + (field.required ? " (required)" : ""), std::move(json));
     if (field.required) required_.emplace_back(field.key);
   }
@@ -105,19 +130,24 @@ class Writer : public Visitor {
   }
   void optional_section(std::string_view key, std::string_view doc, bool&,
                         const Body& body) override {
-    add(key, doc, {{"anyOf", Json::array({Json{{"const", "none"}}, mapping(body)})}});
+    add(key, doc,
+        {{"anyOf", Json::array({Json{{"const", "none"}}, mapping(body)})}, {"default", "none"}});
   }
   void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
                     const std::vector<Alternative>& bodies) override {
     Json names = Json::array();
+    std::vector<Option> words;
     std::vector<Writer> parts;
+    const std::size_t standard = current;
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       if (!bodies[i].built) continue;
       current = i;
       names.push_back(std::string(bodies[i].name));
+      words.push_back({bodies[i].name});
       bodies[i].body(parts.emplace_back());
     }
-    add(key, doc, {{"enum", names}});
+    add(key, doc,
+        {{"enum", names}, {"$comment", built_options(words)}, {"default", names[standard]}});
     for (const Writer& part : parts) adopt(part);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Json test{{"properties", {{std::string(key), {{"const", names[i]}}}}},
@@ -145,7 +175,8 @@ class Writer : public Visitor {
   }
   void reserved(std::string_view key, std::string_view doc, std::string_view neutral) override {
     const Json word = neutral == "1" ? Json(1) : Json(std::string(neutral));
-    add(key, std::string(doc) + " (not built yet)", {{"const", word}});
+    add(key, std::string(doc) + " (not built yet)",
+        {{"const", word}, {"default", word}, {"$comment", std::string(neutral)}});
   }
 
   Json object() const {

@@ -83,23 +83,18 @@ void Section::optional_section(std::string_view key, std::string_view, bool& pre
   fail(node->place, child(key), "is " + quoted(*node) + ", allowed: a mapping, none");
 }
 
-void Section::alternatives(std::string_view key, std::string_view doc, std::size_t& current,
+void Section::alternatives(std::string_view key, std::string_view, std::size_t& current,
                            const std::vector<Alternative>& bodies) {
-  const Node* node = take(key);
-  const std::vector<Option> options = as_options(bodies);
-  const std::string allowed = built_options(options);
-  if (node == nullptr) {
-    if (node_.entries.empty() && !std::ranges::any_of(bodies, &Alternative::built)) return;
-  } else {
+  if (const Node* node = take(key)) {
+    const std::vector<Option> options = as_options(bodies);
     const auto found = std::ranges::find(options, node->text, &Option::name);
     if (node->kind != Node::Kind::scalar || found == options.end() || !found->built) {
       all_known_ = true;
       return fail(node->place, child(key),
-                  wrong_option(node->text, quoted(*node), options, allowed));
+                  wrong_option(node->text, quoted(*node), options, built_options(options)));
     }
     current = static_cast<std::size_t>(found - options.begin());
   }
-  static_cast<void>(doc);
   bodies[current].body(*this);
 }
 
@@ -114,11 +109,16 @@ void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodie
     if (given.size() == 1) current = i;
   }
   if (given.empty()) {
-    known_.insert(known_.end(), names.begin(), names.end());
-    if (!all_known_)
-      fail(node_.place, path_, "has none of " + joined(names) + ", allowed: exactly one of them");
-    all_known_ = true;
-    return;
+    for (const Alternative& alternative : bodies) {
+      reading_.failed.insert(child(alternative.name));
+      Reading unused;  // only to learn which keys may stand here
+      Section probe{node_, path_, unused};
+      alternative.body(probe);
+      known_.insert(known_.end(), probe.known_.begin(), probe.known_.end());
+    }
+    if (all_known_) return;
+    return fail(node_.place, path_,
+                "has none of " + joined(names) + ", allowed: exactly one of them");
   }
   bodies[current].body(*this);
   for (std::size_t i = 1; i < given.size(); ++i) {

@@ -33,7 +33,7 @@ void check_model(const ModelSpec& model, const std::string& prefix, Checks& chec
 /// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
 void check_scenario(Scenario& scenario, Checks& checks);
 
-/// "1, 2, 4": the divisors of `n`, the first sixteen of them.
+/// "1, 2, 4": the divisors of `n`, the sixteen smallest.
 std::string divisors(std::int64_t n);
 
 }  // namespace stepcast

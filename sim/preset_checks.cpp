@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "checks.hpp"
 
 namespace stepcast {
@@ -56,14 +58,18 @@ bool Checks::require(bool holds, const std::string& path, const std::string& mes
 }
 
 std::string divisors(std::int64_t n) {
-  constexpr int most = 16;
-  std::string list;
-  int count = 0;
-  for (std::int64_t d = 1; d <= n && count < most; ++d) {
+  constexpr std::size_t most = 16;
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t d = 1; d * d <= n; ++d) {
     if (n % d != 0) continue;
-    list += (count++ > 0 ? ", " : "") + text(d);
+    low.push_back(d);
+    if (d * d != n) high.push_back(n / d);
   }
-  return list;
+  low.insert(low.end(), high.rbegin(), high.rend());
+  std::string list;
+  for (std::size_t i = 0; i < std::min(low.size(), most); ++i)
+    list += (i > 0 ? ", " : "") + text(low[i]);
+  return list + (low.size() > most ? ", ..." : "");
 }
 
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {

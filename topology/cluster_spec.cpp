@@ -6,7 +6,12 @@ namespace stepcast {
 namespace {
 
 constexpr Range count = between(1, max_devices);
-constexpr Range at_least_zero = at_least(0);
+// Wide enough for any hardware, narrow enough that no time can overflow.
+constexpr Range time_range = between(0, 1e6);
+constexpr Range rate_range = between(1, 1e24);
+constexpr Range rate_or_none = between(0, 1e24);
+constexpr Range some_bytes = between(1, 1e18);
+constexpr Range size_range = between(0, 1e18);
 
 Range no_more_than(double high) { return between(0, high); }
 
@@ -33,8 +38,7 @@ void describe(Visitor& visitor, AttentionEfficiency& spec) {
 void describe(Visitor& visitor, MemoryEfficiency& spec) {
   visitor.field({"peak", &spec.peak, "fraction of the memory bandwidth that a large kernel reaches",
                  fraction()});
-  visitor.field(
-      {"half", &spec.half, "bytes at which a kernel reaches half of that", at_least_zero});
+  visitor.field({"half", &spec.half, "bytes at which a kernel reaches half of that", size_range});
 }
 
 void describe(Visitor& visitor, EfficiencySpec& spec) {
@@ -48,30 +52,29 @@ void describe(Visitor& visitor, EfficiencySpec& spec) {
 }
 
 void describe(Visitor& visitor, OperatorClassTimes& times) {
-  visitor.field({"matmul", &times.matmul, "cube operators", at_least_zero});
-  visitor.field({"vector", &times.vector, "vector operators", at_least_zero});
-  visitor.field(
-      {"communication", &times.communication, "collectives and transfers", at_least_zero});
+  visitor.field({"matmul", &times.matmul, "cube operators", time_range});
+  visitor.field({"vector", &times.vector, "vector operators", time_range});
+  visitor.field({"communication", &times.communication, "collectives and transfers", time_range});
 }
 
 void describe(Visitor& visitor, DeviceSpec& spec) {
   visitor.field({"name", Identifier{&spec.name}, "name of the device", any_number(), true});
   visitor.field({"matmul_peak", &spec.matmul_peak,
-                 "dense BF16/FP16 peak of the cube cores, per device", positive(), true});
+                 "dense BF16/FP16 peak of the cube cores, per device", rate_range, true});
   visitor.field({"matmul_peak_fp8", &spec.matmul_peak_fp8,
-                 "dense FP8 peak; 0FLOPS: the device has none", at_least_zero});
+                 "dense FP8 peak; 0FLOPS: the device has none", rate_or_none});
   visitor.field(
-      {"vector_peak", &spec.vector_peak, "peak of the vector cores, per device", positive(), true});
+      {"vector_peak", &spec.vector_peak, "peak of the vector cores, per device", rate_range, true});
   visitor.section("cores", "cores of one device", [&](Visitor& v) {
     v.field({"cube", &spec.cube_cores, "matrix cores", between(1, 65536)});
     v.field({"vector", &spec.vector_cores, "vector cores", between(1, 65536)});
   });
   visitor.section("memory", "device memory", [&](Visitor& v) {
-    v.field({"capacity", &spec.memory_capacity, "size of the device memory", positive(), true});
+    v.field({"capacity", &spec.memory_capacity, "size of the device memory", some_bytes, true});
     v.field(
-        {"bandwidth", &spec.memory_bandwidth, "bandwidth of the device memory", positive(), true});
+        {"bandwidth", &spec.memory_bandwidth, "bandwidth of the device memory", rate_range, true});
     v.field({"reserve", &spec.memory_reserve, "taken by runtime and driver before the model",
-             at_least_zero});
+             size_range});
   });
   visitor.section("efficiency", "how much of the peaks kernels reach (docs/models/operators.md)",
                   [&](Visitor& v) { describe(v, spec.efficiency); });
@@ -93,21 +96,21 @@ void describe(Visitor& visitor, HostSpec& spec) {
   visitor.section("graph_sink", "runtime.dispatch graph_sink", [&](Visitor& v) {
     v.field({"factor", &spec.graph_sink_factor,
              "part of dispatch left per operator of a sunk graph", between(0, 1)});
-    v.field({"launch", &spec.graph_launch, "host time to launch one sunk graph", at_least_zero});
+    v.field({"launch", &spec.graph_launch, "host time to launch one sunk graph", time_range});
   });
   visitor.field({"queue_depth", &spec.queue_depth, "operators the host may run ahead of the device",
                  between(1, 1e9)});
   visitor.field(
-      {"synchronise", &spec.synchronise, "host time of one stream synchronisation", at_least_zero});
+      {"synchronise", &spec.synchronise, "host time of one stream synchronisation", time_range});
   visitor.section("device_link", "link between host and device", [&](Visitor& v) {
-    v.field({"bandwidth", &spec.device_link_bandwidth, "per direction", at_least_zero});
-    v.field({"latency", &spec.device_link_latency, "of one transfer", at_least_zero});
+    v.field({"bandwidth", &spec.device_link_bandwidth, "per direction", rate_or_none});
+    v.field({"latency", &spec.device_link_latency, "of one transfer", time_range});
   });
 }
 
 void describe(Visitor& visitor, LinkSpec& spec) {
-  visitor.field({"bandwidth", &spec.bandwidth, "per direction", positive(), true});
-  visitor.field({"latency", &spec.latency, "of one message", at_least_zero});
+  visitor.field({"bandwidth", &spec.bandwidth, "per direction", rate_range, true});
+  visitor.field({"latency", &spec.latency, "of one message", time_range});
 }
 
 void efficiency(Visitor& visitor, double& target) {
@@ -198,11 +201,11 @@ void describe(Visitor& visitor, NetworkSpec& spec) {
 void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
   visitor.field({"library", choice(spec.library, {{"hccl"}, {"nccl"}}),
                  "whose selection communication.algorithm auto follows"});
-  visitor.field({"buffer", &spec.buffer, "a larger collective runs in several loops", positive()});
-  visitor.field({"step_latency", &spec.step_latency, "one step of a collective between nodes",
-                 at_least_zero});
+  visitor.field({"buffer", &spec.buffer, "a larger collective runs in several loops", some_bytes});
+  visitor.field(
+      {"step_latency", &spec.step_latency, "one step of a collective between nodes", time_range});
   visitor.field({"node_step_latency", &spec.node_step_latency,
-                 "one step inside a node or super-node", at_least_zero});
+                 "one step inside a node or super-node", time_range});
 }
 
 }  // namespace

@@ -1,0 +1,222 @@
+#include "stepcast/base/document.hpp"
+
+#include <gtest/gtest.h>
+
+#include "temporary_files.hpp"
+
+namespace stepcast {
+namespace {
+
+using test::TemporaryFiles;
+
+/// The tree on one line: scalars as written, quoted ones in quotes.
+std::string flat(const Node& node) {
+  if (node.kind == Node::Kind::null) return "~";
+  if (node.kind == Node::Kind::scalar) return node.quoted ? "'" + node.text + "'" : node.text;
+  std::string text;
+  for (const Node& item : node.items) text += (text.empty() ? "" : ", ") + flat(item);
+  for (const Node::Entry& e : node.entries)
+    text += (text.empty() ? "" : ", ") + e.key + ": " + flat(e.value);
+  return node.kind == Node::Kind::list ? "[" + text + "]" : "{" + text + "}";
+}
+
+template <class Read>
+std::string error_of(const Read& read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string error_in(std::string_view text) {
+  return error_of([&] { parse_document(text, "f"); });
+}
+
+Node merged(std::string_view base, std::string_view over) {
+  Node node = parse_document(base, "base");
+  merge(node, parse_document(over, "over"));
+  return node;
+}
+
+TEST(Document, IsATreeWithPlaces) {
+  const Node root = parse_document("a: 1\nb:\n  - x\n  - {c: '2', d: }\n", "f");
+  EXPECT_EQ(flat(root), "{a: 1, b: [x, {c: '2', d: ~}]}");
+  EXPECT_EQ(root.entries[1].place.line, 2);
+  EXPECT_EQ(root.find("b")->items[1].find("c")->place.line, 4);
+  EXPECT_EQ(root.find("b")->items[1].find("c")->place.column, 9);
+  EXPECT_EQ(root.find("b")->items[1].find("c")->place.file, "f");
+  EXPECT_EQ(root.find("e"), nullptr);
+}
+
+TEST(Document, OfNothingIsNothing) {
+  EXPECT_EQ(parse_document("", "f").kind, Node::Kind::null);
+  EXPECT_EQ(parse_document("# a comment\n", "f").kind, Node::Kind::null);
+  EXPECT_EQ(parse_document("\xEF\xBB\xBF"
+                           "a: 1",
+                           "f")
+                .find("a")
+                ->text,
+            "1");
+}
+
+TEST(Document, SaysWhereTheTextIsWrong) {
+  EXPECT_EQ(error_in("a: 1\nb: [1, 2\n"), "f:3:1: is not YAML: end of sequence flow not found");
+  EXPECT_EQ(error_in("a: 1\na: 2\nb: {c: 1, c: 2}\n"),
+            "f:2:1: a: is given twice, first in line 1, allowed: each key once\n"
+            "f:3:11: b.c: is given twice, first in line 3, allowed: each key once");
+  EXPECT_EQ(
+      error_in("a: &x 1\nb: *x\n"),
+      "f:1:4: a: has an anchor, allowed: plain values; extends shares settings between files");
+  EXPECT_EQ(error_in("a: !!int 1\n"),
+            "f:1:4: a: has the tag tag:yaml.org,2002:int, allowed: plain values without tags");
+  EXPECT_EQ(error_in("a: 1\n---\nb: 2\n"),
+            "f:2:1: is a second document, allowed: one document per file");
+  EXPECT_EQ(error_in(std::string_view("a: 1\nb\0: 2", 9)),
+            "f:2:2: holds the byte 0x00, allowed: YAML text in UTF-8");
+  EXPECT_EQ(error_in("a: \xff"), "f:1:4: holds the byte 0xff, allowed: YAML text in UTF-8");
+  EXPECT_EQ(error_in("a: \xc0\xaf"), "f:1:4: holds the byte 0xc0, allowed: YAML text in UTF-8");
+  EXPECT_EQ(error_in("? [a, b]\n: 1\n"),
+            "f:1:3: is a key that is a list or a mapping, allowed: a word");
+}
+
+TEST(Document, NestsOnlySoDeep) {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_EQ(flat(parse_document(nested(64), "f")), nested(64));
+  EXPECT_NE(error_in(nested(65)).find("is nested too deeply, allowed: 64 levels"),
+            std::string::npos);
+  EXPECT_NE(error_in(std::string(100000, '[')).find("is nested too deeply"), std::string::npos);
+  EXPECT_NE(error_in(std::string(100000, '{')).find("is nested too deeply"), std::string::npos);
+}
+
+TEST(Merge, MappingsMergeListsReplace) {
+  EXPECT_EQ(flat(merged("{a: {b: 1, c: 2}, d: [1, 2], e: 5}", "{a: {c: 3, f: 4}, d: [9]}")),
+            "{a: {b: 1, c: 3, f: 4}, d: [9], e: 5}");
+  EXPECT_EQ(flat(merged("{a: none}", "{a: {b: 1}}")), "{a: {b: 1}}");
+  EXPECT_EQ(flat(merged("{a: {b: 1}}", "{a: none}")), "{a: none}");
+}
+
+TEST(Merge, AnotherKindReplaces) {
+  EXPECT_EQ(flat(merged("{f: {kind: mesh, link: 1}}", "{f: {kind: switch, port: 2}}")),
+            "{f: {kind: switch, port: 2}}");
+  EXPECT_EQ(flat(merged("{f: {kind: mesh, link: 1, e: 2}}", "{f: {kind: mesh, link: 3}}")),
+            "{f: {kind: mesh, link: 3, e: 2}}");
+}
+
+TEST(Merge, ANewNumberForgetsTheOldNote) {
+  EXPECT_EQ(flat(merged("{a: {value: 1, source: measured, note: old}}",
+                        "{a: {value: 2, source: assumed}}")),
+            "{a: {value: 2, source: assumed}}");
+}
+
+TEST(Merge, EachValueKeepsItsPlace) {
+  const Node root = merged("a: {b: 1, c: 2}\n", "\na: {c: 3}\n");
+  EXPECT_EQ(root.find("a")->find("b")->place.file, "base");
+  EXPECT_EQ(root.find("a")->find("c")->place.file, "over");
+  EXPECT_EQ(root.find("a")->find("c")->place.line, 2);
+}
+
+TEST(Extends, LooksBesideTheFileThenOnTheSearchPath) {
+  const TemporaryFiles files;
+  files.write("near/base.yaml", "a: near\n");
+  files.write("far/base.yaml", "a: far\n");
+  files.write("far/only.yaml", "extends: base.yaml\nb: far\n");
+  const std::string top =
+      files.write("near/top.yaml", "x: {extends: base.yaml}\ny: {extends: only.yaml, b: mine}\n");
+  const Node root = load_document(top, {{files.path("far")}});
+  EXPECT_EQ(flat(root), "{x: {a: near}, y: {a: far, b: mine}}");
+}
+
+TEST(Extends, NestsAndTheExtendingSideWins) {
+  const TemporaryFiles files;
+  files.write("c.yaml", "a: 1\nb: {x: 1, y: 1, z: 1}\n");
+  files.write("b.yaml", "extends: c.yaml\nb: {y: 2, z: 2}\n");
+  const std::string top = files.write("a.yaml", "b: {z: 3}\nextends: b.yaml\n");
+  EXPECT_EQ(flat(load_document(top, {})), "{a: 1, b: {x: 1, y: 2, z: 3}}");
+}
+
+TEST(Extends, CyclesAndMissingFilesNameTheKey) {
+  const TemporaryFiles files;
+  const std::string a = files.write("a.yaml", "m: {extends: b.yaml}\n");
+  const std::string b = files.write("b.yaml", "k: 1\nextends: a.yaml\n");
+  EXPECT_EQ(error_of([&] { load_document(a, {}); }),
+            b + ":2:10: extends: extends " + a +
+                ", which is being read: a cycle, allowed: a tree of files");
+  const std::string self = files.write("self.yaml", "extends: self.yaml\n");
+  EXPECT_NE(error_of([&] { load_document(self, {}); }).find("a cycle"), std::string::npos);
+  const std::string lost = files.write("lost.yaml", "m:\n  extends: gone.yaml\n");
+  EXPECT_EQ(error_of([&] { load_document(lost, {{"/presets"}}); }),
+            lost + ":2:12: m.extends: names 'gone.yaml', which does not exist in " +
+                files.path("").substr(0, files.path("").size() - 1) + ", /presets");
+  const std::string dir = files.write("dir.yaml", "extends: .\n");
+  EXPECT_NE(error_of([&] { load_document(dir, {}); }).find("is a directory, allowed: a YAML file"),
+            std::string::npos);
+  const std::string list = files.write("list.yaml", "extends: [a.yaml]\n");
+  EXPECT_EQ(error_of([&] { load_document(list, {}); }),
+            list + ":1:10: extends: does not name a file, allowed: the path of one YAML file");
+}
+
+TEST(Extends, FilesThatMultiplyEndInAnError) {
+  const TemporaryFiles files;
+  for (int i = 0; i < 25; ++i) {
+    const std::string next = std::to_string(i + 1) + ".yaml";
+    files.write(std::to_string(i) + ".yaml",
+                "a: {extends: " + next + "}\nb: {extends: " + next + "}\n");
+  }
+  files.write("25.yaml", "x: 1\n");
+  EXPECT_NE(error_of([&] { load_document(files.path("0.yaml"), {}); }).find("extends too much"),
+            std::string::npos);
+}
+
+TEST(LoadDocument, FilesThatCannotBeRead) {
+  const TemporaryFiles files;
+  const std::string gone = files.path("gone.yaml");
+  EXPECT_EQ(error_of([&] { load_document(gone, {}); }),
+            gone + ": does not exist, allowed: a YAML file");
+  files.write("d/x", "");
+  EXPECT_EQ(error_of([&] { load_document(files.path("d"), {}); }),
+            files.path("d") + ": is a directory, allowed: a YAML file");
+  const std::string large = files.write("large.yaml", std::string((16U << 20U) + 1, '#'));
+  EXPECT_EQ(error_of([&] { load_document(large, {}); }),
+            large + ": is larger than 16 MiB, allowed: a YAML file");
+}
+
+TEST(Override, SetsKeysThatAreThereOrNot) {
+  Node root = parse_document("a: {b: 1, l: [{x: 1}, {x: 2}]}\nn: none\n", "f");
+  for (const char* assignment :
+       {"a.b=2", "a.c.d=[1, 2]", "a.l.1.x=7", "n.k=v", "t={p: {q: 1}}", "t.p={r: 2}"}) {
+    apply_override(root, assignment, {});
+  }
+  EXPECT_EQ(flat(root),
+            "{a: {b: 2, l: [{x: 1}, {x: 7}], c: {d: [1, 2]}}, n: {k: v}, t: {p: {q: 1, r: 2}}}");
+  EXPECT_EQ(root.find("a")->find("b")->place.file, "--set a.b=2");
+  EXPECT_EQ(root.find("a")->find("b")->place.line, 0);
+}
+
+TEST(Override, MayExtendAPreset) {
+  const TemporaryFiles files;
+  files.write("p.yaml", "x: 1\ny: 2\n");
+  Node root = parse_document("a: {x: 5}\n", "f");
+  apply_override(root, "a={extends: p.yaml}", {{files.path("")}});
+  EXPECT_EQ(flat(root), "{a: {x: 1, y: 2}}");
+}
+
+TEST(Override, WrongOnesSayWhatIsAllowed) {
+  Node root = parse_document("a: 1\n", "f");
+  const auto error = [&](const std::string& text) {
+    return error_of([&] { apply_override(root, text, {}); });
+  };
+  EXPECT_EQ(error("a.b"), "--set a.b: has no '=', allowed: --set path.to.key=value");
+  EXPECT_EQ(error("=1"),
+            "--set =1: has no path of keys before '=', allowed: --set path.to.key=value");
+  EXPECT_EQ(error("a..b=1"),
+            "--set a..b=1: has no path of keys before '=', allowed: --set path.to.key=value");
+  EXPECT_EQ(error("a=[1"), "--set a=[1: a: is not YAML: end of sequence flow not found");
+  EXPECT_NE(error(std::string(1000, '.') + "=1").find("has no path of keys"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stepcast

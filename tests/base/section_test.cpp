@@ -1,0 +1,338 @@
+#include "stepcast/base/section.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace stepcast {
+namespace {
+
+enum class Mode { plain, chunks, table };
+
+/// One field of every value type.
+struct Spec {
+  std::int64_t count = 8;
+  double factor = 1;
+  bool flag = false;
+  std::string text, name;
+  Seconds time{1};
+  Bytes size{2};
+  BytesPerSecond bandwidth{3};
+  FlopsPerSecond rate{4};
+  Mode mode = Mode::plain;
+  std::int64_t chunks = 0;
+  Table table;
+  std::optional<std::int64_t> dp;
+  std::optional<double> capacity;
+  Seconds latency{0};
+  bool latency_given = false;
+  double tolerance = 0;
+  std::vector<std::string> order;
+};
+
+void describe(Visitor& v, Spec& s) {
+  v.field({"count", &s.count, "a count", between(1, 16)});
+  v.field({"factor", &s.factor, "a factor", fraction()});
+  v.field({"flag", &s.flag, "a flag"});
+  v.field({"text", &s.text, "a text"});
+  v.field({"name", Identifier{&s.name}, "a name"});
+  v.field({"time", &s.time, "a time", between(0, 10)});
+  v.field({"size", &s.size, "a size", at_least(0)});
+  v.field({"bandwidth", &s.bandwidth, "a bandwidth", positive()});
+  v.field({"rate", &s.rate, "a rate", positive()});
+  Choice mode = choice(s.mode, {{"plain"}, {"chunks", true, true}, {"table"}, {"magic", false}});
+  mode.number = &s.chunks;
+  mode.table = &s.table;
+  mode.table_option = 2;
+  v.field({"mode", mode, "a mode", between(1, 9)});
+  v.field({"dp", OptionalCount{&s.dp, "auto"}, "a size", between(1, 64)});
+  v.field({"capacity", OptionalNumber{&s.capacity, "none"}, "a factor", positive()});
+  v.field(
+      {"latency", OptionalTime{&s.latency, &s.latency_given, "none"}, "a latency", at_least(0)});
+  v.field({"tolerance", Percent{&s.tolerance}, "relative", between(0, 1)});
+  v.field({"order", &s.order, "an order"});
+  v.reserved("later", "a feature", "none");
+}
+
+template <class Describe>
+std::string errors_of(std::string_view text, const Describe& body, Reading& reading) {
+  const Node root = parse_document(text, "f");
+  Section section{root, {}, reading};
+  body(section);
+  section.finish();
+  std::string all;
+  for (const Diagnostic& d : reading.diagnostics) all += (all.empty() ? "" : "\n") + d.text();
+  return all;
+}
+
+std::string read(std::string_view text, Spec& spec) {
+  Reading reading;
+  return errors_of(
+      text, [&](Visitor& v) { describe(v, spec); }, reading);
+}
+
+std::string error(std::string_view text) {
+  Spec spec;
+  return read(text, spec);
+}
+
+TEST(Section, ReadsEveryValueType) {
+  Spec s;
+  EXPECT_EQ(
+      read("count: 16\nfactor: 0.5\nflag: true\ntext: Any Text\nname: a-b.c_1\ntime: 1.5us\nsize: "
+           "1KiB\n"
+           "bandwidth: 8Gbps\nrate: 2TFLOPS\nmode: chunks(4)\ndp: 4\ncapacity: 1.25\nlatency: 2us\n"
+           "tolerance: 1%\norder: [b, a]\nlater: none\n",
+           s),
+      "");
+  EXPECT_EQ(s.count, 16);
+  EXPECT_EQ(s.factor, 0.5);
+  EXPECT_TRUE(s.flag);
+  EXPECT_EQ(s.text, "Any Text");
+  EXPECT_EQ(s.name, "a-b.c_1");
+  EXPECT_EQ(s.time.value(), 1.5e-6);
+  EXPECT_EQ(s.size.value(), 1024);
+  EXPECT_EQ(s.bandwidth.value(), 1e9);
+  EXPECT_EQ(s.rate.value(), 2e12);
+  EXPECT_EQ(s.mode, Mode::chunks);
+  EXPECT_EQ(s.chunks, 4);
+  EXPECT_EQ(s.dp, 4);
+  EXPECT_EQ(s.capacity, 1.25);
+  EXPECT_TRUE(s.latency_given);
+  EXPECT_EQ(s.latency.value(), 2e-6);
+  EXPECT_EQ(s.tolerance, 0.01);
+  EXPECT_EQ(s.order, (std::vector<std::string>{"b", "a"}));
+}
+
+TEST(Section, KeepsDefaultsWhereNothingStands) {
+  Spec s;
+  s.dp = 3;
+  EXPECT_EQ(read("dp: auto\ncapacity: none\nlatency: none\nmode: [[1, 2], [3, 4]]", s), "");
+  EXPECT_EQ(s.count, 8);
+  EXPECT_EQ(s.time.value(), 1);
+  EXPECT_FALSE(s.dp);
+  EXPECT_FALSE(s.latency_given);
+  EXPECT_EQ(s.mode, Mode::table);
+  EXPECT_EQ(s.table, (Table{{1, 2}, {3, 4}}));
+}
+
+TEST(Section, SaysWhatIsWrongAndWhatIsAllowed) {
+  EXPECT_EQ(error("count: 17"), "f:1:8: count: is 17, allowed: 1 to 16");
+  EXPECT_EQ(error("count: 1.5"),
+            "f:1:8: count: is '1.5', allowed: a whole number such as 8 or 40Mi, 1 to 16");
+  EXPECT_EQ(
+      error("count: '8'"),
+      "f:1:8: count: is the quoted text '8', allowed: a whole number such as 8 or 40Mi, 1 to 16");
+  EXPECT_EQ(error("factor: 0"), "f:1:9: factor: is 0, allowed: more than 0 and at most 1");
+  EXPECT_EQ(error("factor: .inf"),
+            "f:1:9: factor: is '.inf', allowed: a number such as 0.8, more than 0 and at most 1");
+  EXPECT_EQ(error("flag: yes"), "f:1:7: flag: is 'yes', allowed: true, false");
+  EXPECT_EQ(error("flag: 'true'"), "f:1:7: flag: is the quoted text 'true', allowed: true, false");
+  EXPECT_EQ(error("name: No Name"),
+            "f:1:7: name: is 'No Name', allowed: a name of lower-case letters, digits and . _ -");
+  EXPECT_EQ(error("text: ''"), "f:1:7: text: is the quoted text '', allowed: a text");
+  EXPECT_EQ(error("dp: some"),
+            "f:1:5: dp: is 'some', allowed: a whole number such as 8 or 40Mi or auto, 1 to 64");
+  EXPECT_EQ(error("tolerance: 0.01"),
+            "f:1:12: tolerance: is '0.01', allowed: a percentage such as 1%, 0 to 1");
+  EXPECT_EQ(error("order: a"), "f:1:8: order: is 'a', allowed: a list of words");
+  EXPECT_EQ(error("later: now"), "f:1:8: later: is not built yet, allowed: none");
+}
+
+TEST(Section, NumbersWithADimensionCarryTheirUnit) {
+  EXPECT_EQ(error("time: 1"),
+            "f:1:7: time: is 1 without a unit, allowed: a time such as 1.5us or 12.3s");
+  EXPECT_EQ(error("time: 0"),
+            "f:1:7: time: is 0 without a unit, allowed: a time such as 1.5us or 12.3s");
+  EXPECT_EQ(error("time: 1GB"),
+            "f:1:7: time: is '1GB', allowed: a time such as 1.5us or 12.3s, 0s to 10s");
+  EXPECT_EQ(error("time: 11s"), "f:1:7: time: is 11s, allowed: 0s to 10s");
+  EXPECT_EQ(error("size: -1B"), "f:1:7: size: is -1B, allowed: at least 0B");
+  EXPECT_EQ(error("bandwidth: 0Gbps"), "f:1:12: bandwidth: is 0Gbps, allowed: more than 0B/s");
+  EXPECT_EQ(
+      error("bandwidth: 400"),
+      "f:1:12: bandwidth: is 400 without a unit, allowed: a bandwidth such as 400Gbps or 28GB/s");
+  EXPECT_EQ(error("rate: [1]"),
+            "f:1:7: rate: is a list, allowed: a compute rate such as 376TFLOPS, more than 0FLOPS");
+}
+
+TEST(Section, ChoicesListWhatIsBuilt) {
+  const std::string table =
+      "a table [chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 1 to 9";
+  EXPECT_EQ(error("mode: plian"), "f:1:7: mode: is 'plian', allowed: plain, chunks(n), " + table +
+                                      "; did you mean plain?");
+  EXPECT_EQ(error("mode: magic"),
+            "f:1:7: mode: is 'magic', which is not built yet, allowed: plain, chunks(n), " + table);
+  EXPECT_EQ(error("mode: chunks"), "f:1:7: mode: is 'chunks', allowed: plain, chunks(n), " + table);
+  EXPECT_EQ(error("mode: chunks(10)"),
+            "f:1:7: mode: is 'chunks(10)', allowed: chunks(n) with n 1 to 9");
+  EXPECT_EQ(error("mode: plain(1)"),
+            "f:1:7: mode: is 'plain(1)', allowed: plain, chunks(n), " + table);
+  EXPECT_EQ(error("mode: table"), "f:1:7: mode: is 'table', allowed: plain, chunks(n), " + table);
+  EXPECT_EQ(error("mode: [[1, 99]]"),
+            "f:1:7: mode: holds '99', allowed: plain, chunks(n), " + table);
+  EXPECT_EQ(error("mode: [1]"), "f:1:7: mode: holds '1', allowed: plain, chunks(n), " + table);
+}
+
+TEST(Section, UnknownKeysGetTheNearest) {
+  EXPECT_EQ(error("cuont: 3"), "f:1:1: cuont: is not a known key; did you mean count?");
+  EXPECT_NE(error("wrong_altogether: 3").find("is not a known key, allowed: count, factor, flag,"),
+            std::string::npos);
+}
+
+TEST(Section, ReportsEveryErrorAndKeepsTheDefaults) {
+  Spec s;
+  EXPECT_EQ(read("count: x\ntime: 5\nflag: 1\nzzz: 1\nsize: 7B\n", s),
+            "f:1:8: count: is 'x', allowed: a whole number such as 8 or 40Mi, 1 to 16\n"
+            "f:3:7: flag: is '1', allowed: true, false\n"
+            "f:2:7: time: is 5 without a unit, allowed: a time such as 1.5us or 12.3s\n"
+            "f:4:1: zzz: is not a known key, allowed: count, factor, flag, text, name, time, size, "
+            "bandwidth, "
+            "rate, mode, dp, capacity, latency, tolerance, order, later");
+  EXPECT_EQ(s.count, 8);
+  EXPECT_EQ(s.size.value(), 7);
+}
+
+TEST(Section, NumbersMayNameTheirSource) {
+  Spec s;
+  Reading reading;
+  const auto body = [&](Visitor& v) { describe(v, s); };
+  EXPECT_EQ(errors_of("time: {value: 2s, source: assumed, note: a guess}\nfactor: {value: 0.5, "
+                      "source: datasheet}\n",
+                      body, reading),
+            "");
+  EXPECT_EQ(s.time.value(), 2);
+  ASSERT_EQ(reading.assumptions.size(), 2U);
+  EXPECT_EQ(reading.assumptions[0].path, "factor");
+  EXPECT_EQ(reading.assumptions[0].source, "datasheet");
+  EXPECT_EQ(reading.assumptions[1].path, "time");
+  EXPECT_EQ(reading.assumptions[1].value, "2s");
+  EXPECT_EQ(reading.assumptions[1].note, "a guess");
+}
+
+TEST(Section, SourcesAreChecked) {
+  const std::string allowed = "datasheet, measured, fitted, derived, assumed";
+  EXPECT_EQ(error("time: {value: 2s}"),
+            "f:1:7: time.source: is missing (where the number comes from), allowed: " + allowed);
+  EXPECT_EQ(error("time: {value: 2s, source: guess}"),
+            "f:1:27: time.source: is 'guess', allowed: " + allowed);
+  EXPECT_EQ(error("time: {source: assumed}"),
+            "f:1:7: time: is a mapping without value, allowed: {value, source, note}");
+  EXPECT_EQ(error("time: {value: 2s, source: assumed, nte: x}"),
+            "f:1:36: time.nte: is not a known key; did you mean note?");
+  Spec s;
+  Reading reading;
+  errors_of(
+      "time: {value: 99s, source: assumed}", [&](Visitor& v) { describe(v, s); }, reading);
+  EXPECT_EQ(reading.diagnostics.at(0).text(), "f:1:15: time: is 99s, allowed: 0s to 10s");
+  EXPECT_TRUE(reading.assumptions.empty());
+}
+
+struct Nested {
+  std::int64_t size = 0;
+  bool present = false;
+  std::size_t kind = 0, which = 0;
+  std::vector<std::int64_t> items;
+};
+
+void describe(Visitor& v, Nested& n) {
+  v.section("inner", "a mapping", [&](Visitor& w) {
+    w.field({"size", &n.size, "a size", at_least(1), true});
+  });
+  v.optional_section("maybe", "a mapping", n.present, [&](Visitor& w) {
+    w.field({"size", &n.size, "a size", at_least(1)});
+  });
+  v.section("shape", "a shape", [&](Visitor& w) {
+    w.alternatives("kind", "round or square", n.kind,
+                   {{"round",
+                     [&](Visitor& x) {
+                       x.field({"radius", &n.size, "a radius"});
+                     }},
+                    {"square",
+                     [&](Visitor& x) {
+                       x.field({"side", &n.size, "a side"});
+                     }},
+                    {"star", [](Visitor&) {}, false}});
+  });
+  v.one_of(n.which, {{"left",
+                      [&](Visitor& w) {
+                        w.field({"left", &n.size, "one way"});
+                      }},
+                     {"right", [&](Visitor& w) {
+                        w.field({"right", &n.size, "another"});
+                      }}});
+  v.list(
+      "items", "entries", n.items.size(), [&](std::size_t size) { n.items.resize(size); },
+      [&](Visitor& w, std::size_t i) {
+        w.field({"n", &n.items[i], "a number", any_number(), true});
+      });
+}
+
+std::string nested(std::string_view text, Nested& n) {
+  Reading reading;
+  return errors_of(
+      text, [&](Visitor& v) { describe(v, n); }, reading);
+}
+std::string nested(std::string_view text) {
+  Nested n;
+  return nested(text, n);
+}
+
+TEST(Section, ReadsWhatIsNested) {
+  Nested n;
+  EXPECT_EQ(nested("inner: {size: 3}\nmaybe: none\nshape: {kind: square, side: 5}\nright: "
+                   "2\nitems: [{n: 1}, {n: 2}]",
+                   n),
+            "");
+  EXPECT_FALSE(n.present);
+  EXPECT_EQ(n.kind, 1U);
+  EXPECT_EQ(n.which, 1U);
+  EXPECT_EQ(n.items, (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(Section, NestedErrorsHaveTheirPath) {
+  EXPECT_EQ(nested("inner: {}\nleft: 1\nitems: [{n: 1}]"),
+            "f:1:8: inner.size: is missing (a size), allowed: a whole number such as 8 or 40Mi, at "
+            "least 1");
+  EXPECT_EQ(nested("left: 1\nitems: [{n: 1}]"),
+            "f:1:1: inner: is missing, allowed: a mapping with size");
+  EXPECT_EQ(nested("inner: 3\nleft: 1\nitems: [{n: 1}]"),
+            "f:1:8: inner: is '3', allowed: a mapping");
+  EXPECT_EQ(nested("inner: {size: 1}\nmaybe: 3\nleft: 1\nitems: [{n: 1}]"),
+            "f:2:8: maybe: is '3', allowed: a mapping, none");
+  EXPECT_EQ(nested("inner: {size: 1}\nleft: 1\nitems: [{n: 1}, {m: 1}]"),
+            "f:3:17: items.1.n: is missing (a number), allowed: a whole number such as 8 or 40Mi\n"
+            "f:3:18: items.1.m: is not a known key, allowed: n");
+  EXPECT_EQ(nested("inner: {size: 1}\nleft: 1\nitems: []"),
+            "f:3:8: items: is an empty list, allowed: a list of mappings (entries)");
+}
+
+TEST(Section, AlternativesOfAnotherKindAreUnknown) {
+  const std::string rest = "\ninner: {size: 1}\nleft: 1\nitems: [{n: 1}]";
+  EXPECT_EQ(nested("shape: {kind: square, radius: 5}" + rest),
+            "f:1:23: shape.radius: is not a known key, allowed: kind, side");
+  EXPECT_EQ(nested("shape: {kind: star, rays: 5}" + rest),
+            "f:1:15: shape.kind: is 'star', which is not built yet, allowed: round, square");
+  EXPECT_EQ(nested("shape: {kind: rond}" + rest),
+            "f:1:15: shape.kind: is 'rond', allowed: round, square; did you mean round?");
+}
+
+TEST(Section, ExactlyOneOfTheKeys) {
+  const std::string rest = "inner: {size: 1}\nitems: [{n: 1}]\n";
+  EXPECT_EQ(nested(rest), "f:1:1: has none of left, right, allowed: exactly one of them");
+  EXPECT_EQ(nested(rest + "left: 1\nright: 2"),
+            "f:4:1: right: stands beside left, allowed: exactly one of left, right");
+  EXPECT_EQ(nested(rest + "rihgt: 2"),
+            "f:1:1: has none of left, right, allowed: exactly one of them\n"
+            "f:3:1: rihgt: is not a known key; did you mean right?");
+}
+
+TEST(PlaceOf, TheValueOrItsNearestAncestor) {
+  const Node root = parse_document("a:\n  b: 1\n", "f");
+  EXPECT_EQ(place_of(root, "a.b").column, 6);
+  EXPECT_EQ(place_of(root, "a.c").line, 2);
+  EXPECT_EQ(place_of(root, "z").line, 1);
+}
+
+}  // namespace
+}  // namespace stepcast

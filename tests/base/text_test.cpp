@@ -1,0 +1,113 @@
+#include "stepcast/base/text.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace stepcast {
+namespace {
+
+TEST(Text, NumbersAreDecimalAndFinite) {
+  EXPECT_EQ(parse_number("12"), 12.0);
+  EXPECT_EQ(parse_number("-0.5"), -0.5);
+  EXPECT_EQ(parse_number("1e9"), 1e9);
+  EXPECT_EQ(parse_number(".5"), 0.5);
+  for (const char* wrong : {"", "-", "+1", "nan", "NaN", "inf", "-inf", "infinity", "0x10", "1_000",
+                            "1,5", "1e999", " 1", "1 ", "1 2", "e5", "--1", "12abc"}) {
+    EXPECT_FALSE(parse_number(wrong)) << wrong;
+  }
+}
+
+TEST(Text, CountsAreWholeAndTakeSuffixes) {
+  EXPECT_EQ(parse_count("4096"), 4096.0);
+  EXPECT_EQ(parse_count("40Mi"), 41943040.0);
+  EXPECT_EQ(parse_count("2k"), 2000.0);
+  EXPECT_EQ(parse_count("1.5k"), 1500.0);
+  EXPECT_EQ(parse_count("1e6"), 1e6);
+  EXPECT_EQ(parse_count("9007199254740992"), 0x1p53);
+  for (const char* wrong :
+       {"7.5", "1e17", "9007199254740994", "40MiB", "4 Mi", "k", "nan", "1m", "0x8"}) {
+    EXPECT_FALSE(parse_count(wrong)) << wrong;
+  }
+}
+
+struct Row {
+  const char* text;
+  double si;
+};
+
+TEST(Text, UnitsOfBytes) {
+  for (const auto& [text, si] : {Row{"0B", 0}, Row{"64GiB", 64.0 * 1073741824}, Row{"200MB", 2e8},
+                                 Row{"8b", 1}, Row{"1kB", 1e3}, Row{"1KB", 1e3}, Row{"1KiB", 1024},
+                                 Row{"1 TiB", 0x1p40}, Row{"8Gb", 1e9}, Row{"8Gib", 0x1p30}}) {
+    EXPECT_EQ(parse_bytes(text).value_or(Bytes{-1}).value(), si) << text;
+  }
+  for (const char* wrong : {"64", "64G", "64GiBs", "64gb", "GiB", "64 GiB ", "64  GiB", "64GB/s",
+                            "1ki B", "1mB", "nanB"}) {
+    EXPECT_FALSE(parse_bytes(wrong)) << wrong;
+  }
+}
+
+TEST(Text, UnitsOfBandwidth) {
+  for (const auto& [text, si] : {Row{"400Gbps", 5e10}, Row{"1.6TB/s", 1.6e12}, Row{"8Gb/s", 1e9},
+                                 Row{"1GiB/s", 0x1p30}, Row{"8bps", 1}, Row{"-1GB/s", -1e9}}) {
+    EXPECT_EQ(parse_bandwidth(text).value_or(BytesPerSecond{-7}).value(), si) << text;
+  }
+  for (const char* wrong : {"400", "400G", "400GB", "400GBps", "400Gbit", "400GHz", "400gbps"}) {
+    EXPECT_FALSE(parse_bandwidth(wrong)) << wrong;
+  }
+}
+
+TEST(Text, UnitsOfTime) {
+  for (const auto& [text, si] :
+       {Row{"1.5us", 1.5e-6}, Row{"60us", 60e-6}, Row{"5ns", 5e-9}, Row{"12.31s", 12.31},
+        Row{"200ms", 0.2}, Row{"15min", 900}, Row{"2h", 7200}, Row{"1d", 86400}, Row{"0s", 0}}) {
+    EXPECT_EQ(parse_seconds(text).value_or(Seconds{-1}).value(), si) << text;
+  }
+  for (const char* wrong : {"1.5", "1.5usec", "1 m", "1S", "s", "1e400s", "1ks"})
+    EXPECT_FALSE(parse_seconds(wrong)) << wrong;
+}
+
+TEST(Text, UnitsOfComputeRate) {
+  EXPECT_EQ(parse_flops_rate("376TFLOPS")->value(), 376e12);
+  EXPECT_EQ(parse_flops_rate("1PFLOP/s")->value(), 1e15);
+  for (const char* wrong : {"376", "376T", "376TFLOP", "376tflops"})
+    EXPECT_FALSE(parse_flops_rate(wrong)) << wrong;
+}
+
+TEST(Text, ShortestReadsBackAsTheSameDouble) {
+  EXPECT_TRUE(rc::check([](std::uint64_t bits) {
+    const auto value = std::bit_cast<double>(bits);
+    RC_PRE(std::isfinite(value));
+    RC_ASSERT(parse_number(shortest(value)) == value);
+  }));
+}
+
+TEST(Text, ForPeopleThreeDigitsAndAPrefix) {
+  EXPECT_EQ(human(Seconds{3.947}), "3.95 s");
+  EXPECT_EQ(human(Seconds{0.0121}), "12.1 ms");
+  EXPECT_EQ(human(Seconds{0}), "0.00 s");
+  EXPECT_EQ(human(Seconds{999.99}), "1000 s");
+  EXPECT_EQ(human(Seconds{7200}), "2.00 h");
+  EXPECT_EQ(human(Bytes{64.0 * 1073741824}), "64.0 GiB");
+  EXPECT_EQ(human(Bytes{-2048}), "-2.00 KiB");
+  EXPECT_EQ(human(BytesPerSecond{25e9}), "25.0 GB/s");
+  EXPECT_EQ(human(FlopsPerSecond{353.9e12}), "354 TFLOPS");
+}
+
+TEST(Text, NearestIsASlipOfTheFingerAway) {
+  const std::vector<std::string> words{"gpipe", "1f1b", "interleaved_1f1b", "micro_batch", "tp"};
+  EXPECT_EQ(nearest("1f2b", words), "1f1b");
+  EXPECT_EQ(nearest("gpiep", words), "gpipe");
+  EXPECT_EQ(nearest("micro_batchs", words), "micro_batch");
+  EXPECT_EQ(nearest("interleved_1f1b", words), "interleaved_1f1b");
+  EXPECT_FALSE(nearest("zero_bubble", words));
+  EXPECT_FALSE(nearest("xy", words));
+  EXPECT_FALSE(nearest(std::string(100000, 'a'), words));
+}
+
+}  // namespace
+}  // namespace stepcast
