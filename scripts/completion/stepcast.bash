@@ -22,18 +22,16 @@ _stepcast_files() {
   compopt -o filenames 2>/dev/null
 }
 
-# The options of a command.
+# The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
-  local common="--help --presets --quiet --verbose"
   case $1 in
-    run) echo "--set --json --timing $common" ;;
-    validate) echo "--set $common" ;;
-    collective) echo "--cluster --ranks --stride --size --algorithm --json --set $common" ;;
-    topology) echo "--devices --dot --json --set $common" ;;
-    model) echo "--json $common" ;;
-    schema) echo "--help" ;;
-    completion) echo "--help" ;;
-    *) echo "--help --version" ;;
+    run) echo "--set --json --timing --fail-on-oom --presets --help" ;;
+    validate) echo "--presets --help" ;;
+    topology) echo "--devices --dot --presets --help" ;;
+    collective) echo "--cluster --ranks --stride --size --devices --algorithm --presets --help" ;;
+    model) echo "--sequence --presets --help" ;;
+    schema | completion) echo "--help" ;;
+    *) echo "--version --help" ;;
   esac
 }
 
@@ -54,10 +52,10 @@ _stepcast() {
     --dot) _stepcast_files .dot .gv; return ;;
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh nhr nb hd pairwise pipeline hierarchical tree"; return ;;
-    --set | --ranks | --stride | --size | --devices) return ;;   # a value of the user's own
+    --set | --ranks | --stride | --size | --devices | --sequence) return ;;   # a value of the user's own
   esac
   if [[ $word == -* ]]; then
-    _stepcast_words "$(_stepcast_options "$command")"
+    _stepcast_words "$(_stepcast_options "$command") --verbose --quiet"
     return
   fi
   case $command in

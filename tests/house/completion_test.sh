@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What bash offers at the end of a command line.
+# What bash offers at the end of a command line, and that it knows the options of the binary. Usage: [BINARY]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source scripts/completion/stepcast.bash
@@ -28,4 +28,16 @@ offers stepcast topology scenarios/clusters/atlas-900-a3 -- scenarios/clusters/a
 offers stepcast collective all_ -- all_reduce all_gather all_to_all
 offers stepcast collective all_reduce --cluster scenarios/clusters/idea -- scenarios/clusters/ideal.yaml
 offers stepcast completion "" -- bash
+
+if [ $# -gt 0 ]; then
+  for command in "" run validate schema topology collective model completion; do
+    # Options begin a line of the help; ${command:+...}: no word at all for the binary itself.
+    built=$("$1" ${command:+"$command"} --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u)
+    known=$({ _stepcast_options "$command"; [ -n "$command" ] || echo --verbose --quiet; } | tr ' ' '\n' | sort -u)
+    if [ "$built" != "$known" ]; then
+      echo "options of 'stepcast $command':" "$(diff <(echo "$known") <(echo "$built"))"
+      failed=1
+    fi
+  done
+fi
 exit $failed
