@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "lowering_fixtures.hpp"
+#include "stepcast/workloads/operator_time.hpp"
+
+namespace stepcast {
+namespace {
+
+using namespace lowering;
+
+double time(const LayerItems& items) {
+  double sum = 0;
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item))
+      sum += operator_time(*op, plain_device(), false).value();
+  return sum;
+}
+
+double time(const Passes& passes) { return time(passes.forward) + time(passes.backward); }
+
+/// Forward and backward time of a virtual stage that holds `count` layers from `first`.
+double stage_time(const WorkloadSpec& spec, std::int64_t first, std::int64_t count, bool begins,
+                  bool ends) {
+  const LayerContext context = lowering::context(spec);
+  double sum = begins ? time(embedding(context)) : 0;
+  if (ends) sum += time(head(context));
+  if (ends && spec.model.mtp_layers > 0)
+    sum += static_cast<double>(spec.model.mtp_layers) * time(mtp_module(context));
+  for (std::int64_t layer = first; layer < first + count; ++layer)
+    sum += time(transformer_layer(
+        context, spec.model.is_moe_layer(layer) ? LayerKind::moe : LayerKind::dense));
+  return sum;
+}
+
+/// The least largest virtual stage, by trying every composition of the layers.
+double exhaustive(const WorkloadSpec& spec, std::int64_t parts, std::int64_t first, bool begins) {
+  const std::int64_t left = spec.model.layers - first;
+  if (parts == 1) return stage_time(spec, first, left, begins, true);
+  double best = std::numeric_limits<double>::infinity();
+  for (std::int64_t count = 1; count <= left - (parts - 1); ++count)
+    best = std::min(best, std::max(stage_time(spec, first, count, begins, false),
+                                   exhaustive(spec, parts - 1, first + count, false)));
+  return best;
+}
+
+TEST(AssignLayers, BalanceIsOptimal) {
+  EXPECT_TRUE(rc::check([] {
+    WorkloadSpec spec = workload(*rc::gen::element(small_dense(), small_moe(), small_latent()));
+    spec.model.layers = *rc::gen::inRange(4, 9);
+    spec.model.vocabulary = *rc::gen::element(1000, 32000, 200000);
+    spec.plan.pp = *rc::gen::inRange(1, 3);
+    spec.plan.vpp = *rc::gen::inRange(1, 3);
+    const LayerTable table = assign_layers(spec, plain_device());
+    double largest = 0;
+    for (const auto& row : table.slices)
+      for (const auto& slice : row)
+        largest = std::max(largest,
+                           stage_time(spec, slice.first, slice.count, slice.embedding, slice.head));
+    const double best = exhaustive(spec, spec.plan.pp * spec.plan.vpp, 0, true);
+    RC_ASSERT(std::abs(largest - best) <= 1e-9 * best);
+  }));
+}
+
+TEST(AssignLayers, EveryLayerIsOnceAndInOrder) {
+  EXPECT_TRUE(rc::check([] {
+    WorkloadSpec spec = workload(small_latent());
+    spec.model.layers = *rc::gen::inRange(1, 40);
+    spec.plan.pp = *rc::gen::inRange(1, 9);
+    spec.plan.vpp = *rc::gen::inRange(1, 4);
+    const LayerTable table = assign_layers(spec, plain_device());
+    RC_ASSERT(table.slices.size() == static_cast<std::size_t>(spec.plan.vpp));
+    std::int64_t next = 0;
+    for (const auto& row : table.slices) {
+      RC_ASSERT(row.size() == static_cast<std::size_t>(spec.plan.pp));
+      for (const auto& slice : row) {
+        RC_ASSERT(slice.first == next);
+        RC_ASSERT(slice.count >= (spec.model.layers >= spec.plan.pp * spec.plan.vpp ? 1 : 0));
+        next += slice.count;
+      }
+    }
+    RC_ASSERT(next == spec.model.layers);
+    RC_ASSERT(table.slices.front().front().embedding);
+    RC_ASSERT(table.slices.back().back().head);
+    RC_ASSERT(table.slices.back().back().mtp == 1);
+  }));
+}
+
+TEST(AssignLayers, FollowsTheTable) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.pp = 2;
+  spec.plan.vpp = 2;
+  spec.plan.layers_auto = false;
+  spec.plan.layers_per_chunk = {{3, 2}, {2, 1}};
+  const LayerTable table = assign_layers(spec, plain_device());
+  EXPECT_EQ(table.slices[0][1].first, 3);
+  EXPECT_EQ(table.slices[1][0].first, 5);
+  EXPECT_EQ(table.slices[1][1].count, 1);
+}
+
+TEST(AssignLayers, IdealDeviceBalancesCounts) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.pp = 4;
+  DeviceSpec device = plain_device();
+  device.matmul_peak = device.vector_peak = FlopsPerSecond{std::numeric_limits<double>::infinity()};
+  device.memory_bandwidth = BytesPerSecond{std::numeric_limits<double>::infinity()};
+  const LayerTable table = assign_layers(spec, device);
+  for (const auto& slice : table.slices[0]) EXPECT_EQ(slice.count, 2);
+}
+
+}  // namespace
+}  // namespace stepcast
