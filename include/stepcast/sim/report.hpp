@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "stepcast/sim/forecast.hpp"
+#include "stepcast/sim/scenario.hpp"
+
+namespace stepcast {
+
+/// What varies between runs of one scenario; reported only when asked for.
+struct RunTiming {
+  double wall_s = 0;
+  std::uint64_t peak_rss_bytes = 0;
+};
+
+/// The result as JSON, indented, ending in a line feed. Fields: docs/formats.md.
+std::string report_json(const Scenario& scenario, const Forecast& forecast,
+                        const std::optional<RunTiming>& timing);
+
+/// The result for people: at most 100 columns of plain text.
+std::string report_table(const Scenario& scenario, const Forecast& forecast,
+                         const std::optional<RunTiming>& timing);
+
+/// One sentence: what bounds the step, and what comes next.
+std::string verdict(const Forecast& forecast);
+
+}  // namespace stepcast

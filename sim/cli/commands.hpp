@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// The commands of the binary as functions from options to text. Only main prints and exits.
+namespace stepcast::cli {
+
+/// Exit codes of the contract.
+inline constexpr int done = 0, check_failed = 1, bad_input = 2, internal_error = 3;
+
+struct Outcome {
+  std::string text;  ///< for stdout
+  int exit_code = done;
+  std::string complaint = {};              ///< for stderr, as it is
+  std::vector<std::string> warnings = {};  ///< for the log
+};
+
+/// What every command that reads presets takes.
+struct PresetOptions {
+  std::vector<std::string> presets;  ///< --presets
+};
+
+struct RunOptions : PresetOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;  ///< --set
+  std::string json;                    ///< file, `-` for stdout instead of the table
+  bool timing = false, fail_on_oom = false;
+};
+Outcome run(const RunOptions& options);
+
+struct ValidateOptions : PresetOptions {
+  std::vector<std::string> files;
+};
+Outcome validate(const ValidateOptions& options);
+
+Outcome schema();
+
+struct TopologyOptions : PresetOptions {
+  std::string cluster, dot;
+  std::int64_t devices = 0;  ///< 0: as the preset says
+};
+Outcome topology(const TopologyOptions& options);
+
+struct CollectiveOptions : PresetOptions {
+  std::string kind, cluster, size, algorithm;
+  std::int64_t ranks = 8, stride = 1, devices = 0;
+};
+Outcome collective(const CollectiveOptions& options);
+
+struct ModelOptions : PresetOptions {
+  std::string model;
+  std::int64_t sequence = 4096;
+};
+Outcome model(const ModelOptions& options);
+
+Outcome completion(const std::string& shell);
+
+/// Writes beside, then renames: a reader sees the old file or the new one. `-` is not a file.
+/// Throws InputError when the place cannot be written.
+void write_file(const std::string& path, const std::string& text);
+
+}  // namespace stepcast::cli

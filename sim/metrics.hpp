@@ -1,0 +1,34 @@
+#pragma once
+#include "stepcast/sim/forecast.hpp"
+#include "stepcast/sim/scenario.hpp"
+
+/// Figures that follow from a forecast, for every form of report. Definitions: docs/formats.md.
+namespace stepcast {
+
+struct Metrics {
+  double step_time = 0, samples_per_s = 0;
+  double tokens_per_s = 0, tokens_per_s_per_device = 0;  ///< these and the next are of a model only
+  double model_flops = 0, tflops_per_device = 0, mfu = 0, hfu = 0;
+  bool has_model = false;
+};
+
+inline Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
+  const auto devices = static_cast<double>(scenario.cluster.devices);
+  const TrainingSpec& training = scenario.workload.training;
+  Metrics m;
+  m.step_time = forecast.step_time.value();
+  m.samples_per_s = static_cast<double>(training.global_batch) / m.step_time;
+  m.has_model = forecast.model_flops.has_value();
+  if (!m.has_model) return m;
+  m.tokens_per_s = m.samples_per_s * static_cast<double>(training.sequence);
+  m.tokens_per_s_per_device = m.tokens_per_s / devices;
+  m.model_flops = *forecast.model_flops;
+  const double per_device = m.model_flops / m.step_time / devices;
+  const double peak = scenario.cluster.device.matmul_peak.value();
+  m.tflops_per_device = per_device / 1e12;
+  m.mfu = per_device / peak;
+  m.hfu = *forecast.executed_flops / m.step_time / devices / peak;
+  return m;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,125 @@
+#include <nlohmann/json.hpp>
+
+#include "metrics.hpp"
+#include "stepcast/sim/engine.hpp"
+#include "stepcast/sim/report.hpp"
+#include "stepcast/sim/version.hpp"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json parts(const RankTimes& t) {
+  return {{"computing", t.computing.value()},
+          {"communication_exposed", t.exposed_total().value()},
+          {"bubble", t.bubble.value()},
+          {"host_stall", t.host_stall.value()},
+          {"other_idle", t.other_idle.value()}};
+}
+
+Json stage_json(std::size_t index, const StageForecast& stage) {
+  Json json{{"stage", index}};
+  const Json times = parts(stage.times);
+  for (const auto& [key, value] : times.items()) json[key + "_s"] = value;
+  if (!stage.layers.empty()) json["layers"] = stage.layers;
+  if (!stage.memory) return json;
+  const MemoryBudget& m = *stage.memory;
+  json["memory_bytes"] = {
+      {"parameters", m.parameters.value()}, {"gradients", m.gradients.value()},
+      {"optimizer", m.optimizer.value()},   {"activations", m.activations.value()},
+      {"buffers", m.buffers.value()},       {"peak", m.peak().value()},
+      {"capacity", m.capacity.value()}};
+  return json;
+}
+
+Json scenario_json(const Scenario& s) {
+  const ParallelPlan& p = s.workload.plan;
+  return {{"name", s.name},
+          {"sha256", s.sha256},
+          {"devices", s.cluster.devices},
+          {"parallel",
+           {{"tp", p.tp},
+            {"pp", p.pp},
+            {"vpp", p.vpp},
+            {"cp", p.cp},
+            {"ep", p.ep},
+            {"etp", p.etp},
+            {"dp", p.dp}}},
+          {"schedule", s.schedule.pipeline},
+          {"micro_batches", s.micro_batches()}};
+}
+
+Json collectives_json(const Forecast& forecast) {
+  Json list = Json::array();
+  for (const CollectiveUse& use : forecast.collectives) {
+    list.push_back({{"name", use.name},
+                    {"group", use.group},
+                    {"algorithm", use.algorithm},
+                    {"bytes", use.bytes.value()},
+                    {"alone_s", use.alone.value()}});
+  }
+  return list;
+}
+
+Json result_json(const Scenario& scenario, const Forecast& forecast) {
+  const Metrics m = metrics_of(scenario, forecast);
+  const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
+  const RankTimes& mean = forecast.mean;
+  Json exposed;
+  for (std::size_t k = 0; k < exposed_kinds; ++k) {
+    exposed[name(static_cast<ExposedKind>(k))] = mean.exposed[k].value();
+  }
+  Json stages = Json::array();
+  for (std::size_t s = 0; s < forecast.stages.size(); ++s)
+    stages.push_back(stage_json(s, forecast.stages[s]));
+  return {{"step_time_s", m.step_time},
+          {"tokens_per_s", of_model(m.tokens_per_s)},
+          {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
+          {"samples_per_s", m.samples_per_s},
+          {"model_flops_per_step", of_model(m.model_flops)},
+          {"tflops_per_device", of_model(m.tflops_per_device)},
+          {"mfu", of_model(m.mfu)},
+          {"hfu", of_model(m.hfu)},
+          {"bubble_ratio", forecast.bubble_ratio()},
+          {"breakdown_s", parts(mean)},
+          {"communication_s",
+           {{"total", mean.communication.value()},
+            {"overlapped", std::max(0.0, (mean.communication - mean.exposed_total()).value())}}},
+          {"exposed_by_kind_s", exposed},
+          {"stages", stages},
+          {"collectives", collectives_json(forecast)},
+          {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+}
+
+}  // namespace
+
+std::string report_json(const Scenario& scenario, const Forecast& forecast,
+                        const std::optional<RunTiming>& timing) {
+  Json assumptions = Json::array();
+  for (const Assumption& a : scenario.assumptions) {
+    if (a.source != "assumed") continue;
+    assumptions.push_back({{"path", a.path}, {"value", a.value}, {"source", a.source}});
+    if (!a.note.empty()) assumptions.back()["note"] = a.note;
+  }
+  const Timeline& t = forecast.timeline;
+  Json engine{{"simgrid", Engine::simgrid_version()},
+              {"ranks", scenario.workload.plan.world()},
+              {"simulated_ranks", t.classes.size()},
+              {"classes", t.classes.size()},
+              {"tasks", t.tasks},
+              {"flows", t.flows},
+              {"lone_flows", t.lone_flows}};
+  if (timing) {
+    engine["wall_s"] = timing->wall_s;
+    engine["peak_rss_bytes"] = timing->peak_rss_bytes;
+  }
+  const Json json{{"stepcast", {{"format", 1}, {"version", version}}},
+                  {"scenario", scenario_json(scenario)},
+                  {"result", result_json(scenario, forecast)},
+                  {"assumptions", assumptions},
+                  {"engine", engine}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace stepcast

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "metrics.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/report.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t bar_width = 40;
+
+std::string bar(double share) {
+  const auto cells = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5);
+  std::string text;
+  for (std::size_t i = 0; i < cells; ++i) text += "█";
+  return text;
+}
+
+std::string head(const Scenario& s) {
+  const ParallelPlan& p = s.workload.plan;
+  std::string text =
+      fmt::format("{} on {} devices of {}\n", s.name, s.cluster.devices, s.cluster.name);
+  text += fmt::format("  tp {}  pp {}  vpp {}  cp {}  ep {}  dp {}   {}, {} micro-batches", p.tp,
+                      p.pp, p.vpp, p.cp, p.ep, p.dp, s.schedule.pipeline, s.micro_batches());
+  if (!s.synthetic) {
+    text += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
+                        s.workload.training.sequence);
+  }
+  return text + "\n\n";
+}
+
+std::string memory_line(const Forecast& forecast) {
+  const MemoryBudget* worst = nullptr;
+  for (const StageForecast& s : forecast.stages) {
+    if (s.memory && (!worst || s.memory->peak() > worst->peak())) worst = &*s.memory;
+  }
+  if (!worst) return "";
+  return fmt::format("  memory peak    {:>10}    of {} per device: {}\n", human(worst->peak()),
+                     human(worst->capacity), worst->fits() ? "fits" : "DOES NOT FIT");
+}
+
+std::string headline(const Scenario& scenario, const Forecast& forecast) {
+  const Metrics m = metrics_of(scenario, forecast);
+  std::string text = fmt::format("  step time      {:>10}    {:.4g} samples/s\n",
+                                 human(forecast.step_time), m.samples_per_s);
+  if (m.has_model) {
+    text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
+                        m.tokens_per_s_per_device);
+    text += fmt::format("  MFU            {:>9.1f}%    {:.1f} TFLOPS per device, HFU {:.1f}%\n",
+                        100 * m.mfu, m.tflops_per_device, 100 * m.hfu);
+  }
+  text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
+  return text + memory_line(forecast) + "\n";
+}
+
+struct Part {
+  std::string name;
+  Seconds time;
+  bool indented = false;
+};
+
+std::vector<Part> parts_of(const RankTimes& t) {
+  std::vector<Part> parts{{"computing", t.computing}, {"exposed communication", t.exposed_total()}};
+  for (std::size_t k = 0; k < exposed_kinds; ++k) {
+    if (t.exposed[k] > Seconds{0})
+      parts.push_back({name(static_cast<ExposedKind>(k)), t.exposed[k], true});
+  }
+  parts.push_back({"bubble", t.bubble});
+  parts.push_back({"host stall", t.host_stall});
+  parts.push_back({"other idle", t.other_idle});
+  return parts;
+}
+
+std::string breakdown(const Forecast& forecast) {
+  std::string text = "  where the time goes (mean over ranks)\n";
+  for (const Part& part : parts_of(forecast.mean)) {
+    const double share = part.time / forecast.step_time;
+    text += fmt::format("  {:<24}{:>10}  {:>5.1f}%  {}\n", (part.indented ? "  " : "") + part.name,
+                        human(part.time), 100 * share, part.indented ? "" : bar(share));
+  }
+  return text + "\n";
+}
+
+std::string layer_text(const std::vector<std::int64_t>& layers) {
+  std::string text;
+  for (const std::int64_t n : layers) text += (text.empty() ? "" : "+") + std::to_string(n);
+  return text;
+}
+
+std::string stage_rows(const Forecast& forecast) {
+  std::string text =
+      fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}\n", "stage", "layers",
+                  "computing", "exposed", "bubble", "host", "idle", "memory");
+  for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
+    const StageForecast& stage = forecast.stages[s];
+    const RankTimes& t = stage.times;
+    text += fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}\n", s,
+                        layer_text(stage.layers), human(t.computing), human(t.exposed_total()),
+                        human(t.bubble), human(t.host_stall), human(t.other_idle),
+                        stage.memory ? human(stage.memory->peak()) : "-");
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string verdict(const Forecast& forecast) {
+  std::vector<Part> parts = parts_of(forecast.mean);
+  std::erase_if(parts, [](const Part& p) { return p.name == "exposed communication"; });
+  for (Part& p : parts) {
+    if (p.indented) p.name = "exposed " + p.name + " communication";
+  }
+  std::ranges::stable_sort(parts, std::greater<>{}, &Part::time);
+  const auto share = [&](const Part& p) { return 100 * (p.time / forecast.step_time); };
+  return fmt::format("The step is bound by {} ({:.0f}%); next comes {} ({:.0f}%).", parts[0].name,
+                     share(parts[0]), parts[1].name, share(parts[1]));
+}
+
+std::string report_table(const Scenario& scenario, const Forecast& forecast,
+                         const std::optional<RunTiming>& timing) {
+  std::string text = head(scenario) + headline(scenario, forecast) + breakdown(forecast) +
+                     stage_rows(forecast) + "  " + verdict(forecast) + "\n";
+  const auto assumed = std::ranges::count(scenario.assumptions, "assumed", &Assumption::source);
+  if (assumed > 0) {
+    text +=
+        fmt::format("  {} numbers behind this forecast are assumed; --json lists them.\n", assumed);
+  }
+  if (timing) {
+    text += fmt::format(
+        "  Simulated in {} with {} of memory; {} tasks, {} flows shared the network.\n",
+        human(Seconds{timing->wall_s}), human(Bytes{static_cast<double>(timing->peak_rss_bytes)}),
+        forecast.timeline.tasks, forecast.timeline.flows);
+  }
+  return text;
+}
+
+}  // namespace stepcast
