@@ -128,7 +128,8 @@ bool mtp_is_moe(const ModelSpec& model) { return model.is_moe_layer(model.layers
 ParameterGroups mtp_parameters(const ModelSpec& model) {
   const auto hidden = static_cast<double>(model.hidden);
   ParameterGroups groups = layer_parameters(model, mtp_is_moe(model));
-  groups.replicated += 2 * hidden * hidden + 3 * norm_width(model);
+  groups.tensor += 2 * hidden * hidden;
+  groups.replicated += 3 * norm_width(model);
   return groups;
 }
 

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "lowering_fixtures.hpp"
 
 namespace stepcast {
@@ -142,6 +145,27 @@ TEST(Layers, TensorCollectivesOfADenseLayer) {
   EXPECT_EQ(of(parallel.backward, CollectiveKind::all_gather).bytes, 4 * activation);
   EXPECT_EQ(of(parallel.backward, CollectiveKind::reduce_scatter).bytes, 2 * activation);
   EXPECT_EQ(of(parallel.backward_weight, CollectiveKind::all_gather).calls, 2);
+}
+
+/// all_gather, dgrad, wait, reduce_scatter, wgrad, wait: each hides behind the product that follows
+/// it.
+TEST(Layers, ColumnParallelBackwardHidesItsCollectives) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.tp = 4;
+  spec.plan.sequence_parallel = true;
+  std::vector<std::string> names;
+  for (const LayerItem& item : transformer_layer(context(spec), LayerKind::dense).backward) {
+    if (const auto* op = std::get_if<Operator>(&item)) names.push_back(op->name);
+    if (const auto* call = std::get_if<LayerCommunication>(&item)) names.push_back(call->name);
+    if (const auto* wait = std::get_if<WaitFor>(&item)) names.push_back("wait " + wait->name);
+  }
+  const std::string gather = "all_gather feed-forward up saved in";
+  const std::string reduce = "reduce_scatter feed-forward up gradient";
+  const std::vector<std::string> expected{gather, "feed-forward up dgrad", "wait " + gather,
+                                          reduce, "feed-forward up wgrad", "wait " + reduce};
+  const auto start = std::find(names.begin(), names.end(), gather);
+  ASSERT_GE(names.end() - start, 6);
+  EXPECT_EQ(std::vector<std::string>(start, start + 6), expected);
 }
 
 TEST(Layers, LatentAttentionGathersCompressedStates) {

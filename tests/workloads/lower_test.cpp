@@ -297,6 +297,57 @@ TEST(Lower, OnlyTheEndsReduceTheTiedEmbedding) {
               stage == 0 || stage == 3 ? 4.0 * 32000 * 1024 : 0);
 }
 
+TEST(Lower, ReplicatedGradientsAreReducedOnceWithSequenceParallelism) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.tp = 2;
+  const auto bytes = [&] {
+    const StageProgram program = lower_all(spec)[0];
+    return bytes_of(program, program.epilogue, GroupKind::tensor, CollectiveKind::all_reduce);
+  };
+  EXPECT_EQ(bytes(), 0);
+  spec.plan.sequence_parallel = true;
+  EXPECT_EQ(bytes(), 4.0 * (8 * 2 + 1) * 1024);  // two norms per layer and the final one
+}
+
+TEST(Lower, MtpKeepsACopyOfTheEmbeddingOnTheLastStage) {
+  WorkloadSpec spec = workload(small_latent());
+  spec.plan.pp = spec.plan.dp = 2;
+  spec.plan.zero = 0;
+  const auto programs = lower_all(spec);
+  double sum = 0;
+  for (const StageProgram& program : programs) {
+    const Instructions code = step(program, 1);
+    sum += bytes_of(program, code, GroupKind::dense_data, CollectiveKind::all_reduce) +
+           bytes_of(program, code, GroupKind::expert_data, CollectiveKind::all_reduce);
+    EXPECT_EQ(bytes_of(program, code, GroupKind::embedding, CollectiveKind::all_reduce),
+              4.0 * 32000 * 1024);
+  }
+  EXPECT_NEAR(sum, 4 * (count_parameters(spec.model).total + 32000 * 1024), 10);
+}
+
+TEST(Lower, FirstForwardWaitsForItsParametersLayerByLayer) {
+  const StageProgram program = lower_all(replicated(1, true))[0];
+  const ChunkProgram& chunk = program.chunks[0];
+  std::vector<std::uint32_t> issued, awaited;
+  for (const Instruction& i : program.prologue)
+    if (const auto* call = std::get_if<Communicate>(&i)) {
+      EXPECT_FALSE(call->after_compute);
+      issued.push_back(call->slot);
+    }
+  bool computed = false, later = false;
+  for (const Instruction& i : chunk.first_forward) {
+    computed |= std::holds_alternative<Compute>(i);
+    if (const auto* wait = std::get_if<Wait>(&i)) {
+      awaited.push_back(wait->slot);
+      later |= computed;
+    }
+  }
+  EXPECT_EQ(issued, awaited);
+  EXPECT_GT(issued.size(), 4u);
+  EXPECT_TRUE(later);
+  EXPECT_EQ(chunk.forward.size() + awaited.size(), chunk.first_forward.size());
+}
+
 TEST(Lower, GradientNormIsAllReducedOverTheWorld) {
   const WorkloadSpec spec = replicated(1, true);
   const StageProgram program = lower_all(spec)[0];
