@@ -1,6 +1,7 @@
 #include "stepcast/scheduler/stage_order.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace stepcast {
 
@@ -39,6 +40,16 @@ std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks) {
     peak[unit.chunk.value] = std::max(peak[unit.chunk.value], now);
   }
   return peak;
+}
+
+std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks) {
+  std::vector<int> held(static_cast<std::size_t>(chunks));
+  std::set<std::vector<int>> moments{held};
+  for (const Unit& unit : order) {
+    held[unit.chunk.value] += held_change(unit.kind);
+    if (unit.kind == UnitKind::forward) moments.insert(held);
+  }
+  return {moments.begin(), moments.end()};
 }
 
 int peak_in_flight(const StageOrder& order) {

@@ -54,7 +54,7 @@ void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& la
   for (std::uint32_t s = 0; s < shape.stages; ++s) {
     StageForecast stage{result.timeline.classes[s], {}, {}};
     if (!scenario.synthetic) {
-      const auto held = in_flight(schedule.order(shape, Stage{s}), shape.chunks);
+      const auto held = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
       stage.memory = stage_memory(scenario.workload, layers, scenario.cluster, Stage{s}, held);
       for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
     }

@@ -88,8 +88,9 @@ class StageActivations {
  public:
   StageActivations(const WorkloadSpec& spec, SoftmaxState state) : spec_{spec}, state_{state} {}
 
-  void add(const Slice& slice, std::int64_t recomputed, int in_flight) {
-    Bytes per_micro_batch{0};
+  /// The next chunk.
+  void add(const Slice& slice, std::int64_t recomputed) {
+    Bytes& per_micro_batch = chunks_.emplace_back();
     if (slice.embedding) per_micro_batch += input_activations(spec_);
     for (std::int64_t i = 0; i < slice.count; ++i) {
       per_micro_batch += layer(spec_.model.is_moe_layer(slice.first + i), mode(i, recomputed));
@@ -98,11 +99,17 @@ class StageActivations {
       per_micro_batch += layer(mtp_is_moe(spec_.model), mtp_mode());
       per_micro_batch += mtp_activations(spec_);
     }
-    sum_ += static_cast<double>(in_flight) * per_micro_batch;
-    if (slice.head) sum_ += static_cast<double>(1 + slice.mtp) * head_activations(spec_);
+    if (slice.head) beside_ += static_cast<double>(1 + slice.mtp) * head_activations(spec_);
   }
 
-  Bytes total() const { return sum_ + rebuilt_; }
+  Bytes at(const std::vector<int>& in_flight) const {
+    expects(in_flight.size() == chunks_.size(), "in_flight has one entry per chunk");
+    Bytes sum = beside_ + rebuilt_;
+    for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+      sum += static_cast<double>(in_flight[chunk]) * chunks_[chunk];
+    }
+    return sum;
+  }
 
  private:
   using Recompute = TrainingSpec::Recompute;
@@ -127,7 +134,8 @@ class StageActivations {
 
   const WorkloadSpec& spec_;
   SoftmaxState state_;
-  Bytes sum_{0}, rebuilt_{0};
+  std::vector<Bytes> chunks_;  // of one micro-batch
+  Bytes beside_{0}, rebuilt_{0};
 };
 
 /// Communicators that a rank of the stage opens, each with two buffers of its own.
@@ -155,9 +163,9 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
-                          const std::vector<int>& in_flight) {
+                          const std::vector<std::vector<int>>& moments) {
   const std::vector<Slice> slices = slices_of(layers, stage);
-  expects(in_flight.size() == slices.size(), "in_flight has one entry per chunk");
+  expects(!moments.empty(), "a stage has at least one moment");
   const bool hccl = cluster.collectives.library == CollectiveLibrarySpec::Library::hccl;
 
   MemoryBudget budget;
@@ -169,12 +177,20 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
     const bool table = spec.training.recompute == TrainingSpec::Recompute::table;
     const std::int64_t recomputed =
         table ? spec.training.recompute_layers.at(chunk).at(stage.value) : 0;
-    activations.add(slices[chunk], recomputed, in_flight[chunk]);
+    activations.add(slices[chunk], recomputed);
   }
-  budget.activations = activations.total();
+  for (const std::vector<int>& moment : moments) {
+    budget.activations = std::max(budget.activations, activations.at(moment));
+  }
   budget.buffers +=
       static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
   return budget;
+}
+
+MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
+                          const ClusterSpec& cluster, Stage stage,
+                          const std::vector<int>& in_flight) {
+  return stage_memory(spec, layers, cluster, stage, std::vector<std::vector<int>>{in_flight});
 }
 
 }  // namespace stepcast

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <map>
 
 #include "scheduler/schedule_oracles.hpp"
@@ -78,6 +79,24 @@ TEST(StageOrder, InFlightPerChunkCountsEachChunkAlone) {
   const PipelineShape shape{4, 2, 8, 4};
   const auto order = pipeline_schedule("interleaved_1f1b").order(shape, Stage{0});
   EXPECT_EQ(in_flight(order, 2), (std::vector<int>{8, 4}));
+}
+
+TEST(StageOrder, InFlightMomentsHoldThePeaks) {
+  const PipelineShape shape{4, 2, 8, 4};
+  const auto order = pipeline_schedule("interleaved_1f1b").order(shape, Stage{0});
+  const auto moments = in_flight_moments(order, 2);
+  int together = 0;
+  std::vector<int> alone(2);
+  for (const auto& moment : moments) {
+    together = std::max(together, moment[0] + moment[1]);
+    for (std::size_t chunk = 0; chunk < 2; ++chunk) {
+      alone[chunk] = std::max(alone[chunk], moment[chunk]);
+    }
+  }
+  EXPECT_EQ(together, peak_in_flight(order));
+  EXPECT_EQ(alone, in_flight(order, 2));
+  EXPECT_TRUE(std::ranges::is_sorted(moments));
+  EXPECT_LT(moments.size(), order.size());
 }
 
 TEST(StageOrder, RulesSayWhatIsAllowed) {

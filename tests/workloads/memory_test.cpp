@@ -226,6 +226,18 @@ TEST(StageMemory, ActivationsCountWhatIsInFlight) {
               3 * (14 * input + 2 * layer) + 2 * 16 * layer + 3 * 8 * 8192 + layer - input, 1);
 }
 
+TEST(StageMemory, TheMomentThatHoldsMostBytesCounts) {
+  WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
+  spec.plan.pp = 2;
+  spec.plan.vpp = 2;
+  const auto held = [&](const std::vector<std::vector<int>>& moments) {
+    return stage_memory(spec, even_layers(spec), device_of(64, 6, 0), Stage{0}, moments)
+        .activations;
+  };
+  EXPECT_EQ(held({{5, 0}, {2, 2}, {0, 4}}), held({{5, 0}}));
+  EXPECT_EQ(held({{1, 1}, {2, 2}, {0, 3}}), held({{2, 2}}));
+}
+
 TEST(StageMemory, LogitsStandOnTheLastStage) {
   WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
   spec.plan.pp = 2;

@@ -52,7 +52,9 @@ const PipelineSchedule& pipeline_schedule(std::string_view name);
 
 /// Most forwards of each chunk that are not yet freed by their backward, along one order. [chunk]
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
-/// The same over all chunks together.
+/// The different sets of forwards that are held at once along one order, each once, ascending. [moment][chunk]
+std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks);
+/// Most forwards that are held at once, over all chunks together.
 int peak_in_flight(const StageOrder& order);
 
 /// Virtual stage of a chunk: chunk * stages + stage (loop placement).

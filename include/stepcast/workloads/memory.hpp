@@ -26,8 +26,13 @@ enum class SoftmaxState { compact, wide };
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
                         SoftmaxState state = SoftmaxState::wide);
 
-/// `in_flight[chunk]`: most micro-batches of the chunk whose activations are held at once on this
-/// stage. The softmax state is wide on clusters with HCCL.
+/// `moments[moment][chunk]`: micro-batches of each chunk whose activations are held at once on this
+/// stage; the moment that holds most bytes counts. At least one moment. The softmax state is wide
+/// on clusters with HCCL.
+MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
+                          const ClusterSpec& cluster, Stage stage,
+                          const std::vector<std::vector<int>>& moments);
+/// With one moment.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<int>& in_flight);
