@@ -27,6 +27,11 @@ double sequence_split(const WorkloadSpec& spec) {
   return spec.plan.sequence_parallel ? tensor(spec) : 1;
 }
 
+/// Bytes of what a matrix product reads and keeps: FP8 training keeps the cast input.
+double input_bytes(const WorkloadSpec& spec) {
+  return spec.training.precision == TrainingSpec::Precision::fp8_mixed ? 1 : half;
+}
+
 double softmax_bytes(SoftmaxState state) {
   return state == SoftmaxState::wide ? 2 * 8 * single : single;
 }
@@ -37,23 +42,25 @@ PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double s
   const auto head_dim = static_cast<double>(a.head_dim);
   // fewer key/value heads than tensor ranks are replicated
   const auto kv_heads = static_cast<double>(std::max(a.kv_heads, spec.plan.tp));
-  return {.split = half * head_dim * (2 * heads + 2 * kv_heads) + softmax * heads};
+  return {.split = head_dim * (half * (heads + 2 * kv_heads) + input_bytes(spec) * heads) +
+                   softmax * heads};
 }
 
-PerToken core(const LatentAttention& a, const WorkloadSpec&, double softmax) {
+PerToken core(const LatentAttention& a, const WorkloadSpec& spec, double softmax) {
   const auto heads = static_cast<double>(a.heads);
   const auto qk = static_cast<double>(a.nope_dim + a.rope_dim);
   const auto v = static_cast<double>(a.v_dim);
   const auto latent =
       static_cast<double>(a.q_lora_rank + a.kv_lora_rank);  // before and after its norm
-  return {.whole = half * (2 * latent + static_cast<double>(a.rope_dim)),
-          .split = half * heads * (2 * qk + 2 * v) + softmax * heads};
+  return {.whole = (half + input_bytes(spec)) * latent + half * static_cast<double>(a.rope_dim),
+          .split = heads * (half * (2 * qk + v) + input_bytes(spec) * v) + softmax * heads};
 }
 
 /// Inner widths that one token leaves in a feed-forward part: gate, up and product, or before and
 /// after GELU.
-double inner_bytes(const ModelSpec& model, double inner) {
-  return half * (model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 3 : 2) * inner;
+double inner_bytes(const WorkloadSpec& spec, double inner) {
+  const bool gated = spec.model.ffn.kind == FeedForwardSpec::Kind::swiglu;
+  return (half * (gated ? 2 : 1) + input_bytes(spec)) * inner;
 }
 
 /// The tokens of a tensor group are shared out before dispatch, so that all of it is split.
@@ -64,11 +71,11 @@ double moe_bytes(const WorkloadSpec& spec) {
   const auto top_k = static_cast<double>(moe.top_k);
   const double router = 2 * single * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
-  const double dispatched = half * top_k * hidden * static_cast<double>(spec.plan.etp);
-  const double inside = top_k * inner_bytes(spec.model, static_cast<double>(moe.expert_hidden));
+  const double dispatched = input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
+  const double inside = top_k * inner_bytes(spec, static_cast<double>(moe.expert_hidden));
   const double combined = half * top_k * hidden;
   const double shared = static_cast<double>(moe.shared_experts) *
-                        inner_bytes(spec.model, static_cast<double>(moe.shared_hidden));
+                        inner_bytes(spec, static_cast<double>(moe.shared_hidden));
   return router + dispatched + inside + combined + shared;
 }
 
@@ -88,10 +95,10 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
   PerToken sum =
       std::visit([&](const auto& a) { return core(a, spec, softmax); }, spec.model.attention);
   const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
-  sum.whole += norms * half * hidden;  // their inputs
-  sum.whole += 2 * half * hidden;      // the outputs that projections read
-  sum.split += moe_layer ? moe_bytes(spec)
-                         : inner_bytes(spec.model, static_cast<double>(spec.model.ffn.hidden));
+  sum.whole += norms * half * hidden;           // their inputs
+  sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
+  sum.split +=
+      moe_layer ? moe_bytes(spec) : inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
   return Bytes{on_rank(spec, sum)};
 }
 

@@ -108,6 +108,21 @@ TEST(LayerActivations, OfLatentAttentionAndExpertsByHand) {
   EXPECT_DOUBLE_EQ(bytes(true), tokens / 4 * (norms + attention + experts) / 2);
 }
 
+TEST(LayerActivations, Fp8KeepsTheInputsOfProductsInOneByte) {
+  WorkloadSpec dense = workload(telechat3_36b(), 8192, 8, true);
+  WorkloadSpec latent = workload(deepseek_v3(), 4096, 8, true);
+  const auto saved = [](WorkloadSpec& spec, bool moe) {
+    spec.training.precision = TrainingSpec::Precision::bf16;
+    const Bytes bf16 = layer_activations(spec, moe, Recompute::none);
+    spec.training.precision = TrainingSpec::Precision::fp8_mixed;
+    return (bf16 - layer_activations(spec, moe, Recompute::none)).value();
+  };
+  const double h = 6144, f = 24576;  // two norm outputs, the core's output, the gated product
+  EXPECT_DOUBLE_EQ(saved(dense, false), 8192 * (2 * h + h + f) / 8);
+  EXPECT_DOUBLE_EQ(saved(latent, true),
+                   4096.0 * (2 * 7168 + 1536 + 512 + 128 * 128 + 8 * 7168 + 8 * 2048 + 2048) / 8);
+}
+
 TEST(LayerActivations, ReplicatedKeyValueHeadsAreHeldOnEveryRank) {
   WorkloadSpec few = workload(grouped(1, 64, {8, 2, 16}, 64, 10), 32, 8, true);
   WorkloadSpec many = workload(grouped(1, 64, {8, 8, 16}, 64, 10), 32, 8, true);
