@@ -133,6 +133,10 @@ void read_latent_moe(JsonConfig& config, ModelSpec& model) {
   model.moe = moe;
 
   const std::int64_t dense = config.count_or(0, {"first_k_dense_replace", "num_dense_layers"}, 0);
+  if (dense > model.layers) {
+    config.fail("first_k_dense_replace", "is " + std::to_string(dense) + ", allowed: up to " +
+                                             std::to_string(model.layers) + " layers");
+  }
   const std::int64_t step = config.count_or(1, {"moe_layer_freq"});
   std::vector<bool> marked;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)

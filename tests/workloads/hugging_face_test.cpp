@@ -213,6 +213,9 @@ TEST(HuggingFace, SaysWhatIsWrong) {
   std::string greedy = qwen3_moe("");
   greedy.replace(greedy.find("per_tok\": 2"), 11, "per_tok\": 9");
   EXPECT_EQ(only_error(greedy), "num_experts_per_tok: is 9, allowed: up to 8 experts");
+  std::string deep = deepseek_v3_text;
+  deep.replace(deep.find("replace\": 3"), 11, "replace\": 62");
+  EXPECT_EQ(only_error(deep), "first_k_dense_replace: is 62, allowed: up to 61 layers");
   std::string odd = llama("");
   odd.replace(odd.find("heads\": 4"), 9, "heads\": 5");
   EXPECT_EQ(only_error(odd),
