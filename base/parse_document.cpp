@@ -72,7 +72,7 @@ void check_text(std::string_view text, const std::string& name) {
 
 class Builder : public YAML::EventHandler {
  public:
-  explicit Builder(std::string name) : name_{std::move(name)} {}
+  Builder(std::string_view text, std::string name) : text_{text}, name_{std::move(name)} {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
@@ -90,6 +90,7 @@ class Builder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check(mark, tag, anchor);
+    if (tag == "!") check_quotes(mark);
     add({.kind = Node::Kind::scalar, .place = place(mark), .text = value, .quoted = tag == "!"},
         mark);
   }
@@ -155,6 +156,20 @@ class Builder : public YAML::EventHandler {
     }
   }
 
+  /// yaml-cpp takes the end of the file for the end of a quoted text, so that a cut file would
+  /// pass.
+  void check_quotes(const YAML::Mark& mark) const {
+    auto at = static_cast<std::size_t>(mark.pos);
+    if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
+    const char quote = text_[at];
+    for (++at; at < text_.size(); ++at) {
+      const bool twice = quote == '\'' && text_.substr(at, 2) == "''";
+      if (text_[at] == quote && !twice) return;
+      if (twice || (quote == '"' && text_[at] == '\\')) ++at;
+    }
+    refuse(mark, "is not YAML: the quoted text has no end");
+  }
+
   void open(Node node, const YAML::Mark& mark) {
     if (levels_.size() >= deepest) {
       refuse(mark, "is nested too deeply, allowed: " + std::to_string(deepest) + " levels");
@@ -210,6 +225,7 @@ class Builder : public YAML::EventHandler {
     level.has_key = false;
   }
 
+  std::string_view text_;
   std::string name_;
   int documents_ = 0;
   Node root_;
@@ -222,7 +238,7 @@ class Builder : public YAML::EventHandler {
 Node parse_document(std::string_view text, const std::string& name) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   check_text(text, name);
-  Builder builder{name};
+  Builder builder{text, name};
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser{stream};

@@ -1,6 +1,7 @@
 #include "read_value.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "dimension.hpp"
 
@@ -229,7 +230,10 @@ struct Allowed {
 std::string range_text(const Range& range, std::string_view unit) {
   const bool low = range.low > -std::numeric_limits<double>::infinity();
   const bool high = range.high < std::numeric_limits<double>::infinity();
-  const auto number = [&](double v) { return shortest(v) + std::string(unit); };
+  const auto number = [&](double v) {
+    const bool plain = std::abs(v) < 1e15 && v == std::floor(v);  // 100000, not 1e+05
+    return (plain ? std::to_string(static_cast<std::int64_t>(v)) : shortest(v)) + std::string(unit);
+  };
   if (range.low == range.high) return number(range.low);
   if (low && high && !range.low_open) return number(range.low) + " to " + number(range.high);
   std::string text;

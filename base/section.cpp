@@ -189,6 +189,10 @@ const Node* Section::unwrap(const Node& node, const std::string& path) {
   Section section{node, path, reading_};
   const std::size_t before = reading_.diagnostics.size();
   const Node* value = section.take("value");
+  if (value == nullptr) {
+    fail(node.place, path, "is a mapping without value, allowed: {value, source, note}");
+    return nullptr;
+  }
   std::string note;
   std::size_t source = 0;
   section.field({"source",
@@ -196,10 +200,6 @@ const Node* Section::unwrap(const Node& node, const std::string& path) {
                  "where the number comes from", any_number(), true});
   section.field({"note", &note, "what to know about it"});
   section.finish();
-  if (value == nullptr) {
-    fail(node.place, path, "is a mapping without value, allowed: {value, source, note}");
-    return nullptr;
-  }
   if (reading_.diagnostics.size() == before) {
     reading_.assumptions.push_back({path, value->text, std::string(sources[source].name), note});
   }

@@ -15,6 +15,7 @@ class Checks {
 
   /// Whether all of the keys read well so far.
   bool good(std::initializer_list<std::string_view> paths) const;
+  bool all_good() const { return reading_.diagnostics.empty(); }
   void fail(const std::string& path, const std::string& message);
   /// Spares `path` further checks after an error elsewhere that leaves it unknown.
   void skip(const std::string& path) { reading_.failed.insert(path); }

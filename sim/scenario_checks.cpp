@@ -168,24 +168,31 @@ void check_layers(const Scenario& scenario, Checks& checks) {
                  "holds " + text(sum) + " layers, allowed: the " + text(layers) + " of the model");
 }
 
+/// Layers of every chunk, by the given table or as `auto` will balance them.
+Table layers_of_chunks(const Scenario& scenario) {
+  if (!scenario.workload.plan.layers_auto) return scenario.workload.plan.layers_per_chunk;
+  Table table;
+  for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
+    table.emplace_back();
+    for (const LayerTable::Slice& slice : row) table.back().push_back(slice.count);
+  }
+  return table;
+}
+
+/// Runs last, because balancing needs everything else to be right.
 void check_recompute(const Scenario& scenario, Checks& checks) {
-  const ParallelPlan& plan = scenario.workload.plan;
   const TrainingSpec& training = scenario.workload.training;
-  if (training.recompute != TrainingSpec::Recompute::table) return;
-  if (!checks.good(
-          {"parallel.pp", "parallel.vpp", "parallel.layers_per_chunk", "training.recompute"}))
+  if (training.recompute != TrainingSpec::Recompute::table || !checks.all_good()) return;
+  if (!check_shape(training.recompute_layers, "training.recompute", scenario.workload.plan, checks))
     return;
-  if (!check_shape(training.recompute_layers, "training.recompute", plan, checks)) return;
-  for (std::size_t c = 0; c < training.recompute_layers.size(); ++c) {
-    for (std::size_t s = 0; s < training.recompute_layers[c].size(); ++s) {
-      const std::int64_t held =
-          plan.layers_auto ? scenario.workload.model.layers : plan.layers_per_chunk[c][s];
+  const Table held = layers_of_chunks(scenario);
+  for (std::size_t c = 0; c < held.size(); ++c) {
+    for (std::size_t s = 0; s < held[c].size(); ++s) {
       const std::int64_t wanted = training.recompute_layers[c][s];
-      checks.require(wanted <= held, "training.recompute",
-                     "recomputes " + text(wanted) + " layers of chunk " +
-                         text(static_cast<std::int64_t>(c)) + " on stage " +
-                         text(static_cast<std::int64_t>(s)) + ", which has " + text(held) +
-                         ", allowed: 0 to " + text(held));
+      checks.require(wanted <= held[c][s], "training.recompute",
+                     "recomputes " + text(wanted) + " layers of chunk " + std::to_string(c) +
+                         " on stage " + std::to_string(s) + ", which has " + text(held[c][s]) +
+                         ", allowed: 0 to " + text(held[c][s]));
     }
   }
 }
@@ -253,7 +260,11 @@ void check_scenario(Scenario& scenario, Checks& checks) {
   check_cluster(scenario.cluster, "cluster.", checks);
   check_order(scenario.workload.plan, checks);
   const bool sizes = checks.good({"cluster.devices", "parallel.tp", "parallel.cp", "parallel.pp"});
-  if (sizes) resolve_data_parallel(scenario, checks);
+  if (sizes) {
+    resolve_data_parallel(scenario, checks);
+  } else {
+    checks.skip("parallel.dp");
+  }
   if (scenario.synthetic) {
     check_experts(scenario, checks);
     check_synthetic(scenario, checks);
@@ -264,10 +275,10 @@ void check_scenario(Scenario& scenario, Checks& checks) {
     check_heads(scenario, checks);
     check_sequence(scenario, checks);
     check_layers(scenario, checks);
-    check_recompute(scenario, checks);
     check_width(scenario, checks);
   }
   if (sizes) check_schedule(scenario, checks);
+  if (!scenario.synthetic) check_recompute(scenario, checks);
 }
 
 }  // namespace stepcast

@@ -81,6 +81,14 @@ TEST(Document, SaysWhereTheTextIsWrong) {
             "f:1:3: is a key that is a list or a mapping, allowed: a word");
 }
 
+TEST(Document, QuotedTextsHaveAnEnd) {
+  EXPECT_EQ(flat(parse_document("a: \"x\\\"y\"\nb: 'it''s'\n\"c\": ''", "f")),
+            "{a: 'x\"y', b: 'it's', c: ''}");
+  EXPECT_EQ(error_in("a: 1\nb: \"x\n"), "f:2:4: b: is not YAML: the quoted text has no end");
+  EXPECT_EQ(error_in("b: 'it''s\n"), "f:1:4: b: is not YAML: the quoted text has no end");
+  EXPECT_EQ(error_in("\xC3\xA4: 1\nb: 'x\n"), "f:2:4: b: is not YAML: the quoted text has no end");
+}
+
 TEST(Document, NestsOnlySoDeep) {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');

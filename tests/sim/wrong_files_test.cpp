@@ -1,0 +1,194 @@
+#include <gtest/gtest.h>
+
+#include "sim/small_scenario.hpp"
+#include "sim/wrong_keys.hpp"
+#include "sim/wrong_plans.hpp"
+#include "sim/wrong_texts.hpp"
+#include "sim/wrong_values.hpp"
+#include "stepcast/sim/scenario.hpp"
+#include "temporary_files.hpp"
+
+namespace stepcast {
+namespace {
+
+using namespace test;
+
+/// What reading says, with the directory of the files left out.
+std::string errors_of(const TemporaryFiles& files, const std::string& path,
+                      const std::vector<std::string>& overrides = {}) {
+  std::string text = "no error";
+  try {
+    read_scenario(path, overrides, {});
+  } catch (const InputError& error) {
+    text = error.what();
+  }
+  const std::string directory = files.path("");
+  for (std::size_t at = text.find(directory); at != std::string::npos; at = text.find(directory)) {
+    text.erase(at, directory.size());
+  }
+  return text;
+}
+
+std::string spoiled(std::string_view from, std::string_view to) {
+  if (from.empty()) return std::string(to);
+  std::string text{small_scenario};
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos || text.find(from, at + 1) != std::string::npos) {
+    ADD_FAILURE() << "must stand in the small scenario once: " << from;
+    return text;
+  }
+  return text.replace(at, from.size(), to);
+}
+
+class WrongFile : public testing::TestWithParam<WrongRow> {};
+
+TEST_P(WrongFile, IsRefusedWithPlacePathAndCure) {
+  const TemporaryFiles files;
+  const std::string path = files.write("s.yaml", spoiled(GetParam().from, GetParam().to));
+  EXPECT_EQ(errors_of(files, path), GetParam().errors);
+}
+
+const auto row_name = [](const auto& info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Values, WrongFile, testing::ValuesIn(wrong_values), row_name);
+INSTANTIATE_TEST_SUITE_P(Keys, WrongFile, testing::ValuesIn(wrong_keys), row_name);
+INSTANTIATE_TEST_SUITE_P(Plans, WrongFile, testing::ValuesIn(wrong_plans), row_name);
+INSTANTIATE_TEST_SUITE_P(Texts, WrongFile, testing::ValuesIn(wrong_texts), row_name);
+
+TEST(WrongFiles, FilesThatCannotBeRead) {
+  const TemporaryFiles files;
+  files.write("directory/x", "");
+  EXPECT_EQ(errors_of(files, files.path("gone.yaml")),
+            "gone.yaml: does not exist, allowed: a YAML file");
+  EXPECT_EQ(errors_of(files, files.path("directory")),
+            "directory: is a directory, allowed: a YAML file");
+}
+
+TEST(WrongFiles, AnErrorInAnExtendedFileNamesThatFile) {
+  const TemporaryFiles files;
+  files.write("base.yaml", spoiled("queue_depth: 1024", "queue_depth: 0"));
+  const std::string top =
+      files.write("top.yaml", "extends: base.yaml\nname: top\nmodel: {layers: -1}\n");
+  EXPECT_EQ(errors_of(files, top),
+            "base.yaml:18:18: cluster.host.queue_depth: is 0, allowed: 1 to 1000000000\n"
+            "top.yaml:3:17: model.layers: is -1, allowed: 1 to 100000");
+}
+
+TEST(WrongFiles, ACycleOfExtends) {
+  const TemporaryFiles files;
+  files.write("a.yaml", "extends: b.yaml\n");
+  files.write("b.yaml", "cluster: {extends: a.yaml}\n");
+  EXPECT_EQ(errors_of(files, files.path("a.yaml")),
+            "b.yaml:1:20: cluster.extends: extends a.yaml, which is being read: a cycle, allowed: "
+            "a tree of files");
+}
+
+TEST(WrongFiles, AMissingPreset) {
+  const TemporaryFiles files;
+  const std::string path =
+      files.write("a.yaml", "stepcast: 1\ncluster:\n  extends: clusters/none.yaml\n");
+  EXPECT_NE(
+      errors_of(files, path)
+          .find(
+              "a.yaml:3:12: cluster.extends: names 'clusters/none.yaml', which does not exist in"),
+      std::string::npos);
+}
+
+TEST(WrongFiles, AMissingConfig) {
+  const TemporaryFiles files;
+  std::string text{small_scenario};
+  const std::size_t first = text.find("  name: tiny"), last = text.find("parallel:");
+  text.replace(first, last - first, "  hf_config: none/config.json\n");
+  EXPECT_EQ(errors_of(files, files.write("a.yaml", text)),
+            "a.yaml:29:14: model.hf_config: names 'none/config.json', which does not exist, "
+            "allowed: the path of a config.json");
+}
+
+TEST(WrongFiles, AllErrorsOfAFileInOneRun) {
+  const TemporaryFiles files;
+  std::string text = spoiled("bandwidth: 200Gbps", "bandwidth: 200");
+  for (const auto& [from, to] : {std::pair{"library: hccl", "library: mpi"},
+                                 {"heads: 16", "heads: 0"},
+                                 {"pipeline:", "pipelin:"},
+                                 {"micro_batch: 1", "micro_batch: none"}}) {
+    text.replace(text.find(from), std::string_view(from).size(), to);
+  }
+  EXPECT_EQ(errors_of(files, files.write("a.yaml", text)),
+            "a.yaml:24:35: cluster.network.nic.bandwidth: is 200 without a unit, "
+            "allowed: a bandwidth such as 400Gbps or 28GB/s\n"
+            "a.yaml:26:26: cluster.collectives.library: is 'mpi', allowed: hccl, nccl\n"
+            "a.yaml:32:33: model.attention.heads: is 0, allowed: 1 to 65536\n"
+            "a.yaml:47:16: training.micro_batch: is 'none', allowed: a whole number such as 8 or "
+            "40Mi, 1 to 1073741824\n"
+            "a.yaml:49:3: schedule.pipelin: is not a known key; did you mean pipeline?");
+}
+
+struct WrongOverride {
+  const char* name;
+  std::vector<std::string> overrides;
+  const char* errors;
+};
+void PrintTo(const WrongOverride& row, std::ostream* out) { *out << row.name; }
+
+class WrongOverrides : public testing::TestWithParam<WrongOverride> {};
+
+TEST_P(WrongOverrides, AreRefusedAsTheyWereWritten) {
+  const TemporaryFiles files;
+  EXPECT_EQ(errors_of(files, files.write("s.yaml", small_scenario), GetParam().overrides),
+            GetParam().errors);
+}
+
+const WrongOverride wrong_overrides[] = {
+    {"no_equals",
+     {"training.sequence"},
+     "--set training.sequence: has no '=', allowed: --set path.to.key=value"},
+    {"no_path",
+     {"=3"},
+     "--set =3: has no path of keys before '=', allowed: --set path.to.key=value"},
+    {"bad_yaml",
+     {"training.sequence=[1"},
+     "--set training.sequence=[1: training.sequence: is not YAML: end of sequence flow not found"},
+    {"no_value",
+     {"training.sequence="},
+     "--set training.sequence=: training.sequence: is empty, allowed: a whole number such as 8 or "
+     "40Mi, 1 to 1073741824"},
+    {"wrong_value",
+     {"training.sequence=long"},
+     "--set training.sequence=long: training.sequence: is 'long', allowed: a whole number such as "
+     "8 or 40Mi, 1 to 1073741824"},
+    {"no_unit",
+     {"cluster.network.nic.bandwidth=100"},
+     "--set cluster.network.nic.bandwidth=100: cluster.network.nic.bandwidth: is 100 without a "
+     "unit, allowed: a bandwidth such as 400Gbps or 28GB/s"},
+    {"misspelt",
+     {"training.sequnce=8"},
+     "--set training.sequnce=8: training.sequnce: is not a known key; did you mean sequence?"},
+    {"all_of_them",
+     {"x", "y"},
+     "--set x: has no '=', allowed: --set path.to.key=value\n--set y: has no '=', allowed: --set "
+     "path.to.key=value"},
+    {"ulysses_heads",
+     {"parallel.cp=2", "parallel.context_algorithm=ulysses", "model.attention.heads=12",
+      "parallel.tp=4"},
+     "--set parallel.cp=2: parallel.cp: needs 2 ulysses ranks to divide the 3 heads of a rank "
+     "(heads / tp), allowed: 1, 3"},
+    {"zigzag",
+     {"parallel.cp=2", "training.sequence=2050"},
+     "--set training.sequence=2050: training.sequence: is 2050, must be a multiple of 2*cp (two "
+     "slices per rank) = 4, allowed: 2048"},
+    {"super_node",
+     {"cluster.devices=48",
+      "cluster.super_node={nodes: 4, fabric: {kind: switch, port: {bandwidth: 196GB/s}}}",
+      "training.global_batch=48"},
+     "--set cluster.super_node={nodes: 4, fabric: {kind: switch, port: {bandwidth: 196GB/s}}}: "
+     "cluster.super_node.nodes: is 4, must divide the 6 nodes or hold all of them, allowed: 1, 2, "
+     "3, 6"},
+    {"interleaved_group",
+     {"schedule.group=1"},
+     "s.yaml:49:13: schedule.pipeline: interleaved_1f1b has group 1, allowed: pp (2) to the number "
+     "of "
+     "micro-batches (8)"},
+};
+INSTANTIATE_TEST_SUITE_P(, WrongOverrides, testing::ValuesIn(wrong_overrides), row_name);
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,94 @@
+#pragma once
+#include "sim/wrong_row.hpp"
+
+namespace stepcast::test {
+
+/// Wrong scenarios: keys, words and structure.
+inline constexpr WrongRow wrong_keys[] = {
+    {"misspelt_key", "  layers: 8", "  layrs: 8",
+     "s.yaml:29:3: model: has none of layers, hf_config, allowed: exactly one of them\n"
+     "s.yaml:30:3: model.layrs: is not a known key; did you mean layers?"},
+    {"misspelt_section", "training:", "trainig:",
+     "s.yaml:2:1: training: is missing, allowed: a mapping with global_batch\n"
+     "s.yaml:44:1: trainig: is not a known key; did you mean training?"},
+    {"unknown_key", "  hidden: 1024", "  hidden: 1024\n  nonsense: 1",
+     "s.yaml:32:3: model.nonsense: is not a known key, allowed: stepcast, name, layers, hidden, "
+     "attention, ffn, moe, mtp_layers, vocabulary, tied_embeddings, norm, position, bias"},
+    {"repeated_key", "  tp: 2", "  tp: 2\n  tp: 4",
+     "s.yaml:38:3: parallel.tp: is given twice, first in line 37, allowed: each key once"},
+    {"repeated_section", "expect:", "parallel: {tp: 1}\nexpect:",
+     "s.yaml:50:1: parallel: is given twice, first in line 36, allowed: each key once"},
+    {"misspelt_word", "library: hccl", "library: hcll",
+     "s.yaml:26:26: cluster.collectives.library: is 'hcll', allowed: hccl, nccl; did you mean "
+     "hccl?"},
+    {"unknown_schedule", "interleaved_1f1b", "round_robin",
+     "s.yaml:49:13: schedule.pipeline: is 'round_robin', allowed: gpipe, 1f1b, interleaved_1f1b"},
+    {"schedule_not_built", "interleaved_1f1b", "zb_h1",
+     "s.yaml:49:13: schedule.pipeline: is 'zb_h1', which is not built yet, allowed: gpipe, 1f1b, "
+     "interleaved_1f1b"},
+    {"dispatch_not_built", "vocabulary: 32000", "vocabulary: 32000\nmoe: {dispatch: two_hop}",
+     "s.yaml:36:17: moe.dispatch: is 'two_hop', which is not built yet, allowed: flat"},
+    {"routing_not_built", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {routing: {distribution: zipf, exponent: 0.8, seed: 1}}",
+     "s.yaml:36:31: moe.routing.distribution: is 'zipf', which is not built yet, allowed: uniform"},
+    {"overlap_not_built", "vocabulary: 32000", "vocabulary: 32000\nmoe: {overlap: chunks(4)}",
+     "s.yaml:36:16: moe.overlap: is 'chunks(4)', which is not built yet, allowed: none, "
+     "shared_expert"},
+    {"stalls_not_built", "expect:", "stalls: {gc_pauses: {duration: 200ms, period: 60s}}\nexpect:",
+     "s.yaml:50:9: stalls: is not built yet, allowed: none"},
+    {"steps_not_built", "expect:", "simulate: {steps: 3}\nexpect:",
+     "s.yaml:50:19: simulate.steps: is not built yet, allowed: 1"},
+    {"sweep_not_built", "expect:", "sweep: {base: x.yaml}\nexpect:",
+     "s.yaml:50:8: sweep: is not built yet, allowed: none"},
+    {"call_without_number", "  cp: 1", "  cp: 1\n  context_algorithm: hybrid",
+     "s.yaml:41:22: parallel.context_algorithm: is 'hybrid', allowed: ring, ulysses, allgather, "
+     "hybrid(n)"},
+    {"call_with_wrong_number", "  cp: 1", "  cp: 1\n  context_algorithm: hybrid(0)",
+     "s.yaml:41:22: parallel.context_algorithm: is 'hybrid(0)', allowed: hybrid(n) with n 1 to "
+     "1048576"},
+    {"call_of_a_plain_word", "  cp: 1", "  cp: 1\n  context_algorithm: ring(2)",
+     "s.yaml:41:22: parallel.context_algorithm: is 'ring(2)', allowed: ring, ulysses, allgather, "
+     "hybrid(n)"},
+    {"fabric_of_unknown_kind", "kind: mesh", "kind: torus",
+     "s.yaml:21:20: cluster.node.fabric.kind: is 'torus', allowed: mesh, switch, groups"},
+    {"fabric_keys_of_another_kind", "kind: mesh", "kind: switch",
+     "s.yaml:21:13: cluster.node.fabric.port: is missing, allowed: a mapping with bandwidth\n"
+     "s.yaml:21:28: cluster.node.fabric.link: is not a known key; did you mean kind?"},
+    {"section_is_a_number",
+     "    efficiency:\n      matmul: {peak: 0.9, tile_m: 128, tile_n: 256, fill: 64}\n      "
+     "vector: {value: 0.7, source: assumed}",
+     "    efficiency: 0.8",
+     "s.yaml:12:17: cluster.device.efficiency: is '0.8', allowed: a mapping"},
+    {"section_is_a_list",
+     "host:\n    dispatch: {matmul: 8us, vector: 6us, communication: 15us}\n    queue_depth: 1024",
+     "host: [1, 2]", "s.yaml:16:9: cluster.host: is a list, allowed: a mapping"},
+    {"order_is_a_word", "  cp: 1", "  cp: 1\n  order: tp",
+     "s.yaml:41:10: parallel.order: is 'tp', allowed: a list of words"},
+    {"order_names_a_size_twice", "  cp: 1", "  cp: 1\n  order: [tp, tp, cp, dp, pp]",
+     "s.yaml:41:10: parallel.order: must name tp, cp, ep, dp, pp once each, allowed: [tp, cp, ep, "
+     "dp, pp] in any order"},
+    {"number_is_a_mapping", "micro_batch: 1", "micro_batch: {a: 1}",
+     "s.yaml:47:16: training.micro_batch: is a mapping without value, allowed: {value, source, "
+     "note}"},
+    {"required_key_missing", "  global_batch: 32\n", "",
+     "s.yaml:45:3: training.global_batch: is missing (sequences of one step), allowed: a whole "
+     "number such as 8 or 40Mi, 1 to 1073741824"},
+    {"sequence_missing", "  sequence: 2048\n", "",
+     "s.yaml:45:3: training.sequence: is missing, allowed: a whole number of tokens such as 4096"},
+    {"required_section_missing",
+     "training:\n  sequence: 2048\n  global_batch: 32\n  micro_batch: 1\n", "",
+     "s.yaml:2:1: training: is missing, allowed: a mapping with global_batch"},
+    {"section_empty", "training:\n  sequence: 2048\n  global_batch: 32\n  micro_batch: 1\n",
+     "training:\n", "s.yaml:45:1: training: is empty, allowed: a mapping with global_batch"},
+    {"model_and_workload",
+     "expect:", "workload: {chunks: [{forward: 1ms, backward_input: 1ms}]}\nexpect:",
+     "s.yaml:50:1: workload: stands beside model, allowed: exactly one of model, workload"},
+    {"model_keys_and_config", "  name: tiny", "  name: tiny\n  hf_config: config.json",
+     "s.yaml:30:3: model.hf_config: stands beside layers, allowed: exactly one of layers, "
+     "hf_config"},
+    {"table_with_a_word", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[2, two], [2, 2]]",
+     "s.yaml:41:21: parallel.layers_per_chunk: holds 'two', allowed: auto, a table [chunk][stage] "
+     "of whole numbers such as [[4, 4], [4, 3]], 0 to 100000"},
+};
+
+}  // namespace stepcast::test

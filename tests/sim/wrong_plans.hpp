@@ -1,0 +1,108 @@
+#pragma once
+#include "sim/wrong_row.hpp"
+
+namespace stepcast::test {
+
+/// Wrong scenarios: values that do not go together.
+inline constexpr WrongRow wrong_plans[] = {
+    {"devices_no_whole_nodes", "\n  devices: 16", "\n  devices: 12",
+     "s.yaml:27:12: cluster.devices: is 12, must be a whole number of nodes of 8 devices, allowed: "
+     "8, 16"},
+    {"less_than_a_node", "\n  devices: 16", "\n  devices: 4",
+     "s.yaml:27:12: cluster.devices: is 4, must be a whole number of nodes of 8 devices, allowed: "
+     "8"},
+    {"tp_does_not_divide", "  tp: 2", "  tp: 3",
+     "s.yaml:37:7: parallel.tp: is 3, tp = 3 must divide the 16 devices, allowed: 1, 2, 4, 8, 16"},
+    {"pp_does_not_divide", "  pp: 2", "  pp: 3",
+     "s.yaml:38:7: parallel.pp: is 3, tp*cp*pp = 6 must divide the 16 devices, allowed: 1, 2, 4, "
+     "8"},
+    {"product_would_overflow", "  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1",
+     "  tp: 1048576\n  pp: 1048576\n  vpp: 2\n  cp: 1048576",
+     "s.yaml:37:7: parallel.tp: is 1048576, tp = 1048576 must divide the 16 devices, allowed: 1, "
+     "2, 4, 8, 16\n"
+     "s.yaml:38:7: parallel.pp: gives pp*vpp = 2097152 chunks for 8 layers, allowed: at most one "
+     "chunk per layer"},
+    {"dp_does_not_fit", "dp: auto", "dp: 3",
+     "s.yaml:42:7: parallel.dp: is 3, must be devices / (tp*cp*pp) = 16 / 4, allowed: 4, auto"},
+    {"ep_does_not_divide_experts", "  ep: 4", "  ep: 3",
+     "s.yaml:41:7: parallel.ep: is 3, must divide the 8 experts, allowed: 1, 2, 4, 8"},
+    {"ep_does_not_fit_stage", "  ep: 4", "  ep: 8\n  etp: 2",
+     "s.yaml:41:7: parallel.ep: is 8, etp*ep = 16 must divide the tp*cp*dp = 8 ranks of a stage, "
+     "allowed: 1, 2, 4"},
+    {"ep_without_experts", "  moe: {first_dense: 1, experts: 8, top_k: 2, expert_hidden: 512}\n",
+     "", "s.yaml:40:7: parallel.ep: is 4 but the model has no experts, allowed: 1"},
+    {"etp_does_not_divide", "  ep: 4", "  ep: 2\n  etp: 3",
+     "s.yaml:42:8: parallel.etp: is 3, must divide the hidden width of an expert (512), allowed: "
+     "1, 2, 4, 8, 16, 32, 64, 128, 256, 512"},
+    {"heads_on_tp", "heads: 16, kv_heads: 4", "heads: 15, kv_heads: 5",
+     "s.yaml:37:7: parallel.tp: is 2, must divide the 15 attention heads, allowed: 1, 3, 5, 15"},
+    {"kv_heads_on_tp", "heads: 16, kv_heads: 4", "heads: 18, kv_heads: 3",
+     "s.yaml:37:7: parallel.tp: is 2, must divide the 3 key and value heads or be a multiple of "
+     "them, allowed: 1, 3"},
+    {"kv_heads_do_not_divide", "kv_heads: 4", "kv_heads: 5",
+     "s.yaml:32:47: model.attention.kv_heads: is 5, must divide the 16 heads, allowed: 1, 2, 4, 8, "
+     "16"},
+    {"hybrid_does_not_divide", "  cp: 1", "  cp: 1\n  context_algorithm: hybrid(3)",
+     "s.yaml:41:22: parallel.context_algorithm: is hybrid(3), must divide cp = 1, allowed: 1"},
+    {"too_few_layers", "layers: 8", "layers: 3",
+     "s.yaml:39:8: parallel.vpp: gives pp*vpp = 4 chunks for 3 layers, allowed: at most one chunk "
+     "per layer"},
+    {"table_of_wrong_shape", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[4, 4]]",
+     "s.yaml:41:21: parallel.layers_per_chunk: must have 2 rows (vpp) of 2 numbers (pp), allowed: "
+     "a table [chunk][stage]"},
+    {"table_of_wrong_sum", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[2, 2], [2, 3]]",
+     "s.yaml:41:21: parallel.layers_per_chunk: holds 9 layers, allowed: the 8 of the model"},
+    {"recompute_of_wrong_shape", "micro_batch: 1", "micro_batch: 1\n  recompute: [[1, 1], [1]]",
+     "s.yaml:48:14: training.recompute: must have 2 rows (vpp) of 2 numbers (pp), allowed: a table "
+     "[chunk][stage]"},
+    {"recompute_beyond_the_chunk", "micro_batch: 1",
+     "micro_batch: 1\n  recompute: [[1, 1], [1, 7]]",
+     "s.yaml:48:14: training.recompute: recomputes 7 layers of chunk 1 on stage 1, which has 1, "
+     "allowed: 0 to 1"},
+    {"chunks_without_interleaving", "pipeline: interleaved_1f1b", "pipeline: 1f1b",
+     "s.yaml:49:13: schedule.pipeline: 1f1b runs one chunk per stage but vpp is 2, allowed: vpp 1 "
+     "or an interleaved schedule"},
+    {"interleaving_without_chunks", "  vpp: 2", "  vpp: 1",
+     "s.yaml:49:13: schedule.pipeline: interleaved_1f1b needs at least 2 chunks per stage, vpp is "
+     "1, allowed: vpp >= 2"},
+    {"batch_does_not_divide", "global_batch: 32", "global_batch: 30",
+     "s.yaml:46:17: training.global_batch: is 30, must be a multiple of micro_batch*dp = 1*4 = 4, "
+     "allowed: 28, 32"},
+    {"too_few_micro_batches", "global_batch: 32", "global_batch: 4",
+     "s.yaml:49:13: schedule.pipeline: interleaved_1f1b needs at least as many micro-batches as "
+     "stages, got 1 micro-batches on 2 stages"},
+    {"too_many_micro_batches", "global_batch: 32", "global_batch: 536870912",
+     "s.yaml:46:17: training.global_batch: gives 134217728 micro-batches, allowed: at most "
+     "1000000"},
+    {"sequence_on_cp", "  sequence: 2048", "  sequence: 2049",
+     "s.yaml:45:13: training.sequence: is 2049, sequence_parallel needs a multiple of cp*tp = 2, "
+     "allowed: 2048"},
+    {"top_k_beyond_experts", "top_k: 2", "top_k: 9",
+     "s.yaml:34:44: model.moe.top_k: is 9, a token reaches 8 experts, allowed: 1 to 8"},
+    {"no_expert_layer", "first_dense: 1", "first_dense: 8",
+     "s.yaml:34:22: model.moe.first_dense: is 8 of 8 layers, so that no layer has experts, "
+     "allowed: 0 to 7"},
+    {"ffn_on_tp", "kind: swiglu, hidden: 4096", "kind: swiglu, hidden: 4095",
+     "s.yaml:37:7: parallel.tp: is 2, must divide the hidden width of a dense layer (4095), "
+     "allowed: 1, 3, 5, 7, 9, 13, 15, 21, 35, 39, 45, 63, 65, 91, 105, 117, ..."},
+    {"ffn_missing", "  ffn: {kind: swiglu, hidden: 4096}\n", "",
+     "s.yaml:29:3: model.ffn.hidden: is missing although the model has dense layers, allowed: at "
+     "least 1"},
+    {"fp8_without_peak", "micro_batch: 1", "micro_batch: 1\n  precision: fp8_mixed",
+     "s.yaml:48:14: training.precision: is fp8_mixed but the device has no "
+     "cluster.device.matmul_peak_fp8, allowed: bf16, fp16"},
+    {"learned_positions_too_few", "vocabulary: 32000",
+     "vocabulary: 32000\n  position: learned(1024)",
+     "s.yaml:46:13: training.sequence: is 2048 but the model has 1024 learned positions, allowed: "
+     "1 to 1024"},
+    {"groups_do_not_divide", "kind: mesh, link",
+     "kind: groups, size: 3, bridge: {bandwidth: 10GB/s}, link",
+     "s.yaml:21:34: cluster.node.fabric.size: is 3, must divide the 8 devices of a node, allowed: "
+     "1, 2, 4, 8"},
+    {"shared_expert_overlap_without_one", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {overlap: shared_expert}",
+     "s.yaml:36:16: moe.overlap: is shared_expert but the model has no shared experts, allowed: "
+     "none"},
+};
+
+}  // namespace stepcast::test
