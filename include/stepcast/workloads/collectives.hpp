@@ -9,15 +9,17 @@
 #include "stepcast/base/describe.hpp"
 #include "stepcast/topology/fabric.hpp"
 
-/// Collectives as phases on links. Formulas and selection rules with their sources: docs/models/collectives.md.
+/// Collectives as phases on links. Formulas and selection rules with their sources:
+/// docs/models/collectives.md.
 namespace stepcast {
 
 enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
 inline constexpr std::size_t collective_kinds = 5;
 const char* name(CollectiveKind kind);
 
-/// Bytes of a collective: all_reduce and broadcast = buffer per rank; reduce_scatter = input per rank;
-/// all_gather = output per rank; all_to_all = bytes that one rank holds for all ranks, itself included.
+/// Bytes of a collective: all_reduce and broadcast = buffer per rank; reduce_scatter = input per
+/// rank; all_gather = output per rank; all_to_all = bytes that one rank holds for all ranks, itself
+/// included.
 struct CollectiveCall {
   CollectiveKind kind;
   Bytes bytes;
@@ -29,21 +31,24 @@ struct LinkWeight {
   double weight;
 };
 
-/// One part of a phase that moves on its own. Time alone: latency + bytes * max(weight / bandwidth).
+/// One part of a phase that moves on its own. Time alone: latency + bytes * max(weight /
+/// bandwidth).
 struct PhaseFlow {
-  Seconds latency{0};                ///< all of its steps together
+  Seconds latency{0};  ///< all of its steps together
   Bytes bytes{0};
-  std::vector<LinkWeight> links;     ///< over all members; unsaturable trunks left out; empty when bytes is 0
+  std::vector<LinkWeight>
+      links;  ///< over all members, ascending; unsaturable trunks left out; empty when bytes is 0
 };
 
-/// The flows of a phase start together and the phase ends with the last of them (bytes end + its latency).
+/// The flows of a phase start together and the phase ends with the last of them (bytes end + its
+/// latency).
 struct Phase {
   std::vector<PhaseFlow> flows;
 };
 
 /// What `auto` chose, or what was asked for, for one group.
 struct CollectivePlan {
-  std::string algorithm;             ///< as reported: `mesh`, `ring`, `pipeline`, `hierarchical(mesh, nhr)`
+  std::string algorithm;  ///< as reported: `mesh`, `ring`, `pipeline`, `hierarchical(mesh, nhr)`
   std::vector<Phase> phases;
 };
 
@@ -54,28 +59,32 @@ struct CollectiveChoice {
 /// The keys of `communication.algorithm:`.
 void describe(Visitor& visitor, CollectiveChoice& choice);
 
-/// An algorithm: the phases of `call` over `members`, or nothing where it does not apply (with why).
-using CollectiveAlgorithm = std::optional<CollectivePlan> (*)(const Fabric&, std::span<const DeviceId> members,
+/// An algorithm: the phases of `call` over two members or more, or nothing where it does not apply.
+using CollectiveAlgorithm = std::optional<CollectivePlan> (*)(const Fabric&,
+                                                              std::span<const DeviceId> members,
                                                               CollectiveCall call);
 struct NamedAlgorithm {
   std::string_view name;
   CollectiveAlgorithm plan;
 };
-/// ring, mesh, nhr, nb, hd, pairwise, pipeline, hierarchical, tree.
+/// ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, tree.
 std::span<const NamedAlgorithm> collective_algorithms();
 
 /// The phases of one call. `members` are distinct devices in ring order (ascending rank order);
-/// groups of one member and calls of 0 bytes take no time (no phases).
-/// Algorithm `auto` follows the library of the cluster (hccl or nccl).
-/// Throws InputError when the named algorithm does not apply to the group.
-CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call,
-                               std::string_view algorithm);
+/// groups of one member and calls of 0 bytes take no time (no phases, algorithm `none`). A
+/// broadcast starts at the first. Steps that load the same links are one phase; reduction is in
+/// line and takes no time of its own. Algorithm `auto` follows the library of the cluster (hccl or
+/// nccl). Throws InputError when the named algorithm does not apply to the group.
+CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members,
+                               CollectiveCall call, std::string_view algorithm);
 
 /// Time of the plan when nothing else uses the network: sum over phases of the slowest flow.
 Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan);
 
-/// No algorithm can be faster on this fabric: max over ports and cuts of the bytes that must cross / capacity.
-Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call);
+/// No algorithm in which only members pass data on can be faster on this fabric: max over ports and
+/// cuts of the bytes that must cross / capacity.
+Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members,
+                        CollectiveCall call);
 
 /// nccl-tests' factor from algbw to busbw: 2(n-1)/n all-reduce, (n-1)/n others, 1 broadcast.
 double bus_factor(CollectiveKind kind, std::size_t members);

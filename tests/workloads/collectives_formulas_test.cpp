@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+
+#include "stepcast/base/errors.hpp"
+#include "workloads/collective_fabrics.hpp"
+
+/// Closed forms of the HCCL user guide, and which algorithm HCCL's selection takes.
+namespace stepcast {
+namespace {
+
+using namespace test;
+using Kind = CollectiveKind;
+
+constexpr Bytes size{64.0 * 1048576};
+
+ClusterSpec flat(std::int64_t ranks) {
+  return cluster(
+      {.nodes = ranks, .nic = {BytesPerSecond{50e9}, Seconds{0}}, .step = Seconds{10e-6}});
+}
+
+ClusterSpec one_node(std::int64_t ranks) {
+  return cluster({.per_node = ranks, .inside = {BytesPerSecond{50e9}, Seconds{0}}});
+}
+
+TEST(CollectiveFormulas, FlatAlgorithmsOverEightRanks) {
+  EXPECT_NEAR(time_of(flat(8), {Kind::all_reduce, size}, "ring"), 2.48881e-3, 5e-9);
+  EXPECT_NEAR(time_of(one_node(8), {Kind::all_reduce, size}, "ring"), 2.48881e-3, 5e-9);
+  EXPECT_NEAR(time_of(flat(8), {Kind::reduce_scatter, size}, "ring"), 1.24441e-3, 5e-9);
+  EXPECT_NEAR(time_of(flat(8), {Kind::all_gather, size}, "ring"), 1.24441e-3, 5e-9);
+  for (const char* algorithm : {"nhr", "nb", "hd"})
+    EXPECT_NEAR(time_of(flat(8), {Kind::all_reduce, size}, algorithm), 2.40881e-3, 5e-9);
+  EXPECT_NEAR(time_of(one_node(8), {Kind::all_gather, size}, "mesh"), 0.177772e-3, 5e-10);
+  EXPECT_NEAR(time_of(one_node(8), {Kind::reduce_scatter, size}, "mesh"), 0.177772e-3, 5e-10);
+  EXPECT_NEAR(time_of(one_node(8), {Kind::all_reduce, size}, "mesh"), 0.355544e-3, 5e-10);
+}
+
+TEST(CollectiveFormulas, HalvingDoublingFoldsOddRanks) {
+  EXPECT_NEAR(time_of(flat(6), {Kind::all_reduce, size}, "hd"), 4.75762e-3, 1e-8);
+}
+
+TEST(CollectiveFormulas, PairwiseTakesAStepPerPeer) {
+  const double part = size.value() / 8 / 50e9;
+  EXPECT_NEAR(time_of(flat(8), {Kind::all_to_all, size}, "pairwise"), 7 * (10e-6 + part), 1e-12);
+  EXPECT_NEAR(time_of(one_node(8), {Kind::all_to_all, size}, "pairwise"), 7 * (10e-6 + part),
+              1e-12);
+  EXPECT_NEAR(time_of(one_node(8), {Kind::all_to_all, size}, "mesh"), 10e-6 + part, 1e-12);
+}
+
+TEST(CollectiveFormulas, Broadcasts) {
+  const double whole = size.value() / 50e9;
+  EXPECT_NEAR(time_of(flat(8), {Kind::broadcast, size}, "ring"), 7 * (10e-6 + whole), 1e-12);
+  EXPECT_NEAR(time_of(flat(8), {Kind::broadcast, size}, "hd"), 3 * (10e-6 + whole), 1e-12);
+  EXPECT_NEAR(time_of(flat(8), {Kind::broadcast, size}, "nhr"), 6 * 10e-6 + 14.0 / 8 * whole,
+              1e-12);
+  EXPECT_NEAR(time_of(one_node(8), {Kind::broadcast, size}, "mesh"), 2 * (10e-6 + whole / 8),
+              1e-12);
+}
+
+TEST(CollectiveFormulas, NodesOfEight) {
+  const ClusterSpec spec = cluster({.nodes = 4, .per_node = 8});
+  EXPECT_NEAR(time_of(spec, {Kind::all_reduce, size}, "hierarchical"), 1.231191e-3, 5e-10);
+  EXPECT_NEAR(time_of(spec, {Kind::all_gather, size}, "pipeline"), 0.425880e-3, 5e-10);
+  EXPECT_NEAR(time_of(spec, {Kind::reduce_scatter, size}, "pipeline"), 0.425880e-3, 5e-10);
+  EXPECT_NEAR(time_of(spec, {Kind::all_reduce, size}, "pipeline"), 2 * 0.425880e-3, 1e-9);
+  // Without the pipeline every NIC carries 3/4 of the whole: gathered inside first.
+  const double inside = 10e-6 + size.value() / 32 / 30e9;
+  const double across = 2 * 20e-6 + 0.75 * size.value() / 22e9;
+  EXPECT_NEAR(time_of(spec, {Kind::all_gather, size}, "hierarchical"), inside + across, 1e-12);
+}
+
+TEST(CollectiveFormulas, BuffersLoopOverLatencies) {
+  ClusterSpec spec = flat(8);
+  const double once = time_of(spec, {Kind::all_reduce, size}, "ring");
+  spec.collectives.buffer = Bytes{20.0 * 1048576};
+  EXPECT_NEAR(time_of(spec, {Kind::all_reduce, size}, "ring") - once, 3 * 14 * 10e-6, 1e-12);
+}
+
+TEST(CollectiveFormulas, NcclUsesEveryNic) {
+  ClusterSpec spec =
+      switched({.nodes = 4, .per_node = 8, .inside = {BytesPerSecond{300e9}, Seconds{0}}});
+  spec.collectives.library = CollectiveLibrarySpec::Library::nccl;
+  const double ring_latency = 2 * (28 * 10e-6 + 3 * 20e-6);
+  const double ring = std::max(2 * 31.0 / 32 * size.value() / 8 / 22e9,
+                               2 * 31.0 / 32 * size.value() * 7 / 8 / 300e9);
+  EXPECT_NEAR(time_of(spec, {Kind::all_reduce, size}, "ring"), ring_latency + ring, 1e-12);
+  const Fabric fabric(spec);
+  const auto group = first_devices(32);
+  EXPECT_EQ(plan_collective(fabric, group, {Kind::all_reduce, Bytes{1024}}, "auto").algorithm,
+            "tree");
+  EXPECT_EQ(plan_collective(fabric, group, {Kind::all_gather, size}, "auto").algorithm, "ring");
+}
+
+TEST(CollectiveSelection, ServersByCost) {
+  const std::vector<std::pair<std::int64_t, std::string>> expected{
+      {2, "ring"}, {3, "ring"}, {4, "nhr"}, {6, "nhr"}, {8, "nhr"}};
+  for (const auto& [servers, pattern] : expected) {
+    const ClusterSpec spec = cluster({.nodes = servers,
+                                      .per_node = 8,
+                                      .nic = {BytesPerSecond{25e9}, Seconds{0}},
+                                      .step = Seconds{60e-6}});
+    const Fabric fabric(spec);
+    const auto plan = plan_collective(fabric, first_devices(spec.devices),
+                                      {Kind::all_reduce, Bytes{1048576}}, "auto");
+    EXPECT_EQ(plan.algorithm, "hierarchical(mesh, " + pattern + ")") << servers;
+  }
+}
+
+TEST(CollectiveSelection, MeshNodes) {
+  const Fabric fabric(cluster({.nodes = 4, .per_node = 8}));
+  const auto chosen = [&](std::int64_t members, Kind kind, double bytes) {
+    return plan_collective(fabric, first_devices(members), {kind, Bytes{bytes}}, "auto").algorithm;
+  };
+  EXPECT_EQ(chosen(8, Kind::all_reduce, 262144), "one_shot");
+  EXPECT_EQ(chosen(8, Kind::all_reduce, 262145), "mesh");
+  EXPECT_EQ(chosen(8, Kind::all_to_all, 1e6), "mesh");
+  EXPECT_EQ(chosen(32, Kind::all_gather, 32 * 32768), "pipeline");
+  EXPECT_EQ(chosen(32, Kind::all_gather, 32 * 32768 - 1), "hierarchical(mesh, nhr)");
+  EXPECT_EQ(chosen(32, Kind::all_reduce, 32 * 1048576), "pipeline");
+  EXPECT_EQ(chosen(32, Kind::all_to_all, 1e8), "hierarchical(mesh, pairwise)");
+  EXPECT_EQ(chosen(12, Kind::all_reduce, 1e8), "ring");
+  EXPECT_EQ(chosen(12, Kind::all_to_all, 1e8), "pairwise");
+}
+
+TEST(CollectiveSelection, SuperNodes) {
+  ClusterSpec spec = switched({.nodes = 12, .per_node = 16});
+  spec.super_node = SuperNodeSpec{.nodes = 4, .fabric = {{BytesPerSecond{196e9}, Seconds{0}}, 1}};
+  const Fabric fabric(spec);
+  const auto chosen = [&](std::int64_t members, Kind kind, double bytes) {
+    return plan_collective(fabric, first_devices(members), {kind, Bytes{bytes}}, "auto").algorithm;
+  };
+  EXPECT_EQ(chosen(64, Kind::all_to_all, 1e8), "mesh");
+  EXPECT_EQ(chosen(64, Kind::all_reduce, 64 * 262144), "nhr");
+  EXPECT_EQ(chosen(64, Kind::all_reduce, 1e8), "hierarchical(ring, nhr)");
+  EXPECT_EQ(chosen(192, Kind::all_reduce, 1e9), "hierarchical(ring, nhr, ring)");
+  EXPECT_EQ(chosen(128, Kind::all_reduce, 1e9), "hierarchical(ring, nhr, hd)");
+  EXPECT_EQ(chosen(192, Kind::all_to_all, 1e9), "hierarchical(mesh, pairwise)");
+}
+
+TEST(Collectives, NothingToDo) {
+  const Fabric fabric(flat(4));
+  EXPECT_TRUE(
+      plan_collective(fabric, first_devices(1), {Kind::all_reduce, size}, "ring").phases.empty());
+  EXPECT_TRUE(plan_collective(fabric, first_devices(4), {Kind::all_reduce, Bytes{0}}, "auto")
+                  .phases.empty());
+}
+
+TEST(Collectives, RefusesWhatDoesNotFit) {
+  const Fabric fabric(flat(4));
+  try {
+    plan_collective(fabric, first_devices(4), {Kind::all_reduce, size}, "mesh");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("allowed: auto, ring, nhr, nb, hd, tree"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

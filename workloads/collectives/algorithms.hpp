@@ -1,0 +1,42 @@
+#pragma once
+#include "patterns.hpp"
+
+/// Algorithms of the table and what they ask about a group.
+namespace stepcast::collectives {
+
+using Plan = std::optional<CollectivePlan>;
+using Group = std::span<const DeviceId>;
+
+Plan ring(const Fabric& fabric, Group members, CollectiveCall call);
+Plan mesh(const Fabric& fabric, Group members, CollectiveCall call);
+/// All-reduce in one step: everybody sends everything to everybody.
+Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call);
+Plan nhr(const Fabric& fabric, Group members, CollectiveCall call);
+Plan nb(const Fabric& fabric, Group members, CollectiveCall call);
+Plan hd(const Fabric& fabric, Group members, CollectiveCall call);
+Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call);
+Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call);
+Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call);
+Plan tree(const Fabric& fabric, Group members, CollectiveCall call);
+/// What HCCL and NCCL would choose.
+std::string_view select(const Fabric& fabric, Group members, CollectiveCall call);
+
+/// A group cut at a level: neighbours inside (ascending order kept), members of like index across.
+struct Split {
+  Sets inside;
+  Sets across;
+};
+enum class Level { node, super_node };
+/// Nothing when the parts have different sizes.
+std::optional<Split> split(const Fabric& fabric, Group members, Level level);
+
+/// The widest locality of any pair.
+Locality reach(const Fabric& fabric, Group members);
+/// Every pair has a mesh link.
+bool in_one_mesh(const Fabric& fabric, Group members);
+/// Mesh where pairs have links of their own, else ring.
+Pattern node_pattern(const Fabric& fabric, Group members);
+/// Ring, NHR or HD between servers, the cheapest by HCCL's reckoning; `bytes` of the slowest NIC.
+Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind kind, Bytes bytes);
+
+}  // namespace stepcast::collectives

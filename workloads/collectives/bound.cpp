@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <map>
+
+#include "algorithms.hpp"
+
+/// Bytes that must cross a cut, whatever the algorithm, over what the cut carries:
+/// docs/models/collectives.md.
+namespace stepcast {
+namespace {
+
+using collectives::Members;
+
+struct Crossing {
+  double out = 0, in = 0;  ///< bytes
+};
+
+/// Bytes between `inside` of `all` members and the others; the root of a broadcast is inside or
+/// not.
+Crossing crossing(CollectiveCall call, double inside, double all, bool root_inside) {
+  const double bytes = call.bytes.value();
+  const double outside = all - inside;
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      return {bytes, bytes};
+    case CollectiveKind::reduce_scatter:
+      return {bytes * outside / all, bytes * inside / all};
+    case CollectiveKind::all_gather:
+      return {bytes * inside / all, bytes * outside / all};
+    case CollectiveKind::all_to_all:
+      return {bytes * inside * outside / all, bytes * inside * outside / all};
+    case CollectiveKind::broadcast:
+      break;
+  }
+  return root_inside ? Crossing{bytes, 0} : Crossing{0, bytes};
+}
+
+class Bound {
+ public:
+  Bound(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call)
+      : fabric_{fabric}, members_{members}, call_{call} {
+    for (const DeviceId m : members) {
+      nodes_[fabric.node_of(m).value].push_back(m);
+      supers_[fabric.super_node_of(m)].push_back(m);
+    }
+  }
+
+  Seconds value() {
+    for (const DeviceId m : members_) cut({m}, port(m));
+    for (const auto& [node, part] : nodes_) cut(part, outside_node(part));
+    for (const auto& [super, part] : supers_) cut(part, nics(part));
+    leaf_cuts();
+    return Seconds{slowest_};
+  }
+
+ private:
+  double bandwidth(LinkKind kind, DeviceId device) const {
+    return fabric_.link(fabric_.device_link(kind, device)).bandwidth.value();
+  }
+  std::size_t in_node(DeviceId m) const { return nodes_.at(fabric_.node_of(m).value).size(); }
+  std::size_t in_super(DeviceId m) const { return supers_.at(fabric_.super_node_of(m)).size(); }
+
+  void cut(const Members& part, double capacity) {
+    if (part.size() == members_.size()) return;
+    const bool root = std::ranges::find(part, members_.front()) != part.end();
+    const Crossing bytes = crossing(call_, static_cast<double>(part.size()),
+                                    static_cast<double>(members_.size()), root);
+    slowest_ = std::max(slowest_, std::max(bytes.out, bytes.in) / capacity);
+  }
+
+  /// NICs of the part, a shared one once.
+  double nics(const Members& part) const {
+    std::map<std::uint32_t, double> each;
+    for (const DeviceId m : part) each[fabric_.nic_of(m)] = bandwidth(LinkKind::nic_up, m);
+    double sum = 0;
+    for (const auto& [nic, capacity] : each) sum += capacity;
+    return sum;
+  }
+
+  double outside_node(const Members& part) const {
+    double sum = 0;
+    if (in_super(part.front()) > part.size())
+      for (const DeviceId m : part) sum += bandwidth(LinkKind::super_up, m);
+    return in_super(part.front()) < members_.size() ? sum + nics(part) : sum;
+  }
+
+  /// Everything that leads from one member to other members.
+  double port(DeviceId m) const {
+    double sum = 0;
+    if (in_node(m) < in_super(m)) sum += bandwidth(LinkKind::super_up, m);
+    if (in_super(m) < members_.size()) sum += bandwidth(LinkKind::nic_up, m);
+    bool shared = false;
+    for (const DeviceId other : nodes_.at(fabric_.node_of(m).value)) {
+      if (other == m) continue;
+      if (fabric_.same_mesh(m, other))
+        sum += fabric_.link(fabric_.mesh_link(m, other)).bandwidth.value();
+      else
+        shared = true;
+    }
+    if (!shared) return sum;
+    const bool groups = std::holds_alternative<GroupFabric>(fabric_.cluster().node_fabric);
+    return sum + bandwidth(groups ? LinkKind::bridge_up : LinkKind::port_up, m);
+  }
+
+  /// Leaves that hold super-nodes (or nodes) altogether, so that nothing else leads out of them.
+  void leaf_cuts() {
+    if (fabric_.leaves() == 0) return;
+    std::map<std::uint32_t, Members> below;
+    for (const DeviceId m : members_) below[fabric_.leaf_of(m)].push_back(m);
+    for (const auto& [leaf, part] : below) {
+      const LinkId up = fabric_.leaf_link(LinkKind::leaf_up, leaf);
+      const bool closed = std::ranges::all_of(part, [&](DeviceId m) {
+        return std::ranges::all_of(supers_.at(fabric_.super_node_of(m)), [&](DeviceId other) {
+          return fabric_.leaf_of(other) == fabric_.leaf_of(m);
+        });
+      });
+      if (closed) cut(part, fabric_.link(up).bandwidth.value());
+    }
+  }
+
+  const Fabric& fabric_;
+  std::span<const DeviceId> members_;
+  CollectiveCall call_;
+  std::map<std::uint32_t, Members> nodes_, supers_;
+  double slowest_ = 0;
+};
+
+}  // namespace
+
+Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members,
+                        CollectiveCall call) {
+  if (members.size() < 2) return Seconds{0};
+  return Bound(fabric, members, call).value();
+}
+
+}  // namespace stepcast

@@ -1,0 +1,102 @@
+#include "algorithms.hpp"
+
+namespace stepcast::collectives {
+namespace {
+
+/// NCCL drives as many rings as a node has members, so that every NIC carries one; each crosses
+/// between NICs of one index.
+Plan rail_rings(const Fabric& fabric, const Split& parts, CollectiveCall call) {
+  const std::size_t size = parts.inside.front().size();
+  const std::size_t nodes = parts.inside.size();
+  const auto local = static_cast<double>(size);
+  const auto ranks = static_cast<double>(size * nodes);
+  const double passes = call.kind == CollectiveKind::all_reduce ? 2 : 1;
+  const bool whole = call.kind == CollectiveKind::broadcast;
+  const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
+  Step inside(fabric), all(fabric);
+  for (const Members& node : parts.inside)
+    for (std::size_t i = 0; i < size; ++i) {
+      inside.send(node[i], node[(i + 1) % size], Bytes{0});
+      all.send(node[i], node[(i + 1) % size], sent * ((local - 1) / local));
+    }
+  for (const Members& rail : parts.across)
+    for (std::size_t i = 0; i < nodes; ++i) all.send(rail[i], rail[(i + 1) % nodes], sent / local);
+  PhaseFlow flow = all.flow(1);
+  const auto crossings = static_cast<double>(nodes - 1);
+  flow.latency = passes * (all.latency() * crossings + inside.latency() * (ranks - 1 - crossings));
+  Schedule schedule(fabric, call);
+  schedule.then_together({flow});
+  return std::move(schedule).plan("ring");
+}
+
+Plan flat(const Fabric& fabric, Group members, CollectiveCall call, Pattern pattern,
+          std::string name) {
+  Schedule schedule(fabric, call);
+  const Sets sets{Members(members.begin(), members.end())};
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      all_reduce(schedule, sets, call.bytes, pattern);
+      break;
+    case CollectiveKind::reduce_scatter:
+      reduce_scatter(schedule, sets, call.bytes, pattern);
+      break;
+    case CollectiveKind::all_gather:
+      all_gather(schedule, sets, call.bytes, pattern);
+      break;
+    case CollectiveKind::broadcast:
+      broadcast(schedule, sets, call.bytes, pattern);
+      break;
+    case CollectiveKind::all_to_all:
+      if (pattern != Pattern::mesh) return std::nullopt;
+      full_mesh(schedule, sets, call.bytes / static_cast<double>(members.size()));
+      break;
+  }
+  return std::move(schedule).plan(std::move(name));
+}
+
+}  // namespace
+
+Plan ring(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (call.kind == CollectiveKind::all_to_all) return std::nullopt;
+  if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl) {
+    const auto parts = split(fabric, members, Level::node);
+    if (parts && parts->inside.size() > 1 && parts->across.size() > 1)
+      return rail_rings(fabric, *parts, call);
+  }
+  return flat(fabric, members, call, Pattern::ring, "ring");
+}
+
+Plan mesh(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (reach(fabric, members) > Locality::super_node) return std::nullopt;
+  return flat(fabric, members, call, Pattern::mesh, "mesh");
+}
+
+Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (call.kind != CollectiveKind::all_reduce || reach(fabric, members) > Locality::super_node)
+    return std::nullopt;
+  Schedule schedule(fabric, call);
+  full_mesh(schedule, {Members(members.begin(), members.end())}, call.bytes);
+  return std::move(schedule).plan("one_shot");
+}
+
+Plan nhr(const Fabric& fabric, Group members, CollectiveCall call) {
+  return flat(fabric, members, call, Pattern::nhr, "nhr");
+}
+
+Plan nb(const Fabric& fabric, Group members, CollectiveCall call) {
+  return flat(fabric, members, call, Pattern::nhr, "nb");
+}
+
+Plan hd(const Fabric& fabric, Group members, CollectiveCall call) {
+  return flat(fabric, members, call, Pattern::hd, "hd");
+}
+
+Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
+  Schedule schedule(fabric, call);
+  pairwise(schedule, {Members(members.begin(), members.end())},
+           call.bytes / static_cast<double>(members.size()));
+  return std::move(schedule).plan("pairwise");
+}
+
+}  // namespace stepcast::collectives

@@ -1,0 +1,122 @@
+#include <algorithm>
+
+#include "algorithms.hpp"
+
+namespace stepcast::collectives {
+namespace {
+
+struct Tier {
+  Sets sets;
+  Pattern pattern;
+};
+
+/// Inside nodes, between the nodes of a super-node, between super-nodes; tiers of one member are
+/// left out. All sets of a tier have the same size.
+std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members, CollectiveCall call) {
+  const auto nodes = split(fabric, members, Level::node);
+  const auto supers = split(fabric, members, Level::super_node);
+  if (!nodes || !supers) return std::nullopt;
+  const auto local = static_cast<double>(nodes->across.size());
+  std::vector<Tier> result;
+  if (nodes->across.size() > 1)
+    result.push_back({nodes->inside, node_pattern(fabric, nodes->inside.front())});
+  if (!fabric.cluster().super_node) {
+    const Bytes bytes = call.kind == CollectiveKind::all_reduce ? call.bytes / local : call.bytes;
+    if (nodes->inside.size() > 1)
+      result.push_back(
+          {nodes->across, server_pattern(fabric, nodes->inside.size(), call.kind, bytes)});
+    return result;
+  }
+  Sets middle;
+  for (const Members& rail : nodes->across) {
+    const Split parts = *split(fabric, rail, Level::super_node);
+    middle.insert(middle.end(), parts.inside.begin(), parts.inside.end());
+  }
+  if (middle.front().size() > 1) result.push_back({middle, Pattern::nhr});
+  const std::size_t count = supers->inside.size();
+  // HCCL's static rule for this level: ring for few super-nodes that are no power of two.
+  const bool power = (count & (count - 1)) == 0;
+  if (count > 1)
+    result.push_back({supers->across, count < 8 && !power ? Pattern::ring : Pattern::hd});
+  return result;
+}
+
+std::string title(const std::vector<Tier>& tiers) {
+  std::string text = "hierarchical(";
+  for (const Tier& tier : tiers)
+    text += (text.back() == '(' ? "" : ", ") + std::string(name(tier.pattern));
+  return text + ")";
+}
+
+/// From the inner tier outwards; each leaves its members a share of what they had.
+void reduce_inward(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
+  if (tiers.size() == 1) return all_reduce(schedule, tiers[0].sets, bytes, tiers[0].pattern);
+  reduce_scatter(schedule, tiers[0].sets, bytes, tiers[0].pattern);
+  reduce_inward(schedule, tiers.subspan(1),
+                bytes / static_cast<double>(tiers[0].sets.front().size()));
+  all_gather(schedule, tiers[0].sets, bytes, tiers[0].pattern);
+}
+
+/// HCCL gathers inside first, so that the outer tier carries everything on every NIC.
+void gather_outward(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
+  if (tiers.empty()) return;
+  const Tier& outer = tiers.back();
+  gather_outward(schedule, tiers.first(tiers.size() - 1),
+                 bytes / static_cast<double>(outer.sets.front().size()));
+  all_gather(schedule, outer.sets, bytes, outer.pattern);
+}
+
+void scatter_inward(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
+  if (tiers.empty()) return;
+  const Tier& outer = tiers.back();
+  reduce_scatter(schedule, outer.sets, bytes, outer.pattern);
+  scatter_inward(schedule, tiers.first(tiers.size() - 1),
+                 bytes / static_cast<double>(outer.sets.front().size()));
+}
+
+void spread(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
+  if (tiers.size() == 1) return broadcast(schedule, tiers[0].sets, bytes, tiers[0].pattern);
+  // Only the sets of the root's part hold anything yet; the others idle.
+  scatter(schedule, {tiers[0].sets.front()}, bytes);
+  spread(schedule, tiers.subspan(1), bytes / static_cast<double>(tiers[0].sets.front().size()));
+  all_gather(schedule, tiers[0].sets, bytes, tiers[0].pattern);
+}
+
+/// First to the member of like index in the own part of the fabric, then across.
+Plan staged(const Fabric& fabric, Group members, CollectiveCall call) {
+  const bool super = fabric.cluster().super_node && reach(fabric, members) > Locality::super_node;
+  const auto parts = split(fabric, members, super ? Level::super_node : Level::node);
+  if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
+  Schedule schedule(fabric, call);
+  full_mesh(schedule, parts->inside, call.bytes / static_cast<double>(parts->across.size()));
+  pairwise(schedule, parts->across, call.bytes / static_cast<double>(parts->inside.size()));
+  return std::move(schedule).plan("hierarchical(mesh, pairwise)");
+}
+
+}  // namespace
+
+Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (call.kind == CollectiveKind::all_to_all) return staged(fabric, members, call);
+  const auto found = tiers(fabric, members, call);
+  if (!found || found->size() < 2) return std::nullopt;
+  Schedule schedule(fabric, call);
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      reduce_inward(schedule, *found, call.bytes);
+      break;
+    case CollectiveKind::all_gather:
+      gather_outward(schedule, *found, call.bytes);
+      break;
+    case CollectiveKind::reduce_scatter:
+      scatter_inward(schedule, *found, call.bytes);
+      break;
+    case CollectiveKind::broadcast:
+      spread(schedule, *found, call.bytes);
+      break;
+    case CollectiveKind::all_to_all:
+      break;
+  }
+  return std::move(schedule).plan(title(*found));
+}
+
+}  // namespace stepcast::collectives

@@ -1,0 +1,59 @@
+#include "patterns.hpp"
+
+#include <array>
+
+namespace stepcast::collectives {
+namespace {
+
+void one_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern,
+              Direction direction) {
+  switch (pattern) {
+    case Pattern::ring:
+      return ring_pass(schedule, sets, bytes);
+    case Pattern::mesh:
+      return full_mesh(schedule, sets, bytes / static_cast<double>(sets.front().size()));
+    case Pattern::nhr:
+      return nhr_pass(schedule, sets, bytes, direction);
+    case Pattern::hd:
+      return hd_pass(schedule, sets, bytes, direction);
+  }
+}
+
+}  // namespace
+
+const char* name(Pattern pattern) {
+  static constexpr std::array<const char*, 4> names{"ring", "mesh", "nhr", "hd"};
+  return names[static_cast<std::size_t>(pattern)];
+}
+
+void reduce_scatter(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern) {
+  one_pass(schedule, sets, bytes, pattern, Direction::halving);
+}
+
+void all_gather(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern) {
+  one_pass(schedule, sets, bytes, pattern, Direction::doubling);
+}
+
+void all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern) {
+  if (pattern == Pattern::hd) return hd_all_reduce(schedule, sets, bytes);
+  reduce_scatter(schedule, sets, bytes, pattern);
+  all_gather(schedule, sets, bytes, pattern);
+}
+
+void broadcast(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern) {
+  switch (pattern) {
+    case Pattern::ring:
+      return ring_broadcast(schedule, sets, bytes);
+    case Pattern::hd:
+      return hd_broadcast(schedule, sets, bytes);
+    case Pattern::mesh:
+      scatter(schedule, sets, bytes);
+      break;
+    case Pattern::nhr:
+      nhr_pass(schedule, sets, bytes, Direction::halving);
+      break;
+  }
+  all_gather(schedule, sets, bytes, pattern);
+}
+
+}  // namespace stepcast::collectives

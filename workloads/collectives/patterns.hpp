@@ -1,0 +1,32 @@
+#pragma once
+#include "schedule.hpp"
+
+/// The flat algorithms over sets in lock step. Bytes as in CollectiveCall, for one set of p
+/// members. Formulas: docs/models/collectives.md.
+namespace stepcast::collectives {
+
+enum class Pattern { ring, mesh, nhr, hd };
+const char* name(Pattern pattern);
+
+void reduce_scatter(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern);
+void all_gather(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern);
+void all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern);
+/// From the first member of each set.
+void broadcast(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern);
+/// The first member sends each other one its p-th part.
+void scatter(Schedule& schedule, const Sets& sets, Bytes bytes);
+/// All pairs at once, one step.
+void full_mesh(Schedule& schedule, const Sets& sets, Bytes per_pair);
+/// p - 1 steps; in step k each member sends to the k-th after it.
+void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair);
+
+/// Parts of the above, a file each.
+void ring_pass(Schedule& schedule, const Sets& sets, Bytes bytes);
+void ring_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes);
+enum class Direction { halving, doubling };
+void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction);
+void hd_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction);
+void hd_all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes);
+void hd_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes);
+
+}  // namespace stepcast::collectives

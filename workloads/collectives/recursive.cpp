@@ -1,0 +1,104 @@
+#include <bit>
+
+#include "patterns.hpp"
+
+namespace stepcast::collectives {
+namespace {
+
+/// Calls `at` with the exponents 0..steps-1, backwards when doubling.
+template <class At>
+void each_power(std::size_t steps, Direction direction, const At& at) {
+  for (std::size_t i = 0; i < steps; ++i) at(direction == Direction::halving ? i : steps - 1 - i);
+}
+
+/// Members beyond the largest power of two hand their part to a neighbour and get theirs back from
+/// it.
+struct Fold {
+  explicit Fold(const Sets& all) {
+    const std::size_t size = all.front().size();
+    const std::size_t extra = size - std::bit_floor(size);
+    for (const Members& set : all) {
+      Members& core = sets.emplace_back();
+      for (std::size_t i = 0; i < size; ++i) {
+        const bool folded = i < 2 * extra && i % 2 == 1;
+        if (folded)
+          pairs.push_back({set[i], set[i - 1]});
+        else
+          core.push_back(set[i]);
+      }
+    }
+  }
+  void out(Schedule& schedule, Bytes bytes) const {
+    if (pairs.empty()) return;
+    Step step(schedule.fabric());
+    for (const auto& [folded, partner] : pairs) step.send(folded, partner, bytes);
+    schedule.then(step);
+  }
+  void back(Schedule& schedule, Bytes bytes) const {
+    if (pairs.empty()) return;
+    Step step(schedule.fabric());
+    for (const auto& [folded, partner] : pairs) step.send(partner, folded, bytes);
+    schedule.then(step);
+  }
+  Sets sets;
+  std::vector<std::pair<DeviceId, DeviceId>> pairs;
+};
+
+void exchange(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
+  const std::size_t size = sets.front().size();
+  const auto steps = static_cast<std::size_t>(std::countr_zero(size));
+  each_power(steps, direction, [&](std::size_t k) {
+    const std::size_t distance = std::size_t{1} << k;
+    Step step(schedule.fabric());
+    for (const Members& set : sets)
+      for (std::size_t i = 0; i < size; ++i)
+        step.send(set[i], set[i ^ distance], bytes / static_cast<double>(2 * distance));
+    schedule.then(step);
+  });
+}
+
+}  // namespace
+
+void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
+  const std::size_t size = sets.front().size();
+  const auto steps = static_cast<std::size_t>(std::bit_width(size - 1));
+  each_power(steps, direction, [&](std::size_t k) {
+    const std::size_t distance = std::size_t{1} << k;
+    const std::size_t slices = (size - 1 + distance) / (2 * distance);
+    Step step(schedule.fabric());
+    for (const Members& set : sets)
+      for (std::size_t i = 0; i < size; ++i)
+        step.send(set[i], set[(i + distance) % size],
+                  bytes * (static_cast<double>(slices) / static_cast<double>(size)));
+    schedule.then(step);
+  });
+}
+
+void hd_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
+  const Fold fold(sets);
+  const Bytes part = bytes / static_cast<double>(sets.front().size());
+  fold.out(schedule, direction == Direction::halving ? bytes : part);
+  exchange(schedule, fold.sets, bytes, direction);
+  fold.back(schedule, direction == Direction::halving ? part : bytes);
+}
+
+void hd_all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes) {
+  const Fold fold(sets);
+  fold.out(schedule, bytes);
+  exchange(schedule, fold.sets, bytes, Direction::halving);
+  exchange(schedule, fold.sets, bytes, Direction::doubling);
+  fold.back(schedule, bytes);
+}
+
+void hd_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes) {
+  const std::size_t size = sets.front().size();
+  for (std::size_t have = 1; have < size; have *= 2) {
+    Step step(schedule.fabric());
+    for (const Members& set : sets)
+      for (std::size_t i = 0; i < have && i + have < size; ++i)
+        step.send(set[i], set[i + have], bytes);
+    schedule.then(step);
+  }
+}
+
+}  // namespace stepcast::collectives

@@ -1,0 +1,22 @@
+#include "patterns.hpp"
+
+namespace stepcast::collectives {
+
+void ring_pass(Schedule& schedule, const Sets& sets, Bytes bytes) {
+  const std::size_t size = sets.front().size();
+  Step step(schedule.fabric());
+  for (const Members& ring : sets)
+    for (std::size_t i = 0; i < size; ++i)
+      step.send(ring[i], ring[(i + 1) % size], bytes / static_cast<double>(size));
+  schedule.then(step, static_cast<double>(size - 1));
+}
+
+void ring_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes) {
+  for (std::size_t i = 1; i < sets.front().size(); ++i) {
+    Step step(schedule.fabric());
+    for (const Members& ring : sets) step.send(ring[i - 1], ring[i], bytes);
+    schedule.then(step);
+  }
+}
+
+}  // namespace stepcast::collectives

@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <bit>
+
+#include "algorithms.hpp"
+
+/// What the libraries choose: docs/models/collectives.md, "auto".
+namespace stepcast::collectives {
+namespace {
+
+constexpr double kib = 1024;
+// Thresholds of HCCL's selection (public cann-hccl sources).
+constexpr Bytes one_shot_limit{256 * kib};             // all-reduce in one server
+constexpr Bytes pipeline_part{32 * kib};               // reduce-scatter, all-gather: bytes per rank
+constexpr Bytes pipeline_all_reduce_part{1024 * kib};  // all-reduce: bytes per rank
+constexpr Bytes small_per_rank_server{1024 * kib};     // switched node: mesh below
+constexpr Bytes small_per_rank_super{256 * kib};       // super-node: flat NHR below
+
+bool even(const Fabric& fabric, Group members) {
+  return split(fabric, members, Level::node) && split(fabric, members, Level::super_node);
+}
+
+std::string_view in_node(const Fabric& fabric, Group members, CollectiveCall call) {
+  const bool exchange = call.kind == CollectiveKind::all_to_all;
+  if (in_one_mesh(fabric, members)) {
+    const bool small = call.kind == CollectiveKind::all_reduce && call.bytes <= one_shot_limit;
+    return small ? "one_shot" : "mesh";
+  }
+  if (std::holds_alternative<GroupFabric>(fabric.cluster().node_fabric))
+    return exchange ? "pairwise" : "ring";
+  const bool small = call.bytes <= small_per_rank_server * static_cast<double>(members.size());
+  return exchange || small ? "mesh" : "ring";
+}
+
+std::string_view in_super_node(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (call.kind == CollectiveKind::all_to_all) return "mesh";
+  const bool small = call.bytes <= small_per_rank_super * static_cast<double>(members.size());
+  if (small) return "nhr";
+  if (!even(fabric, members)) return "ring";
+  return split(fabric, members, Level::node)->across.size() > 1 ? "hierarchical" : "nhr";
+}
+
+bool prefers_pipeline(const Fabric& fabric, Group node, CollectiveCall call, std::size_t ranks) {
+  if (!in_one_mesh(fabric, node) || fabric.cluster().super_node) return false;
+  const Bytes part = call.bytes / static_cast<double>(ranks);
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      return part >= pipeline_all_reduce_part;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_gather:
+      return part >= pipeline_part;
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::broadcast:
+      break;
+  }
+  return false;
+}
+
+std::string_view between_servers(const Fabric& fabric, Group members, CollectiveCall call) {
+  const bool exchange = call.kind == CollectiveKind::all_to_all;
+  // Servers that contribute different numbers of devices: one flat ring.
+  if (!even(fabric, members)) return exchange ? "pairwise" : "ring";
+  const Split nodes = *split(fabric, members, Level::node);
+  const Split supers = *split(fabric, members, Level::super_node);
+  if (supers.across.size() == 1) {
+    if (exchange) return "pairwise";
+    return name(server_pattern(fabric, members.size(), call.kind, call.bytes));
+  }
+  if (exchange) return "hierarchical";
+  if (prefers_pipeline(fabric, nodes.inside.front(), call, members.size())) return "pipeline";
+  return "hierarchical";
+}
+
+std::string_view nccl(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (call.kind == CollectiveKind::all_to_all) return "pairwise";
+  if (call.kind != CollectiveKind::all_reduce) return "ring";
+  const Plan binary = tree(fabric, members, call);
+  if (!binary) return "ring";
+  return lone_time(fabric, *binary) < lone_time(fabric, *ring(fabric, members, call)) ? "tree"
+                                                                                      : "ring";
+}
+
+}  // namespace
+
+Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind kind,
+                       Bytes bytes) {
+  const ClusterSpec& cluster = fabric.cluster();
+  const NicSpec& nic = cluster.network.nic;
+  if (kind == CollectiveKind::broadcast) return Pattern::nhr;
+  const double count = static_cast<double>(servers);
+  const Seconds latency = cluster.collectives.step_latency;
+  const Seconds whole =
+      std::min(bytes, cluster.collectives.buffer) / (nic.link.bandwidth * nic.efficiency);
+  const Seconds once = whole * ((count - 1) / count);
+  const auto steps = static_cast<double>(std::bit_width(servers - 1));
+  const Seconds ring_time = latency * (count - 1) + once;
+  const Seconds nhr_time = latency * steps + once;
+  const Seconds hd_time =
+      std::has_single_bit(servers) ? nhr_time : latency * steps + whole * ((2 * count - 1) / count);
+  // An all-reduce doubles all three; ties prefer ring, then NHR.
+  if (ring_time <= nhr_time && ring_time <= hd_time) return Pattern::ring;
+  return nhr_time <= hd_time ? Pattern::nhr : Pattern::hd;
+}
+
+std::string_view select(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl)
+    return nccl(fabric, members, call);
+  switch (reach(fabric, members)) {
+    case Locality::device:
+    case Locality::node:
+      return in_node(fabric, members, call);
+    case Locality::super_node:
+      return in_super_node(fabric, members, call);
+    case Locality::leaf:
+    case Locality::spine:
+      break;
+  }
+  return between_servers(fabric, members, call);
+}
+
+}  // namespace stepcast::collectives

@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <array>
+
+#include "algorithms.hpp"
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::array<NamedAlgorithm, 10> algorithms{{{"ring", collectives::ring},
+                                                     {"mesh", collectives::mesh},
+                                                     {"one_shot", collectives::one_shot},
+                                                     {"nhr", collectives::nhr},
+                                                     {"nb", collectives::nb},
+                                                     {"hd", collectives::hd},
+                                                     {"pairwise", collectives::pairwise},
+                                                     {"pipeline", collectives::pipeline},
+                                                     {"hierarchical", collectives::hierarchical},
+                                                     {"tree", collectives::tree}}};
+
+[[noreturn]] void refuse(const Fabric& fabric, std::span<const DeviceId> members,
+                         CollectiveCall call, std::string_view algorithm) {
+  std::vector<std::string> usable{"auto"};
+  for (const NamedAlgorithm& known : algorithms)
+    if (known.plan(fabric, members, call)) usable.emplace_back(known.name);
+  throw InputError("communication.algorithm." + std::string(name(call.kind)) + ": is '" +
+                   std::string(algorithm) + "', which does not fit a group of " +
+                   std::to_string(members.size()) + " devices from device " +
+                   std::to_string(members.front().value) + ", allowed: " + joined(usable));
+}
+
+}  // namespace
+
+const char* name(CollectiveKind kind) {
+  static constexpr std::array<const char*, collective_kinds> names{
+      "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::span<const NamedAlgorithm> collective_algorithms() { return algorithms; }
+
+CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members,
+                               CollectiveCall call, std::string_view algorithm) {
+  expects(!members.empty(), "a collective has members");
+  if (members.size() == 1 || call.bytes.value() <= 0) return {"none", {}};
+  const std::string_view wanted =
+      algorithm == "auto" ? collectives::select(fabric, members, call) : algorithm;
+  const auto found = std::ranges::find(algorithms, wanted, &NamedAlgorithm::name);
+  if (found == algorithms.end()) refuse(fabric, members, call, wanted);
+  auto plan = found->plan(fabric, members, call);
+  if (!plan) refuse(fabric, members, call, wanted);
+  return *std::move(plan);
+}
+
+Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan) {
+  Seconds total{0};
+  for (const Phase& phase : plan.phases) {
+    Seconds slowest{0};
+    for (const PhaseFlow& flow : phase.flows)
+      slowest = std::max(slowest, flow.latency + collectives::transfer_time(fabric, flow));
+    total += slowest;
+  }
+  return total;
+}
+
+double bus_factor(CollectiveKind kind, std::size_t members) {
+  const auto n = static_cast<double>(members);
+  switch (kind) {
+    case CollectiveKind::broadcast:
+      return 1;
+    case CollectiveKind::all_reduce:
+      return 2 * (n - 1) / n;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all:
+      break;
+  }
+  return (n - 1) / n;
+}
+
+}  // namespace stepcast
