@@ -44,7 +44,7 @@ std::string mutated() {
 
 TEST(ScenarioFuzz, AnyTextReadsOrIsAnInputError) {
   const TemporaryFiles files;
-  rc::check([&] {
+  EXPECT_TRUE(rc::check([&] {
     const std::string path = files.write("s.yaml", mutated());
     try {
       const Scenario scenario = read_scenario(path, {}, {});
@@ -56,7 +56,7 @@ TEST(ScenarioFuzz, AnyTextReadsOrIsAnInputError) {
       RC_ASSERT(!error.diagnostics().empty());
       for (const Diagnostic& d : error.diagnostics()) RC_ASSERT(d.place.file == path);
     }
-  });
+  }));
 }
 
 }  // namespace
