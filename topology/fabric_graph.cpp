@@ -20,7 +20,8 @@ struct Vertices {
     node_switch = count(fabric.devices());
     super_switch = node_switch + (mesh ? 0 : count(fabric.nodes()));
     nic = super_switch + (cluster.super_node ? count(fabric.super_nodes()) : 0);
-    leaf = nic + (node_nic ? count(fabric.nics()) : 0);
+    // A sending and a receiving side, so that no path leads through a NIC from device to device.
+    leaf = nic + (node_nic ? 2 * count(fabric.nics()) : 0);
     top = leaf + count(fabric.leaves());
   }
   static std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
@@ -28,8 +29,11 @@ struct Vertices {
   std::size_t first_switch(std::uint32_t nic_index) const {
     return fabric.leaves() > 0 ? leaf + fabric.leaf_of_nic(nic_index) : top;
   }
-  std::size_t nic_end(std::uint32_t nic_index) const {
+  std::size_t sender(std::uint32_t nic_index) const {
     return leaf > nic ? nic + nic_index : nic_index;
+  }
+  std::size_t receiver(std::uint32_t nic_index) const {
+    return leaf > nic ? nic + count(fabric.nics()) + nic_index : nic_index;
   }
   /// Where a link begins and ends.
   std::pair<std::size_t, std::size_t> ends(const Link& link) const {
@@ -48,9 +52,9 @@ struct Vertices {
       case LinkKind::super_down:
         return {super_switch + fabric.super_node_of(device), link.from};
       case LinkKind::nic_up:
-        return {nic_end(link.from), first_switch(link.from)};
+        return {sender(link.from), first_switch(link.from)};
       case LinkKind::nic_down:
-        return {first_switch(link.from), nic_end(link.from)};
+        return {first_switch(link.from), receiver(link.from)};
       case LinkKind::leaf_up:
         return {leaf + link.from, top};
       case LinkKind::leaf_down:
@@ -117,9 +121,9 @@ FabricGraph Fabric::graph() const {
   }
   if (vertices.leaf == vertices.nic) return graph;
   for (std::uint32_t device = 0; device < devices(); ++device) {
-    const std::size_t nic = vertices.nic + nic_of({device});
-    add_edge(device, nic, FabricEdge{no_link, unlimited}, graph);
-    add_edge(nic, device, FabricEdge{no_link, unlimited}, graph);
+    const std::uint32_t nic = nic_of({device});
+    add_edge(device, vertices.sender(nic), FabricEdge{no_link, unlimited}, graph);
+    add_edge(vertices.receiver(nic), device, FabricEdge{no_link, unlimited}, graph);
   }
   return graph;
 }
@@ -134,7 +138,10 @@ BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
   const auto merged = [&](std::size_t v) -> std::size_t {
     if (v < vertices.node_switch) return v < static_cast<std::size_t>(first_half) ? 0 : 1;
     if (v >= vertices.nic && v < vertices.leaf && nodes > 1)
-      return v - vertices.nic < static_cast<std::size_t>(nodes / 2) ? 0 : 1;
+      return (v - vertices.nic) % static_cast<std::size_t>(nodes) <
+                     static_cast<std::size_t>(nodes / 2)
+                 ? 0
+                 : 1;
     return 2 + v - vertices.node_switch;
   };
   Capacities capacities;

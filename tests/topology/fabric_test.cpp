@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include <queue>
+#include <set>
+
+#include "topology/fabrics.hpp"
+
+namespace stepcast {
+namespace {
+
+/// Fewest links from a to b that no other device relays.
+int hops(const FabricGraph& graph, std::size_t devices, std::size_t a, std::size_t b) {
+  std::vector<int> distance(num_vertices(graph), 1 << 20);
+  std::deque<std::size_t> next{a};
+  distance[a] = 0;
+  while (!next.empty()) {
+    const std::size_t v = next.front();
+    next.pop_front();
+    if (v < devices && v != a) continue;
+    for (const auto edge : boost::make_iterator_range(out_edges(v, graph))) {
+      const int cost = graph[edge].link == no_link ? 0 : 1;
+      const std::size_t to = target(edge, graph);
+      if (distance[v] + cost >= distance[to]) continue;
+      distance[to] = distance[v] + cost;
+      if (cost == 0)
+        next.push_front(to);
+      else
+        next.push_back(to);
+    }
+  }
+  return distance[b];
+}
+
+bool is_path(const FabricGraph& graph, const std::vector<LinkId>& route, std::size_t a,
+             std::size_t b) {
+  std::set<std::size_t> at{a};
+  const auto slip = [&] {
+    for (const std::size_t v : std::set(at))
+      for (const auto edge : boost::make_iterator_range(out_edges(v, graph)))
+        if (graph[edge].link == no_link) at.insert(target(edge, graph));
+  };
+  for (const LinkId link : route) {
+    slip();
+    std::set<std::size_t> after;
+    for (const std::size_t v : at)
+      for (const auto edge : boost::make_iterator_range(out_edges(v, graph)))
+        if (graph[edge].link == link) after.insert(target(edge, graph));
+    at = after;
+  }
+  slip();
+  return at.contains(b);
+}
+
+TEST(Fabric, RoutesAreShortestPaths) {
+  EXPECT_TRUE(rc::check([] {
+    const Fabric fabric(test::random_cluster());
+    const FabricGraph graph = fabric.graph();
+    const auto devices = static_cast<std::uint32_t>(fabric.devices());
+    const DeviceId a{*rc::gen::inRange(0U, devices)}, b{*rc::gen::inRange(0U, devices)};
+    const auto route = fabric.route(a, b);
+    RC_ASSERT(is_path(graph, route, a.value, b.value));
+    RC_ASSERT(static_cast<int>(route.size()) ==
+              (a == b ? 0 : hops(graph, devices, a.value, b.value)));
+    RC_ASSERT(route.empty() == (fabric.locality(a, b) == Locality::device));
+    RC_ASSERT((route.size() == 4) == (fabric.locality(a, b) == Locality::spine));
+  }));
+}
+
+TEST(Fabric, LinksHaveNames) {
+  EXPECT_TRUE(rc::check([] {
+    const Fabric fabric(test::random_cluster());
+    for (std::uint32_t id = 0; id < fabric.link_count(); ++id)
+      RC_ASSERT(fabric.find_link(fabric.link_name({id})) == LinkId{id});
+    RC_ASSERT(!fabric.find_link("port:x.up"));
+    RC_ASSERT(!fabric.find_link("nic:999999.up"));
+  }));
+}
+
+ClusterSpec rails(std::int64_t nodes) {
+  ClusterSpec spec;
+  spec.devices = nodes * 8;
+  spec.node_fabric = MeshFabric{{BytesPerSecond{28e9}, Seconds{0}}, 1};
+  spec.network.nic.link = {BytesPerSecond{25e9}, Seconds{0}};
+  spec.network.kind = NetworkSpec::Kind::rail_optimized;
+  spec.network.leaf_ports = 4;
+  spec.network.oversubscription = 2;
+  return spec;
+}
+
+TEST(Fabric, LocalitiesOfRails) {
+  const Fabric fabric(rails(8));
+  EXPECT_EQ(fabric.locality({0}, {7}), Locality::node);
+  EXPECT_EQ(fabric.locality({0}, {8}), Locality::leaf);
+  EXPECT_EQ(fabric.locality({0}, {9}), Locality::spine);
+  EXPECT_EQ(fabric.locality({0}, {32}), Locality::spine);
+  EXPECT_EQ(fabric.leaves(), 16);
+  EXPECT_EQ(fabric.link_name(fabric.mesh_link({9}, {8})), "hccs:9-8");
+}
+
+TEST(Fabric, BisectionsInClosedForm) {
+  // Each rail's two leaves are joined by trunks of 4 x 25 / 2 GB/s.
+  EXPECT_NEAR(bisection_bandwidth(Fabric(rails(8))).value(), 8 * 50e9, 1);
+  ClusterSpec spec = rails(8);
+  spec.network.kind = NetworkSpec::Kind::single_switch;
+  EXPECT_NEAR(bisection_bandwidth(Fabric(spec)).value(), 32 * 25e9, 1);
+  spec.super_node = SuperNodeSpec{8, {{BytesPerSecond{100e9}, Seconds{0}}, 1}};
+  EXPECT_NEAR(bisection_bandwidth(Fabric(spec)).value(), 32 * 125e9, 1);
+  // Halves of one node also reach each other over their NICs.
+  EXPECT_NEAR(bisection_bandwidth(Fabric(rails(1))).value(), 16 * 28e9 + 4 * 25e9, 1);
+  EXPECT_NEAR(bisection_bandwidth(Fabric(rails(2048))).value(), 1024 * 8 * 12.5e9, 1e3);
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,41 @@
+#pragma once
+#include <rapidcheck.h>
+
+#include "stepcast/topology/fabric.hpp"
+
+/// Random small clusters.
+namespace stepcast::test {
+
+inline ClusterSpec random_cluster() {
+  ClusterSpec spec;
+  const auto pick = [](int low, int high) {
+    return *rc::gen::inRange<std::int64_t>(low, high + 1);
+  };
+  const std::int64_t group = pick(1, 4);
+  spec.node_devices = group * pick(1, 2);
+  spec.devices = spec.node_devices * pick(1, 9);
+  const LinkSpec link{BytesPerSecond{28e9}, Seconds{1e-6}};
+  switch (pick(0, 2)) {
+    case 0:
+      spec.node_fabric = MeshFabric{link, 0.7};
+      break;
+    case 1:
+      spec.node_fabric = SwitchFabric{{BytesPerSecond{196e9}, Seconds{2e-6}}, 0.8};
+      break;
+    default:
+      spec.node_fabric = GroupFabric{group, link, {BytesPerSecond{16e9}, Seconds{3e-6}}, 0.9};
+  }
+  if (pick(0, 1) == 1)
+    spec.super_node = SuperNodeSpec{pick(1, 4), {{BytesPerSecond{150e9}, Seconds{4e-6}}, 0.9}};
+  spec.network.nic.per = pick(0, 1) == 1 ? NicSpec::Per::device : NicSpec::Per::node;
+  spec.network.nic.link = {BytesPerSecond{25e9}, Seconds{5e-6}};
+  spec.network.kind = static_cast<NetworkSpec::Kind>(pick(0, 2));
+  spec.network.leaf_ports = pick(1, 8);
+  spec.network.oversubscription = static_cast<double>(pick(1, 3));
+  spec.collectives.node_step_latency = Seconds{5e-6};
+  spec.collectives.step_latency = Seconds{6e-5};
+  spec.collectives.library = static_cast<CollectiveLibrarySpec::Library>(pick(0, 1));
+  return spec;
+}
+
+}  // namespace stepcast::test

@@ -1,0 +1,120 @@
+#include "stepcast/topology/placement.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <map>
+
+namespace stepcast {
+namespace {
+
+ParallelPlan random_plan() {
+  ParallelPlan plan;
+  const auto pick = [] { return *rc::gen::inRange<std::int64_t>(1, 5); };
+  plan.tp = pick(), plan.cp = pick(), plan.dp = pick(), plan.pp = pick();
+  const auto divisor = [](std::int64_t of) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t d = 1; d <= of; ++d)
+      if (of % d == 0) all.push_back(d);
+    return *rc::gen::elementOf(all);
+  };
+  plan.ep = divisor(plan.stage_ranks());
+  plan.etp = divisor(plan.stage_ranks() / plan.ep);
+  for (std::size_t i = plan.order.size(); i > 1; --i)
+    std::swap(plan.order[i - 1], plan.order[*rc::gen::inRange<std::size_t>(0, i)]);
+  return plan;
+}
+
+/// Coordinates by counting up, digit by digit.
+std::vector<Coordinates> counted(const ParallelPlan& plan) {
+  std::vector<Coordinates> all;
+  std::map<std::string, std::uint32_t> at;
+  const std::map<std::string, std::int64_t> size{
+      {"tp", plan.tp}, {"cp", plan.cp}, {"dp", plan.dp}, {"pp", plan.pp}, {"ep", 1}};
+  std::map<std::uint32_t, std::uint32_t> seen;  // ranks met so far, by stage
+  const bool edp_first = std::ranges::find(plan.order, "dp") < std::ranges::find(plan.order, "ep");
+  for (std::int64_t rank = 0; rank < plan.world(); ++rank) {
+    Coordinates c{.tp = at["tp"], .cp = at["cp"], .dp = at["dp"], .pp = at["pp"]};
+    std::int64_t index = seen[c.pp]++;
+    const auto take = [&](std::int64_t n) {
+      const auto digit = static_cast<std::uint32_t>(index % n);
+      index /= n;
+      return digit;
+    };
+    c.etp = take(plan.etp);
+    if (edp_first) c.edp = take(plan.edp());
+    c.ep = take(plan.ep);
+    if (!edp_first) c.edp = take(plan.edp());
+    all.push_back(c);
+    for (const std::string& key : plan.order) {
+      if (++at[key] < size.at(key)) break;
+      at[key] = 0;
+    }
+  }
+  return all;
+}
+
+bool together(GroupKind kind, const Coordinates& a, const Coordinates& b, std::uint32_t last) {
+  const bool tp = a.tp == b.tp, cp = a.cp == b.cp, dp = a.dp == b.dp, pp = a.pp == b.pp;
+  const bool etp = a.etp == b.etp, ep = a.ep == b.ep, edp = a.edp == b.edp;
+  const auto tied = [&](std::uint32_t stage) { return stage == 0 || stage == last; };
+  switch (kind) {
+    case GroupKind::tensor:
+      return cp && dp && pp;
+    case GroupKind::context:
+      return tp && dp && pp;
+    case GroupKind::data:
+      return tp && cp && pp;
+    case GroupKind::pipeline:
+      return tp && cp && dp;
+    case GroupKind::dense_data:
+      return tp && pp;
+    case GroupKind::expert:
+      return etp && edp && pp;
+    case GroupKind::expert_tensor:
+      return ep && edp && pp;
+    case GroupKind::expert_data:
+      return etp && ep && pp;
+    case GroupKind::embedding:
+      return tp && cp && dp && (pp || (tied(a.pp) && tied(b.pp)));
+    case GroupKind::world:
+      return true;
+  }
+  return false;
+}
+
+TEST(Placement, GroupsMatchCounting) {
+  rc::check([] {
+    const ParallelPlan plan = random_plan();
+    const Placement placement(plan);
+    const auto all = counted(plan);
+    const Rank rank{*rc::gen::inRange(0U, placement.world())};
+    const Coordinates mine = placement.coordinates(rank);
+    const Coordinates& want = all[rank.value];
+    RC_ASSERT(std::tie(mine.tp, mine.cp, mine.dp, mine.pp, mine.etp, mine.ep, mine.edp) ==
+              std::tie(want.tp, want.cp, want.dp, want.pp, want.etp, want.ep, want.edp));
+    RC_ASSERT(placement.rank_at(mine) == rank);
+    RC_ASSERT(placement.stage_of(rank).value == want.pp);
+    const auto last = static_cast<std::uint32_t>(plan.pp - 1);
+    for (std::size_t k = 0; k < group_kinds; ++k) {
+      const auto kind = static_cast<GroupKind>(k);
+      std::vector<Rank> expected;
+      for (std::uint32_t r = 0; r < placement.world(); ++r) {
+        const bool same = together(kind, all[r], want, last);
+        RC_ASSERT(same == (placement.group_key(kind, {r}) == placement.group_key(kind, rank)));
+        if (same) expected.push_back({r});
+      }
+      RC_ASSERT(placement.group(kind, rank) == expected);
+      const bool between = kind == GroupKind::embedding && want.pp != 0 && want.pp != last;
+      RC_ASSERT(expected.size() == (between ? 1 : placement.group_size(kind)));
+    }
+    const Stage stage{*rc::gen::inRange(0U, last + 1)};
+    Coordinates there = mine;
+    there.pp = stage.value;
+    RC_ASSERT(placement.on_stage(rank, stage) == placement.rank_at(there));
+  });
+}
+
+}  // namespace
+}  // namespace stepcast
