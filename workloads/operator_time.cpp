@@ -12,6 +12,8 @@ template <class... Ts>
 struct overloaded : Ts... {
   using Ts::operator()...;
 };
+template <class... Ts>
+overloaded(Ts...) -> overloaded<Ts...>;
 
 double half_tile(std::int64_t tile) {
   return static_cast<double>(std::max<std::int64_t>(1, tile / 2));

@@ -15,17 +15,28 @@
 /// FLOPs, bytes and volumes with their sources: docs/models/operators.md.
 namespace stepcast {
 
-// ---- cost classes: how an operator's time follows from its work -------------------------------------------
+// ---- cost classes: how an operator's time follows from its work
+// -------------------------------------------
 /// [m x k] x [k x n]; bytes are read and written once.
-struct MatmulWork { double m, n, k; };
+struct MatmulWork {
+  double m, n, k;
+};
 /// `groups` products [m x k] x [k x n] in one kernel (m = tokens per expert).
-struct GroupedMatmulWork { double groups, m, n, k; };
-/// Fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5 x the forward FLOPs.
-struct AttentionWork { double sequences, query_length, key_length, heads, qk_dim, v_dim; bool causal, backward; };
+struct GroupedMatmulWork {
+  double groups, m, n, k;
+};
+/// Fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5 x the
+/// forward FLOPs.
+struct AttentionWork {
+  double sequences, query_length, key_length, heads, qk_dim, v_dim;
+  bool causal, backward;
+};
 /// Vector work bound by HBM or by the vector cores.
 struct MemoryBoundWork {};
 /// A time given from outside (synthetic workloads).
-struct FixedWork { Seconds time; };
+struct FixedWork {
+  Seconds time;
+};
 using Work = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork>;
 
 enum class LaunchClass { matmul, vector, communication };
@@ -34,21 +45,25 @@ enum class LaunchClass { matmul, vector, communication };
 struct Operator {
   std::string name;
   Work work;
-  Flops flops{0};        ///< executed
-  Bytes bytes{0};        ///< HBM traffic, lower bound
+  Flops flops{0};  ///< executed
+  Bytes bytes{0};  ///< HBM traffic, lower bound
   LaunchClass launch = LaunchClass::vector;
 };
 
 /// A collective of one layer; the compute stream waits for it at once unless it is `overlapped`.
 struct LayerCommunication {
-  std::string name;      ///< `all_gather attention in`
+  std::string name;  ///< `all_gather attention in`
   GroupKind group;
   CollectiveCall call;
-  bool overlapped = false;   ///< runs beside what follows, until the WaitFor with the same name
+  bool overlapped = false;  ///< runs beside what follows, until the WaitFor with the same name
 };
-struct WaitFor { std::string name; };
+struct WaitFor {
+  std::string name;
+};
 /// The host waits until the compute stream has drained (variable-length splits read back).
-struct HostReadback { std::string name; };
+struct HostReadback {
+  std::string name;
+};
 
 using LayerItem = std::variant<Operator, LayerCommunication, WaitFor, HostReadback>;
 using LayerItems = std::vector<LayerItem>;
@@ -59,7 +74,7 @@ struct LayerContext {
   const ParallelPlan& plan;
   const TrainingSpec& training;
   const MoeSpec& moe;
-  double load = 1;       ///< expert load multiplier of this rank (1 = balanced)
+  double load = 1;  ///< expert load multiplier of this rank (1 = balanced)
 };
 
 enum class LayerKind { dense, moe, mtp };
@@ -67,14 +82,16 @@ enum class LayerKind { dense, moe, mtp };
 /// The three passes of one piece of the model on one rank.
 struct Passes {
   LayerItems forward, backward_input, backward_weight;
-  /// Both backward parts in the order in which frameworks issue them (dgrad, then wgrad, per matmul).
+  /// Both backward parts in the order in which frameworks issue them (dgrad, then wgrad, per
+  /// matmul).
   LayerItems backward;
   /// What full recompute runs again before the backward pass; empty for embedding and head.
   LayerItems recomputed;
-  /// Parameters of this piece on this rank: dense ones (reduced over dense_data) and expert ones (over expert_data).
+  /// Parameters of this piece on this rank: dense ones (reduced over dense_data) and expert ones
+  /// (over expert_data).
   double dense_parameters = 0, expert_parameters = 0;
-  /// Those of dense_parameters that every tensor rank holds whole; with sequence parallelism their gradients are
-  /// partial sums, reduced over the tensor group.
+  /// Those of dense_parameters that every tensor rank holds whole; with sequence parallelism their
+  /// gradients are partial sums, reduced over the tensor group.
   double replicated_parameters = 0;
 };
 

@@ -12,7 +12,8 @@
 #include "stepcast/workloads/segment.hpp"
 #include "stepcast/workloads/training_spec.hpp"
 
-/// What a rank executes, as templates: one set per stage, instantiated by micro-batch index at replay.
+/// What a rank executes, as templates: one set per stage, instantiated by micro-batch index at
+/// replay.
 namespace stepcast {
 
 /// In-order streams beside the compute stream. Pipeline transfers have channels of their own.
@@ -25,13 +26,22 @@ inline constexpr std::size_t exposed_kinds = 5;
 const char* name(ExposedKind kind);
 
 /// Run segment `segment` of the stage on the compute stream.
-struct Compute { std::uint32_t segment; };
-/// Issue collective `call` of the stage (index into StageProgram::calls) on its stream. It may start when the host
-/// has issued it, its stream is free, every member has arrived and, when `after_compute`, the compute stream has
-/// reached this point. `slot` names its completion for Wait.
-struct Communicate { std::uint32_t call; std::uint32_t slot; bool after_compute; };
+struct Compute {
+  std::uint32_t segment;
+};
+/// Issue collective `call` of the stage (index into StageProgram::calls) on its stream. It may
+/// start when the host has issued it, its stream is free, every member has arrived and, when
+/// `after_compute`, the compute stream has reached this point. `slot` names its completion for
+/// Wait.
+struct Communicate {
+  std::uint32_t call;
+  std::uint32_t slot;
+  bool after_compute;
+};
 /// The compute stream waits for the last Communicate with this slot.
-struct Wait { std::uint32_t slot; };
+struct Wait {
+  std::uint32_t slot;
+};
 /// The host waits for the compute stream.
 struct HostSync {};
 using Instruction = std::variant<Compute, Communicate, Wait, HostSync>;
@@ -44,35 +54,41 @@ struct StageCall {
   CollectiveCall call;
   Stream stream;
   ExposedKind kind;
-  OperatorCost issue;     ///< host main/worker time and launch of issuing it (device time 0)
+  OperatorCost issue;  ///< host main/worker time and launch of issuing it (device time 0)
 };
 
 /// One chunk of the model on one stage.
 struct ChunkProgram {
   Instructions forward;
-  Instructions first_forward;    ///< of the step: also waits for this chunk's gathered parameters
-  Instructions backward;         ///< backward_input and backward_weight together
-  Instructions last_backward;    ///< of the step: also starts the gradient reductions, bucket by bucket
-  Bytes send_forward{0};         ///< activation to the next virtual stage; 0 for the last
-  Bytes send_backward{0};        ///< gradient to the previous virtual stage; 0 for the first
+  Instructions first_forward;  ///< of the step: also waits for this chunk's gathered parameters
+  Instructions backward;       ///< backward_input and backward_weight together
+  Instructions
+      last_backward;       ///< of the step: also starts the gradient reductions, bucket by bucket
+  Bytes send_forward{0};   ///< activation to the next virtual stage; 0 for the last
+  Bytes send_backward{0};  ///< gradient to the previous virtual stage; 0 for the first
 };
 
 struct StageProgram {
   std::vector<Segment> segments;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
-  std::vector<ChunkProgram> chunks;   ///< [chunk]
-  Instructions prologue;              ///< before the first unit: parameter gathers
-  Instructions epilogue;              ///< after the last unit: reductions, gradient norm, optimizer, gathers
-  OperatorCost send_issue;            ///< host cost of issuing one pipeline send or receive
-  double model_flops = 0;             ///< per rank and step, without recompute
-  double executed_flops = 0;          ///< with recompute
+  std::vector<ChunkProgram> chunks;  ///< [chunk]
+  Instructions prologue;             ///< before the first unit: parameter gathers
+  Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
+  OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
+  double model_flops = 0;   ///< per rank and step, without recompute
+  double executed_flops = 0;  ///< with recompute
 };
 
-/// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk holds.
+/// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk
+/// holds.
 struct LayerTable {
-  struct Slice { std::int64_t first = 0, count = 0; bool embedding = false, head = false; std::int64_t mtp = 0; };
-  std::vector<std::vector<Slice>> slices;   ///< [chunk][stage]
+  struct Slice {
+    std::int64_t first = 0, count = 0;
+    bool embedding = false, head = false;
+    std::int64_t mtp = 0;
+  };
+  std::vector<std::vector<Slice>> slices;  ///< [chunk][stage]
 };
 
 /// All that lowering needs; every member is checked.
@@ -85,24 +101,30 @@ struct WorkloadSpec {
   RuntimeSpec runtime;
 };
 
-/// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or balanced so that
-/// the largest forward+backward time of a virtual stage, embedding, head and MTP included, is least.
-/// Throws InputError never: tables are checked by the scenario reader.
+/// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or
+/// balanced so that the largest forward+backward time of a virtual stage, embedding, head and MTP
+/// included, is least. Throws InputError never: tables are checked by the scenario reader.
 LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device);
 
-/// Builds the program of one stage. Formulas: docs/models/operators.md, docs/models/data_parallel.md.
-StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers, const ClusterSpec& cluster, Stage stage);
+/// Builds the program of one stage. Formulas: docs/models/operators.md,
+/// docs/models/data_parallel.md.
+StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
+                         const ClusterSpec& cluster, Stage stage);
 
 /// FLOPs of the model for one whole step over all ranks (training_flops_per_token x tokens).
 double model_flops_per_step(const WorkloadSpec& spec);
 
-// ---- a synthetic workload instead of a model ---------------------------------------------------------------
-struct SyntheticChunk { Seconds forward{0}, backward_input{0}, backward_weight{0}; };
+// ---- a synthetic workload instead of a model
+// ---------------------------------------------------------------
+struct SyntheticChunk {
+  Seconds forward{0}, backward_input{0}, backward_weight{0};
+};
 struct SyntheticSpec {
-  std::vector<SyntheticChunk> chunks;    ///< one for all, or one per (chunk, stage): chunk * pp + stage
-  Bytes boundary{0};                     ///< bytes of one pipeline transfer
+  std::vector<SyntheticChunk>
+      chunks;         ///< one for all, or one per (chunk, stage): chunk * pp + stage
+  Bytes boundary{0};  ///< bytes of one pipeline transfer
   Seconds boundary_latency{0};
-  bool boundary_latency_given = false;   ///< replaces the network for that transfer
+  bool boundary_latency_given = false;  ///< replaces the network for that transfer
 };
 void describe(Visitor& visitor, SyntheticSpec& spec);
 StageProgram lower_synthetic(const SyntheticSpec& spec, const ParallelPlan& plan, Stage stage);
