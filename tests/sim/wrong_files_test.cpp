@@ -182,6 +182,11 @@ const WrongOverride wrong_overrides[] = {
      "--set cluster.super_node={nodes: 4, fabric: {kind: switch, port: {bandwidth: 196GB/s}}}: "
      "cluster.super_node.nodes: is 4, must divide the 6 nodes or hold all of them, allowed: 1, 2, "
      "3, 6"},
+    {"recompute_beyond_the_chunk",
+     {"parallel.layers_per_chunk=[[2, 2], [3, 1]]", "training.recompute=[[1, 1], [1, 2]]"},
+     "--set training.recompute=[[1, 1], [1, 2]]: training.recompute: recomputes 2 layers of chunk "
+     "1 on "
+     "stage 1, which has 1, allowed: 0 to 1"},
     {"interleaved_group",
      {"schedule.group=1"},
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b has group 1, allowed: pp (2) to the number "

@@ -55,10 +55,6 @@ inline constexpr WrongRow wrong_plans[] = {
     {"recompute_of_wrong_shape", "micro_batch: 1", "micro_batch: 1\n  recompute: [[1, 1], [1]]",
      "s.yaml:48:14: training.recompute: must have 2 rows (vpp) of 2 numbers (pp), allowed: a table "
      "[chunk][stage]"},
-    {"recompute_beyond_the_chunk", "micro_batch: 1",
-     "micro_batch: 1\n  recompute: [[1, 1], [1, 7]]",
-     "s.yaml:48:14: training.recompute: recomputes 7 layers of chunk 1 on stage 1, which has 1, "
-     "allowed: 0 to 1"},
     {"chunks_without_interleaving", "pipeline: interleaved_1f1b", "pipeline: 1f1b",
      "s.yaml:49:13: schedule.pipeline: 1f1b runs one chunk per stage but vpp is 2, allowed: vpp 1 "
      "or an interleaved schedule"},
