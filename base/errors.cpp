@@ -37,9 +37,8 @@ InputError::InputError(std::vector<Diagnostic> diagnostics)
 
 InputError::InputError(const std::string& message) : InputError({Diagnostic{{}, {}, message}}) {}
 
-void contract_broken(const char* what, const std::source_location& where) {
-  throw ContractError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
-                      what);
+void contract_broken(const char* what, const char* file, int line) {
+  throw ContractError(std::string(file) + ":" + std::to_string(line) + ": " + what);
 }
 
 }  // namespace stepcast

@@ -32,7 +32,8 @@ struct FlowScript : EngineClient {
 };
 
 void expect_relative(double actual, double expected) {
-  EXPECT_NEAR(actual, expected, 1e-9 * expected) << "got " << actual << ", closed form " << expected;
+  EXPECT_NEAR(actual, expected, 1e-9 * expected)
+      << "got " << actual << ", closed form " << expected;
 }
 
 TEST(Engine, LoneFlowTakesBytesOverBandwidth) {
@@ -57,7 +58,8 @@ TEST(Engine, KFoldPathTakesKTimesAsLong) {
   expect_relative(script.ends[0], 3.0);
 }
 
-// The collective uses 64 NICs at one rate; a transfer on one of them halves it there, and so everywhere.
+// The collective uses 64 NICs at one rate; a transfer on one of them halves it there, and so
+// everywhere.
 TEST(Engine, CollectiveIsSlowedByItsMostContendedLink) {
   FlowScript script;
   std::vector<LinkUse> collective;

@@ -4,7 +4,8 @@
 namespace stepcast::test {
 
 /// A small scenario in one file: every section is there, so that a test can spoil any line of it.
-inline constexpr std::string_view small_scenario = R"(# question: does the reader find every mistake?
+inline constexpr std::string_view small_scenario =
+    R"(# question: does the reader find every mistake?
 stepcast: 1
 name: small
 cluster:

@@ -1,5 +1,4 @@
 #pragma once
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -46,12 +45,12 @@ class ContractError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] void contract_broken(const char* what, const std::source_location& where);
+[[noreturn]] void contract_broken(const char* what, const char* file, int line);
 
-/// Checks a promise of the caller, in every build; not for inner loops.
-inline void expects(bool promise, const char* what,
-                    const std::source_location& where = std::source_location::current()) {
-  if (!promise) contract_broken(what, where);
+/// Checks a promise of the caller, in every build; not for inner loops. The place is the caller's.
+inline void expects(bool promise, const char* what, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE()) {
+  if (!promise) contract_broken(what, file, line);
 }
 
 }  // namespace stepcast

@@ -10,7 +10,8 @@
 /// Numbers and names at the edge: the only code that knows how units are written.
 namespace stepcast {
 
-/// A decimal number without unit, `12`, `-0.5`, `1e9`; nothing for anything else (also for NaN and infinity).
+/// A decimal number without unit, `12`, `-0.5`, `1e9`; nothing for anything else (also for NaN and
+/// infinity).
 std::optional<double> parse_number(std::string_view text);
 /// A whole number with an optional SI suffix, `4096`, `40Mi`, `2k`; at most 2^53.
 std::optional<double> parse_count(std::string_view text);
@@ -24,7 +25,8 @@ std::optional<FlopsPerSecond> parse_flops_rate(std::string_view text);
 
 /// Shortest text that reads back as the same double; never depends on the locale.
 std::string shortest(double value);
-/// For people: three significant digits and a fitting prefix, `3.95 s`, `12.1 ms`, `64.0 GiB`, `25.0 GB/s`.
+/// For people: three significant digits and a fitting prefix, `3.95 s`, `12.1 ms`, `64.0 GiB`,
+/// `25.0 GB/s`.
 std::string human(Seconds value);
 std::string human(Bytes value);
 std::string human(BytesPerSecond value);

@@ -58,18 +58,38 @@ namespace literals {
 constexpr Seconds operator""_s(long double v) { return Seconds{static_cast<double>(v)}; }
 constexpr Seconds operator""_s(unsigned long long v) { return Seconds{static_cast<double>(v)}; }
 constexpr Seconds operator""_ms(long double v) { return Seconds{static_cast<double>(v) * 1e-3}; }
-constexpr Seconds operator""_ms(unsigned long long v) { return Seconds{static_cast<double>(v) * 1e-3}; }
+constexpr Seconds operator""_ms(unsigned long long v) {
+  return Seconds{static_cast<double>(v) * 1e-3};
+}
 constexpr Seconds operator""_us(long double v) { return Seconds{static_cast<double>(v) * 1e-6}; }
-constexpr Seconds operator""_us(unsigned long long v) { return Seconds{static_cast<double>(v) * 1e-6}; }
+constexpr Seconds operator""_us(unsigned long long v) {
+  return Seconds{static_cast<double>(v) * 1e-6};
+}
 constexpr Bytes operator""_B(unsigned long long v) { return Bytes{static_cast<double>(v)}; }
-constexpr Bytes operator""_KiB(unsigned long long v) { return Bytes{static_cast<double>(v) * 1024}; }
-constexpr Bytes operator""_MiB(unsigned long long v) { return Bytes{static_cast<double>(v) * 1048576}; }
-constexpr Bytes operator""_GiB(unsigned long long v) { return Bytes{static_cast<double>(v) * 1073741824}; }
-constexpr BytesPerSecond operator""_GBps(long double v) { return BytesPerSecond{static_cast<double>(v) * 1e9}; }
-constexpr BytesPerSecond operator""_GBps(unsigned long long v) { return BytesPerSecond{static_cast<double>(v) * 1e9}; }
-constexpr BytesPerSecond operator""_Gbps(unsigned long long v) { return BytesPerSecond{static_cast<double>(v) * 1.25e8}; }
-constexpr FlopsPerSecond operator""_TFLOPS(long double v) { return FlopsPerSecond{static_cast<double>(v) * 1e12}; }
-constexpr FlopsPerSecond operator""_TFLOPS(unsigned long long v) { return FlopsPerSecond{static_cast<double>(v) * 1e12}; }
+constexpr Bytes operator""_KiB(unsigned long long v) {
+  return Bytes{static_cast<double>(v) * 1024};
+}
+constexpr Bytes operator""_MiB(unsigned long long v) {
+  return Bytes{static_cast<double>(v) * 1048576};
+}
+constexpr Bytes operator""_GiB(unsigned long long v) {
+  return Bytes{static_cast<double>(v) * 1073741824};
+}
+constexpr BytesPerSecond operator""_GBps(long double v) {
+  return BytesPerSecond{static_cast<double>(v) * 1e9};
+}
+constexpr BytesPerSecond operator""_GBps(unsigned long long v) {
+  return BytesPerSecond{static_cast<double>(v) * 1e9};
+}
+constexpr BytesPerSecond operator""_Gbps(unsigned long long v) {
+  return BytesPerSecond{static_cast<double>(v) * 1.25e8};
+}
+constexpr FlopsPerSecond operator""_TFLOPS(long double v) {
+  return FlopsPerSecond{static_cast<double>(v) * 1e12};
+}
+constexpr FlopsPerSecond operator""_TFLOPS(unsigned long long v) {
+  return FlopsPerSecond{static_cast<double>(v) * 1e12};
+}
 }  // namespace literals
 
 static_assert(Seconds{6} / Seconds{3} == 2.0);

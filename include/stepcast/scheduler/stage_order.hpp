@@ -28,7 +28,7 @@ using StageOrder = std::vector<Unit>;
 struct ScheduleSpec {
   enum class PointToPoint { overlapped, blocking };
   std::string pipeline = "1f1b";
-  std::int64_t pipeline_group_given = 0;   ///< `group`: micro-batches per chunk visit; 0 = auto = pp
+  std::int64_t pipeline_group_given = 0;  ///< `group`: micro-batches per chunk visit; 0 = auto = pp
   PointToPoint p2p = PointToPoint::overlapped;
 };
 void describe(Visitor& visitor, ScheduleSpec& spec);
@@ -36,11 +36,11 @@ void describe(Visitor& visitor, ScheduleSpec& spec);
 /// Shape of one pipeline.
 struct PipelineShape {
   std::int64_t stages = 1, chunks = 1, micro_batches = 1;
-  std::int64_t group = 0;                  ///< resolved, >= 1
+  std::int64_t group = 0;  ///< resolved, >= 1
 };
 
-/// One schedule: its order per stage, and the rule that the shape must keep (empty text = fine, otherwise what is
-/// wrong and what is allowed).
+/// One schedule: its order per stage, and the rule that the shape must keep (empty text = fine,
+/// otherwise what is wrong and what is allowed).
 struct PipelineSchedule {
   std::string_view name;
   StageOrder (*order)(const PipelineShape&, Stage);
@@ -52,7 +52,8 @@ const PipelineSchedule& pipeline_schedule(std::string_view name);
 
 /// Most forwards of each chunk that are not yet freed by their backward, along one order. [chunk]
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
-/// The different sets of forwards that are held at once along one order, each once, ascending. [moment][chunk]
+/// The different sets of forwards that are held at once along one order, each once, ascending.
+/// [moment][chunk]
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks);
 /// Most forwards that are held at once, over all chunks together.
 int peak_in_flight(const StageOrder& order);

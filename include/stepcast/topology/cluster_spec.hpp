@@ -7,28 +7,29 @@
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/units.hpp"
 
-/// The cluster file as values. All bandwidths are per direction. Forms of the efficiency parameters:
-/// docs/models/operators.md; of the link parameters: docs/models/collectives.md.
+/// The cluster file as values. All bandwidths are per direction. Forms of the efficiency
+/// parameters: docs/models/operators.md; of the link parameters: docs/models/collectives.md.
 namespace stepcast {
 
 /// Time of a matrix product on the cube cores: tiles, waves over the cores, fill and drain along K.
 struct MatmulEfficiency {
-  double peak = 1;              ///< fraction of the datasheet peak that a full wave of full tiles reaches
-  std::int64_t tile_m = 128;    ///< rows of one output tile
-  std::int64_t tile_n = 256;    ///< columns of one output tile
-  double fill = 0;              ///< fill and drain of the tile pipeline, as extra elements of K
+  double peak = 1;  ///< fraction of the datasheet peak that a full wave of full tiles reaches
+  std::int64_t tile_m = 128;  ///< rows of one output tile
+  std::int64_t tile_n = 256;  ///< columns of one output tile
+  double fill = 0;            ///< fill and drain of the tile pipeline, as extra elements of K
 };
 
 struct AttentionEfficiency {
-  double forward = 1;           ///< fraction of the peak at head_dim 128 and a long sequence
+  double forward = 1;  ///< fraction of the peak at head_dim 128 and a long sequence
   double backward = 1;
-  double head_dim_half = 0;     ///< efficiency is proportional to d / (d + head_dim_half), 1 at d = 128
-  double sequence_half = 0;     ///< s / (s + sequence_half)
+  double head_dim_half =
+      0;  ///< efficiency is proportional to d / (d + head_dim_half), 1 at d = 128
+  double sequence_half = 0;  ///< s / (s + sequence_half)
 };
 
 struct MemoryEfficiency {
-  double peak = 1;              ///< fraction of the HBM bandwidth that a large memory-bound kernel reaches
-  Bytes half{0};                ///< bytes at which half of it is reached
+  double peak = 1;  ///< fraction of the HBM bandwidth that a large memory-bound kernel reaches
+  Bytes half{0};    ///< bytes at which half of it is reached
 };
 
 struct EfficiencySpec {
@@ -36,7 +37,7 @@ struct EfficiencySpec {
   MatmulEfficiency grouped_matmul;
   AttentionEfficiency attention;
   MemoryEfficiency memory;
-  double vector = 1;            ///< fraction of the vector peak
+  double vector = 1;  ///< fraction of the vector peak
 };
 
 /// A time per operator class.
@@ -48,27 +49,27 @@ struct OperatorClassTimes {
 
 struct DeviceSpec {
   std::string name;
-  FlopsPerSecond matmul_peak{0};       ///< dense BF16/FP16 on the cube cores
-  FlopsPerSecond matmul_peak_fp8{0};   ///< 0: the device has no FP8
+  FlopsPerSecond matmul_peak{0};      ///< dense BF16/FP16 on the cube cores
+  FlopsPerSecond matmul_peak_fp8{0};  ///< 0: the device has no FP8
   FlopsPerSecond vector_peak{0};
   std::int64_t cube_cores = 1;
   std::int64_t vector_cores = 1;
   Bytes memory_capacity{0};
   BytesPerSecond memory_bandwidth{0};
-  Bytes memory_reserve{0};             ///< taken by runtime and driver before the model
+  Bytes memory_reserve{0};  ///< taken by runtime and driver before the model
   EfficiencySpec efficiency;
-  OperatorClassTimes launch;           ///< device-side fixed cost per operator
+  OperatorClassTimes launch;  ///< device-side fixed cost per operator
 };
 
 struct HostSpec {
   std::int64_t devices_per_host = 8;
-  OperatorClassTimes dispatch;         ///< host time per operator, eager
-  double task_queue_main = 1;          ///< fraction of `dispatch` left on the main thread with task_queue
-  double task_queue_worker = 0;        ///< fraction of `dispatch` on the second thread
-  double graph_sink_factor = 0;        ///< fraction of `dispatch` per operator when a graph is sunk
-  Seconds graph_launch{0};             ///< host time to launch one sunk graph (one per step)
-  std::int64_t queue_depth = 1024;     ///< operators that the host may run ahead of the compute stream
-  Seconds synchronise{0};              ///< host time of one stream synchronisation
+  OperatorClassTimes dispatch;   ///< host time per operator, eager
+  double task_queue_main = 1;    ///< fraction of `dispatch` left on the main thread with task_queue
+  double task_queue_worker = 0;  ///< fraction of `dispatch` on the second thread
+  double graph_sink_factor = 0;  ///< fraction of `dispatch` per operator when a graph is sunk
+  Seconds graph_launch{0};       ///< host time to launch one sunk graph (one per step)
+  std::int64_t queue_depth = 1024;  ///< operators that the host may run ahead of the compute stream
+  Seconds synchronise{0};           ///< host time of one stream synchronisation
   BytesPerSecond device_link_bandwidth{0};
   Seconds device_link_latency{0};
 };
@@ -88,7 +89,8 @@ struct SwitchFabric {
   LinkSpec port;
   double efficiency = 1;
 };
-/// Meshes of `group_size` devices; between them traffic crosses each device's bridge port (PCIe), up and down.
+/// Meshes of `group_size` devices; between them traffic crosses each device's bridge port (PCIe),
+/// up and down.
 struct GroupFabric {
   std::int64_t group_size = 4;
   LinkSpec link;
@@ -98,8 +100,9 @@ struct GroupFabric {
 using NodeFabric = std::variant<MeshFabric, SwitchFabric, GroupFabric>;
 
 struct SuperNodeSpec {
-  std::int64_t nodes = 1;      ///< nodes of one super-node
-  SwitchFabric fabric;         ///< one port per device; carries what leaves the node and stays in the super-node
+  std::int64_t nodes = 1;  ///< nodes of one super-node
+  SwitchFabric
+      fabric;  ///< one port per device; carries what leaves the node and stays in the super-node
 };
 
 struct NicSpec {
@@ -113,16 +116,16 @@ struct NetworkSpec {
   enum class Kind { single_switch, leaf_spine, rail_optimized };
   NicSpec nic;
   Kind kind = Kind::single_switch;
-  std::int64_t leaf_ports = 64;   ///< NICs below one leaf
-  double oversubscription = 1;    ///< leaf downlink capacity over uplink capacity
+  std::int64_t leaf_ports = 64;  ///< NICs below one leaf
+  double oversubscription = 1;   ///< leaf downlink capacity over uplink capacity
 };
 
 struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
-  Bytes buffer{200.0 * 1048576};    ///< a larger collective runs in ceil(bytes / buffer) loops
-  Seconds step_latency{0};          ///< one step between servers; also what the selection reckons with
-  Seconds node_step_latency{0};     ///< one step inside a node or super-node
+  Bytes buffer{200.0 * 1048576};  ///< a larger collective runs in ceil(bytes / buffer) loops
+  Seconds step_latency{0};       ///< one step between servers; also what the selection reckons with
+  Seconds node_step_latency{0};  ///< one step inside a node or super-node
 };
 
 struct ClusterSpec {
@@ -134,7 +137,7 @@ struct ClusterSpec {
   std::optional<SuperNodeSpec> super_node;
   NetworkSpec network;
   CollectiveLibrarySpec collectives;
-  std::int64_t devices = 8;         ///< size of this cluster
+  std::int64_t devices = 8;  ///< size of this cluster
 
   std::int64_t nodes() const { return (devices + node_devices - 1) / node_devices; }
 };

@@ -10,8 +10,18 @@ namespace stepcast {
 
 /// The kinds of group that a rank belongs to. `expert_data` replicates expert parameters (edp).
 /// `dense_data` = data x context: the replicas of the dense parameters.
-enum class GroupKind { tensor, context, data, pipeline, expert, expert_tensor, expert_data, dense_data, embedding,
-                       world };
+enum class GroupKind {
+  tensor,
+  context,
+  data,
+  pipeline,
+  expert,
+  expert_tensor,
+  expert_data,
+  dense_data,
+  embedding,
+  world
+};
 inline constexpr std::size_t group_kinds = 10;
 const char* name(GroupKind kind);
 
@@ -23,15 +33,15 @@ struct ParallelPlan {
   std::optional<std::int64_t> dp_given;  ///< nothing for `auto`
   std::int64_t dp = 1;                   ///< resolved by the scenario reader
   ContextAlgorithm context_algorithm = ContextAlgorithm::ring;
-  std::int64_t ulysses_degree = 1;       ///< of hybrid(u)
+  std::int64_t ulysses_degree = 1;                               ///< of hybrid(u)
   std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  ///< rank order, fastest first
   bool sequence_parallel = false;
-  std::int64_t zero = 1;                 ///< 0..3
-  bool layers_auto = true;               ///< balance layers over chunks by cost
-  Table layers_per_chunk;                ///< [chunk][stage] when not auto
+  std::int64_t zero = 1;    ///< 0..3
+  bool layers_auto = true;  ///< balance layers over chunks by cost
+  Table layers_per_chunk;   ///< [chunk][stage] when not auto
 
   std::int64_t world() const { return tp * cp * pp * dp; }
-  std::int64_t stage_ranks() const { return tp * cp * dp; }   ///< ranks of one pipeline stage
+  std::int64_t stage_ranks() const { return tp * cp * dp; }  ///< ranks of one pipeline stage
   std::int64_t edp() const { return stage_ranks() / (etp * ep); }
 };
 

@@ -17,7 +17,8 @@ struct GroupedQueryAttention {
 };
 /// Multi-head latent attention (DeepSeek); q_lora_rank 0 projects q directly.
 struct LatentAttention {
-  std::int64_t heads = 1, q_lora_rank = 0, kv_lora_rank = 512, nope_dim = 128, rope_dim = 64, v_dim = 128;
+  std::int64_t heads = 1, q_lora_rank = 0, kv_lora_rank = 512, nope_dim = 128, rope_dim = 64,
+               v_dim = 128;
 };
 using AttentionSpec = std::variant<GroupedQueryAttention, LatentAttention>;
 
@@ -28,12 +29,12 @@ struct FeedForwardSpec {
 };
 
 struct ExpertSpec {
-  std::int64_t first_dense = 0;     ///< layers before the first MoE layer
-  std::int64_t period = 1;          ///< every period-th layer after them is an MoE layer
+  std::int64_t first_dense = 0;  ///< layers before the first MoE layer
+  std::int64_t period = 1;       ///< every period-th layer after them is an MoE layer
   std::int64_t experts = 1, top_k = 1, expert_hidden = 0;
-  std::int64_t shared_experts = 0, shared_hidden = 0;   ///< shared_hidden is per shared expert
-  std::int64_t groups = 1, top_groups = 1;              ///< node-limited routing
-  bool correction_bias = false;     ///< one bias per expert in the router (aux-loss-free balancing)
+  std::int64_t shared_experts = 0, shared_hidden = 0;  ///< shared_hidden is per shared expert
+  std::int64_t groups = 1, top_groups = 1;             ///< node-limited routing
+  bool correction_bias = false;  ///< one bias per expert in the router (aux-loss-free balancing)
 };
 
 struct ModelSpec {
@@ -50,7 +51,7 @@ struct ModelSpec {
   bool tied_embeddings = false;
   Norm norm = Norm::rms;
   Position position = Position::rope;
-  std::int64_t positions = 0;       ///< of learned(n)
+  std::int64_t positions = 0;  ///< of learned(n)
   Bias bias = Bias::none;
 
   bool is_moe_layer(std::int64_t layer) const {
@@ -61,23 +62,25 @@ struct ModelSpec {
 /// The keys of a model file.
 void describe(Visitor& visitor, ModelSpec& spec);
 
-/// Reads a Hugging Face config.json into a model. Families: llama, mistral, qwen2, qwen3, qwen3_moe, mixtral,
-/// deepseek_v2, deepseek_v3, pangu, telechat3 (mapping: docs/formats/huggingface.md).
-/// Throws InputError: missing file, bad JSON, unknown model_type, missing or impossible dimensions.
+/// Reads a Hugging Face config.json into a model. Families: llama, mistral, qwen2, qwen3,
+/// qwen3_moe, mixtral, deepseek_v2, deepseek_v3, pangu, telechat3 (mapping:
+/// docs/formats/huggingface.md). Throws InputError: missing file, bad JSON, unknown model_type,
+/// missing or impossible dimensions.
 ModelSpec read_hugging_face(const std::filesystem::path& path);
 
 /// Parameter counts (workloads.md's table is a test).
 struct ParameterCount {
   double embedding = 0, head = 0, positions = 0, final_norm = 0;
-  double attention_per_layer = 0, dense_ffn_per_layer = 0, moe_ffn_per_layer = 0, norms_per_layer = 0;
-  double mtp = 0;              ///< all MTP modules; embedding and head are shared
+  double attention_per_layer = 0, dense_ffn_per_layer = 0, moe_ffn_per_layer = 0,
+         norms_per_layer = 0;
+  double mtp = 0;  ///< all MTP modules; embedding and head are shared
   double total_without_mtp = 0, total = 0;
-  double active = 0;           ///< per token, embedding and head included, without MTP
+  double active = 0;  ///< per token, embedding and head included, without MTP
 };
 ParameterCount count_parameters(const ModelSpec& model);
 
-/// Model FLOPs of training one token at `sequence`: 3 x forward, causal attention counted half [FLOP].
-/// `with_mtp` adds the MTP modules with their head.
+/// Model FLOPs of training one token at `sequence`: 3 x forward, causal attention counted half
+/// [FLOP]. `with_mtp` adds the MTP modules with their head.
 double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, bool with_mtp);
 
 }  // namespace stepcast

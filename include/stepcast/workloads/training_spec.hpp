@@ -10,12 +10,12 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   enum class Recompute { none, selective, full, table };
-  std::int64_t sequence = 0;       ///< tokens
-  std::int64_t global_batch = 0;   ///< sequences per step
-  std::int64_t micro_batch = 1;    ///< sequences
+  std::int64_t sequence = 0;      ///< tokens
+  std::int64_t global_batch = 0;  ///< sequences per step
+  std::int64_t micro_batch = 1;   ///< sequences
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
-  Table recompute_layers;          ///< [chunk][stage] fully recomputed layers, of `table`
+  Table recompute_layers;  ///< [chunk][stage] fully recomputed layers, of `table`
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
 
@@ -32,8 +32,8 @@ void describe(Visitor& visitor, MoeSpec& spec);
 struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
-  bool gradient_overlap = true;                ///< reduce buckets while the backward pass still runs
-  std::int64_t bucket = 41943040;              ///< elements per gradient bucket
+  bool gradient_overlap = true;    ///< reduce buckets while the backward pass still runs
+  std::int64_t bucket = 41943040;  ///< elements per gradient bucket
   CollectiveChoice algorithms;
 };
 void describe(Visitor& visitor, CommunicationSpec& spec);
@@ -42,7 +42,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 struct RuntimeSpec {
   enum class Dispatch { eager, task_queue, graph_sink };
   Dispatch dispatch = Dispatch::eager;
-  double host_speed = 1;                       ///< all host times are divided by it
+  double host_speed = 1;  ///< all host times are divided by it
 };
 void describe(Visitor& visitor, RuntimeSpec& spec);
 

@@ -1,0 +1,138 @@
+#include "stepcast/sim/network_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include "stepcast/sim/replay.hpp"
+
+namespace stepcast {
+namespace {
+
+using namespace literals;
+
+/// Nodes of `per_node` devices in a mesh, one NIC per device, leaves of `leaf_ports` NICs.
+ClusterSpec cluster_of(std::int64_t devices, std::int64_t per_node, std::int64_t leaf_ports,
+                       double oversubscription) {
+  ClusterSpec c;
+  c.devices = devices;
+  c.node_devices = per_node;
+  c.node_fabric = MeshFabric{{50_GBps, Seconds{0}}, 1};
+  c.network.nic.link = {25_GBps, Seconds{0}};
+  c.network.kind = NetworkSpec::Kind::leaf_spine;
+  c.network.leaf_ports = leaf_ports;
+  c.network.oversubscription = oversubscription;
+  return c;
+}
+
+/// Stages that compute nothing but their given times and hand on `boundary` bytes.
+std::vector<StageProgram> pipeline_programs(const ParallelPlan& plan, Bytes boundary) {
+  SyntheticSpec synthetic;
+  synthetic.chunks = {{1_ms, 1_ms, 1_ms}};
+  synthetic.boundary = boundary;
+  std::vector<StageProgram> programs;
+  for (std::uint32_t s = 0; s < plan.pp; ++s)
+    programs.push_back(lower_synthetic(synthetic, plan, Stage{s}));
+  return programs;
+}
+
+struct Job {
+  Job(const ClusterSpec& cluster, const ParallelPlan& p, std::vector<StageProgram> stage_programs)
+      : plan{p},
+        fabric{cluster},
+        placement{plan},
+        programs{std::move(stage_programs)},
+        map{build_network_map(
+            {placement, fabric, classes_by_stage(placement), programs, CollectiveChoice{}})} {}
+  ParallelPlan plan;
+  Fabric fabric;
+  Placement placement;
+  std::vector<StageProgram> programs;
+  NetworkMap map;
+};
+
+ParallelPlan plan_of(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.pp = pp;
+  plan.dp = dp;
+  return plan;
+}
+
+// Forward and backward transfers use different directions of different NICs: stage 0 only sends
+// forward on its uplink.
+TEST(NetworkMap, TransfersOfTwoStagesMeetNothing) {
+  const ParallelPlan plan = plan_of(1, 2, 8);
+  const Job job(cluster_of(16, 8, 64, 1), plan, pipeline_programs(plan, 25_MiB));
+  EXPECT_TRUE(job.map.forward[0].flow.path.empty());
+  EXPECT_NEAR(job.map.forward[0].flow.alone, (25_MiB / 25_GBps).value(), 1e-15);
+  EXPECT_TRUE(job.map.bandwidths.empty());
+}
+
+// A middle stage sends forward and backward on one uplink: there they can meet.
+TEST(NetworkMap, MiddleStageSharesItsNic) {
+  const ParallelPlan plan = plan_of(1, 3, 8);
+  const Job job(cluster_of(24, 8, 64, 1), plan, pipeline_programs(plan, 25_MiB));
+  EXPECT_FALSE(job.map.forward[1].flow.path.empty());
+  EXPECT_FALSE(job.map.backward[1].flow.path.empty());
+  EXPECT_DOUBLE_EQ(job.map.bandwidths.at(job.map.forward[1].flow.path[0].link), 25e9);
+}
+
+// 16 devices of stage 0 below one leaf send to stage 1 below the other; 4:1 oversubscription leaves
+// each a quarter.
+TEST(NetworkMap, OversubscribedTrunkIsSharedByEverySenderBelowIt) {
+  const ParallelPlan plan = plan_of(1, 2, 16);
+  const Job job(cluster_of(32, 8, 16, 4), plan, pipeline_programs(plan, 25_MiB));
+  EXPECT_NEAR(job.map.forward[0].flow.alone, 4 * (25_MiB / 25_GBps).value(), 1e-12);
+}
+
+// The same trunk with stages interleaved below each leaf: half of the devices below it send, across
+// the spine or not.
+TEST(NetworkMap, TransfersBelowOneLeafLeaveTheTrunkAlone) {
+  ParallelPlan plan = plan_of(1, 2, 16);
+  plan.order = {"tp", "cp", "ep", "pp", "dp"};
+  const Job job(cluster_of(32, 8, 16, 4), plan, pipeline_programs(plan, 25_MiB));
+  EXPECT_NEAR(job.map.forward[0].flow.alone, (25_MiB / 50_GBps).value(), 1e-12);
+}
+
+StageCall call_of(GroupKind group, CollectiveKind kind, Bytes bytes, Stream stream) {
+  return {"test", group, {kind, bytes}, stream, ExposedKind::tensor, {}};
+}
+
+TEST(NetworkMap, TensorGroupInsideItsMeshIsPrivate) {
+  const ParallelPlan plan = plan_of(8, 1, 4);
+  auto programs = pipeline_programs(plan, 0_B);
+  programs[0].calls = {
+      call_of(GroupKind::tensor, CollectiveKind::all_gather, 64_MiB, Stream::tensor),
+      call_of(GroupKind::tensor, CollectiveKind::reduce_scatter, 64_MiB, Stream::tensor)};
+  const Job job(cluster_of(32, 8, 64, 1), plan, std::move(programs));
+  for (const NetworkCall& call : job.map.calls[0]) {
+    EXPECT_TRUE(call.lone);
+    EXPECT_NEAR(call.alone, (64_MiB / 8 / 50_GBps).value(), 1e-12);
+  }
+}
+
+// Data-parallel rings and pipeline transfers use the same NICs.
+TEST(NetworkMap, GradientsShareTheNicWithTransfers) {
+  const ParallelPlan plan = plan_of(8, 2, 4);
+  auto programs = pipeline_programs(plan, 25_MiB);
+  for (StageProgram& p : programs) {
+    p.calls = {call_of(GroupKind::dense_data, CollectiveKind::all_reduce, 64_MiB, Stream::data)};
+  }
+  const Job job(cluster_of(64, 8, 64, 1), plan, std::move(programs));
+  EXPECT_FALSE(job.map.calls[0][0].lone);
+  EXPECT_FALSE(job.map.forward[0].flow.path.empty());
+}
+
+// A collective of 4 stages is one call: all of them meet, and the flows are those of the first.
+TEST(NetworkMap, CallsAcrossStagesAreOneCall) {
+  const ParallelPlan plan = plan_of(1, 4, 8);
+  auto programs = pipeline_programs(plan, 0_B);
+  for (StageProgram& p : programs) {
+    p.calls = {call_of(GroupKind::world, CollectiveKind::all_reduce, 4_B, Stream::data)};
+  }
+  const Job job(cluster_of(32, 8, 64, 1), plan, std::move(programs));
+  for (const auto& calls : job.map.calls)
+    EXPECT_EQ(calls[0].members, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace stepcast
