@@ -32,7 +32,7 @@ LinkKind Fabric::kind_of(LinkId id) const {
     const Block& b = blocks_[kind];
     if (id.value >= b.first && id.value - b.first < b.count) return static_cast<LinkKind>(kind);
   }
-  contract_broken("link ids are contiguous", std::source_location::current());
+  contract_broken("link ids are contiguous", __FILE__, __LINE__);
 }
 
 Link Fabric::link(LinkId id) const {
