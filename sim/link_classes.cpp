@@ -41,20 +41,18 @@ double common_share(const LinkLoads& loads) {
 
 }  // namespace
 
-double weight_on(const std::vector<LinkWeight>& links, LinkId link) {
-  double weight = 0;
-  for (const LinkWeight& l : links) weight += l.link == link ? l.weight : 0;
-  return weight;
+std::set<LinkId> LinkClasses::links_of(const std::vector<FlowTemplate>& templates) {
+  std::set<LinkId> links;
+  for (const FlowTemplate& t : templates) {
+    for (const LinkWeight& l : t.links) links.insert(l.link);
+  }
+  return links;
 }
 
 void LinkClasses::find(const std::vector<FlowTemplate>& templates,
                        const std::function<LinkLoads(LinkId)>& loads) {
   of_template_.assign(templates.size(), {});
-  std::set<LinkId> links;
-  for (const FlowTemplate& t : templates) {
-    for (const LinkWeight& l : t.links) links.insert(l.link);
-  }
-  for (const LinkId link : links) add(link, loads(link), templates);
+  for (const LinkId link : links_of(templates)) add(link, loads(link), templates);
   for (std::uint32_t id = 0; id < templates.size(); ++id) keep_tightest_private(id);
 }
 

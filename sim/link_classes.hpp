@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -25,13 +26,11 @@ struct FlowTemplate {
 /// Sum of the weights of all instances of each flow template on one link.
 using LinkLoads = std::map<std::uint32_t, double>;
 
-/// Weight of `link` in a flow's list, 0 when it is not there.
-double weight_on(const std::vector<LinkWeight>& links, LinkId link);
-
 class LinkClasses {
  public:
   explicit LinkClasses(const Fabric& fabric) : fabric_{fabric} {}
 
+  static std::set<LinkId> links_of(const std::vector<FlowTemplate>& templates);
   /// Asks `loads` for the flows on every link of the templates, merges links that carry the same,
   /// and separates private classes (one channel alone) from shared ones.
   void find(const std::vector<FlowTemplate>& templates,

@@ -2,23 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "link_classes.hpp"
+#include "plan_cache.hpp"
+#include "solitary.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {
-
-std::string_view algorithm_for(const CollectiveChoice& choice, CollectiveKind kind) {
-  return choice.algorithm[static_cast<std::size_t>(kind)];
-}
-
-std::vector<DeviceId> devices_of(const Placement& placement, const std::vector<Rank>& ranks) {
-  std::vector<DeviceId> devices;
-  devices.reserve(ranks.size());
-  for (const Rank rank : ranks) devices.push_back(placement.device_of(rank));
-  return devices;
-}
 
 /// Bytes that a stage hands on; 0 when it never does.
 Bytes hop_bytes(const StageProgram& program, bool forward) {
@@ -29,15 +21,22 @@ Bytes hop_bytes(const StageProgram& program, bool forward) {
   return bytes;
 }
 
+constexpr std::uint32_t no_template = std::numeric_limits<std::uint32_t>::max();
+
 class MapBuilder {
  public:
-  explicit MapBuilder(const NetworkMapInput& input) : input_{input}, links_{input.fabric} {}
+  explicit MapBuilder(const NetworkMapInput& input)
+      : input_{input},
+        launch_{input.fabric.cluster().device.launch.communication.value()},
+        plans_{input.placement, input.fabric, input.algorithms},
+        links_{input.fabric} {}
 
   NetworkMap build() {
     for (std::uint32_t c = 0; c < input_.classes.representative.size(); ++c) {
       plan_calls(c);
       plan_hops(c);
     }
+    plans_.watch(LinkClasses::links_of(templates_));
     links_.find(templates_, [this](LinkId link) { return loads_on(link); });
     for (const FlowTemplate& t : templates_) place(t);
     for (auto& calls : map_.calls) {
@@ -48,7 +47,7 @@ class MapBuilder {
   }
 
  private:
-  using PlanKey = std::array<std::uint64_t, 3>;  ///< class, call, group
+  using Seen = std::vector<std::array<std::uint64_t, 3>>;  ///< class, call, group
 
   void plan_calls(std::uint32_t c);
   void plan_hops(std::uint32_t c);
@@ -57,21 +56,24 @@ class MapBuilder {
   std::uint32_t owner_call(std::uint32_t c, std::uint32_t call, std::uint32_t owner) const;
   std::vector<LinkWeight> near_representative(std::uint32_t c,
                                               const std::vector<LinkWeight>& all) const;
-  const CollectivePlan& plan(std::uint32_t c, std::uint32_t call, Rank rank);
+  void plan_call(std::uint32_t c, std::uint32_t call, bool alone);
+  bool runs_alone(const NetworkCall& call, std::uint32_t owner_call) const;
   LinkLoads loads_on(LinkId link);
-  void add_calls(LinkId link, Rank rank, std::vector<PlanKey>& seen, LinkLoads& loads);
+  void add_calls(LinkId link, Rank rank, Seen& seen, LinkLoads& loads);
   void add_transfers(LinkId link, Rank rank, LinkLoads& loads);
+  double slowest(const std::vector<LinkWeight>& links) const;
   void place(const FlowTemplate& t);
   static void settle(NetworkCall& call);
   NetworkFlow& flow_of(const FlowTemplate& t);
 
   const NetworkMapInput& input_;
+  double launch_;  ///< of one collective or transfer [s]
+  PlanCache plans_;
   NetworkMap map_;
   LinkClasses links_;
   std::vector<FlowTemplate> templates_;
   std::vector<std::vector<std::uint32_t>> first_template_;  ///< [class][call]
   std::array<std::vector<std::int64_t>, 2> hop_template_;   ///< [forward][class], -1: none
-  std::map<PlanKey, CollectivePlan> plans_;
 };
 
 /// Calls of groups that span stages are the same call in each stage's program: the k-th of its
@@ -122,44 +124,74 @@ std::vector<std::uint32_t> MapBuilder::members(std::uint32_t c, GroupKind kind) 
   return classes;
 }
 
-const CollectivePlan& MapBuilder::plan(std::uint32_t c, std::uint32_t call, Rank rank) {
-  const StageCall& stage_call = input_.programs[c].calls[call];
-  const PlanKey key{c, call, input_.placement.group_key(stage_call.group, rank)};
-  const auto found = plans_.find(key);
-  if (found != plans_.end()) return found->second;
-  const auto devices = devices_of(input_.placement, input_.placement.group(stage_call.group, rank));
-  return plans_
-      .emplace(key, plan_collective(input_.fabric, devices, stage_call.call,
-                                    algorithm_for(input_.algorithms, stage_call.call.kind)))
-      .first->second;
+/// The program that runs the flows and every other member agree that nothing else is in flight.
+bool MapBuilder::runs_alone(const NetworkCall& call, std::uint32_t owner_call) const {
+  for (const std::uint32_t c : call.members) {
+    const auto& calls = input_.programs[c].calls;
+    bool alone = false;
+    for (std::uint32_t i = 0; i < calls.size() && !alone; ++i) {
+      if (calls[i].group != GroupKind::world) continue;
+      const bool same = this->owner_call(c, i, call.members.front()) == owner_call;
+      alone = same && stepcast::runs_alone(input_.programs[c], i);
+    }
+    if (!alone) return false;
+  }
+  return true;
 }
 
 void MapBuilder::plan_calls(std::uint32_t c) {
-  const StageProgram& program = input_.programs[c];
-  auto& calls = map_.calls.emplace_back();
-  auto& first = first_template_.emplace_back();
-  for (std::uint32_t i = 0; i < program.calls.size(); ++i) {
-    const StageCall& stage_call = program.calls[i];
-    const CollectivePlan& planned = plan(c, i, input_.classes.representative[c]);
-    first.push_back(static_cast<std::uint32_t>(templates_.size()));
-    NetworkCall& call = calls.emplace_back();
-    call.algorithm = planned.algorithm;
-    call.members = members(c, stage_call.group);
+  map_.calls.emplace_back();
+  first_template_.emplace_back();
+  for (std::uint32_t i = 0; i < input_.programs[c].calls.size(); ++i) {
+    NetworkCall& call = map_.calls[c].emplace_back();
+    call.members = members(c, input_.programs[c].calls[i].group);
     call.owner_call = owner_call(c, i, call.members.front());
-    const bool within = call.members.size() == 1;
-    const std::uint64_t channel =
-        within ? c * 8U + static_cast<std::uint64_t>(stage_call.stream)
-               : (1ULL << 40U) + static_cast<std::uint64_t>(stage_call.group);
-    for (std::uint32_t p = 0; p < planned.phases.size(); ++p) {
-      auto& flows = call.phases.emplace_back();
-      for (std::uint32_t f = 0; f < planned.phases[p].flows.size(); ++f) {
-        const PhaseFlow& flow = planned.phases[p].flows[f];
-        flows.push_back({flow.latency.value(), flow.bytes.value(), 0, {}});
+    first_template_[c].push_back(no_template);
+    if (call.members.front() != c) {
+      call.algorithm = map_.calls[call.members.front()][call.owner_call].algorithm;
+      continue;
+    }
+    const bool world = input_.programs[c].calls[i].group == GroupKind::world;
+    plan_call(c, i, world && runs_alone(call, i));
+  }
+}
+
+/// The flows of one call; when nothing else can be in flight they take their own time and no link
+/// needs a look.
+void MapBuilder::plan_call(std::uint32_t c, std::uint32_t i, bool alone) {
+  const StageCall& stage_call = input_.programs[c].calls[i];
+  const CollectivePlan& planned =
+      plans_.plan(stage_call.group, stage_call.call, input_.classes.representative[c]);
+  NetworkCall& call = map_.calls[c][i];
+  call.algorithm = planned.algorithm;
+  const bool within = call.members.size() == 1;
+  const std::uint64_t channel = within
+                                    ? c * 8U + static_cast<std::uint64_t>(stage_call.stream)
+                                    : (1ULL << 40U) + static_cast<std::uint64_t>(stage_call.group);
+  if (!alone) first_template_[c][i] = static_cast<std::uint32_t>(templates_.size());
+  for (std::uint32_t p = 0; p < planned.phases.size(); ++p) {
+    auto& flows = call.phases.emplace_back();
+    for (std::uint32_t f = 0; f < planned.phases[p].flows.size(); ++f) {
+      const PhaseFlow& flow = planned.phases[p].flows[f];
+      const double latency = flow.latency.value() + (p == 0 ? launch_ : 0);
+      flows.push_back({latency, flow.bytes.value(), 0, {}});
+      if (alone) {
+        flows.back().alone = flow.bytes.value() * slowest(flow.links);
+      } else {
         templates_.push_back({c, i, p, f, channel, FlowTemplate::Kind::call,
                               within ? near_representative(c, flow.links) : flow.links});
       }
     }
   }
+}
+
+/// Largest weight / bandwidth [s/B].
+double MapBuilder::slowest(const std::vector<LinkWeight>& links) const {
+  double result = 0;
+  for (const LinkWeight& l : links) {
+    result = std::max(result, l.weight / input_.fabric.link(l.link).bandwidth.value());
+  }
+  return result;
 }
 
 void MapBuilder::plan_hops(std::uint32_t c) {
@@ -181,7 +213,7 @@ void MapBuilder::add_hop(std::uint32_t c, bool forward) {
   const Rank to = input_.placement.on_stage(from, Stage{hop.peer});
   const DeviceId a = input_.placement.device_of(from), b = input_.placement.device_of(to);
   hop.flow.bytes = bytes.value();
-  hop.flow.latency = input_.fabric.route_latency(a, b).value();
+  hop.flow.latency = input_.fabric.route_latency(a, b).value() + launch_;
   if (bytes <= Bytes{0}) return;
   FlowTemplate t{c,
                  0,
@@ -201,7 +233,7 @@ void MapBuilder::add_hop(std::uint32_t c, bool forward) {
 /// behind it.
 LinkLoads MapBuilder::loads_on(LinkId link) {
   LinkLoads loads;
-  std::vector<PlanKey> seen;
+  Seen seen;
   for (const DeviceId device : links_.devices_behind(link)) {
     if (device.value >= input_.placement.world()) continue;
     add_calls(link, Rank{device.value}, seen, loads);
@@ -210,26 +242,21 @@ LinkLoads MapBuilder::loads_on(LinkId link) {
   return loads;
 }
 
-void MapBuilder::add_calls(LinkId link, Rank rank, std::vector<PlanKey>& seen, LinkLoads& loads) {
+void MapBuilder::add_calls(LinkId link, Rank rank, Seen& seen, LinkLoads& loads) {
   const std::uint32_t c = input_.placement.stage_of(rank).value;
   const Link physical = input_.fabric.link(link);
   for (std::uint32_t i = 0; i < input_.programs[c].calls.size(); ++i) {
-    const GroupKind kind = input_.programs[c].calls[i].group;
-    const std::uint64_t group = input_.placement.group_key(kind, rank);
-    if (physical.kind == LinkKind::mesh &&
-        group != input_.placement.group_key(kind, Rank{physical.to}))
-      continue;
-    const PlanKey key{c, i, group};
-    if (std::ranges::find(seen, key) != seen.end()) continue;
-    seen.push_back(key);
     const NetworkCall& call = map_.calls[c][i];
-    std::uint32_t id = first_template_[call.members.front()][call.owner_call];
-    for (const Phase& phase : plan(c, i, rank).phases) {
-      for (const PhaseFlow& flow : phase.flows) {
-        const double weight = weight_on(flow.links, link);
-        if (weight > 0) loads[id] += weight;
-        ++id;
-      }
+    const std::uint32_t first = first_template_[call.members.front()][call.owner_call];
+    if (first == no_template) continue;
+    const StageCall& stage_call = input_.programs[c].calls[i];
+    const std::uint64_t group = input_.placement.group_key(stage_call.group, rank);
+    const bool mesh = physical.kind == LinkKind::mesh;
+    if (mesh && group != input_.placement.group_key(stage_call.group, Rank{physical.to})) continue;
+    if (std::ranges::find(seen, std::array<std::uint64_t, 3>{c, i, group}) != seen.end()) continue;
+    seen.push_back({c, i, group});
+    for (const PlanCache::Load& load : plans_.loads(stage_call.group, stage_call.call, rank)) {
+      if (load.link == link) loads[first + load.flow] += load.weight;
     }
   }
 }
@@ -274,6 +301,7 @@ void MapBuilder::place(const FlowTemplate& t) {
 
 void MapBuilder::settle(NetworkCall& call) {
   call.lone = call.members.size() == 1;
+  call.alone = 0;
   for (const auto& phase : call.phases) {
     double slowest = 0;
     for (const NetworkFlow& flow : phase) {

@@ -62,7 +62,6 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
   const HostSpec& host = cluster.host;
   const double dispatch = of_class(host.dispatch, launch).value() / runtime.host_speed;
   OperatorCost cost;
-  cost.launch = of_class(cluster.device.launch, launch).value();
   switch (runtime.dispatch) {
     case RuntimeSpec::Dispatch::eager:
       cost.main = dispatch;
@@ -164,6 +163,7 @@ OperatorCost ProgramBuilder::cost(const Operator& op) const {
   OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, cluster_.device, fp8).value();
+  if (cost.device > 0) cost.device += of_class(cluster_.device.launch, op.launch).value();
   return cost;
 }
 

@@ -183,8 +183,8 @@ TEST(Lower, RuntimeDecidesWhatTheHostSpends) {
   const OperatorCost eager = first_cost(lower_all(spec)[0]);
   EXPECT_DOUBLE_EQ(eager.main, 4e-6);  // the embedding is vector work: 8 us on a host twice as fast
   EXPECT_DOUBLE_EQ(eager.worker, 0);
-  EXPECT_DOUBLE_EQ(eager.launch, 2e-6);
-  EXPECT_GT(eager.device, 0);
+  EXPECT_EQ(eager.launch, 0);
+  EXPECT_GT(eager.device, 2e-6);  // the launch of vector work runs on the stream
 
   spec.runtime.dispatch = RuntimeSpec::Dispatch::task_queue;
   const OperatorCost queued = first_cost(lower_all(spec)[0]);

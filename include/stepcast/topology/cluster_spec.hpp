@@ -58,7 +58,7 @@ struct DeviceSpec {
   BytesPerSecond memory_bandwidth{0};
   Bytes memory_reserve{0};  ///< taken by runtime and driver before the model
   EfficiencySpec efficiency;
-  OperatorClassTimes launch;  ///< device-side fixed cost per operator
+  OperatorClassTimes launch;  ///< fixed cost of each operator or transfer on its stream
 };
 
 struct HostSpec {

@@ -54,7 +54,7 @@ struct StageCall {
   CollectiveCall call;
   Stream stream;
   ExposedKind kind;
-  OperatorCost issue;  ///< host main/worker time and launch of issuing it (device time 0)
+  OperatorCost issue;  ///< host main and worker time of issuing it; no device time
 };
 
 /// One chunk of the model on one stage.
