@@ -77,7 +77,9 @@ Outcome collective(const CollectiveOptions& options) {
   for (const std::string& algorithm : wanted) {
     try {
       const CollectivePlan plan = plan_collective(fabric, members, call, algorithm);
-      text += row(algorithm, plan.algorithm, lone_time(fabric, plan), call, members.size());
+      text +=
+          row(algorithm, plan.algorithm,
+              cluster.device.launch.communication + lone_time(fabric, plan), call, members.size());
     } catch (const InputError&) {
       if (!options.algorithm.empty())
         throw;  // asked for by name; in the list it just does not apply
