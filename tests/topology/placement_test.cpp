@@ -85,7 +85,7 @@ bool together(GroupKind kind, const Coordinates& a, const Coordinates& b, std::u
 }
 
 TEST(Placement, GroupsMatchCounting) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const ParallelPlan plan = random_plan();
     const Placement placement(plan);
     const auto all = counted(plan);
@@ -113,7 +113,7 @@ TEST(Placement, GroupsMatchCounting) {
     Coordinates there = mine;
     there.pp = stage.value;
     RC_ASSERT(placement.on_stage(rank, stage) == placement.rank_at(there));
-  });
+  }));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ void compare(const Fabric& fabric, std::span<const DeviceId> members, Collective
 }
 
 TEST(CollectiveReference, MessagesOneByOne) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     ClusterSpec spec = test::random_cluster();
     spec.collectives.library = CollectiveLibrarySpec::Library::hccl;
     const Fabric fabric(spec);
@@ -72,7 +72,7 @@ TEST(CollectiveReference, MessagesOneByOne) {
       compare(fabric, members, {CollectiveKind::all_to_all, bytes}, "mesh",
               step_time(fabric, members, pairs, part));
     if (one_node) compare(fabric, members, {CollectiveKind::all_to_all, bytes}, "pairwise", steps);
-  });
+  }));
 }
 
 }  // namespace
