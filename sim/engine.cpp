@@ -16,6 +16,7 @@
 // clang-format on
 
 #include "event_queue.hpp"
+#include "flow_table.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -70,15 +71,24 @@ s4u::Engine& simgrid_engine() {
 
 class Engine::Driver {
  public:
-  explicit Driver(std::vector<double> bandwidths) : bandwidths_{std::move(bandwidths)} {}
+  explicit Driver(std::vector<double> bandwidths)
+      : bandwidths_{std::move(bandwidths)}, table_{bandwidths_} {}
 
   void post(double time, std::uint64_t tag) {
-    queue_.push({std::max(time, now_), sequence_++, tag});
+    queue_.push({std::max(time, now_), QueuedEvent::Kind::event, sequence_++, tag});
   }
 
   void start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag) {
     expects(!path.empty() && bytes > 0, "a flow has bytes and links");
-    starts_.push_back({{path.begin(), path.end()}, bytes, tag});
+    met_.clear();
+    const FlowTable::Index index = table_.add(path, bytes, now_, tag, met_);
+    if (met_.empty()) {
+      foresee_end(index);
+    } else {
+      for (const FlowTable::Index met : met_) {
+        if (table_.enter_network(met, now_)) starts_.push_back(met);
+      }
+    }
   }
 
   void run(EngineClient& client) {
@@ -94,17 +104,13 @@ class Engine::Driver {
 
   double now() const { return now_; }
   std::uint64_t flows() const { return flows_; }
+  std::uint64_t lone_flows() const { return lone_flows_; }
   std::uint64_t events() const { return events_; }
 
  private:
-  struct Start {
-    std::vector<LinkUse> path;
-    double bytes;
-    std::uint64_t tag;
-  };
   struct Live {
     s4u::CommPtr comm;
-    std::uint64_t tag;
+    FlowTable::Index flow;
   };
 
   /// Our queue as a SimGrid model: SimGrid asks for our next date and tells us when it got there.
@@ -120,12 +126,32 @@ class Engine::Driver {
     Driver& driver_;
   };
 
+  /// A flow without company ends by itself, unless another comes to meet it.
+  void foresee_end(FlowTable::Index index) {
+    const FlowTable::Flow& flow = table_[index];
+    const std::uint64_t entry = (static_cast<std::uint64_t>(index) << 32U) | flow.generation;
+    queue_.push({flow.start + flow.alone, QueuedEvent::Kind::flow_end, flow.tag, entry});
+  }
+
   void step() {
     const QueuedEvent event = queue_.top();
     queue_.pop();
+    if (event.kind == QueuedEvent::Kind::flow_end) {
+      end_lone(event);
+      return;
+    }
     now_ = std::max(now_, event.time);
     ++events_;
-    client_->on_event(now_, event.tag);
+    client_->on_event(now_, event.value);
+  }
+
+  void end_lone(const QueuedEvent& event) {
+    const auto index = static_cast<FlowTable::Index>(event.value >> 32U);
+    if (table_[index].generation != static_cast<std::uint32_t>(event.value)) return;
+    now_ = std::max(now_, event.time);
+    ++lone_flows_;
+    table_.remove(index);
+    client_->on_flow_end(now_, event.order);
   }
 
   void run_simgrid() {
@@ -176,7 +202,7 @@ class Engine::Driver {
   void arrived(double date) {
     now_ = std::max(now_, date);
     coarsen_precision(date);
-    for (const Start& start : starts_) issue(start);
+    for (const FlowTable::Index flow : starts_) issue(flow);
     starts_.clear();
   }
 
@@ -187,18 +213,19 @@ class Engine::Driver {
     s4u::Engine::set_config("surf/precision", precision_);
   }
 
-  void issue(const Start& start) {
+  void issue(FlowTable::Index index) {
+    const FlowTable::Flow& flow = table_[index];
     path_.clear();
-    for (const LinkUse& use : start.path) path_.insert(path_.end(), use.count, links_[use.link]);
+    for (const LinkUse& use : flow.path) path_.insert(path_.end(), use.count, links_[use.link]);
     zone_->use(path_);
     const auto payload =
-        static_cast<std::uint64_t>(std::max(1.0, std::round(start.bytes * byte_scale)));
+        static_cast<std::uint64_t>(std::max(1.0, std::round(flow.bytes * byte_scale)));
     s4u::CommPtr comm =
         s4u::Comm::sendto_init()->set_payload_size(payload)->set_source(source_)->set_destination(
             target_);
     if (comm->get_state() != s4u::Activity::State::STARTED) comm->vetoable_start();
     ++flows_;
-    live_.emplace(comm.get(), Live{comm, start.tag});
+    live_.emplace(comm.get(), Live{comm, index});
   }
 
   /// SimGrid reads the activity after this callback: it is kept until the next iteration.
@@ -206,32 +233,36 @@ class Engine::Driver {
     const auto found = live_.find(&activity);
     if (found == live_.end()) return;
     graveyard_.push_back(found->second.comm);
-    ended_.push_back(found->second.tag);
+    ended_.push_back(found->second.flow);
     live_.erase(found);
   }
 
   void deliver_ended(double date) {
     if (ended_.empty()) return;
     now_ = std::max(now_, date);
-    std::sort(ended_.begin(), ended_.end());
     std::vector<std::uint64_t> tags;
-    tags.swap(ended_);
+    for (const FlowTable::Index flow : ended_) {
+      tags.push_back(table_[flow].tag);
+      table_.remove(flow);
+    }
+    ended_.clear();
+    std::ranges::sort(tags);
     for (const std::uint64_t tag : tags) client_->on_flow_end(now_, tag);
   }
 
   std::uint64_t first_live_tag() const {
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-    for (const auto& [activity, flow] : live_) first = std::min(first, flow.tag);
+    for (const auto& [activity, flow] : live_) first = std::min(first, table_[flow.flow].tag);
     return first;
   }
 
   std::vector<double> bandwidths_;
   EngineClient* client_ = nullptr;
   EventQueue queue_;
-  std::uint64_t sequence_ = 0, events_ = 0, flows_ = 0;
+  std::uint64_t sequence_ = 0, events_ = 0, flows_ = 0, lone_flows_ = 0;
   double now_ = 0, precision_ = finest_precision;
-  std::vector<Start> starts_;
-  std::vector<std::uint64_t> ended_;
+  FlowTable table_;
+  std::vector<FlowTable::Index> met_, starts_, ended_;
   std::unordered_map<const s4u::Activity*, Live> live_;
   std::vector<s4u::CommPtr> graveyard_;
   LinkPath links_, path_;
@@ -253,6 +284,7 @@ void Engine::start_flow(std::span<const LinkUse> path, double bytes, std::uint64
 void Engine::run(EngineClient& client) { driver_->run(client); }
 double Engine::now() const { return driver_->now(); }
 std::uint64_t Engine::flows() const { return driver_->flows(); }
+std::uint64_t Engine::lone_flows() const { return driver_->lone_flows(); }
 std::uint64_t Engine::events() const { return driver_->events(); }
 
 std::string Engine::simgrid_version() {

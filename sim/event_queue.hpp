@@ -5,16 +5,20 @@
 
 namespace stepcast {
 
+/// An event of the client, or the end of a flow that is alone on its links.
 struct QueuedEvent {
+  enum class Kind : std::uint8_t { flow_end, event };
   double time;
-  std::uint64_t sequence;
-  std::uint64_t tag;
+  Kind kind;
+  std::uint64_t order;  ///< tag of a flow, posting number of an event
+  std::uint64_t value;  ///< index of a flow and its generation, tag of an event
 };
 
-/// Earlier first; equal times in posting order, so that no two events ever compare equal.
+/// Earlier first; at equal times flow ends by tag, then events in posting order, so that no two
+/// ever compare equal.
 struct LaterEvent {
   bool operator()(const QueuedEvent& a, const QueuedEvent& b) const {
-    return std::tie(a.time, a.sequence) > std::tie(b.time, b.sequence);
+    return std::tie(a.time, a.kind, a.order) > std::tie(b.time, b.kind, b.order);
   }
 };
 

@@ -160,7 +160,7 @@ Timeline Replayer::timeline() {
   result.tasks = tasks_;
   result.events = engine_.events();
   result.flows = engine_.flows();
-  result.lone_flows = lone_flows_;
+  result.lone_flows = lone_flows_ + engine_.lone_flows();
   return result;
 }
 

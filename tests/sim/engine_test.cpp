@@ -51,6 +51,30 @@ TEST(Engine, TwoFlowsShareALinkEqually) {
   expect_relative(script.ends[1], 4.0);
 }
 
+// Alone for 1 s at 1 GB/s, then both at half: 2 GB are left of the first when the second comes.
+TEST(Engine, LateComerHalvesWhatIsLeft) {
+  FlowScript script;
+  script.flows = {{0, 3e9, {{0, 1}}}, {1, 1e9, {{0, 1}}}};
+  script.run({1e9});
+  expect_relative(script.ends[1], 3.0);
+  expect_relative(script.ends[0], 4.0);
+}
+
+// The second flow starts at the very moment in which the first one ends: they never meet.
+TEST(Engine, FlowsThatTouchInTimeDoNotMeet) {
+  FlowScript script;
+  script.flows = {{0, 1e9, {{0, 1}}}, {1, 1e9, {{0, 1}}}};
+  Engine engine({1e9});
+  script.engine = &engine;
+  engine.post(0, 0);
+  engine.post(1, 1);
+  engine.run(script);
+  expect_relative(script.ends[0], 1.0);
+  expect_relative(script.ends[1], 2.0);
+  EXPECT_EQ(engine.flows(), 0U);
+  EXPECT_EQ(engine.lone_flows(), 2U);
+}
+
 TEST(Engine, KFoldPathTakesKTimesAsLong) {
   FlowScript script;
   script.flows = {{0, 1e9, {{0, 3}}}};

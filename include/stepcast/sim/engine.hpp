@@ -26,10 +26,11 @@ class EngineClient {
   virtual void on_flow_end(double now, std::uint64_t tag) = 0;
 };
 
-/// One run. Flows share links max-min fairly; a lone flow takes exactly max over links of count *
-/// bytes / bandwidth. SimGrid is started with the first flow only, so a run without flows costs
-/// nothing of it. A process should make one run with flows: SimGrid's clock is not reset, and a
-/// later run gets other last digits.
+/// One run. Flows share links max-min fairly; a lone flow takes exactly max over links of
+/// count * bytes / bandwidth. A flow enters SimGrid when it first meets another one on a link, with
+/// the bytes that it has left, so a run in which none meet costs nothing of it. A process makes at
+/// most one run in which flows meet: SimGrid's clock is not reset, and a later run would get other
+/// last digits.
 class Engine {
  public:
   /// `bandwidths` in B/s, by link index.
@@ -46,8 +47,9 @@ class Engine {
   void run(EngineClient& client);
 
   double now() const;
-  std::uint64_t flows() const;   ///< started so far
-  std::uint64_t events() const;  ///< handled so far
+  std::uint64_t flows() const;       ///< that met another and were shared by SimGrid
+  std::uint64_t lone_flows() const;  ///< that had their links to themselves all the time
+  std::uint64_t events() const;      ///< handled so far
 
   /// Version of the SimGrid library that is linked, `3.32`.
   static std::string simgrid_version();
