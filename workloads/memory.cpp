@@ -119,10 +119,10 @@ class StageActivations {
     return layer < recomputed ? Recompute::full : Recompute::none;
   }
 
-  /// Full recompute and tables count transformer layers only (docs/models/memory.md).
+  /// Tables count transformer layers only (docs/models/memory.md).
   Recompute mtp_mode() const {
-    return spec_.training.recompute == Recompute::selective ? Recompute::selective
-                                                            : Recompute::none;
+    const Recompute how = spec_.training.recompute;
+    return how == Recompute::table ? Recompute::none : how;
   }
 
   Bytes layer(bool moe, Recompute how) {

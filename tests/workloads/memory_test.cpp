@@ -192,6 +192,17 @@ TEST(StageMemory, MtpModuleBringsItsLayerAndAnEmbedding) {
             layer_activations(spec, true, Recompute::none).value());
 }
 
+TEST(StageMemory, FullRecomputeCoversTheLayerOfAnMtpModule) {
+  WorkloadSpec spec = workload(deepseek_v3(), 4096, 8, true);
+  spec.plan.pp = 2;
+  spec.training.recompute = Recompute::full;
+  const auto layers = static_cast<double>(even_layers(spec).slices[0][1].count);
+  const double input = layer_activations(spec, true, Recompute::full).value();
+  const double norms = 4096.0 * 8 * 7168 / 8;  // of the module, beside its layer
+  const Bytes one = budget(spec, 1, 1).activations, two = budget(spec, 1, 2).activations;
+  EXPECT_NEAR((two - one).value(), (layers + 1) * input + norms, 1);
+}
+
 TEST(StageMemory, BytesPerParameterFollowZero) {
   WorkloadSpec spec = workload(llama3_70b(), 4096, 8, true);
   spec.plan.pp = 4;
