@@ -5,7 +5,6 @@
 namespace stepcast::collectives {
 
 using Plan = std::optional<CollectivePlan>;
-using Group = std::span<const DeviceId>;
 
 Plan ring(const Fabric& fabric, Group members, CollectiveCall call);
 Plan mesh(const Fabric& fabric, Group members, CollectiveCall call);

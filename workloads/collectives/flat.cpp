@@ -5,7 +5,7 @@ namespace {
 
 /// NCCL drives as many rings as a node has members, so that every NIC carries one; each crosses
 /// between NICs of one index.
-Plan rail_rings(const Fabric& fabric, const Split& parts, CollectiveCall call) {
+Plan rail_rings(const Fabric& fabric, Group members, const Split& parts, CollectiveCall call) {
   const std::size_t size = parts.inside.front().size();
   const std::size_t nodes = parts.inside.size();
   const auto local = static_cast<double>(size);
@@ -13,7 +13,8 @@ Plan rail_rings(const Fabric& fabric, const Split& parts, CollectiveCall call) {
   const double passes = call.kind == CollectiveKind::all_reduce ? 2 : 1;
   const bool whole = call.kind == CollectiveKind::broadcast;
   const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
-  Step inside(fabric), all(fabric);
+  Schedule schedule(fabric, members, call);
+  Step inside = schedule.step(), all = schedule.step();
   for (const Members& node : parts.inside)
     for (std::size_t i = 0; i < size; ++i) {
       inside.send(node[i], node[(i + 1) % size], Bytes{0});
@@ -24,14 +25,13 @@ Plan rail_rings(const Fabric& fabric, const Split& parts, CollectiveCall call) {
   PhaseFlow flow = all.flow(1);
   const auto crossings = static_cast<double>(nodes - 1);
   flow.latency = passes * (all.latency() * crossings + inside.latency() * (ranks - 1 - crossings));
-  Schedule schedule(fabric, call);
   schedule.then_together({flow});
   return std::move(schedule).plan("ring");
 }
 
 Plan flat(const Fabric& fabric, Group members, CollectiveCall call, Pattern pattern,
           std::string name) {
-  Schedule schedule(fabric, call);
+  Schedule schedule(fabric, members, call);
   const Sets sets{Members(members.begin(), members.end())};
   switch (call.kind) {
     case CollectiveKind::all_reduce:
@@ -61,7 +61,7 @@ Plan ring(const Fabric& fabric, Group members, CollectiveCall call) {
   if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl) {
     const auto parts = split(fabric, members, Level::node);
     if (parts && parts->inside.size() > 1 && parts->across.size() > 1)
-      return rail_rings(fabric, *parts, call);
+      return rail_rings(fabric, members, *parts, call);
   }
   return flat(fabric, members, call, Pattern::ring, "ring");
 }
@@ -74,7 +74,7 @@ Plan mesh(const Fabric& fabric, Group members, CollectiveCall call) {
 Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call) {
   if (call.kind != CollectiveKind::all_reduce || reach(fabric, members) > Locality::super_node)
     return std::nullopt;
-  Schedule schedule(fabric, call);
+  Schedule schedule(fabric, members, call);
   full_mesh(schedule, {Members(members.begin(), members.end())}, call.bytes);
   return std::move(schedule).plan("one_shot");
 }
@@ -93,7 +93,7 @@ Plan hd(const Fabric& fabric, Group members, CollectiveCall call) {
 
 Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call) {
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
-  Schedule schedule(fabric, call);
+  Schedule schedule(fabric, members, call);
   pairwise(schedule, {Members(members.begin(), members.end())},
            call.bytes / static_cast<double>(members.size()));
   return std::move(schedule).plan("pairwise");

@@ -5,21 +5,33 @@
 namespace stepcast::collectives {
 
 std::optional<Split> split(const Fabric& fabric, Group members, Level level) {
-  std::map<std::uint32_t, std::size_t> index;
+  using Place = std::pair<std::uint32_t, std::size_t>;  // a node or super-node, where it is
+  std::vector<Place> places;                            // ascending
   Split result;
+  std::optional<Place> current;
   for (const DeviceId m : members) {
     const std::uint32_t part =
         level == Level::node ? fabric.node_of(m).value : fabric.super_node_of(m);
-    const auto [place, added] = index.emplace(part, result.inside.size());
-    if (added) result.inside.emplace_back();
-    result.inside[place->second].push_back(m);
+    if (!current || current->first != part) {
+      const auto at = std::ranges::lower_bound(places, part, {}, &Place::first);
+      if (at != places.end() && at->first == part) {
+        current = *at;
+      } else {
+        current = Place{part, result.inside.size()};
+        places.insert(at, *current);
+        result.inside.emplace_back().reserve(result.inside.front().size());
+      }
+    }
+    result.inside[current->second].push_back(m);
   }
   const std::size_t size = result.inside.front().size();
   for (const Members& part : result.inside)
     if (part.size() != size) return std::nullopt;
   result.across.resize(size);
-  for (const Members& part : result.inside)
-    for (std::size_t i = 0; i < size; ++i) result.across[i].push_back(part[i]);
+  for (std::size_t i = 0; i < size; ++i) {
+    result.across[i].reserve(result.inside.size());
+    for (const Members& part : result.inside) result.across[i].push_back(part[i]);
+  }
   return result;
 }
 

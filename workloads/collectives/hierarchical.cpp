@@ -87,7 +87,7 @@ Plan staged(const Fabric& fabric, Group members, CollectiveCall call) {
   const bool super = fabric.cluster().super_node && reach(fabric, members) > Locality::super_node;
   const auto parts = split(fabric, members, super ? Level::super_node : Level::node);
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
-  Schedule schedule(fabric, call);
+  Schedule schedule(fabric, members, call);
   full_mesh(schedule, parts->inside, call.bytes / static_cast<double>(parts->across.size()));
   pairwise(schedule, parts->across, call.bytes / static_cast<double>(parts->inside.size()));
   return std::move(schedule).plan("hierarchical(mesh, pairwise)");
@@ -99,7 +99,7 @@ Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call) {
   if (call.kind == CollectiveKind::all_to_all) return staged(fabric, members, call);
   const auto found = tiers(fabric, members, call);
   if (!found || found->size() < 2) return std::nullopt;
-  Schedule schedule(fabric, call);
+  Schedule schedule(fabric, members, call);
   switch (call.kind) {
     case CollectiveKind::all_reduce:
       reduce_inward(schedule, *found, call.bytes);

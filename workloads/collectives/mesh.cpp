@@ -15,13 +15,13 @@ bool has_pair_links(const Fabric& fabric, const Members& members) {
 }  // namespace
 
 void full_mesh(Schedule& schedule, const Sets& sets, Bytes per_pair) {
-  Step step(schedule.fabric());
+  Step step = schedule.step();
   for (const Members& members : sets) step.send_all_pairs(members, per_pair);
   schedule.then(step);
 }
 
 void scatter(Schedule& schedule, const Sets& sets, Bytes bytes) {
-  Step step(schedule.fabric());
+  Step step = schedule.step();
   for (const Members& members : sets)
     for (std::size_t i = 1; i < members.size(); ++i)
       step.send(members[0], members[i], bytes / static_cast<double>(members.size()));
@@ -31,15 +31,16 @@ void scatter(Schedule& schedule, const Sets& sets, Bytes bytes) {
 void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair) {
   const std::size_t size = sets.front().size();
   if (!has_pair_links(schedule.fabric(), sets.front())) {
-    Step all(schedule.fabric());
+    Step all = schedule.step();
     for (const Members& members : sets) all.send_all_pairs(members, per_pair);
     PhaseFlow flow = all.flow(1);
     flow.latency *= static_cast<double>(size - 1);
     schedule.then_together({flow});
     return;
   }
+  Step step = schedule.step();
   for (std::size_t k = 1; k < size; ++k) {
-    Step step(schedule.fabric());
+    step.clear();
     for (const Members& members : sets)
       for (std::size_t i = 0; i < size; ++i)
         step.send(members[i], members[(i + k) % size], per_pair);

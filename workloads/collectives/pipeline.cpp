@@ -11,13 +11,13 @@ Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call) {
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
   const std::size_t nodes = parts->inside.size();
   const Bytes part = call.bytes / static_cast<double>(members.size());
-  Step between(fabric), inside(fabric);
+  Schedule schedule(fabric, members, call);
+  Step between = schedule.step(), inside = schedule.step();
   for (const Members& rail : parts->across)
     for (std::size_t i = 0; i < nodes; ++i) between.send(rail[i], rail[(i + 1) % nodes], part);
   for (const Members& node : parts->inside) inside.send_all_pairs(node, part);
   const auto steps = static_cast<double>(nodes - 1);
   const std::vector<PhaseFlow> both{between.flow(steps), inside.flow(steps)};
-  Schedule schedule(fabric, call);
   const bool reduces = call.kind != CollectiveKind::all_gather;
   const bool gathers = call.kind != CollectiveKind::reduce_scatter;
   if (reduces) {

@@ -30,13 +30,13 @@ struct Fold {
   }
   void out(Schedule& schedule, Bytes bytes) const {
     if (pairs.empty()) return;
-    Step step(schedule.fabric());
+    Step step = schedule.step();
     for (const auto& [folded, partner] : pairs) step.send(folded, partner, bytes);
     schedule.then(step);
   }
   void back(Schedule& schedule, Bytes bytes) const {
     if (pairs.empty()) return;
-    Step step(schedule.fabric());
+    Step step = schedule.step();
     for (const auto& [folded, partner] : pairs) step.send(partner, folded, bytes);
     schedule.then(step);
   }
@@ -47,9 +47,10 @@ struct Fold {
 void exchange(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
   const std::size_t size = sets.front().size();
   const auto steps = static_cast<std::size_t>(std::countr_zero(size));
+  Step step = schedule.step();
   each_power(steps, direction, [&](std::size_t k) {
+    step.clear();
     const std::size_t distance = std::size_t{1} << k;
-    Step step(schedule.fabric());
     for (const Members& set : sets)
       for (std::size_t i = 0; i < size; ++i)
         step.send(set[i], set[i ^ distance], bytes / static_cast<double>(2 * distance));
@@ -62,10 +63,11 @@ void exchange(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direc
 void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
   const std::size_t size = sets.front().size();
   const auto steps = static_cast<std::size_t>(std::bit_width(size - 1));
+  Step step = schedule.step();
   each_power(steps, direction, [&](std::size_t k) {
+    step.clear();
     const std::size_t distance = std::size_t{1} << k;
     const std::size_t slices = (size - 1 + distance) / (2 * distance);
-    Step step(schedule.fabric());
     for (const Members& set : sets)
       for (std::size_t i = 0; i < size; ++i)
         step.send(set[i], set[(i + distance) % size],
@@ -92,8 +94,9 @@ void hd_all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes) {
 
 void hd_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes) {
   const std::size_t size = sets.front().size();
+  Step step = schedule.step();
   for (std::size_t have = 1; have < size; have *= 2) {
-    Step step(schedule.fabric());
+    step.clear();
     for (const Members& set : sets)
       for (std::size_t i = 0; i < have && i + have < size; ++i)
         step.send(set[i], set[i + have], bytes);

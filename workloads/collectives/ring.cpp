@@ -4,7 +4,7 @@ namespace stepcast::collectives {
 
 void ring_pass(Schedule& schedule, const Sets& sets, Bytes bytes) {
   const std::size_t size = sets.front().size();
-  Step step(schedule.fabric());
+  Step step = schedule.step();
   for (const Members& ring : sets)
     for (std::size_t i = 0; i < size; ++i)
       step.send(ring[i], ring[(i + 1) % size], bytes / static_cast<double>(size));
@@ -12,8 +12,9 @@ void ring_pass(Schedule& schedule, const Sets& sets, Bytes bytes) {
 }
 
 void ring_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes) {
+  Step step = schedule.step();
   for (std::size_t i = 1; i < sets.front().size(); ++i) {
-    Step step(schedule.fabric());
+    step.clear();
     for (const Members& ring : sets) step.send(ring[i - 1], ring[i], bytes);
     schedule.then(step);
   }

@@ -28,7 +28,8 @@ Plan tree(const Fabric& fabric, Group members, CollectiveCall call) {
   const std::size_t nodes = parts->inside.size();
   const std::size_t size = parts->across.size();
   const auto local = static_cast<double>(size);
-  Step chain(fabric), across(fabric), all(fabric);
+  Schedule schedule(fabric, members, call);
+  Step chain = schedule.step(), across = schedule.step(), all = schedule.step();
   const auto both_ways = [&](Step& level, DeviceId a, DeviceId b, Bytes bytes) {
     level.send(a, b, Bytes{0});
     all.send(a, b, bytes);
@@ -47,7 +48,6 @@ Plan tree(const Fabric& fabric, Group members, CollectiveCall call) {
   PhaseFlow flow = all.flow(1);
   flow.latency = 2.0 * (chain.latency() * (local - 1) +
                         across.latency() * static_cast<double>(std::bit_width(nodes - 1)));
-  Schedule schedule(fabric, call);
   schedule.then_together({flow});
   return std::move(schedule).plan("tree");
 }

@@ -79,6 +79,17 @@ class Fabric {
   std::uint32_t leaf_of(DeviceId device) const { return leaf_of_nic(nic_of(device)); }
   Locality locality(DeviceId a, DeviceId b) const;
 
+  /// The links of one kind: ids without gaps in the order of their devices, NICs or leaves (mesh:
+  /// of the sending device, then the receiving one), all alike. Blocks follow each other as
+  /// LinkKind does; a kind that the fabric does not have has no links.
+  struct Block {
+    std::uint32_t first = 0, count = 0;
+    BytesPerSecond bandwidth{0};
+    Seconds latency{0};
+  };
+  const Block& block(LinkKind kind) const { return blocks_[static_cast<std::size_t>(kind)]; }
+  std::int64_t mesh_size() const { return mesh_size_; }  ///< devices of one mesh, 0 without meshes
+
   std::uint32_t link_count() const;  ///< ids are 0..link_count()-1
   Link link(LinkId id) const;
   /// `hccs:17-18`, `port:17.up`, `bridge:3.down`, `super:5.up`, `nic:17.up`, `leaf:2.down`.
@@ -105,12 +116,6 @@ class Fabric {
   const ClusterSpec& cluster() const { return cluster_; }
 
  private:
-  struct Block {  ///< ids of one kind of link are contiguous
-    std::uint32_t first = 0, count = 0;
-    BytesPerSecond bandwidth{0};
-    Seconds latency{0};
-  };
-  const Block& block(LinkKind kind) const { return blocks_[static_cast<std::size_t>(kind)]; }
   LinkKind kind_of(LinkId id) const;
   std::int64_t leaves_per_rail() const;
   std::int64_t nics_below(std::uint32_t leaf) const;
@@ -120,7 +125,7 @@ class Fabric {
 
   ClusterSpec cluster_;
   std::int64_t devices_;
-  std::int64_t mesh_size_ = 0;  ///< devices of one mesh, 0 without meshes
+  std::int64_t mesh_size_ = 0;
   std::uint32_t link_count_ = 0;
   std::array<Block, link_kinds> blocks_{};
 };

@@ -1,0 +1,172 @@
+#include "step.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace stepcast::collectives {
+namespace {
+
+/// Calls at(run) for every longest run of elements that agree in `key`.
+template <class T, class Key, class At>
+void each_run(std::span<const T> all, const Key& key, const At& at) {
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i + 1;
+    while (end < all.size() && key(all[end]) == key(all[i])) ++end;
+    at(all.subspan(i, end - i));
+    i = end;
+  }
+}
+
+double size_of(const auto& run) { return static_cast<double>(run.size()); }
+
+}  // namespace
+
+void Step::clear() {
+  for (std::size_t p = 0; p < part_count; ++p)
+    if (touched_[p])
+      wiring_->each_link(static_cast<Part>(p), first_, last_,
+                         [&](std::uint32_t slot, LinkId) { loads_[slot] = 0; });
+  touched_ = {};
+  first_ = UINT32_MAX;
+  last_ = 0;
+  latency_ = Seconds{0};
+}
+
+void Step::touch(Part part, std::uint32_t seat) {
+  touched_[static_cast<std::size_t>(part)] = true;
+  first_ = std::min(first_, seat);
+  last_ = std::max(last_, seat);
+}
+
+void Step::add(Part part, std::uint32_t seat, std::uint32_t place, double bytes) {
+  if (bytes <= 0) return;
+  touch(part, seat);
+  loads_[wiring_->up(part, place)] += bytes;
+  loads_[wiring_->down(part, place)] += bytes;
+}
+
+void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
+  if (a == b) return;
+  const std::uint32_t i = wiring_->seat_of(a), j = wiring_->seat_of(b);
+  const Wiring::Seat &from = wiring_->seat(i), &to = wiring_->seat(j);
+  const Part part = wiring_->between(from, to);
+  cross(part);
+  if (bytes.value() <= 0) return;
+  touch(part, i);
+  touch(part, j);
+  if (part == Part::mesh) {
+    loads_[wiring_->mesh(i, j)] += bytes.value();
+    return;
+  }
+  const bool nic = part == Part::nic;
+  loads_[wiring_->up(part, nic ? from.nic : i)] += bytes.value();
+  loads_[wiring_->down(part, nic ? to.nic : j)] += bytes.value();
+  if (!nic || !wiring_->trunks() || from.leaf == to.leaf) return;
+  touch(Part::trunk, i);
+  if (wiring_->can_saturate(from.leaf))
+    loads_[wiring_->up(Part::trunk, from.leaf)] += bytes.value();
+  if (wiring_->can_saturate(to.leaf)) loads_[wiring_->down(Part::trunk, to.leaf)] += bytes.value();
+}
+
+void Step::pairs_in_node(std::span<const std::uint32_t> seats, double bytes) {
+  if (!wiring_->meshes()) {
+    const auto peers = static_cast<double>(seats.size() - 1);
+    for (const std::uint32_t i : seats) add(Part::node, i, i, peers * bytes);
+    return;
+  }
+  for (const std::uint32_t i : seats)
+    for (const std::uint32_t j : seats) {
+      if (i == j) continue;
+      const Part part = wiring_->between(wiring_->seat(i), wiring_->seat(j));
+      if (bytes > 0) touch(part, i);
+      if (part == Part::mesh) {
+        loads_[wiring_->mesh(i, j)] += bytes;
+      } else {
+        loads_[wiring_->up(part, i)] += bytes;
+        loads_[wiring_->down(part, j)] += bytes;
+      }
+    }
+}
+
+void Step::send_all_pairs(const Members& members, Bytes bytes) {
+  Seats seats;
+  seats.reserve(members.size());
+  for (const DeviceId m : members) seats.push_back(wiring_->seat_of(m));
+  const auto meet = [&](std::size_t i, std::size_t j) {
+    cross(wiring_->between(wiring_->seat(seats[i]), wiring_->seat(seats[j])));
+  };
+  for (std::size_t i = 1; i < seats.size(); ++i) {
+    // Every locality that some pair of an ascending list has occurs among these pairs.
+    meet(0, i);
+    meet(i - 1, i);
+  }
+  if (!std::ranges::is_sorted(seats)) std::ranges::sort(seats);
+  const auto super_of = [&](std::uint32_t i) { return wiring_->seat(i).super_node; };
+  const auto node_of = [&](std::uint32_t i) { return wiring_->seat(i).node; };
+  each_run(std::span<const std::uint32_t>(seats), super_of, [&](auto super) {
+    const double outside = (size_of(seats) - size_of(super)) * bytes.value();
+    each_run(super, node_of, [&](auto node) {
+      pairs_in_node(node, bytes.value());
+      const double near = (size_of(super) - size_of(node)) * bytes.value();
+      for (const std::uint32_t i : node) {
+        add(Part::super_node, i, i, near);
+        add(Part::nic, i, wiring_->seat(i).nic, outside);
+      }
+    });
+  });
+  if (wiring_->trunks() && super_of(seats.front()) != super_of(seats.back()))
+    load_trunks(seats, bytes.value());
+}
+
+void Step::load_trunks(const Seats& seats, double bytes) {
+  struct Place {
+    std::uint32_t leaf, super_node;
+    double in_super;  ///< members of the super-node
+  };
+  std::vector<Place> places;
+  places.reserve(seats.size());
+  const auto super_of = [&](std::uint32_t i) { return wiring_->seat(i).super_node; };
+  each_run(std::span<const std::uint32_t>(seats), super_of, [&](auto super) {
+    for (const std::uint32_t i : super)
+      places.push_back({wiring_->seat(i).leaf, super_of(i), size_of(super)});
+  });
+  std::ranges::sort(places, [](const Place& a, const Place& b) {
+    return std::tie(a.leaf, a.super_node) < std::tie(b.leaf, b.super_node);
+  });
+  const auto leaf_of = [](const Place& place) { return place.leaf; };
+  const auto super_at = [](const Place& place) { return place.super_node; };
+  each_run(std::span<const Place>(places), leaf_of, [&](auto below) {
+    const std::uint32_t leaf = below.front().leaf;
+    if (!wiring_->can_saturate(leaf)) return;
+    each_run(below, super_at, [&](auto together) {
+      // Peers of another super-node that are not below the same leaf.
+      const double peers =
+          size_of(seats) - together.front().in_super - (size_of(below) - size_of(together));
+      add(Part::trunk, seats.front(), leaf, size_of(together) * peers * bytes);
+    });
+  });
+}
+
+PhaseFlow Step::flow(double times) const {
+  PhaseFlow flow;
+  write_flow(times, flow);
+  return flow;
+}
+
+void Step::write_flow(double times, PhaseFlow& flow) const {
+  flow.links.clear();
+  double largest = 0;
+  for (std::size_t p = 0; p < part_count; ++p)
+    if (touched_[p])
+      wiring_->each_link(static_cast<Part>(p), first_, last_, [&](std::uint32_t slot, LinkId link) {
+        const double bytes = loads_[slot];
+        if (bytes == 0) return;
+        largest = std::max(largest, bytes);
+        flow.links.push_back({link, bytes});
+      });
+  for (LinkWeight& use : flow.links) use.weight /= largest;
+  flow.bytes = Bytes{largest * times};
+  flow.latency = latency_ * times;
+}
+
+}  // namespace stepcast::collectives

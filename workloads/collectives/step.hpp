@@ -1,0 +1,41 @@
+#pragma once
+#include "stepcast/workloads/collectives.hpp"
+#include "wiring.hpp"
+
+namespace stepcast::collectives {
+
+using Members = std::vector<DeviceId>;
+/// Subgroups of one size that advance in lock step.
+using Sets = std::vector<Members>;
+
+/// What happens between two barriers: bytes on every link, and the latency of its slowest message.
+class Step {
+ public:
+  explicit Step(const Wiring& wiring) : wiring_{&wiring}, loads_(wiring.slots()) {}
+  /// Nothing sent; costs no more than what was sent since.
+  void clear();
+  /// One message over the route from a to b.
+  void send(DeviceId a, DeviceId b, Bytes bytes);
+  /// Every member sends `bytes` to every other member of the set; counted per link, not per pair.
+  void send_all_pairs(const Members& members, Bytes bytes);
+  Seconds latency() const { return latency_; }
+  /// The step, `times` in a row.
+  PhaseFlow flow(double times) const;
+  void write_flow(double times, PhaseFlow& flow) const;
+
+ private:
+  using Seats = std::vector<std::uint32_t>;
+  void cross(Part part) { latency_ = std::max(latency_, wiring_->latency(part)); }
+  void touch(Part part, std::uint32_t seat);
+  void add(Part part, std::uint32_t seat, std::uint32_t place, double bytes);
+  void pairs_in_node(std::span<const std::uint32_t> seats, double bytes);
+  void load_trunks(const Seats& seats, double bytes);
+
+  const Wiring* wiring_;
+  std::vector<double> loads_;  ///< by slot
+  std::array<bool, part_count> touched_{};
+  std::uint32_t first_ = UINT32_MAX, last_ = 0;  ///< seats whose links carry something
+  Seconds latency_{0};
+};
+
+}  // namespace stepcast::collectives

@@ -1,0 +1,93 @@
+#include "wiring.hpp"
+
+#include <algorithm>
+
+namespace stepcast::collectives {
+namespace {
+
+LinkKind way_down(LinkKind up) { return static_cast<LinkKind>(static_cast<std::size_t>(up) + 1); }
+
+std::uint32_t count(std::size_t n) { return static_cast<std::uint32_t>(n); }
+
+}  // namespace
+
+Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
+    : mesh_size_{static_cast<std::uint32_t>(fabric.mesh_size())} {
+  seats_.reserve(members.size());
+  for (const DeviceId m : members) seats_.push_back({m.value, 0, 0, 0, 0, 0});
+  if (!std::ranges::is_sorted(seats_, {}, &Seat::device))
+    std::ranges::sort(seats_, {}, &Seat::device);
+  take_seats(fabric);
+  const NetworkSpec& network = fabric.cluster().network;
+  if (fabric.leaves() > 0 && network.oversubscription > 1) take_leaves(fabric);
+
+  const bool ports = std::holds_alternative<SwitchFabric>(fabric.cluster().node_fabric);
+  const LinkKind node_up = ports ? LinkKind::port_up : LinkKind::bridge_up;
+  const std::uint32_t size = count(seats_.size());
+  if (mesh_size_ > 0) {
+    ranges_[0].up_link = fabric.block(LinkKind::mesh).first;
+    slots_ = size * (mesh_size_ - 1);
+  }
+  take_slots(fabric, Part::node, node_up, size);
+  take_slots(fabric, Part::super_node, LinkKind::super_up, size);
+  take_slots(fabric, Part::nic, LinkKind::nic_up, count(nics_.size()));
+  take_slots(fabric, Part::trunk, LinkKind::leaf_up, count(leaves_.size()));
+  take_latencies(fabric, node_up);
+}
+
+void Wiring::take_seats(const Fabric& fabric) {
+  first_device_ = seats_.front().device;
+  seat_of_.resize(seats_.back().device - first_device_ + 1);
+  const auto node_devices = static_cast<std::uint32_t>(fabric.cluster().node_devices);
+  const bool own_nic = fabric.cluster().network.nic.per == NicSpec::Per::device;
+  std::uint32_t node_end = 0, node = 0, super_node = 0, super_index = 0;
+  for (std::uint32_t i = 0; i < seats_.size(); ++i) {
+    Seat& seat = seats_[i];
+    seat_of_[seat.device - first_device_] = i;
+    const bool new_node = seat.device >= node_end;
+    if (new_node) {
+      const std::uint32_t super = fabric.super_node_of({seat.device});
+      if (i > 0) ++node;
+      if (i > 0 && super != super_index) ++super_node;
+      super_index = super;
+      node_end = (fabric.node_of({seat.device}).value + 1) * node_devices;
+    }
+    if (own_nic || new_node) nics_.push_back(fabric.nic_of({seat.device}));
+    seat.node = node;
+    seat.super_node = super_node;
+    seat.mesh = mesh_size_ > 0 ? seat.device / mesh_size_ : i;
+    seat.nic = count(nics_.size() - 1);
+  }
+}
+
+void Wiring::take_leaves(const Fabric& fabric) {
+  std::vector<std::uint32_t> leaf_of;
+  leaf_of.reserve(seats_.size());
+  for (const Seat& seat : seats_) leaf_of.push_back(fabric.leaf_of({seat.device}));
+  std::vector<std::uint32_t> used = leaf_of;
+  std::ranges::sort(used);
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  for (const std::uint32_t leaf : used)
+    leaves_.push_back({leaf, fabric.can_saturate(fabric.leaf_link(LinkKind::leaf_up, leaf))});
+  if (std::ranges::none_of(leaves_, &Leaf::saturates)) return leaves_.clear();
+  for (std::size_t i = 0; i < seats_.size(); ++i)
+    seats_[i].leaf = count(std::ranges::lower_bound(used, leaf_of[i]) - used.begin());
+}
+
+void Wiring::take_slots(const Fabric& fabric, Part part, LinkKind up, std::uint32_t places) {
+  if (fabric.block(up).count == 0) return;
+  ranges_[static_cast<std::size_t>(part)] = {slots_, slots_ + places, fabric.block(up).first,
+                                             fabric.block(way_down(up)).first};
+  slots_ += 2 * places;
+}
+
+void Wiring::take_latencies(const Fabric& fabric, LinkKind node_up) {
+  const CollectiveLibrarySpec& library = fabric.cluster().collectives;
+  const auto route = [&](LinkKind kind) { return fabric.block(kind).latency; };
+  latency_ = {route(LinkKind::mesh) + library.node_step_latency,
+              route(node_up) + library.node_step_latency,
+              route(LinkKind::super_up) + library.node_step_latency,
+              route(LinkKind::nic_up) + library.step_latency, Seconds{0}};
+}
+
+}  // namespace stepcast::collectives

@@ -1,0 +1,104 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "stepcast/topology/fabric.hpp"
+
+/// The links that messages between members of one group can cross, for adding up bytes fast.
+namespace stepcast::collectives {
+
+/// Parts of the fabric that a message can cross, as their links follow each other by id. All but
+/// the mesh have a way up and a way down.
+enum class Part { mesh, node, super_node, nic, trunk };
+inline constexpr std::size_t part_count = 5;
+
+/// Members have seats, in ascending order of device; links have slots without gaps, in ascending
+/// order of link.
+class Wiring {
+ public:
+  struct Seat {
+    std::uint32_t device, node, super_node;  ///< node, super-node: counted over the group
+    std::uint32_t mesh;                      ///< the seat itself where there are no meshes
+    std::uint32_t nic, leaf;  ///< counted over the group; leaf only where trunks can saturate
+  };
+  Wiring(const Fabric& fabric, std::span<const DeviceId> members);
+
+  std::uint32_t seat_of(DeviceId member) const { return seat_of_[member.value - first_device_]; }
+  const Seat& seat(std::uint32_t index) const { return seats_[index]; }
+  std::uint32_t slots() const { return slots_; }
+  bool meshes() const { return mesh_size_ > 0; }
+  bool trunks() const { return !leaves_.empty(); }  ///< some trunk can saturate
+  bool can_saturate(std::uint32_t leaf) const { return leaves_[leaf].saturates; }
+
+  /// The part that joins two members; those of different super-nodes: nic.
+  Part between(const Seat& a, const Seat& b) const {
+    if (a.node == b.node) return a.mesh == b.mesh ? Part::mesh : Part::node;
+    return a.super_node == b.super_node ? Part::super_node : Part::nic;
+  }
+  /// Time of a message over that part before its bytes: route and library [s].
+  Seconds latency(Part part) const { return latency_[static_cast<std::size_t>(part)]; }
+
+  /// Slots of the links up and down; the place is a seat, NIC or leaf by part.
+  std::uint32_t up(Part part, std::uint32_t place) const { return range(part).up + place; }
+  std::uint32_t down(Part part, std::uint32_t place) const { return range(part).down + place; }
+  /// Slot of the mesh link between two seats of one mesh.
+  std::uint32_t mesh(std::uint32_t from, std::uint32_t to) const {
+    const std::uint32_t place = seats_[to].device % mesh_size_;
+    const bool after = place > seats_[from].device % mesh_size_;
+    return range(Part::mesh).up + from * (mesh_size_ - 1) + place - (after ? 1 : 0);
+  }
+
+  /// Calls at(slot, link) for the links of a part that belong to the seats first..last, ascending.
+  template <class At>
+  void each_link(Part part, std::uint32_t first, std::uint32_t last, const At& at) const;
+
+ private:
+  struct Range {
+    std::uint32_t up = 0, down = 0;            ///< first slots
+    std::uint32_t up_link = 0, down_link = 0;  ///< link ids of place 0 of the whole fabric
+  };
+  struct Leaf {
+    std::uint32_t index;
+    bool saturates;
+  };
+  const Range& range(Part part) const { return ranges_[static_cast<std::size_t>(part)]; }
+  void take_seats(const Fabric& fabric);
+  void take_leaves(const Fabric& fabric);
+  void take_slots(const Fabric& fabric, Part part, LinkKind up, std::uint32_t count);
+  void take_latencies(const Fabric& fabric, LinkKind node_up);
+
+  std::vector<Seat> seats_;
+  std::vector<std::uint32_t> seat_of_;  ///< by device from the first one on
+  std::vector<std::uint32_t> nics_;     ///< indices over the fabric
+  std::vector<Leaf> leaves_;
+  std::uint32_t first_device_ = 0, mesh_size_ = 0, slots_ = 0;
+  std::array<Range, part_count> ranges_{};
+  std::array<Seconds, part_count> latency_{};
+};
+
+template <class At>
+void Wiring::each_link(Part part, std::uint32_t first, std::uint32_t last, const At& at) const {
+  const Range& r = range(part);
+  if (part == Part::mesh) {
+    const std::uint32_t links = mesh_size_ - 1;
+    for (std::uint32_t s = first; s <= last; ++s)
+      for (std::uint32_t i = 0; i < links; ++i)
+        at(r.up + s * links + i, LinkId{r.up_link + seats_[s].device * links + i});
+    return;
+  }
+  const auto both = [&](std::uint32_t from, std::uint32_t to, const auto& index) {
+    for (std::uint32_t i = from; i <= to; ++i) at(r.up + i, LinkId{r.up_link + index(i)});
+    for (std::uint32_t i = from; i <= to; ++i) at(r.down + i, LinkId{r.down_link + index(i)});
+  };
+  if (part == Part::trunk)
+    both(0, static_cast<std::uint32_t>(leaves_.size() - 1),
+         [&](std::uint32_t i) { return leaves_[i].index; });
+  else if (part == Part::nic)
+    both(seats_[first].nic, seats_[last].nic, [&](std::uint32_t i) { return nics_[i]; });
+  else
+    both(first, last, [&](std::uint32_t i) { return seats_[i].device; });
+}
+
+}  // namespace stepcast::collectives
