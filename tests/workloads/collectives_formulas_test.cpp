@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "stepcast/base/errors.hpp"
 #include "workloads/collective_fabrics.hpp"
 
@@ -87,6 +89,32 @@ TEST(CollectiveFormulas, NcclUsesEveryNic) {
   EXPECT_EQ(plan_collective(fabric, group, {Kind::all_reduce, Bytes{1024}}, "auto").algorithm,
             "tree");
   EXPECT_EQ(plan_collective(fabric, group, {Kind::all_gather, size}, "auto").algorithm, "ring");
+}
+
+TEST(CollectiveFormulas, Trees) {
+  const auto expected = [](double steps, double buffers) {
+    return steps * 10e-6 + buffers * size.value() / 50e9;
+  };
+  // Two members exchange halves both ways on each of two trees; of three, the inner one of a tree
+  // has two neighbours there and one in the other.
+  EXPECT_NEAR(time_of(flat(2), {Kind::all_reduce, size}, "tree"), expected(2, 1), 1e-12);
+  EXPECT_NEAR(time_of(flat(3), {Kind::all_reduce, size}, "tree"), expected(4, 1.5), 1e-12);
+  // From four on some inner node has three, and is a leaf of the other tree.
+  for (std::int64_t ranks = 4; ranks <= 65; ++ranks)
+    EXPECT_NEAR(time_of(flat(ranks), {Kind::all_reduce, size}, "tree"),
+                expected(2 * std::ceil(std::log2(ranks)), 2), 1e-12)
+        << ranks;
+}
+
+TEST(CollectiveFormulas, TreesOverEveryNic) {
+  const auto spec = [](double port) {
+    return switched({.nodes = 6, .per_node = 8, .inside = {BytesPerSecond{port}, Seconds{0}}});
+  };
+  const double latency = 2 * (7 * 10e-6 + 3 * 20e-6);
+  EXPECT_NEAR(time_of(spec(300e9), {Kind::all_reduce, size}, "tree"),
+              latency + 2 * size.value() / 8 / 22e9, 1e-12);
+  EXPECT_NEAR(time_of(spec(30e9), {Kind::all_reduce, size}, "tree"),
+              latency + 2 * size.value() * 7 / 8 / 30e9, 1e-12);
 }
 
 TEST(CollectiveSelection, ServersByCost) {

@@ -1,78 +1,179 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 
-#include "stepcast/workloads/collectives.hpp"
 #include "topology/fabrics.hpp"
+#include "workloads/collective_messages.hpp"
 
-/// Ring, mesh and pairwise against their messages, one by one.
+/// Plans against their messages, one by one: the time, and the bytes of every link.
 namespace stepcast {
 namespace {
 
-using Message = std::pair<std::size_t, std::size_t>;
+using namespace test;
+using Kind = CollectiveKind;
 
-/// Slowest message latency plus the time of the fullest link.
-double step_time(const Fabric& fabric, std::span<const DeviceId> members,
-                 const std::vector<Message>& messages, double bytes) {
-  const CollectiveLibrarySpec& library = fabric.cluster().collectives;
-  std::map<LinkId, double> loads;
-  double latency = 0, slowest = 0;
-  for (const auto& [i, j] : messages) {
-    const DeviceId a = members[i], b = members[j];
-    const bool near = fabric.locality(a, b) <= Locality::super_node;
-    const Seconds step = near ? library.node_step_latency : library.step_latency;
-    latency = std::max(latency, (fabric.route_latency(a, b) + step).value());
-    for (const LinkId link : fabric.route(a, b)) loads[link] += bytes;
-  }
-  for (const auto& [link, load] : loads)
-    slowest = std::max(slowest, load / fabric.link(link).bandwidth.value());
-  return latency + slowest;
+Set random_members(const Fabric& fabric) {
+  Set members;
+  const bool all = *rc::gen::inRange(0, 2) == 0;
+  for (std::uint32_t d = 0; d < fabric.devices(); ++d)
+    if (all || *rc::gen::inRange(0, 4) > 0) members.push_back({d});
+  return members;
 }
 
-std::vector<Message> shifted(std::size_t size, std::size_t by) {
-  std::vector<Message> messages;
-  for (std::size_t i = 0; i < size; ++i) messages.push_back({i, (i + by) % size});
-  return messages;
+void near(double is, double expected, const std::string& what) {
+  if (std::abs(is - expected) > 1e-9 * std::abs(expected))
+    RC_FAIL(what + " is " + std::to_string(is) + ", expected " + std::to_string(expected));
 }
 
-void compare(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call,
-             std::string_view algorithm, double expected) {
+void compare_time(const Fabric& fabric, const CollectivePlan& plan, double expected) {
+  near(lone_time(fabric, plan).value() * 1e6, expected * 1e6, plan.algorithm + " [us]");
+}
+
+void compare_loads(const Fabric& fabric, const CollectivePlan& plan, const Steps& steps) {
+  Loads is, expected;
+  for (const Phase& phase : plan.phases)
+    for (const PhaseFlow& flow : phase.flows)
+      for (const LinkWeight& use : flow.links) is[use.link] += flow.bytes.value() * use.weight;
+  for (const Messages& step : steps)
+    for (const auto& [link, bytes] : loads(fabric, step))
+      if (fabric.can_saturate(link)) expected[link] += bytes;
+  RC_ASSERT(is.size() == expected.size());
+  for (const auto& [link, bytes] : expected)
+    near(is[link], bytes, plan.algorithm + " on " + fabric.link_name(link));
+}
+
+void compare(const Fabric& fabric, const Set& members, CollectiveCall call,
+             std::string_view algorithm, const Steps& steps) {
   const auto plan = plan_collective(fabric, members, call, algorithm);
-  const double time = lone_time(fabric, plan).value();
-  RC_ASSERT(std::abs(time - expected) <= 1e-9 * expected);
+  double time = 0;
+  for (const Messages& step : steps) time += step_time(fabric, step);
+  compare_time(fabric, plan, time);
+  compare_loads(fabric, plan, steps);
 }
 
-TEST(CollectiveReference, MessagesOneByOne) {
-  EXPECT_TRUE(rc::check([] {
-    ClusterSpec spec = test::random_cluster();
+template <class Body>
+bool for_random_groups(const Body& body) {
+  return rc::check([&] {
+    ClusterSpec spec = random_cluster();
     spec.collectives.library = CollectiveLibrarySpec::Library::hccl;
     const Fabric fabric(spec);
-    std::vector<DeviceId> members;
-    for (std::uint32_t d = 0; d < fabric.devices(); ++d)
-      if (*rc::gen::inRange(0, 4) > 0) members.push_back({d});
-    const std::size_t size = members.size();
-    if (size < 2) return;
-    const Bytes bytes{static_cast<double>(*rc::gen::inRange(1, 1 << 27))};
-    const double part = bytes.value() / static_cast<double>(size);
-    const double turn = step_time(fabric, members, shifted(size, 1), part);
-    compare(fabric, members, {CollectiveKind::all_gather, bytes}, "ring",
-            static_cast<double>(size - 1) * turn);
-    std::vector<Message> pairs;
-    double steps = 0;
-    bool one_node = true;
-    for (std::size_t k = 1; k < size; ++k) {
-      const auto messages = shifted(size, k);
-      pairs.insert(pairs.end(), messages.begin(), messages.end());
-      steps += step_time(fabric, members, messages, part);
-      one_node = one_node && fabric.node_of(members[0]) == fabric.node_of(members[k]);
-    }
-    if (fabric.super_node_of(members.front()) == fabric.super_node_of(members.back()))
-      compare(fabric, members, {CollectiveKind::all_to_all, bytes}, "mesh",
-              step_time(fabric, members, pairs, part));
-    if (one_node) compare(fabric, members, {CollectiveKind::all_to_all, bytes}, "pairwise", steps);
+    const Set members = random_members(fabric);
+    if (members.size() > 1) body(fabric, members, *rc::gen::inRange(1, 1 << 27));
+  });
+}
+
+bool together(const Fabric& fabric, const Set& members, Locality within) {
+  return std::ranges::all_of(
+      members, [&](DeviceId m) { return fabric.locality(members.front(), m) <= within; });
+}
+
+TEST(CollectiveReference, FlatAlgorithms) {
+  EXPECT_TRUE(for_random_groups([](const Fabric& fabric, const Set& members, double bytes) {
+    const auto passes = [&](const char* algorithm, const Steps& scatter) {
+      compare(fabric, members, {Kind::reduce_scatter, Bytes{bytes}}, algorithm, scatter);
+      compare(fabric, members, {Kind::all_gather, Bytes{bytes}}, algorithm, reversed(scatter));
+      compare(fabric, members, {Kind::all_reduce, Bytes{bytes}}, algorithm,
+              scatter + reversed(scatter));
+    };
+    passes("ring", ring_steps(members, bytes));
+    passes("nhr", nhr_steps(members, bytes));
+    if (together(fabric, members, Locality::super_node)) passes("mesh", mesh_steps(members, bytes));
   }));
+}
+
+TEST(CollectiveReference, HalvingDoubling) {
+  EXPECT_TRUE(for_random_groups([](const Fabric& fabric, const Set& members, double bytes) {
+    const double part = bytes / static_cast<double>(members.size());
+    const auto hold = [&](Kind kind, double out, double back) {
+      const Folded folded = fold(members, out, back);
+      const Steps halving = halving_steps(folded.core, bytes);
+      Steps core;
+      if (kind != Kind::all_gather) core = halving;
+      if (kind != Kind::reduce_scatter) core = core + reversed(halving);
+      compare(fabric, members, {kind, Bytes{bytes}}, "hd", folded.out + core + folded.back);
+    };
+    hold(Kind::reduce_scatter, bytes, part);
+    hold(Kind::all_gather, part, bytes);
+    hold(Kind::all_reduce, bytes, bytes);
+  }));
+}
+
+TEST(CollectiveReference, AllToAll) {
+  EXPECT_TRUE(for_random_groups([](const Fabric& fabric, const Set& members, double bytes) {
+    const CollectiveCall call{Kind::all_to_all, Bytes{bytes}};
+    if (together(fabric, members, Locality::super_node))
+      compare(fabric, members, call, "mesh", mesh_steps(members, bytes));
+    Steps steps;
+    for (std::size_t k = 1; k < members.size(); ++k)
+      steps.push_back(shifted(members, k, bytes / static_cast<double>(members.size())));
+    if (together(fabric, members, Locality::node))
+      compare(fabric, members, call, "pairwise", steps);
+    else
+      compare_loads(fabric, plan_collective(fabric, members, call, "pairwise"), steps);
+  }));
+}
+
+/// Sets of the members of each node (or super-node), and of those of like index; empty when uneven.
+std::pair<std::vector<Set>, std::vector<Set>> cut(const Fabric& fabric, const Set& members,
+                                                  Locality within) {
+  std::vector<Set> inside, across;
+  for (const DeviceId m : members) {
+    if (inside.empty() || fabric.locality(inside.back().front(), m) > within) inside.emplace_back();
+    inside.back().push_back(m);
+  }
+  for (const Set& set : inside)
+    if (set.size() != inside.front().size()) return {};
+  across.resize(inside.front().size());
+  for (const Set& set : inside)
+    for (std::size_t i = 0; i < set.size(); ++i) across[i].push_back(set[i]);
+  return {inside, across};
+}
+
+Steps scatter_of(const std::string& pattern, const std::vector<Set>& sets, double bytes) {
+  std::vector<Steps> each;
+  for (const Set& set : sets)
+    each.push_back(pattern == "ring"   ? ring_steps(set, bytes)
+                   : pattern == "mesh" ? mesh_steps(set, bytes)
+                                       : nhr_steps(set, bytes));
+  return side_by_side(each);
+}
+
+TEST(CollectiveReference, Hierarchical) {
+  int seen = 0;
+  EXPECT_TRUE(for_random_groups([&](const Fabric& fabric, const Set& members, double bytes) {
+    const auto [inside, across] = cut(fabric, members, Locality::node);
+    if (fabric.cluster().super_node || inside.size() < 2 || across.size() < 2) return;
+    const CollectiveCall call{Kind::all_reduce, Bytes{bytes}};
+    const std::string title = plan_collective(fabric, members, call, "hierarchical").algorithm;
+    const std::size_t open = title.find('('), comma = title.find(", ");
+    const std::string outer = title.substr(comma + 2, title.size() - comma - 3);
+    if (outer == "hd") return;  // HalvingDoubling holds that one
+    const Steps first = scatter_of(title.substr(open + 1, comma - open - 1), inside, bytes);
+    const Steps second = scatter_of(outer, across, bytes / static_cast<double>(across.size()));
+    compare(fabric, members, call, "hierarchical",
+            first + second + reversed(second) + reversed(first));
+    ++seen;
+  }));
+  EXPECT_GT(seen, 5);
+}
+
+TEST(CollectiveReference, Pipeline) {
+  int seen = 0;
+  EXPECT_TRUE(for_random_groups([&](const Fabric& fabric, const Set& members, double bytes) {
+    const auto [inside, across] = cut(fabric, members, Locality::node);
+    if (inside.size() < 2 || across.size() < 2) return;
+    const auto plan =
+        plan_collective(fabric, members, {Kind::all_gather, Bytes{bytes}}, "pipeline");
+    const Messages ring = scatter_of("ring", across, bytes / static_cast<double>(across.size()))[0];
+    const Messages mesh = scatter_of("mesh", inside, bytes / static_cast<double>(inside.size()))[0];
+    const std::size_t turns = inside.size() - 1;
+    const double node = step_time(fabric, mesh);
+    compare_time(fabric, plan,
+                 static_cast<double>(turns) * std::max(node, step_time(fabric, ring)) + node);
+    compare_loads(fabric, plan, Steps(turns, ring) + Steps(turns + 1, mesh));
+    ++seen;
+  }));
+  EXPECT_GT(seen, 5);
 }
 
 }  // namespace
