@@ -33,33 +33,47 @@ void accumulate(RankTimes& sum, const RankTimes& part, double weight) {
   sum.end = std::max(sum.end, part.end);
 }
 
+/// Distinct collectives of all classes, each once.
 std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
                                            const std::vector<StageProgram>& programs) {
   std::vector<CollectiveUse> uses;
-  for (std::size_t s = 0; s < programs.size(); ++s) {
-    for (std::size_t i = 0; i < programs[s].calls.size(); ++i) {
-      const StageCall& call = programs[s].calls[i];
-      const NetworkCall& planned = network.calls[s][i];
-      const CollectiveUse use{call.name, name(call.group), planned.algorithm, call.call.bytes,
-                              Seconds{planned.alone}};
+  std::vector<bool> seen(network.calls.size());
+  for (std::size_t c = 0; c < network.call_of.size(); ++c) {
+    const auto& calls = programs[network.classes.stage[c].value].calls;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::uint32_t index = network.call_of[c][i];
+      if (seen[index]) continue;
+      seen[index] = true;
+      const NetworkCall& planned = network.calls[index];
+      const CollectiveUse use{calls[i].name, name(calls[i].group), planned.algorithm,
+                              calls[i].call.bytes, Seconds{planned.alone}};
       if (std::ranges::find(uses, use) == uses.end()) uses.push_back(use);
     }
   }
   return uses;
 }
 
+/// Mean over the ranks of each stage, and over all.
+void add_times(Forecast& result, const RankClasses& classes, std::size_t stages) {
+  const auto world = static_cast<double>(classes.class_of.size());
+  const double per_stage = world / static_cast<double>(stages);
+  result.stages.resize(stages);
+  for (std::size_t c = 0; c < classes.ranks.size(); ++c) {
+    const RankTimes& times = result.timeline.classes[c];
+    accumulate(result.stages[classes.stage[c].value].times, times, classes.ranks[c] / per_stage);
+    accumulate(result.mean, times, classes.ranks[c] / world);
+  }
+}
+
 void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers) {
   const PipelineShape shape = scenario.pipeline_shape();
   const PipelineSchedule& schedule = pipeline_schedule(scenario.schedule.pipeline);
   for (std::uint32_t s = 0; s < shape.stages; ++s) {
-    StageForecast stage{result.timeline.classes[s], {}, {}};
-    if (!scenario.synthetic) {
-      const auto held = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
-      stage.memory = stage_memory(scenario.workload, layers, scenario.cluster, Stage{s}, held);
-      for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
-    }
-    accumulate(result.mean, stage.times, 1.0 / static_cast<double>(shape.stages));
-    result.stages.push_back(std::move(stage));
+    if (scenario.synthetic) continue;
+    StageForecast& stage = result.stages[s];
+    const auto held = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
+    stage.memory = stage_memory(scenario.workload, layers, scenario.cluster, Stage{s}, held);
+    for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
   }
 }
 
@@ -77,15 +91,16 @@ Forecast forecast(const Scenario& scenario) {
       scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
   const std::vector<StageProgram> programs = lower(scenario, layers);
 
-  const RankClasses classes = classes_by_stage(placement);
-  const NetworkMap network = build_network_map(
-      {placement, fabric, classes, programs, scenario.workload.communication.algorithms});
+  const NetworkMap network =
+      build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
+                         scenario.simulate.fold});
 
   Forecast result;
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
                             pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
                             boundary_latency(scenario)});
   result.step_time = result.timeline.step_time;
+  add_times(result, network.classes, programs.size());
   add_stages(result, scenario, layers);
   if (!scenario.synthetic) {
     result.collectives = collective_uses(network, programs);

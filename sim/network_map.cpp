@@ -1,307 +1,198 @@
 #include "stepcast/sim/network_map.hpp"
 
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <set>
 
+#include "fold/pattern_planner.hpp"
+#include "fold/refinement.hpp"
 #include "link_classes.hpp"
-#include "plan_cache.hpp"
 #include "solitary.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {
 
-/// Bytes that a stage hands on; 0 when it never does.
-Bytes hop_bytes(const StageProgram& program, bool forward) {
-  Bytes bytes{0};
-  for (const ChunkProgram& chunk : program.chunks) {
-    bytes = std::max(bytes, forward ? chunk.send_forward : chunk.send_backward);
-  }
-  return bytes;
-}
+/// What a flow belongs to, to tell which flows never run at the same time.
+struct FlowPlace {
+  std::uint32_t object;  ///< colour
+  std::uint32_t call, phase;
+  std::uint32_t stream;  ///< of its members; channels have streams of their own
+};
 
-constexpr std::uint32_t no_template = std::numeric_limits<std::uint32_t>::max();
+/// Every world call of every stage runs when nothing else is in flight.
+bool world_runs_alone(const std::vector<StageProgram>& programs) {
+  return std::ranges::all_of(programs, [](const StageProgram& program) {
+    for (std::uint32_t i = 0; i < program.calls.size(); ++i) {
+      if (program.calls[i].group == GroupKind::world && !runs_alone(program, i)) return false;
+    }
+    return true;
+  });
+}
 
 class MapBuilder {
  public:
   explicit MapBuilder(const NetworkMapInput& input)
       : input_{input},
-        launch_{input.fabric.cluster().device.launch.communication.value()},
-        plans_{input.placement, input.fabric, input.algorithms},
-        links_{input.fabric} {}
+        world_alone_{world_runs_alone(input.programs)},
+        graph_{input, world_alone_},
+        colours_{input.fold == Fold::off ? separate(graph_, input.placement.world())
+                                         : refine(graph_, keys())} {}
 
   NetworkMap build() {
-    for (std::uint32_t c = 0; c < input_.classes.representative.size(); ++c) {
-      plan_calls(c);
-      plan_hops(c);
+    find_classes();
+    number_flows();
+    LinkClasses links(places_.size());
+    load_links(links);
+    for (std::uint32_t o = 0; o < first_object_.size(); ++o) add_calls(o, links);
+    for (std::uint32_t c = 0; c < map_.classes.representative.size(); ++c) {
+      assign_calls(c);
+      map_.forward.push_back(hop(c, true, links));
+      map_.backward.push_back(hop(c, false, links));
     }
-    plans_.watch(LinkClasses::links_of(templates_));
-    links_.find(templates_, [this](LinkId link) { return loads_on(link); });
-    for (const FlowTemplate& t : templates_) place(t);
-    for (auto& calls : map_.calls) {
-      for (NetworkCall& call : calls) settle(call);
-    }
-    map_.bandwidths = links_.bandwidths();
+    map_.bandwidths = links.bandwidths();
     return std::move(map_);
   }
 
  private:
-  using Seen = std::vector<std::array<std::uint64_t, 3>>;  ///< class, call, group
-
-  void plan_calls(std::uint32_t c);
-  void plan_hops(std::uint32_t c);
-  void add_hop(std::uint32_t c, bool forward);
-  std::vector<std::uint32_t> members(std::uint32_t c, GroupKind kind) const;
-  std::uint32_t owner_call(std::uint32_t c, std::uint32_t call, std::uint32_t owner) const;
-  std::vector<LinkWeight> near_representative(std::uint32_t c,
-                                              const std::vector<LinkWeight>& all) const;
-  void plan_call(std::uint32_t c, std::uint32_t call, bool alone);
-  bool runs_alone(const NetworkCall& call, std::uint32_t owner_call) const;
-  LinkLoads loads_on(LinkId link);
-  void add_calls(LinkId link, Rank rank, Seen& seen, LinkLoads& loads);
-  void add_transfers(LinkId link, Rank rank, LinkLoads& loads);
-  double slowest(const std::vector<LinkWeight>& links) const;
-  void place(const FlowTemplate& t);
+  std::vector<std::uint64_t> keys() const;
+  void find_classes();
+  void number_flows();
+  void load_links(LinkClasses& links) const;
+  LinkLoads loads_of(std::uint32_t link) const;
+  bool flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const;
+  void add_calls(std::uint32_t colour, const LinkClasses& links);
+  void add_world_call(std::uint32_t stage, std::uint32_t call);
   static void settle(NetworkCall& call);
-  NetworkFlow& flow_of(const FlowTemplate& t);
+  std::uint32_t arrivals(const JobGraph::Object& object) const;
+  void assign_calls(std::uint32_t c);
+  NetworkHop hop(std::uint32_t c, bool forward, const LinkClasses& links) const;
 
   const NetworkMapInput& input_;
-  double launch_;  ///< of one collective or transfer [s]
-  PlanCache plans_;
+  bool world_alone_;
+  JobGraph graph_;
+  Colours colours_;
   NetworkMap map_;
-  LinkClasses links_;
-  std::vector<FlowTemplate> templates_;
-  std::vector<std::vector<std::uint32_t>> first_template_;  ///< [class][call]
-  std::array<std::vector<std::int64_t>, 2> hop_template_;   ///< [forward][class], -1: none
+  std::vector<std::uint32_t> first_object_;  ///< by object colour
+  std::vector<std::uint32_t> first_flow_;    ///< by object colour
+  std::vector<std::uint32_t> first_call_;    ///< by object colour: into map_.calls
+  std::vector<FlowPlace> places_;
+  std::vector<std::uint32_t> world_calls_;  ///< by ordinal: into map_.calls
 };
 
-/// Calls of groups that span stages are the same call in each stage's program: the k-th of its
-/// group kind.
-std::uint32_t MapBuilder::owner_call(std::uint32_t c, std::uint32_t call,
-                                     std::uint32_t owner) const {
-  if (owner == c) return call;
-  const auto& mine = input_.programs[c].calls;
-  const auto& theirs = input_.programs[owner].calls;
-  const GroupKind kind = mine[call].group;
-  auto ordinal = std::count_if(mine.begin(), mine.begin() + call,
-                               [&](const StageCall& s) { return s.group == kind; });
-  for (std::uint32_t i = 0; i < theirs.size(); ++i) {
-    if (theirs[i].group == kind && ordinal-- == 0) return i;
-  }
-  expects(false, "stages agree on the calls of the groups that they share");
-  return 0;
+std::vector<std::uint64_t> MapBuilder::keys() const {
+  std::vector<std::uint64_t> result(input_.placement.world());
+  for (std::uint32_t r = 0; r < result.size(); ++r)
+    result[r] = input_.placement.stage_of(Rank{r}).value;
+  return result;
 }
 
-/// All ranks of a class see alike links, so its own are enough, and the group's tightest where that
-/// is another's.
-std::vector<LinkWeight> MapBuilder::near_representative(std::uint32_t c,
-                                                        const std::vector<LinkWeight>& all) const {
-  const DeviceId device = input_.placement.device_of(input_.classes.representative[c]);
-  const auto load = [&](const LinkWeight& l) {
-    return l.weight / input_.fabric.link(l.link).bandwidth.value();
-  };
-  std::vector<LinkWeight> near;
-  const LinkWeight* tightest = nullptr;
-  double tightest_near = 0;
-  for (const LinkWeight& l : all) {
-    if (!tightest || load(l) > load(*tightest)) tightest = &l;
-    if (!links_.touches(l.link, device)) continue;
-    near.push_back(l);
-    tightest_near = std::max(tightest_near, load(l));
+void MapBuilder::find_classes() {
+  RankClasses& classes = map_.classes;
+  classes.class_of = colours_.rank;
+  classes.ranks.resize(colours_.ranks);
+  for (std::uint32_t r = 0; r < classes.class_of.size(); ++r) {
+    if (classes.ranks[classes.class_of[r]]++ > 0) continue;
+    classes.representative.push_back(Rank{r});
+    classes.stage.push_back(input_.placement.stage_of(Rank{r}));
   }
-  if (tightest && load(*tightest) > tightest_near * (1 + 1e-9)) near.push_back(*tightest);
-  return near;
 }
 
-std::vector<std::uint32_t> MapBuilder::members(std::uint32_t c, GroupKind kind) const {
-  std::vector<std::uint32_t> classes;
-  for (const Rank rank : input_.placement.group(kind, input_.classes.representative[c])) {
-    const std::uint32_t member = input_.placement.stage_of(rank).value;
-    if (std::ranges::find(classes, member) == classes.end()) classes.push_back(member);
+/// One number per flow of each class of groups and channels.
+void MapBuilder::number_flows() {
+  for (std::uint32_t o = 0; o < graph_.objects().size(); ++o) {
+    if (colours_.object[o] == first_object_.size()) first_object_.push_back(o);
   }
-  std::ranges::sort(classes);
-  return classes;
-}
-
-/// The program that runs the flows and every other member agree that nothing else is in flight.
-bool MapBuilder::runs_alone(const NetworkCall& call, std::uint32_t owner_call) const {
-  for (const std::uint32_t c : call.members) {
-    const auto& calls = input_.programs[c].calls;
-    bool alone = false;
-    for (std::uint32_t i = 0; i < calls.size() && !alone; ++i) {
-      if (calls[i].group != GroupKind::world) continue;
-      const bool same = this->owner_call(c, i, call.members.front()) == owner_call;
-      alone = same && stepcast::runs_alone(input_.programs[c], i);
-    }
-    if (!alone) return false;
-  }
-  return true;
-}
-
-void MapBuilder::plan_calls(std::uint32_t c) {
-  map_.calls.emplace_back();
-  first_template_.emplace_back();
-  for (std::uint32_t i = 0; i < input_.programs[c].calls.size(); ++i) {
-    NetworkCall& call = map_.calls[c].emplace_back();
-    call.members = members(c, input_.programs[c].calls[i].group);
-    call.owner_call = owner_call(c, i, call.members.front());
-    first_template_[c].push_back(no_template);
-    if (call.members.front() != c) {
-      call.algorithm = map_.calls[call.members.front()][call.owner_call].algorithm;
+  for (std::uint32_t colour = 0; colour < first_object_.size(); ++colour) {
+    first_flow_.push_back(static_cast<std::uint32_t>(places_.size()));
+    const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
+    if (object.kind != JobGraph::Object::Kind::group) {
+      places_.push_back({colour, 0, 0, static_cast<std::uint32_t>(streams) + colour});
       continue;
     }
-    const bool world = input_.programs[c].calls[i].group == GroupKind::world;
-    plan_call(c, i, world && runs_alone(call, i));
-  }
-}
-
-/// The flows of one call; when nothing else can be in flight they take their own time and no link
-/// needs a look.
-void MapBuilder::plan_call(std::uint32_t c, std::uint32_t i, bool alone) {
-  const StageCall& stage_call = input_.programs[c].calls[i];
-  const CollectivePlan& planned =
-      plans_.plan(stage_call.group, stage_call.call, input_.classes.representative[c]);
-  NetworkCall& call = map_.calls[c][i];
-  call.algorithm = planned.algorithm;
-  const bool within = call.members.size() == 1;
-  const std::uint64_t channel = within
-                                    ? c * 8U + static_cast<std::uint64_t>(stage_call.stream)
-                                    : (1ULL << 40U) + static_cast<std::uint64_t>(stage_call.group);
-  if (!alone) first_template_[c][i] = static_cast<std::uint32_t>(templates_.size());
-  for (std::uint32_t p = 0; p < planned.phases.size(); ++p) {
-    auto& flows = call.phases.emplace_back();
-    for (std::uint32_t f = 0; f < planned.phases[p].flows.size(); ++f) {
-      const PhaseFlow& flow = planned.phases[p].flows[f];
-      const double latency = flow.latency.value() + (p == 0 ? launch_ : 0);
-      flows.push_back({latency, flow.bytes.value(), 0, {}});
-      if (alone) {
-        flows.back().alone = flow.bytes.value() * slowest(flow.links);
-      } else {
-        templates_.push_back({c, i, p, f, channel, FlowTemplate::Kind::call,
-                              within ? near_representative(c, flow.links) : flow.links});
+    const GroupPattern& pattern = graph_.patterns()[object.pattern];
+    for (const GroupPattern::Call& call : pattern.calls) {
+      const auto stream =
+          static_cast<std::uint32_t>(input_.programs[pattern.stage].calls[call.call].stream);
+      for (std::uint32_t p = 0; p < call.phases.size(); ++p) {
+        places_.insert(places_.end(), call.phases[p].size(), {colour, call.call, p, stream});
       }
     }
   }
 }
 
-/// Largest weight / bandwidth [s/B].
-double MapBuilder::slowest(const std::vector<LinkWeight>& links) const {
-  double result = 0;
-  for (const LinkWeight& l : links) {
-    result = std::max(result, l.weight / input_.fabric.link(l.link).bandwidth.value());
+/// All flows on a link, each class once with the weights of all of its instances there.
+LinkLoads MapBuilder::loads_of(std::uint32_t link) const {
+  LinkLoads all;
+  for (const std::uint32_t u : graph_.uses_of_link(link)) {
+    const JobGraph::Use& use = graph_.uses()[u];
+    const std::uint32_t first = first_flow_[colours_.object[use.object]];
+    for (const GroupPattern::Load& load : graph_.loads(use))
+      all.emplace_back(first + load.slot, load.weight);
   }
-  return result;
-}
-
-void MapBuilder::plan_hops(std::uint32_t c) {
-  map_.forward.emplace_back();
-  map_.backward.emplace_back();
-  add_hop(c, true);
-  add_hop(c, false);
-}
-
-void MapBuilder::add_hop(std::uint32_t c, bool forward) {
-  auto& known = hop_template_[forward ? 1 : 0];
-  known.push_back(-1);
-  const Bytes bytes = hop_bytes(input_.programs[c], forward);
-  const auto stages = static_cast<std::uint32_t>(input_.classes.representative.size());
-  NetworkHop& hop = (forward ? map_.forward : map_.backward)[c];
-  hop.peer = (c + (forward ? 1 : stages - 1)) % stages;
-  if (stages == 1) return;
-  const Rank from = input_.classes.representative[c];
-  const Rank to = input_.placement.on_stage(from, Stage{hop.peer});
-  const DeviceId a = input_.placement.device_of(from), b = input_.placement.device_of(to);
-  hop.flow.bytes = bytes.value();
-  hop.flow.latency = input_.fabric.route_latency(a, b).value() + launch_;
-  if (bytes <= Bytes{0}) return;
-  FlowTemplate t{c,
-                 0,
-                 0,
-                 0,
-                 (2ULL << 40U) + 2 * c + (forward ? 1 : 0),
-                 forward ? FlowTemplate::Kind::forward : FlowTemplate::Kind::backward,
-                 {}};
-  for (const LinkId link : input_.fabric.route(a, b)) {
-    if (input_.fabric.can_saturate(link)) t.links.push_back({link, 1});
-  }
-  known.back() = static_cast<std::int64_t>(templates_.size());
-  templates_.push_back(std::move(t));
-}
-
-/// All flows that cross a link, from the link's side: the groups and transfers of every device
-/// behind it.
-LinkLoads MapBuilder::loads_on(LinkId link) {
-  LinkLoads loads;
-  Seen seen;
-  for (const DeviceId device : links_.devices_behind(link)) {
-    if (device.value >= input_.placement.world()) continue;
-    add_calls(link, Rank{device.value}, seen, loads);
-    add_transfers(link, Rank{device.value}, loads);
-  }
-  return loads;
-}
-
-void MapBuilder::add_calls(LinkId link, Rank rank, Seen& seen, LinkLoads& loads) {
-  const std::uint32_t c = input_.placement.stage_of(rank).value;
-  const Link physical = input_.fabric.link(link);
-  for (std::uint32_t i = 0; i < input_.programs[c].calls.size(); ++i) {
-    const NetworkCall& call = map_.calls[c][i];
-    const std::uint32_t first = first_template_[call.members.front()][call.owner_call];
-    if (first == no_template) continue;
-    const StageCall& stage_call = input_.programs[c].calls[i];
-    const std::uint64_t group = input_.placement.group_key(stage_call.group, rank);
-    const bool mesh = physical.kind == LinkKind::mesh;
-    if (mesh && group != input_.placement.group_key(stage_call.group, Rank{physical.to})) continue;
-    if (std::ranges::find(seen, std::array<std::uint64_t, 3>{c, i, group}) != seen.end()) continue;
-    seen.push_back({c, i, group});
-    for (const PlanCache::Load& load : plans_.loads(stage_call.group, stage_call.call, rank)) {
-      if (load.link == link) loads[first + load.flow] += load.weight;
+  std::ranges::stable_sort(all, {}, &std::pair<std::uint32_t, double>::first);
+  LinkLoads merged;
+  for (const auto& [flow, weight] : all) {
+    if (!merged.empty() && merged.back().first == flow) {
+      merged.back().second += weight;
+    } else {
+      merged.emplace_back(flow, weight);
     }
   }
+  return merged;
 }
 
-/// Transfers that this rank sends or receives over the link.
-void MapBuilder::add_transfers(LinkId link, Rank rank, LinkLoads& loads) {
-  const std::uint32_t here = input_.placement.stage_of(rank).value;
-  const auto stages = static_cast<std::uint32_t>(input_.classes.representative.size());
-  for (const bool forward : {true, false}) {
-    const std::uint32_t next = (here + (forward ? 1 : stages - 1)) % stages;
-    const std::uint32_t previous = (here + (forward ? stages - 1 : 1)) % stages;
-    const auto count = [&](std::uint32_t sender, Rank from, Rank to) {
-      const std::int64_t id = hop_template_[forward ? 1 : 0][sender];
-      if (id < 0) return;
-      const auto route =
-          input_.fabric.route(input_.placement.device_of(from), input_.placement.device_of(to));
-      if (std::ranges::find(route, link) != route.end()) loads[static_cast<std::uint32_t>(id)] += 1;
-    };
-    count(here, rank, input_.placement.on_stage(rank, Stage{next}));
-    count(previous, input_.placement.on_stage(rank, Stage{previous}), rank);
+/// On a link of one device its rank's streams order the flows; on others only equal flows run in
+/// step.
+bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const {
+  const FlowPlace& first = places_[loads.front().first];
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> phases;
+  return !std::ranges::all_of(loads, [&](const auto& load) {
+    const FlowPlace& place = places_[load.first];
+    const bool ordered =
+        place.stream == first.stream && (link.of_one_device || place.object == first.object);
+    return ordered && phases.insert({place.object, place.call, place.phase}).second;
+  });
+}
+
+void MapBuilder::load_links(LinkClasses& links) const {
+  std::uint32_t next = 0;
+  for (std::uint32_t l = 0; l < graph_.links().size(); ++l) {
+    if (colours_.link[l] != next) continue;
+    ++next;
+    LinkLoads loads = loads_of(l);
+    const bool shared = flows_can_meet(graph_.links()[l], loads);
+    links.add(graph_.links()[l].bandwidth, std::move(loads), shared);
   }
+  links.finish();
 }
 
-NetworkFlow& MapBuilder::flow_of(const FlowTemplate& t) {
-  switch (t.kind) {
-    case FlowTemplate::Kind::call:
-      return map_.calls[t.owner][t.call].phases[t.phase][t.flow];
-    case FlowTemplate::Kind::forward:
-      return map_.forward[t.owner].flow;
-    case FlowTemplate::Kind::backward:
-      break;
+std::uint32_t MapBuilder::arrivals(const JobGraph::Object& object) const {
+  std::set<std::uint32_t> classes;
+  for (const Rank member : graph_.members(object)) classes.insert(colours_.rank[member.value]);
+  return static_cast<std::uint32_t>(classes.size());
+}
+
+void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
+  first_call_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
+  const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
+  if (object.kind != JobGraph::Object::Kind::group) return;
+  const std::uint32_t meeting = arrivals(object);
+  std::uint32_t flow_number = first_flow_[colour];
+  for (const GroupPattern::Call& planned : graph_.patterns()[object.pattern].calls) {
+    NetworkCall& call =
+        map_.calls.emplace_back(NetworkCall{planned.algorithm, planned.phases, colour, meeting});
+    for (auto& phase : call.phases) {
+      for (NetworkFlow& flow : phase) {
+        flow.alone = flow.bytes * links.seconds_per_byte(flow_number);
+        flow.path = links.path(flow_number++);
+      }
+    }
+    settle(call);
   }
-  return map_.backward[t.owner].flow;
-}
-
-void MapBuilder::place(const FlowTemplate& t) {
-  NetworkFlow& flow = flow_of(t);
-  const auto id = static_cast<std::uint32_t>(&t - templates_.data());
-  flow.alone = flow.bytes * links_.seconds_per_byte(id);
-  flow.path = links_.path(id);
 }
 
 void MapBuilder::settle(NetworkCall& call) {
-  call.lone = call.members.size() == 1;
-  call.alone = 0;
+  call.lone = call.arrivals == 1;
   for (const auto& phase : call.phases) {
     double slowest = 0;
     for (const NetworkFlow& flow : phase) {
@@ -312,16 +203,73 @@ void MapBuilder::settle(NetworkCall& call) {
   }
 }
 
-}  // namespace
-
-RankClasses classes_by_stage(const Placement& placement) {
-  RankClasses classes;
-  for (std::uint32_t s = 0; s < static_cast<std::uint32_t>(placement.plan().pp); ++s) {
-    classes.representative.push_back(placement.first_of(Stage{s}));
-    classes.ranks.push_back(static_cast<std::uint32_t>(placement.plan().stage_ranks()));
+/// A call of the whole world that meets nothing: its flows take their own time.
+void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
+  PatternPlanner planner(input_, input_.placement.group(GroupKind::world, Rank{0}), stage);
+  planner.add(index);
+  const GroupPattern pattern = planner.take();
+  NetworkCall call{pattern.calls.front().algorithm, pattern.calls.front().phases, no_index,
+                   colours_.ranks};
+  std::vector<double> seconds_per_byte(pattern.slots);
+  for (const GroupPattern::Entry& e : pattern.entries) {
+    for (std::uint32_t i = e.first; i < e.first + e.count; ++i) {
+      const GroupPattern::Load& load = pattern.loads[i];
+      const LinkId link = member_link(input_.fabric, e.kind, DeviceId{e.a}, DeviceId{e.b});
+      double& slowest = seconds_per_byte[load.slot];
+      slowest = std::max(slowest, load.weight / input_.fabric.link(link).bandwidth.value());
+    }
   }
-  return classes;
+  std::uint32_t slot = 0;
+  for (auto& phase : call.phases) {
+    for (NetworkFlow& flow : phase) flow.alone = flow.bytes * seconds_per_byte[slot++];
+  }
+  settle(call);
+  world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
+  map_.calls.push_back(std::move(call));
 }
+
+/// Calls of one kind are matched by their order: groups that span stages call alike from each.
+void MapBuilder::assign_calls(std::uint32_t c) {
+  const Rank rank = map_.classes.representative[c];
+  const std::uint32_t stage = map_.classes.stage[c].value;
+  std::array<std::uint32_t, group_kinds> ordinal{};
+  auto& assigned = map_.call_of.emplace_back();
+  const auto& calls = input_.programs[stage].calls;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    const std::uint32_t nth = ordinal[static_cast<std::size_t>(calls[i].group)]++;
+    if (calls[i].group == GroupKind::world && world_alone_) {
+      if (nth == world_calls_.size()) add_world_call(stage, i);
+      assigned.push_back(world_calls_[nth]);
+    } else {
+      const std::uint32_t colour = colours_.object[graph_.group_of(calls[i].group, rank)];
+      const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
+      expects(nth < graph_.patterns()[object.pattern].calls.size(),
+              "stages agree on the calls that they share");
+      assigned.push_back(first_call_[colour] + nth);
+    }
+  }
+}
+
+NetworkHop MapBuilder::hop(std::uint32_t c, bool forward, const LinkClasses& links) const {
+  const auto stages = static_cast<std::uint32_t>(input_.programs.size());
+  const Rank from = map_.classes.representative[c];
+  const std::uint32_t next = (map_.classes.stage[c].value + (forward ? 1 : stages - 1)) % stages;
+  const Rank to = input_.placement.on_stage(from, Stage{next});
+  NetworkHop result{map_.classes.class_of[to.value], {}};
+  if (stages == 1) return result;
+  const DeviceId a = input_.placement.device_of(from), b = input_.placement.device_of(to);
+  const double launch = input_.fabric.cluster().device.launch.communication.value();
+  result.flow.latency = input_.fabric.route_latency(a, b).value() + launch;
+  const std::uint32_t object = graph_.channel_of(from, forward);
+  if (object == no_index) return result;
+  const std::uint32_t flow = first_flow_[colours_.object[object]];
+  result.flow.bytes = channel_bytes(input_.programs[map_.classes.stage[c].value], forward).value();
+  result.flow.alone = result.flow.bytes * links.seconds_per_byte(flow);
+  result.flow.path = links.path(flow);
+  return result;
+}
+
+}  // namespace
 
 NetworkMap build_network_map(const NetworkMapInput& input) { return MapBuilder(input).build(); }
 

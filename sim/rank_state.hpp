@@ -17,7 +17,7 @@ inline constexpr double unknown_time = std::numeric_limits<double>::infinity();
 
 /// One collective that its members are about to do or are doing.
 struct Meeting {
-  std::uint32_t caller = 0, call = 0;  ///< class and call index whose NetworkCall describes it
+  std::uint32_t call = 0;  ///< NetworkCall that describes it
   std::uint32_t arrived = 0, phase = 0, running = 0;
   double start = unknown_time;
   struct Member {
@@ -76,7 +76,7 @@ struct RankState {
 
   Clocks clocks;
   HostQueue host_queue;
-  StageOrder order;
+  const StageOrder* order = nullptr;
   std::size_t unit = 0;  ///< next unit of the order
   enum class Phase { prologue, units, epilogue } phase = Phase::prologue;
   enum class Step { receive, code, send, settle } step = Step::receive;

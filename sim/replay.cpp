@@ -12,11 +12,14 @@ Replayer::Replayer(const ReplayInput& input)
     : input_{input},
       map_{input.network},
       engine_{map_.bandwidths},
-      sequence_(input.programs.size()) {
-  for (std::uint32_t r = 0; r < input.programs.size(); ++r) {
+      sequence_(map_.classes.representative.size()) {
+  for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
+    orders_.push_back(input.schedule.order(input.shape, Stage{s}));
+  }
+  for (std::uint32_t r = 0; r < sequence_.size(); ++r) {
     RankState& rank = ranks_.emplace_back(static_cast<std::uint64_t>(input.host.queue_depth));
-    rank.order = input.schedule.order(input.shape, Stage{r});
-    rank.slots.resize(input.programs[r].slots);
+    rank.order = &orders_[map_.classes.stage[r].value];
+    rank.slots.resize(program(r).slots);
     rank.forwards.resize(static_cast<std::size_t>(input.shape.chunks));
     rank.backwards.resize(rank.forwards.size());
   }
@@ -43,18 +46,18 @@ void Replayer::work() {
 
 void Replayer::advance(RankIndex r) {
   RankState& rank = ranks_[r];
-  const StageProgram& program = input_.programs[r];
+  const StageProgram& code = program(r);
   rank.waiting = Waiting::nothing;
   if (rank.phase == RankState::Phase::prologue) {
-    if (!next_instruction(r, program.prologue)) return;
+    if (!next_instruction(r, code.prologue)) return;
     rank.phase = RankState::Phase::units;
     rank.pc = 0;
   }
-  while (rank.phase == RankState::Phase::units && rank.unit < rank.order.size()) {
+  while (rank.phase == RankState::Phase::units && rank.unit < rank.order->size()) {
     if (!run_unit(r)) return;
   }
   rank.phase = RankState::Phase::epilogue;
-  if (!next_instruction(r, program.epilogue)) return;
+  if (!next_instruction(r, code.epilogue)) return;
   rank.waiting = Waiting::done;
   rank.times.end = Seconds{rank.clocks.device};
 }
@@ -73,7 +76,7 @@ bool Replayer::next_instruction(RankIndex r, const Instructions& code) {
 bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
   if (const auto* run = std::get_if<Compute>(&instruction)) {
-    compute(rank, input_.programs[r].segments[run->segment]);
+    compute(rank, program(r).segments[run->segment]);
   } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
     communicate(r, *start);
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
@@ -107,7 +110,7 @@ const Instructions& Replayer::unit_code(RankState& rank, const StageProgram& pro
 /// One unit: wait for its input, run its code, send its output.
 bool Replayer::run_unit(RankIndex r) {
   RankState& rank = ranks_[r];
-  const Unit& unit = rank.order[rank.unit];
+  const Unit& unit = (*rank.order)[rank.unit];
   if (rank.step == RankState::Step::receive) {
     if (!receive(r, unit)) return false;
     ++(unit.kind == UnitKind::forward ? rank.forwards : rank.backwards)[unit.chunk.value];
@@ -115,7 +118,7 @@ bool Replayer::run_unit(RankIndex r) {
     rank.pc = 0;
   }
   if (rank.step == RankState::Step::code) {
-    if (!next_instruction(r, unit_code(rank, input_.programs[r], unit))) return false;
+    if (!next_instruction(r, unit_code(rank, program(r), unit))) return false;
     rank.step = RankState::Step::send;
   }
   if (rank.step == RankState::Step::send) {
@@ -165,14 +168,16 @@ Timeline Replayer::timeline() {
 }
 
 void Replayer::report_deadlock() const {
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+  for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const RankState& rank = ranks_[r];
     if (rank.waiting == Waiting::done) continue;
-    std::string what = "stage " + std::to_string(r) + " waits for ever";
-    if (rank.waiting == Waiting::message && rank.unit < rank.order.size()) {
-      what += " for the input of " + to_string(rank.order[rank.unit], input_.shape.chunks);
+    const RankClasses& classes = map_.classes;
+    std::string what = "rank " + std::to_string(classes.representative[r].value) + " of stage " +
+                       std::to_string(classes.stage[r].value) + " waits for ever";
+    if (rank.waiting == Waiting::message && rank.unit < rank.order->size()) {
+      what += " for the input of " + to_string((*rank.order)[rank.unit], input_.shape.chunks);
     } else if (rank.waiting == Waiting::slot) {
-      what += " for " + input_.programs[r].calls[rank.slots[rank.waiting_slot].call].name;
+      what += " for " + program(r).calls[rank.slots[rank.waiting_slot].call].name;
     }
     throw EngineError(what);
   }
@@ -202,8 +207,7 @@ void Replayer::on_flow_end(double now, std::uint64_t tag) {
   if (static_cast<Tag>(tag % tag_kinds) == Tag::phase_part) {
     const std::uint64_t id = index & 0xffffffffU;
     const Meeting& meeting = meetings_[id];
-    const NetworkFlow& flow =
-        map_.calls[meeting.caller][meeting.call].phases[meeting.phase][index >> 32];
+    const NetworkFlow& flow = map_.calls[meeting.call].phases[meeting.phase][index >> 32];
     if (flow.latency > 0) {
       engine_.post(now + flow.latency, tag_of(Tag::phase_part, id));
     } else {

@@ -7,7 +7,7 @@ namespace stepcast {
 
 void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   RankState& rank = ranks_[r];
-  const StageCall& call = input_.programs[r].calls[instruction.call];
+  const StageCall& call = program(r).calls[instruction.call];
   rank.clocks.main += call.issue.main;
   rank.clocks.worker = std::max(rank.clocks.worker, rank.clocks.main) + call.issue.worker;
   const double issued = rank.clocks.worker + call.issue.launch;
@@ -24,10 +24,10 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
   StreamState& state = rank.streams[static_cast<std::size_t>(stream)];
   while (!state.busy && !state.queue.empty()) {
     const StreamState::Pending head = state.queue.front();
-    const NetworkCall& call = map_.calls[r][head.call];
+    const NetworkCall& call = network_call(r, head.call);
     const double start = std::max(head.ready, state.free_at);
     if (call.lone) {
-      const ExposedKind kind = input_.programs[r].calls[head.call].kind;
+      const ExposedKind kind = program(r).calls[head.call].kind;
       rank.slots[head.slot].start = start;
       rank.slots[head.slot].end = start + call.alone;
       rank.log.close(rank.log.open(start, kind), start + call.alone);
@@ -43,11 +43,11 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
 }
 
 void Replayer::join(RankIndex r, const StreamState::Pending& pending) {
-  const GroupKind group = input_.programs[r].calls[pending.call].group;
-  const NetworkCall& call = map_.calls[r][pending.call];
-  const std::uint64_t instance =
-      sequence_[r][static_cast<std::size_t>(group)]++ * (ranks_.size() + 1) + call.members.front();
-  const auto [entry, fresh] = open_meetings_.try_emplace({group, instance}, 0);
+  const GroupKind group = program(r).calls[pending.call].group;
+  const NetworkCall& call = network_call(r, pending.call);
+  const std::uint64_t nth = sequence_[r][static_cast<std::size_t>(group)]++;
+  const auto [entry, fresh] = open_meetings_.try_emplace(
+      {call.group, nth * group_kinds + static_cast<std::uint64_t>(group)}, 0);
   if (fresh) {
     if (free_meetings_.empty()) {
       free_meetings_.push_back(meetings_.size());
@@ -55,26 +55,26 @@ void Replayer::join(RankIndex r, const StreamState::Pending& pending) {
     }
     entry->second = free_meetings_.back();
     free_meetings_.pop_back();
-    meetings_[entry->second] = Meeting{.caller = call.members.front(), .call = call.owner_call};
+    meetings_[entry->second] = Meeting{.call = map_.call_of[r][pending.call]};
   }
   const std::uint64_t id = entry->second;
   Meeting& meeting = meetings_[id];
   meeting.members.push_back({r, pending.slot, 0});
-  if (++meeting.arrived < call.members.size()) return;
+  if (++meeting.arrived < call.arrivals) return;
   open_meetings_.erase(entry);
   meeting.start = engine_.now();
   for (Meeting::Member& member : meeting.members) {
     RankState& rank = ranks_[member.rank];
     rank.slots[member.slot].start = meeting.start;
-    const StageProgram& program = input_.programs[member.rank];
-    member.ticket = rank.log.open(meeting.start, program.calls[rank.slots[member.slot].call].kind);
+    const StageProgram& code = program(member.rank);
+    member.ticket = rank.log.open(meeting.start, code.calls[rank.slots[member.slot].call].kind);
   }
   begin_phase(id, engine_.now());
 }
 
 void Replayer::begin_phase(std::uint64_t id, double now) {
   Meeting& meeting = meetings_[id];
-  const NetworkCall& call = map_.calls[meeting.caller][meeting.call];
+  const NetworkCall& call = map_.calls[meeting.call];
   if (meeting.phase == call.phases.size()) {
     finish(id, now);
     return;
@@ -105,7 +105,7 @@ void Replayer::finish(std::uint64_t id, double now) {
   free_meetings_.push_back(id);
   for (const Meeting::Member& member : members) {
     RankState& rank = ranks_[member.rank];
-    const Stream stream = input_.programs[member.rank].calls[rank.slots[member.slot].call].stream;
+    const Stream stream = program(member.rank).calls[rank.slots[member.slot].call].stream;
     StreamState& state = rank.streams[static_cast<std::size_t>(stream)];
     rank.slots[member.slot].end = now;
     rank.log.close(member.ticket, now);
@@ -126,8 +126,10 @@ bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
     rank.waiting_slot = slot;
     return false;
   }
-  const StageCall& call = input_.programs[r].calls[state.call];
-  const bool crosses_stages = map_.calls[r][state.call].members.size() > 1;
+  const StageCall& call = program(r).calls[state.call];
+  const bool crosses_stages = call.group == GroupKind::world ||
+                              call.group == GroupKind::embedding ||
+                              call.group == GroupKind::pipeline;
   const bool after_pipeline = crosses_stages && !rank.met_after_pipeline;
   if (crosses_stages) rank.met_after_pipeline = true;
   idle(rank, state.end, state.start, call.kind, state.host_ready, after_pipeline);

@@ -15,7 +15,7 @@ bool Replayer::feeds(const PipelineShape& shape, const Unit& unit, Stage stage, 
 /// Charges the host with posting the receive, then waits for the message of this unit.
 bool Replayer::receive(RankIndex r, const Unit& unit) {
   RankState& rank = ranks_[r];
-  if (!feeds(input_.shape, unit, Stage{r}, false)) return true;
+  if (!feeds(input_.shape, unit, map_.classes.stage[r], false)) return true;
   const Message wanted{unit.kind, unit.micro_batch, unit.chunk};
   const auto found =
       std::ranges::find_if(rank.inbox, [&](const Message& m) { return m.same_unit(wanted); });
@@ -23,7 +23,7 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
     rank.waiting = Waiting::message;
     return false;
   }
-  const OperatorCost& issue = input_.programs[r].send_issue;
+  const OperatorCost& issue = program(r).send_issue;
   rank.clocks.main += issue.main;
   rank.clocks.worker = std::max(rank.clocks.worker, rank.clocks.main) + issue.worker;
   idle(rank, found->arrival, found->start, ExposedKind::pipeline, 0, true);
@@ -34,17 +34,18 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
 /// Issues the send of this unit, if it has one.
 void Replayer::send(RankIndex r, const Unit& unit) {
   RankState& rank = ranks_[r];
-  if (!feeds(input_.shape, unit, Stage{r}, true)) return;
+  if (!feeds(input_.shape, unit, map_.classes.stage[r], true)) return;
   const bool forward = unit.kind == UnitKind::forward;
-  const OperatorCost& issue = input_.programs[r].send_issue;
+  const OperatorCost& issue = program(r).send_issue;
   rank.clocks.main += issue.main;
   rank.clocks.worker = std::max(rank.clocks.worker, rank.clocks.main) + issue.worker;
   const double ready = std::max(rank.clocks.device, rank.clocks.worker + issue.launch);
   // The next virtual stage is the next stage with the same chunk, or the first with the next chunk.
   const auto last = static_cast<std::uint32_t>(input_.shape.stages - 1);
   Chunk chunk = unit.chunk;
-  if (forward && r == last) ++chunk.value;
-  if (!forward && r == 0) --chunk.value;
+  const std::uint32_t stage = map_.classes.stage[r].value;
+  if (forward && stage == last) ++chunk.value;
+  if (!forward && stage == 0) --chunk.value;
   ++tasks_;
   ++rank.sends_pending;
   channel(r, forward).queue.push_back({{unit.kind, unit.micro_batch, chunk}, ready});

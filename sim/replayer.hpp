@@ -49,6 +49,12 @@ class Replayer : public EngineClient {
   ChannelState& channel(RankIndex r, bool forward) {
     return forward ? ranks_[r].forward : ranks_[r].backward;
   }
+  const StageProgram& program(RankIndex r) const {
+    return input_.programs[map_.classes.stage[r].value];
+  }
+  const NetworkCall& network_call(RankIndex r, std::uint32_t call) const {
+    return map_.calls[map_.call_of[r][call]];
+  }
   const NetworkHop& hop(RankIndex r, bool forward) const {
     return forward ? map_.forward[r] : map_.backward[r];
   }
@@ -72,11 +78,12 @@ class Replayer : public EngineClient {
   const ReplayInput& input_;
   const NetworkMap& map_;
   Engine engine_;
+  std::vector<StageOrder> orders_;  ///< by stage
   std::vector<RankState> ranks_;
   std::vector<RankIndex> ready_;
   std::vector<Meeting> meetings_;
   std::vector<std::uint64_t> free_meetings_;
-  std::map<std::pair<GroupKind, std::uint64_t>, std::uint64_t>
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t>
       open_meetings_;                                             ///< by group and sequence number
   std::vector<std::array<std::uint64_t, group_kinds>> sequence_;  ///< [class][group kind]
   std::uint64_t tasks_ = 0, lone_flows_ = 0;

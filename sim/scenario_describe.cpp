@@ -4,9 +4,9 @@
 namespace stepcast {
 namespace {
 
-void describe(Visitor& visitor, SimulateSpec&) {
+void describe(Visitor& visitor, SimulateSpec& spec) {
   visitor.reserved("steps", "steps that are replayed", "1");
-  visitor.field({"fold", only_first({{"auto"}, {"off", false}}),
+  visitor.field({"fold", choice(spec.fold, {{"auto"}, {"off"}}),
                  "auto: ranks that behave alike are simulated once"});
   visitor.field({"network", only_first({{"ports"}, {"pairwise", false}}),
                  "ports: one flow per collective phase over the ports of its members"});

@@ -40,12 +40,12 @@ struct Job {
         fabric{cluster},
         placement{plan},
         programs{std::move(stage_programs)},
-        map{build_network_map(
-            {placement, fabric, classes_by_stage(placement), programs, CollectiveChoice{}})} {}
+        map{build_network_map({placement, fabric, programs, algorithms})} {}
   ParallelPlan plan;
   Fabric fabric;
   Placement placement;
   std::vector<StageProgram> programs;
+  CollectiveChoice algorithms;
   NetworkMap map;
 };
 
@@ -104,7 +104,7 @@ TEST(NetworkMap, TensorGroupInsideItsMeshIsPrivate) {
       call_of(GroupKind::tensor, CollectiveKind::all_gather, 64_MiB, Stream::tensor),
       call_of(GroupKind::tensor, CollectiveKind::reduce_scatter, 64_MiB, Stream::tensor)};
   const Job job(cluster_of(32, 8, 64, 1), plan, std::move(programs));
-  for (const NetworkCall& call : job.map.calls[0]) {
+  for (const NetworkCall& call : job.map.calls) {
     EXPECT_TRUE(call.lone);
     EXPECT_NEAR(call.alone, (64_MiB / 8 / 50_GBps).value(), 1e-12);
   }
@@ -118,7 +118,7 @@ TEST(NetworkMap, GradientsShareTheNicWithTransfers) {
     p.calls = {call_of(GroupKind::dense_data, CollectiveKind::all_reduce, 64_MiB, Stream::data)};
   }
   const Job job(cluster_of(64, 8, 64, 1), plan, std::move(programs));
-  EXPECT_FALSE(job.map.calls[0][0].lone);
+  EXPECT_FALSE(job.map.calls[0].lone);
   EXPECT_FALSE(job.map.forward[0].flow.path.empty());
 }
 
@@ -130,8 +130,8 @@ TEST(NetworkMap, CallsAcrossStagesAreOneCall) {
     p.calls = {call_of(GroupKind::world, CollectiveKind::all_reduce, 4_B, Stream::data)};
   }
   const Job job(cluster_of(32, 8, 64, 1), plan, std::move(programs));
-  for (const auto& calls : job.map.calls)
-    EXPECT_EQ(calls[0].members, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  ASSERT_EQ(job.map.calls.size(), 1U);
+  EXPECT_EQ(job.map.calls[0].arrivals, 4U);
 }
 
 }  // namespace

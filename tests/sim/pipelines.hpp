@@ -18,7 +18,11 @@ struct PipelineCase {
 inline NetworkMap free_network(std::uint32_t stages) {
   NetworkMap map;
   for (std::uint32_t s = 0; s < stages; ++s) {
-    map.calls.emplace_back();
+    map.classes.representative.push_back(Rank{s});
+    map.classes.stage.push_back(Stage{s});
+    map.classes.ranks.push_back(1);
+    map.classes.class_of.push_back(s);
+    map.call_of.emplace_back();
     map.forward.push_back({(s + 1) % stages, {}});
     map.backward.push_back({(s + stages - 1) % stages, {}});
   }

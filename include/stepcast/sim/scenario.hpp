@@ -5,6 +5,7 @@
 
 #include "stepcast/base/section.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/network_map.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -14,6 +15,7 @@ namespace stepcast {
 struct SimulateSpec {
   enum class Network { ports };
   std::int64_t steps = 1;
+  Fold fold = Fold::automatic;
 };
 
 struct Expectation {

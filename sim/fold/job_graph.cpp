@@ -1,0 +1,205 @@
+#include "job_graph.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "pattern_planner.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr GroupPattern::Load whole_channel{0, 1};
+
+/// Kinds of group that some call of the job uses; the whole world is handled apart, it has no other
+/// instance.
+bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
+  return std::ranges::any_of(programs, [kind](const StageProgram& p) {
+    return std::ranges::any_of(p.calls, [kind](const StageCall& c) { return c.group == kind; });
+  });
+}
+
+/// Devices with one number share a full mesh.
+std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
+  const auto* groups = std::get_if<GroupFabric>(&fabric.cluster().node_fabric);
+  return groups ? device.value / static_cast<std::uint32_t>(groups->group_size)
+                : fabric.node_of(device).value;
+}
+
+}  // namespace
+
+Bytes channel_bytes(const StageProgram& program, bool forward) {
+  Bytes bytes{0};
+  for (const ChunkProgram& chunk : program.chunks) {
+    bytes = std::max(bytes, forward ? chunk.send_forward : chunk.send_backward);
+  }
+  return bytes;
+}
+
+JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone)
+    : input_{input}, dense_(input.fabric.link_count(), no_index) {
+  for (std::size_t k = 0; k < group_kinds; ++k) {
+    const auto kind = static_cast<GroupKind>(k);
+    const bool left_out = kind == GroupKind::world && world_alone;
+    if (!left_out && used(input.programs, kind)) add_groups(kind);
+  }
+  add_channels(true);
+  add_channels(false);
+  index_links();
+}
+
+void JobGraph::add_groups(GroupKind kind) {
+  const std::uint32_t world = input_.placement.world();
+  auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
+  of_rank.assign(world, no_index);
+  for (std::uint32_t r = 0; r < world; ++r) {
+    if (of_rank[r] != no_index) continue;
+    const std::vector<Rank> members = input_.placement.group(kind, Rank{r});
+    const std::uint32_t stage = input_.placement.stage_of(members.front()).value;
+    const auto object = static_cast<std::uint32_t>(objects_.size());
+    const std::uint32_t pattern = pattern_for(kind, stage, members);
+    objects_.push_back({Object::Kind::group, kind, pattern,
+                        static_cast<std::uint32_t>(members_.size()),
+                        static_cast<std::uint32_t>(members.size())});
+    members_.insert(members_.end(), members.begin(), members.end());
+    for (const Rank member : members) of_rank[member.value] = object;
+    const auto& entries = patterns_[pattern].entries;
+    for (std::uint32_t e = 0; e < entries.size(); ++e) {
+      const DeviceId a = input_.placement.device_of(members[entries[e].a]);
+      const DeviceId b = input_.placement.device_of(members[entries[e].b]);
+      use(object, member_link(input_.fabric, entries[e].kind, a, b), e);
+    }
+  }
+}
+
+void JobGraph::add_channels(bool forward) {
+  const std::uint32_t world = input_.placement.world();
+  auto& sends = channel_of_[forward ? 1 : 0];
+  auto& receives = incoming_of_[forward ? 1 : 0];
+  sends.assign(world, no_index);
+  receives.assign(world, no_index);
+  const auto stages = static_cast<std::uint32_t>(input_.programs.size());
+  for (std::uint32_t r = 0; r < world && stages > 1; ++r) {
+    const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
+    if (channel_bytes(input_.programs[stage], forward) <= Bytes{0}) continue;
+    const Rank peer =
+        input_.placement.on_stage(Rank{r}, Stage{(stage + (forward ? 1 : stages - 1)) % stages});
+    const auto object = static_cast<std::uint32_t>(objects_.size());
+    objects_.push_back({forward ? Object::Kind::forward : Object::Kind::backward,
+                        GroupKind::pipeline, no_index, static_cast<std::uint32_t>(members_.size()),
+                        2});
+    members_.push_back(Rank{r});
+    members_.push_back(peer);
+    sends[r] = object;
+    receives[peer.value] = object;
+    for (const LinkId link : input_.fabric.route(input_.placement.device_of(Rank{r}),
+                                                 input_.placement.device_of(peer))) {
+      if (input_.fabric.can_saturate(link)) use(object, link, 0);
+    }
+  }
+}
+
+/// Which members share a mesh, a node, a super-node and a leaf, in numbers of first appearance.
+JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
+  ShapeKey key;
+  const Fabric& fabric = input_.fabric;
+  std::array<std::map<std::uint32_t, std::uint32_t>, 4> seen;
+  std::array<std::pair<std::uint32_t, std::uint32_t>, 4>
+      last;  // value and ordinal: neighbours mostly agree
+  last.fill({no_index, 0});
+  const auto ordinal = [&](std::size_t level, std::uint32_t value) {
+    if (last[level].first != value) {
+      const auto next = static_cast<std::uint32_t>(seen[level].size());
+      last[level] = {value, seen[level].try_emplace(value, next).first->second};
+    }
+    key.push_back(last[level].second);
+  };
+  for (const Rank member : members) {
+    const DeviceId device = input_.placement.device_of(member);
+    ordinal(0, mesh_of(fabric, device));
+    ordinal(1, fabric.node_of(device).value);
+    ordinal(2, fabric.super_node_of(device));
+    ordinal(3, fabric.leaf_of(device));
+  }
+  return key;
+}
+
+std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
+                                    const std::vector<Rank>& members) {
+  const auto next = static_cast<std::uint32_t>(patterns_.size());
+  const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, shape_of(members)}, next);
+  if (fresh) patterns_.push_back(plan(kind, stage, members));
+  return place->second;
+}
+
+GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
+                            const std::vector<Rank>& members) const {
+  PatternPlanner planner(input_, members, stage);
+  const auto& calls = input_.programs[stage].calls;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].group == kind) planner.add(i);
+  }
+  return planner.take();
+}
+
+void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
+  std::uint32_t& index = dense_[link.value];
+  if (index == no_index) {
+    index = static_cast<std::uint32_t>(links_.size());
+    const Link l = input_.fabric.link(link);
+    const bool leaf = l.kind == LinkKind::leaf_up || l.kind == LinkKind::leaf_down;
+    const bool nic = l.kind == LinkKind::nic_up || l.kind == LinkKind::nic_down;
+    const bool shared_nic = nic && input_.fabric.cluster().network.nic.per == NicSpec::Per::node;
+    links_.push_back({link, l.bandwidth.value(), !leaf && !shared_nic});
+  }
+  uses_.push_back({object, index, entry});
+}
+
+void JobGraph::index_links() {
+  first_use_.assign(objects_.size() + 1, 0);
+  first_by_link_.assign(links_.size() + 1, 0);
+  for (const Use& u : uses_) {
+    ++first_use_[u.object + 1];
+    ++first_by_link_[u.link + 1];
+  }
+  for (std::size_t i = 1; i < first_use_.size(); ++i) first_use_[i] += first_use_[i - 1];
+  for (std::size_t i = 1; i < first_by_link_.size(); ++i)
+    first_by_link_[i] += first_by_link_[i - 1];
+  by_link_.resize(uses_.size());
+  std::vector<std::uint32_t> next(first_by_link_.begin(), first_by_link_.end() - 1);
+  for (std::uint32_t u = 0; u < uses_.size(); ++u) by_link_[next[uses_[u].link]++] = u;
+}
+
+std::span<const std::uint32_t> JobGraph::uses_of_link(std::uint32_t link) const {
+  return {by_link_.data() + first_by_link_[link], by_link_.data() + first_by_link_[link + 1]};
+}
+
+std::span<const JobGraph::Use> JobGraph::uses_of_object(std::uint32_t object) const {
+  return {uses_.data() + first_use_[object], uses_.data() + first_use_[object + 1]};
+}
+
+std::uint32_t JobGraph::group_of(GroupKind kind, Rank rank) const {
+  const auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
+  return of_rank.empty() ? no_index : of_rank[rank.value];
+}
+std::uint32_t JobGraph::channel_of(Rank sender, bool forward) const {
+  return channel_of_[forward ? 1 : 0][sender.value];
+}
+std::uint32_t JobGraph::incoming_of(Rank receiver, bool forward) const {
+  return incoming_of_[forward ? 1 : 0][receiver.value];
+}
+
+std::span<const GroupPattern::Load> JobGraph::loads(const Use& use) const {
+  const Object& object = objects_[use.object];
+  if (object.kind != Object::Kind::group) return {&whole_channel, 1};
+  const GroupPattern& pattern = patterns_[object.pattern];
+  const GroupPattern::Entry& entry = pattern.entries[use.entry];
+  return {pattern.loads.data() + entry.first, entry.count};
+}
+
+std::uint64_t JobGraph::role(const Use& use) const {
+  const Object& object = objects_[use.object];
+  if (object.kind != Object::Kind::group) return 1;
+  return patterns_[object.pattern].entries[use.entry].role;
+}
+
+}  // namespace stepcast

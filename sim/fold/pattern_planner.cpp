@@ -1,0 +1,101 @@
+#include "pattern_planner.hpp"
+
+#include <algorithm>
+
+#include "mix.hpp"
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+
+LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) {
+  switch (kind) {
+    case LinkKind::mesh:
+      return fabric.mesh_link(a, b);
+    case LinkKind::leaf_up:
+    case LinkKind::leaf_down:
+      return fabric.leaf_link(kind, fabric.leaf_of(a));
+    default:
+      return fabric.device_link(kind, a);
+  }
+}
+
+PatternPlanner::PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
+                               std::uint32_t stage)
+    : input_{input} {
+  pattern_.stage = stage;
+  for (const Rank member : members) {
+    devices_.push_back(input.placement.device_of(member));
+    index_[devices_.back().value] = static_cast<std::uint32_t>(devices_.size() - 1);
+  }
+}
+
+const CollectivePlan& PatternPlanner::plan(const CollectiveCall& call) {
+  const auto [place, fresh] = plans_.try_emplace({call.kind, call.bytes.value()});
+  if (fresh) {
+    place->second =
+        plan_collective(input_.fabric, devices_, call,
+                        input_.algorithms.algorithm[static_cast<std::size_t>(call.kind)]);
+  }
+  return place->second;
+}
+
+void PatternPlanner::add(std::uint32_t index) {
+  const CollectivePlan& planned = plan(input_.programs[pattern_.stage].calls[index].call);
+  const double launch = input_.fabric.cluster().device.launch.communication.value();
+  GroupPattern::Call& call =
+      pattern_.calls.emplace_back(GroupPattern::Call{index, pattern_.slots, planned.algorithm, {}});
+  for (const Phase& phase : planned.phases) {
+    auto& flows = call.phases.emplace_back();
+    for (const PhaseFlow& flow : phase.flows) {
+      const double latency = flow.latency.value() + (call.phases.size() == 1 ? launch : 0);
+      flows.push_back({latency, flow.bytes.value(), 0, {}});
+      for (const LinkWeight& l : flow.links)
+        loads_[key_of(l.link)].push_back({pattern_.slots, l.weight});
+      ++pattern_.slots;
+    }
+  }
+}
+
+std::uint32_t PatternPlanner::member_with(std::uint32_t value,
+                                          std::uint32_t (Fabric::*place)(DeviceId) const) const {
+  for (std::uint32_t i = 0; i < devices_.size(); ++i) {
+    if ((input_.fabric.*place)(devices_[i]) == value) return i;
+  }
+  expects(false, "a collective uses links of its members");
+  return 0;
+}
+
+PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
+  const Link l = input_.fabric.link(link);
+  switch (l.kind) {
+    case LinkKind::mesh:
+      return {l.kind, index_.at(l.from), index_.at(l.to)};
+    case LinkKind::leaf_up:
+    case LinkKind::leaf_down:
+      return {l.kind, member_with(l.from, &Fabric::leaf_of), 0};
+    case LinkKind::nic_up:
+    case LinkKind::nic_down: {
+      const auto own = index_.find(l.from);
+      if (own != index_.end() && input_.fabric.nic_of(devices_[own->second]) == l.from)
+        return {l.kind, own->second, 0};
+      return {l.kind, member_with(l.from, &Fabric::nic_of), 0};
+    }
+    default:
+      return {l.kind, index_.at(l.from), 0};
+  }
+}
+
+GroupPattern PatternPlanner::take() {
+  for (const auto& [key, loads] : loads_) {
+    std::uint64_t role = 0;
+    for (const GroupPattern::Load& load : loads)
+      role += mix(mix(load.slot), mix_number(load.weight));
+    pattern_.entries.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key),
+                                static_cast<std::uint32_t>(pattern_.loads.size()),
+                                static_cast<std::uint32_t>(loads.size()), role});
+    pattern_.loads.insert(pattern_.loads.end(), loads.begin(), loads.end());
+  }
+  return std::move(pattern_);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,40 @@
+#pragma once
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "job_graph.hpp"
+
+namespace stepcast {
+
+/// Link of that kind of member a (mesh: towards member b).
+LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b);
+
+/// Plans the calls of one group and names the links by members.
+class PatternPlanner {
+ public:
+  PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
+                 std::uint32_t stage);
+
+  /// Adds call `index` of the stage's program.
+  void add(std::uint32_t index);
+  GroupPattern take();
+
+ private:
+  using LinkKey = std::tuple<LinkKind, std::uint32_t, std::uint32_t>;
+
+  const CollectivePlan& plan(const CollectiveCall& call);
+  LinkKey key_of(LinkId link) const;
+  std::uint32_t member_with(std::uint32_t value,
+                            std::uint32_t (Fabric::*place)(DeviceId) const) const;
+
+  const NetworkMapInput& input_;
+  std::vector<DeviceId> devices_;
+  std::map<std::uint32_t, std::uint32_t> index_;  ///< device -> member
+  std::map<std::pair<CollectiveKind, double>, CollectivePlan> plans_;
+  std::map<LinkKey, std::vector<GroupPattern::Load>> loads_;
+  GroupPattern pattern_;
+};
+
+}  // namespace stepcast

@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "job_graph.hpp"
+
+namespace stepcast {
+
+/// Colours of an equitable partition: ranks of one colour belong to groups and channels of equal
+/// colours in equal roles, groups have equal numbers of members of each rank colour and use links
+/// of equal colours, links carry equal weights of each colour. Numbered by first appearance.
+/// docs/models/folding.md.
+struct Colours {
+  std::vector<std::uint32_t> rank, object, link;
+  std::uint32_t ranks = 0, objects = 0, links = 0;  ///< how many colours each has
+};
+
+/// Coarsest such partition that keeps ranks with different keys apart (colour refinement).
+Colours refine(const JobGraph& graph, const std::vector<std::uint64_t>& rank_keys);
+
+/// Every rank, object and link its own colour.
+Colours separate(const JobGraph& graph, std::size_t ranks);
+
+}  // namespace stepcast
