@@ -77,9 +77,11 @@ constexpr std::array<Unit, 7> time_units{
 std::string three_digits(double value) {
   const double size = std::abs(value);
   const int decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-  std::array<char, 400> buffer{};
+  const bool huge = size >= 1e5;  // beyond the largest unit: 1.60e+293 h
+  std::array<char, 32> buffer{};
   const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                    std::chars_format::fixed, decimals);
+                                    huge ? std::chars_format::scientific : std::chars_format::fixed,
+                                    huge ? 2 : decimals);
   return {buffer.data(), result.ptr};
 }
 

@@ -1,5 +1,6 @@
 #include "data_parallel.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 namespace stepcast {
@@ -8,6 +9,10 @@ namespace {
 
 constexpr double parameter_bytes = 2;  // bf16
 constexpr double fp32_bytes = 4;
+
+// Megatron-LM, distributed_data_parallel.py: elements of a bucket, at least and per replica
+constexpr double least_bucket = 40e6;
+constexpr double bucket_per_replica = 1e6;
 
 void append(Instructions& out, const Instructions& more) {
   out.insert(out.end(), more.begin(), more.end());
@@ -50,6 +55,11 @@ double DataParallel::replicas(Part part) const {
   return group_size(spec_.plan, group_of(part == Part::expert));
 }
 
+double DataParallel::bucket(Part part) const {
+  if (const auto& given = spec_.communication.bucket) return static_cast<double>(*given);
+  return std::max(least_bucket, bucket_per_replica * replicas(part));
+}
+
 Share DataParallel::owned(const Share& share) const {
   if (spec_.plan.zero == 0) return share;
   return {share.dense / replicas(Part::dense), share.expert / replicas(Part::expert)};
@@ -88,19 +98,19 @@ void DataParallel::reduce(const Share& share, Slots& slots, Instructions& out) {
 }
 
 void DataParallel::reduce_buckets(Part part, double& parameters, Instructions& out) {
-  const auto bucket = static_cast<double>(spec_.communication.bucket);
-  for (; parameters >= bucket; parameters -= bucket) reduce(part, bucket, reducing_, out);
+  const double size = bucket(part);
+  for (; parameters >= size; parameters -= size) reduce(part, size, reducing_, out);
 }
 
 /// Gathers of at least a bucket each are issued in the prologue and awaited before the first piece
 /// that they cover.
 Instructions DataParallel::gathered_forward(const Pieces& pieces) {
-  const auto bucket = static_cast<double>(spec_.communication.bucket);
+  const double dense = bucket(Part::dense), expert = bucket(Part::expert);
   Instructions out;
   for (std::size_t first = 0; first < pieces.size();) {
     Share share;
     std::size_t end = first;
-    while (end < pieces.size() && share.dense + share.expert < bucket)
+    while (end < pieces.size() && share.dense / dense + share.expert / expert < 1)
       share += pieces[end++].parameters;
     Slots slots;
     gather(share, false, slots, builder_.program().prologue);

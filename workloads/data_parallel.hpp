@@ -29,13 +29,15 @@ class DataParallel {
   bool partitioned() const { return spec_.plan.zero == 3; }
   double gradient_bytes() const;
   double replicas(Part part) const;
+  /// Elements: as given, or Megatron-LM's default for the replicas.
+  double bucket(Part part) const;
   Share owned(const Share& share) const;
 
   void gather(Part part, double parameters, bool after_compute, Slots& slots, Instructions& out);
   void gather(const Share& share, bool after_compute, Slots& slots, Instructions& out);
   void reduce(Part part, double parameters, Slots& slots, Instructions& out);
   void reduce(const Share& share, Slots& slots, Instructions& out);
-  /// Reduces whole buckets and leaves the rest in `share`.
+  /// Reduces whole buckets and leaves the rest in `parameters`.
   void reduce_buckets(Part part, double& parameters, Instructions& out);
 
   Instructions gathered_forward(const Pieces& pieces);

@@ -72,7 +72,9 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
              "of gradients that travel"});
     v.field(
         {"overlap", &spec.gradient_overlap, "reduce buckets while the backward pass still runs"});
-    v.field({"bucket", &spec.bucket, "elements of one bucket", between(1, 1e15)});
+    v.field({"bucket", OptionalCount{&spec.bucket, "auto"},
+             "elements of one bucket; auto: more for more replicas (docs/models/data_parallel.md)",
+             between(1e6, 1e15)});
   });
   visitor.section("tensor", "tensor parallel collectives", [](Visitor& v) {
     v.field({"overlap", only_first({{"none"}, {"chunks", false, true}}),

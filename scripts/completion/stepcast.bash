@@ -51,7 +51,7 @@ _stepcast() {
     --json) _stepcast_files .json; return ;;
     --dot) _stepcast_files .dot .gv; return ;;
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
-    --algorithm) _stepcast_words "auto ring mesh nhr nb hd pairwise pipeline hierarchical tree"; return ;;
+    --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
     --set | --ranks | --stride | --size | --devices | --sequence) return ;;   # a value of the user's own
   esac
   if [[ $word == -* ]]; then

@@ -54,12 +54,14 @@ std::string row(const std::string& name, const std::string& ran, Seconds time,
 Outcome collective(const CollectiveOptions& options) {
   const CollectiveKind kind = kind_of(options.kind);
   std::vector<std::string> overrides;
-  if (options.devices > 0) overrides.push_back("devices=" + std::to_string(options.devices));
+  if (!options.devices.empty()) overrides.push_back("devices=" + options.devices);
   const ClusterSpec cluster =
       read_cluster(options.cluster, overrides, default_search_path(options.presets));
   const std::optional<Bytes> size = parse_bytes(options.size);
-  if (!size || size->value() < 1)
-    bad_option("--size", fmt::format("is '{}', allowed: a size such as 64MiB", options.size));
+  if (!size || size->value() < 1 || size->value() > 1e18) {
+    bad_option("--size",
+               fmt::format("is '{}', allowed: a size such as 64MiB, 1B to 1e+18B", options.size));
+  }
   const std::vector<DeviceId> members = members_of(options, cluster);
   const Fabric fabric(cluster);
   const CollectiveCall call{kind, *size};

@@ -38,13 +38,14 @@ Outcome schema();
 
 struct TopologyOptions : PresetOptions {
   std::string cluster, dot;
-  std::int64_t devices = 0;  ///< 0: as the preset says
+  std::string devices;  ///< empty: as the preset says
 };
 Outcome topology(const TopologyOptions& options);
 
 struct CollectiveOptions : PresetOptions {
   std::string kind, cluster, size, algorithm;
-  std::int64_t ranks = 8, stride = 1, devices = 0;
+  std::string devices;  ///< empty: as the preset says
+  std::int64_t ranks = 8, stride = 1;
 };
 Outcome collective(const CollectiveOptions& options);
 
@@ -56,7 +57,8 @@ Outcome model(const ModelOptions& options);
 
 Outcome completion(const std::string& shell);
 
-/// Writes beside, then renames: a reader sees the old file or the new one. `-` is not a file.
+/// Writes beside, then renames: a reader sees the old file or the new one. Links are followed;
+/// devices and pipes are written in place. `-` is not a file.
 /// Throws InputError when the place cannot be written.
 void write_file(const std::string& path, const std::string& text);
 

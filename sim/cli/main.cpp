@@ -39,6 +39,11 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+      const std::vector<std::string> rest = app_.remaining();
+      if (app_.get_subcommands().empty() && !rest.empty()) {
+        std::cerr << rest.front() << ": is no command or option, see stepcast --help\n";
+        return cli::bad_input;
+      }
       const int code = app_.exit(error);
       return code == 0 ? cli::done : cli::bad_input;
     }
@@ -107,9 +112,7 @@ class CommandLine {
                 "stepcast topology clusters/atlas-800t-a2.yaml --devices 1024",
                 [this] { return cli::topology(topology_); });
     sub->add_option("cluster", topology_.cluster, "cluster file")->required()->type_name("CLUSTER");
-    sub->add_option("--devices", topology_.devices, "size of the cluster")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N");
+    sub->add_option("--devices", topology_.devices, "size of the cluster")->type_name("N");
     sub->add_option("--dot", topology_.dot, "write the fabric as a Graphviz graph, - for stdout")
         ->type_name("FILE");
     presets(sub, topology_);
@@ -137,9 +140,7 @@ class CommandLine {
     sub->add_option("--size", collective_.size, "bytes as nccl-tests count them, 64MiB")
         ->required()
         ->type_name("S");
-    sub->add_option("--devices", collective_.devices, "size of the cluster")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N");
+    sub->add_option("--devices", collective_.devices, "size of the cluster")->type_name("N");
     sub->add_option("--algorithm", collective_.algorithm, "only this one")->type_name("NAME");
     presets(sub, collective_);
   }

@@ -49,7 +49,7 @@ std::string route_rows(const Fabric& fabric) {
 
 Outcome topology(const TopologyOptions& options) {
   std::vector<std::string> overrides;
-  if (options.devices > 0) overrides.push_back("devices=" + std::to_string(options.devices));
+  if (!options.devices.empty()) overrides.push_back("devices=" + options.devices);
   const ClusterSpec cluster =
       read_cluster(options.cluster, overrides, default_search_path(options.presets));
   const Fabric fabric(cluster);

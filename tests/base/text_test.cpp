@@ -92,6 +92,8 @@ TEST(Text, ForPeopleThreeDigitsAndAPrefix) {
   EXPECT_EQ(human(Seconds{0}), "0.00 s");
   EXPECT_EQ(human(Seconds{999.99}), "1000 s");
   EXPECT_EQ(human(Seconds{7200}), "2.00 h");
+  EXPECT_EQ(human(Seconds{3.5e9}), "9.72e+05 h");
+  EXPECT_EQ(human(Seconds{1e300}), "2.78e+296 h");
   EXPECT_EQ(human(Bytes{64.0 * 1073741824}), "64.0 GiB");
   EXPECT_EQ(human(Bytes{-2048}), "-2.00 KiB");
   EXPECT_EQ(human(BytesPerSecond{25e9}), "25.0 GB/s");

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <queue>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "topology/fabrics.hpp"
 
@@ -108,6 +110,36 @@ TEST(Fabric, BisectionsInClosedForm) {
   // Halves of one node also reach each other over their NICs.
   EXPECT_NEAR(bisection_bandwidth(Fabric(rails(1))).value(), 16 * 28e9 + 4 * 25e9, 1);
   EXPECT_NEAR(bisection_bandwidth(Fabric(rails(2048))).value(), 1024 * 8 * 12.5e9, 1e3);
+}
+
+TEST(Fabric, DotListsEveryVertexAndLink) {
+  const std::regex node(R"(  \d+ \[label="[a-z]+(:\d+)?"\];)");
+  const std::regex edge(R"re(  (\d+) -> (\d+)( \[label="(\S+) [^"]+"\])?;)re");
+  EXPECT_TRUE(rc::check([&] {
+    const Fabric fabric(test::random_cluster());
+    const FabricGraph graph = fabric.graph();
+    std::istringstream text(fabric_dot(fabric));
+    std::string line;
+    std::size_t nodes = 0, edges = 0;
+    std::set<LinkId> links;
+    RC_ASSERT((std::getline(text, line) && line == "digraph fabric {"));
+    while (std::getline(text, line) && line != "}") {
+      std::smatch match;
+      if (std::regex_match(line, node)) {
+        ++nodes;
+        continue;
+      }
+      RC_ASSERT(std::regex_match(line, match, edge));
+      ++edges;
+      RC_ASSERT(std::stoul(match[1]) < num_vertices(graph));
+      RC_ASSERT(std::stoul(match[2]) < num_vertices(graph));
+      if (match[4].matched) links.insert(fabric.find_link(match[4].str()).value());
+    }
+    RC_ASSERT(line == "}");
+    RC_ASSERT(nodes == num_vertices(graph));
+    RC_ASSERT(edges == num_edges(graph));
+    RC_ASSERT(links.size() == fabric.link_count());
+  }));
 }
 
 }  // namespace

@@ -3,17 +3,17 @@
 
 #include "stepcast/topology/fabric.hpp"
 
-/// Random small clusters.
+/// Random clusters, small ones unless asked.
 namespace stepcast::test {
 
-inline ClusterSpec random_cluster() {
+inline ClusterSpec random_cluster(std::int64_t fewest_nodes = 1, std::int64_t most_nodes = 9) {
   ClusterSpec spec;
-  const auto pick = [](int low, int high) {
+  const auto pick = [](std::int64_t low, std::int64_t high) {
     return *rc::gen::inRange<std::int64_t>(low, high + 1);
   };
   const std::int64_t group = pick(1, 4);
   spec.node_devices = group * pick(1, 2);
-  spec.devices = spec.node_devices * pick(1, 9);
+  spec.devices = spec.node_devices * pick(fewest_nodes, most_nodes);
   const LinkSpec link{BytesPerSecond{28e9}, Seconds{1e-6}};
   switch (pick(0, 2)) {
     case 0:

@@ -1,15 +1,18 @@
 #include <gtest/gtest.h>
 
-#include "stepcast/workloads/collectives.hpp"
+#include <cmath>
+
 #include "topology/fabrics.hpp"
+#include "workloads/collective_fabrics.hpp"
 
 /// No plan may beat the bound, on any fabric and for any part of its devices.
 namespace stepcast {
 namespace {
 
-void hold_bound(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call) {
+void hold_bound(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call,
+                std::span<const NamedAlgorithm> algorithms) {
   const double bound = bandwidth_bound(fabric, members, call).value();
-  for (const NamedAlgorithm& algorithm : collective_algorithms()) {
+  for (const NamedAlgorithm& algorithm : algorithms) {
     const auto plan = algorithm.plan(fabric, members, call);
     if (!plan) continue;
     const double time = lone_time(fabric, *plan).value();
@@ -22,10 +25,13 @@ void hold_bound(const Fabric& fabric, std::span<const DeviceId> members, Collect
             bound * (1 - 1e-9));
 }
 
+/// 1 B to 4 GiB, as many of each magnitude, also early in a run.
 CollectiveCall random_call() {
   const auto kind = static_cast<CollectiveKind>(*rc::gen::inRange(0, 5));
-  const int exponent = *rc::gen::inRange(0, 33);
-  return {kind, Bytes{static_cast<double>(std::uint64_t{1} << exponent)}};
+  const auto exponent = *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, 33));
+  const double below = std::ldexp(1.0, exponent);
+  const double part = *rc::gen::inRange(0, 1000) / 1000.0;
+  return {kind, Bytes{exponent < 32 ? std::floor(below * (1 + part)) : below}};
 }
 
 TEST(CollectiveBound, SmallFabrics) {
@@ -35,7 +41,7 @@ TEST(CollectiveBound, SmallFabrics) {
     for (std::uint32_t d = 0; d < fabric.devices(); ++d)
       if (*rc::gen::inRange(0, 4) > 0) members.push_back({d});
     if (members.size() < 2) return;
-    hold_bound(fabric, members, random_call());
+    hold_bound(fabric, members, random_call(), collective_algorithms());
   }));
 }
 
@@ -45,8 +51,40 @@ TEST(CollectiveBound, WholeClusters) {
     std::vector<DeviceId> members;
     for (std::uint32_t d = 0; d < fabric.devices(); ++d) members.push_back({d});
     if (members.size() < 2) return;
-    hold_bound(fabric, members, random_call());
+    hold_bound(fabric, members, random_call(), collective_algorithms());
   }));
+}
+
+/// Any magnitude of ranks as likely as another; what auto takes and one other algorithm.
+TEST(CollectiveBound, TwoTo4096Ranks) {
+  EXPECT_TRUE(rc::check([] {
+    const auto pick = [](std::uint32_t low, std::uint32_t high) {
+      return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1));
+    };
+    const std::uint32_t most = 1U << pick(1, 12);
+    const std::uint32_t ranks = pick(most / 2 + 1, most);
+    const Fabric fabric(test::random_cluster(ranks, ranks));
+    const std::uint32_t stride = pick(1, static_cast<std::uint32_t>(fabric.devices()) / ranks);
+    const NamedAlgorithm other = *rc::gen::elementOf(
+        std::vector(collective_algorithms().begin(), collective_algorithms().end()));
+    hold_bound(fabric, test::first_devices(ranks, stride), random_call(), {&other, 1});
+  }));
+}
+
+TEST(CollectiveBound, EndsOfTheRange) {
+  for (const std::int64_t ranks : {2, 4096}) {
+    const Fabric fabric(test::cluster({.nodes = ranks / 2, .per_node = 2}));
+    const auto members = test::first_devices(ranks);
+    for (std::size_t kind = 0; kind < collective_kinds; ++kind)
+      for (const double bytes : {1.0, std::ldexp(1.0, 32)}) {
+        const CollectiveCall call{static_cast<CollectiveKind>(kind), Bytes{bytes}};
+        const double bound = bandwidth_bound(fabric, members, call).value();
+        const double time =
+            lone_time(fabric, plan_collective(fabric, members, call, "auto")).value();
+        EXPECT_GT(bound, 0) << name(call.kind) << " of " << ranks;
+        EXPECT_GE(time, bound * (1 - 1e-9)) << name(call.kind) << " of " << ranks;
+      }
+  }
 }
 
 }  // namespace

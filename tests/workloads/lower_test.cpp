@@ -259,6 +259,34 @@ TEST(Lower, ReplicasExchangeTheirParametersOncePerStep) {
     }
 }
 
+/// Bytes of the largest reduction of a group.
+double largest_reduction(const StageProgram& program, GroupKind group) {
+  Bytes largest{0};
+  for (const StageCall& call : program.calls)
+    if (call.group == group && call.call.kind == CollectiveKind::reduce_scatter)
+      largest = std::max(largest, call.call.bytes);
+  return largest.value();
+}
+
+TEST(Lower, BucketsGrowWithTheReplicasOfWhatTheyHold) {
+  WorkloadSpec spec = workload(known_models::deepseek_v3());
+  const auto bucket = [&](std::int64_t dp, std::int64_t ep, GroupKind group) {
+    spec.plan.dp = dp;
+    spec.plan.ep = ep;
+    return largest_reduction(lower_all(spec)[0], group) / 4;
+  };
+  EXPECT_EQ(bucket(4, 1, GroupKind::dense_data), 40e6);
+  EXPECT_EQ(bucket(40, 1, GroupKind::dense_data), 40e6);
+  EXPECT_EQ(bucket(128, 2, GroupKind::dense_data), 128e6);
+  EXPECT_EQ(bucket(128, 2, GroupKind::expert_data), 64e6);
+  EXPECT_EQ(bucket(128, 8, GroupKind::expert_data), 40e6);
+  spec.plan.cp = 2;
+  EXPECT_EQ(bucket(128, 2, GroupKind::dense_data), 256e6);
+  spec.communication.bucket = 5000000;
+  EXPECT_EQ(bucket(128, 2, GroupKind::dense_data), 5e6);
+  EXPECT_EQ(bucket(128, 2, GroupKind::expert_data), 5e6);
+}
+
 TEST(Lower, PartitionedParametersAreGatheredTwicePerMicroBatch) {
   for (const bool overlap : {true, false}) {
     const WorkloadSpec spec = replicated(3, overlap);

@@ -2,6 +2,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -125,7 +126,8 @@ inline WorkloadSpec any_workload() {
       *rc::gen::element(RuntimeSpec::Dispatch::eager, RuntimeSpec::Dispatch::task_queue,
                         RuntimeSpec::Dispatch::graph_sink);
   spec.communication.gradient_overlap = *rc::gen::arbitrary<bool>();
-  spec.communication.bucket = *rc::gen::element<std::int64_t>(1000000, 40000000);
+  spec.communication.bucket =
+      *rc::gen::element<std::optional<std::int64_t>>(std::nullopt, 1000000, 40000000);
   return spec;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/workloads/collectives.hpp"
@@ -32,8 +33,8 @@ void describe(Visitor& visitor, MoeSpec& spec);
 struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
-  bool gradient_overlap = true;    ///< reduce buckets while the backward pass still runs
-  std::int64_t bucket = 41943040;  ///< elements per gradient bucket
+  bool gradient_overlap = true;        ///< reduce buckets while the backward pass still runs
+  std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
   CollectiveChoice algorithms;
 };
 void describe(Visitor& visitor, CommunicationSpec& spec);
