@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lowering_fixtures.hpp"
@@ -199,6 +202,34 @@ TEST(Layers, RingHidesBlocksBehindAllStepsButTheLast) {
   }
   EXPECT_EQ(before, 3);
   EXPECT_EQ(after, 1);
+}
+
+/// Algorithms that the calls of a context group name, in both passes.
+std::set<std::string> context_algorithms(const WorkloadSpec& spec) {
+  const Passes layer = transformer_layer(context(spec), LayerKind::dense);
+  std::set<std::string> names;
+  for (const LayerItems& pass : {layer.forward, layer.backward})
+    for (const LayerItem& item : pass) {
+      const auto* call = std::get_if<LayerCommunication>(&item);
+      if (call && call->group == GroupKind::context) names.insert(call->algorithm);
+    }
+  return names;
+}
+
+TEST(Layers, BlocksGoRoundByTheRingWhateverTheScenarioChose) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  using Names = std::set<std::string>;
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.cp = 4;
+  spec.plan.ulysses_degree = 2;
+  spec.plan.context_algorithm = Algorithm::ring;
+  EXPECT_EQ(context_algorithms(spec), Names{"ring"});
+  spec.plan.context_algorithm = Algorithm::hybrid;
+  EXPECT_EQ(context_algorithms(spec), (Names{"", "ring"}));
+  for (const auto other : {Algorithm::ulysses, Algorithm::allgather}) {
+    spec.plan.context_algorithm = other;
+    EXPECT_EQ(context_algorithms(spec), Names{""});
+  }
 }
 
 TEST(Layers, UlyssesExchangesHeadsAndAllGatherTheKeys) {

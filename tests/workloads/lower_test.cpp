@@ -101,6 +101,17 @@ TEST(Lower, OnlyGroupsOfSeveralRanksCommunicate) {
   }));
 }
 
+TEST(Lower, CallsKeepTheAlgorithmOfTheirLayer) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.tp = spec.plan.cp = spec.plan.dp = 2;
+  int rings = 0;
+  for (const StageCall& call : lower_all(spec)[0].calls) {
+    EXPECT_EQ(call.algorithm, call.group == GroupKind::context ? "ring" : "") << call.name;
+    rings += call.algorithm == "ring";
+  }
+  EXPECT_EQ(rings, 2);  // forward and backward
+}
+
 TEST(Lower, ModelFlopsOfAllRanksAreThoseOfTheStep) {
   EXPECT_TRUE(rc::check([] {
     const WorkloadSpec spec = any_workload();

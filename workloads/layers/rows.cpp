@@ -90,9 +90,9 @@ void communicate(LayerItems& items, std::string name, GroupKind group, double gr
   items.push_back(LayerCommunication{std::move(name), group, {kind, Bytes{bytes}}, false});
 }
 
-LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind,
-                              double bytes) {
-  return {std::move(name), group, {kind, Bytes{bytes}}, true};
+LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes,
+                              std::string algorithm) {
+  return {std::move(name), group, {kind, Bytes{bytes}}, true, std::move(algorithm)};
 }
 
 void column_forward(LayerItems& items, const Shape& shape, const Linear& linear) {

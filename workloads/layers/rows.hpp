@@ -59,7 +59,8 @@ Operator vector_row(std::string name, double flops, double bytes);
 /// Appends a blocking collective, unless its group has one member.
 void communicate(LayerItems& items, std::string name, GroupKind group, double group_size,
                  CollectiveKind kind, double bytes);
-LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes);
+LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes,
+                              std::string algorithm = {});
 
 /// Column-parallel: the input is gathered (with sequence parallelism), outputs stay sharded.
 void column_forward(LayerItems& items, const Shape& shape, const Linear& linear);

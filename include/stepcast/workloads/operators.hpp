@@ -55,7 +55,8 @@ struct LayerCommunication {
   std::string name;  ///< `all_gather attention in`
   GroupKind group;
   CollectiveCall call;
-  bool overlapped = false;  ///< runs beside what follows, until the WaitFor with the same name
+  bool overlapped = false;     ///< runs beside what follows, until the WaitFor with the same name
+  std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
 };
 struct WaitFor {
   std::string name;

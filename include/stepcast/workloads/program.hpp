@@ -54,7 +54,8 @@ struct StageCall {
   CollectiveCall call;
   Stream stream;
   ExposedKind kind;
-  OperatorCost issue;  ///< host main and worker time of issuing it; no device time
+  OperatorCost issue;          ///< host main and worker time of issuing it; no device time
+  std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
 };
 
 /// One chunk of the model on one stage.
