@@ -46,11 +46,6 @@ bool DataParallel::reduces_ahead() const {
   return spec_.communication.gradient_overlap && !partitioned();
 }
 
-double DataParallel::gradient_bytes() const {
-  using Precision = CommunicationSpec::GradientPrecision;
-  return spec_.communication.gradient_precision == Precision::fp32 ? fp32_bytes : parameter_bytes;
-}
-
 double DataParallel::replicas(Part part) const {
   return group_size(spec_.plan, group_of(part == Part::expert));
 }
@@ -88,7 +83,7 @@ void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructio
   builder_.issue(verb + (part == Part::expert ? "expert gradients" : "gradients"),
                  group_of(part == Part::expert),
                  {whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
-                  Bytes{gradient_bytes() * parameters}},
+                  Bytes{gradient_size() * parameters}},
                  slots.back(), true, out);
 }
 
@@ -186,13 +181,13 @@ void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Ins
     for (const PlacedPiece& placed : pieces) replicated += placed.piece->replicated;
   if (spec_.plan.sequence_parallel && spec_.plan.tp > 1 && replicated > 0)
     builder_.blocking("all_reduce replicated gradients", GroupKind::tensor,
-                      {CollectiveKind::all_reduce, Bytes{gradient_bytes() * replicated}}, out);
+                      {CollectiveKind::all_reduce, Bytes{gradient_size() * replicated}}, out);
 }
 
 void DataParallel::optimize(const Share& share, Instructions& out) {
   const Share own = owned(share);
   const double parameters = own.dense + own.expert;
-  const Operator norm = gradient_norm(parameters, gradient_bytes());
+  const Operator norm = gradient_norm(parameters, gradient_size());
   const Operator step = optimizer_step(parameters);
   builder_.compute(norm, out);
   if (spec_.plan.world() > 1)
@@ -221,7 +216,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
     const double table = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden) /
                          static_cast<double>(spec_.plan.tp);
     builder_.blocking("all_reduce embedding gradient", GroupKind::embedding,
-                      {CollectiveKind::all_reduce, Bytes{gradient_bytes() * table}}, out);
+                      {CollectiveKind::all_reduce, Bytes{gradient_size() * table}}, out);
   }
   optimize(share, out);
   if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;

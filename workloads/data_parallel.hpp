@@ -27,7 +27,7 @@ class DataParallel {
   bool gathers_ahead() const;
   bool reduces_ahead() const;
   bool partitioned() const { return spec_.plan.zero == 3; }
-  double gradient_bytes() const;
+  double gradient_size() const { return gradient_bytes(spec_.communication); }
   double replicas(Part part) const;
   /// Elements: as given, or Megatron-LM's default for the replicas.
   double bucket(Part part) const;

@@ -75,7 +75,8 @@ struct LayerContext {
   const ParallelPlan& plan;
   const TrainingSpec& training;
   const MoeSpec& moe;
-  double load = 1;  ///< expert load multiplier of this rank (1 = balanced)
+  double load = 1;            ///< expert load multiplier of this rank (1 = balanced)
+  double gradient_bytes = 4;  ///< of one weight's gradient where it is accumulated
 };
 
 enum class LayerKind { dense, moe, mtp };
