@@ -39,11 +39,7 @@ GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : Group
 
 bool DataParallel::gathers_ahead() const {
   const std::int64_t zero = spec_.plan.zero;
-  return spec_.communication.gradient_overlap && (zero == 1 || zero == 2);
-}
-
-bool DataParallel::reduces_ahead() const {
-  return spec_.communication.gradient_overlap && !partitioned();
+  return overlaps() && (zero == 1 || zero == 2);
 }
 
 double DataParallel::replicas(Part part) const {
@@ -92,9 +88,16 @@ void DataParallel::reduce(const Share& share, Slots& slots, Instructions& out) {
   reduce(Part::expert, share.expert, slots, out);
 }
 
-void DataParallel::reduce_buckets(Part part, double& parameters, Instructions& out) {
+void DataParallel::reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out) {
   const double size = bucket(part);
-  for (; parameters >= size; parameters -= size) reduce(part, size, reducing_, out);
+  for (; parameters >= size; parameters -= size) reduce(part, size, slots, out);
+}
+
+void DataParallel::settle(const Slots& slots, Instructions& out) {
+  if (overlaps())
+    reducing_.insert(reducing_.end(), slots.begin(), slots.end());
+  else
+    wait(out, slots);
 }
 
 /// Gathers of at least a bucket each are issued in the prologue and awaited before the first piece
@@ -121,17 +124,21 @@ Instructions DataParallel::reducing_backward(const Pieces& pieces) {
   for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed) {
     run_backward(*placed, out);
     filled += placed->parameters;
-    reduce_buckets(Part::dense, filled.dense, out);
-    reduce_buckets(Part::expert, filled.expert, out);
+    Slots slots;
+    reduce_buckets(Part::dense, filled.dense, slots, out);
+    reduce_buckets(Part::expert, filled.expert, slots, out);
+    settle(slots, out);
   }
-  reduce(filled, reducing_, out);
+  Slots rest;
+  reduce(filled, rest, out);
+  settle(rest, out);
   return out;
 }
 
 /// The next piece is gathered while this one runs; without overlap each is gathered when it is
 /// needed.
 Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
-  const bool ahead = spec_.communication.gradient_overlap;
+  const bool ahead = overlaps();
   Instructions out;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -144,7 +151,7 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
 }
 
 Instructions DataParallel::partitioned_backward(const Pieces& pieces) {
-  const bool ahead = spec_.communication.gradient_overlap;
+  const bool ahead = overlaps();
   Instructions out;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = pieces.size(); i-- > 0;) {
@@ -154,10 +161,7 @@ Instructions DataParallel::partitioned_backward(const Pieces& pieces) {
     run_backward(pieces[i], out);
     Slots reduced;
     reduce(pieces[i].parameters, reduced, out);
-    if (!ahead)
-      wait(out, reduced);
-    else
-      reducing_.insert(reducing_.end(), reduced.begin(), reduced.end());
+    settle(reduced, out);
   }
   return out;
 }
@@ -172,7 +176,8 @@ void DataParallel::lower_chunk(const Pieces& pieces, ChunkProgram& chunk) {
   for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed)
     run_backward(*placed, chunk.backward);
   chunk.first_forward = gathers_ahead() ? gathered_forward(pieces) : chunk.forward;
-  chunk.last_backward = reduces_ahead() ? reducing_backward(pieces) : chunk.backward;
+  chunk.last_backward = reduces_in_backward() ? reducing_backward(pieces) : chunk.backward;
+  if (reduces_always()) chunk.backward = chunk.last_backward;
 }
 
 void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Instructions& out) {
@@ -203,7 +208,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
   wait(out, reducing_);
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
-  if (!reduces_ahead() && !partitioned()) {
+  if (!reduces_in_backward()) {
     for (auto pieces = chunks.rbegin(); pieces != chunks.rend(); ++pieces) {
       Slots slots;
       reduce(total(*pieces), slots, out);

@@ -62,7 +62,9 @@ struct StageCall {
 struct ChunkProgram {
   Instructions forward;
   Instructions first_forward;  ///< of the step: also waits for this chunk's gathered parameters
-  Instructions backward;       ///< backward_input and backward_weight together
+  /// backward_input and backward_weight together; with sharded gradients (zero 2, 3) also their
+  /// reductions
+  Instructions backward;
   Instructions
       last_backward;       ///< of the step: also starts the gradient reductions, bucket by bucket
   Bytes send_forward{0};   ///< activation to the next virtual stage; 0 for the last
