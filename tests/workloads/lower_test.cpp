@@ -327,7 +327,7 @@ TEST(Lower, ShardedGradientsAreReducedInEveryMicroBatch) {
     EXPECT_EQ(bytes(program.epilogue, CollectiveKind::reduce_scatter), 0);
     EXPECT_NEAR(bytes(step(program, 3), CollectiveKind::all_gather), 2 * parameters, 1);
     EXPECT_EQ(largest_reduction(program, GroupKind::dense_data), 4 * 4000000.0);
-    // 16 million parameters per layer and head: every bucket of 4 million, and the rest
+    // full buckets, and the rest
     const int buckets = static_cast<int>(std::ceil(parameters / 4e6));
     EXPECT_EQ(settled_reductions(program, chunk.backward), overlap ? 0 : buckets);
   }
