@@ -114,7 +114,7 @@ void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodie
       Reading unused;  // only to learn which keys may stand here
       Section probe{node_, path_, unused};
       alternative.body(probe);
-      known_.insert(known_.end(), probe.known_.begin(), probe.known_.end());
+      for (const std::string& key : probe.known_) know(key);
     }
     if (all_known_) return;
     return fail(node_.place, path_,
@@ -122,7 +122,7 @@ void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodie
   }
   bodies[current].body(*this);
   for (std::size_t i = 1; i < given.size(); ++i) {
-    known_.push_back(given[i]->key);
+    know(given[i]->key);
     fail(given[i]->place, child(given[i]->key),
          "stands beside " + given[0]->key + ", allowed: exactly one of " + joined(names));
   }
@@ -164,8 +164,12 @@ void Section::finish() {
 }
 
 const Node* Section::take(std::string_view key) {
-  known_.emplace_back(key);
+  know(key);
   return node_.find(key);
+}
+
+void Section::know(std::string_view key) {
+  if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
 }
 
 std::string Section::child(std::string_view key) const {

@@ -39,16 +39,7 @@ GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : Group
 
 bool DataParallel::gathers_ahead() const {
   const std::int64_t zero = spec_.plan.zero;
-  return spec_.communication.gradient_overlap && (zero == 1 || zero == 2);
-}
-
-bool DataParallel::reduces_ahead() const {
-  return spec_.communication.gradient_overlap && !partitioned();
-}
-
-double DataParallel::gradient_bytes() const {
-  using Precision = CommunicationSpec::GradientPrecision;
-  return spec_.communication.gradient_precision == Precision::fp32 ? fp32_bytes : parameter_bytes;
+  return overlaps() && (zero == 1 || zero == 2);
 }
 
 double DataParallel::replicas(Part part) const {
@@ -88,7 +79,7 @@ void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructio
   builder_.issue(verb + (part == Part::expert ? "expert gradients" : "gradients"),
                  group_of(part == Part::expert),
                  {whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
-                  Bytes{gradient_bytes() * parameters}},
+                  Bytes{gradient_size() * parameters}},
                  slots.back(), true, out);
 }
 
@@ -97,9 +88,16 @@ void DataParallel::reduce(const Share& share, Slots& slots, Instructions& out) {
   reduce(Part::expert, share.expert, slots, out);
 }
 
-void DataParallel::reduce_buckets(Part part, double& parameters, Instructions& out) {
+void DataParallel::reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out) {
   const double size = bucket(part);
-  for (; parameters >= size; parameters -= size) reduce(part, size, reducing_, out);
+  for (; parameters >= size; parameters -= size) reduce(part, size, slots, out);
+}
+
+void DataParallel::settle(const Slots& slots, Instructions& out) {
+  if (overlaps())
+    reducing_.insert(reducing_.end(), slots.begin(), slots.end());
+  else
+    wait(out, slots);
 }
 
 /// Gathers of at least a bucket each are issued in the prologue and awaited before the first piece
@@ -126,17 +124,21 @@ Instructions DataParallel::reducing_backward(const Pieces& pieces) {
   for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed) {
     run_backward(*placed, out);
     filled += placed->parameters;
-    reduce_buckets(Part::dense, filled.dense, out);
-    reduce_buckets(Part::expert, filled.expert, out);
+    Slots slots;
+    reduce_buckets(Part::dense, filled.dense, slots, out);
+    reduce_buckets(Part::expert, filled.expert, slots, out);
+    settle(slots, out);
   }
-  reduce(filled, reducing_, out);
+  Slots rest;
+  reduce(filled, rest, out);
+  settle(rest, out);
   return out;
 }
 
 /// The next piece is gathered while this one runs; without overlap each is gathered when it is
 /// needed.
 Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
-  const bool ahead = spec_.communication.gradient_overlap;
+  const bool ahead = overlaps();
   Instructions out;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -149,7 +151,7 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
 }
 
 Instructions DataParallel::partitioned_backward(const Pieces& pieces) {
-  const bool ahead = spec_.communication.gradient_overlap;
+  const bool ahead = overlaps();
   Instructions out;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = pieces.size(); i-- > 0;) {
@@ -159,10 +161,7 @@ Instructions DataParallel::partitioned_backward(const Pieces& pieces) {
     run_backward(pieces[i], out);
     Slots reduced;
     reduce(pieces[i].parameters, reduced, out);
-    if (!ahead)
-      wait(out, reduced);
-    else
-      reducing_.insert(reducing_.end(), reduced.begin(), reduced.end());
+    settle(reduced, out);
   }
   return out;
 }
@@ -177,7 +176,8 @@ void DataParallel::lower_chunk(const Pieces& pieces, ChunkProgram& chunk) {
   for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed)
     run_backward(*placed, chunk.backward);
   chunk.first_forward = gathers_ahead() ? gathered_forward(pieces) : chunk.forward;
-  chunk.last_backward = reduces_ahead() ? reducing_backward(pieces) : chunk.backward;
+  chunk.last_backward = reduces_in_backward() ? reducing_backward(pieces) : chunk.backward;
+  if (reduces_always()) chunk.backward = chunk.last_backward;
 }
 
 void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Instructions& out) {
@@ -186,13 +186,13 @@ void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Ins
     for (const PlacedPiece& placed : pieces) replicated += placed.piece->replicated;
   if (spec_.plan.sequence_parallel && spec_.plan.tp > 1 && replicated > 0)
     builder_.blocking("all_reduce replicated gradients", GroupKind::tensor,
-                      {CollectiveKind::all_reduce, Bytes{gradient_bytes() * replicated}}, out);
+                      {CollectiveKind::all_reduce, Bytes{gradient_size() * replicated}}, out);
 }
 
 void DataParallel::optimize(const Share& share, Instructions& out) {
   const Share own = owned(share);
   const double parameters = own.dense + own.expert;
-  const Operator norm = gradient_norm(parameters, gradient_bytes());
+  const Operator norm = gradient_norm(parameters, gradient_size());
   const Operator step = optimizer_step(parameters);
   builder_.compute(norm, out);
   if (spec_.plan.world() > 1)
@@ -208,7 +208,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
   wait(out, reducing_);
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
-  if (!reduces_ahead() && !partitioned()) {
+  if (!reduces_in_backward()) {
     for (auto pieces = chunks.rbegin(); pieces != chunks.rend(); ++pieces) {
       Slots slots;
       reduce(total(*pieces), slots, out);
@@ -221,7 +221,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
     const double table = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden) /
                          static_cast<double>(spec_.plan.tp);
     builder_.blocking("all_reduce embedding gradient", GroupKind::embedding,
-                      {CollectiveKind::all_reduce, Bytes{gradient_bytes() * table}}, out);
+                      {CollectiveKind::all_reduce, Bytes{gradient_size() * table}}, out);
   }
   optimize(share, out);
   if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;

@@ -24,10 +24,13 @@ class DataParallel {
   using Slots = std::vector<std::uint32_t>;
   enum class Part { dense, expert };
 
+  bool overlaps() const { return spec_.communication.gradient_overlap; }
   bool gathers_ahead() const;
-  bool reduces_ahead() const;
+  /// Gradients are sharded, so that no micro-batch keeps its own.
+  bool reduces_always() const { return spec_.plan.zero >= 2; }
+  bool reduces_in_backward() const { return overlaps() || reduces_always(); }
   bool partitioned() const { return spec_.plan.zero == 3; }
-  double gradient_bytes() const;
+  double gradient_size() const { return gradient_bytes(spec_.communication); }
   double replicas(Part part) const;
   /// Elements: as given, or Megatron-LM's default for the replicas.
   double bucket(Part part) const;
@@ -38,7 +41,9 @@ class DataParallel {
   void reduce(Part part, double parameters, Slots& slots, Instructions& out);
   void reduce(const Share& share, Slots& slots, Instructions& out);
   /// Reduces whole buckets and leaves the rest in `parameters`.
-  void reduce_buckets(Part part, double& parameters, Instructions& out);
+  void reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out);
+  /// With overlap the epilogue waits for the reductions, else the backward pass does at once.
+  void settle(const Slots& slots, Instructions& out);
 
   Instructions gathered_forward(const Pieces& pieces);
   Instructions reducing_backward(const Pieces& pieces);

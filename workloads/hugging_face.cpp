@@ -15,7 +15,8 @@ void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
   GroupedQueryAttention attention;
   attention.heads = config.count({"num_attention_heads"});
   attention.kv_heads = config.count_or(attention.heads, {"num_key_value_heads"});
-  if (attention.heads % attention.kv_heads != 0) {
+  if (attention.heads % attention.kv_heads != 0 &&
+      config.good({"num_attention_heads", "num_key_value_heads"})) {
     config.fail("num_key_value_heads", "is " + std::to_string(attention.kv_heads) +
                                            ", must divide num_attention_heads (" +
                                            std::to_string(attention.heads) + ")");
@@ -24,7 +25,7 @@ void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
     attention.head_dim = config.count({"head_dim"});
   } else if (model.hidden % attention.heads == 0) {
     attention.head_dim = model.hidden / attention.heads;
-  } else {
+  } else if (config.good({"hidden_size", "num_attention_heads"})) {
     config.fail("head_dim", "is missing, and hidden_size (" + std::to_string(model.hidden) +
                                 ") is no multiple of num_attention_heads (" +
                                 std::to_string(attention.heads) + ")");
@@ -47,7 +48,7 @@ void read_latent_attention(JsonConfig& config, ModelSpec& model) {
 void read_bias(JsonConfig& config, ModelSpec& model, bool attention_default) {
   const bool attention = config.flag_or(attention_default, {"attention_bias"});
   const bool mlp = config.flag_or(false, {"mlp_bias"});
-  if (mlp && !attention)
+  if (mlp && !attention && config.good({"attention_bias"}))
     config.fail("mlp_bias", "is true, allowed only together with attention_bias");
   if (attention) model.bias = mlp ? ModelSpec::Bias::all : ModelSpec::Bias::qkv;
 }
@@ -55,6 +56,10 @@ void read_bias(JsonConfig& config, ModelSpec& model, bool attention_default) {
 /// Sets first_dense and period so that exactly the marked layers are MoE layers.
 void place_moe_layers(JsonConfig& config, std::string_view key, const std::vector<bool>& marked,
                       ModelSpec& model) {
+  if (!config.good({"num_hidden_layers", "mlp_only_layers", "decoder_sparse_step",
+                    "first_k_dense_replace", "moe_layer_freq"})) {
+    return;  // the marks are not what the file says
+  }
   const auto next = [&](std::size_t from) {
     while (from < marked.size() && !marked[from]) ++from;
     return from;
@@ -76,7 +81,9 @@ void place_moe_layers(JsonConfig& config, std::string_view key, const std::vecto
 }
 
 void check_choice(JsonConfig& config, const ModelSpec& model) {
-  if (model.moe && model.moe->top_k > model.moe->experts) {
+  if (model.moe && model.moe->top_k > model.moe->experts &&
+      config.good(
+          {"num_experts_per_tok", "num_experts", "num_local_experts", "n_routed_experts"})) {
     config.fail("num_experts_per_tok", "is " + std::to_string(model.moe->top_k) +
                                            ", allowed: up to " +
                                            std::to_string(model.moe->experts) + " experts");
@@ -133,7 +140,7 @@ void read_latent_moe(JsonConfig& config, ModelSpec& model) {
   model.moe = moe;
 
   const std::int64_t dense = config.count_or(0, {"first_k_dense_replace", "num_dense_layers"}, 0);
-  if (dense > model.layers) {
+  if (dense > model.layers && config.good({"num_hidden_layers", "first_k_dense_replace"})) {
     config.fail("first_k_dense_replace", "is " + std::to_string(dense) + ", allowed: up to " +
                                              std::to_string(model.layers) + " layers");
   }

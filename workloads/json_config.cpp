@@ -128,6 +128,12 @@ void JsonConfig::fail(std::string_view key, std::string message) {
   diagnostics_.push_back({{file_}, std::string{key}, std::move(message)});
 }
 
+bool JsonConfig::good(Keys keys) const {
+  return std::ranges::none_of(diagnostics_, [&](const Diagnostic& d) {
+    return std::ranges::find(keys, d.path) != keys.end();
+  });
+}
+
 void JsonConfig::finish() const {
   if (!diagnostics_.empty()) throw InputError(diagnostics_);
 }

@@ -36,6 +36,8 @@ class JsonConfig {
 
   void fail(std::string_view key, std::string message);
   bool failed() const { return !diagnostics_.empty(); }
+  /// Whether none of the keys, by the names that errors give them, failed so far.
+  bool good(Keys keys) const;
   /// Throws InputError with everything that was wrong.
   void finish() const;
 

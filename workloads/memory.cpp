@@ -69,15 +69,13 @@ double replicas(std::int64_t zero, std::int64_t level, std::int64_t group) {
 
 /// Bytes of parameters, gradients and optimizer, as ZeRO shards them.
 void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParameters& parameters) {
-  using Precision = CommunicationSpec::GradientPrecision;
   const ParallelPlan& plan = spec.plan;
   const auto sharded = [&](std::int64_t level) {
     return parameters.all.dense / replicas(plan.zero, level, plan.dp * plan.cp) +
            parameters.all.experts / replicas(plan.zero, level, plan.edp());
   };
-  const double gradient_bytes = spec.communication.gradient_precision == Precision::fp32 ? 4 : 2;
   budget.optimizer = Bytes{optimizer_bytes * sharded(1)};
-  budget.gradients = Bytes{gradient_bytes * sharded(2)};
+  budget.gradients = Bytes{gradient_bytes(spec.communication) * sharded(2)};
   budget.parameters = Bytes{weight_bytes * sharded(3)};
   // the gathered layer in use and the one that is gathered ahead
   if (plan.zero >= 3) budget.buffers += Bytes{2 * weight_bytes * parameters.largest_layer};

@@ -125,7 +125,7 @@ void ProgramBuilder::lower(const LayerItems& items, Instructions& out) {
     flush();
     if (const auto* call = std::get_if<LayerCommunication>(&item)) {
       const std::uint32_t slot = slot_of(call->name);
-      issue(call->name, call->group, call->call, slot, true, out);
+      issue(call->name, call->group, call->call, slot, true, out, call->algorithm);
       if (!call->overlapped) out.push_back(Wait{slot});
     } else if (const auto* wait = std::get_if<WaitFor>(&item)) {
       expects(slots_.contains(wait->name), "a layer waits for a communication that it has issued");
@@ -148,8 +148,9 @@ void ProgramBuilder::launch_graph(Instructions& out) {
 }
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
-                           std::uint32_t slot, bool after_compute, Instructions& out) {
-  out.push_back(Communicate{call_of(name, group, call), slot, after_compute});
+                           std::uint32_t slot, bool after_compute, Instructions& out,
+                           const std::string& algorithm) {
+  out.push_back(Communicate{call_of(name, group, call, algorithm), slot, after_compute});
 }
 
 void ProgramBuilder::blocking(const std::string& name, GroupKind group, CollectiveCall call,
@@ -182,15 +183,16 @@ std::uint32_t ProgramBuilder::segment_of(std::vector<OperatorCost> operators) {
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::call_of(const std::string& name, GroupKind group,
-                                      CollectiveCall call) {
+std::uint32_t ProgramBuilder::call_of(const std::string& name, GroupKind group, CollectiveCall call,
+                                      const std::string& algorithm) {
   const auto next = static_cast<std::uint32_t>(program_.calls.size());
   const auto [place, fresh] =
-      calls_.try_emplace(CallKey{name, group, call.kind, call.bytes.value()}, next);
+      calls_.try_emplace(CallKey{name, group, call.kind, call.bytes.value(), algorithm}, next);
   if (fresh) {
     const Stream stream = stream_of(group);
     program_.calls.push_back({name, group, call, stream, exposed_kind(stream),
-                              issue_cost(LaunchClass::communication, spec_.runtime, cluster_)});
+                              issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
+                              algorithm});
   }
   return place->second;
 }

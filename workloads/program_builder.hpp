@@ -28,9 +28,10 @@ class ProgramBuilder {
   void compute(const Operator& op, Instructions& out);
   /// The host launches the sunk graph of the step.
   void launch_graph(Instructions& out);
-  /// Issues a collective on the stream of its group, to be waited for by slot.
+  /// Issues a collective on the stream of its group, to be waited for by slot; by `algorithm`
+  /// unless that is empty.
   void issue(const std::string& name, GroupKind group, CollectiveCall call, std::uint32_t slot,
-             bool after_compute, Instructions& out);
+             bool after_compute, Instructions& out, const std::string& algorithm = {});
   /// Issues it and waits.
   void blocking(const std::string& name, GroupKind group, CollectiveCall call, Instructions& out);
   std::uint32_t new_slot() { return program_.slots++; }
@@ -42,10 +43,11 @@ class ProgramBuilder {
   OperatorCost cost(const Operator& op) const;
   std::uint32_t slot_of(const std::string& name);
   std::uint32_t segment_of(std::vector<OperatorCost> operators);
-  std::uint32_t call_of(const std::string& name, GroupKind group, CollectiveCall call);
+  std::uint32_t call_of(const std::string& name, GroupKind group, CollectiveCall call,
+                        const std::string& algorithm);
 
   using SegmentKey = std::vector<std::array<double, 4>>;
-  using CallKey = std::tuple<std::string, GroupKind, CollectiveKind, double>;
+  using CallKey = std::tuple<std::string, GroupKind, CollectiveKind, double, std::string>;
   const WorkloadSpec& spec_;
   const ClusterSpec& cluster_;
   StageProgram program_;

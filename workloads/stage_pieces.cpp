@@ -26,7 +26,7 @@ Share& Share::operator+=(const Share& other) {
 }
 
 LayerContext layer_context(const WorkloadSpec& spec) {
-  return {spec.model, spec.plan, spec.training, spec.moe, 1};
+  return {spec.model, spec.plan, spec.training, spec.moe, 1, gradient_bytes(spec.communication)};
 }
 
 Passes build_passes(const WorkloadSpec& spec, PieceKind kind) {

@@ -327,6 +327,24 @@ TEST(Section, ExactlyOneOfTheKeys) {
             "f:3:1: rihgt: is not a known key; did you mean right?");
 }
 
+TEST(Section, NamesAKeyThatAlternativesShareOnce) {
+  std::int64_t number = 0;
+  std::size_t which = 0;
+  const Visitor::Body left = [&](Visitor& v) {
+    v.field({"left", &number, "one way"});
+    v.field({"common", &number, "of both"});
+  };
+  const Visitor::Body right = [&](Visitor& v) {
+    v.field({"common", &number, "of both"});
+    v.field({"right", &number, "another"});
+  };
+  const auto body = [&](Visitor& v) { v.one_of(which, {{"left", left}, {"right", right}}); };
+  Reading reading;
+  EXPECT_EQ(errors_of("somewhere: 1\n", body, reading),
+            "f:1:1: has none of left, right, allowed: exactly one of them\n"
+            "f:1:1: somewhere: is not a known key, allowed: left, common, right");
+}
+
 TEST(PlaceOf, TheValueOrItsNearestAncestor) {
   const Node root = parse_document("a:\n  b: 1\n", "f");
   EXPECT_EQ(place_of(root, "a.b").column, 6);

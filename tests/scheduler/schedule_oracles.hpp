@@ -22,7 +22,8 @@ struct ScheduleOracle {
 inline std::vector<ScheduleOracle> schedule_oracles() {
   std::ifstream file(STEPCAST_SOURCE_DIR "/tests/golden/schedule_oracles.json");
   std::vector<ScheduleOracle> oracles;
-  for (const auto& c : nlohmann::json::parse(file).at("cases")) {
+  const auto document = nlohmann::json::parse(file);
+  for (const auto& c : document.at("cases")) {
     oracles.push_back({c.at("name"),
                        c.at("schedule"),
                        {c.at("stages"), c.at("chunks"), c.at("micro_batches"), c.at("group")},

@@ -222,6 +222,22 @@ TEST(HuggingFace, SaysWhatIsWrong) {
             "head_dim: is missing, and hidden_size (64) is no multiple of num_attention_heads (5)");
 }
 
+TEST(HuggingFace, KeysThatFailedDrawNoFurtherErrors) {
+  const auto spoiled = [](std::string text, std::string_view from, std::string_view to) {
+    return text.replace(text.find(from), from.size(), to);
+  };
+  EXPECT_EQ(only_error(spoiled(llama(""), R"("hidden_size": 64, )", "")),
+            "hidden_size: is missing, it is required");
+  EXPECT_EQ(only_error(spoiled(llama(R"(, "num_key_value_heads": 2)"), "heads\": 4", "heads\": 0")),
+            "num_attention_heads: is 0, allowed: a whole number, 1 to 16777216");
+  EXPECT_EQ(only_error(llama(R"(, "mlp_bias": true, "attention_bias": 1)")),
+            "attention_bias: is 1, allowed: true, false");
+  EXPECT_EQ(only_error(spoiled(qwen3_moe(""), "num_experts\": 8", "num_experts\": 0")),
+            "num_experts: is 0, allowed: a whole number, 1 to 16777216");
+  EXPECT_EQ(only_error(spoiled(deepseek_v3_text, "layers\": 61", "layers\": -1")),
+            "num_hidden_layers: is -1, allowed: a whole number, 1 to 16777216");
+}
+
 TEST(HuggingFace, PointsAtBadJson) {
   const auto all = errors("{\"model_type\": \"llama\",\n  \"hidden_size\" 64}");
   ASSERT_EQ(all.size(), 1U);

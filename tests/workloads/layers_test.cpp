@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lowering_fixtures.hpp"
@@ -201,6 +204,34 @@ TEST(Layers, RingHidesBlocksBehindAllStepsButTheLast) {
   EXPECT_EQ(after, 1);
 }
 
+/// Algorithms that the calls of a context group name, in both passes.
+std::set<std::string> context_algorithms(const WorkloadSpec& spec) {
+  const Passes layer = transformer_layer(context(spec), LayerKind::dense);
+  std::set<std::string> names;
+  for (const LayerItems& pass : {layer.forward, layer.backward})
+    for (const LayerItem& item : pass) {
+      const auto* call = std::get_if<LayerCommunication>(&item);
+      if (call && call->group == GroupKind::context) names.insert(call->algorithm);
+    }
+  return names;
+}
+
+TEST(Layers, BlocksGoRoundByTheRingWhateverTheScenarioChose) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  using Names = std::set<std::string>;
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.cp = 4;
+  spec.plan.ulysses_degree = 2;
+  spec.plan.context_algorithm = Algorithm::ring;
+  EXPECT_EQ(context_algorithms(spec), Names{"ring"});
+  spec.plan.context_algorithm = Algorithm::hybrid;
+  EXPECT_EQ(context_algorithms(spec), (Names{"", "ring"}));
+  for (const auto other : {Algorithm::ulysses, Algorithm::allgather}) {
+    spec.plan.context_algorithm = other;
+    EXPECT_EQ(context_algorithms(spec), Names{""});
+  }
+}
+
 TEST(Layers, UlyssesExchangesHeadsAndAllGatherTheKeys) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.cp = 4;
@@ -254,18 +285,33 @@ TEST(Layers, ExpertTensorParallelGathersRows) {
             rows);
 }
 
-TEST(Layers, WeightGradientsAccumulateInFp32) {
-  const WorkloadSpec spec = workload(small_dense());
-  const Passes layer = transformer_layer(context(spec), LayerKind::dense);
-  for (const LayerItem& item : layer.backward_weight) {
-    const auto& op = std::get<Operator>(item);
-    if (op.name != "feed-forward down wgrad") continue;
-    const double n = tokens(spec), in = 4096, out = 1024;
-    EXPECT_EQ(op.bytes.value(), 2 * (n * in + n * out) + 8 * in * out);
-    EXPECT_EQ(op.flops.value(), 2 * n * in * out);
-    return;
+const Operator& find_operator(const LayerItems& items, const std::string& name) {
+  for (const LayerItem& item : items) {
+    const auto* op = std::get_if<Operator>(&item);
+    if (op && op->name == name) return *op;
   }
-  FAIL() << "no wgrad of the down projection";
+  throw std::runtime_error("no operator " + name);
+}
+
+TEST(Layers, WeightGradientsAccumulateInTheirPrecision) {
+  using Precision = CommunicationSpec::GradientPrecision;
+  WorkloadSpec spec = workload(small_moe());
+  const double n = tokens(spec);
+  for (const auto& [precision, bytes] : {std::pair{Precision::fp32, 4.0}, {Precision::bf16, 2.0}}) {
+    spec.communication.gradient_precision = precision;
+    const LayerItems dense = transformer_layer(context(spec), LayerKind::dense).backward_weight;
+    const Operator& down = find_operator(dense, "feed-forward down wgrad");
+    EXPECT_EQ(down.bytes.value(), 2 * n * (4096 + 1024) + 2 * bytes * 4096 * 1024);
+    EXPECT_EQ(down.flops.value(), 2 * n * 4096 * 1024);
+    const LayerItems moe = transformer_layer(context(spec), LayerKind::moe).backward_weight;
+    // 4 of 16 experts per token
+    EXPECT_EQ(find_operator(moe, "experts down wgrad").bytes.value(),
+              2 * 4 * n * (512 + 1024) + 2 * bytes * 16 * 512 * 1024);
+    EXPECT_EQ(find_operator(moe, "router wgrad").bytes.value(),
+              4 * n * (1024 + 16) + 2 * bytes * 1024 * 16);
+    const LayerItems table = embedding(context(spec)).backward_weight;
+    EXPECT_EQ(find_operator(table, "embedding gradient").bytes.value(), (2 + 2 * bytes) * n * 1024);
+  }
 }
 
 TEST(Layers, SelectiveRecomputeRunsTheCoreAgain) {

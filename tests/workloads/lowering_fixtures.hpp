@@ -68,7 +68,7 @@ inline WorkloadSpec workload(const ModelSpec& model) {
 }
 
 inline LayerContext context(const WorkloadSpec& spec) {
-  return {spec.model, spec.plan, spec.training, spec.moe, 1};
+  return {spec.model, spec.plan, spec.training, spec.moe, 1, gradient_bytes(spec.communication)};
 }
 
 /// FLOPs of matrix products and attention; of `prefix` rows only when given.

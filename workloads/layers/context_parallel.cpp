@@ -62,9 +62,9 @@ void blocks(LayerItems& items, const Shape& shape, const Core& core, const Split
   const std::string name = backward ? "ring keys, values and gradients" : "ring keys and values";
   const auto steps = static_cast<int>(split.blocks);
   if (steps > 1)
-    items.push_back(
-        overlapped(name, GroupKind::context, CollectiveKind::all_gather,
-                   split.call_bytes((backward ? 2 : 1) * (split.blocks - 1) * block_bytes)));
+    items.push_back(overlapped(
+        name, GroupKind::context, CollectiveKind::all_gather,
+        split.call_bytes((backward ? 2 : 1) * (split.blocks - 1) * block_bytes), "ring"));
   for (int step = 0; step < steps; ++step) {
     if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{name});
     items.push_back(block(shape, core, split, backward));

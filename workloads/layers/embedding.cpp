@@ -19,14 +19,15 @@ void embedding_forward(LayerItems& items, const LayerContext& context) {
 void embedding_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
   const double count = shape.tokens * shape.hidden;
+  const double row_bytes = element + 2 * shape.gradient_bytes;  // per element of a table row
   if (context.model.position == ModelSpec::Position::learned)
     backward.add_weight(vector_row("positions gradient", shape.shard * shape.hidden,
-                                   (element + 2 * fp32) * shape.shard * shape.hidden));
+                                   row_bytes * shape.shard * shape.hidden));
   if (shape.sequence_parallel)
     backward.add_weight(LayerCommunication{"all_gather embedding gradient",
                                            GroupKind::tensor,
                                            {CollectiveKind::all_gather, Bytes{element * count}}});
-  backward.add_weight(vector_row("embedding gradient", count, (element + 2 * fp32) * count));
+  backward.add_weight(vector_row("embedding gradient", count, row_bytes * count));
 }
 
 }  // namespace rows

@@ -75,12 +75,12 @@ void latent_backward(Backward& backward, const LayerContext& context,
   backward.add_input(rope);
   backward.add_input(norm_backward(context.model, "kv norm", l.shape.shard * l.kv_rank));
   backward.add_input(input_gradient(l.kv_down()));
-  backward.add_weight(weight_gradient(l.kv_down()));
+  backward.add_weight(weight_gradient(l.kv_down(), l.shape.gradient_bytes));
   if (!l.compressed_q()) return column_backward(backward, l.shape, l.q());
   column_backward(backward, l.shape, l.q_up());
   backward.add_input(norm_backward(context.model, "q norm", l.shape.shard * l.q_rank));
   backward.add_input(input_gradient(l.q_down()));
-  backward.add_weight(weight_gradient(l.q_down()));
+  backward.add_weight(weight_gradient(l.q_down(), l.shape.gradient_bytes));
 }
 
 }  // namespace stepcast::rows

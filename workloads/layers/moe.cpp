@@ -53,8 +53,9 @@ Operator in_fp32(Operator op) {
 
 Operator router_weight_gradient(const Experts& e) {
   const Linear l = e.router();
-  Operator op = weight_gradient(l);
-  op.bytes = Bytes{fp32 * (l.tokens * (l.in + l.out) + 2 * l.in * l.out)};
+  const double accumulated = e.shape.gradient_bytes;
+  Operator op = weight_gradient(l, accumulated);
+  op.bytes = Bytes{fp32 * l.tokens * (l.in + l.out) + 2 * accumulated * l.in * l.out};
   return op;
 }
 
@@ -135,7 +136,7 @@ void experts_backward(Backward& backward, const Experts& e) {
   sort_rows(items, e, "sort gradient by expert");
   backward.add_input(items);
   backward.add_input(grouped_input_gradient(e.down(), e.local));
-  backward.add_weight(grouped_weight_gradient(e.down(), e.local));
+  backward.add_weight(grouped_weight_gradient(e.down(), e.local, e.shape.gradient_bytes));
   backward.add_input(activation_backward("experts activation", e.kind, e.rows * e.width));
   backward.add_input(grouped_input_gradient(e.up(), e.local));
 }
@@ -147,7 +148,7 @@ void dispatch_backward(Backward& backward, const Experts& e) {
   backward.add_input(items);
   const LayerCommunication call = expert_exchange(e, "dispatch backward", e.hides);
   if (e.hides) backward.add_input(call);
-  backward.add_weight(grouped_weight_gradient(e.up(), e.local));
+  backward.add_weight(grouped_weight_gradient(e.up(), e.local, e.shape.gradient_bytes));
   if (e.hides)
     backward.add_input(WaitFor{call.name});
   else if (e.ep > 1)

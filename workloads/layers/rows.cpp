@@ -13,6 +13,7 @@ Shape::Shape(const LayerContext& context) {
   shard = sequence_parallel ? tokens / tp : tokens;
   expert_tokens = tokens / tp;
   hidden = static_cast<double>(context.model.hidden);
+  gradient_bytes = context.gradient_bytes;
 }
 
 void Backward::add_input(const LayerItem& item) {
@@ -64,8 +65,8 @@ Operator input_gradient(const Linear& l) {
   return matmul(l.name + " dgrad", l.tokens, l.in, l.out, element);
 }
 
-Operator weight_gradient(const Linear& l) {
-  return matmul(l.name + " wgrad", l.in, l.out, l.tokens, 2 * fp32);
+Operator weight_gradient(const Linear& l, double gradient_bytes) {
+  return matmul(l.name + " wgrad", l.in, l.out, l.tokens, 2 * gradient_bytes);
 }
 
 Operator grouped_forward(const Linear& l, double groups) {
@@ -76,8 +77,8 @@ Operator grouped_input_gradient(const Linear& l, double groups) {
   return grouped(l.name + " dgrad", groups, l.tokens, l.in, l.out, element);
 }
 
-Operator grouped_weight_gradient(const Linear& l, double groups) {
-  return grouped(l.name + " wgrad", groups, l.in, l.out, l.tokens, 2 * fp32);
+Operator grouped_weight_gradient(const Linear& l, double groups, double gradient_bytes) {
+  return grouped(l.name + " wgrad", groups, l.in, l.out, l.tokens, 2 * gradient_bytes);
 }
 
 Operator vector_row(std::string name, double flops, double bytes) {
@@ -90,9 +91,9 @@ void communicate(LayerItems& items, std::string name, GroupKind group, double gr
   items.push_back(LayerCommunication{std::move(name), group, {kind, Bytes{bytes}}, false});
 }
 
-LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind,
-                              double bytes) {
-  return {std::move(name), group, {kind, Bytes{bytes}}, true};
+LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes,
+                              std::string algorithm) {
+  return {std::move(name), group, {kind, Bytes{bytes}}, true, std::move(algorithm)};
 }
 
 void column_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
@@ -116,7 +117,7 @@ void column_backward(Backward& backward, const Shape& shape, const Linear& linea
         reduce, GroupKind::tensor,
         shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
         bytes));
-  backward.add_weight(weight_gradient(linear));
+  backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
   if (shape.tp > 1) backward.add_input(WaitFor{reduce});
 }
 
@@ -139,7 +140,7 @@ void row_backward(Backward& backward, const Shape& shape, const Linear& linear) 
     backward.add_input(items);
   }
   backward.add_input(input_gradient(linear));
-  backward.add_weight(weight_gradient(linear));
+  backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
 }
 
 }  // namespace stepcast::rows

@@ -24,6 +24,7 @@ struct Shape {
   double expert_tokens;  ///< tokens / tp: what the rank sends into its expert group
   double hidden;
   double tp, cp;
+  double gradient_bytes;   ///< of one weight's gradient
   bool sequence_parallel;  ///< and there is something to be parallel over
 };
 
@@ -46,20 +47,21 @@ struct Linear {
 };
 Operator forward(const Linear& linear);
 Operator input_gradient(const Linear& linear);
-/// Accumulates into fp32 gradients: reads and writes 4 + 4 bytes per weight.
-Operator weight_gradient(const Linear& linear);
+/// Accumulates: reads and writes `gradient_bytes` per weight.
+Operator weight_gradient(const Linear& linear, double gradient_bytes);
 
 /// `groups` products of `Linear` with `tokens` rows each, in one kernel.
 Operator grouped_forward(const Linear& linear, double groups);
 Operator grouped_input_gradient(const Linear& linear, double groups);
-Operator grouped_weight_gradient(const Linear& linear, double groups);
+Operator grouped_weight_gradient(const Linear& linear, double groups, double gradient_bytes);
 
 Operator vector_row(std::string name, double flops, double bytes);
 
 /// Appends a blocking collective, unless its group has one member.
 void communicate(LayerItems& items, std::string name, GroupKind group, double group_size,
                  CollectiveKind kind, double bytes);
-LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes);
+LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes,
+                              std::string algorithm = {});
 
 /// Column-parallel: the input is gathered (with sequence parallelism), outputs stay sharded.
 void column_forward(LayerItems& items, const Shape& shape, const Linear& linear);

@@ -53,6 +53,8 @@ class Section : public Visitor {
 
  private:
   const Node* take(std::string_view key);
+  /// Alternatives may share keys: each is known once.
+  void know(std::string_view key);
   std::string child(std::string_view key) const;
   void fail(Place place, const std::string& path, std::string message);
   void inside(const Node& node, const std::string& path, const Body& body);

@@ -55,7 +55,8 @@ struct LayerCommunication {
   std::string name;  ///< `all_gather attention in`
   GroupKind group;
   CollectiveCall call;
-  bool overlapped = false;  ///< runs beside what follows, until the WaitFor with the same name
+  bool overlapped = false;     ///< runs beside what follows, until the WaitFor with the same name
+  std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
 };
 struct WaitFor {
   std::string name;
@@ -74,7 +75,8 @@ struct LayerContext {
   const ParallelPlan& plan;
   const TrainingSpec& training;
   const MoeSpec& moe;
-  double load = 1;  ///< expert load multiplier of this rank (1 = balanced)
+  double load = 1;            ///< expert load multiplier of this rank (1 = balanced)
+  double gradient_bytes = 4;  ///< of one weight's gradient where it is accumulated
 };
 
 enum class LayerKind { dense, moe, mtp };

@@ -54,14 +54,17 @@ struct StageCall {
   CollectiveCall call;
   Stream stream;
   ExposedKind kind;
-  OperatorCost issue;  ///< host main and worker time of issuing it; no device time
+  OperatorCost issue;          ///< host main and worker time of issuing it; no device time
+  std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
 };
 
 /// One chunk of the model on one stage.
 struct ChunkProgram {
   Instructions forward;
   Instructions first_forward;  ///< of the step: also waits for this chunk's gathered parameters
-  Instructions backward;       ///< backward_input and backward_weight together
+  /// backward_input and backward_weight together; with sharded gradients (zero 2, 3) also their
+  /// reductions
+  Instructions backward;
   Instructions
       last_backward;       ///< of the step: also starts the gradient reductions, bucket by bucket
   Bytes send_forward{0};   ///< activation to the next virtual stage; 0 for the last

@@ -37,6 +37,8 @@ struct CommunicationSpec {
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
   CollectiveChoice algorithms;
 };
+/// Bytes of one gradient, accumulated and sent: 4 or 2.
+double gradient_bytes(const CommunicationSpec& spec);
 void describe(Visitor& visitor, CommunicationSpec& spec);
 
 /// `runtime:`
