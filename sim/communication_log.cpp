@@ -1,13 +1,15 @@
 #include "communication_log.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepcast {
 
 CommunicationLog::Ticket CommunicationLog::open(double start, ExposedKind kind) {
   const Interval interval{start, std::numeric_limits<double>::infinity(), kind, next_};
   const auto later = [](double time, const Interval& i) { return time < i.start; };
-  intervals_.insert(std::upper_bound(intervals_.begin(), intervals_.end(), start, later), interval);
+  const auto first = intervals_.begin() + static_cast<std::ptrdiff_t>(first_);
+  intervals_.insert(std::upper_bound(first, intervals_.end(), start, later), interval);
   return next_++;
 }
 
@@ -17,14 +19,45 @@ void CommunicationLog::close(Ticket ticket, double end) {
   found->end = end;
 }
 
+/// Parts in which something moved are exposed, by the kind that began first; the rest is the
+/// host's, then the peer's.
+void CommunicationLog::split(const Wait& wait, RankTimes& times) const {
+  const auto uncovered = [&](double a, double b) {
+    const double host = std::clamp(wait.host_ready, a, b);
+    times.host_stall += Seconds{host - a};
+    (wait.pipeline ? times.bubble : times.other_idle) += Seconds{b - host};
+  };
+  double at = wait.from;
+  for (std::size_t i = first_; i < intervals_.size() && at < wait.to; ++i) {
+    const Interval& interval = intervals_[i];
+    if (interval.start >= wait.to) break;
+    if (interval.end <= at) continue;
+    if (interval.start > at) uncovered(std::exchange(at, interval.start), interval.start);
+    const double until = std::min(interval.end, wait.to);
+    times.exposed[static_cast<std::size_t>(interval.kind)] += Seconds{until - at};
+    at = until;
+  }
+  if (at < wait.to) uncovered(at, wait.to);
+}
+
+void CommunicationLog::settle(double time, double device, RankTimes& times) {
+  std::size_t settled = 0;
+  while (settled < waits_.size() && waits_[settled].to <= time) {
+    forget(waits_[settled].from);
+    split(waits_[settled++], times);
+  }
+  waits_.erase(waits_.begin(), waits_.begin() + static_cast<std::ptrdiff_t>(settled));
+  forget(std::min(time, waits_.empty() ? device : waits_.front().from));
+  intervals_.erase(intervals_.begin(), intervals_.begin() + static_cast<std::ptrdiff_t>(first_));
+  first_ = 0;
+}
+
 void CommunicationLog::forget(double time) {
-  std::size_t gone = 0;
-  while (gone < intervals_.size() && intervals_[gone].end <= time) {
-    const Interval& interval = intervals_[gone++];
+  for (; first_ < intervals_.size() && intervals_[first_].end <= time; ++first_) {
+    const Interval& interval = intervals_[first_];
     total_ += std::max(0.0, interval.end - std::max(interval.start, covered_until_));
     covered_until_ = std::max(covered_until_, interval.end);
   }
-  intervals_.erase(intervals_.begin(), intervals_.begin() + static_cast<std::ptrdiff_t>(gone));
 }
 
 Seconds RankTimes::exposed_total() const {

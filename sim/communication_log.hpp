@@ -7,23 +7,30 @@
 
 namespace stepcast {
 
-/// The communications of one rank in flight, so that a wait can be split by what moved meanwhile.
+/// The communications of one rank, and the waits in which none that it waited for moved data yet.
+/// Ranks run ahead of each other, so what else moved in a wait is known only later: waits are kept
+/// and split when nothing can begin before their end any more.
 class CommunicationLog {
  public:
   using Ticket = std::uint64_t;
 
+  /// A wait of the compute stream before what it waits for starts to move data.
+  struct Wait {
+    double from, to;
+    double host_ready;  ///< until then the host was late
+    bool pipeline;      ///< for a pipeline peer: bubble, otherwise idle
+  };
+
   /// A communication that starts to move data at `start`; its end is not known yet.
   Ticket open(double start, ExposedKind kind);
   void close(Ticket ticket, double end);
+  void add(const Wait& wait) { waits_.push_back(wait); }
 
-  /// Adds the parts of [from, to) in which something moved to `times.exposed`, and calls
-  /// `uncovered(a, b)` for each part in which nothing did, in order.
-  template <class Uncovered>
-  void split(double from, double to, RankTimes& times, Uncovered uncovered) const;
-
-  /// Forgets what ended by `time`: no later wait reaches behind it. Adds to the total.
-  void forget(double time);
-  /// Time in which something moved; complete after forget(infinity).
+  /// Splits the waits that end by `time`, up to which all communications are known, into `times`:
+  /// exposed where something moved, then host stall, bubble or idle. `device`: no later wait
+  /// reaches behind it.
+  void settle(double time, double device, RankTimes& times);
+  /// Time in which something moved; complete after everything is settled.
   double total() const { return total_; }
 
  private:
@@ -32,26 +39,14 @@ class CommunicationLog {
     ExposedKind kind;
     Ticket ticket;
   };
-  std::vector<Interval> intervals_;  ///< by start
+  void split(const Wait& wait, RankTimes& times) const;
+  void forget(double time);
+
+  std::vector<Interval> intervals_;  ///< by start, from `first_` on
+  std::size_t first_ = 0;
+  std::vector<Wait> waits_;  ///< in order of time
   Ticket next_ = 0;
   double total_ = 0, covered_until_ = 0;
 };
-
-template <class Uncovered>
-void CommunicationLog::split(double from, double to, RankTimes& times, Uncovered uncovered) const {
-  double at = from;
-  for (const Interval& interval : intervals_) {
-    if (at >= to || interval.start >= to) break;
-    if (interval.end <= at) continue;
-    if (interval.start > at) {
-      uncovered(at, interval.start);
-      at = interval.start;
-    }
-    const double until = interval.end < to ? interval.end : to;
-    times.exposed[static_cast<std::size_t>(interval.kind)] += Seconds{until - at};
-    at = until;
-  }
-  if (at < to) uncovered(at, to);
-}
 
 }  // namespace stepcast

@@ -103,6 +103,11 @@ class Engine::Driver {
   }
 
   double now() const { return now_; }
+  double earliest() const {
+    if (!live_.empty() || !starts_.empty() || !ended_.empty()) return now_;
+    return queue_.empty() ? std::numeric_limits<double>::infinity()
+                          : std::max(now_, queue_.top().time);
+  }
   std::uint64_t flows() const { return flows_; }
   std::uint64_t lone_flows() const { return lone_flows_; }
   std::uint64_t events() const { return events_; }
@@ -283,6 +288,7 @@ void Engine::start_flow(std::span<const LinkUse> path, double bytes, std::uint64
 }
 void Engine::run(EngineClient& client) { driver_->run(client); }
 double Engine::now() const { return driver_->now(); }
+double Engine::earliest() const { return driver_->earliest(); }
 std::uint64_t Engine::flows() const { return driver_->flows(); }
 std::uint64_t Engine::lone_flows() const { return driver_->lone_flows(); }
 std::uint64_t Engine::events() const { return driver_->events(); }

@@ -93,7 +93,6 @@ void Replayer::compute(RankState& rank, const Segment& segment) {
   const double worked = segment.device_time();
   rank.times.computing += Seconds{worked};
   rank.times.host_stall += Seconds{std::max(0.0, rank.clocks.device - before - worked)};
-  rank.log.forget(std::min(before, engine_.now()));
 }
 
 const Instructions& Replayer::unit_code(RankState& rank, const StageProgram& program,
@@ -132,22 +131,28 @@ bool Replayer::run_unit(RankIndex r) {
   return true;
 }
 
-/// The compute stream waits until `to` for a communication that moved from `moving_from` on: splits
-/// the wait.
+/// The compute stream waits until `to` for a communication that moves from `moving_from` on. What
+/// else moved before that is told when everything that can move is known.
 void Replayer::idle(RankState& rank, double to, double moving_from, ExposedKind kind,
                     double host_ready, bool pipeline) {
   const double from = rank.clocks.device;
   if (to <= from) return;
-  RankTimes& times = rank.times;
   const double moving = std::clamp(moving_from, from, to);
-  times.exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
-  rank.log.split(from, moving, times, [&](double a, double b) {
-    const double host = std::clamp(host_ready, a, b);
-    times.host_stall += Seconds{host - a};
-    (pipeline ? times.bubble : times.other_idle) += Seconds{b - host};
-  });
+  rank.times.exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
   rank.clocks.device = to;
-  rank.log.forget(std::min(to, engine_.now()));
+  if (moving <= from) return;
+  rank.log.add({from, moving, host_ready, pipeline});
+  if (++unsettled_ > waits_per_settling * ranks_.size()) settle();
+}
+
+/// Nothing can begin before the earliest clock of a rank that still works, nor before the engine's.
+void Replayer::settle() {
+  double known = engine_.earliest();
+  for (const RankState& rank : ranks_) {
+    if (rank.waiting != Waiting::done) known = std::min(known, rank.clocks.device);
+  }
+  for (RankState& rank : ranks_) rank.log.settle(known, rank.clocks.device, rank.times);
+  unsettled_ = 0;
 }
 
 Timeline Replayer::timeline() {
@@ -156,7 +161,7 @@ Timeline Replayer::timeline() {
     result.step_time = std::max(result.step_time, rank.times.end);
   for (RankState& rank : ranks_) {
     idle(rank, result.step_time.value(), result.step_time.value(), ExposedKind::pipeline, 0, true);
-    rank.log.forget(unknown_time);
+    rank.log.settle(unknown_time, unknown_time, rank.times);
     rank.times.communication = Seconds{rank.log.total()};
     result.classes.push_back(rank.times);
   }

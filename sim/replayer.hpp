@@ -12,6 +12,8 @@ namespace stepcast {
 /// What an event tag means: a kind over an index.
 enum class Tag : std::uint64_t { join, phase_part, transfer };
 inline constexpr std::uint64_t tag_kinds = 3;
+/// Waits per rank that are kept before those that nothing can change any more are split.
+inline constexpr std::uint64_t waits_per_settling = 64;
 constexpr std::uint64_t tag_of(Tag kind, std::uint64_t index) {
   return index * tag_kinds + static_cast<std::uint64_t>(kind);
 }
@@ -72,6 +74,7 @@ class Replayer : public EngineClient {
   void wake(RankIndex r) { ready_.push_back(r); }
   void idle(RankState& rank, double to, double moving_from, ExposedKind kind, double host_ready,
             bool pipeline);
+  void settle();
   [[noreturn]] void report_deadlock() const;
   Timeline timeline();
 
@@ -86,7 +89,7 @@ class Replayer : public EngineClient {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t>
       open_meetings_;                                             ///< by group and sequence number
   std::vector<std::array<std::uint64_t, group_kinds>> sequence_;  ///< [class][group kind]
-  std::uint64_t tasks_ = 0, lone_flows_ = 0;
+  std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0;
 };
 
 }  // namespace stepcast

@@ -29,18 +29,18 @@ PatternPlanner::PatternPlanner(const NetworkMapInput& input, const std::vector<R
   }
 }
 
-const CollectivePlan& PatternPlanner::plan(const CollectiveCall& call) {
-  const auto [place, fresh] = plans_.try_emplace({call.kind, call.bytes.value()});
-  if (fresh) {
-    place->second =
-        plan_collective(input_.fabric, devices_, call,
-                        input_.algorithms.algorithm[static_cast<std::size_t>(call.kind)]);
-  }
+const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
+  const CollectiveCall& call = stage_call.call;
+  const std::string& chosen = stage_call.algorithm.empty()
+                                  ? input_.algorithms.algorithm[static_cast<std::size_t>(call.kind)]
+                                  : stage_call.algorithm;
+  const auto [place, fresh] = plans_.try_emplace({call.kind, call.bytes.value(), chosen});
+  if (fresh) place->second = plan_collective(input_.fabric, devices_, call, chosen);
   return place->second;
 }
 
 void PatternPlanner::add(std::uint32_t index) {
-  const CollectivePlan& planned = plan(input_.programs[pattern_.stage].calls[index].call);
+  const CollectivePlan& planned = plan(input_.programs[pattern_.stage].calls[index]);
   const double launch = input_.fabric.cluster().device.launch.communication.value();
   GroupPattern::Call& call =
       pattern_.calls.emplace_back(GroupPattern::Call{index, pattern_.slots, planned.algorithm, {}});

@@ -24,7 +24,7 @@ class PatternPlanner {
  private:
   using LinkKey = std::tuple<LinkKind, std::uint32_t, std::uint32_t>;
 
-  const CollectivePlan& plan(const CollectiveCall& call);
+  const CollectivePlan& plan(const StageCall& call);
   LinkKey key_of(LinkId link) const;
   std::uint32_t member_with(std::uint32_t value,
                             std::uint32_t (Fabric::*place)(DeviceId) const) const;
@@ -32,7 +32,7 @@ class PatternPlanner {
   const NetworkMapInput& input_;
   std::vector<DeviceId> devices_;
   std::map<std::uint32_t, std::uint32_t> index_;  ///< device -> member
-  std::map<std::pair<CollectiveKind, double>, CollectivePlan> plans_;
+  std::map<std::tuple<CollectiveKind, double, std::string>, CollectivePlan> plans_;
   std::map<LinkKey, std::vector<GroupPattern::Load>> loads_;
   GroupPattern pattern_;
 };

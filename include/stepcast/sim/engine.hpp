@@ -47,6 +47,8 @@ class Engine {
   void run(EngineClient& client);
 
   double now() const;
+  /// Nothing of the engine happens before this time; infinity when nothing is pending.
+  double earliest() const;
   std::uint64_t flows() const;       ///< that met another and were shared by SimGrid
   std::uint64_t lone_flows() const;  ///< that had their links to themselves all the time
   std::uint64_t events() const;      ///< handled so far
