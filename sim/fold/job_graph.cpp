@@ -80,19 +80,22 @@ void JobGraph::add_channels(bool forward) {
   const auto stages = static_cast<std::uint32_t>(input_.programs.size());
   for (std::uint32_t r = 0; r < world && stages > 1; ++r) {
     const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
-    if (channel_bytes(input_.programs[stage], forward) <= Bytes{0}) continue;
+    const bool wraps = stage == (forward ? stages - 1 : 0);
+    if (wraps && input_.programs[stage].chunks.size() == 1) continue;
     const Rank peer =
         input_.placement.on_stage(Rank{r}, Stage{(stage + (forward ? 1 : stages - 1)) % stages});
     const auto object = static_cast<std::uint32_t>(objects_.size());
+    const DeviceId from = input_.placement.device_of(Rank{r});
+    const DeviceId to = input_.placement.device_of(peer);
     objects_.push_back({forward ? Object::Kind::forward : Object::Kind::backward,
                         GroupKind::pipeline, no_index, static_cast<std::uint32_t>(members_.size()),
-                        2});
+                        2, input_.fabric.route_latency(from, to).value()});
     members_.push_back(Rank{r});
     members_.push_back(peer);
     sends[r] = object;
     receives[peer.value] = object;
-    for (const LinkId link : input_.fabric.route(input_.placement.device_of(Rank{r}),
-                                                 input_.placement.device_of(peer))) {
+    if (channel_bytes(input_.programs[stage], forward) <= Bytes{0}) continue;
+    for (const LinkId link : input_.fabric.route(from, to)) {
       if (input_.fabric.can_saturate(link)) use(object, link, 0);
     }
   }

@@ -57,6 +57,7 @@ class JobGraph {
     GroupKind group;
     std::uint32_t pattern;       ///< of a group
     std::uint32_t first, count;  ///< its members; of a channel the sender and the receiver
+    double latency = 0;          ///< of a channel [s]
   };
   /// An object's entry on a link.
   struct Use {
