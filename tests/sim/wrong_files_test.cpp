@@ -90,7 +90,8 @@ TEST(WrongFiles, FilesOfAnotherKind) {
   EXPECT_EQ(said([&] { read_cluster(scenario, {}, {}); }),
             "is a scenario file, give a cluster file");
   EXPECT_EQ(said([&] { read_model(scenario, {}); }), "is a scenario file, give a model file");
-  EXPECT_EQ(said([&] { read_model(cluster, SearchPath{}); }), "is a cluster file, give a model file");
+  EXPECT_EQ(said([&] { read_model(cluster, SearchPath{}); }),
+            "is a cluster file, give a model file");
 }
 
 TEST(WrongFiles, AnErrorInAnExtendedFileNamesThatFile) {
