@@ -30,15 +30,18 @@ inline Loads loads(const Fabric& fabric, const Messages& messages) {
 /// Slowest message latency plus the time of the fullest link [s].
 inline double step_time(const Fabric& fabric, const Messages& messages) {
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
-  double latency = 0, slowest = 0;
+  double latency = 0, slowest = 0, most = 1;
+  // Messages to other meshes leave through the sender's one port, a step after each other.
+  std::map<DeviceId, double> posted;
   for (const auto& [from, to, bytes] : messages) {
     const bool near = fabric.locality(from, to) <= Locality::super_node;
     const Seconds step = near ? library.node_step_latency : library.step_latency;
     latency = std::max(latency, (fabric.route_latency(from, to) + step).value());
+    if (!fabric.same_mesh(from, to)) most = std::max(most, ++posted[from]);
   }
   for (const auto& [link, bytes] : loads(fabric, messages))
     slowest = std::max(slowest, bytes / fabric.link(link).bandwidth.value());
-  return latency + slowest;
+  return latency + (most - 1) * library.node_step_latency.value() + slowest;
 }
 
 inline Steps operator+(Steps a, const Steps& b) {
