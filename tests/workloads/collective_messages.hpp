@@ -106,12 +106,18 @@ inline Folded fold(const Set& set, double out, double back) {
   return result;
 }
 
-inline Steps halving_steps(const Set& core, double bytes) {
+/// Each member ends with `parts` bytes of its own; whoever is sent to gets those of all members
+/// that it still has to serve.
+inline Steps halving_steps(const Set& core, const std::vector<double>& parts) {
   Steps steps;
   for (std::size_t distance = 1; distance < core.size(); distance *= 2) {
     Messages step;
-    for (std::size_t i = 0; i < core.size(); ++i)
-      step.push_back({core[i], core[i ^ distance], bytes / static_cast<double>(2 * distance)});
+    for (std::size_t i = 0; i < core.size(); ++i) {
+      double bytes = 0;
+      for (std::size_t j = 0; j < core.size(); ++j)
+        if (j % (2 * distance) == (i ^ distance) % (2 * distance)) bytes += parts[j];
+      step.push_back({core[i], core[i ^ distance], bytes});
+    }
     steps.push_back(step);
   }
   return steps;

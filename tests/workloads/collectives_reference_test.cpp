@@ -86,7 +86,12 @@ TEST(CollectiveReference, HalvingDoubling) {
     const double part = bytes / static_cast<double>(members.size());
     const auto hold = [&](Kind kind, double out, double back) {
       const Folded folded = fold(members, out, back);
-      const Steps halving = halving_steps(folded.core, bytes);
+      const std::size_t size = folded.core.size();
+      std::vector<double> parts(
+          size, kind == Kind::all_reduce ? bytes / static_cast<double>(size) : part);
+      if (kind != Kind::all_reduce)
+        for (std::size_t i = 0; i < members.size() - size; ++i) parts[i] *= 2;
+      const Steps halving = halving_steps(folded.core, parts);
       Steps core;
       if (kind != Kind::all_gather) core = halving;
       if (kind != Kind::reduce_scatter) core = core + reversed(halving);
