@@ -34,6 +34,7 @@ std::string read_stream(std::istream& stream, const std::string& name) {
 
 std::string read_file(const fs::path& path) {
   const std::string name = path.string();
+  if (name.empty()) refuse({}, "file name", "is empty, allowed: the path of a YAML file");
   if (name == "-") return read_stream(std::cin, "-");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -47,11 +48,13 @@ std::string read_file(const fs::path& path) {
 /// Resolves every `extends` of a tree; remembers the files that are being read, to see cycles.
 class Loader {
  public:
-  explicit Loader(const SearchPath& search) : search_{search} {}
+  /// `repeated` as parse_document has it.
+  explicit Loader(const SearchPath& search, std::vector<Diagnostic>* repeated = nullptr)
+      : search_{search}, repeated_{repeated} {}
 
   Node load(const fs::path& path, std::string_view text) {
     open_.push_back(identity(path));
-    Node root = parse_document(text, path.string());
+    Node root = parse_document(text, path.string(), repeated_);
     resolve(root, {}, path.parent_path());
     open_.pop_back();
     return root;
@@ -124,6 +127,7 @@ class Loader {
   static constexpr int most_files = 1000;
 
   const SearchPath& search_;
+  std::vector<Diagnostic>* repeated_;
   std::vector<std::string> open_;  ///< being read, to see cycles
   int loaded_ = 0;
 };
@@ -190,6 +194,7 @@ std::optional<fs::path> find_file(const fs::path& name, const fs::path& director
     std::error_code error;
     return fs::exists(path, error);
   };
+  if (name.empty()) return {};
   const fs::path beside = directory / name;
   if (there(beside)) return beside;
   for (const fs::path& d : search.directories) {
@@ -202,8 +207,9 @@ std::string read_document_text(const std::string& path, const SearchPath& search
   return read_file(document_path(path, search));
 }
 
-Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search) {
-  return Loader{search}.load(document_path(path, search), text);
+Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search,
+                        std::vector<Diagnostic>* repeated) {
+  return Loader{search, repeated}.load(document_path(path, search), text);
 }
 
 Node load_document(const std::string& path, const SearchPath& search) {

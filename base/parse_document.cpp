@@ -107,7 +107,13 @@ class Builder : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
-  Node take() {
+  /// Repeated keys go to `repeated` when nothing else is wrong.
+  Node take(std::vector<Diagnostic>* repeated) {
+    if (wrong_.empty() && repeated != nullptr) {
+      repeated->insert(repeated->end(), repeated_.begin(), repeated_.end());
+      return std::move(root_);
+    }
+    wrong_.insert(wrong_.end(), repeated_.begin(), repeated_.end());
     if (!wrong_.empty()) throw InputError(std::move(wrong_));
     return std::move(root_);
   }
@@ -117,7 +123,8 @@ class Builder : public YAML::EventHandler {
     Node node;
     bool is_key = false;  ///< stands where a key must, which is reported
     bool has_key = false;
-    Node::Entry entry;  ///< whose value comes next
+    bool again = false;  ///< the key was given before: its value is dropped
+    Node::Entry entry;   ///< whose value comes next
     std::set<std::string> keys;
   };
 
@@ -201,12 +208,13 @@ class Builder : public YAML::EventHandler {
     Level& level = levels_.back();
     level.has_key = true;
     level.entry = {node.text, node.place, {}};
-    if (!level.keys.insert(node.text).second) {
+    level.again = !level.keys.insert(node.text).second;
+    if (level.again) {
       const Place first =
           std::ranges::find(level.node.entries, node.text, &Node::Entry::key)->place;
-      wrong_.push_back({node.place, path(),
-                        "is given twice, first in line " + std::to_string(first.line) +
-                            ", allowed: each key once"});
+      repeated_.push_back({node.place, path(),
+                           "is given twice, first in line " + std::to_string(first.line) +
+                               ", allowed: each key once"});
     }
   }
 
@@ -221,8 +229,8 @@ class Builder : public YAML::EventHandler {
       return;
     }
     level.entry.value = std::move(node);
-    level.node.entries.push_back(std::move(level.entry));
-    level.has_key = false;
+    if (!level.again) level.node.entries.push_back(std::move(level.entry));
+    level.has_key = level.again = false;
   }
 
   std::string_view text_;
@@ -230,12 +238,13 @@ class Builder : public YAML::EventHandler {
   int documents_ = 0;
   Node root_;
   std::vector<Level> levels_;
-  std::vector<Diagnostic> wrong_;
+  std::vector<Diagnostic> wrong_, repeated_;
 };
 
 }  // namespace
 
-Node parse_document(std::string_view text, const std::string& name) {
+Node parse_document(std::string_view text, const std::string& name,
+                    std::vector<Diagnostic>* repeated) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   check_text(text, name);
   Builder builder{text, name};
@@ -249,7 +258,7 @@ Node parse_document(std::string_view text, const std::string& name) {
     const Place place{name, known ? error.mark.line + 1 : 0, known ? error.mark.column + 1 : 0};
     throw InputError({{place, {}, "is not YAML: " + error.msg}});
   }
-  Node root = builder.take();
+  Node root = builder.take(repeated);
   if (root.place.file.empty()) root.place = {name, 1, 1};
   return root;
 }

@@ -14,10 +14,21 @@ void append(std::vector<Diagnostic>& all, const InputError& error) {
   all.insert(all.end(), error.diagnostics().begin(), error.diagnostics().end());
 }
 
+void check_kind(const Node& root, const std::string& path, FileKind wanted) {
+  static constexpr const char* names[] = {"scenario", "cluster", "model"};
+  const auto kind = file_kind(root);
+  if (!kind || *kind == wanted) return;
+  const auto word = [](FileKind k) { return std::string(names[static_cast<std::size_t>(k)]); };
+  const std::string give = wanted == FileKind::scenario ? "" : " file";
+  throw InputError({{{path}, {}, "is a " + word(*kind) + " file, give a " + word(wanted) + give}});
+}
+
 /// A document that must be a mapping, with its overrides; every wrong override is reported.
+/// Keys that are given twice go to `reading`: the first counts, so that the rest can be judged.
 Node load(std::string_view text, const std::string& path, const std::vector<std::string>& overrides,
-          const SearchPath& search) {
-  Node root = load_document_text(text, path, search);
+          const SearchPath& search, FileKind wanted, Reading& reading) {
+  std::vector<Diagnostic> repeated;
+  Node root = load_document_text(text, path, search, &repeated);
   if (root.kind != Node::Kind::mapping) {
     const char* what = root.kind == Node::Kind::null   ? "is empty"
                        : root.kind == Node::Kind::list ? "is a list"
@@ -26,6 +37,7 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
                        {},
                        std::string(what) + ", allowed: a mapping that begins with stepcast: 1"}});
   }
+  check_kind(root, path, wanted);
   std::vector<Diagnostic> wrong;
   for (const std::string& assignment : overrides) {
     try {
@@ -34,8 +46,13 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
       append(wrong, error);
     }
   }
-  if (!wrong.empty()) throw InputError(std::move(wrong));
-  return root;
+  for (const Diagnostic& d : repeated) {
+    reading.failed.insert(d.path);
+    reading.diagnostics.push_back(d);
+  }
+  if (wrong.empty()) return root;
+  append(reading.diagnostics, InputError(std::move(wrong)));
+  throw InputError(std::move(reading.diagnostics));
 }
 
 template <class Describe>
@@ -105,11 +122,22 @@ PipelineShape Scenario::pipeline_shape() const {
           group > 0 ? group : workload.plan.pp};
 }
 
+std::optional<FileKind> file_kind(const Node& root) {
+  const auto any = [&](std::initializer_list<const char*> keys) {
+    return std::ranges::any_of(keys, [&](const char* key) { return root.find(key) != nullptr; });
+  };
+  if (any({"cluster", "model", "workload", "parallel", "training", "schedule"}))
+    return FileKind::scenario;
+  if (any({"device", "node", "network"})) return FileKind::cluster;
+  if (any({"layers", "hidden", "attention", "hf_config"})) return FileKind::model;
+  return {};
+}
+
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
                        const SearchPath& search) {
   const std::string text = read_document_text(path, search);
-  const Node root = load(text, path, overrides, search);
   Reading reading;
+  const Node root = load(text, path, overrides, search, FileKind::scenario, reading);
   ScenarioDraft draft;
   read(root, reading, [&](Visitor& visitor) { describe(visitor, draft); });
   Scenario& scenario = draft.scenario;
@@ -129,8 +157,9 @@ Scenario read_scenario(const std::string& path, const std::vector<std::string>& 
 
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
                          const SearchPath& search) {
-  const Node root = load(read_document_text(path, search), path, overrides, search);
   Reading reading;
+  const Node root =
+      load(read_document_text(path, search), path, overrides, search, FileKind::cluster, reading);
   ClusterSpec cluster;
   read(root, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
   Checks checks{root, reading};
@@ -143,7 +172,8 @@ ModelSpec read_model(const std::string& path, const SearchPath& search) {
   ModelSpec model;
   Reading reading;
   if (path.ends_with(".json")) return read_hugging_face(find_file(path, {}, search).value_or(path));
-  const Node root = load(read_document_text(path, search), path, {}, search);
+  const Node root =
+      load(read_document_text(path, search), path, {}, search, FileKind::model, reading);
   std::string config;
   std::size_t source = ScenarioDraft::from_keys;
   read(root, reading, [&](Visitor& visitor) { describe_model(visitor, model, config, source); });

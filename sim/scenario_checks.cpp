@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "checks.hpp"
+#include "stepcast/base/text.hpp"
 
 // Checks between keys. Each names the guilty key, the numbers and what is allowed.
 namespace stepcast {
@@ -54,6 +55,8 @@ void check_experts(const Scenario& scenario, Checks& checks) {
     const std::string why = " but the model has no experts, allowed: 1";
     checks.require(plan.ep == 1, "parallel.ep", "is " + text(plan.ep) + why);
     checks.require(plan.etp == 1, "parallel.etp", "is " + text(plan.etp) + why);
+    checks.require(scenario.workload.moe.overlap == MoeSpec::Overlap::none, "moe.overlap",
+                   "is shared_expert but the model has no experts, allowed: none");
     return;
   }
   const ExpertSpec& moe = *scenario.workload.model.moe;
@@ -245,6 +248,19 @@ void check_schedule(const Scenario& scenario, Checks& checks) {
   checks.require(wrong.empty(), "schedule.pipeline", scenario.schedule.pipeline + " " + wrong);
 }
 
+void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
+  for (std::size_t k = 0; k < collective_kinds; ++k) {
+    const auto kind = static_cast<CollectiveKind>(k);
+    std::vector<std::string> usable{"auto"};
+    for (const NamedAlgorithm& known : collective_algorithms())
+      if (known.serves[k]) usable.emplace_back(known.name);
+    checks.require(std::ranges::find(usable, choice.algorithm[k]) != usable.end(),
+                   std::string("communication.algorithm.") + name(kind),
+                   "is " + choice.algorithm[k] + ", which makes no " + name(kind) +
+                       ", allowed: " + joined(usable));
+  }
+}
+
 void check_synthetic(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   if (!checks.good({"workload.chunks", "parallel.pp", "parallel.vpp"})) return;
@@ -259,6 +275,7 @@ void check_synthetic(const Scenario& scenario, Checks& checks) {
 void check_scenario(Scenario& scenario, Checks& checks) {
   check_cluster(scenario.cluster, "cluster.", checks);
   check_order(scenario.workload.plan, checks);
+  check_algorithms(scenario.workload.communication.algorithms, checks);
   const bool sizes = checks.good({"cluster.devices", "parallel.tp", "parallel.cp", "parallel.pp"});
   if (sizes) {
     resolve_data_parallel(scenario, checks);

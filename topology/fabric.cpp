@@ -109,6 +109,10 @@ std::uint32_t Fabric::super_node_of(DeviceId device) const {
   return cluster_.super_node ? narrow(node / cluster_.super_node->nodes) : node;
 }
 
+bool Fabric::super_behind_ports() const {
+  return cluster_.super_node && block(LinkKind::port_up).count > 0;
+}
+
 std::uint32_t Fabric::nic_of(DeviceId device) const {
   return cluster_.network.nic.per == NicSpec::Per::device ? device.value : node_of(device).value;
 }
@@ -178,7 +182,9 @@ std::vector<LinkId> Fabric::route(DeviceId a, DeviceId b) const {
       if (same_mesh(a, b)) return {mesh_link(a, b)};
       return ports(mesh_size_ > 0 ? LinkKind::bridge_up : LinkKind::port_up);
     case Locality::super_node:
-      return ports(LinkKind::super_up);
+      if (!super_behind_ports()) return ports(LinkKind::super_up);
+      return {device_link(LinkKind::port_up, a), device_link(LinkKind::super_up, a),
+              device_link(LinkKind::super_down, b), device_link(LinkKind::port_down, b)};
     case Locality::leaf:
       return ports(LinkKind::nic_up);
     case Locality::spine:
@@ -190,6 +196,8 @@ std::vector<LinkId> Fabric::route(DeviceId a, DeviceId b) const {
 
 bool Fabric::can_saturate(LinkId id) const {
   const LinkKind kind = kind_of(id);
+  if (super_behind_ports() && (kind == LinkKind::super_up || kind == LinkKind::super_down))
+    return block(kind).bandwidth < block(LinkKind::port_up).bandwidth;
   if (kind < LinkKind::leaf_up) return true;
   const auto below = static_cast<double>(nics_below(id.value - block(kind).first));
   const auto ports = static_cast<double>(cluster_.network.leaf_ports);

@@ -35,6 +35,10 @@ struct Vertices {
   std::size_t receiver(std::uint32_t nic_index) const {
     return leaf > nic ? nic + count(fabric.nics()) + nic_index : nic_index;
   }
+  /// What a super link joins to the super-node's switch.
+  std::size_t below_super(DeviceId device) const {
+    return fabric.super_behind_ports() ? node_switch + fabric.node_of(device).value : device.value;
+  }
   /// Where a link begins and ends.
   std::pair<std::size_t, std::size_t> ends(const Link& link) const {
     const DeviceId device{link.from};
@@ -48,9 +52,9 @@ struct Vertices {
       case LinkKind::bridge_down:
         return {node_switch + fabric.node_of(device).value, link.from};
       case LinkKind::super_up:
-        return {link.from, super_switch + fabric.super_node_of(device)};
+        return {below_super(device), super_switch + fabric.super_node_of(device)};
       case LinkKind::super_down:
-        return {super_switch + fabric.super_node_of(device), link.from};
+        return {super_switch + fabric.super_node_of(device), below_super(device)};
       case LinkKind::nic_up:
         return {sender(link.from), first_switch(link.from)};
       case LinkKind::nic_down:

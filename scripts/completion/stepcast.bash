@@ -26,10 +26,10 @@ _stepcast_files() {
 _stepcast_options() {
   case $1 in
     run) echo "--set --json --timing --fail-on-oom --presets --help" ;;
-    validate) echo "--presets --help" ;;
-    topology) echo "--devices --dot --presets --help" ;;
-    collective) echo "--cluster --ranks --stride --size --devices --algorithm --presets --help" ;;
-    model) echo "--sequence --presets --help" ;;
+    validate) echo "--set --presets --help" ;;
+    topology) echo "--devices --dot --json --presets --help" ;;
+    collective) echo "--cluster --ranks --stride --size --devices --algorithm --json --presets --help" ;;
+    model) echo "--sequence --json --presets --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
   esac

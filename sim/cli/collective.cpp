@@ -1,17 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "commands.hpp"
-#include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/scenario.hpp"
 #include "stepcast/workloads/collectives.hpp"
 
 namespace stepcast::cli {
 namespace {
-
-[[noreturn]] void bad_option(const std::string& option, const std::string& message) {
-  throw InputError({Diagnostic{{}, option, message}});
-}
 
 CollectiveKind kind_of(const std::string& text) {
   std::vector<std::string> known;
@@ -22,73 +19,125 @@ CollectiveKind kind_of(const std::string& text) {
   bad_option("KIND", fmt::format("is '{}', allowed: {}", text, joined(known)));
 }
 
-std::vector<DeviceId> members_of(const CollectiveOptions& options, const ClusterSpec& cluster) {
-  if (options.ranks < 2)
-    bad_option("--ranks", fmt::format("is {}, allowed: 2 or more", options.ranks));
-  if (options.stride < 1)
-    bad_option("--stride", fmt::format("is {}, allowed: 1 or more", options.stride));
-  const auto limit = static_cast<std::int64_t>(max_devices);
-  if (options.ranks > limit || options.stride > limit ||
-      (options.ranks - 1) * options.stride >= cluster.devices) {
-    bad_option("--ranks",
-               fmt::format("{} ranks with stride {} need more than the {} devices of the cluster; "
-                           "give --devices",
-                           options.ranks, options.stride, cluster.devices));
-  }
-  std::vector<DeviceId> members;
-  for (std::int64_t i = 0; i < options.ranks; ++i) {
-    members.push_back(DeviceId{static_cast<std::uint32_t>(i * options.stride)});
-  }
-  return members;
-}
-
-std::string row(const std::string& name, const std::string& ran, Seconds time,
-                const CollectiveCall& call, std::size_t ranks) {
-  const BytesPerSecond algbw = call.bytes / time;
-  return fmt::format("  {:<14}{:<34}{:>10}{:>14}{:>14}\n", name, ran, human(time), human(algbw),
-                     human(algbw * bus_factor(call.kind, ranks)));
-}
-
-}  // namespace
-
-Outcome collective(const CollectiveOptions& options) {
+CollectiveCall call_of(const CollectiveOptions& options) {
   const CollectiveKind kind = kind_of(options.kind);
-  std::vector<std::string> overrides;
-  if (!options.devices.empty()) overrides.push_back("devices=" + options.devices);
-  const ClusterSpec cluster =
-      read_cluster(options.cluster, overrides, default_search_path(options.presets));
   const std::optional<Bytes> size = parse_bytes(options.size);
   if (!size || size->value() < 1 || size->value() > 1e18) {
     bad_option("--size",
                fmt::format("is '{}', allowed: a size such as 64MiB, 1B to 1e+18B", options.size));
   }
-  const std::vector<DeviceId> members = members_of(options, cluster);
+  return {kind, *size};
+}
+
+/// The group: `ranks` devices from device 0 on, every `stride`-th.
+struct Group {
+  std::vector<DeviceId> members;
+  std::int64_t stride = 1;
+};
+
+Group group_of(const CollectiveOptions& options, const ClusterSpec& cluster) {
+  constexpr auto most = static_cast<std::int64_t>(max_devices);
+  const std::int64_t ranks = count_option("--ranks", options.ranks, 2, most);
+  const std::int64_t stride = count_option("--stride", options.stride, 1, most);
+  if ((ranks - 1) * stride >= cluster.devices) {
+    bad_option("--ranks",
+               fmt::format("{} ranks with stride {} need more than the {} devices of the cluster; "
+                           "give --devices",
+                           ranks, stride, cluster.devices));
+  }
+  Group group{{}, stride};
+  for (std::int64_t i = 0; i < ranks; ++i)
+    group.members.push_back(DeviceId{static_cast<std::uint32_t>(i * stride)});
+  return group;
+}
+
+struct Row {
+  std::string algorithm, as_run;
+  Seconds time;
+};
+
+/// `auto` and every algorithm that makes this collective of this group, or only the `wanted` one.
+std::vector<Row> rows_of(const Fabric& fabric, std::span<const DeviceId> members,
+                         CollectiveCall call, const std::string& wanted) {
+  std::vector<Row> rows;
+  const auto add = [&](std::string_view algorithm, const CollectivePlan& plan) {
+    const Seconds launch = fabric.cluster().device.launch.communication;
+    rows.push_back({std::string(algorithm), plan.algorithm, launch + lone_time(fabric, plan)});
+  };
+  if (wanted.empty() || wanted == "auto")
+    add("auto", plan_collective(fabric, members, call, "auto"));
+  for (const NamedAlgorithm& known : collective_algorithms()) {
+    if (!wanted.empty() && wanted != known.name) continue;
+    if (const auto plan = known.plan(fabric, members, call)) add(known.name, *plan);
+  }
+  return rows;
+}
+
+void check_algorithm(const std::string& wanted) {
+  std::vector<std::string> known{"auto"};
+  for (const NamedAlgorithm& algorithm : collective_algorithms())
+    known.emplace_back(algorithm.name);
+  if (!wanted.empty() && std::ranges::find(known, wanted) == known.end())
+    bad_option("--algorithm", fmt::format("is '{}', allowed: {}", wanted, joined(known)));
+}
+
+[[noreturn]] void refuse_algorithm(const std::string& wanted, const Fabric& fabric,
+                                   std::span<const DeviceId> members, CollectiveCall call) {
+  std::vector<std::string> usable;
+  for (const Row& row : rows_of(fabric, members, call, "")) usable.push_back(row.algorithm);
+  bad_option("--algorithm", fmt::format("is {}, which makes no {} of these {} ranks, allowed: {}",
+                                        wanted, name(call.kind), members.size(), joined(usable)));
+}
+
+std::string text_row(const Row& row, const CollectiveCall& call, std::size_t ranks) {
+  const BytesPerSecond algbw = call.bytes / row.time;
+  return fmt::format("  {:<14}{:<34}{:>10}{:>14}{:>14}\n", row.algorithm, row.as_run,
+                     human(row.time), human(algbw), human(algbw * bus_factor(call.kind, ranks)));
+}
+
+std::string as_json(const ClusterSpec& cluster, const Group& group, const CollectiveCall& call,
+                    const std::vector<Row>& rows, Seconds bound) {
+  using Json = nlohmann::ordered_json;
+  const auto rates = [&](Json json, Seconds time) {
+    const BytesPerSecond algbw = call.bytes / time;
+    json["time_s"] = time.value();
+    json["algbw_bytes_per_s"] = algbw.value();
+    json["busbw_bytes_per_s"] = (algbw * bus_factor(call.kind, group.members.size())).value();
+    return json;
+  };
+  Json list = Json::array();
+  for (const Row& row : rows)
+    list.push_back(rates({{"algorithm", row.algorithm}, {"as_run", row.as_run}}, row.time));
+  const Json json{{"collective", name(call.kind)},
+                  {"bytes", call.bytes.value()},
+                  {"ranks", group.members.size()},
+                  {"stride", group.stride},
+                  {"cluster", cluster.name},
+                  {"algorithms", list},
+                  {"bound", rates(Json::object(), bound)}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+Outcome collective(const CollectiveOptions& options) {
+  const CollectiveCall call = call_of(options);
+  check_algorithm(options.algorithm);
+  const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
+  const Group group = group_of(options, cluster);
+  const std::size_t ranks = group.members.size();
   const Fabric fabric(cluster);
-  const CollectiveCall call{kind, *size};
+  const std::vector<Row> rows = rows_of(fabric, group.members, call, options.algorithm);
+  if (rows.empty()) refuse_algorithm(options.algorithm, fabric, group.members, call);
+  const Seconds bound = bandwidth_bound(fabric, group.members, call);
 
   std::string text =
       fmt::format("{} of {} over {} ranks (stride {}) of {}\n\n  {:<14}{:<34}{:>10}{:>14}{:>14}\n",
-                  name(kind), human(*size), members.size(), options.stride, cluster.name,
+                  name(call.kind), human(call.bytes), ranks, group.stride, cluster.name,
                   "algorithm", "as run", "time", "algbw", "busbw");
-  std::vector<std::string> wanted{"auto"};
-  if (!options.algorithm.empty()) {
-    wanted = {options.algorithm};
-  } else {
-    for (const NamedAlgorithm& a : collective_algorithms()) wanted.emplace_back(a.name);
-  }
-  for (const std::string& algorithm : wanted) {
-    try {
-      const CollectivePlan plan = plan_collective(fabric, members, call, algorithm);
-      text +=
-          row(algorithm, plan.algorithm,
-              cluster.device.launch.communication + lone_time(fabric, plan), call, members.size());
-    } catch (const InputError&) {
-      if (!options.algorithm.empty())
-        throw;  // asked for by name; in the list it just does not apply
-    }
-  }
-  const Seconds bound = bandwidth_bound(fabric, members, call);
-  return {text + row("bound", "ports and cuts of this fabric", bound, call, members.size())};
+  for (const Row& row : rows) text += text_row(row, call, ranks);
+  text += text_row({"bound", "ports and cuts of this fabric", bound}, call, ranks);
+  return shown(std::move(text), options.json, as_json(cluster, group, call, rows, bound));
 }
 
 }  // namespace stepcast::cli

@@ -3,6 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "stepcast/base/errors.hpp"
+#include "stepcast/sim/scenario.hpp"
+
 /// The commands of the binary as functions from options to text. Only main prints and exits.
 namespace stepcast::cli {
 
@@ -31,6 +34,7 @@ Outcome run(const RunOptions& options);
 
 struct ValidateOptions : PresetOptions {
   std::vector<std::string> files;
+  std::vector<std::string> overrides;  ///< --set
 };
 Outcome validate(const ValidateOptions& options);
 
@@ -38,6 +42,7 @@ Outcome schema();
 
 struct TopologyOptions : PresetOptions {
   std::string cluster, dot;
+  std::string json;     ///< as for run
   std::string devices;  ///< empty: as the preset says
 };
 Outcome topology(const TopologyOptions& options);
@@ -45,17 +50,33 @@ Outcome topology(const TopologyOptions& options);
 struct CollectiveOptions : PresetOptions {
   std::string kind, cluster, size, algorithm;
   std::string devices;  ///< empty: as the preset says
-  std::int64_t ranks = 8, stride = 1;
+  std::string ranks, stride = "1";
+  std::string json;  ///< as for run
 };
 Outcome collective(const CollectiveOptions& options);
 
 struct ModelOptions : PresetOptions {
   std::string model;
-  std::int64_t sequence = 4096;
+  std::string sequence = "4096";
+  std::string json;  ///< as for run
 };
 Outcome model(const ModelOptions& options);
 
 Outcome completion(const std::string& shell);
+
+/// Throws InputError that names the option.
+[[noreturn]] void bad_option(const std::string& option, const std::string& message);
+
+/// The whole number that an option holds, `4Ki` or `8`. Throws InputError.
+std::int64_t count_option(const std::string& option, const std::string& text, std::int64_t low,
+                          std::int64_t high);
+
+/// The cluster file at the size of `--devices` (empty: its own). Throws InputError.
+ClusterSpec cluster_option(const std::string& path, const std::string& devices,
+                           const PresetOptions& options);
+
+/// The table; with `--json` the same numbers in a file or, for `-`, instead of the table.
+Outcome shown(std::string table, const std::string& json_file, const std::string& json);
 
 /// Writes beside, then renames: a reader sees the old file or the new one. Links are followed;
 /// devices and pipes are written in place. `-` is not a file.

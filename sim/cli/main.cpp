@@ -52,6 +52,7 @@ class CommandLine {
     spdlog::set_level(quiet_     ? spdlog::level::err
                       : verbose_ ? spdlog::level::debug
                                  : spdlog::level::warn);
+    refuse_empty_options();
     const auto begin = std::chrono::steady_clock::now();
     const cli::Outcome outcome = chosen_();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -65,6 +66,15 @@ class CommandLine {
   }
 
  private:
+  /// An option whose text is empty would be taken for one that is not there.
+  void refuse_empty_options() const {
+    for (const CLI::Option* option : app_.get_subcommands().front()->get_options()) {
+      if (option->get_positional()) continue;
+      for (const std::string& given : option->results())
+        if (given.empty()) cli::bad_option(option->get_name(), "is empty, give a value");
+    }
+  }
+
   CLI::App* command(const char* name, const char* what, const char* example,
                     std::function<cli::Outcome()> body) {
     CLI::App* sub = app_.add_subcommand(name, what);
@@ -74,7 +84,18 @@ class CommandLine {
   }
   static void presets(CLI::App* sub, cli::PresetOptions& options) {
     sub->add_option("--presets", options.presets, "folder to look for presets in (repeatable)")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->allow_extra_args(false);
+  }
+
+  static void json(CLI::App* sub, std::string& file) {
+    sub->add_option("--json", file, "write the result as JSON, - for stdout instead of the table")
+        ->type_name("FILE");
+  }
+  static void overrides(CLI::App* sub, std::vector<std::string>& list) {
+    sub->add_option("--set", list, "override a key, path.to.key=value (repeatable)")
+        ->type_name("K=V")
+        ->allow_extra_args(false);
   }
 
   void add_run() {
@@ -85,11 +106,8 @@ class CommandLine {
     sub->add_option("scenario", run_.scenario, "scenario file, - for standard input")
         ->required()
         ->type_name("SCENARIO");
-    sub->add_option("--set", run_.overrides, "override a key, path.to.key=value (repeatable)")
-        ->type_name("K=V");
-    sub->add_option("--json", run_.json,
-                    "write the result as JSON, - for stdout instead of the table")
-        ->type_name("FILE");
+    overrides(sub, run_.overrides);
+    json(sub, run_.json);
     sub->add_flag("--timing", run_.timing, "report wall time and memory of the simulation itself");
     sub->add_flag("--fail-on-oom", run_.fail_on_oom,
                   "exit 1 when the step does not fit into device memory");
@@ -101,6 +119,7 @@ class CommandLine {
         command("validate", "check scenario, cluster and model files without running them",
                 "stepcast validate scenarios/*.yaml", [this] { return cli::validate(validate_); });
     sub->add_option("files", validate_.files, "files to check")->required()->type_name("FILE");
+    overrides(sub, validate_.overrides);
     presets(sub, validate_);
     command("schema", "print the JSON Schema of scenario files",
             "stepcast schema > scenario.schema.json", [] { return cli::schema(); });
@@ -115,6 +134,7 @@ class CommandLine {
     sub->add_option("--devices", topology_.devices, "size of the cluster")->type_name("N");
     sub->add_option("--dot", topology_.dot, "write the fabric as a Graphviz graph, - for stdout")
         ->type_name("FILE");
+    json(sub, topology_.json);
     presets(sub, topology_);
   }
 
@@ -142,6 +162,7 @@ class CommandLine {
         ->type_name("S");
     sub->add_option("--devices", collective_.devices, "size of the cluster")->type_name("N");
     sub->add_option("--algorithm", collective_.algorithm, "only this one")->type_name("NAME");
+    json(sub, collective_.json);
     presets(sub, collective_);
   }
 
@@ -153,6 +174,7 @@ class CommandLine {
         ->required()
         ->type_name("MODEL");
     sub->add_option("--sequence", model_.sequence, "tokens of a sequence")->type_name("TOKENS");
+    json(sub, model_.json);
     presets(sub, model_);
   }
 

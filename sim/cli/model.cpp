@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "commands.hpp"
-#include "stepcast/base/errors.hpp"
-#include "stepcast/sim/scenario.hpp"
 #include "stepcast/workloads/model_spec.hpp"
 
 namespace stepcast::cli {
@@ -14,13 +14,32 @@ std::string row(const std::string& name, double count) {
   return count > 0 ? fmt::format("  {:<34}{}\n", name, billions(count)) : "";
 }
 
+std::string as_json(const ModelSpec& spec, const ParameterCount& count, std::int64_t sequence,
+                    double flops) {
+  const nlohmann::ordered_json json{{"model", spec.name},
+                                    {"layers", spec.layers},
+                                    {"hidden", spec.hidden},
+                                    {"vocabulary", spec.vocabulary},
+                                    {"parameters",
+                                     {{"total", count.total_without_mtp},
+                                      {"total_with_mtp", count.total},
+                                      {"active_per_token", count.active},
+                                      {"embedding", count.embedding},
+                                      {"position_embedding", count.positions},
+                                      {"head", count.head},
+                                      {"attention_per_layer", count.attention_per_layer},
+                                      {"dense_ffn_per_layer", count.dense_ffn_per_layer},
+                                      {"moe_ffn_per_layer", count.moe_ffn_per_layer},
+                                      {"mtp", count.mtp}}},
+                                    {"sequence", sequence},
+                                    {"training_flops_per_token", flops}};
+  return json.dump(2) + "\n";
+}
+
 }  // namespace
 
 Outcome model(const ModelOptions& options) {
-  if (options.sequence < 1 || options.sequence > (1 << 30)) {
-    throw InputError({Diagnostic{
-        {}, "--sequence", fmt::format("is {}, allowed: 1 to 2^30 tokens", options.sequence)}});
-  }
+  const std::int64_t sequence = count_option("--sequence", options.sequence, 1, 1 << 30);
   const ModelSpec spec = read_model(options.model, default_search_path(options.presets));
   const ParameterCount count = count_parameters(spec);
   std::string text = fmt::format("{}: {} layers of hidden {}, vocabulary {}\n\n", spec.name,
@@ -33,10 +52,10 @@ Outcome model(const ModelOptions& options) {
           row("dense feed-forward, per layer", count.dense_ffn_per_layer) +
           row("experts and router, per layer", count.moe_ffn_per_layer) +
           row("MTP modules", count.mtp);
-  const double flops = training_flops_per_token(spec, options.sequence, spec.mtp_layers > 0);
+  const double flops = training_flops_per_token(spec, sequence, spec.mtp_layers > 0);
   text += fmt::format("\n  {:<34}{:>12.1f} GFLOP per token at {} tokens\n",
-                      "training (3 x forward, causal)", flops / 1e9, options.sequence);
-  return {text};
+                      "training (3 x forward, causal)", flops / 1e9, sequence);
+  return shown(std::move(text), options.json, as_json(spec, count, sequence, flops));
 }
 
 }  // namespace stepcast::cli

@@ -27,16 +27,8 @@ Outcome run(const RunOptions& options) {
     timing = {wall.count(), peak_rss()};
   }
 
-  Outcome outcome;
-  if (!options.json.empty()) {
-    const std::string json = report_json(scenario, result, timing);
-    if (options.json == "-") {
-      outcome.text = json;
-    } else {
-      write_file(options.json, json);
-    }
-  }
-  if (options.json != "-") outcome.text = report_table(scenario, result, timing);
+  Outcome outcome = shown(report_table(scenario, result, timing), options.json,
+                          options.json.empty() ? "" : report_json(scenario, result, timing));
   if (!result.fits_memory()) {
     outcome.warnings.push_back(scenario.name + " does not fit into device memory");
     if (options.fail_on_oom) outcome.exit_code = check_failed;

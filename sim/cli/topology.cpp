@@ -1,15 +1,16 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "commands.hpp"
-#include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/scenario.hpp"
 #include "stepcast/topology/fabric.hpp"
 
 namespace stepcast::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct LinkSummary {
   std::uint64_t count = 0;
@@ -28,30 +29,75 @@ std::map<LinkKind, LinkSummary> by_kind(const Fabric& fabric) {
 }
 
 /// One row per locality that occurs from device 0 on: the route to its first such device.
-std::string route_rows(const Fabric& fabric) {
-  std::string text = "  routes from device 0\n";
+struct Route {
+  Locality locality;
+  std::uint32_t device;
+  Seconds latency;
+  std::vector<std::string> links;
+};
+
+std::vector<Route> routes_from_first(const Fabric& fabric) {
+  std::vector<Route> routes;
   Locality last = Locality::device;
   for (std::uint32_t d = 1; d < fabric.devices(); ++d) {
     const Locality now = fabric.locality(DeviceId{0}, DeviceId{d});
     if (now <= last) continue;
     last = now;
-    std::string links;
-    for (const LinkId id : fabric.route(DeviceId{0}, DeviceId{d})) {
-      links += (links.empty() ? "" : " -> ") + fabric.link_name(id);
-    }
-    text += fmt::format("    {:<12} device:{:<7} {:>9}   {}\n", name(now), d,
-                        human(fabric.route_latency(DeviceId{0}, DeviceId{d})), links);
+    Route route{now, d, fabric.route_latency(DeviceId{0}, DeviceId{d}), {}};
+    for (const LinkId id : fabric.route(DeviceId{0}, DeviceId{d}))
+      route.links.push_back(fabric.link_name(id));
+    routes.push_back(std::move(route));
+  }
+  return routes;
+}
+
+std::string route_rows(const Fabric& fabric) {
+  std::string text = "  routes from device 0\n";
+  for (const Route& route : routes_from_first(fabric)) {
+    text += fmt::format("    {:<12} device:{:<7} {:>9}   {}\n", name(route.locality), route.device,
+                        human(route.latency), fmt::join(route.links, " -> "));
   }
   return text;
+}
+
+BytesPerSecond bisection_per_device(const Fabric& fabric) {
+  return bisection_bandwidth(fabric) / (static_cast<double>(fabric.devices()) / 2);
+}
+
+std::string as_json(const Fabric& fabric) {
+  const ClusterSpec& cluster = fabric.cluster();
+  Json links = Json::array(), routes = Json::array();
+  for (const auto& [kind, summary] : by_kind(fabric)) {
+    links.push_back({{"link", name(kind)},
+                     {"count", summary.count},
+                     {"bandwidth_bytes_per_s", summary.example.bandwidth.value()},
+                     {"latency_s", summary.example.latency.value()}});
+  }
+  for (const Route& route : routes_from_first(fabric)) {
+    routes.push_back({{"locality", name(route.locality)},
+                      {"device", route.device},
+                      {"latency_s", route.latency.value()},
+                      {"links", route.links}});
+  }
+  const Json json{{"cluster", cluster.name},
+                  {"device", cluster.device.name},
+                  {"devices", fabric.devices()},
+                  {"nodes", fabric.nodes()},
+                  {"leaves", fabric.leaves()},
+                  {"links", links},
+                  {"bisection_bytes_per_s", bisection_bandwidth(fabric).value()},
+                  {"bisection_bytes_per_s_per_device", bisection_per_device(fabric).value()},
+                  {"oversubscription", cluster.network.oversubscription},
+                  {"routes", routes}};
+  return json.dump(2) + "\n";
 }
 
 }  // namespace
 
 Outcome topology(const TopologyOptions& options) {
-  std::vector<std::string> overrides;
-  if (!options.devices.empty()) overrides.push_back("devices=" + options.devices);
-  const ClusterSpec cluster =
-      read_cluster(options.cluster, overrides, default_search_path(options.presets));
+  if (options.json == "-" && options.dot == "-")
+    bad_option("--dot", "is -, as --json is, allowed: stdout for one of them");
+  const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
   const Fabric fabric(cluster);
   std::string text = fmt::format("{}: {} devices of {} in {} nodes", cluster.name, fabric.devices(),
                                  cluster.device.name, fabric.nodes());
@@ -62,16 +108,18 @@ Outcome topology(const TopologyOptions& options) {
     text += fmt::format("  {:<14}{:>10}  {:>14}  {:>10}\n", name(kind), summary.count,
                         human(summary.example.bandwidth), human(summary.example.latency));
   }
-  const BytesPerSecond bisection = bisection_bandwidth(fabric);
-  text += fmt::format("\n  bisection bandwidth   {} ({} per device)\n", human(bisection),
-                      human(bisection / (static_cast<double>(fabric.devices()) / 2)));
+  text += fmt::format("\n  bisection bandwidth   {} ({} per device)\n",
+                      human(bisection_bandwidth(fabric)), human(bisection_per_device(fabric)));
   text += fmt::format("  oversubscription      {:g}\n\n", cluster.network.oversubscription);
   text += route_rows(fabric);
-  if (!options.dot.empty()) {
-    if (options.dot == "-") return {fabric_dot(fabric)};
+  Outcome outcome =
+      shown(std::move(text), options.json, options.json.empty() ? "" : as_json(fabric));
+  if (options.dot == "-") {
+    outcome.text = fabric_dot(fabric);
+  } else if (!options.dot.empty()) {
     write_file(options.dot, fabric_dot(fabric));
   }
-  return {text};
+  return outcome;
 }
 
 }  // namespace stepcast::cli

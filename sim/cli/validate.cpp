@@ -1,22 +1,26 @@
-#include <algorithm>
-
 #include "commands.hpp"
-#include "stepcast/sim/scenario.hpp"
 
 namespace stepcast::cli {
 namespace {
 
 /// Reads the file as what its keys say it is.
-void read_by_kind(const std::string& path, const SearchPath& search) {
-  const Node root = load_document(path, search);
-  const auto has = [&](const char* key) { return root.find(key) != nullptr; };
-  const bool scenario = has("cluster") || has("parallel") || has("training");
-  if (!scenario && (has("device") || has("node"))) {
+void read_by_kind(const std::string& path, const std::vector<std::string>& overrides,
+                  const SearchPath& search) {
+  std::vector<Diagnostic> repeated;  // the reader itself reports them
+  const Node root = load_document_text(read_document_text(path, search), path, search, &repeated);
+  const FileKind kind = file_kind(root).value_or(FileKind::scenario);
+  if (kind == FileKind::scenario) {
+    read_scenario(path, overrides, search);
+    return;
+  }
+  if (!overrides.empty()) {
+    const std::string what = kind == FileKind::cluster ? "cluster" : "model";
+    throw InputError({Diagnostic{{path}, {}, "is a " + what + " file, --set is for scenarios"}});
+  }
+  if (kind == FileKind::cluster) {
     read_cluster(path, {}, search);
-  } else if (!scenario && (has("hidden") || has("layers"))) {
-    read_model(path, search);
   } else {
-    read_scenario(path, {}, search);
+    read_model(path, search);
   }
 }
 
@@ -27,7 +31,7 @@ Outcome validate(const ValidateOptions& options) {
   Outcome outcome;
   for (const std::string& file : options.files) {
     try {
-      read_by_kind(file, search);
+      read_by_kind(file, options.overrides, search);
       outcome.text += file + ": valid\n";
     } catch (const InputError& error) {
       outcome.complaint += std::string(error.what()) + "\n";

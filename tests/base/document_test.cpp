@@ -81,6 +81,15 @@ TEST(Document, SaysWhereTheTextIsWrong) {
             "f:1:3: is a key that is a list or a mapping, allowed: a word");
 }
 
+TEST(Document, TheFirstOfARepeatedKeyCountsWhereTheErrorIsKept) {
+  std::vector<Diagnostic> repeated;
+  EXPECT_EQ(flat(parse_document("a: 1\na: {b: 2}\nc: 3\n", "f", &repeated)), "{a: 1, c: 3}");
+  ASSERT_EQ(repeated.size(), 1U);
+  EXPECT_EQ(repeated[0].text(),
+            "f:2:1: a: is given twice, first in line 1, allowed: each key once");
+  EXPECT_THROW(parse_document("a: 1\na: 2\n? [b]\n: 3\n", "f", &repeated), InputError);
+}
+
 TEST(Document, QuotedTextsHaveAnEnd) {
   EXPECT_EQ(flat(parse_document("a: \"x\\\"y\"\nb: 'it''s'\n\"c\": ''", "f")),
             "{a: 'x\"y', b: 'it's', c: ''}");

@@ -23,6 +23,8 @@ offers() {
 offers stepcast ru -- run
 offers stepcast "" -- run validate schema topology collective model completion
 offers stepcast run --js -- --json
+offers stepcast model --js -- --json
+offers stepcast validate --s -- --set
 offers stepcast run scenarios/telechat3-36b-2 -- scenarios/telechat3-36b-2048.yaml
 offers stepcast topology scenarios/clusters/atlas-900-a3 -- scenarios/clusters/atlas-900-a3.yaml
 offers stepcast collective all_ -- all_reduce all_gather all_to_all

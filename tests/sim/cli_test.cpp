@@ -82,6 +82,23 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"--sets", "--sets: is no command or option"},
       {"topology clusters/ideal.yaml --devices 0", "is 0, allowed: 1 to 1048576"},
       {"topology clusters/ideal.yaml --devices -8", "is -8, allowed: 1 to 1048576"},
+      {"run ''", "file name: is empty"},
+      {"topology ''", "file name: is empty"},
+      {"model ''", "file name: is empty"},
+      {"run '" + pipeline + "' --json ''", "--json: is empty"},
+      {"topology clusters/ideal.yaml --dot ''", "--dot: is empty"},
+      {"topology clusters/ideal.yaml --dot - --json -", "--dot: is -, as --json is"},
+      {"topology clusters/atlas-800t-a2.yaml --devices 7", "--devices: is 7, must be"},
+      {gather + "--size 1MiB --algorithm foo", "--algorithm: is 'foo', allowed: auto, ring, mesh"},
+      {gather + "--size 1MiB --algorithm tree",
+       "--algorithm: is tree, which makes no all_gather of these 4 ranks, allowed: auto, ring"},
+      {gather + "--size 1MiB --stride 1.5", "--stride: is '1.5', allowed: a whole number"},
+      {"collective all_gather --cluster clusters/ideal.yaml --ranks 1 --size 1MiB",
+       "--ranks: is '1', allowed: a whole number such as 8 or 4Ki, 2 to"},
+      {"model models/llama2-7b.yaml --sequence 0", "--sequence: is '0', allowed: a whole number"},
+      {"run clusters/ideal.yaml", "is a cluster file, give a scenario\n"},
+      {"validate clusters/ideal.yaml --set devices=8", "is a cluster file, --set is for scenarios"},
+      {"validate '" + pipeline + "' --set parallel.pp=x", "parallel.pp: is 'x'"},
       {gather + "--size 64", "is '64', allowed: a size such as 64MiB"},
       {gather + "--size 1e300MiB", "is '1e300MiB', allowed: a size such as 64MiB"},
   };
@@ -98,6 +115,62 @@ TEST(Cli, DevicesTakeThePrefixesOfCounts) {
   const Ran ran = stepcast_run(files, "topology clusters/ideal.yaml --devices 1Ki");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("1024 devices"), std::string::npos) << ran.out;
+}
+
+TEST(Cli, CountsTakePrefixes) {
+  const test::TemporaryFiles files;
+  const Ran group = stepcast_run(files,
+                                 "collective all_reduce --cluster clusters/atlas-800t-a2.yaml "
+                                 "--devices 1Ki --ranks 0.125Ki --stride 0.0078125Ki --size 1MiB");
+  EXPECT_NE(group.out.find("over 128 ranks (stride 8)"), std::string::npos) << group.err;
+  const Ran model = stepcast_run(files, "model models/llama2-7b.yaml --sequence 4Ki");
+  EXPECT_NE(model.out.find("at 4096 tokens"), std::string::npos) << model.err;
+}
+
+TEST(Cli, ValidateTakesOverrides) {
+  const test::TemporaryFiles files;
+  const std::string job = "validate '" + pipeline + "' --set ";
+  EXPECT_EQ(stepcast_run(files, job + "name=other").code, 0);
+  EXPECT_EQ(stepcast_run(files, job + "nothing=1").code, 2);
+  EXPECT_EQ(stepcast_run(files, "validate --set name=other '" + pipeline + "'").code, 0);
+  EXPECT_EQ(stepcast_run(files, "run --set name=other --set name=x '" + pipeline + "'").code, 0);
+}
+
+nlohmann::json json_of(const test::TemporaryFiles& files, const std::string& command) {
+  const Ran ran = stepcast_run(files, command + " --json -");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const std::string table = stepcast_run(files, command).out;
+  EXPECT_EQ(stepcast_run(files, command + " --json '" + files.path("x") + "'").out, table);
+  EXPECT_EQ(content(files.path("x")), ran.out);
+  return nlohmann::json::parse(ran.out);
+}
+
+TEST(Cli, JsonHoldsTheNumbersOfTheTable) {
+  const test::TemporaryFiles files;
+  const auto fabric = json_of(files, "topology clusters/atlas-800t-a2.yaml --devices 16");
+  EXPECT_EQ(fabric["devices"], 16);
+  EXPECT_EQ(fabric["nodes"], 2);
+  EXPECT_DOUBLE_EQ(fabric["bisection_bytes_per_s_per_device"].get<double>() * 8,
+                   fabric["bisection_bytes_per_s"].get<double>());
+  const auto routes = fabric["routes"];
+  EXPECT_EQ(routes[0]["device"], 1);
+  EXPECT_EQ(routes[0]["locality"], "node");
+  for (std::size_t i = 1; i < routes.size(); ++i)
+    EXPECT_GT(routes[i]["links"].size(), routes[i - 1]["links"].size());
+  const auto time = json_of(files,
+                            "collective all_reduce --cluster clusters/atlas-800t-a2.yaml "
+                            "--devices 16 --ranks 16 --size 1MiB");
+  EXPECT_EQ(time["bytes"], 1 << 20);
+  EXPECT_EQ(time["algorithms"][0]["algorithm"], "auto");
+  for (const auto& row : time["algorithms"]) {
+    const double algbw = row["algbw_bytes_per_s"];
+    EXPECT_DOUBLE_EQ(algbw * row["time_s"].get<double>(), 1 << 20);
+    EXPECT_DOUBLE_EQ(row["busbw_bytes_per_s"].get<double>(), algbw * 2 * 15 / 16);
+    EXPECT_GE(row["time_s"], time["bound"]["time_s"]);
+  }
+  const auto model = json_of(files, "model models/llama2-7b.yaml --sequence 2048");
+  EXPECT_EQ(model["sequence"], 2048);
+  EXPECT_DOUBLE_EQ(model["parameters"]["total"].get<double>(), 6738415616.0);
 }
 
 TEST(Cli, FailOnOomExitsWithOne) {

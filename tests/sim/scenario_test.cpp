@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "sim/small_scenario.hpp"
+#include "stepcast/topology/fabric.hpp"
+#include "stepcast/workloads/collectives.hpp"
 #include "temporary_files.hpp"
 
 namespace stepcast {
@@ -104,6 +106,20 @@ TEST(Scenario, ModelOfAHuggingFaceConfig) {
   EXPECT_EQ(s.workload.model.layers, 8);
   // The same model by its keys has the same hash.
   EXPECT_EQ(s.sha256, small({"parallel.ep=1", "model.moe=none"}).sha256);
+}
+
+TEST(Scenario, AlgorithmsServeTheKindsThatTheTableSays) {
+  const Fabric fabric(small().cluster);
+  std::vector<DeviceId> all, node;
+  for (std::uint32_t d = 0; d < 16; ++d) all.push_back({d});
+  node.assign(all.begin(), all.begin() + 8);
+  for (const NamedAlgorithm& algorithm : collective_algorithms()) {
+    for (std::size_t k = 0; k < collective_kinds; ++k) {
+      const CollectiveCall call{static_cast<CollectiveKind>(k), Bytes{1e6}};
+      const bool plans = algorithm.plan(fabric, all, call) || algorithm.plan(fabric, node, call);
+      EXPECT_EQ(plans, algorithm.serves[k]) << algorithm.name << " " << name(call.kind);
+    }
+  }
 }
 
 TEST(Presets, ReadAlone) {

@@ -61,6 +61,37 @@ TEST(WrongFiles, FilesThatCannotBeRead) {
             "gone.yaml: does not exist, allowed: a YAML file");
   EXPECT_EQ(errors_of(files, files.path("directory")),
             "directory: is a directory, allowed: a YAML file");
+  EXPECT_EQ(errors_of(files, ""), "file name: is empty, allowed: the path of a YAML file");
+}
+
+TEST(WrongFiles, KeysOfAnExtendedFileAreGivenOnce) {
+  const TemporaryFiles files;
+  files.write("base.yaml", spoiled("  tp: 2", "  tp: 2\n  tp: 4"));
+  EXPECT_EQ(
+      errors_of(files, files.write("top.yaml", "extends: base.yaml\nparallel: {tp: 1}\n")),
+      "base.yaml:38:3: parallel.tp: is given twice, first in line 37, allowed: each key once");
+}
+
+TEST(WrongFiles, FilesOfAnotherKind) {
+  const TemporaryFiles files;
+  const std::string cluster = files.write("c.yaml", "device: {name: x}\n");
+  const std::string model = files.write("m.yaml", "hidden: 8\n");
+  const std::string scenario = files.write("s.yaml", small_scenario);
+  EXPECT_EQ(errors_of(files, cluster), "c.yaml: is a cluster file, give a scenario");
+  EXPECT_EQ(errors_of(files, model), "m.yaml: is a model file, give a scenario");
+  const auto said = [](const auto& read) -> std::string {
+    try {
+      read();
+    } catch (const InputError& error) {
+      return error.diagnostics().front().message;
+    }
+    return "no error";
+  };
+  EXPECT_EQ(said([&] { read_cluster(scenario, {}, {}); }),
+            "is a scenario file, give a cluster file");
+  EXPECT_EQ(said([&] { read_model(scenario, {}); }), "is a scenario file, give a model file");
+  EXPECT_EQ(said([&] { read_model(cluster, SearchPath{}); }),
+            "is a cluster file, give a model file");
 }
 
 TEST(WrongFiles, AnErrorInAnExtendedFileNamesThatFile) {

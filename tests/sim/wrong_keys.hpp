@@ -16,6 +16,9 @@ inline constexpr WrongRow wrong_keys[] = {
      "attention, ffn, moe, mtp_layers, vocabulary, tied_embeddings, norm, position, bias"},
     {"repeated_key", "  tp: 2", "  tp: 2\n  tp: 4",
      "s.yaml:38:3: parallel.tp: is given twice, first in line 37, allowed: each key once"},
+    {"repeated_key_beside_other_errors", "  tp: 2", "  tp: 2\n  tp: 4\n  ppp: 1",
+     "s.yaml:38:3: parallel.tp: is given twice, first in line 37, allowed: each key once\n"
+     "s.yaml:39:3: parallel.ppp: is not a known key; did you mean pp?"},
     {"repeated_section", "expect:", "parallel: {tp: 1}\nexpect:",
      "s.yaml:50:1: parallel: is given twice, first in line 36, allowed: each key once"},
     {"misspelt_word", "library: hccl", "library: hcll",

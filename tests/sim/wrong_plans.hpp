@@ -95,6 +95,18 @@ inline constexpr WrongRow wrong_plans[] = {
      "kind: groups, size: 3, bridge: {bandwidth: 10GB/s}, link",
      "s.yaml:21:34: cluster.node.fabric.size: is 3, must divide the 8 devices of a node, allowed: "
      "1, 2, 4, 8"},
+    {"shared_expert_overlap_of_a_dense_model",
+     "  moe: {first_dense: 1, experts: 8, top_k: 2, expert_hidden: 512}\n"
+     "  vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
+     "  vocabulary: 32000\nmoe: {overlap: shared_expert}\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n",
+     "s.yaml:35:16: moe.overlap: is shared_expert but the model has no experts, allowed: none"},
+    {"algorithm_of_another_collective", "vocabulary: 32000",
+     "vocabulary: 32000\ncommunication:\n"
+     "  algorithm: {all_to_all: ring, broadcast: tree, all_reduce: ring}",
+     "s.yaml:37:27: communication.algorithm.all_to_all: is ring, which makes no all_to_all, "
+     "allowed: auto, mesh, pairwise, hierarchical\n"
+     "s.yaml:37:44: communication.algorithm.broadcast: is tree, which makes no broadcast, allowed: "
+     "auto, ring, mesh, nhr, nb, hd, hierarchical"},
     {"shared_expert_overlap_without_one", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {overlap: shared_expert}",
      "s.yaml:36:16: moe.overlap: is shared_expert but the model has no shared experts, allowed: "

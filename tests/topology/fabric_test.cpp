@@ -61,10 +61,14 @@ TEST(Fabric, RoutesAreShortestPaths) {
     const DeviceId a{*rc::gen::inRange(0U, devices)}, b{*rc::gen::inRange(0U, devices)};
     const auto route = fabric.route(a, b);
     RC_ASSERT(is_path(graph, route, a.value, b.value));
-    RC_ASSERT(static_cast<int>(route.size()) ==
-              (a == b ? 0 : hops(graph, devices, a.value, b.value)));
     RC_ASSERT(route.empty() == (fabric.locality(a, b) == Locality::device));
-    RC_ASSERT((route.size() == 4) == (fabric.locality(a, b) == Locality::spine));
+    const Locality far = fabric.locality(a, b);
+    const bool through_port = far == Locality::super_node && fabric.super_behind_ports();
+    RC_ASSERT((route.size() == 4) == (far == Locality::spine || through_port));
+    // Such a route stays in the super-node even where the NICs would be nearer.
+    if (!through_port)
+      RC_ASSERT(static_cast<int>(route.size()) ==
+                (a == b ? 0 : hops(graph, devices, a.value, b.value)));
   }));
 }
 
@@ -99,6 +103,34 @@ TEST(Fabric, LocalitiesOfRails) {
   EXPECT_EQ(fabric.link_name(fabric.mesh_link({9}, {8})), "hccs:9-8");
 }
 
+/// Two super-nodes of two nodes of two devices behind a port each.
+ClusterSpec switched_super_nodes(double plane) {
+  ClusterSpec spec;
+  spec.devices = 8;
+  spec.node_devices = 2;
+  spec.node_fabric = SwitchFabric{{BytesPerSecond{120e9}, Seconds{1e-6}}, 1};
+  spec.super_node = SuperNodeSpec{2, {{BytesPerSecond{plane}, Seconds{3e-6}}, 1}};
+  spec.network.nic.link = {BytesPerSecond{25e9}, Seconds{0}};
+  return spec;
+}
+
+TEST(Fabric, OnePortLeadsOutOfADeviceOfASwitchedSuperNode) {
+  const Fabric fabric(switched_super_nodes(100e9));
+  const auto names = [&](DeviceId a, DeviceId b) {
+    std::string text;
+    for (const LinkId id : fabric.route(a, b)) text += fabric.link_name(id) + " ";
+    return text;
+  };
+  EXPECT_EQ(names({0}, {1}), "port:0.up port:1.down ");
+  EXPECT_EQ(names({0}, {3}), "port:0.up super:0.up super:3.down port:3.down ");
+  EXPECT_EQ(names({0}, {5}), "nic:0.up nic:5.down ");
+  EXPECT_NEAR(fabric.route_latency({0}, {3}).value(), 4e-6, 1e-15);
+  EXPECT_TRUE(fabric.can_saturate(fabric.device_link(LinkKind::super_up, {0})));
+  const Fabric faster(switched_super_nodes(120e9));
+  EXPECT_FALSE(faster.can_saturate(faster.device_link(LinkKind::super_down, {0})));
+  EXPECT_TRUE(faster.can_saturate(faster.device_link(LinkKind::port_up, {0})));
+}
+
 TEST(Fabric, BisectionsInClosedForm) {
   // Each rail's two leaves are joined by trunks of 4 x 25 / 2 GB/s.
   EXPECT_NEAR(bisection_bandwidth(Fabric(rails(8))).value(), 8 * 50e9, 1);
@@ -107,6 +139,12 @@ TEST(Fabric, BisectionsInClosedForm) {
   EXPECT_NEAR(bisection_bandwidth(Fabric(spec)).value(), 32 * 25e9, 1);
   spec.super_node = SuperNodeSpec{8, {{BytesPerSecond{100e9}, Seconds{0}}, 1}};
   EXPECT_NEAR(bisection_bandwidth(Fabric(spec)).value(), 32 * 125e9, 1);
+  // One super-node of two nodes: the plane, or the ports before it, and the NICs.
+  for (const auto& [plane, width] : {std::pair{100e9, 100e9}, std::pair{200e9, 120e9}}) {
+    ClusterSpec ports = switched_super_nodes(plane);
+    ports.devices = 4;
+    EXPECT_NEAR(bisection_bandwidth(Fabric(ports)).value(), 2 * (width + 25e9), 1);
+  }
   // Halves of one node also reach each other over their NICs.
   EXPECT_NEAR(bisection_bandwidth(Fabric(rails(1))).value(), 16 * 28e9 + 4 * 25e9, 1);
   EXPECT_NEAR(bisection_bandwidth(Fabric(rails(2048))).value(), 1024 * 8 * 12.5e9, 1e3);

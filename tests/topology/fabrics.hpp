@@ -26,7 +26,9 @@ inline ClusterSpec random_cluster(std::int64_t fewest_nodes = 1, std::int64_t mo
       spec.node_fabric = GroupFabric{group, link, {BytesPerSecond{16e9}, Seconds{3e-6}}, 0.9};
   }
   if (pick(0, 1) == 1)
-    spec.super_node = SuperNodeSpec{pick(1, 4), {{BytesPerSecond{150e9}, Seconds{4e-6}}, 0.9}};
+    spec.super_node = SuperNodeSpec{
+        pick(1, 4),
+        {{BytesPerSecond{static_cast<double>(pick(1, 2)) * 100e9}, Seconds{4e-6}}, 0.9}};
   spec.network.nic.per = pick(0, 1) == 1 ? NicSpec::Per::device : NicSpec::Per::node;
   spec.network.nic.link = {BytesPerSecond{25e9}, Seconds{5e-6}};
   spec.network.kind = static_cast<NetworkSpec::Kind>(pick(0, 2));

@@ -30,15 +30,18 @@ inline Loads loads(const Fabric& fabric, const Messages& messages) {
 /// Slowest message latency plus the time of the fullest link [s].
 inline double step_time(const Fabric& fabric, const Messages& messages) {
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
-  double latency = 0, slowest = 0;
+  double latency = 0, slowest = 0, most = 1;
+  // Messages to other meshes leave through the sender's one port, a step after each other.
+  std::map<DeviceId, double> posted;
   for (const auto& [from, to, bytes] : messages) {
     const bool near = fabric.locality(from, to) <= Locality::super_node;
     const Seconds step = near ? library.node_step_latency : library.step_latency;
     latency = std::max(latency, (fabric.route_latency(from, to) + step).value());
+    if (!fabric.same_mesh(from, to)) most = std::max(most, ++posted[from]);
   }
   for (const auto& [link, bytes] : loads(fabric, messages))
     slowest = std::max(slowest, bytes / fabric.link(link).bandwidth.value());
-  return latency + slowest;
+  return latency + (most - 1) * library.node_step_latency.value() + slowest;
 }
 
 inline Steps operator+(Steps a, const Steps& b) {
@@ -103,12 +106,18 @@ inline Folded fold(const Set& set, double out, double back) {
   return result;
 }
 
-inline Steps halving_steps(const Set& core, double bytes) {
+/// Each member ends with `parts` bytes of its own; whoever is sent to gets those of all members
+/// that it still has to serve.
+inline Steps halving_steps(const Set& core, const std::vector<double>& parts) {
   Steps steps;
   for (std::size_t distance = 1; distance < core.size(); distance *= 2) {
     Messages step;
-    for (std::size_t i = 0; i < core.size(); ++i)
-      step.push_back({core[i], core[i ^ distance], bytes / static_cast<double>(2 * distance)});
+    for (std::size_t i = 0; i < core.size(); ++i) {
+      double bytes = 0;
+      for (std::size_t j = 0; j < core.size(); ++j)
+        if (j % (2 * distance) == (i ^ distance) % (2 * distance)) bytes += parts[j];
+      step.push_back({core[i], core[i ^ distance], bytes});
+    }
     steps.push_back(step);
   }
   return steps;

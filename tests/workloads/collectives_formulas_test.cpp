@@ -76,6 +76,41 @@ TEST(CollectiveFormulas, BuffersLoopOverLatencies) {
   EXPECT_NEAR(time_of(spec, {Kind::all_reduce, size}, "ring") - once, 3 * 14 * 10e-6, 1e-12);
 }
 
+TEST(CollectiveFormulas, PipelinesLoopOverTheirParts) {
+  ClusterSpec spec = cluster({.nodes = 4, .per_node = 8});
+  const double part = size.value() / 32;
+  const auto loops = [&](Kind kind, double buffer) {
+    spec.collectives.buffer = Bytes{1e18};
+    const double once = time_of(spec, {kind, size}, "pipeline");
+    spec.collectives.buffer = Bytes{buffer};
+    // Three turns between nodes and one inside, twice for an all-reduce.
+    const double latency = (kind == Kind::all_reduce ? 2 : 1) * (3 * 20e-6 + 10e-6);
+    return 1 + (time_of(spec, {kind, size}, "pipeline") - once) / latency;
+  };
+  EXPECT_NEAR(loops(Kind::all_gather, part), 1, 1e-9);
+  EXPECT_NEAR(loops(Kind::all_gather, part / 2), 2, 1e-9);
+  EXPECT_NEAR(loops(Kind::all_reduce, part / 2), 2, 1e-9);
+  EXPECT_NEAR(loops(Kind::reduce_scatter, 3 * part), 1, 1e-9);
+  EXPECT_NEAR(loops(Kind::reduce_scatter, part), 3, 1e-9);
+}
+
+TEST(CollectiveFormulas, FullMeshesOverASwitchPostPeerAfterPeer) {
+  const ClusterSpec spec = switched({.per_node = 8});
+  const double bytes = size.value() * 7 / 8 / 30e9;
+  EXPECT_NEAR(time_of(spec, {Kind::all_to_all, size}, "mesh"), 7 * 10e-6 + bytes, 1e-12);
+  EXPECT_NEAR(time_of(spec, {Kind::all_gather, size}, "mesh"), 7 * 10e-6 + bytes, 1e-12);
+}
+
+TEST(CollectiveFormulas, SuperNodesAddNoPort) {
+  ClusterSpec spec = switched({.nodes = 4, .per_node = 8});
+  const CollectiveCall call{Kind::all_to_all, size};
+  spec.super_node = SuperNodeSpec{.nodes = 4, .fabric = {{BytesPerSecond{30e9}, Seconds{0}}, 1}};
+  const double port = 31 * 10e-6 + size.value() * 31 / 32 / 30e9;
+  EXPECT_NEAR(time_of(spec, call, "mesh"), port, 1e-12);
+  spec.super_node->fabric.port.bandwidth = BytesPerSecond{15e9};
+  EXPECT_NEAR(time_of(spec, call, "mesh"), 31 * 10e-6 + size.value() * 24 / 32 / 15e9, 1e-12);
+}
+
 TEST(CollectiveFormulas, NcclUsesEveryNic) {
   ClusterSpec spec =
       switched({.nodes = 4, .per_node = 8, .inside = {BytesPerSecond{300e9}, Seconds{0}}});

@@ -56,6 +56,12 @@ class Bound {
   double bandwidth(LinkKind kind, DeviceId device) const {
     return fabric_.link(fabric_.device_link(kind, device)).bandwidth.value();
   }
+  /// What a member can send to other nodes of its super-node.
+  double super(DeviceId m) const {
+    const double plane = bandwidth(LinkKind::super_up, m);
+    if (!fabric_.super_behind_ports()) return plane;
+    return std::min(plane, bandwidth(LinkKind::port_up, m));
+  }
   std::size_t in_node(DeviceId m) const { return nodes_.at(fabric_.node_of(m).value).size(); }
   std::size_t in_super(DeviceId m) const { return supers_.at(fabric_.super_node_of(m)).size(); }
 
@@ -79,15 +85,18 @@ class Bound {
   double outside_node(const Members& part) const {
     double sum = 0;
     if (in_super(part.front()) > part.size())
-      for (const DeviceId m : part) sum += bandwidth(LinkKind::super_up, m);
+      for (const DeviceId m : part) sum += super(m);
     return in_super(part.front()) < members_.size() ? sum + nics(part) : sum;
   }
 
   /// Everything that leads from one member to other members.
   double port(DeviceId m) const {
     double sum = 0;
-    if (in_node(m) < in_super(m)) sum += bandwidth(LinkKind::super_up, m);
     if (in_super(m) < members_.size()) sum += bandwidth(LinkKind::nic_up, m);
+    const bool leaves_node = in_node(m) < in_super(m);
+    if (fabric_.super_behind_ports() && in_node(m) > 1)
+      return sum + bandwidth(LinkKind::port_up, m);
+    if (leaves_node) sum += super(m);
     bool shared = false;
     for (const DeviceId other : nodes_.at(fabric_.node_of(m).value)) {
       if (other == m) continue;

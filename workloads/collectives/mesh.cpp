@@ -16,7 +16,7 @@ bool has_pair_links(const Fabric& fabric, const Members& members) {
 
 void full_mesh(Schedule& schedule, const Sets& sets, Bytes per_pair) {
   Step step = schedule.step();
-  for (const Members& members : sets) step.send_all_pairs(members, per_pair);
+  for (const Members& members : sets) step.send_at_once(members, per_pair);
   schedule.then(step);
 }
 

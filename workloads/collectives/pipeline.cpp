@@ -11,15 +11,26 @@ Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call) {
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
   const std::size_t nodes = parts->inside.size();
   const Bytes part = call.bytes / static_cast<double>(members.size());
-  Schedule schedule(fabric, members, call);
-  Step between = schedule.step(), inside = schedule.step();
+  // A reduce-scatter keeps three parts at a time in the buffer, the others one.
+  const bool scatters = call.kind == CollectiveKind::reduce_scatter;
+  Schedule schedule(fabric, members, part * (scatters ? 3 : 1));
+  Step between = schedule.step(), inside = schedule.step(), at_once = schedule.step();
   for (const Members& rail : parts->across)
-    for (std::size_t i = 0; i < nodes; ++i) between.send(rail[i], rail[(i + 1) % nodes], part);
-  for (const Members& node : parts->inside) inside.send_all_pairs(node, part);
+    for (std::size_t i = 0; i < nodes; ++i) {
+      between.send(rail[i], rail[(i + 1) % nodes], part);
+      at_once.send(rail[i], rail[(i + 1) % nodes], part);
+    }
+  for (const Members& node : parts->inside) {
+    inside.send_at_once(node, part);
+    at_once.send_at_once(node, part);
+  }
   const auto steps = static_cast<double>(nodes - 1);
-  const std::vector<PhaseFlow> both{between.flow(steps), inside.flow(steps)};
+  // Where both cross the ports, their bytes add up.
+  const std::vector<PhaseFlow> both = fabric.super_behind_ports()
+                                          ? std::vector{at_once.flow(steps)}
+                                          : std::vector{between.flow(steps), inside.flow(steps)};
   const bool reduces = call.kind != CollectiveKind::all_gather;
-  const bool gathers = call.kind != CollectiveKind::reduce_scatter;
+  const bool gathers = !scatters;
   if (reduces) {
     schedule.then(inside);
     schedule.then_together(both);

@@ -44,7 +44,9 @@ struct Fold {
   std::vector<std::pair<DeviceId, DeviceId>> pairs;
 };
 
-void exchange(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
+/// `doubled` of the first members stand for two, whose parts they pass on; `part` is that of one.
+void exchange(Schedule& schedule, const Sets& sets, Bytes part, std::size_t doubled,
+              Direction direction) {
   const std::size_t size = sets.front().size();
   const auto steps = static_cast<std::size_t>(std::countr_zero(size));
   Step step = schedule.step();
@@ -52,8 +54,14 @@ void exchange(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direc
     step.clear();
     const std::size_t distance = std::size_t{1} << k;
     for (const Members& set : sets)
-      for (std::size_t i = 0; i < size; ++i)
-        step.send(set[i], set[i ^ distance], bytes / static_cast<double>(2 * distance));
+      for (std::size_t i = 0; i < size; ++i) {
+        // The parts of every member on the partner's side: alike in the last k + 1 bits.
+        const std::size_t side = (i ^ distance) % (2 * distance);
+        const std::size_t twice =
+            doubled > side ? (doubled - side - 1) / (2 * distance) + 1 : std::size_t{0};
+        step.send(set[i], set[i ^ distance],
+                  part * static_cast<double>(size / (2 * distance) + twice));
+      }
     schedule.then(step);
   });
 }
@@ -80,15 +88,16 @@ void hd_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direct
   const Fold fold(sets);
   const Bytes part = bytes / static_cast<double>(sets.front().size());
   fold.out(schedule, direction == Direction::halving ? bytes : part);
-  exchange(schedule, fold.sets, bytes, direction);
+  exchange(schedule, fold.sets, part, sets.front().size() - fold.sets.front().size(), direction);
   fold.back(schedule, direction == Direction::halving ? part : bytes);
 }
 
 void hd_all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes) {
   const Fold fold(sets);
   fold.out(schedule, bytes);
-  exchange(schedule, fold.sets, bytes, Direction::halving);
-  exchange(schedule, fold.sets, bytes, Direction::doubling);
+  const Bytes part = bytes / static_cast<double>(fold.sets.front().size());
+  exchange(schedule, fold.sets, part, 0, Direction::halving);
+  exchange(schedule, fold.sets, part, 0, Direction::doubling);
   fold.back(schedule, bytes);
 }
 

@@ -49,10 +49,10 @@ Seconds transfer_time(const Fabric& fabric, const PhaseFlow& flow) {
   return Seconds{flow.bytes.value() * slowest};
 }
 
-Schedule::Schedule(const Fabric& fabric, Group members, CollectiveCall call)
+Schedule::Schedule(const Fabric& fabric, Group members, Bytes buffered)
     : fabric_{fabric},
       wiring_(fabric, members),
-      loops_{std::max(1.0, std::ceil(call.bytes / fabric.cluster().collectives.buffer))} {}
+      loops_{std::max(1.0, std::ceil(buffered / fabric.cluster().collectives.buffer))} {}
 
 void Schedule::then(const Step& step, double times) {
   if (times <= 0) return;

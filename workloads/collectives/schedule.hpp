@@ -9,7 +9,10 @@ using Group = std::span<const DeviceId>;
 /// Phases under construction. Every latency is paid `loops` times.
 class Schedule {
  public:
-  Schedule(const Fabric& fabric, Group members, CollectiveCall call);
+  Schedule(const Fabric& fabric, Group members, CollectiveCall call)
+      : Schedule(fabric, members, call.bytes) {}
+  /// `buffered` bytes pass through the library's buffer.
+  Schedule(const Fabric& fabric, Group members, Bytes buffered);
   Schedule(const Schedule&) = delete;  // steps refer to its wiring
   Schedule& operator=(const Schedule&) = delete;
   const Fabric& fabric() const { return fabric_; }

@@ -1,6 +1,7 @@
 #include "step.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 namespace stepcast::collectives {
@@ -45,6 +46,13 @@ void Step::add(Part part, std::uint32_t seat, std::uint32_t place, double bytes)
   loads_[wiring_->down(part, place)] += bytes;
 }
 
+void Step::pass(Part part, std::uint32_t from, std::uint32_t to, double bytes) {
+  touch(part, from);
+  touch(part, to);
+  loads_[wiring_->up(part, from)] += bytes;
+  loads_[wiring_->down(part, to)] += bytes;
+}
+
 void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   if (a == b) return;
   const std::uint32_t i = wiring_->seat_of(a), j = wiring_->seat_of(b);
@@ -52,12 +60,19 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   const Part part = wiring_->between(from, to);
   cross(part);
   if (bytes.value() <= 0) return;
-  touch(part, i);
-  touch(part, j);
   if (part == Part::mesh) {
+    touch(part, i);
+    touch(part, j);
     loads_[wiring_->mesh(i, j)] += bytes.value();
     return;
   }
+  if (part == Part::super_node && wiring_->super_behind_ports()) {
+    pass(Part::node, i, j, bytes.value());
+    if (wiring_->super_saturates()) pass(part, i, j, bytes.value());
+    return;
+  }
+  touch(part, i);
+  touch(part, j);
   const bool nic = part == Part::nic;
   loads_[wiring_->up(part, nic ? from.nic : i)] += bytes.value();
   loads_[wiring_->down(part, nic ? to.nic : j)] += bytes.value();
@@ -88,18 +103,26 @@ void Step::pairs_in_node(std::span<const std::uint32_t> seats, double bytes) {
     }
 }
 
+Seconds Step::slowest_message(const Members& members) const {
+  Seconds slowest{0};
+  const auto meet = [&](DeviceId a, DeviceId b) {
+    const Part part =
+        wiring_->between(wiring_->seat(wiring_->seat_of(a)), wiring_->seat(wiring_->seat_of(b)));
+    slowest = std::max(slowest, wiring_->latency(part));
+  };
+  for (std::size_t i = 1; i < members.size(); ++i) {
+    // Every locality that some pair of an ascending list has occurs among these pairs.
+    meet(members[0], members[i]);
+    meet(members[i - 1], members[i]);
+  }
+  return slowest;
+}
+
 void Step::send_all_pairs(const Members& members, Bytes bytes) {
   Seats seats;
   seats.reserve(members.size());
   for (const DeviceId m : members) seats.push_back(wiring_->seat_of(m));
-  const auto meet = [&](std::size_t i, std::size_t j) {
-    cross(wiring_->between(wiring_->seat(seats[i]), wiring_->seat(seats[j])));
-  };
-  for (std::size_t i = 1; i < seats.size(); ++i) {
-    // Every locality that some pair of an ascending list has occurs among these pairs.
-    meet(0, i);
-    meet(i - 1, i);
-  }
+  latency_ = std::max(latency_, slowest_message(members));
   if (!std::ranges::is_sorted(seats)) std::ranges::sort(seats);
   const auto super_of = [&](std::uint32_t i) { return wiring_->seat(i).super_node; };
   const auto node_of = [&](std::uint32_t i) { return wiring_->seat(i).node; };
@@ -109,13 +132,31 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
       pairs_in_node(node, bytes.value());
       const double near = (size_of(super) - size_of(node)) * bytes.value();
       for (const std::uint32_t i : node) {
-        add(Part::super_node, i, i, near);
+        if (wiring_->super_behind_ports()) add(Part::node, i, i, near);
+        if (wiring_->super_saturates()) add(Part::super_node, i, i, near);
         add(Part::nic, i, wiring_->seat(i).nic, outside);
       }
     });
   });
   if (wiring_->trunks() && super_of(seats.front()) != super_of(seats.back()))
     load_trunks(seats, bytes.value());
+}
+
+void Step::send_at_once(const Members& members, Bytes bytes) {
+  send_all_pairs(members, bytes);
+  std::size_t most = 1;  // messages through one port
+  if (!wiring_->meshes()) {
+    most = members.size() - 1;
+  } else {
+    std::vector<std::uint32_t> meshes;
+    meshes.reserve(members.size());
+    for (const DeviceId m : members) meshes.push_back(wiring_->seat(wiring_->seat_of(m)).mesh);
+    std::ranges::sort(meshes);
+    each_run(std::span<const std::uint32_t>(meshes), std::identity{},
+             [&](auto mesh) { most = std::max(most, meshes.size() - mesh.size()); });
+  }
+  latency_ = std::max(
+      latency_, slowest_message(members) + wiring_->node_step() * static_cast<double>(most - 1));
 }
 
 void Step::load_trunks(const Seats& seats, double bytes) {

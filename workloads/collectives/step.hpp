@@ -18,6 +18,9 @@ class Step {
   void send(DeviceId a, DeviceId b, Bytes bytes);
   /// Every member sends `bytes` to every other member of the set; counted per link, not per pair.
   void send_all_pairs(const Members& members, Bytes bytes);
+  /// The same, each member posting all its messages in a row: those through its port cost a step
+  /// of the library each, those over links of their own go side by side.
+  void send_at_once(const Members& members, Bytes bytes);
   Seconds latency() const { return latency_; }
   /// The step, `times` in a row.
   PhaseFlow flow(double times) const;
@@ -28,6 +31,9 @@ class Step {
   void cross(Part part) { latency_ = std::max(latency_, wiring_->latency(part)); }
   void touch(Part part, std::uint32_t seat);
   void add(Part part, std::uint32_t seat, std::uint32_t place, double bytes);
+  /// Of all pairs, ascending.
+  Seconds slowest_message(const Members& members) const;
+  void pass(Part part, std::uint32_t from, std::uint32_t to, double bytes);
   void pairs_in_node(std::span<const std::uint32_t> seats, double bytes);
   void load_trunks(const Seats& seats, double bytes);
 

@@ -8,16 +8,17 @@
 namespace stepcast {
 namespace {
 
-constexpr std::array<NamedAlgorithm, 10> algorithms{{{"ring", collectives::ring},
-                                                     {"mesh", collectives::mesh},
-                                                     {"one_shot", collectives::one_shot},
-                                                     {"nhr", collectives::nhr},
-                                                     {"nb", collectives::nb},
-                                                     {"hd", collectives::hd},
-                                                     {"pairwise", collectives::pairwise},
-                                                     {"pipeline", collectives::pipeline},
-                                                     {"hierarchical", collectives::hierarchical},
-                                                     {"tree", collectives::tree}}};
+constexpr std::array<NamedAlgorithm, 10> algorithms{
+    {{"ring", collectives::ring, {true, true, true, false, true}},
+     {"mesh", collectives::mesh, {true, true, true, true, true}},
+     {"one_shot", collectives::one_shot, {true, false, false, false, false}},
+     {"nhr", collectives::nhr, {true, true, true, false, true}},
+     {"nb", collectives::nb, {true, true, true, false, true}},
+     {"hd", collectives::hd, {true, true, true, false, true}},
+     {"pairwise", collectives::pairwise, {false, false, false, true, false}},
+     {"pipeline", collectives::pipeline, {true, true, true, false, false}},
+     {"hierarchical", collectives::hierarchical, {true, true, true, true, true}},
+     {"tree", collectives::tree, {true, false, false, false, false}}}};
 
 [[noreturn]] void refuse(const Fabric& fabric, std::span<const DeviceId> members,
                          CollectiveCall call, std::string_view algorithm) {

@@ -12,7 +12,10 @@ std::uint32_t count(std::size_t n) { return static_cast<std::uint32_t>(n); }
 }  // namespace
 
 Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
-    : mesh_size_{static_cast<std::uint32_t>(fabric.mesh_size())} {
+    : super_behind_ports_{fabric.super_behind_ports()},
+      super_saturates_{!super_behind_ports_ ||
+                       fabric.can_saturate({fabric.block(LinkKind::super_up).first})},
+      mesh_size_{static_cast<std::uint32_t>(fabric.mesh_size())} {
   seats_.reserve(members.size());
   for (const DeviceId m : members) seats_.push_back({m.value, 0, 0, 0, 0, 0});
   if (!std::ranges::is_sorted(seats_, {}, &Seat::device))
@@ -84,9 +87,11 @@ void Wiring::take_slots(const Fabric& fabric, Part part, LinkKind up, std::uint3
 void Wiring::take_latencies(const Fabric& fabric, LinkKind node_up) {
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
   const auto route = [&](LinkKind kind) { return fabric.block(kind).latency; };
+  node_step_ = library.node_step_latency;
   latency_ = {route(LinkKind::mesh) + library.node_step_latency,
               route(node_up) + library.node_step_latency,
-              route(LinkKind::super_up) + library.node_step_latency,
+              route(LinkKind::super_up) + library.node_step_latency +
+                  (super_behind_ports_ ? route(node_up) : Seconds{0}),
               route(LinkKind::nic_up) + library.step_latency, Seconds{0}};
 }
 

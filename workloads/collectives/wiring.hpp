@@ -31,6 +31,9 @@ class Wiring {
   bool meshes() const { return mesh_size_ > 0; }
   bool trunks() const { return !leaves_.empty(); }  ///< some trunk can saturate
   bool can_saturate(std::uint32_t leaf) const { return leaves_[leaf].saturates; }
+  /// Messages between nodes of a super-node cross the links of the node part too.
+  bool super_behind_ports() const { return super_behind_ports_; }
+  bool super_saturates() const { return super_saturates_; }
 
   /// The part that joins two members; those of different super-nodes: nic.
   Part between(const Seat& a, const Seat& b) const {
@@ -39,6 +42,8 @@ class Wiring {
   }
   /// Time of a message over that part before its bytes: route and library [s].
   Seconds latency(Part part) const { return latency_[static_cast<std::size_t>(part)]; }
+
+  Seconds node_step() const { return node_step_; }  ///< the library's part of that in a super-node
 
   /// Slots of the links up and down; the place is a seat, NIC or leaf by part.
   std::uint32_t up(Part part, std::uint32_t place) const { return range(part).up + place; }
@@ -69,6 +74,7 @@ class Wiring {
   void take_slots(const Fabric& fabric, Part part, LinkKind up, std::uint32_t count);
   void take_latencies(const Fabric& fabric, LinkKind node_up);
 
+  bool super_behind_ports_, super_saturates_;
   std::vector<Seat> seats_;
   std::vector<std::uint32_t> seat_of_;  ///< by device from the first one on
   std::vector<std::uint32_t> nics_;     ///< indices over the fabric
@@ -76,6 +82,7 @@ class Wiring {
   std::uint32_t first_device_ = 0, mesh_size_ = 0, slots_ = 0;
   std::array<Range, part_count> ranges_{};
   std::array<Seconds, part_count> latency_{};
+  Seconds node_step_{0};
 };
 
 template <class At>

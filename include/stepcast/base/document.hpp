@@ -40,8 +40,9 @@ struct SearchPath {
 
 /// Parses one YAML document from memory; `name` stands in every place.
 /// Throws InputError: syntax, repeated keys, anchors and aliases, several documents, binary
-/// content.
-Node parse_document(std::string_view text, const std::string& name);
+/// content. With `repeated`, repeated keys are added there instead, and the first of each counts.
+Node parse_document(std::string_view text, const std::string& name,
+                    std::vector<Diagnostic>* repeated = nullptr);
 
 /// Reads a file (`-` is standard input) and merges what its mappings extend, deeply: lists and
 /// scalars replace, mappings merge, the extending side wins, and a mapping whose `kind` changes
@@ -54,7 +55,9 @@ Node load_document(const std::string& path, const SearchPath& search);
 std::string read_document_text(const std::string& path, const SearchPath& search);
 
 /// load_document of a text that is at hand; `path` names it and says where its neighbours are.
-Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search);
+/// `repeated` as parse_document has it, for all files that are read.
+Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search,
+                        std::vector<Diagnostic>* repeated = nullptr);
 
 /// The file that `name` means, seen from `directory`; nothing when there is none.
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& name,

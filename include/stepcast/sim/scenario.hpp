@@ -52,6 +52,10 @@ struct Scenario {
   PipelineShape pipeline_shape() const;
 };
 
+enum class FileKind { scenario, cluster, model };
+/// What the keys of a document say it is; nothing when they do not say.
+std::optional<FileKind> file_kind(const Node& root);
+
 /// Reads, merges, checks. Throws InputError with every error of the file at once.
 /// `overrides` are `path.to.key=value` texts.
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,

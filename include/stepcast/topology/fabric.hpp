@@ -74,6 +74,8 @@ class Fabric {
       const;  ///< the last one may be smaller; as many as nodes when there are none
   NodeId node_of(DeviceId device) const;
   std::uint32_t super_node_of(DeviceId device) const;  ///< the node's own index when there are none
+  /// A switched node has one port per device, so what goes on to the super-node crosses it too.
+  bool super_behind_ports() const;
   std::uint32_t nic_of(DeviceId device) const;
   std::uint32_t leaf_of_nic(std::uint32_t nic) const;  ///< 0 for a single switch
   std::uint32_t leaf_of(DeviceId device) const { return leaf_of_nic(nic_of(device)); }
@@ -106,7 +108,8 @@ class Fabric {
   /// saturate before its neighbours (a non-blocking leaf trunk) is part of the route all the same;
   /// `can_saturate` tells.
   std::vector<LinkId> route(DeviceId a, DeviceId b) const;
-  /// False for trunks whose capacity is at least that of all NICs below them.
+  /// False for trunks whose capacity is at least that of all NICs below them, and for super links
+  /// no slower than the ports before them.
   bool can_saturate(LinkId id) const;
   Seconds route_latency(DeviceId a, DeviceId b) const;
 

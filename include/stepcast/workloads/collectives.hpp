@@ -66,6 +66,7 @@ using CollectiveAlgorithm = std::optional<CollectivePlan> (*)(const Fabric&,
 struct NamedAlgorithm {
   std::string_view name;
   CollectiveAlgorithm plan;
+  std::array<bool, collective_kinds> serves;  ///< kinds that it makes on some group
 };
 /// ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, tree.
 std::span<const NamedAlgorithm> collective_algorithms();

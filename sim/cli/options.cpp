@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include "commands.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast::cli {
+
+void bad_option(const std::string& option, const std::string& message) {
+  throw InputError({Diagnostic{{}, option, message}});
+}
+
+std::int64_t count_option(const std::string& option, const std::string& text, std::int64_t low,
+                          std::int64_t high) {
+  const std::optional<double> count = parse_count(text);
+  if (count && *count >= static_cast<double>(low) && *count <= static_cast<double>(high))
+    return static_cast<std::int64_t>(*count);
+  bad_option(option, fmt::format("is '{}', allowed: a whole number such as 8 or 4Ki, {} to {}",
+                                 text, low, high));
+}
+
+ClusterSpec cluster_option(const std::string& path, const std::string& devices,
+                           const PresetOptions& options) {
+  std::vector<std::string> overrides;
+  if (!devices.empty()) overrides.push_back("devices=" + devices);
+  try {
+    return read_cluster(path, overrides, default_search_path(options.presets));
+  } catch (const InputError& error) {
+    std::vector<Diagnostic> all = error.diagnostics();
+    for (Diagnostic& d : all)
+      if (d.place.file.starts_with("--set ")) d = {{}, "--devices", d.message};
+    throw InputError(std::move(all));
+  }
+}
+
+Outcome shown(std::string table, const std::string& json_file, const std::string& json) {
+  if (json_file == "-") return {json};
+  if (!json_file.empty()) write_file(json_file, json);
+  return {std::move(table)};
+}
+
+}  // namespace stepcast::cli
