@@ -12,6 +12,13 @@ struct Metrics {
   bool has_model = false;
 };
 
+/// Peak of the precision that the matrix products run in.
+inline double matmul_peak(const Scenario& scenario) {
+  const DeviceSpec& device = scenario.cluster.device;
+  const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
+  return (fp8 ? device.matmul_peak_fp8 : device.matmul_peak).value();
+}
+
 inline Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   const auto devices = static_cast<double>(scenario.cluster.devices);
   const TrainingSpec& training = scenario.workload.training;
@@ -24,7 +31,7 @@ inline Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   m.tokens_per_s_per_device = m.tokens_per_s / devices;
   m.model_flops = *forecast.model_flops;
   const double per_device = m.model_flops / m.step_time / devices;
-  const double peak = scenario.cluster.device.matmul_peak.value();
+  const double peak = matmul_peak(scenario);
   m.tflops_per_device = per_device / 1e12;
   m.mfu = per_device / peak;
   m.hfu = *forecast.executed_flops / m.step_time / devices / peak;
