@@ -78,8 +78,9 @@ std::string breakdown(const Forecast& forecast) {
   std::string text = "  where the time goes (mean over ranks)\n";
   for (const Part& part : parts_of(forecast.mean)) {
     const double share = part.time / forecast.step_time;
-    text += fmt::format("  {:<24}{:>10}  {:>5.1f}%  {}\n", (part.indented ? "  " : "") + part.name,
-                        human(part.time), 100 * share, part.indented ? "" : bar(share));
+    const std::string cells = part.indented ? "" : bar(share);
+    text += fmt::format("  {:<24}{:>10}  {:>5.1f}%{}{}\n", (part.indented ? "  " : "") + part.name,
+                        human(part.time), 100 * share, cells.empty() ? "" : "  ", cells);
   }
   return text + "\n";
 }
