@@ -7,8 +7,8 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// Collectives and pipeline transfers of each rank class on classes of links: what the engine shares.
-/// docs/models/folding.md.
+/// Collectives and pipeline transfers of each rank class on classes of links: what the engine
+/// shares. docs/models/folding.md.
 namespace stepcast {
 
 /// Whether ranks that behave alike are simulated once or each on its own.
@@ -16,17 +16,17 @@ enum class Fold { automatic, off };
 
 /// Ranks that start alike and see alike neighbours, one representative each.
 struct RankClasses {
-  std::vector<Rank> representative;      ///< by class
-  std::vector<Stage> stage;              ///< by class
-  std::vector<std::uint32_t> ranks;      ///< by class: how many behave like it
-  std::vector<std::uint32_t> class_of;   ///< by rank
+  std::vector<Rank> representative;     ///< by class
+  std::vector<Stage> stage;             ///< by class
+  std::vector<std::uint32_t> ranks;     ///< by class: how many behave like it
+  std::vector<std::uint32_t> class_of;  ///< by rank
 };
 
 /// A flow of a class. With an empty path it can meet no other flow and takes `alone`.
 struct NetworkFlow {
-  double latency = 0;   ///< after its bytes [s]
+  double latency = 0;  ///< after its bytes [s]
   double bytes = 0;
-  double alone = 0;     ///< time of the bytes when nothing else moves [s]
+  double alone = 0;  ///< time of the bytes when nothing else moves [s]
   std::vector<LinkUse> path;
 };
 
@@ -34,36 +34,36 @@ struct NetworkFlow {
 struct NetworkCall {
   std::string algorithm;
   std::vector<std::vector<NetworkFlow>> phases;
-  std::uint32_t group = 0;      ///< class of the group: its members meet under this number
-  std::uint32_t arrivals = 1;   ///< rank classes that must arrive
-  bool lone = false;            ///< one class and no shared link: start + `alone` is its end
-  double alone = 0;             ///< all phases with their latencies [s]
+  std::uint32_t group = 0;     ///< class of the group: its members meet under this number
+  std::uint32_t arrivals = 1;  ///< rank classes that must arrive
+  bool lone = false;           ///< one class and no shared link: start + `alone` is its end
+  double alone = 0;            ///< all phases with their latencies [s]
 };
 
 /// One pipeline transfer to the next (forward) or previous (backward) virtual stage.
 struct NetworkHop {
-  std::uint32_t peer = 0;   ///< receiving class
+  std::uint32_t peer = 0;  ///< receiving class
   NetworkFlow flow;
 };
 
 struct NetworkMap {
   RankClasses classes;
-  std::vector<double> bandwidths;                     ///< of link classes [B/s]
+  std::vector<double> bandwidths;  ///< of link classes [B/s]
   std::vector<NetworkCall> calls;
-  std::vector<std::vector<std::uint32_t>> call_of;    ///< [class][StageProgram::calls index] -> calls
-  std::vector<NetworkHop> forward, backward;          ///< [class]
+  std::vector<std::vector<std::uint32_t>> call_of;  ///< [class][StageProgram::calls index] -> calls
+  std::vector<NetworkHop> forward, backward;        ///< [class]
 };
 
 struct NetworkMapInput {
   const Placement& placement;
   const Fabric& fabric;
-  const std::vector<StageProgram>& programs;   ///< [stage]
+  const std::vector<StageProgram>& programs;  ///< [stage]
   const CollectiveChoice& algorithms;
   Fold fold = Fold::automatic;
 };
 
-/// Finds the rank classes (or takes every rank for itself), plans every call once per shape of group, and finds from
-/// the side of each link which flows can meet on it.
+/// Finds the rank classes (or takes every rank for itself), plans every call once per shape of
+/// group, and finds from the side of each link which flows can meet on it.
 NetworkMap build_network_map(const NetworkMapInput& input);
 
 }  // namespace stepcast
