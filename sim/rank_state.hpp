@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -96,6 +97,14 @@ struct RankState {
 
   CommunicationLog log;
   RankTimes times;
+
+  /// The host issues a communication: its threads spend their time, the compute stream is not held.
+  /// Returns when it is issued.
+  double issue(const OperatorCost& cost) {
+    clocks.main += cost.main;
+    clocks.worker = std::max(clocks.worker, clocks.main) + cost.worker;
+    return clocks.worker + cost.launch;
+  }
 
  private:
   static std::size_t streams_per_rank() { return stepcast::streams; }

@@ -8,9 +8,7 @@ namespace stepcast {
 void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   RankState& rank = ranks_[r];
   const StageCall& call = program(r).calls[instruction.call];
-  rank.clocks.main += call.issue.main;
-  rank.clocks.worker = std::max(rank.clocks.worker, rank.clocks.main) + call.issue.worker;
-  const double issued = rank.clocks.worker + call.issue.launch;
+  const double issued = rank.issue(call.issue);
   const double ready = instruction.after_compute ? std::max(issued, rank.clocks.device) : issued;
   rank.slots[instruction.slot] = {unknown_time, unknown_time, issued, instruction.call, true};
   rank.streams[static_cast<std::size_t>(call.stream)].queue.push_back(

@@ -23,9 +23,7 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
     rank.waiting = Waiting::message;
     return false;
   }
-  const OperatorCost& issue = program(r).send_issue;
-  rank.clocks.main += issue.main;
-  rank.clocks.worker = std::max(rank.clocks.worker, rank.clocks.main) + issue.worker;
+  rank.issue(program(r).send_issue);
   idle(rank, found->arrival, found->start, ExposedKind::pipeline, 0, true);
   rank.inbox.erase(found);
   return true;
@@ -36,10 +34,7 @@ void Replayer::send(RankIndex r, const Unit& unit) {
   RankState& rank = ranks_[r];
   if (!feeds(input_.shape, unit, map_.classes.stage[r], true)) return;
   const bool forward = unit.kind == UnitKind::forward;
-  const OperatorCost& issue = program(r).send_issue;
-  rank.clocks.main += issue.main;
-  rank.clocks.worker = std::max(rank.clocks.worker, rank.clocks.main) + issue.worker;
-  const double ready = std::max(rank.clocks.device, rank.clocks.worker + issue.launch);
+  const double ready = std::max(rank.clocks.device, rank.issue(program(r).send_issue));
   // The next virtual stage is the next stage with the same chunk, or the first with the next chunk.
   const auto last = static_cast<std::uint32_t>(input_.shape.stages - 1);
   Chunk chunk = unit.chunk;
