@@ -105,7 +105,8 @@ TEST(Lower, CallsKeepTheAlgorithmOfTheirLayer) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.tp = spec.plan.cp = spec.plan.dp = 2;
   int rings = 0;
-  for (const StageCall& call : lower_all(spec)[0].calls) {
+  const std::vector<StageProgram> programs = lower_all(spec);
+  for (const StageCall& call : programs[0].calls) {
     EXPECT_EQ(call.algorithm, call.group == GroupKind::context ? "ring" : "") << call.name;
     rings += call.algorithm == "ring";
   }
