@@ -13,8 +13,6 @@ namespace stepcast {
 
 /// `simulate:`
 struct SimulateSpec {
-  enum class Network { ports };
-  std::int64_t steps = 1;
   Fold fold = Fold::automatic;
 };
 
