@@ -41,12 +41,12 @@ class CheckLayers(unittest.TestCase):
                             "topology is below sim")
 
     def test_private_header_of_another_layer(self):
-        self.expect_problem({"topology/a.cpp": '#include "../sim/replayer.hpp"\n'},
+        self.expect_problem({"topology/a.cpp": '#include "../sim/replay/replayer.hpp"\n'},
                             "not of this layer")
 
     def test_private_header_of_the_same_layer(self):
         self.assertEqual(problems({"sim/cli/a.cpp": '#include "../replayer.hpp"\n',
-                                   "sim/replayer.hpp": "#pragma once\n"}), [])
+                                   "sim/replay/replayer.hpp": "#pragma once\n"}), [])
 
     def test_simgrid_outside_the_engine(self):
         self.expect_problem({"sim/replay.cpp": "#include <simgrid/s4u.hpp>\n"}, "includes simgrid")
