@@ -85,7 +85,7 @@ bool Forecast::fits_memory() const {
 }
 
 Forecast forecast(const Scenario& scenario) {
-  const Fabric fabric(scenario.cluster);
+  const Fabric fabric(scenario.cluster, link_faults(scenario.stalls, Fabric(scenario.cluster)));
   const Placement placement(scenario.workload.plan);
   const LayerTable layers =
       scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
