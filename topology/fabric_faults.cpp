@@ -24,8 +24,8 @@ std::vector<LinkId> around_pair(const Fabric& intact, const Link& link,
   for (std::uint32_t over = from.value / size * size; over < (from.value / size + 1) * size;
        ++over) {
     if (over == from.value || over == to.value) continue;
-    auto way = joined_if_alive({intact.mesh_link(from, {over})}, {intact.mesh_link({over}, to)},
-                               failed);
+    auto way =
+        joined_if_alive({intact.mesh_link(from, {over})}, {intact.mesh_link({over}, to)}, failed);
     if (!way.empty()) return way;
   }
   return {};

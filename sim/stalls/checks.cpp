@@ -34,8 +34,9 @@ class Roll {
       const std::string where = first->second == index
                                     ? " twice"
                                     : ", which " + entry(list_, first->second) + " names too";
-      if (!checks_.require(fresh, path, "names " + std::string(what_) + " " + text(n) + where +
-                                            ", allowed: each " + what_ + " once"))
+      if (!checks_.require(fresh, path,
+                           "names " + std::string(what_) + " " + text(n) + where +
+                               ", allowed: each " + what_ + " once"))
         return;
     }
   }
@@ -122,14 +123,15 @@ class LinkRoll {
     const std::string path = at + ".link";
     if (!checks_.good({path})) return {};
     const std::vector<LinkId> links = find_links(fabric_, name);
-    if (!checks_.require(!links.empty(), path,
-                         "is '" + name + "', which the fabric does not have, allowed: " +
-                             link_names(fabric_)))
+    if (!checks_.require(
+            !links.empty(), path,
+            "is '" + name + "', which the fabric does not have, allowed: " + link_names(fabric_)))
       return {};
     for (const LinkId link : links) {
       const auto [first, fresh] = first_.try_emplace(link.value, at);
-      if (!checks_.require(fresh, path, "is " + fabric_.link_name(link) + ", which " +
-                                            first->second + " names too, allowed: each link once"))
+      if (!checks_.require(fresh, path,
+                           "is " + fabric_.link_name(link) + ", which " + first->second +
+                               " names too, allowed: each link once"))
         return {};
     }
     return links;
@@ -200,8 +202,9 @@ void check_stalls(const Scenario& scenario, Checks& checks) {
   if (spec.gc_pauses && checks.good({"stalls.gc_pauses.duration", "stalls.gc_pauses.period"})) {
     const auto& gc = *spec.gc_pauses;
     checks.require(gc.duration < gc.period, "stalls.gc_pauses.duration",
-                   "is " + shortest(gc.duration.value()) + "s, not less than the period, allowed: " +
-                       "less than " + shortest(gc.period.value()) + "s");
+                   "is " + shortest(gc.duration.value()) +
+                       "s, not less than the period, allowed: " + "less than " +
+                       shortest(gc.period.value()) + "s");
   }
   if (!checks.good_below("cluster")) return;
   const std::int64_t devices = scenario.cluster.devices;

@@ -35,17 +35,16 @@ void seed(Visitor& visitor, std::int64_t& target) {
 }
 
 void devices(Visitor& visitor, std::vector<std::int64_t>& target) {
-  visitor.field({"devices", &target, "which devices, counted over the cluster from 0", index_range,
-                 true});
+  visitor.field(
+      {"devices", &target, "which devices, counted over the cluster from 0", index_range, true});
 }
 
 void affinity(Visitor& visitor, StallsSpec::SlowHosts::Affinity& target) {
   using Affinity = StallsSpec::SlowHosts::Affinity;
-  const Choice choice{{{"unbound"}, {"cross_numa"}},
-                      [&target] { return target == Affinity::cross_numa ? 1U : 0U; },
-                      [&target](std::size_t i) {
-                        target = i == 0 ? Affinity::unbound : Affinity::cross_numa;
-                      }};
+  const Choice choice{
+      {{"unbound"}, {"cross_numa"}},
+      [&target] { return target == Affinity::cross_numa ? 1U : 0U; },
+      [&target](std::size_t i) { target = i == 0 ? Affinity::unbound : Affinity::cross_numa; }};
   visitor.field({"affinity", choice, "what is wrong with the hosts; the factor is the cluster's",
                  any_number(), true});
 }
@@ -54,12 +53,13 @@ void slow_host(Visitor& visitor, StallsSpec::SlowHosts& hosts) {
   visitor.field(
       {"nodes", &hosts.nodes, "which nodes, counted over the cluster from 0", index_range, true});
   std::size_t which = hosts.affinity == StallsSpec::SlowHosts::Affinity::none ? 0 : 1;
-  visitor.one_of(which, {{"factor",
-                          [&](Visitor& v) {
-                            v.field({"factor", &hosts.factor, "on host time; 2 is half as fast",
-                                     factor_range, true});
-                          }},
-                         {"affinity", [&](Visitor& v) { affinity(v, hosts.affinity); }}});
+  visitor.one_of(
+      which,
+      {{"factor",
+        [&](Visitor& v) {
+          v.field({"factor", &hosts.factor, "on host time; 2 is half as fast", factor_range, true});
+        }},
+       {"affinity", [&](Visitor& v) { affinity(v, hosts.affinity); }}});
 }
 
 void throttling(Visitor& visitor, StallsSpec::Throttling& t) {
@@ -121,13 +121,13 @@ void describe_pauses(Visitor& visitor, StallsSpec& spec) {
                            between(0, 1), true});
                   seed(v, part.seed);
                 });
-  optional_part(visitor, "data_loader", "batches that must be loaded", spec.data_loader,
-                [](Visitor& v, StallsSpec::DataLoader& part) {
-                  v.field({"time_per_step", &part.time_per_step, "to load what one step reads",
-                           time_range, true});
-                  v.field({"prefetch", &part.prefetch, "steps that are loaded ahead",
-                           between(0, 1e6)});
-                });
+  optional_part(
+      visitor, "data_loader", "batches that must be loaded", spec.data_loader,
+      [](Visitor& v, StallsSpec::DataLoader& part) {
+        v.field({"time_per_step", &part.time_per_step, "to load what one step reads", time_range,
+                 true});
+        v.field({"prefetch", &part.prefetch, "steps that are loaded ahead", between(0, 1e6)});
+      });
 }
 
 void describe_failures(Visitor& visitor, StallsSpec& spec) {

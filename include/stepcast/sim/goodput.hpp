@@ -5,14 +5,15 @@
 #include "stepcast/base/units.hpp"
 #include "stepcast/sim/scenario.hpp"
 
-/// What failures and checkpoints leave of a long run. Derivation and sources: docs/models/goodput.md.
+/// What failures and checkpoints leave of a long run. Derivation and sources:
+/// docs/models/goodput.md.
 namespace stepcast {
 
 /// A job that saves its state, fails at exponential distances, and starts again from what it saved.
 struct FailureModel {
-  Seconds checkpoint{0};       ///< for which training waits at each checkpoint
-  Seconds restart{0};          ///< from a failure to the first work after it
-  std::optional<Seconds> mtbf; ///< of the whole job; nothing: it never fails
+  Seconds checkpoint{0};        ///< for which training waits at each checkpoint
+  Seconds restart{0};           ///< from a failure to the first work after it
+  std::optional<Seconds> mtbf;  ///< of the whole job; nothing: it never fails
 };
 
 /// Useful time over expected wall time when the state is saved after each `interval` > 0 of work:
