@@ -193,7 +193,7 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
 }
 
 void MapBuilder::settle(NetworkCall& call) {
-  call.lone = call.arrivals == 1;
+  call.lone = true;
   for (const auto& phase : call.phases) {
     double slowest = 0;
     for (const NetworkFlow& flow : phase) {
