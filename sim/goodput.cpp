@@ -8,10 +8,15 @@ namespace {
 
 constexpr double most_steps = 0x1p53;
 
-/// Work of one replayed step: a run of one step saves at its end when every step does.
-Seconds work_of(Seconds step_time, const StallsSpec::Checkpoint& checkpoint) {
-  const Seconds work = step_time - checkpoint.blocking_time;
-  return checkpoint.every_steps == 1 && work > Seconds{0} ? work : step_time;
+/// Work of a step. The step time is the mean of the steps after the first, where there are any, and
+/// step k ends with a checkpoint when every_steps divides k + 1.
+Seconds work_of(const Timeline& timeline, const StallsSpec::Checkpoint& checkpoint) {
+  const auto steps = static_cast<std::int64_t>(std::max<std::size_t>(timeline.steps.size(), 1));
+  const std::int64_t first = steps > 1 ? 1 / checkpoint.every_steps : 0;
+  const std::int64_t saved = steps / checkpoint.every_steps - first;
+  const double per_step =
+      static_cast<double>(saved) / static_cast<double>(std::max<std::int64_t>(steps - 1, 1));
+  return timeline.step_time - checkpoint.blocking_time * per_step;
 }
 
 /// Whole steps next to the best interval: the better neighbour.
@@ -42,7 +47,7 @@ Seconds daly_interval(Seconds checkpoint, Seconds mtbf) {
   return young_interval(checkpoint, mtbf) * (1 + std::sqrt(half) / 3 + half / 9) - checkpoint;
 }
 
-std::optional<Reliability> reliability(const Scenario& scenario, Seconds step_time) {
+std::optional<Reliability> reliability(const Scenario& scenario, const Timeline& timeline) {
   const auto& checkpoint = scenario.stalls.checkpoint;
   const auto& failures = scenario.stalls.failures;
   if (!checkpoint && !failures) return {};
@@ -55,7 +60,7 @@ std::optional<Reliability> reliability(const Scenario& scenario, Seconds step_ti
   }
   if (!checkpoint) return result;
   model.checkpoint = checkpoint->blocking_time;
-  const Seconds step = work_of(step_time, *checkpoint);
+  const Seconds step = work_of(timeline, *checkpoint);
   result.checkpoint_interval = step * static_cast<double>(checkpoint->every_steps);
   result.goodput = goodput(model, *result.checkpoint_interval);
   if (!failures) return result;

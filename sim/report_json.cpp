@@ -106,7 +106,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
             {"stages", stages},
             {"collectives", collectives_json(forecast)},
             {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
-  if (const auto r = reliability(scenario, forecast.step_time)) add_reliability(json, *r);
+  if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   return json;
 }
 

@@ -49,7 +49,7 @@ std::string percent(const std::optional<double>& share) {
 
 /// What failures and checkpoints leave, and what the best interval would.
 std::string reliability_line(const Scenario& scenario, const Forecast& forecast) {
-  const auto r = reliability(scenario, forecast.step_time);
+  const auto r = reliability(scenario, forecast.timeline);
   if (!r) return "";
   std::string text = fmt::format("  goodput        {:>10}   ", percent(r->goodput));
   if (r->checkpoint_interval) {

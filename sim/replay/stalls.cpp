@@ -4,12 +4,6 @@
 
 // What slows and stops a rank. Models: docs/models/stalls.md.
 namespace stepcast {
-namespace {
-
-/// Streams of random numbers, so that no stall draws another one's.
-enum RandomStream : std::uint32_t { jitter_stream, allocator_stream };
-
-}  // namespace
 
 void Replayer::start_stalls(RankIndex r) {
   if (!input_.stalls) return;

@@ -4,6 +4,7 @@
 
 #include "stepcast/base/units.hpp"
 #include "stepcast/sim/scenario.hpp"
+#include "stepcast/sim/timeline.hpp"
 
 /// What failures and checkpoints leave of a long run. Derivation and sources:
 /// docs/models/goodput.md.
@@ -39,8 +40,8 @@ struct Reliability {
   std::optional<double> goodput_at_optimum;         ///< with those whole steps
 };
 
-/// Nothing unless the scenario has failures or checkpoints. `step_time` > 0 is that of the replay;
-/// a checkpoint that stands in it is no work.
-std::optional<Reliability> reliability(const Scenario& scenario, Seconds step_time);
+/// Nothing unless the scenario has failures or checkpoints. The checkpoints that were replayed are
+/// no work and are taken out of the step time.
+std::optional<Reliability> reliability(const Scenario& scenario, const Timeline& timeline);
 
 }  // namespace stepcast
