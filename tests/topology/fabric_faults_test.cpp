@@ -85,7 +85,8 @@ TEST(Detour, OfANicFollowsTheFabricOfItsNode) {
   const Fabric ports(spec);
   EXPECT_EQ(around(ports, "nic:5.up"), "port:5.up port:6.down nic:6.up");
   EXPECT_EQ(around(ports, "port:5.up"), "");
-  spec.node_fabric = GroupFabric{2, {BytesPerSecond{28e9}, Seconds{0}}, {BytesPerSecond{16e9}, {}}, 1};
+  spec.node_fabric =
+      GroupFabric{2, {BytesPerSecond{28e9}, Seconds{0}}, {BytesPerSecond{16e9}, {}}, 1};
   const Fabric groups(spec);
   EXPECT_EQ(around(groups, "nic:5.up"), "bridge:5.up bridge:6.down nic:6.up");
   EXPECT_EQ(around(groups, "nic:4.up"), "hccs:4-5 nic:5.up");
