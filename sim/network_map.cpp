@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "fold/mix.hpp"
 #include "fold/pattern_planner.hpp"
 #include "fold/refinement.hpp"
 #include "link_classes.hpp"
@@ -82,8 +83,10 @@ class MapBuilder {
 
 std::vector<std::uint64_t> MapBuilder::keys() const {
   std::vector<std::uint64_t> result(input_.placement.world());
-  for (std::uint32_t r = 0; r < result.size(); ++r)
-    result[r] = input_.placement.stage_of(Rank{r}).value;
+  for (std::uint32_t r = 0; r < result.size(); ++r) {
+    const std::uint64_t stage = input_.placement.stage_of(Rank{r}).value;
+    result[r] = input_.rank_keys.empty() ? stage : mix(stage, input_.rank_keys[r]);
+  }
   return result;
 }
 

@@ -20,11 +20,14 @@ Scenario with_stalls(const std::string& stalls) { return small({"stalls=" + stal
 TEST(StallsSpec, HoldsWhatTheFileSays) {
   const StallsSpec s =
       with_stalls(
-          "{compute_jitter: {sigma: 0.01, seed: 7}, slow_devices: [{devices: [3, 5], factor: 1.25}], "
+          "{compute_jitter: {sigma: 0.01, seed: 7}, slow_devices: [{devices: [3, 5], factor: "
+          "1.25}], "
           "slow_hosts: [{nodes: [1], factor: 2}], throttling: [{devices: [2], factor: 3, from: 1s, "
-          "until: 2s, period: 1min}, {devices: [4], factor: 2, from: 0s, until: 1s, period: none}], "
+          "until: 2s, period: 1min}, {devices: [4], factor: 2, from: 0s, until: 1s, period: "
+          "none}], "
           "degraded_links: [{link: \"nic:1\", bandwidth_factor: 0.5}], failed_links: [{link: "
-          "\"leaf:1.up\", ports: 8}], gc_pauses: {duration: 200ms, period: 60s, synchronised: true, "
+          "\"leaf:1.up\", ports: 8}], gc_pauses: {duration: 200ms, period: 60s, synchronised: "
+          "true, "
           "seed: 2}, allocator_pauses: {duration: 2ms, probability: 0.1, seed: 3}, data_loader: "
           "{time_per_step: 50ms, prefetch: 2}, checkpoint: {every_steps: 500, blocking_time: 30s}, "
           "failures: {device_mtbf: 50000h, restart: 15min}, host_sync: unit}")
@@ -68,6 +71,22 @@ TEST(StallsSpec, AnAffinityTakesTheFactorOfTheCluster) {
   EXPECT_EQ(plan.speed_of(Rank{8}).host, 1.5);
 }
 
+TEST(StallsSpec, OnlyAnAffinityThatSomeHostHasIsAnAssumption) {
+  const std::string affinity =
+      "cluster.host.affinity={unbound: {value: 1.5, source: assumed}, cross_numa: {value: 2, "
+      "source: "
+      "assumed}}";
+  const auto assumed = [&](const std::string& stalls) {
+    std::vector<std::string> paths;
+    for (const Assumption& a : small({affinity, "stalls=" + stalls}).assumptions)
+      if (a.path.find("affinity") != std::string::npos) paths.push_back(a.path);
+    return paths;
+  };
+  EXPECT_TRUE(assumed("{slow_hosts: [{nodes: [1], factor: 2}]}").empty());
+  EXPECT_EQ(assumed("{slow_hosts: [{nodes: [1], affinity: cross_numa}]}"),
+            std::vector<std::string>{"cluster.host.affinity.cross_numa"});
+}
+
 LinkFaults faults_of(const std::string& stalls) {
   const Scenario s = with_stalls(stalls);
   return link_faults(s.stalls, Fabric(s.cluster));
@@ -76,9 +95,9 @@ LinkFaults faults_of(const std::string& stalls) {
 TEST(LinkFaults, OfNamedLinks) {
   const Fabric fabric(small({}).cluster);
   const auto id = [&](const char* name) { return fabric.find_link(name)->value; };
-  const LinkFaults faults =
-      faults_of("{degraded_links: [{link: \"nic:3\", bandwidth_factor: 0.5}], failed_links: [{link: "
-                "\"hccs:8-9\"}, {link: \"nic:5.up\"}]}");
+  const LinkFaults faults = faults_of(
+      "{degraded_links: [{link: \"nic:3\", bandwidth_factor: 0.5}], failed_links: [{link: "
+      "\"hccs:8-9\"}, {link: \"nic:5.up\"}]}");
   EXPECT_EQ(faults.bandwidth_factor,
             (std::map<std::uint32_t, double>{{id("nic:3.up"), 0.5}, {id("nic:3.down"), 0.5}}));
   const auto links = [&](std::initializer_list<const char*> names) {
@@ -105,12 +124,13 @@ TEST(LinkFaults, ALeafLosesPartOfItsUplinks) {
   EXPECT_EQ(part("leaf:1.up"), 1);
 }
 
-/// Step time, the mean parts of every stage and the number of classes of 64 devices: tensor groups in
-/// nodes, gradients and transfers between them.
+/// Step time, the mean parts of every stage and the number of classes of 64 devices: tensor groups
+/// in nodes, gradients and transfers between them.
 std::vector<double> times_of(const std::string& stalls, const char* fold) {
   const Scenario s = small({"cluster.devices=64", "parallel.pp=2", "parallel.ep=1", "parallel.tp=4",
-                            "model.moe=none", "training.global_batch=64", "cluster.network.topology={kind: leaf_spine, leaf_ports: 16}", "stalls=" + stalls,
-                            std::string("simulate.fold=") + fold});
+                            "model.moe=none", "training.global_batch=64",
+                            "cluster.network.topology={kind: leaf_spine, leaf_ports: 16}",
+                            "stalls=" + stalls, std::string("simulate.fold=") + fold});
   const Forecast f = forecast(s);
   std::vector<double> all{f.step_time.value()};
   for (const StageForecast& stage : f.stages) {
@@ -122,9 +142,9 @@ std::vector<double> times_of(const std::string& stalls, const char* fold) {
   return all;
 }
 
-class DamagedLinks : public ::testing::TestWithParam<const char*> {};
+class SomeStalls : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(DamagedLinks, CostTimeAndFoldAsEveryRankOnItsOwn) {
+TEST_P(SomeStalls, CostTimeAndFoldAsEveryRankOnItsOwn) {
   const std::string stalls = GetParam();
   const auto intact = testing::in_child([] { return times_of("none", "auto"); });
   const auto folded = testing::in_child([&] { return times_of(stalls, "auto"); });
@@ -141,8 +161,11 @@ TEST_P(DamagedLinks, CostTimeAndFoldAsEveryRankOnItsOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    , DamagedLinks,
-    ::testing::Values("{degraded_links: [{link: \"nic:17\", bandwidth_factor: 0.25}]}",
+    , SomeStalls,
+    ::testing::Values("{slow_devices: [{devices: [17], factor: 1.5}]}",
+                      "{slow_hosts: [{nodes: [3], factor: 10}]}",
+                      "{throttling: [{devices: [40], factor: 2, from: 5ms, until: 15ms}]}",
+                      "{degraded_links: [{link: \"nic:17\", bandwidth_factor: 0.25}]}",
                       "{failed_links: [{link: \"nic:17\"}]}",
                       "{failed_links: [{link: \"hccs:17-18\"}]}",
                       "{degraded_links: [{link: \"leaf:1\", bandwidth_factor: 0.25}]}"));

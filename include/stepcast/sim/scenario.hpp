@@ -38,7 +38,8 @@ struct Scenario {
   StallsSpec stalls;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
-  /// Every number that a file marks with a source, in the order of the description.
+  /// Every number that a file marks with a source, in the order of the description; without the
+  /// factors of affinities that no host has.
   std::vector<Assumption> assumptions;
   /// Of the canonical text of everything above but name and expect, `auto` resolved where it is
   /// known.
