@@ -4,6 +4,7 @@
 
 // What slows and stops a rank. Models: docs/models/stalls.md.
 namespace stepcast {
+
 void Replayer::start_stalls(RankIndex r) {
   if (!input_.stalls) return;
   const StallPlan& stalls = *input_.stalls;

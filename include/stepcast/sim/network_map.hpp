@@ -60,6 +60,8 @@ struct NetworkMapInput {
   const std::vector<StageProgram>& programs;  ///< [stage]
   const CollectiveChoice& algorithms;
   Fold fold = Fold::automatic;
+  /// [rank] Ranks with other keys are not alike from the start (StallPlan::keys); empty: all are.
+  std::vector<std::uint64_t> rank_keys = {};
 };
 
 /// Finds the rank classes (or takes every rank for itself), plans every call once per shape of
