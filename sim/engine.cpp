@@ -108,6 +108,31 @@ class Engine::Driver {
     return queue_.empty() ? std::numeric_limits<double>::infinity()
                           : std::max(now_, queue_.top().time);
   }
+  bool between_flows() const { return live_.empty() && starts_.empty() && ended_.empty(); }
+
+  void shift(double time) {
+    expects(between_flows(), "no flow of SimGrid is under way");
+    now_ += time;
+    offset_ += time;
+    for (QueuedEvent event : pending()) {
+      event.time += time;
+      shifted_.push(event);
+    }
+    queue_.swap(shifted_);
+    shifted_.clear();
+    table_.shift(time);
+  }
+
+  void append_state(double origin, std::vector<double>& state) const {
+    for (const QueuedEvent& event : pending()) {
+      state.push_back(event.time - origin);
+      const bool flow = event.kind == QueuedEvent::Kind::flow_end;
+      state.push_back(flow ? 1 : 0);
+      state.push_back(static_cast<double>(flow ? event.order : event.value));
+    }
+    state.push_back(now_ - origin);
+  }
+
   std::uint64_t flows() const { return flows_; }
   std::uint64_t lone_flows() const { return lone_flows_; }
   std::uint64_t events() const { return events_; }
@@ -138,6 +163,20 @@ class Engine::Driver {
     queue_.push({flow.start + flow.alone, QueuedEvent::Kind::flow_end, flow.tag, entry});
   }
 
+  /// What is to come, in order; ends that were foreseen in vain left out.
+  std::vector<QueuedEvent> pending() const {
+    std::vector<QueuedEvent> events(queue_.ordered_begin(), queue_.ordered_end());
+    std::erase_if(events, [this](const QueuedEvent& e) {
+      return e.kind == QueuedEvent::Kind::flow_end && is_void(e);
+    });
+    return events;
+  }
+
+  bool is_void(const QueuedEvent& event) const {
+    const auto index = static_cast<FlowTable::Index>(event.value >> 32U);
+    return table_[index].generation != static_cast<std::uint32_t>(event.value);
+  }
+
   void step() {
     const QueuedEvent event = queue_.top();
     queue_.pop();
@@ -151,8 +190,8 @@ class Engine::Driver {
   }
 
   void end_lone(const QueuedEvent& event) {
+    if (is_void(event)) return;
     const auto index = static_cast<FlowTable::Index>(event.value >> 32U);
-    if (table_[index].generation != static_cast<std::uint32_t>(event.value)) return;
     now_ = std::max(now_, event.time);
     ++lone_flows_;
     table_.remove(index);
@@ -190,23 +229,25 @@ class Engine::Driver {
     face->seal();
   }
 
-  /// Seconds from SimGrid's date to our next one; -1 when we have none.
+  /// Seconds from SimGrid's date to our next one; -1 when we have none. Our clock is SimGrid's and
+  /// what was skipped.
   double next_date(double date) {
     graveyard_.clear();
-    deliver_ended(date);
+    deliver_ended(date + offset_);
     const double network = network_->next_occurring_event(date);
-    const double horizon = network < 0 ? std::numeric_limits<double>::infinity() : date + network;
+    const double horizon =
+        network < 0 ? std::numeric_limits<double>::infinity() : date + offset_ + network;
     while (starts_.empty() && !queue_.empty() && queue_.top().time < horizon) step();
     if (!starts_.empty()) {
       while (!queue_.empty() && queue_.top().time <= now_) step();
-      return std::max(0.0, now_ - (date));
+      return std::max(0.0, now_ - (date + offset_));
     }
-    return queue_.empty() ? -1.0 : std::max(0.0, queue_.top().time - (date));
+    return queue_.empty() ? -1.0 : std::max(0.0, queue_.top().time - (date + offset_));
   }
 
   void arrived(double date) {
-    now_ = std::max(now_, date);
-    coarsen_precision(date);
+    now_ = std::max(now_, date + offset_);
+    coarsen_precision(date + offset_);
     for (const FlowTable::Index flow : starts_) issue(flow);
     starts_.clear();
   }
@@ -263,9 +304,10 @@ class Engine::Driver {
 
   std::vector<double> bandwidths_;
   EngineClient* client_ = nullptr;
-  EventQueue queue_;
+  EventQueue queue_, shifted_;
   std::uint64_t sequence_ = 0, events_ = 0, flows_ = 0, lone_flows_ = 0;
   double now_ = 0, precision_ = finest_precision;
+  double offset_ = 0;  ///< our clock is so far ahead of SimGrid's
   FlowTable table_;
   std::vector<FlowTable::Index> met_, starts_, ended_;
   std::unordered_map<const s4u::Activity*, Live> live_;
@@ -289,6 +331,11 @@ void Engine::start_flow(std::span<const LinkUse> path, double bytes, std::uint64
 void Engine::run(EngineClient& client) { driver_->run(client); }
 double Engine::now() const { return driver_->now(); }
 double Engine::earliest() const { return driver_->earliest(); }
+bool Engine::between_flows() const { return driver_->between_flows(); }
+void Engine::shift(double time) { driver_->shift(time); }
+void Engine::append_state(double origin, std::vector<double>& state) const {
+  driver_->append_state(origin, state);
+}
 std::uint64_t Engine::flows() const { return driver_->flows(); }
 std::uint64_t Engine::lone_flows() const { return driver_->lone_flows(); }
 std::uint64_t Engine::events() const { return driver_->events(); }

@@ -35,6 +35,10 @@ class FlowTable {
   /// Hands a flow to the network with what is left of it; false when nothing is left.
   bool enter_network(Index index, double now);
   void remove(Index index);
+  /// Moves the starts of all flows.
+  void shift(double time) {
+    for (Flow& flow : flows_) flow.start += time;
+  }
 
   Flow& operator[](Index index) { return flows_[index]; }
   const Flow& operator[](Index index) const { return flows_[index]; }

@@ -35,10 +35,13 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, double host_
   return after;
 }
 
-// Later operators wait for operators from the gate on, so what is before it is dropped.
+// Later operators wait for operators from the gate on, and never for what ended before the host got
+// here: the rest is dropped. Where the ring has no end for a dropped operator it has an earlier
+// one.
 void HostQueue::remember(const Run& run) {
   runs_.erase_begin(gate_);
   gate_ = 0;
+  while (!runs_.empty() && runs_.front().device_end <= run.entry.main) runs_.pop_front();
   if (runs_.full()) runs_.set_capacity(std::max<std::size_t>(4, 2 * runs_.capacity()));
   runs_.push_back(run);
   issued_ = run.end();
@@ -53,8 +56,11 @@ bool HostQueue::may_bind(const Clocks& clocks, std::uint64_t size) {
     return true;
   }
   const std::uint64_t waited_for = issued_ + size - 1 - depth_;
-  while (runs_[gate_].end() <= waited_for) ++gate_;
-  if (runs_[gate_].device_end <= clocks.main) return false;
+  while (gate_ < runs_.size() && runs_[gate_].end() <= waited_for) ++gate_;
+  if (gate_ == runs_.size() || waited_for < runs_[gate_].first ||
+      runs_[gate_].device_end <= clocks.main) {
+    return false;
+  }
   recall_ends(runs_[gate_]);
   return end_of(waited_for) > clocks.main;
 }

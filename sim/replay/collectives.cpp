@@ -12,7 +12,8 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   // What a later step issues first uses what the step before left on the compute stream.
   const bool after_compute = instruction.after_compute || rank.step > 0;
   const double ready = after_compute ? std::max(issued, rank.clocks.device) : issued;
-  rank.slots[instruction.slot] = {unknown_time, unknown_time, issued, instruction.call, true};
+  rank.slots[instruction.slot] = {unknown_time,     unknown_time, issued,
+                                  instruction.call, true,         false};
   rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back(
       {instruction.call, instruction.slot, ready});
   pump_stream(r, call.stream);
@@ -149,13 +150,14 @@ void Replayer::finish(std::uint32_t id, double end) {
 
 bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   RankState& rank = ranks_[r];
-  const SlotState& state = rank.slots[slot];
+  SlotState& state = rank.slots[slot];
   expects(state.issued, "a slot is issued before it is awaited");
   if (state.end == unknown_time) {
     rank.waiting = Waiting::slot;
     rank.waiting_slot = slot;
     return false;
   }
+  state.awaited = true;
   const StageCall& call = program(r).calls[state.call];
   const bool crosses_stages = call.group == GroupKind::world ||
                               call.group == GroupKind::embedding ||

@@ -35,6 +35,7 @@ struct SlotState {
   double host_ready = 0;  ///< when the host had issued it
   std::uint32_t call = 0;
   bool issued = false;
+  bool awaited = true;  ///< a later Wait finds it over
 };
 
 /// A communication stream: in order, one at a time.
@@ -108,6 +109,13 @@ struct RankState {
   CommunicationLog log;
   StepBooks books;
   double end = 0;  ///< of the last step
+
+  /// Appends all that the rank's future depends on, times and micro-batches relative to a mark.
+  /// `free_host`: the host cannot hold the device up any more.
+  void append_state(bool free_host, double origin, std::uint32_t micro_batch,
+                    std::vector<double>& state) const;
+  /// Moves everything to come.
+  void shift(double time, std::uint32_t micro_batches);
 
   RankTimes& times() { return books.times[step == 0 ? 0 : 1]; }
 

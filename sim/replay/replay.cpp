@@ -12,13 +12,29 @@ namespace {
 /// Rounding does not make a segment host-bound.
 constexpr double host_bound_margin = 1e-9;
 
+bool costs_host_time(const OperatorCost& cost) {
+  return cost.main > 0 || cost.worker > 0 || cost.launch > 0;
+}
+
+bool costs_host_time(const StageProgram& program) {
+  return costs_host_time(program.send_issue) ||
+         std::ranges::any_of(program.calls,
+                             [](const StageCall& c) { return costs_host_time(c.issue); }) ||
+         std::ranges::any_of(program.segments, [](const Segment& s) {
+           return std::ranges::any_of(s.operators(),
+                                      [](const OperatorCost& o) { return costs_host_time(o); });
+         });
+}
+
 }  // namespace
 
 Replayer::Replayer(const ReplayInput& input)
     : input_{input},
       map_{input.network},
       engine_{map_.bandwidths},
-      step_ends_(static_cast<std::size_t>(input.steps)) {
+      step_ends_(static_cast<std::size_t>(input.steps)),
+      host_is_free_{std::ranges::none_of(
+          input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
   for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
     orders_.push_back(input.schedule.order(input.shape, Stage{s}));
   }
@@ -46,6 +62,7 @@ Timeline Replayer::run() {
 /// Ranks run ahead of the engine's clock as far as what they wait for is known.
 void Replayer::work() {
   while (!ready_.empty() || !free_streams_.empty()) {
+    if (mark_due_ && free_streams_.empty()) consider_skip();
     if (!free_streams_.empty()) {
       const auto [r, stream] = free_streams_.back();
       free_streams_.pop_back();
@@ -82,6 +99,11 @@ bool Replayer::run_step(RankIndex r) {
     rank.pc = 0;
   }
   while (rank.phase == RankState::Phase::units && rank.unit < rank.order->size()) {
+    if (r == 0 && at_mark(rank)) {
+      mark_due_ = true;
+      wake(r);
+      return false;
+    }
     if (!run_unit(r)) return false;
   }
   rank.phase = RankState::Phase::epilogue;
@@ -102,6 +124,10 @@ void Replayer::end_step(RankIndex r) {
   std::ranges::fill(rank.forwards, 0U);
   std::ranges::fill(rank.backwards, 0U);
   rank.met_after_pipeline = false;
+  if (r == 0) {
+    marked_unit_ = std::numeric_limits<std::size_t>::max();
+    marks_ = {};
+  }
 }
 
 /// Executes from `pc` to the end of the code; false when the rank has to wait first.

@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,7 +21,8 @@ constexpr std::uint64_t tag_of(Tag kind, std::uint64_t index) {
 }
 
 /// One replay. Program execution is in replay.cpp, stalls in stalls.cpp, transfers in
-/// transfers.cpp, collectives in collectives.cpp, the result in timeline.cpp.
+/// transfers.cpp, collectives in collectives.cpp, skipping in steady_state.cpp, the result in
+/// timeline.cpp.
 class Replayer : public EngineClient {
  public:
   explicit Replayer(const ReplayInput& input);
@@ -52,6 +55,26 @@ class Replayer : public EngineClient {
   void save_checkpoint(RankState& rank);
   double jitter(RankIndex r);
   double run_segment(RankIndex r, const Segment& segment);
+
+  // steady state
+  /// The job at a unit of rank 0 that begins a period.
+  struct Mark {
+    struct Rank {
+      std::size_t unit;
+      std::vector<std::uint32_t> forwards, backwards;
+      StepBooks books;
+    };
+    double time = 0, length = 0;  ///< and how long the period before it took
+    std::uint32_t micro_batch = 0;
+    std::vector<Rank> ranks;  ///< empty when the pace was not steady
+    std::vector<double> state;
+  };
+  std::int64_t period() const;
+  bool at_mark(const RankState& rank) const;
+  void consider_skip();
+  void describe(Mark& mark) const;
+  std::int64_t recurring_periods(const Mark& before, const Mark& now) const;
+  void skip(const Mark& before, const Mark& now, std::int64_t periods);
 
   // pipeline transfers
   bool receive(RankIndex r, const Unit& unit);
@@ -107,7 +130,11 @@ class Replayer : public EngineClient {
   /// By class of the group, kind of group and how many calls its members made before.
   std::unordered_map<std::uint64_t, std::uint32_t> open_meetings_;
   std::vector<double> step_ends_;  ///< of the last rank so far, by step
-  std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0;
+  std::array<Mark, 4> marks_;      ///< the last one, by kind of its unit
+  std::size_t marked_unit_ = std::numeric_limits<std::size_t>::max();
+  bool mark_due_ = false;
+  bool host_is_free_;  ///< no instruction costs host time, so the device never waits for it
+  std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0, skipped_micro_batches_ = 0;
 };
 
 }  // namespace stepcast

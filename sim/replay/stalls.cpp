@@ -97,7 +97,8 @@ double Replayer::run_segment(RankIndex r, const Segment& segment) {
       return worked;
     }
   }
-  rank.clocks = rank.host_queue.run(rank.clocks, segment, speed);
+  rank.clocks = host_is_free_ ? segment.matrix(speed).apply(rank.clocks)
+                              : rank.host_queue.run(rank.clocks, segment, speed);
   return speed.device * segment.device_time();
 }
 

@@ -56,6 +56,7 @@ Timeline Replayer::timeline() {
   result.tasks = tasks_;
   result.events = engine_.events();
   result.flows = engine_.flows();
+  result.skipped_micro_batches = skipped_micro_batches_;
   result.lone_flows = lone_flows_ + engine_.lone_flows();
   return result;
 }

@@ -49,6 +49,13 @@ class Engine {
   double now() const;
   /// Nothing of the engine happens before this time; infinity when nothing is pending.
   double earliest() const;
+  /// Whether SimGrid shares no flow at the moment.
+  bool between_flows() const;
+  /// Moves the clock and all that is pending; only between flows, from inside a callback.
+  void shift(double time);
+  /// Appends what is pending and the flows that are alone, times relative to `origin`.
+  void append_state(double origin, std::vector<double>& state) const;
+
   std::uint64_t flows() const;       ///< that met another and were shared by SimGrid
   std::uint64_t lone_flows() const;  ///< that had their links to themselves all the time
   std::uint64_t events() const;      ///< handled so far

@@ -22,6 +22,7 @@ struct ReplayInput {
       boundary_latency;               ///< replaces the network for pipeline transfers when set
   const StallPlan* stalls = nullptr;  ///< nothing: no rank stalls
   std::int64_t steps = 1;             ///< replayed one after another, at least 1
+  bool skip_recurring = true;         ///< micro-batches that repeat others exactly, once each
 };
 
 /// Executes the programs of all rank classes over the steps: host threads issue, streams run in

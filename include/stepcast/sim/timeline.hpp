@@ -31,11 +31,12 @@ struct RankTimes {
 struct Timeline {
   Seconds step_time{0};        ///< of one step: the makespan, or the mean of all after the first
   std::vector<Seconds> steps;  ///< each step, from the end of the one before
-  std::vector<RankTimes> classes;  ///< a step, likewise
-  std::uint64_t tasks = 0;         ///< instructions and transfers executed
-  std::uint64_t events = 0;        ///< handled by the queue
-  std::uint64_t flows = 0;         ///< that entered SimGrid
-  std::uint64_t lone_flows = 0;    ///< that could meet no other and took their closed form
+  std::vector<RankTimes> classes;           ///< a step, likewise
+  std::uint64_t skipped_micro_batches = 0;  ///< that repeat others exactly, not replayed
+  std::uint64_t tasks = 0;                  ///< instructions and transfers executed
+  std::uint64_t events = 0;                 ///< handled by the queue
+  std::uint64_t flows = 0;                  ///< that entered SimGrid
+  std::uint64_t lone_flows = 0;             ///< that could meet no other and took their closed form
 };
 
 }  // namespace stepcast

@@ -1,0 +1,111 @@
+#include "rank_state.hpp"
+
+namespace stepcast {
+namespace {
+
+void move(Message& message, double time, std::uint32_t micro_batches) {
+  message.start += time;
+  message.arrival += time;
+  message.micro_batch.value += micro_batches;
+}
+
+void move(Fifo<ChannelState::Pending>& queue, double time, std::uint32_t micro_batches) {
+  for (ChannelState::Pending& pending : queue) {
+    pending.ready += time;
+    move(pending.message, time, micro_batches);
+  }
+}
+
+/// Appends what a state consists of, times and micro-batches relative to a mark.
+class StateWriter {
+ public:
+  StateWriter(double origin, double micro_batch, std::vector<double>& state)
+      : origin_{origin}, micro_batch_{micro_batch}, state_{state} {}
+
+  void number(double value) { state_.push_back(value); }
+  void time(double value) { state_.push_back(value - origin_); }
+  void message(const Message& m) {
+    number(static_cast<double>(m.kind));
+    number(static_cast<double>(m.micro_batch.value) - micro_batch_);
+    number(m.chunk.value);
+    time(m.start);
+    time(m.arrival);
+  }
+
+ private:
+  double origin_;
+  double micro_batch_;
+  std::vector<double>& state_;
+};
+
+}  // namespace
+
+void RankState::append_state(bool free_host, double origin, std::uint32_t micro_batch,
+                             std::vector<double>& state) const {
+  StateWriter write(origin, micro_batch, state);
+  write.time(clocks.device);
+  if (!free_host) {
+    write.time(clocks.main);
+    write.time(clocks.worker);
+    host_queue.append_state(origin, state);
+  }
+  for (const double number :
+       {static_cast<double>(part), static_cast<double>(pc), static_cast<double>(waiting),
+        static_cast<double>(waiting_slot), static_cast<double>(sends_pending)}) {
+    write.number(number);
+  }
+  for (const SlotState& slot : slots) {
+    write.number(slot.awaited ? 1 : 0);
+    if (slot.awaited) continue;
+    write.number(slot.call);
+    write.time(slot.start);
+    write.time(slot.end);
+    if (!free_host) write.time(slot.host_ready);
+  }
+  // What was free before anything can be issued again makes no difference.
+  const double next_issue = free_host ? clocks.device : clocks.worker;
+  for (const StreamState& s : stream) {
+    write.number(s.busy ? 1 : 0);
+    write.time(std::max(s.free_at, next_issue));
+    for (const StreamState::Pending& pending : s.queue) {
+      write.number(pending.call);
+      write.number(pending.slot);
+      write.time(pending.ready);
+    }
+  }
+  for (const ChannelState* channel : {&forward, &backward}) {
+    write.number(channel->busy ? 1 : 0);
+    write.time(std::max(channel->free_at, next_issue));
+    for (const ChannelState::Pending& pending : channel->queue) {
+      write.message(pending.message);
+      write.time(pending.ready);
+    }
+  }
+  for (const Message& message : inbox) write.message(message);
+  write.time(std::max(last_send_arrival, clocks.device));
+  log.append_state(origin, state);
+}
+
+void RankState::shift(double time, std::uint32_t micro_batches) {
+  clocks = {clocks.main + time, clocks.worker + time, clocks.device + time};
+  host_queue.shift(time);
+  for (SlotState& slot : slots) {
+    slot.start += time;
+    slot.end += time;
+    slot.host_ready += time;
+  }
+  for (StreamState& s : stream) {
+    s.free_at += time;
+    for (StreamState::Pending& pending : s.queue) pending.ready += time;
+  }
+  for (ChannelState* channel : {&forward, &backward}) {
+    channel->free_at += time;
+    stepcast::move(channel->queue, time, micro_batches);
+  }
+  for (Message& message : inbox) stepcast::move(message, time, micro_batches);
+  last_send_arrival += time;
+  last_send_start += time;
+  log.shift(time);
+}
+
+}  // namespace stepcast

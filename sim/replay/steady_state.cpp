@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cmath>
+
+#include "replayer.hpp"
+
+// Skips micro-batches when the whole state of the job recurs. docs/models/replay.md.
+namespace stepcast {
+namespace {
+
+/// States are equal when no time differs by more than this, relative to the clock.
+constexpr double equal_times = 1e-12;
+
+bool equal_state(const std::vector<double>& a, const std::vector<double>& b, double clock) {
+  const double most = equal_times * clock;
+  return std::ranges::equal(
+      a, b, [most](double x, double y) { return x == y || std::abs(x - y) <= most; });
+}
+
+void add_times(RankTimes& to, const RankTimes& now, const RankTimes& before, double times) {
+  const auto add = [times](auto& sum, const auto& a, const auto& b) { sum += times * (a - b); };
+  add(to.computing, now.computing, before.computing);
+  for (std::size_t k = 0; k < exposed_kinds; ++k)
+    add(to.exposed[k], now.exposed[k], before.exposed[k]);
+  add(to.bubble, now.bubble, before.bubble);
+  add(to.host_stall, now.host_stall, before.host_stall);
+  add(to.other_idle, now.other_idle, before.other_idle);
+  add(to.communication, now.communication, before.communication);
+  add(to.segments, now.segments, before.segments);
+  add(to.host_bound_segments, now.host_bound_segments, before.host_bound_segments);
+}
+
+}  // namespace
+
+/// Micro-batches after which the order of a stage and the state of a pipeline can repeat.
+std::int64_t Replayer::period() const {
+  return input_.shape.chunks > 1 ? input_.shape.group : input_.shape.stages;
+}
+
+/// Rank 0 stands before the unit of chunk 0 that begins a period.
+bool Replayer::at_mark(const RankState& rank) const {
+  if (!input_.skip_recurring || (input_.stalls && input_.stalls->irregular())) return false;
+  if (rank.part != RankState::Part::receive || rank.pc != 0 || rank.unit == marked_unit_)
+    return false;
+  const Unit& unit = (*rank.order)[rank.unit];
+  return unit.chunk.value == 0 && unit.micro_batch.value % period() == 0;
+}
+
+/// Compares the state with that of one period ago and skips as many periods as recur.
+void Replayer::consider_skip() {
+  mark_due_ = false;
+  const RankState& first = ranks_.front();
+  marked_unit_ = first.unit;
+  const Unit& unit = (*first.order)[first.unit];
+  Mark& before = marks_[static_cast<std::size_t>(unit.kind)];
+  Mark now;
+  now.time = first.clocks.device;
+  now.micro_batch = unit.micro_batch.value;
+  now.length = now.time - before.time;
+  const bool same_pace =
+      before.length > 0 && std::abs(now.length - before.length) <= equal_times * now.time;
+  if (same_pace && engine_.between_flows()) {
+    settle();
+    describe(now);
+    if (!before.ranks.empty() && equal_state(before.state, now.state, now.time)) {
+      const std::int64_t periods = recurring_periods(before, now);
+      if (periods > 0) {
+        skip(before, now, periods);
+        now = Mark{};
+      }
+    }
+  }
+  before = std::move(now);
+}
+
+/// What the future depends on, relative to the mark, and the counters that move on with it.
+void Replayer::describe(Mark& mark) const {
+  for (const RankState& rank : ranks_) {
+    mark.ranks.push_back({rank.unit, rank.forwards, rank.backwards, rank.books});
+    const bool free_host = host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
+    rank.append_state(free_host, mark.time, mark.micro_batch, mark.state);
+  }
+  for (const Meeting& meeting : meetings_) {
+    mark.state.push_back(static_cast<double>(meeting.members.size()));
+    if (meeting.members.empty()) continue;
+    for (const std::uint32_t number : {meeting.call, meeting.phase, meeting.running})
+      mark.state.push_back(number);
+    mark.state.push_back(meeting.start - mark.time);
+  }
+  for (const RankIndex r : ready_) mark.state.push_back(r);
+  engine_.append_state(mark.time, mark.state);
+}
+
+/// How often what happened between the marks happens again from now on: as long as every rank has
+/// the same units before it and none of them is the first or last of a chunk.
+std::int64_t Replayer::recurring_periods(const Mark& before, const Mark& now) const {
+  std::int64_t periods = std::numeric_limits<std::int64_t>::max();
+  const std::size_t units = now.ranks.front().unit - before.ranks.front().unit;
+  if (units == 0) return 0;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const Mark::Rank &a = before.ranks[r], &b = now.ranks[r];
+    if (b.unit - a.unit != units || ranks_[r].phase != RankState::Phase::units) return 0;
+    for (std::size_t c = 0; c < a.forwards.size(); ++c) {
+      if (a.forwards[c] == 0) return 0;
+      const std::uint32_t moved = b.backwards[c] - a.backwards[c];
+      if (moved > 0)
+        periods = std::min(periods, (input_.shape.micro_batches - 1 - b.backwards[c]) / moved);
+    }
+    const StageOrder& order = *ranks_[r].order;
+    std::size_t i = a.unit;
+    const auto again = [&](const Unit& u, const Unit& later) {
+      return u.kind == later.kind && u.chunk == later.chunk &&
+             later.micro_batch.value == u.micro_batch.value + period();
+    };
+    const std::size_t wanted =
+        a.unit + units * static_cast<std::size_t>(std::clamp<std::int64_t>(periods, 0, 1 << 30));
+    while (i < wanted && i + units < order.size() && again(order[i], order[i + units])) ++i;
+    periods = std::min(periods, static_cast<std::int64_t>((i - a.unit) / units));
+  }
+  return std::max<std::int64_t>(0, periods);
+}
+
+/// As if the units between the marks had run that many times more.
+void Replayer::skip(const Mark& before, const Mark& now, std::int64_t periods) {
+  const auto count = static_cast<double>(periods);
+  const double time = count * now.length;
+  const auto micro_batches = static_cast<std::uint32_t>(periods * period());
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    RankState& rank = ranks_[r];
+    const Mark::Rank &a = before.ranks[r], &b = now.ranks[r];
+    rank.unit += static_cast<std::size_t>(periods) * (b.unit - a.unit);
+    for (std::size_t c = 0; c < a.forwards.size(); ++c) {
+      rank.forwards[c] += static_cast<std::uint32_t>(periods) * (b.forwards[c] - a.forwards[c]);
+      rank.backwards[c] += static_cast<std::uint32_t>(periods) * (b.backwards[c] - a.backwards[c]);
+    }
+    for (std::size_t k = 0; k < rank.books.times.size(); ++k)
+      add_times(rank.books.times[k], b.books.times[k], a.books.times[k], count);
+    rank.shift(time, micro_batches);
+  }
+  for (Meeting& meeting : meetings_) meeting.start += time;
+  engine_.shift(time);
+  marked_unit_ = ranks_.front().unit;
+  skipped_micro_batches_ += micro_batches;
+}
+
+}  // namespace stepcast
