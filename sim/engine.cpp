@@ -130,7 +130,6 @@ class Engine::Driver {
       state.push_back(flow ? 1 : 0);
       state.push_back(static_cast<double>(flow ? event.order : event.value));
     }
-    state.push_back(now_ - origin);
   }
 
   std::uint64_t flows() const { return flows_; }

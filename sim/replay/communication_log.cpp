@@ -93,7 +93,8 @@ void CommunicationLog::append_state(double origin, std::vector<double>& state) c
     state.push_back(static_cast<double>(interval.kind));
   }
   for (const Wait& wait : waits_) {
-    for (const double time : {wait.from, wait.to, wait.host_ready}) state.push_back(time - origin);
+    for (const double time : {wait.from, wait.to, std::max(wait.from, wait.host_ready)})
+      state.push_back(time - origin);
     state.push_back(wait.pipeline ? 1 : 0);
   }
   state.push_back(std::max(covered_until_, settled_until_) - origin);

@@ -54,7 +54,7 @@ struct Message {
   UnitKind kind;  ///< of the unit that consumes it
   MicroBatch micro_batch;
   Chunk chunk;
-  double start = 0, arrival = 0;
+  double start = unknown_time, arrival = unknown_time;
   bool same_unit(const Message& o) const {
     return kind == o.kind && micro_batch == o.micro_batch && chunk == o.chunk;
   }

@@ -109,7 +109,11 @@ class Replayer : public EngineClient {
   void part_ended(std::uint32_t id, double now);
   void finish(std::uint32_t id, double end);
 
-  void wake(RankIndex r) { ready_.push_back(r); }
+  /// Once: what it waited for may come more than once before it goes on.
+  void wake(RankIndex r) {
+    ranks_[r].waiting = Waiting::nothing;
+    ready_.push_back(r);
+  }
   void idle(RankState& rank, double to, double moving_from, ExposedKind kind, double host_ready,
             bool pipeline);
   void settle_when_due();

@@ -76,7 +76,8 @@ void Replayer::consider_skip() {
 void Replayer::describe(Mark& mark) const {
   for (const RankState& rank : ranks_) {
     mark.ranks.push_back({rank.unit, rank.forwards, rank.backwards, rank.books});
-    const bool free_host = host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
+    const bool free_host =
+        host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
     rank.append_state(free_host, mark.time, mark.micro_batch, mark.state);
   }
   for (const Meeting& meeting : meetings_) {
