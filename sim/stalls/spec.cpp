@@ -45,8 +45,9 @@ void affinity(Visitor& visitor, StallsSpec::SlowHosts::Affinity& target) {
       {{"unbound"}, {"cross_numa"}},
       [&target] { return target == Affinity::cross_numa ? 1U : 0U; },
       [&target](std::size_t i) { target = i == 0 ? Affinity::unbound : Affinity::cross_numa; }};
-  visitor.field({"affinity", choice, "what is wrong with the hosts; the factor is the cluster's",
-                 any_number(), true});
+  visitor.field({"affinity", choice,
+                 "instead of a factor: what is wrong; the cluster says what it costs", any_number(),
+                 true});
 }
 
 void slow_host(Visitor& visitor, StallsSpec::SlowHosts& hosts) {
@@ -54,12 +55,12 @@ void slow_host(Visitor& visitor, StallsSpec::SlowHosts& hosts) {
       {"nodes", &hosts.nodes, "which nodes, counted over the cluster from 0", index_range, true});
   std::size_t which = hosts.affinity == StallsSpec::SlowHosts::Affinity::none ? 0 : 1;
   visitor.one_of(
-      which,
-      {{"factor",
-        [&](Visitor& v) {
-          v.field({"factor", &hosts.factor, "on host time; 2 is half as fast", factor_range, true});
-        }},
-       {"affinity", [&](Visitor& v) { affinity(v, hosts.affinity); }}});
+      which, {{"factor",
+               [&](Visitor& v) {
+                 v.field({"factor", &hosts.factor,
+                          "on host time; 2 is half as fast; or an affinity", factor_range, true});
+               }},
+              {"affinity", [&](Visitor& v) { affinity(v, hosts.affinity); }}});
 }
 
 void throttling(Visitor& visitor, StallsSpec::Throttling& t) {

@@ -64,6 +64,8 @@ double SpeedProfile::end_of(double start, double device) const {
   for (bool skipped = !repeats(*this);;) {
     const Stretch s = stretch_at(*this, now);
     const double until = end_of_stretch(*this, s), factor = changes[s.change].factor;
+    // So late that a double cannot tell the next date from now: periods are one mean speed.
+    if (until <= now) return now + left * period / work_of_period(*this);
     if (now + left * factor <= until) return now + left * factor;
     left -= (until - now) / factor;
     now = until;

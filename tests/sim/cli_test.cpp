@@ -56,6 +56,38 @@ TEST(Cli, JsonReplacesAFileAtOnceAndFollowsLinks) {
   EXPECT_EQ(stepcast_run(files, "run '" + pipeline + "' --json -").out, content(target));
 }
 
+TEST(Cli, GoodputIsReportedWhereAsked) {
+  const test::TemporaryFiles files;
+  const auto result = [&](const std::string& stalls) {
+    const Ran ran =
+        stepcast_run(files, "run '" + pipeline + "' --set 'stalls=" + stalls + "' --json -");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out)["result"];
+  };
+  EXPECT_FALSE(result("none").contains("goodput"));
+  EXPECT_FALSE(result("{host_sync: step}").contains("reliability"));
+  const std::string checkpoint = "checkpoint: {every_steps: 500, blocking_time: 30s}";
+  const std::string failures = "failures: {device_mtbf: 50000h, restart: 15min}";
+  const auto both = result("{" + checkpoint + ", " + failures + "}");
+  EXPECT_GT(both["goodput"], 0);
+  EXPECT_LT(both["goodput"], 1);
+  EXPECT_GE(both["reliability"]["goodput_at_optimum"], both["goodput"]);
+  EXPECT_EQ(both["reliability"]["checkpoint_interval_s"], 500 * both["step_time_s"].get<double>());
+  for (const char* key : {"cluster_mtbf_s", "optimal_interval_s", "optimal_every_steps"})
+    EXPECT_GT(both["reliability"][key], 0) << key;
+  const auto saved = result("{" + checkpoint + "}");
+  EXPECT_GT(saved["goodput"], 0);
+  EXPECT_TRUE(saved["reliability"]["cluster_mtbf_s"].is_null());
+  EXPECT_TRUE(saved["reliability"]["optimal_every_steps"].is_null());
+  const auto fails = result("{" + failures + "}");
+  EXPECT_TRUE(fails["goodput"].is_null());
+  EXPECT_GT(fails["reliability"]["cluster_mtbf_s"], 0);
+  const std::string table =
+      stepcast_run(files, "run '" + pipeline + "' --set 'stalls={" + checkpoint + "}'").out;
+  EXPECT_NE(table.find("  goodput"), std::string::npos);
+  EXPECT_NE(table.find("checkpoint every 500 steps"), std::string::npos);
+}
+
 TEST(Cli, JsonToAPipeLeavesThePipe) {
   const test::TemporaryFiles files;
   const std::string pipe = files.path("pipe"), copy = files.path("copy");
