@@ -44,7 +44,9 @@ class UnitCensus {
     return true;
   }
   void check(std::size_t at) {
-    const auto has = [&](UnitKind kind) { return counts_[at + static_cast<std::size_t>(kind)] > 0; };
+    const auto has = [&](UnitKind kind) {
+      return counts_[at + static_cast<std::size_t>(kind)] > 0;
+    };
     const bool whole = has(UnitKind::backward), input = has(UnitKind::backward_input),
                weight = has(UnitKind::backward_weight);
     if (!has(UnitKind::forward)) add(unit_at(at, UnitKind::forward), "is missing");
@@ -78,8 +80,8 @@ class UnitCensus {
 std::vector<std::string> missing_units(const std::vector<StageOrder>& orders,
                                        const PipelineShape& shape) {
   if (static_cast<std::int64_t>(orders.size()) != shape.stages) {
-    return {"there are orders for " + std::to_string(orders.size()) + " stages, allowed: " +
-            std::to_string(shape.stages)};
+    return {"there are orders for " + std::to_string(orders.size()) +
+            " stages, allowed: " + std::to_string(shape.stages)};
   }
   std::vector<std::string> all;
   for (std::uint32_t s = 0; s < orders.size(); ++s) {
@@ -103,7 +105,8 @@ std::vector<std::string> order_faults(const std::vector<StageOrder>& orders,
 OrderTimes time_orders(const std::vector<StageOrder>& orders, const PipelineShape& shape,
                        const UnitCosts& costs) {
   std::vector<Diagnostic> wrong;
-  for (std::string& fault : missing_units(orders, shape)) wrong.push_back({{}, {}, std::move(fault)});
+  for (std::string& fault : missing_units(orders, shape))
+    wrong.push_back({{}, {}, std::move(fault)});
   if (!wrong.empty()) throw InputError(std::move(wrong));
   OrderRun run(orders, shape, costs);
   if (!run.finished()) throw InputError(run.circle());

@@ -35,6 +35,8 @@ StageOrder zb_v_order(const PipelineShape& shape, Stage stage);
 /// V placement with about a half and a third of it (Qi et al. 2024, V-Half and V-Min).
 StageOrder v_half_order(const PipelineShape& shape, Stage stage);
 StageOrder v_min_order(const PipelineShape& shape, Stage stage);
+std::vector<StageOrder> v_half_orders(const PipelineShape& shape);
+std::vector<StageOrder> v_min_orders(const PipelineShape& shape);
 
 /// Two directions, or two chunks in a V, whose forwards run as one with the other's backwards
 /// (DeepSeek DualPipe and DualPipeV; the latter is MindSpore's zero_bubble_v).

@@ -97,8 +97,7 @@ std::string several_slices(const PipelineShape& shape) {
 /// before a cycle of less than p - 1 slices comes round to the chunk that makes it: stages would
 /// wait for each other (found by order_faults() on all shapes of up to 13 stages).
 std::string length_rule(const PipelineShape& shape) {
-  const std::vector<std::int64_t> sizes =
-      cycles(shape.micro_batches, shape.stages / shape.slices);
+  const std::vector<std::int64_t> sizes = cycles(shape.micro_batches, shape.stages / shape.slices);
   const std::int64_t shortest = *std::ranges::min_element(sizes) * shape.slices;
   if (shortest >= shape.stages - 1) return {};
   return "has cycles of " + std::to_string(shortest) + " slices on " +
@@ -124,7 +123,8 @@ StageOrder seqsmartvpp_order(const PipelineShape& shape, Stage stage) {
 std::string seqpipe_rule(const PipelineShape& shape) { return standard_warm_up(shape); }
 
 std::string seqvpp_rule(const PipelineShape& shape) {
-  return first_wrong(shape, {several_chunks, several_slices, cycle_rule, length_rule, standard_warm_up});
+  return first_wrong(shape,
+                     {several_chunks, several_slices, cycle_rule, length_rule, standard_warm_up});
 }
 
 std::string seqsmartvpp_rule(const PipelineShape& shape) {

@@ -7,24 +7,68 @@ namespace stepcast {
 
 const std::vector<PipelineSchedule>& pipeline_schedules() {
   using enum ChunkPlacement;
-  constexpr CountRange one{1, 1}, two{2, 2}, several{2, any_count}, any{1, any_count};
-  constexpr bool whole = false, split = true, alone = false, paired = true;
+  constexpr CountRange two{2, 2}, several{2, any_count}, any{1, any_count};
   static const std::vector<PipelineSchedule> table{
-      {"gpipe", gpipe_order, plain_rule, loop, one, one, whole, alone, true},
-      {"1f1b", one_f_one_b_order, plain_rule, loop, one, one, whole, alone, true},
-      {"interleaved_1f1b", interleaved_order, interleaved_rule, loop, several, one, whole, alone,
-       true},
-      {"terapipe", terapipe_order, terapipe_rule, loop, one, any, whole, alone},
-      {"seqpipe", seqpipe_order, seqpipe_rule, loop, any, any, whole, alone},
-      {"seqvpp", seqvpp_order, seqvpp_rule, loop, several, any, whole, alone},
-      {"seqsmartvpp", seqsmartvpp_order, seqsmartvpp_rule, loop, several, any, whole, alone},
-      {"zb_h1", zb_h1_order, plain_rule, loop, one, one, split, alone},
-      {"zb_h2", zb_h2_order, plain_rule, loop, one, one, split, alone},
-      {"zb_v", zb_v_order, v_rule, v_shape, two, one, split, alone},
-      {"v_half", v_half_order, v_planned_rule, v_shape, two, one, split, alone},
-      {"v_min", v_min_order, v_planned_rule, v_shape, two, one, split, alone},
-      {"dualpipe", dualpipe_order, dualpipe_rule, bidirectional, two, one, split, paired},
-      {"dualpipe_v", dualpipe_v_order, v_rule, v_shape, two, one, split, paired},
+      {.name = "gpipe", .order = gpipe_order, .rule = plain_rule, .replayed = true},
+      {.name = "1f1b", .order = one_f_one_b_order, .rule = plain_rule, .replayed = true},
+      {.name = "interleaved_1f1b",
+       .order = interleaved_order,
+       .rule = interleaved_rule,
+       .chunks = several,
+       .groups = true,
+       .replayed = true},
+      {.name = "terapipe", .order = terapipe_order, .rule = terapipe_rule, .slices = any},
+      {.name = "seqpipe",
+       .order = seqpipe_order,
+       .rule = seqpipe_rule,
+       .chunks = any,
+       .slices = any},
+      {.name = "seqvpp",
+       .order = seqvpp_order,
+       .rule = seqvpp_rule,
+       .chunks = several,
+       .slices = several},
+      {.name = "seqsmartvpp",
+       .order = seqsmartvpp_order,
+       .rule = seqsmartvpp_rule,
+       .chunks = several,
+       .slices = any},
+      {.name = "zb_h1", .order = zb_h1_order, .rule = plain_rule, .splits_backward = true},
+      {.name = "zb_h2", .order = zb_h2_order, .rule = plain_rule, .splits_backward = true},
+      {.name = "zb_v",
+       .order = zb_v_order,
+       .rule = v_rule,
+       .placement = v_shape,
+       .chunks = two,
+       .splits_backward = true},
+      {.name = "v_half",
+       .order = v_half_order,
+       .rule = v_planned_rule,
+       .placement = v_shape,
+       .chunks = two,
+       .splits_backward = true,
+       .orders = v_half_orders},
+      {.name = "v_min",
+       .order = v_min_order,
+       .rule = v_planned_rule,
+       .placement = v_shape,
+       .chunks = two,
+       .splits_backward = true,
+       .orders = v_min_orders},
+      {.name = "dualpipe",
+       .order = dualpipe_order,
+       .rule = dualpipe_rule,
+       .placement = bidirectional,
+       .chunks = two,
+       .splits_backward = true,
+       .pairs = true},
+      {.name = "dualpipe_v",
+       .order = dualpipe_v_order,
+       .rule = v_rule,
+       .placement = v_shape,
+       .chunks = two,
+       .splits_backward = true,
+       .pairs = true},
   };
   return table;
 }
@@ -37,6 +81,7 @@ const PipelineSchedule& pipeline_schedule(std::string_view name) {
 }
 
 std::vector<StageOrder> stage_orders(const PipelineSchedule& schedule, const PipelineShape& shape) {
+  if (schedule.orders != nullptr) return schedule.orders(shape);
   std::vector<StageOrder> orders;
   for (std::uint32_t s = 0; s < shape.stages; ++s) orders.push_back(schedule.order(shape, {s}));
   return orders;

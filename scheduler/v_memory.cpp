@@ -73,18 +73,24 @@ class Planner {
     warm_up_end_ = stages_[0].offsets[back_up];
     cool_down_begin_ = stages_[0].offsets[down] + period * (micro_batches_ - 1);
   }
-  StageOrder order(Stage stage) && {
+  std::vector<StageOrder> orders() && {
     std::vector<Step> picks(stages_.size());
-    const auto last = static_cast<std::size_t>(period * micro_batches_);
     // The unit that is earliest in the pattern can always run, so each slot makes progress.
-    while (stages_[stage.value].order.size() < last) {
+    while (!finished()) {
       for (std::size_t s = 0; s < stages_.size(); ++s) picks[s] = pick(s);
       for (std::size_t s = 0; s < stages_.size(); ++s) run(stages_[s], picks[s]);
     }
-    return std::move(stages_[stage.value].order);
+    std::vector<StageOrder> all;
+    for (StageState& at : stages_) all.push_back(std::move(at.order));
+    return all;
   }
 
  private:
+  bool finished() const {
+    const auto units = static_cast<std::size_t>(period * micro_batches_);
+    return std::ranges::all_of(stages_,
+                               [&](const StageState& at) { return at.order.size() == units; });
+  }
   std::int64_t slot(const StageState& at, Step step) const {
     return at.offsets[step] + period * at.next[step];
   }
@@ -117,8 +123,7 @@ class Planner {
     });
     const Step first = by_slot[0];
     if (!left(at, first)) return steps;
-    if (ready(stage, first))
-      return is_forward(first) && at.held >= most_held_ ? steps : first;
+    if (ready(stage, first)) return is_forward(first) && at.held >= most_held_ ? steps : first;
     for (const Step step : by_slot) {
       if (left(at, step) && ready(stage, step) && may_overtake(at, step, slot(at, first)))
         return step;
@@ -161,12 +166,20 @@ class Planner {
 
 }  // namespace
 
+std::vector<StageOrder> v_half_orders(const PipelineShape& shape) {
+  return Planner(shape, v_half_offsets).orders();
+}
+
+std::vector<StageOrder> v_min_orders(const PipelineShape& shape) {
+  return Planner(shape, v_min_offsets).orders();
+}
+
 StageOrder v_half_order(const PipelineShape& shape, Stage stage) {
-  return Planner(shape, v_half_offsets).order(stage);
+  return v_half_orders(shape)[stage.value];
 }
 
 StageOrder v_min_order(const PipelineShape& shape, Stage stage) {
-  return Planner(shape, v_min_offsets).order(stage);
+  return v_min_orders(shape)[stage.value];
 }
 
 std::string v_planned_rule(const PipelineShape& shape) {

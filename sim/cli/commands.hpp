@@ -62,6 +62,18 @@ struct ModelOptions : PresetOptions {
 };
 Outcome model(const ModelOptions& options);
 
+struct ScheduleOptions {
+  std::string schedule, pp, micro_batches;
+  std::string vpp, slices, group;  ///< empty: the least that the schedule serves; group: pp
+  std::string warmup = "standard", costs = "1,1,1", latency = "0";
+  std::string pair;           ///< empty: the sum of the costs
+  std::string width = "100";  ///< of the drawing as text
+  bool orders = false;
+  std::string svg;   ///< file, `-` for stdout instead of the table
+  std::string json;  ///< as for run
+};
+Outcome schedule(const ScheduleOptions& options);
+
 Outcome completion(const std::string& shell);
 
 /// Throws InputError that names the option.

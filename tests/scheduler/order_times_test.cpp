@@ -82,10 +82,11 @@ class PlainTimes {
     return changed;
   }
   bool put(const Unit& unit, std::uint32_t stage, double end) {
-    const int product = unit.kind == UnitKind::forward ? 0
-                        : unit.kind == UnitKind::backward_weight ? 2 : 1;
-    double& known = end_[Key{stage, unit.chunk.value, unit.micro_batch.value, unit.slice.value,
-                             product}];
+    const int product = unit.kind == UnitKind::forward           ? 0
+                        : unit.kind == UnitKind::backward_weight ? 2
+                                                                 : 1;
+    double& known =
+        end_[Key{stage, unit.chunk.value, unit.micro_batch.value, unit.slice.value, product}];
     return std::exchange(known, end) != end;
   }
   double cost(const Unit& unit) const {
@@ -108,11 +109,11 @@ class PlainTimes {
     const auto from = forward ? seat_before(shape_, here) : seat_after(shape_, here);
     if (!from) return time;
     const double hop = from->stage.value == stage ? 0 : costs_.latency.value();
-    return std::max(time, hop + at(from->stage.value, from->chunk.value, m, unit.slice.value,
-                                   forward ? 0 : 1));
+    return std::max(
+        time, hop + at(from->stage.value, from->chunk.value, m, unit.slice.value, forward ? 0 : 1));
   }
-  double at(std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
-            std::int64_t slice, int product) const {
+  double at(std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch, std::int64_t slice,
+            int product) const {
     const auto found = end_.find(Key{stage, chunk, micro_batch, slice, product});
     return found == end_.end() ? 0 : found->second;
   }
@@ -138,7 +139,8 @@ TEST(OrderTimes, EqualThePlainReference) {
 
 TEST(OrderTimes, CostsOfWholeBackwardsAndPairs) {
   PipelineShape shape{1, 1, 1, 1};
-  const std::vector<StageOrder> plain{{{UnitKind::forward, {0}, {0}}, {UnitKind::backward, {0}, {0}}}};
+  const std::vector<StageOrder> plain{
+      {{UnitKind::forward, {0}, {0}}, {UnitKind::backward, {0}, {0}}}};
   UnitCosts costs{Seconds{2}, Seconds{3}, Seconds{5}};
   EXPECT_DOUBLE_EQ(time_orders(plain, shape, costs).makespan.value(), 10);
   costs.backward = Seconds{7};
@@ -202,9 +204,10 @@ TEST(OrderFaults, NameTheCircle) {
   EXPECT_EQ(faults[0], "the stages wait for each other: stage 1 at B1 needs F1 of stage 1");
   const std::vector<StageOrder> crossed{units("F0 B0 F1 B1"), units("F0 F1 B0 B1"),
                                         units("F0 F1 B0 B1")};
-  EXPECT_EQ(order_faults(crossed, shape)[0],
-            "the stages wait for each other: stage 0 at B0 needs B0 of stage 1, stage 1 at F1 needs "
-            "F1 of stage 0");
+  EXPECT_EQ(
+      order_faults(crossed, shape)[0],
+      "the stages wait for each other: stage 0 at B0 needs B0 of stage 1, stage 1 at F1 needs "
+      "F1 of stage 0");
 }
 
 TEST(OrderFaults, HalfPairsAndSlices) {

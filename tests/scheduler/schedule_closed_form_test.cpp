@@ -24,8 +24,7 @@ OrderTimes times_of(const PipelineSchedule& schedule, const PipelineShape& shape
 std::pair<std::int64_t, std::int64_t> cycles(const PipelineSchedule& schedule,
                                              const PipelineShape& shape) {
   const std::int64_t m = shape.micro_batches;
-  const std::int64_t base =
-      schedule.name == "seqpipe" ? shape.stages : shape.stages / shape.slices;
+  const std::int64_t base = schedule.name == "seqpipe" ? shape.stages : shape.stages / shape.slices;
   if (m < base) return {m, m};
   const std::int64_t count = m / base, rest = m % base;
   return {base + rest / count, base + (rest + count - 1) / count};
@@ -61,8 +60,8 @@ TEST(ScheduleClosedForm, BubbleOfWholeBackwards) {
 /// Most activations on a stage; for v_half and v_min on any stage. Nothing where no form is known.
 std::optional<std::int64_t> peak(const PipelineSchedule& schedule, const PipelineShape& shape,
                                  std::int64_t stage) {
-  const std::int64_t p = shape.stages, m = shape.micro_batches, v = shape.chunks,
-                     s = shape.slices, below = p - 1 - stage, all = m * v * s;
+  const std::int64_t p = shape.stages, m = shape.micro_batches, v = shape.chunks, s = shape.slices,
+                     below = p - 1 - stage, all = m * v * s;
   const std::string_view name = schedule.name;
   if (name == "gpipe" || name == "terapipe") return all;
   if (name == "1f1b") return std::min(m, p - stage);
@@ -123,16 +122,18 @@ TEST(ScheduleClosedForm, ZeroBubbleIdlesBetweenFirstAndLastUnit) {
   const double vectors[][3] = {{1, 1, 1}, {2, 2, 2}, {1, 1.2, 0.8}, {1, 0.7, 1.3}, {1.5, 1, 1}};
   for (const auto& [f, b, w] : vectors) {
     const UnitCosts costs = costs_of(f, b, w);
-    for_each_size(1, [](std::int64_t p) { return p; }, [&](std::int64_t p, std::int64_t m) {
-      const double hops = static_cast<double>(p - 1);
-      EXPECT_NEAR(most_idle_inside(times_of(h1, shape_of(h1, p, m), costs)),
-                  hops * (b + std::max(f - w, 0.0)), 1e-9)
-          << "h1 p" << p << " m" << m << " w " << w;
-      if (m < 2 * p - 1) return;
-      EXPECT_NEAR(most_idle_inside(times_of(h2, shape_of(h2, p, m), costs)),
-                  hops * std::max(0.0, f + b - 2 * w), 1e-9)
-          << "h2 p" << p << " m" << m << " w " << w;
-    });
+    for_each_size(
+        1, [](std::int64_t p) { return p; },
+        [&](std::int64_t p, std::int64_t m) {
+          const double hops = static_cast<double>(p - 1);
+          EXPECT_NEAR(most_idle_inside(times_of(h1, shape_of(h1, p, m), costs)),
+                      hops * (b + std::max(f - w, 0.0)), 1e-9)
+              << "h1 p" << p << " m" << m << " w " << w;
+          if (m < 2 * p - 1) return;
+          EXPECT_NEAR(most_idle_inside(times_of(h2, shape_of(h2, p, m), costs)),
+                      hops * std::max(0.0, f + b - 2 * w), 1e-9)
+              << "h2 p" << p << " m" << m << " w " << w;
+        });
   }
 }
 
@@ -155,8 +156,8 @@ TEST(ScheduleClosedForm, HalfAndMinimalMemory) {
     if (p == 1) return;
     const auto check = [&](const PipelineSchedule& schedule, std::int64_t idle, int held) {
       const OrderTimes times = times_of(schedule, shape_of(schedule, p, m), {});
-      const std::string what = std::string(schedule.name) + " p" + std::to_string(p) + " m" +
-                               std::to_string(m);
+      const std::string what =
+          std::string(schedule.name) + " p" + std::to_string(p) + " m" + std::to_string(m);
       EXPECT_DOUBLE_EQ(times.makespan.value(), static_cast<double>(6 * m + idle)) << what;
       EXPECT_EQ(*std::ranges::max_element(times.peak_in_flight), held) << what;
     };
@@ -168,8 +169,7 @@ TEST(ScheduleClosedForm, HalfAndMinimalMemory) {
 
 // f = b = w and pairs that gain nothing; published as (p/2-1) or (p-1) times F&B + B - 3W.
 TEST(ScheduleClosedForm, DualPipes) {
-  const PipelineSchedule &two = pipeline_schedule("dualpipe"),
-                         &v = pipeline_schedule("dualpipe_v");
+  const PipelineSchedule &two = pipeline_schedule("dualpipe"), &v = pipeline_schedule("dualpipe_v");
   const auto check = [](const PipelineSchedule& schedule, std::int64_t p, std::int64_t m,
                         std::int64_t hops) {
     const OrderTimes times = times_of(schedule, shape_of(schedule, p, m), {});
@@ -185,9 +185,8 @@ TEST(ScheduleClosedForm, DualPipes) {
 double latency_steps(const PipelineSchedule& schedule, const PipelineShape& shape) {
   UnitCosts far;
   far.latency = Seconds{0.001};
-  const double extra = (times_of(schedule, shape, far).makespan -
-                        times_of(schedule, shape, {}).makespan)
-                           .value();
+  const double extra =
+      (times_of(schedule, shape, far).makespan - times_of(schedule, shape, {}).makespan).value();
   return extra / 0.001;
 }
 

@@ -21,8 +21,8 @@ inline PipelineShape near_shape(const PipelineSchedule& schedule) {
   shape.micro_batches = count(1, 40);
   shape.group = count(shape.stages, shape.stages + 5);
   if (schedule.name != "interleaved_1f1b") return shape;
-  shape.warm_up.kind = *rc::gen::element(WarmUp::Kind::standard, WarmUp::Kind::extra,
-                                         WarmUp::Kind::less_memory);
+  shape.warm_up.kind =
+      *rc::gen::element(WarmUp::Kind::standard, WarmUp::Kind::extra, WarmUp::Kind::less_memory);
   if (shape.warm_up.kind == WarmUp::Kind::extra) shape.warm_up.extra = count(1, 6);
   if (shape.warm_up.kind == WarmUp::Kind::less_memory) shape.group = shape.stages;
   const std::int64_t rest = count(shape.stages, shape.group);

@@ -6,7 +6,8 @@
 #include "stepcast/scheduler/stage_order.hpp"
 
 /// A schedule by itself: its orders checked, and timed with one cost per kind of unit and no
-/// contention. For tests, drawings and `stepcast schedule`; a forecast replays orders on the network.
+/// contention. For tests, drawings and `stepcast schedule`; a forecast replays orders on the
+/// network.
 namespace stepcast {
 
 /// What is wrong with a set of orders, one for each stage of the shape; nothing = they can run.
@@ -22,7 +23,7 @@ struct UnitCosts {
   Seconds forward{1}, backward_input{1}, backward_weight{1};
   std::optional<Seconds> backward = {};  ///< of both parts in one; else their sum
   std::optional<Seconds> pair = {};      ///< of a forward and a backward as one; else their sum
-  Seconds latency{0};  ///< from the end of a unit to its arrival on another stage
+  Seconds latency{0};                    ///< from the end of a unit to its arrival on another stage
 
   Seconds whole_backward() const { return backward.value_or(backward_input + backward_weight); }
   Seconds whole_pair() const { return pair.value_or(forward + whole_backward()); }

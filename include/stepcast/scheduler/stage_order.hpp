@@ -84,9 +84,12 @@ struct PipelineSchedule {
   ChunkPlacement placement = ChunkPlacement::loop;
   CountRange chunks = {};        ///< chunks per stage that it serves
   CountRange slices = {};        ///< slices per micro-batch that it serves
+  bool groups = false;           ///< it looks at `shape.group`
   bool splits_backward = false;  ///< some backwards are backward_input and backward_weight
   bool pairs = false;            ///< some forwards run as one with a backward
   bool replayed = false;         ///< the replay runs it, a scenario may ask for it
+  /// All stages at once, where that is cheaper than one by one.
+  std::vector<StageOrder> (*orders)(const PipelineShape&) = nullptr;
 };
 /// Every schedule, each once.
 const std::vector<PipelineSchedule>& pipeline_schedules();
