@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <set>
+
 #include "sim/in_child.hpp"
 #include "stepcast/sim/replay.hpp"
 
@@ -15,6 +17,7 @@ struct Job {
   ParallelPlan plan;
   PipelineShape shape;
   std::vector<StageProgram> programs;
+  LinkFaults faults;
 };
 
 ClusterSpec random_cluster(std::int64_t devices) {
@@ -84,6 +87,25 @@ StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage) {
   return program;
 }
 
+/// A few degraded links of any kind, and failed mesh pairs and NICs that have a way around.
+LinkFaults random_faults(const ClusterSpec& cluster) {
+  const Fabric intact(cluster);
+  LinkFaults faults;
+  std::set<std::uint32_t> failed;
+  const auto any_link = [&] { return *rc::gen::inRange(0U, intact.link_count()); };
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
+    faults.bandwidth_factor[any_link()] = *rc::gen::element(0.25, 0.5, 0.9);
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) {
+    const std::uint32_t link = any_link();
+    if (!detour_around(intact, {link}, {link}).empty()) failed.insert(link);
+  }
+  for (const std::uint32_t link : failed) {
+    const auto detour = detour_around(intact, {link}, failed);
+    if (!detour.empty()) faults.detour[link] = detour;
+  }
+  return faults;
+}
+
 Job random_job() {
   Job job;
   job.plan.tp = *rc::gen::element(1, 2, 4);
@@ -101,7 +123,7 @@ Job random_job() {
 
 /// Step time, then the parts of every stage, summed over its ranks.
 std::vector<double> result_of(const Job& job, Fold fold) {
-  const Fabric fabric(job.cluster);
+  const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
   const CollectiveChoice algorithms;
   const NetworkMap network = build_network_map({placement, fabric, job.programs, algorithms, fold});
@@ -120,17 +142,28 @@ std::vector<double> result_of(const Job& job, Fold fold) {
   return parts;
 }
 
+void expect_fold_changes_nothing(const Job& job) {
+  const auto folded = testing::in_child([&] { return result_of(job, Fold::automatic); });
+  const auto separate = testing::in_child([&] { return result_of(job, Fold::off); });
+  RC_ASSERT(!folded.empty());
+  RC_ASSERT(folded.size() == separate.size());
+  const double scale = folded.back() * static_cast<double>(job.plan.world());
+  for (std::size_t i = 0; i < folded.size(); ++i)
+    RC_ASSERT(std::abs(folded[i] - separate[i]) <= 1e-9 * scale);
+  RC_ASSERT(std::abs(folded.back() - separate.back()) <= 1e-9 * separate.back());
+}
+
 TEST(Fold, ClassesGiveWhatEveryRankOnItsOwnGives) {
+  EXPECT_TRUE(rc::check([] { expect_fold_changes_nothing(random_job()); }));
+}
+
+TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
   EXPECT_TRUE(rc::check([] {
-    const Job job = random_job();
-    const auto folded = testing::in_child([&] { return result_of(job, Fold::automatic); });
-    const auto separate = testing::in_child([&] { return result_of(job, Fold::off); });
-    RC_ASSERT(!folded.empty());
-    RC_ASSERT(folded.size() == separate.size());
-    const double scale = folded.back() * static_cast<double>(job.plan.world());
-    for (std::size_t i = 0; i < folded.size(); ++i)
-      RC_ASSERT(std::abs(folded[i] - separate[i]) <= 1e-9 * scale);
-    RC_ASSERT(std::abs(folded.back() - separate.back()) <= 1e-9 * separate.back());
+    Job job = random_job();
+    job.faults = random_faults(job.cluster);
+    RC_CLASSIFY(!job.faults.detour.empty(), "failed links");
+    RC_CLASSIFY(!job.faults.bandwidth_factor.empty(), "degraded links");
+    expect_fold_changes_nothing(job);
   }));
 }
 

@@ -20,16 +20,19 @@ struct StallsSpec {
   struct Jitter {
     double sigma = 0;
     std::int64_t seed = 1;
+    friend bool operator==(const Jitter&, const Jitter&) = default;
   };
   struct SlowDevices {
     std::vector<std::int64_t> devices;
     double factor = 1;  ///< on device time
+    friend bool operator==(const SlowDevices&, const SlowDevices&) = default;
   };
   struct SlowHosts {
     enum class Affinity { none, unbound, cross_numa };
     std::vector<std::int64_t> nodes;
     double factor = 1;  ///< on host time; the preset's when `affinity` is given
     Affinity affinity = Affinity::none;
+    friend bool operator==(const SlowHosts&, const SlowHosts&) = default;
   };
   /// The clock of the devices falls for a while: from `from` to `until` on the clock of the run,
   /// and again each `period` when that is given.
@@ -38,37 +41,45 @@ struct StallsSpec {
     double factor = 1;
     Seconds from{0}, until{0};
     Seconds period{0};  ///< 0: once
+    friend bool operator==(const Throttling&, const Throttling&) = default;
   };
   struct DegradedLink {
     std::string link;
     double bandwidth_factor = 1;
+    friend bool operator==(const DegradedLink&, const DegradedLink&) = default;
   };
   struct FailedLink {
     std::string link;
     std::int64_t ports = 1;  ///< of a leaf's bundle
+    friend bool operator==(const FailedLink&, const FailedLink&) = default;
   };
   struct GcPauses {
     Seconds duration{0}, period{0};
     bool synchronised = false;
     std::int64_t seed = 1;
+    friend bool operator==(const GcPauses&, const GcPauses&) = default;
   };
   /// An allocation that finds no block: the device drains, then the host frees and allocates.
   struct AllocatorPauses {
     Seconds duration{0};
     double probability = 0;  ///< per unit of the schedule
     std::int64_t seed = 1;
+    friend bool operator==(const AllocatorPauses&, const AllocatorPauses&) = default;
   };
   struct DataLoader {
     Seconds time_per_step{0};
     std::int64_t prefetch = 0;  ///< steps that are loaded ahead
+    friend bool operator==(const DataLoader&, const DataLoader&) = default;
   };
   struct Checkpoint {
     std::int64_t every_steps = 1;
     Seconds blocking_time{0};
+    friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
   };
   struct Failures {
-    Seconds device_mtbf{0};
-    Seconds restart{0};
+    Seconds device_mtbf{0};  ///< mean time between failures of one device
+    Seconds restart{0};      ///< from a failure to the first step after it
+    friend bool operator==(const Failures&, const Failures&) = default;
   };
   /// Where user code reads a result back: the host waits for the device.
   enum class HostSyncAt { none, step, unit };
@@ -85,7 +96,10 @@ struct StallsSpec {
   std::optional<Checkpoint> checkpoint;
   std::optional<Failures> failures;
   HostSyncAt host_sync = HostSyncAt::none;
+
+  friend bool operator==(const StallsSpec&, const StallsSpec&) = default;
 };
+/// The keys of `stalls:`.
 void describe(Visitor& visitor, StallsSpec& spec);
 
 /// A device's clock over time: factors on device time, each from its date to the next one.
@@ -95,27 +109,32 @@ struct SpeedProfile {
     double factor;
     friend bool operator==(const Change&, const Change&) = default;
   };
-  std::vector<Change> changes;  ///< ascending, the first at 0
-  double period = 0;            ///< the changes repeat; 0: they do not
+  std::vector<Change> changes;  ///< ascending, the first at 0; empty: factor 1
+  /// The changes from this one on repeat every `period`, which is longer than they take together.
+  std::size_t first_repeated = 0;
+  double period = 0;  ///< [s]; 0: nothing repeats
   friend bool operator==(const SpeedProfile&, const SpeedProfile&) = default;
 
   bool steady() const { return changes.size() <= 1; }
-  /// Factor at `time`.
+  /// Factor at `time` >= 0 [s]; a change holds from its own date on.
   double factor_at(double time) const;
-  /// First date after `time` at which the factor changes; infinity when none does.
+  /// First date after `time` at which the factor may change [s]; infinity when it never does.
   double next_change(double time) const;
-  /// When work of `device` seconds at factor 1 that begins at `start` ends.
+  /// When work of `device` seconds at factor 1 that begins at `start` >= 0 ends [s]: the end at
+  /// which the integral of 1 / factor from `start` is `device`.
   double end_of(double start, double device) const;
 };
 
 /// The stalls of a job, rank by rank.
 struct StallPlan {
+  std::size_t ranks = 0;
   std::vector<SpeedFactors> speed;     ///< [rank]; empty: all 1
   std::vector<std::uint32_t> profile;  ///< [rank] index into `profiles`; empty: all 0
   std::vector<SpeedProfile> profiles{SpeedProfile{}};
   std::vector<double> gc_offset;  ///< [rank] first garbage collection [s]; empty: none
   StallsSpec spec;
 
+  /// The replay has something to heed. Damaged links are the fabric's and failures the report's.
   bool any() const;
   /// The device factors vary at random or over time, or hosts pause: no step repeats another.
   bool irregular() const;
@@ -129,15 +148,28 @@ struct StallPlan {
   std::vector<std::uint64_t> keys() const;
 };
 
-/// Spreads the stalls over the ranks. The spec is checked.
+/// Factor on host time of the nodes of `slow`: its own, or the cluster's for the affinity it names.
+double host_factor(const StallsSpec::SlowHosts& slow, const HostSpec& host);
+
+/// Spreads the stalls over the ranks. The spec is checked. Where a node is slow, the hosts of all
+/// its devices are; garbage is collected first at a date uniform in [0, period), the same on all
+/// ranks when synchronised.
 StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
                       const ClusterSpec& cluster);
 
+/// The links of `degraded_links` and `failed_links`, by their names on the intact fabric. The spec
+/// is checked.
+LinkFaults link_faults(const StallsSpec& spec, const Fabric& intact);
+
+/// Streams of numbers, so that one seed may serve several stalls.
+inline constexpr std::uint32_t jitter_stream = 0, gc_stream = 1, allocator_stream = 2;
+
 /// Standard normal numbers that depend on nothing but the four words (Philox 4x32-10 and
-/// Box-Muller), so that they are the same in every order of evaluation.
+/// Box-Muller), so that they are the same in every order of evaluation. Salmon et al., Parallel
+/// Random Numbers: As Easy as 1, 2, 3, SC 2011; the seed is the key, the rest the counter.
 double normal_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
                      std::uint64_t index);
-/// Uniform in [0, 1), likewise.
+/// Uniform in [0, 1) in steps of 2^-53, likewise.
 double uniform_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
                       std::uint64_t index);
 
