@@ -188,8 +188,8 @@ class Picture {
   std::string paleness(const Unit& unit) const {
     constexpr double palest = 0.45;
     if (drawing_.shape.chunks == 1 || unit.chunk.value == 0) return {};
-    const double share = static_cast<double>(unit.chunk.value) /
-                         static_cast<double>(drawing_.shape.chunks - 1);
+    const double share =
+        static_cast<double>(unit.chunk.value) / static_cast<double>(drawing_.shape.chunks - 1);
     return fmt::format(" fill-opacity=\"{:.3g}\"", 1 - (1 - palest) * share);
   }
 

@@ -16,8 +16,7 @@ constexpr std::size_t most_columns = 8;  ///< per shortest unit: wider shows not
 double scale_of(const OrderTimes& times, std::size_t columns) {
   double shortest = std::numeric_limits<double>::infinity();
   for (const auto& row : times.units)
-    for (const UnitTime& unit : row)
-      shortest = std::min(shortest, (unit.end - unit.start).value());
+    for (const UnitTime& unit : row) shortest = std::min(shortest, (unit.end - unit.start).value());
   const double makespan = times.makespan.value();
   if (makespan <= 0) return 1;
   const double fit = std::floor(static_cast<double>(columns) * shortest / makespan + 1e-9);
@@ -76,8 +75,7 @@ std::string time_scale(const OrderTimes& times, double scale, std::size_t column
 
 std::string draw_text(const Drawing& drawing, std::size_t width) {
   constexpr std::size_t least_width = 40;
-  const std::size_t margin =
-      fmt::format("  stage {}  ", drawing.orders.size() - 1).size();
+  const std::size_t margin = fmt::format("  stage {}  ", drawing.orders.size() - 1).size();
   const std::size_t room = std::max(width, least_width) - margin;
   const double scale = scale_of(drawing.times, room);
   const std::size_t columns = std::min(room, column(drawing.times.makespan, scale));
@@ -86,8 +84,8 @@ std::string draw_text(const Drawing& drawing, std::size_t width) {
     const std::string head = fmt::format("  stage {}", s);
     text += fmt::format("{:<{}}{}\n", head, margin, row_of(drawing, s, scale, columns));
   }
-  return text + fmt::format("{:<{}}{}\n", "  time", margin,
-                            time_scale(drawing.times, scale, columns));
+  return text +
+         fmt::format("{:<{}}{}\n", "  time", margin, time_scale(drawing.times, scale, columns));
 }
 
 }  // namespace stepcast

@@ -67,7 +67,9 @@ _stepcast() {
     run | validate | topology) _stepcast_files .yaml .yml ;;
     model) _stepcast_files .yaml .yml .json ;;
     collective) _stepcast_words "all_reduce reduce_scatter all_gather all_to_all broadcast" ;;
-    schedule) _stepcast_words "gpipe 1f1b interleaved_1f1b terapipe seqpipe seqvpp seqsmartvpp zb_h1 zb_h2 zb_v v_half v_min dualpipe dualpipe_v" ;;
+    schedule)
+      if [[ $word == *[/.]* ]]; then _stepcast_files .yaml .yml; return; fi
+      _stepcast_words "gpipe 1f1b interleaved_1f1b terapipe seqpipe seqvpp seqsmartvpp zb_h1 zb_h2 zb_v v_half v_min dualpipe dualpipe_v" ;;
     completion) _stepcast_words "bash" ;;
   esac
 }

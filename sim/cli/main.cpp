@@ -185,12 +185,12 @@ class CommandLine {
                             "bubble, activations in flight",
                             "stepcast schedule zb_h1 --pp 4 --micro-batches 8 --svg zb_h1.svg",
                             [this] { return cli::schedule(schedule_); });
-    sub->add_option("schedule", schedule_.schedule, "gpipe, 1f1b, interleaved_1f1b, seqpipe, ...")
+    sub->add_option("schedule", schedule_.schedule,
+                    "gpipe, 1f1b, interleaved_1f1b, zb_h1, ... or a YAML file of orders")
         ->required()
         ->type_name("SCHEDULE");
-    sub->add_option("--pp", schedule_.pp, "pipeline stages")->required()->type_name("P");
+    sub->add_option("--pp", schedule_.pp, "pipeline stages")->type_name("P");
     sub->add_option("--micro-batches", schedule_.micro_batches, "micro-batches of the step")
-        ->required()
         ->type_name("M");
     sub->add_option("--vpp", schedule_.vpp, "chunks per stage")->type_name("V");
     sub->add_option("--slices", schedule_.slices, "slices of the sequence of a micro-batch")

@@ -46,10 +46,11 @@ TEST(DrawText, NamesAsMuchAsFits) {
 TEST(DrawText, PairsAreOneCell) {
   const Timed v = timed("dualpipe_v", {1, 2, 2, 1});
   EXPECT_EQ(to_string(v.orders[0], v.shape), "F0.0 F0.1 F1.0 B0.1 {F1.1|B0.0} B1.1 b1.0 w1.0");
-  EXPECT_EQ(draw_text(v.drawing(), 100),
-            "  stage 0  F0.0---F0.1---F1.0---B0.1----------F1.1|B0.0------------B1.1----------b1.0---"
-            "w1.0---\n"
-            "  time     0             2             4             6             8             10\n");
+  EXPECT_EQ(
+      draw_text(v.drawing(), 100),
+      "  stage 0  F0.0---F0.1---F1.0---B0.1----------F1.1|B0.0------------B1.1----------b1.0---"
+      "w1.0---\n"
+      "  time     0             2             4             6             8             10\n");
 }
 
 // No line is wider than asked for, and the columns of a row share out as its time does.

@@ -100,6 +100,10 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"validate clusters/ideal.yaml --set devices=8", "is a cluster file, --set is for scenarios"},
       {"validate '" + pipeline + "' --set parallel.pp=x", "parallel.pp: is 'x'"},
       {"schedule 2f2b --pp 4 --micro-batches 8", "SCHEDULE: is '2f2b', allowed: gpipe, 1f1b,"},
+      {"schedule 1f1b --micro-batches 8", "--pp: is missing"},
+      {"schedule 1f1b --pp 8", "--micro-batches: is missing"},
+      {"schedule '" + gone + ".yaml'", "does not exist"},
+      {"schedule x.yaml --vpp 2", "--vpp: is for schedules by name, a file of orders says its own"},
       {"schedule 1f1b --pp 0 --micro-batches 8", "--pp: is '0', allowed: a whole number"},
       {"schedule 1f1b --pp 4 --micro-batches 8 --vpp 2", "SCHEDULE: 1f1b runs one chunk"},
       {"schedule zb_v --pp 4 --micro-batches 7", "got 7 on 4 stages, allowed: 8 or more"},
@@ -214,6 +218,24 @@ TEST(Cli, ScheduleDrawsAndTimesAnOrder) {
   EXPECT_EQ(drawn.code, 0) << drawn.err;
   EXPECT_NE(content(files.path("x.svg")).find("<title>w7: 26 to 27</title>"), std::string::npos);
   EXPECT_EQ(stepcast_run(files, job + " --svg -").out, content(files.path("x.svg")));
+}
+
+TEST(Cli, ScheduleReadsAFileOfOrders) {
+  const test::TemporaryFiles files;
+  const std::string table = files.write("own.yaml",
+                                        "stepcast: 1\nmicro_batches: 2\norders:\n"
+                                        "  - F0 F1 B0 B1\n  - F0 B0 F1 b1 w1\n");
+  const auto times = json_of(files, "schedule '" + table + "'");
+  EXPECT_EQ(times["makespan"], 8);
+  EXPECT_EQ(times["pp"], 2);
+  const Ran stuck = stepcast_run(
+      files, "schedule '" +
+                 files.write("stuck.yaml", "stepcast: 1\nmicro_batches: 1\norders: [B0 F0]\n") +
+                 "'");
+  EXPECT_EQ(stuck.code, 2);
+  EXPECT_NE(stuck.err.find("orders: the stages wait for each other: stage 0 at B0 needs F0"),
+            std::string::npos)
+      << stuck.err;
 }
 
 TEST(Cli, ScheduleTakesItsOptions) {
