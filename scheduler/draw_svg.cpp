@@ -178,9 +178,11 @@ class Picture {
         "<title>{}: {} to {}</title></rect>",
         name[0], number(begin), number(top), number(width), number(height), paleness(unit), name,
         number(time.start.value()), number(time.end.value()));
-    if (static_cast<double>(name.size()) * character + 2 <= width) {
+    for (const std::string& label : {name, to_string(unit, 1)}) {
+      if (static_cast<double>(label.size()) * character + 2 > width) continue;
       svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", number(begin + width / 2),
-                         number(top + height / 2 + 3.5), name);
+                         number(top + height / 2 + 3.5), label);
+      break;
     }
     return svg + "\n";
   }

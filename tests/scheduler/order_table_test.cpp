@@ -38,10 +38,10 @@ TEST(OrderTable, NamesTheWordThatIsNoUnit) {
 /// The file that says the orders of a schedule.
 std::string table_text(const PipelineSchedule& schedule, const PipelineShape& shape) {
   constexpr const char* placements[] = {"loop", "v_shape", "bidirectional"};
-  std::string text = "stepcast: 1\nmicro_batches: " + std::to_string(shape.micro_batches) +
-                     "\nchunks: " + std::to_string(shape.chunks) +
-                     "\nslices: " + std::to_string(shape.slices) + "\nplacement: " +
-                     placements[static_cast<std::size_t>(schedule.placement)] + "\norders:\n";
+  std::string text =
+      "stepcast: 1\nmicro_batches: " + std::to_string(shape.micro_batches) +
+      "\nchunks: " + std::to_string(shape.chunks) + "\nslices: " + std::to_string(shape.slices) +
+      "\nplacement: " + placements[static_cast<std::size_t>(schedule.placement)] + "\norders:\n";
   for (const StageOrder& order : stage_orders(schedule, shape))
     text += "  - " + to_string(order, shape) + "\n";
   return text;
