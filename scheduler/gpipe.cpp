@@ -1,14 +1,28 @@
 #include "orders.hpp"
+#include "units.hpp"
 
 namespace stepcast {
 
 StageOrder gpipe_order(const PipelineShape& shape, Stage) {
-  const auto count = static_cast<std::uint32_t>(shape.micro_batches);
-  StageOrder order;
-  order.reserve(2 * count);
-  for (std::uint32_t i = 0; i < count; ++i) order.push_back({UnitKind::forward, {i}, {0}});
-  for (std::uint32_t i = 0; i < count; ++i) order.push_back({UnitKind::backward, {i}, {0}});
+  StageOrder order = with_room(2 * shape.micro_batches);
+  for (const UnitKind kind : {UnitKind::forward, UnitKind::backward})
+    for (std::int64_t i = 0; i < shape.micro_batches; ++i) order.push_back(unit_of(kind, i));
   return order;
+}
+
+StageOrder terapipe_order(const PipelineShape& shape, Stage) {
+  StageOrder order = with_room(2 * shape.micro_batches * shape.slices);
+  for (std::int64_t i = 0; i < shape.micro_batches; ++i)
+    for (std::int64_t q = 0; q < shape.slices; ++q)
+      order.push_back(unit_of(UnitKind::forward, i, 0, q));
+  for (std::int64_t i = 0; i < shape.micro_batches; ++i)
+    for (std::int64_t q = shape.slices - 1; q >= 0; --q)
+      order.push_back(unit_of(UnitKind::backward, i, 0, q));
+  return order;
+}
+
+std::string terapipe_rule(const PipelineShape& shape) {
+  return first_wrong(shape, {one_chunk, standard_warm_up});
 }
 
 }  // namespace stepcast

@@ -1,30 +1,26 @@
 #include <algorithm>
 
 #include "orders.hpp"
+#include "units.hpp"
 
 namespace stepcast {
 
 StageOrder one_f_one_b_order(const PipelineShape& shape, Stage stage) {
-  const auto count = static_cast<std::uint32_t>(shape.micro_batches);
-  const auto stages = static_cast<std::uint32_t>(shape.stages);
-  const std::uint32_t warm_up = std::min(count, stages - 1 - stage.value);
-  StageOrder order;
-  order.reserve(2 * count);
-  for (std::uint32_t i = 0; i < warm_up; ++i) order.push_back({UnitKind::forward, {i}, {0}});
-  for (std::uint32_t i = warm_up; i < count; ++i) {
-    order.push_back({UnitKind::forward, {i}, {0}});
-    order.push_back({UnitKind::backward, {i - warm_up}, {0}});
+  const std::int64_t count = shape.micro_batches;
+  const std::int64_t warm_up = std::min(count, shape.stages - 1 - stage.value);
+  StageOrder order = with_room(2 * count);
+  for (std::int64_t i = 0; i < warm_up; ++i) order.push_back(unit_of(UnitKind::forward, i));
+  for (std::int64_t i = warm_up; i < count; ++i) {
+    order.push_back(unit_of(UnitKind::forward, i));
+    order.push_back(unit_of(UnitKind::backward, i - warm_up));
   }
-  for (std::uint32_t i = count - warm_up; i < count; ++i) {
-    order.push_back({UnitKind::backward, {i}, {0}});
-  }
+  for (std::int64_t i = count - warm_up; i < count; ++i)
+    order.push_back(unit_of(UnitKind::backward, i));
   return order;
 }
 
 std::string plain_rule(const PipelineShape& shape) {
-  if (shape.chunks == 1) return {};
-  return "runs one chunk per stage but vpp is " + std::to_string(shape.chunks) +
-         ", allowed: vpp 1 or an interleaved schedule";
+  return first_wrong(shape, {one_chunk, one_slice, standard_warm_up});
 }
 
 }  // namespace stepcast

@@ -6,15 +6,11 @@
 namespace stepcast {
 namespace {
 
-/// The schedules of the table, then those that are known by name only.
+/// The schedules of the table; those that the replay does not run yet are known by name only.
 std::vector<Option> schedule_options() {
   std::vector<Option> options;
-  for (const PipelineSchedule& schedule : pipeline_schedules()) options.push_back({schedule.name});
-  for (const std::string_view name : {"seqpipe", "seqvpp", "seqsmartvpp", "zb_h1", "zb_h2", "zb_v",
-                                      "v_half", "v_min", "dualpipe", "dualpipe_v"}) {
-    if (std::ranges::find(options, name, &Option::name) == options.end())
-      options.push_back({name, false});
-  }
+  for (const PipelineSchedule& schedule : pipeline_schedules())
+    options.push_back({schedule.name, schedule.replayed});
   return options;
 }
 

@@ -13,6 +13,58 @@ std::string to_string(const Unit& unit, std::int64_t chunks) {
   return text;
 }
 
+std::string to_string(const Unit& unit, const PipelineShape& shape) {
+  std::string text = to_string(unit, shape.chunks);
+  if (shape.slices > 1) text += "/" + std::to_string(unit.slice.value);
+  return text;
+}
+
+std::string to_string(const StageOrder& order, const PipelineShape& shape) {
+  std::string text;
+  bool paired = false;
+  for (const Unit& unit : order) {
+    if (!text.empty()) text += paired ? "|" : " ";
+    if (unit.with_next) text += "{";
+    text += to_string(unit, shape);
+    if (paired) text += "}";
+    paired = unit.with_next;
+  }
+  return text;
+}
+
+namespace {
+
+/// The seat of a virtual stage of the pipeline that `of` belongs to.
+Seat seat_at(const PipelineShape& shape, Seat of, std::int64_t place) {
+  const auto seat = [](std::int64_t chunk, std::int64_t stage) {
+    return Seat{{static_cast<std::uint32_t>(chunk)}, {static_cast<std::uint32_t>(stage)}};
+  };
+  const std::int64_t p = shape.stages;
+  switch (shape.placement) {
+    case ChunkPlacement::v_shape:
+      return place < p ? seat(0, place) : seat(1, 2 * p - 1 - place);
+    case ChunkPlacement::bidirectional:
+      return seat(of.chunk.value, of.chunk.value == 0 ? place : p - 1 - place);
+    case ChunkPlacement::loop:
+      break;
+  }
+  return seat(place / p, place % p);
+}
+
+}  // namespace
+
+std::optional<Seat> seat_before(const PipelineShape& shape, Seat seat) {
+  const std::int64_t place = virtual_stage(shape, seat.chunk, seat.stage);
+  if (place == 0) return {};
+  return seat_at(shape, seat, place - 1);
+}
+
+std::optional<Seat> seat_after(const PipelineShape& shape, Seat seat) {
+  const std::int64_t place = virtual_stage(shape, seat.chunk, seat.stage) + 1;
+  if (place == virtual_stages(shape)) return {};
+  return seat_at(shape, seat, place);
+}
+
 namespace {
 
 /// A unit's activations live from its forward to the end of its last backward part.

@@ -130,8 +130,10 @@ std::string content_hash(ScenarioDraft draft) {
 
 PipelineShape Scenario::pipeline_shape() const {
   const std::int64_t group = schedule.pipeline_group_given;
-  return {workload.plan.pp, workload.plan.vpp, micro_batches(),
-          group > 0 ? group : workload.plan.pp};
+  PipelineShape shape{workload.plan.pp, workload.plan.vpp, micro_batches(),
+                      group > 0 ? group : workload.plan.pp};
+  shape.placement = pipeline_schedule(schedule.pipeline).placement;
+  return shape;
 }
 
 std::optional<FileKind> file_kind(const Node& root) {

@@ -30,13 +30,14 @@ _stepcast_options() {
     topology) echo "--devices --dot --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --json --presets --help" ;;
     model) echo "--sequence --json --presets --help" ;;
+    schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --latency --orders --width --svg --json --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
   esac
 }
 
 _stepcast() {
-  local commands="run validate schema topology collective model completion"
+  local commands="run validate schema topology collective model schedule completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -50,9 +51,12 @@ _stepcast() {
     --cluster) _stepcast_files .yaml .yml; return ;;
     --json) _stepcast_files .json; return ;;
     --dot) _stepcast_files .dot .gv; return ;;
+    --svg) _stepcast_files .svg; return ;;
+    --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
     --set | --ranks | --stride | --size | --devices | --sequence) return ;;   # a value of the user's own
+    --pp | --micro-batches | --vpp | --slices | --group | --costs | --pair | --latency | --width) return ;;
   esac
   if [[ $word == -* ]]; then
     _stepcast_words "$(_stepcast_options "$command") --verbose --quiet"
@@ -63,6 +67,9 @@ _stepcast() {
     run | validate | topology) _stepcast_files .yaml .yml ;;
     model) _stepcast_files .yaml .yml .json ;;
     collective) _stepcast_words "all_reduce reduce_scatter all_gather all_to_all broadcast" ;;
+    schedule)
+      if [[ $word == *[/.]* ]]; then _stepcast_files .yaml .yml; return; fi
+      _stepcast_words "gpipe 1f1b interleaved_1f1b terapipe seqpipe seqvpp seqsmartvpp zb_h1 zb_h2 zb_v v_half v_min dualpipe dualpipe_v" ;;
     completion) _stepcast_words "bash" ;;
   esac
 }

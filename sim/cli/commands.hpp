@@ -62,6 +62,20 @@ struct ModelOptions : PresetOptions {
 };
 Outcome model(const ModelOptions& options);
 
+struct ScheduleOptions {
+  std::string schedule;            ///< a name of the table, or a YAML file of orders
+  std::string pp, micro_batches;   ///< needed with a name
+  std::string vpp, slices, group;  ///< empty: the least that the schedule serves; group: pp
+  std::string warmup;              ///< empty: standard
+  std::string costs = "1,1,1", latency = "0";
+  std::string pair;           ///< empty: the sum of the costs
+  std::string width = "100";  ///< of the drawing as text
+  bool orders = false;
+  std::string svg;   ///< file, `-` for stdout instead of the table
+  std::string json;  ///< as for run
+};
+Outcome schedule(const ScheduleOptions& options);
+
 Outcome completion(const std::string& shell);
 
 /// Throws InputError that names the option.

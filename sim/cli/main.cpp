@@ -32,6 +32,7 @@ class CommandLine {
     add_topology();
     add_collective();
     add_model();
+    add_schedule();
     add_completion();
   }
 
@@ -178,6 +179,41 @@ class CommandLine {
     presets(sub, model_);
   }
 
+  void add_schedule() {
+    CLI::App* sub = command("schedule",
+                            "order of a pipeline schedule, drawn and timed by itself: makespan, "
+                            "bubble, activations in flight",
+                            "stepcast schedule zb_h1 --pp 4 --micro-batches 8 --svg zb_h1.svg",
+                            [this] { return cli::schedule(schedule_); });
+    sub->add_option("schedule", schedule_.schedule,
+                    "gpipe, 1f1b, interleaved_1f1b, zb_h1, ... or a YAML file of orders")
+        ->required()
+        ->type_name("SCHEDULE");
+    sub->add_option("--pp", schedule_.pp, "pipeline stages")->type_name("P");
+    sub->add_option("--micro-batches", schedule_.micro_batches, "micro-batches of the step")
+        ->type_name("M");
+    sub->add_option("--vpp", schedule_.vpp, "chunks per stage")->type_name("V");
+    sub->add_option("--slices", schedule_.slices, "slices of the sequence of a micro-batch")
+        ->type_name("S");
+    sub->add_option("--group", schedule_.group, "micro-batches per visit of a chunk, default pp")
+        ->type_name("N");
+    sub->add_option("--warmup", schedule_.warmup, "standard, extra(n) or less_memory")
+        ->type_name("KIND");
+    sub->add_option("--costs", schedule_.costs,
+                    "times of forward, backward for the input, backward for the weights")
+        ->type_name("F,B,W");
+    sub->add_option("--pair", schedule_.pair,
+                    "time of a forward and a backward that run as one, default their sum")
+        ->type_name("T");
+    sub->add_option("--latency", schedule_.latency, "time of a transfer between stages")
+        ->type_name("C");
+    sub->add_flag("--orders", schedule_.orders, "list the units of each stage, too");
+    sub->add_option("--width", schedule_.width, "columns of the drawing")->type_name("N");
+    sub->add_option("--svg", schedule_.svg, "write the drawing as SVG, - for stdout")
+        ->type_name("FILE");
+    json(sub, schedule_.json);
+  }
+
   void add_completion() {
     CLI::App* sub = command("completion", "print a completion script for the shell",
                             "stepcast completion bash > /etc/bash_completion.d/stepcast",
@@ -195,6 +231,7 @@ class CommandLine {
   cli::TopologyOptions topology_;
   cli::CollectiveOptions collective_;
   cli::ModelOptions model_;
+  cli::ScheduleOptions schedule_;
   std::string shell_;
   bool verbose_ = false, quiet_ = false;
 };

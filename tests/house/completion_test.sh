@@ -21,7 +21,7 @@ offers() {
 }
 
 offers stepcast ru -- run
-offers stepcast "" -- run validate schema topology collective model completion
+offers stepcast "" -- run validate schema topology collective model schedule completion
 offers stepcast run --js -- --json
 offers stepcast model --js -- --json
 offers stepcast validate --s -- --set
@@ -31,9 +31,11 @@ offers stepcast collective all_ -- all_reduce all_gather all_to_all
 offers stepcast collective all_reduce --cluster scenarios/clusters/idea -- scenarios/clusters/ideal.yaml
 offers stepcast collective all_reduce --algorithm o -- one_shot
 offers stepcast completion "" -- bash
+offers stepcast schedule zb_ -- zb_h1 zb_h2 zb_v
+offers stepcast schedule 1f1b --warmup l -- less_memory
 
 if [ $# -gt 0 ]; then
-  for command in "" run validate schema topology collective model completion; do
+  for command in "" run validate schema topology collective model schedule completion; do
     # Options begin a line of the help; ${command:+...}: no word at all for the binary itself.
     built=$("$1" ${command:+"$command"} --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u)
     known=$({ _stepcast_options "$command"; [ -n "$command" ] || echo --verbose --quiet; } | tr ' ' '\n' | sort -u)

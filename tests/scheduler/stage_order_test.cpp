@@ -4,75 +4,114 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <tuple>
 
 #include "scheduler/schedule_oracles.hpp"
+#include "scheduler/shapes.hpp"
 
 namespace stepcast {
 namespace {
 
+using testing::any_shape;
+using testing::label;
+
 TEST(StageOrder, EqualsTheReferenceOrders) {
-  for (const auto& oracle : testing::schedule_oracles()) {
+  const auto oracles = testing::schedule_oracles();
+  EXPECT_EQ(oracles.size(), 18U);
+  for (const auto& oracle : oracles) {
     const PipelineSchedule& schedule = pipeline_schedule(oracle.schedule);
     EXPECT_EQ(schedule.rule(oracle.shape), "") << oracle.name;
     for (std::uint32_t s = 0; s < oracle.orders.size(); ++s) {
       const StageOrder order = schedule.order(oracle.shape, Stage{s});
-      EXPECT_EQ(testing::order_text(order, oracle.shape.chunks), oracle.orders[s])
-          << oracle.name << " stage " << s;
+      EXPECT_EQ(to_string(order, oracle.shape), oracle.orders[s]) << oracle.name << " stage " << s;
       EXPECT_EQ(peak_in_flight(order), oracle.peak_in_flight[s]) << oracle.name << " stage " << s;
     }
   }
 }
 
-/// A shape that the schedule's rule allows.
-PipelineShape any_shape(const PipelineSchedule& schedule) {
-  PipelineShape shape;
-  const bool interleaved = schedule.name == "interleaved_1f1b";
-  shape.stages = *rc::gen::inRange(interleaved ? 2 : 1, 12);
-  shape.chunks = interleaved ? *rc::gen::inRange(2, 5) : 1;
-  shape.group = *rc::gen::inRange(shape.stages, shape.stages + 6);
-  const std::int64_t rest = *rc::gen::inRange(shape.stages, shape.group + 1);
-  shape.micro_batches =
-      interleaved ? shape.group * *rc::gen::inRange(0, 4) + rest : *rc::gen::inRange(1, 40);
-  shape.group = std::min(shape.group, shape.micro_batches);
-  return shape;
+/// Units of a shape on one stage, counted by the plainest means there is.
+using Counts =
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::array<int, 4>>;
+
+/// Fails unless every unit is there once, each after what its own stage must have done before.
+Counts counted(const StageOrder& order) {
+  Counts counts;
+  for (const Unit& unit : order) {
+    auto& [forward, backward, input, weight] =
+        counts[{unit.chunk.value, unit.micro_batch.value, unit.slice.value}];
+    const int before = forward + backward + input + weight;
+    switch (unit.kind) {
+      case UnitKind::forward:
+        RC_ASSERT(before == 0);
+        ++forward;
+        break;
+      case UnitKind::backward:
+        RC_ASSERT(before == 1 && forward == 1);
+        ++backward;
+        break;
+      case UnitKind::backward_input:
+        RC_ASSERT(before == 1 && forward == 1);
+        ++input;
+        break;
+      case UnitKind::backward_weight:
+        RC_ASSERT(before == 2 && input == 1);
+        ++weight;
+    }
+  }
+  return counts;
 }
 
-// Every schedule that its rule allows does each unit once, and each forward before its backward.
+// Every schedule on every shape that its rule allows: each unit once, F before B before W, and the
+// flags of the table say what the orders hold.
 TEST(StageOrder, EachUnitOnceAndForwardBeforeBackward) {
   for (const PipelineSchedule& schedule : pipeline_schedules()) {
     EXPECT_TRUE(rc::check(std::string(schedule.name), [&] {
       const PipelineShape shape = any_shape(schedule);
-      for (std::uint32_t s = 0; s < shape.stages; ++s) {
-        std::map<std::pair<std::uint32_t, std::uint32_t>, int> done;
-        for (const Unit& unit : schedule.order(shape, Stage{s})) {
-          int& seen = done[{unit.micro_batch.value, unit.chunk.value}];
-          RC_ASSERT(seen == (unit.kind == UnitKind::forward ? 0 : 1));
-          ++seen;
+      RC_LOG() << label(schedule, shape);
+      for (const StageOrder& order : stage_orders(schedule, shape)) {
+        const Counts counts = counted(order);
+        RC_ASSERT(
+            counts.size() ==
+            static_cast<std::size_t>(shape.chunks * micro_batches_per_chunk(shape) * shape.slices));
+        for (const auto& [unit, n] : counts) {
+          RC_ASSERT(n[1] == 1 || (n[2] == 1 && n[3] == 1));
+          RC_ASSERT(schedule.splits_backward || n[1] == 1);
+          RC_ASSERT(std::get<0>(unit) < shape.chunks);
         }
-        RC_ASSERT(done.size() == static_cast<std::size_t>(shape.micro_batches * shape.chunks));
-        for (const auto& [unit, times] : done) RC_ASSERT(times == 2);
+        RC_ASSERT(schedule.pairs || std::ranges::none_of(order, &Unit::with_next));
       }
     }));
   }
 }
 
-// Published peaks: m for gpipe, min(m, p - r) for 1f1b, min(mv, (v-1)N + 2(p-1-r) + 1) interleaved.
-TEST(StageOrder, PeakInFlightIsTheClosedForm) {
-  EXPECT_TRUE(rc::check([] {
-    const PipelineSchedule& schedule = *rc::gen::elementOf(pipeline_schedules());
-    const PipelineShape shape = any_shape(schedule);
-    for (std::uint32_t s = 0; s < shape.stages; ++s) {
-      const std::int64_t below = shape.stages - 1 - s;
-      std::int64_t expected = shape.micro_batches;
-      if (schedule.name == "1f1b") expected = std::min(shape.micro_batches, below + 1);
-      if (schedule.name == "interleaved_1f1b") {
-        expected = std::min(shape.micro_batches * shape.chunks,
-                            (shape.chunks - 1) * shape.group + 2 * below + 1);
+// The seats of a pipeline are one path from the input to the loss and back the same way.
+TEST(StageOrder, SeatsAreOnePath) {
+  for (const ChunkPlacement placement :
+       {ChunkPlacement::loop, ChunkPlacement::v_shape, ChunkPlacement::bidirectional}) {
+    PipelineShape shape{6, placement == ChunkPlacement::loop ? 3 : 2, 12, 6};
+    shape.placement = placement;
+    int inputs = 0, losses = 0;
+    for (std::uint32_t c = 0; c < shape.chunks; ++c) {
+      for (std::uint32_t s = 0; s < shape.stages; ++s) {
+        const Seat seat{Chunk{c}, Stage{s}};
+        const auto before = seat_before(shape, seat), after = seat_after(shape, seat);
+        const std::int64_t place = virtual_stage(shape, seat.chunk, seat.stage);
+        EXPECT_EQ(before.has_value(), place > 0);
+        EXPECT_EQ(after.has_value(), place + 1 < virtual_stages(shape));
+        if (before) {
+          EXPECT_EQ(virtual_stage(shape, before->chunk, before->stage), place - 1);
+          EXPECT_EQ(seat_after(shape, *before), seat);
+        }
+        inputs += before ? 0 : 1;
+        losses += after ? 0 : 1;
       }
-      RC_ASSERT(peak_in_flight(schedule.order(shape, Stage{s})) == expected);
     }
-  }));
+    const int pipelines = placement == ChunkPlacement::bidirectional ? 2 : 1;
+    EXPECT_EQ(inputs, pipelines);
+    EXPECT_EQ(losses, pipelines);
+  }
 }
 
 TEST(StageOrder, InFlightPerChunkCountsEachChunkAlone) {
@@ -100,13 +139,47 @@ TEST(StageOrder, InFlightMomentsHoldThePeaks) {
 }
 
 TEST(StageOrder, RulesSayWhatIsAllowed) {
-  EXPECT_NE(pipeline_schedule("1f1b").rule({4, 2, 8, 4}).find("vpp 1"), std::string::npos);
-  EXPECT_NE(pipeline_schedule("interleaved_1f1b").rule({4, 1, 8, 4}).find("vpp >= 2"),
-            std::string::npos);
-  EXPECT_NE(pipeline_schedule("interleaved_1f1b").rule({4, 2, 6, 4}).find("last group of 2"),
-            std::string::npos);
-  EXPECT_NE(pipeline_schedule("interleaved_1f1b").rule({4, 2, 3, 4}).find("at least as many"),
-            std::string::npos);
+  const auto sliced = [](PipelineShape shape, std::int64_t slices) {
+    return shape.slices = slices, shape;
+  };
+  const auto warmed = [](PipelineShape shape, WarmUp warm_up) {
+    return shape.warm_up = warm_up, shape;
+  };
+  const WarmUp extra{WarmUp::Kind::extra, 1}, less{WarmUp::Kind::less_memory};
+  const struct {
+    const char* schedule;
+    PipelineShape shape;
+    const char* says;
+  } rows[] = {
+      {"1f1b", {4, 2, 8, 4}, "vpp 1"},
+      {"1f1b", warmed({4, 1, 8, 4}, extra), "warmup standard, or interleaved_1f1b"},
+      {"1f1b", sliced({4, 1, 8, 4}, 2), "slices 1, or terapipe"},
+      {"zb_h1", sliced({4, 1, 8, 4}, 2), "slices 1, or terapipe"},
+      {"interleaved_1f1b", {4, 1, 8, 4}, "vpp >= 2"},
+      {"interleaved_1f1b", {4, 2, 6, 4}, "last group of 2"},
+      {"interleaved_1f1b", {4, 2, 3, 4}, "at least as many"},
+      {"interleaved_1f1b", {1, 2, 3, 1}, "pp >= 2"},
+      {"interleaved_1f1b", {4, 2, 8, 9}, "allowed: pp (4) to the number of micro-batches (8)"},
+      {"interleaved_1f1b", warmed({4, 2, 8, 8}, less), "group 8, allowed: group pp (4)"},
+      {"interleaved_1f1b", sliced({4, 2, 8, 4}, 2), "slices 1, or terapipe"},
+      {"terapipe", sliced({4, 2, 8, 4}, 2), "vpp 1"},
+      {"seqvpp", sliced({4, 1, 8, 4}, 2), "vpp >= 2"},
+      {"seqvpp", {4, 2, 8, 4}, "slices >= 2, or interleaved_1f1b"},
+      {"seqvpp", sliced({4, 2, 8, 4}, 5), "slices 1 to pp (4)"},
+      {"seqvpp", sliced({4, 2, 1, 4}, 2), "at least as many slices in all as stages"},
+      {"seqvpp", sliced({11, 2, 22, 4}, 6), "cycles of 6 slices on 11 stages"},
+      {"seqsmartvpp", sliced({3, 2, 8, 3}, 2), "an even number of stages"},
+      {"zb_v", {4, 1, 8, 4}, "vpp 2"},
+      {"zb_v", {4, 2, 7, 4}, "2 micro-batches per stage, got 7 on 4 stages, allowed: 8 or more"},
+      {"v_min", {4, 3, 7, 4}, "vpp 2"},
+      {"dualpipe", {3, 2, 8, 3}, "even number of stages"},
+      {"dualpipe", {4, 2, 9, 4}, "half of the micro-batches to each direction, got 9"},
+      {"dualpipe_v", {4, 2, 7, 4}, "allowed: 8 or more"},
+  };
+  for (const auto& [schedule, shape, says] : rows) {
+    const std::string rule = pipeline_schedule(schedule).rule(shape);
+    EXPECT_NE(rule.find(says), std::string::npos) << schedule << ": " << rule;
+  }
 }
 
 }  // namespace

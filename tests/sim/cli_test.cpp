@@ -131,6 +131,32 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"run clusters/ideal.yaml", "is a cluster file, give a scenario\n"},
       {"validate clusters/ideal.yaml --set devices=8", "is a cluster file, --set is for scenarios"},
       {"validate '" + pipeline + "' --set parallel.pp=x", "parallel.pp: is 'x'"},
+      {"schedule 2f2b --pp 4 --micro-batches 8", "SCHEDULE: is '2f2b', allowed: gpipe, 1f1b,"},
+      {"schedule 1f1b --micro-batches 8", "--pp: is missing"},
+      {"schedule 1f1b --pp 8", "--micro-batches: is missing"},
+      {"schedule '" + gone + ".yaml'", "does not exist"},
+      {"schedule x.yaml --vpp 2", "--vpp: is for schedules by name, a file of orders says its own"},
+      {"schedule 1f1b --pp 0 --micro-batches 8", "--pp: is '0', allowed: a whole number"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --vpp 2", "SCHEDULE: 1f1b runs one chunk"},
+      {"schedule zb_v --pp 4 --micro-batches 7", "got 7 on 4 stages, allowed: 8 or more"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --warmup fast",
+       "--warmup: is 'fast', allowed: standard, extra(n), less_memory"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --warmup 'extra(0)'", "--warmup extra: is '0'"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --warmup 'extra(1)'", "allowed: warmup standard"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --group 4",
+       "--group: means nothing to 1f1b, allowed: with interleaved_1f1b"},
+      {"schedule zb_v --pp 4 --micro-batches 8 --pair 2", "allowed: with dualpipe, dualpipe_v"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --costs 1,1", "--costs: is '1,1', allowed: three"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --costs 1,0,1",
+       "--costs: is '0', allowed: a number"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --costs 1,nan,1", "--costs: is 'nan', allowed"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --latency -1", "--latency: is '-1', allowed"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --width 10", "--width: is '10', allowed"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --svg - --json -", "--svg: is -, as --json is"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --svg ''", "--svg: is empty"},
+      {"schedule 1f1b --pp 1Mi --micro-batches 1Mi", "forwards on all stages, allowed: at most"},
+      {"schedule 1f1b --pp 256 --micro-batches 1Ki --svg -",
+       "524288 units, allowed: at most 65536"},
       {gather + "--size 64", "is '64', allowed: a size such as 64MiB"},
       {gather + "--size 1e300MiB", "is '1e300MiB', allowed: a size such as 64MiB"},
   };
@@ -203,6 +229,61 @@ TEST(Cli, JsonHoldsTheNumbersOfTheTable) {
   const auto model = json_of(files, "model models/llama2-7b.yaml --sequence 2048");
   EXPECT_EQ(model["sequence"], 2048);
   EXPECT_DOUBLE_EQ(model["parameters"]["total"].get<double>(), 6738415616.0);
+}
+
+TEST(Cli, ScheduleDrawsAndTimesAnOrder) {
+  const test::TemporaryFiles files;
+  const std::string job = "schedule zb_h1 --pp 4 --micro-batches 8";
+  const auto times = json_of(files, job);
+  EXPECT_EQ(times["makespan"], 27);
+  EXPECT_EQ(times["group"], nullptr);
+  EXPECT_EQ(times["stages"].size(), 4U);
+  EXPECT_EQ(times["stages"][3]["peak_in_flight"], 4);
+  EXPECT_EQ(times["stages"][3]["units"][1]["unit"], "b0");
+  EXPECT_EQ(times["stages"][3]["units"][1]["start"], 4);
+  EXPECT_NEAR(json_of(files, job + " --latency 0.1")["makespan"].get<double>(), 28.2, 1e-9);
+  EXPECT_EQ(json_of(files, job + " --costs 2,2,2")["makespan"], 54);
+  const std::string table = stepcast_run(files, job + " --orders").out;
+  EXPECT_NE(table.find("makespan              27"), std::string::npos) << table;
+  EXPECT_NE(table.find("stage 0: F0 F1 F2 F3 b0 w0 F4"), std::string::npos) << table;
+  const Ran drawn = stepcast_run(files, job + " --svg '" + files.path("x.svg") + "'");
+  EXPECT_EQ(drawn.code, 0) << drawn.err;
+  EXPECT_NE(content(files.path("x.svg")).find("<title>w7: 26 to 27</title>"), std::string::npos);
+  EXPECT_EQ(stepcast_run(files, job + " --svg -").out, content(files.path("x.svg")));
+}
+
+TEST(Cli, ScheduleReadsAFileOfOrders) {
+  const test::TemporaryFiles files;
+  const std::string table = files.write("own.yaml",
+                                        "stepcast: 1\nmicro_batches: 2\norders:\n"
+                                        "  - F0 F1 B0 B1\n  - F0 B0 F1 b1 w1\n");
+  const auto times = json_of(files, "schedule '" + table + "'");
+  EXPECT_EQ(times["makespan"], 8);
+  EXPECT_EQ(times["pp"], 2);
+  const Ran stuck = stepcast_run(
+      files, "schedule '" +
+                 files.write("stuck.yaml", "stepcast: 1\nmicro_batches: 1\norders: [B0 F0]\n") +
+                 "'");
+  EXPECT_EQ(stuck.code, 2);
+  EXPECT_NE(stuck.err.find("orders: the stages wait for each other: stage 0 at B0 needs F0"),
+            std::string::npos)
+      << stuck.err;
+}
+
+TEST(Cli, ScheduleTakesItsOptions) {
+  const test::TemporaryFiles files;
+  const std::string job = " --pp 4 --micro-batches 8 ";
+  const auto makespan = [&](const std::string& rest) {
+    return json_of(files, "schedule " + rest)["makespan"].get<double>();
+  };
+  EXPECT_NEAR(makespan("interleaved_1f1b" + job + "--group 8 --latency 0.1"), 57.6, 1e-9);
+  EXPECT_NEAR(makespan("interleaved_1f1b" + job + "--warmup less_memory --latency 0.1"), 60, 1e-9);
+  EXPECT_NEAR(makespan("interleaved_1f1b" + job + "--vpp 3"), 81, 1e-9);
+  EXPECT_NEAR(makespan("seqsmartvpp" + job + "--slices 2 --latency 0.1"), 110.2, 1e-9);
+  const auto extra = json_of(files, "schedule interleaved_1f1b" + job + "--warmup 'extra(1)'");
+  EXPECT_EQ(extra["stages"][0]["peak_in_flight"], 12);
+  EXPECT_EQ(extra["group"], 4);
+  EXPECT_LT(makespan("dualpipe_v" + job + "--pair 2.5"), 54);
 }
 
 TEST(Cli, FailOnOomExitsWithOne) {

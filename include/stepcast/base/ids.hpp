@@ -19,6 +19,8 @@ using LinkId = Id<struct LinkTag>;            ///< one direction of one link of 
 using Stage = Id<struct StageTag>;            ///< pipeline position, 0..pp-1
 using Chunk = Id<struct ChunkTag>;            ///< model slice on a stage, 0..vpp-1
 using MicroBatch = Id<struct MicroBatchTag>;  ///< 0..m-1
+using SequenceSlice =
+    Id<struct SequenceSliceTag>;  ///< part of a micro-batch's sequence, 0..slices-1
 
 }  // namespace stepcast
 

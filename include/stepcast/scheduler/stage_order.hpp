@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,7 +8,8 @@
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/ids.hpp"
 
-/// Which work in which order: the pipeline schedules.
+/// Which work in which order: the pipeline schedules. Sources and closed forms of all of them:
+/// docs/models/pipeline.md.
 namespace stepcast {
 
 enum class UnitKind : std::uint8_t { forward, backward, backward_input, backward_weight };
@@ -17,12 +19,28 @@ struct Unit {
   UnitKind kind;
   MicroBatch micro_batch;
   Chunk chunk;
+  SequenceSlice slice = {};  ///< part of the sequence; 0 when the micro-batch is not sliced
+  bool with_next = false;    ///< this unit and the next one of the order run as one (a pair)
   friend bool operator==(const Unit&, const Unit&) = default;
 };
-/// `F3.1`, `B0`, `b2.0`, `w2.0`; the chunk is left out when there is one chunk.
-std::string to_string(const Unit& unit, std::int64_t chunks);
 
 using StageOrder = std::vector<Unit>;
+
+/// Which part of the model the chunks of a stage hold.
+enum class ChunkPlacement : std::uint8_t {
+  loop,           ///< chunk c of stage s is virtual stage c * p + s
+  v_shape,        ///< two chunks: virtual stages s and 2p - 1 - s; loss and input on stage 0
+  bidirectional,  ///< two pipelines: chunk 0 is stage s of one, chunk 1 stage p - 1 - s of the
+                  ///< other
+};
+
+/// Forwards before the steady phase, next to what the schedule's source says.
+struct WarmUp {
+  enum class Kind : std::uint8_t { standard, extra, less_memory };
+  Kind kind = Kind::standard;
+  std::int64_t extra = 0;  ///< forwards more than standard; 0 unless `extra`
+  friend bool operator==(const WarmUp&, const WarmUp&) = default;
+};
 
 /// `schedule:`
 struct ScheduleSpec {
@@ -36,31 +54,91 @@ void describe(Visitor& visitor, ScheduleSpec& spec);
 /// Shape of one pipeline.
 struct PipelineShape {
   std::int64_t stages = 1, chunks = 1, micro_batches = 1;
-  std::int64_t group = 0;  ///< resolved, >= 1
+  std::int64_t group = 0;   ///< resolved, >= 1
+  std::int64_t slices = 1;  ///< of the sequence of each micro-batch
+  WarmUp warm_up = {};
+  ChunkPlacement placement = ChunkPlacement::loop;  ///< that of the schedule
 };
 
+/// `F3.1`, `B0`, `b2.0`, `w2.0`; the chunk is left out when there is one chunk.
+std::string to_string(const Unit& unit, std::int64_t chunks);
+/// The same with the slice, `F3.1/0`, which is left out when there is one.
+std::string to_string(const Unit& unit, const PipelineShape& shape);
+/// All units of an order, `F0 F1 {F2|B0} B1`; braces hold a pair.
+std::string to_string(const StageOrder& order, const PipelineShape& shape);
+
+/// Counts that a schedule can serve, both ends included.
+struct CountRange {
+  std::int64_t low = 1, high = 1;
+  friend bool operator==(const CountRange&, const CountRange&) = default;
+};
+inline constexpr std::int64_t any_count = 1 << 20;  ///< `high` of a range that has no end
+
 /// One schedule: its order per stage, and the rule that the shape must keep (empty text = fine,
-/// otherwise what is wrong and what is allowed).
+/// otherwise what is wrong and what is allowed). `order` is for shapes that keep the rule; it does
+/// not look at `shape.placement`.
 struct PipelineSchedule {
   std::string_view name;
   StageOrder (*order)(const PipelineShape&, Stage);
   std::string (*rule)(const PipelineShape&);
+  ChunkPlacement placement = ChunkPlacement::loop;
+  CountRange chunks = {};        ///< chunks per stage that it serves
+  CountRange slices = {};        ///< slices per micro-batch that it serves
+  bool groups = false;           ///< it looks at `shape.group`
+  bool splits_backward = false;  ///< some backwards are backward_input and backward_weight
+  bool pairs = false;            ///< some forwards run as one with a backward
+  bool replayed = false;         ///< the replay runs it, a scenario may ask for it
+  /// All stages at once, where that is cheaper than one by one.
+  std::vector<StageOrder> (*orders)(const PipelineShape&) = nullptr;
 };
-/// gpipe, 1f1b, interleaved_1f1b. Sources and closed forms: docs/models/pipeline.md.
+/// Every schedule, each once.
 const std::vector<PipelineSchedule>& pipeline_schedules();
 const PipelineSchedule& pipeline_schedule(std::string_view name);
+
+/// The orders of all stages. [stage]
+std::vector<StageOrder> stage_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
 
 /// Most forwards of each chunk that are not yet freed by their backward, along one order. [chunk]
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
 /// The different sets of forwards that are held at once along one order, each once, ascending.
 /// [moment][chunk]
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks);
-/// Most forwards that are held at once, over all chunks together.
+/// Most forwards that are held at once, over all chunks together. A forward is held until its
+/// backward, or until its backward_weight where the backward is split.
 int peak_in_flight(const StageOrder& order);
 
-/// Virtual stage of a chunk: chunk * stages + stage (loop placement).
+/// One chunk of one stage.
+struct Seat {
+  Chunk chunk;
+  Stage stage;
+  friend bool operator==(const Seat&, const Seat&) = default;
+};
+
+/// Place of a chunk in its pipeline, 0 = the one that reads the input.
 constexpr std::int64_t virtual_stage(const PipelineShape& shape, Chunk chunk, Stage stage) {
+  switch (shape.placement) {
+    case ChunkPlacement::v_shape:
+      return chunk.value == 0 ? stage.value : 2 * shape.stages - 1 - stage.value;
+    case ChunkPlacement::bidirectional:
+      return chunk.value == 0 ? stage.value : shape.stages - 1 - stage.value;
+    case ChunkPlacement::loop:
+      break;
+  }
   return chunk.value * shape.stages + stage.value;
+}
+/// Virtual stages of one pipeline.
+constexpr std::int64_t virtual_stages(const PipelineShape& shape) {
+  return shape.placement == ChunkPlacement::bidirectional ? shape.stages
+                                                          : shape.stages * shape.chunks;
+}
+/// The seat whose forward this seat's forward reads; nothing at the input of the model.
+std::optional<Seat> seat_before(const PipelineShape& shape, Seat seat);
+/// The seat whose backward this seat's backward reads; nothing at the loss.
+std::optional<Seat> seat_after(const PipelineShape& shape, Seat seat);
+/// Micro-batches that a chunk sees: all, or its direction's half.
+constexpr std::int64_t micro_batches_per_chunk(const PipelineShape& shape) {
+  return shape.placement == ChunkPlacement::bidirectional ? shape.micro_batches / 2
+                                                          : shape.micro_batches;
 }
 
 }  // namespace stepcast
