@@ -34,6 +34,9 @@ void check_model(const ModelSpec& model, const std::string& prefix, Checks& chec
 /// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
 void check_scenario(Scenario& scenario, Checks& checks);
 
+/// `simulate.network: pairwise` has a largest group. Last of the checks: it lowers the programs.
+void check_network(const Scenario& scenario, Checks& checks);
+
 /// "1, 2, 4": the divisors of `n`, the sixteen smallest.
 std::string divisors(std::int64_t n);
 

@@ -28,7 +28,7 @@ _stepcast_options() {
     run) echo "--set --json --timing --fail-on-oom --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
-    collective) echo "--cluster --ranks --stride --size --devices --algorithm --json --presets --help" ;;
+    collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     model) echo "--sequence --json --presets --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
@@ -52,6 +52,7 @@ _stepcast() {
     --dot) _stepcast_files .dot .gv; return ;;
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
+    --network) _stepcast_words "ports pairwise"; return ;;
     --set | --ranks | --stride | --size | --devices | --sequence) return ;;   # a value of the user's own
   esac
   if [[ $word == -* ]]; then

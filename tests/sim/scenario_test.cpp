@@ -116,7 +116,8 @@ TEST(Scenario, AlgorithmsServeTheKindsThatTheTableSays) {
   for (const NamedAlgorithm& algorithm : collective_algorithms()) {
     for (std::size_t k = 0; k < collective_kinds; ++k) {
       const CollectiveCall call{static_cast<CollectiveKind>(k), Bytes{1e6}};
-      const bool plans = algorithm.plan(fabric, all, call) || algorithm.plan(fabric, node, call);
+      const bool plans = algorithm.plan(fabric, all, call, NetworkForm::ports) ||
+                         algorithm.plan(fabric, node, call, NetworkForm::ports);
       EXPECT_EQ(plans, algorithm.serves[k]) << algorithm.name << " " << name(call.kind);
     }
   }

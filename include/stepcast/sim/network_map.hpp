@@ -60,6 +60,7 @@ struct NetworkMapInput {
   const std::vector<StageProgram>& programs;  ///< [stage]
   const CollectiveChoice& algorithms;
   Fold fold = Fold::automatic;
+  NetworkForm form = NetworkForm::ports;  ///< world calls that run alone are ports either way
 };
 
 /// Finds the rank classes (or takes every rank for itself), plans every call once per shape of

@@ -14,6 +14,7 @@ namespace stepcast {
 /// `simulate:`
 struct SimulateSpec {
   Fold fold = Fold::automatic;
+  NetworkForm network = NetworkForm::ports;
 };
 
 struct Expectation {
