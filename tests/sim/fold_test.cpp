@@ -15,6 +15,7 @@ struct Job {
   ParallelPlan plan;
   PipelineShape shape;
   std::vector<StageProgram> programs;
+  NetworkForm form = NetworkForm::ports;
 };
 
 ClusterSpec random_cluster(std::int64_t devices) {
@@ -104,7 +105,7 @@ std::vector<double> result_of(const Job& job, Fold fold) {
   const Fabric fabric(job.cluster);
   const Placement placement(job.plan);
   const CollectiveChoice algorithms;
-  const NetworkMap network = build_network_map({placement, fabric, job.programs, algorithms, fold});
+  const NetworkMap network = build_network_map({placement, fabric, job.programs, algorithms, fold, job.form});
   const Timeline t =
       replay({job.programs, network, job.cluster.host, job.shape, pipeline_schedule("1f1b")});
   std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
@@ -120,9 +121,10 @@ std::vector<double> result_of(const Job& job, Fold fold) {
   return parts;
 }
 
-TEST(Fold, ClassesGiveWhatEveryRankOnItsOwnGives) {
-  EXPECT_TRUE(rc::check([] {
-    const Job job = random_job();
+bool folded_as_separate(NetworkForm form) {
+  return rc::check([form] {
+    Job job = random_job();
+    job.form = form;
     const auto folded = testing::in_child([&] { return result_of(job, Fold::automatic); });
     const auto separate = testing::in_child([&] { return result_of(job, Fold::off); });
     RC_ASSERT(!folded.empty());
@@ -131,7 +133,15 @@ TEST(Fold, ClassesGiveWhatEveryRankOnItsOwnGives) {
     for (std::size_t i = 0; i < folded.size(); ++i)
       RC_ASSERT(std::abs(folded[i] - separate[i]) <= 1e-9 * scale);
     RC_ASSERT(std::abs(folded.back() - separate.back()) <= 1e-9 * separate.back());
-  }));
+  });
+}
+
+TEST(Fold, ClassesGiveWhatEveryRankOnItsOwnGives) {
+  EXPECT_TRUE(folded_as_separate(NetworkForm::ports));
+}
+
+TEST(Fold, ClassesOfPairsGiveWhatEveryRankOnItsOwnGives) {
+  EXPECT_TRUE(folded_as_separate(NetworkForm::pairwise));
 }
 
 NetworkMap map_of(const Job& job, Fold fold) {
