@@ -21,7 +21,8 @@ using Kind = CollectiveKind;
 /// first and leave it to large ones that their NICs hold back; as ports all end together.
 bool unequal_messages(const LoneCase& c) {
   const bool scatters = c.call.kind == Kind::reduce_scatter || c.call.kind == Kind::all_gather;
-  return c.algorithm == "hd" && scatters && !std::has_single_bit(static_cast<std::uint64_t>(c.ranks));
+  return c.algorithm == "hd" && scatters &&
+         !std::has_single_bit(static_cast<std::uint64_t>(c.ranks));
 }
 
 LoneResult as_pairs(const LoneCase& c) {

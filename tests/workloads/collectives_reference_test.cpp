@@ -71,8 +71,8 @@ void compare_messages(const Fabric& fabric, const CollectivePlan& plan, const St
 void compare(const Fabric& fabric, const Set& members, CollectiveCall call,
              std::string_view algorithm, const Steps& steps) {
   const auto plan = plan_collective(fabric, members, call, algorithm);
-  compare_messages(fabric,
-                   plan_collective(fabric, members, call, algorithm, NetworkForm::pairwise), steps);
+  compare_messages(fabric, plan_collective(fabric, members, call, algorithm, NetworkForm::pairwise),
+                   steps);
   double time = 0;
   for (const Messages& step : steps) time += step_time(fabric, step);
   compare_time(fabric, plan, time);
