@@ -194,7 +194,7 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
 }
 
 void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
-  call.lone = call.arrivals == 1;
+  call.lone = true;
   for (const auto& phase : call.phases) {
     double slowest = 0;
     for (const NetworkFlow& flow : phase) {

@@ -9,68 +9,99 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   RankState& rank = ranks_[r];
   const StageCall& call = program(r).calls[instruction.call];
   const double issued = rank.issue(call.issue);
-  const double ready = instruction.after_compute ? std::max(issued, rank.clocks.device) : issued;
+  // What a later step issues first uses what the step before left on the compute stream.
+  const bool after_compute = instruction.after_compute || rank.step > 0;
+  const double ready = after_compute ? std::max(issued, rank.clocks.device) : issued;
   rank.slots[instruction.slot] = {unknown_time, unknown_time, issued, instruction.call, true};
-  rank.streams[static_cast<std::size_t>(call.stream)].queue.push_back(
+  rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back(
       {instruction.call, instruction.slot, ready});
   pump_stream(r, call.stream);
 }
 
-/// Lets the head of the stream join its meeting. What nothing can meet ends at once, by arithmetic.
+/// Lets the head of the stream arrive at its meeting. What nothing can meet ends by arithmetic.
 void Replayer::pump_stream(RankIndex r, Stream stream) {
-  RankState& rank = ranks_[r];
-  StreamState& state = rank.streams[static_cast<std::size_t>(stream)];
+  StreamState& state = ranks_[r].stream[static_cast<std::size_t>(stream)];
   while (!state.busy && !state.queue.empty()) {
     const StreamState::Pending head = state.queue.front();
     const NetworkCall& call = network_call(r, head.call);
     const double start = std::max(head.ready, state.free_at);
-    if (call.lone) {
-      const ExposedKind kind = program(r).calls[head.call].kind;
-      rank.slots[head.slot].start = start;
-      rank.slots[head.slot].end = start + call.alone;
-      rank.log.close(rank.log.open(start, kind), start + call.alone);
-      state.free_at = start + call.alone;
-      state.queue.pop_front();
-      for (const auto& phase : call.phases) lone_flows_ += phase.size();
-      if (rank.waiting == Waiting::slot && rank.waiting_slot == head.slot) wake(r);
+    if (call.lone && call.arrivals == 1) {
+      end_lone(r, state, call, start);
     } else {
       state.busy = true;
-      engine_.post(start, tag_of(Tag::join, r * streams + static_cast<std::size_t>(stream)));
+      arrive(r, head, start);
     }
   }
 }
 
-void Replayer::join(RankIndex r, const StreamState::Pending& pending) {
-  const GroupKind group = program(r).calls[pending.call].group;
-  const NetworkCall& call = network_call(r, pending.call);
-  const std::uint64_t nth = sequence_[r][static_cast<std::size_t>(group)]++;
-  const auto [entry, fresh] = open_meetings_.try_emplace(
-      {call.group, nth * group_kinds + static_cast<std::uint64_t>(group)}, 0);
+/// One class alone with its links: nobody to wait for.
+void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start) {
+  RankState& rank = ranks_[r];
+  const StreamState::Pending head = state.queue.front();
+  const double end = start + call.alone;
+  rank.slots[head.slot].start = start;
+  rank.slots[head.slot].end = end;
+  rank.log.add(start, end, program(r).calls[head.call].kind);
+  ++unsettled_;
+  state.free_at = end;
+  state.queue.pop_front();
+  for (const auto& phase : call.phases) lone_flows_ += phase.size();
+  if (rank.waiting == Waiting::slot && rank.waiting_slot == head.slot) wake(r);
+}
+
+/// Members meet at the calls of their group in the order in which they make them.
+std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
+  const auto kind = static_cast<std::size_t>(program(r).calls[call].group);
+  const std::uint64_t group = network_call(r, call).group;
+  const std::uint64_t nth = ranks_[r].calls_made[kind]++;
+  const std::uint64_t key = (nth << 32U | group) * group_kinds + kind;
+  const auto [entry, fresh] = open_meetings_.try_emplace(key, 0);
   if (fresh) {
     if (free_meetings_.empty()) {
-      free_meetings_.push_back(meetings_.size());
+      free_meetings_.push_back(static_cast<std::uint32_t>(meetings_.size()));
       meetings_.emplace_back();
     }
     entry->second = free_meetings_.back();
     free_meetings_.pop_back();
-    meetings_[entry->second] = Meeting{.call = map_.call_of[r][pending.call]};
+    Meeting& meeting = meetings_[entry->second];
+    meeting.call = map_.call_of[r][call];
+    meeting.phase = 0;
+    meeting.start = 0;
   }
-  const std::uint64_t id = entry->second;
+  const std::uint32_t id = entry->second;
+  if (meetings_[id].members.size() + 1 == map_.calls[meetings_[id].call].arrivals)
+    open_meetings_.erase(entry);
+  return id;
+}
+
+void Replayer::arrive(RankIndex r, const StreamState::Pending& pending, double start) {
+  const std::uint32_t id = meeting_of(r, pending.call);
   Meeting& meeting = meetings_[id];
   meeting.members.push_back({r, pending.slot, 0});
-  if (++meeting.arrived < call.arrivals) return;
-  open_meetings_.erase(entry);
-  meeting.start = engine_.now();
+  meeting.start = std::max(meeting.start, start);
+  if (meeting.members.size() == map_.calls[meeting.call].arrivals) begin_meeting(id);
+}
+
+/// All members have arrived. What nothing can meet is over at once, the rest begins at its date.
+void Replayer::begin_meeting(std::uint32_t id) {
+  Meeting& meeting = meetings_[id];
   for (Meeting::Member& member : meeting.members) {
     RankState& rank = ranks_[member.rank];
     rank.slots[member.slot].start = meeting.start;
     const StageProgram& code = program(member.rank);
     member.ticket = rank.log.open(meeting.start, code.calls[rank.slots[member.slot].call].kind);
+    ++unsettled_;
   }
-  begin_phase(id, engine_.now());
+  const NetworkCall& call = map_.calls[meeting.call];
+  if (call.lone) {
+    for (const auto& phase : call.phases) lone_flows_ += phase.size();
+    finish(id, meeting.start + call.alone);
+  } else {
+    engine_.post(meeting.start, tag_of(Tag::meeting, id));
+  }
 }
 
-void Replayer::begin_phase(std::uint64_t id, double now) {
+void Replayer::begin_phase(std::uint32_t id, double now) {
   Meeting& meeting = meetings_[id];
   const NetworkCall& call = map_.calls[meeting.call];
   if (meeting.phase == call.phases.size()) {
@@ -86,33 +117,33 @@ void Replayer::begin_phase(std::uint64_t id, double now) {
       engine_.post(now + flow.latency + flow.alone, tag_of(Tag::phase_part, id));
     } else {
       // The flow index rides in the tag, so that the end knows its latency.
-      engine_.start_flow(flow.path, flow.bytes, tag_of(Tag::phase_part, id + (i << 32)));
+      engine_.start_flow(flow.path, flow.bytes, tag_of(Tag::phase_part, id + (static_cast<std::uint64_t>(i) << 32U)));
     }
   }
 }
 
-void Replayer::part_ended(std::uint64_t id, double now) {
+void Replayer::part_ended(std::uint32_t id, double now) {
   Meeting& meeting = meetings_[id];
   if (--meeting.running > 0) return;
   ++meeting.phase;
   begin_phase(id, now);
 }
 
-void Replayer::finish(std::uint64_t id, double now) {
-  const std::vector<Meeting::Member> members = std::move(meetings_[id].members);
-  free_meetings_.push_back(id);
-  for (const Meeting::Member& member : members) {
+void Replayer::finish(std::uint32_t id, double end) {
+  for (const Meeting::Member& member : meetings_[id].members) {
     RankState& rank = ranks_[member.rank];
     const Stream stream = program(member.rank).calls[rank.slots[member.slot].call].stream;
-    StreamState& state = rank.streams[static_cast<std::size_t>(stream)];
-    rank.slots[member.slot].end = now;
-    rank.log.close(member.ticket, now);
+    StreamState& state = rank.stream[static_cast<std::size_t>(stream)];
+    rank.slots[member.slot].end = end;
+    rank.log.close(member.ticket, end);
     state.queue.pop_front();
     state.busy = false;
-    state.free_at = now;
+    state.free_at = end;
     if (rank.waiting == Waiting::slot && rank.waiting_slot == member.slot) wake(member.rank);
-    pump_stream(member.rank, stream);
+    if (!state.queue.empty()) free_streams_.emplace_back(member.rank, stream);
   }
+  meetings_[id].members.clear();
+  free_meetings_.push_back(id);
 }
 
 bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {

@@ -5,12 +5,19 @@
 
 namespace stepcast {
 
-CommunicationLog::Ticket CommunicationLog::open(double start, ExposedKind kind) {
-  const Interval interval{start, std::numeric_limits<double>::infinity(), kind, next_};
+void CommunicationLog::insert(const Interval& interval) {
   const auto later = [](double time, const Interval& i) { return time < i.start; };
   const auto first = intervals_.begin() + static_cast<std::ptrdiff_t>(first_);
-  intervals_.insert(std::upper_bound(first, intervals_.end(), start, later), interval);
+  intervals_.insert(std::upper_bound(first, intervals_.end(), interval.start, later), interval);
+}
+
+CommunicationLog::Ticket CommunicationLog::open(double start, ExposedKind kind) {
+  insert({start, std::numeric_limits<double>::infinity(), next_, kind});
   return next_++;
+}
+
+void CommunicationLog::add(double start, double end, ExposedKind kind) {
+  insert({start, end, next_++, kind});
 }
 
 void CommunicationLog::close(Ticket ticket, double end) {
@@ -40,24 +47,56 @@ void CommunicationLog::split(const Wait& wait, RankTimes& times) const {
   if (at < wait.to) uncovered(at, wait.to);
 }
 
-void CommunicationLog::settle(double time, double device, RankTimes& times) {
+void CommunicationLog::settle(double time, double device, StepBooks& books) {
   std::size_t settled = 0;
   while (settled < waits_.size() && waits_[settled].to <= time) {
-    forget(waits_[settled].from);
-    split(waits_[settled++], times);
+    const Wait& wait = waits_[settled++];
+    forget(wait.from, books);
+    split(wait, books.times[wait.to <= books.first_end ? 0 : 1]);
   }
   waits_.erase(waits_.begin(), waits_.begin() + static_cast<std::ptrdiff_t>(settled));
-  forget(std::min(time, waits_.empty() ? device : waits_.front().from));
+  forget(std::min(time, waits_.empty() ? device : waits_.front().from), books);
   intervals_.erase(intervals_.begin(), intervals_.begin() + static_cast<std::ptrdiff_t>(first_));
   first_ = 0;
+  settled_until_ = time;
 }
 
-void CommunicationLog::forget(double time) {
+void CommunicationLog::forget(double time, StepBooks& books) {
   for (; first_ < intervals_.size() && intervals_[first_].end <= time; ++first_) {
     const Interval& interval = intervals_[first_];
-    total_ += std::max(0.0, interval.end - std::max(interval.start, covered_until_));
+    const double from = std::max(interval.start, covered_until_);
+    const double cut = std::clamp(books.first_end, from, std::max(from, interval.end));
+    books.times[0].communication += Seconds{cut - from};
+    books.times[1].communication += Seconds{std::max(0.0, interval.end - cut)};
     covered_until_ = std::max(covered_until_, interval.end);
   }
+}
+
+void CommunicationLog::shift(double time) {
+  for (Interval& interval : intervals_) {
+    interval.start += time;
+    interval.end += time;
+  }
+  for (Wait& wait : waits_) {
+    wait.from += time;
+    wait.to += time;
+    wait.host_ready += time;
+  }
+  covered_until_ += time;
+  settled_until_ += time;
+}
+
+void CommunicationLog::append_state(double origin, std::vector<double>& state) const {
+  for (const Interval& interval : intervals_) {
+    state.push_back(interval.start - origin);
+    state.push_back(interval.end - origin);
+    state.push_back(static_cast<double>(interval.kind));
+  }
+  for (const Wait& wait : waits_) {
+    for (const double time : {wait.from, wait.to, wait.host_ready}) state.push_back(time - origin);
+    state.push_back(wait.pipeline ? 1 : 0);
+  }
+  state.push_back(std::max(covered_until_, settled_until_) - origin);
 }
 
 Seconds RankTimes::exposed_total() const {

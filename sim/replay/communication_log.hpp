@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -7,12 +8,18 @@
 
 namespace stepcast {
 
+/// What one rank did in the first step, and in all later ones together.
+struct StepBooks {
+  std::array<RankTimes, 2> times;
+  double first_end = std::numeric_limits<double>::infinity();  ///< end of its first step [s]
+};
+
 /// The communications of one rank, and the waits in which none that it waited for moved data yet.
 /// Ranks run ahead of each other, so what else moved in a wait is known only later: waits are kept
 /// and split when nothing can begin before their end any more.
 class CommunicationLog {
  public:
-  using Ticket = std::uint64_t;
+  using Ticket = std::uint32_t;
 
   /// A wait of the compute stream before what it waits for starts to move data.
   struct Wait {
@@ -24,29 +31,35 @@ class CommunicationLog {
   /// A communication that starts to move data at `start`; its end is not known yet.
   Ticket open(double start, ExposedKind kind);
   void close(Ticket ticket, double end);
+  /// One whose end is known.
+  void add(double start, double end, ExposedKind kind);
   void add(const Wait& wait) { waits_.push_back(wait); }
 
-  /// Splits the waits that end by `time`, up to which all communications are known, into `times`:
+  /// Splits the waits that end by `time`, up to which all communications are known, into the books:
   /// exposed where something moved, then host stall, bubble or idle. `device`: no later wait
-  /// reaches behind it.
-  void settle(double time, double device, RankTimes& times);
-  /// Time in which something moved; complete after everything is settled.
-  double total() const { return total_; }
+  /// reaches behind it. Time in which something moved is complete after everything is settled.
+  void settle(double time, double device, StepBooks& books);
+
+  /// Moves everything that is not settled by `time`.
+  void shift(double time);
+  /// Appends all that later splits depend on, times relative to `origin`.
+  void append_state(double origin, std::vector<double>& state) const;
 
  private:
   struct Interval {
     double start, end;
-    ExposedKind kind;
     Ticket ticket;
+    ExposedKind kind;
   };
+  void insert(const Interval& interval);
   void split(const Wait& wait, RankTimes& times) const;
-  void forget(double time);
+  void forget(double time, StepBooks& books);
 
   std::vector<Interval> intervals_;  ///< by start, from `first_` on
   std::size_t first_ = 0;
   std::vector<Wait> waits_;  ///< in order of time
   Ticket next_ = 0;
-  double total_ = 0, covered_until_ = 0;
+  double covered_until_ = 0, settled_until_ = 0;
 };
 
 }  // namespace stepcast

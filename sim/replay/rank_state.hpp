@@ -1,11 +1,12 @@
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <vector>
 
 #include "communication_log.hpp"
+#include "fifo.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/timeline.hpp"
@@ -19,13 +20,13 @@ inline constexpr double unknown_time = std::numeric_limits<double>::infinity();
 /// One collective that its members are about to do or are doing.
 struct Meeting {
   std::uint32_t call = 0;  ///< NetworkCall that describes it
-  std::uint32_t arrived = 0, phase = 0, running = 0;
-  double start = unknown_time;
+  std::uint32_t phase = 0, running = 0;
+  double start = 0;  ///< when the last of those that have arrived is ready
   struct Member {
     std::uint32_t rank, slot;
     CommunicationLog::Ticket ticket;
   };
-  std::vector<Member> members;
+  std::vector<Member> members;  ///< that have arrived
 };
 
 /// The last Communicate with a slot number.
@@ -42,8 +43,8 @@ struct StreamState {
     std::uint32_t call, slot;
     double ready;
   };
-  std::deque<Pending> queue;  ///< issued, not yet joined
-  bool busy = false;          ///< its head has joined and not ended
+  Fifo<Pending> queue;  ///< issued, not ended
+  bool busy = false;    ///< its head has arrived at its meeting
   double free_at = 0;
 };
 
@@ -64,7 +65,7 @@ struct ChannelState {
     Message message;
     double ready;
   };
-  std::deque<Pending> queue;
+  Fifo<Pending> queue;
   bool busy = false;
   double free_at = 0;
   CommunicationLog::Ticket ticket = 0, peer_ticket = 0;  ///< of the transfer under way
@@ -73,41 +74,50 @@ struct ChannelState {
 enum class Waiting { nothing, slot, message, send, done };
 
 struct RankState {
-  explicit RankState(std::uint64_t queue_depth) : host_queue{queue_depth} {}
+  RankState(std::uint64_t queue_depth, std::size_t slot_count, std::size_t chunks)
+      : host_queue{queue_depth}, forwards(chunks), backwards(chunks), slots(slot_count) {}
 
   Clocks clocks;
   HostQueue host_queue;
   const StageOrder* order = nullptr;
-  std::size_t unit = 0;  ///< next unit of the order
-  enum class Phase { prologue, units, epilogue } phase = Phase::prologue;
-  enum class Step { receive, code, send, settle } step = Step::receive;
+  std::size_t unit = 0;    ///< next unit of the order
+  std::uint32_t step = 0;  ///< steps that are done
+  enum class Phase { begin, prologue, units, epilogue } phase = Phase::begin;
+  enum class Part { receive, code, send, settle } part = Part::receive;
   std::size_t pc = 0;
-  std::vector<std::uint32_t> forwards, backwards;  ///< [chunk] units begun so far
+  std::vector<std::uint32_t> forwards, backwards;  ///< [chunk] units begun so far in this step
 
   Waiting waiting = Waiting::nothing;
   std::uint32_t waiting_slot = 0;
 
   std::vector<SlotState> slots;
-  std::vector<StreamState> streams{streams_per_rank()};
+  std::array<StreamState, streams> stream;
+  std::array<std::uint64_t, group_kinds> calls_made{};  ///< collectives so far, by group kind
   ChannelState forward, backward;  ///< sends to the next and to the previous virtual stage
   std::vector<Message> inbox;      ///< arrived or about to, in order of sending
   double last_send_arrival = 0, last_send_start = 0;
   std::uint32_t sends_pending = 0;
   bool met_after_pipeline = false;
 
+  SpeedFactors speed;
+  std::uint64_t segments_run = 0, units_run = 0;
+  double next_collection = unknown_time;  ///< of garbage
+  std::vector<double> step_begins;        ///< of the last steps, for the data loader
+  double data_ready = 0;                  ///< when the last batch was loaded
+
   CommunicationLog log;
-  RankTimes times;
+  StepBooks books;
+  double end = 0;  ///< of the last step
+
+  RankTimes& times() { return books.times[step == 0 ? 0 : 1]; }
 
   /// The host issues a communication: its threads spend their time, the compute stream is not held.
   /// Returns when it is issued.
   double issue(const OperatorCost& cost) {
-    clocks.main += cost.main;
-    clocks.worker = std::max(clocks.worker, clocks.main) + cost.worker;
+    clocks.main += speed.host * cost.main;
+    clocks.worker = std::max(clocks.worker, clocks.main) + speed.host * cost.worker;
     return clocks.worker + cost.launch;
   }
-
- private:
-  static std::size_t streams_per_rank() { return stepcast::streams; }
 };
 
 }  // namespace stepcast

@@ -7,21 +7,29 @@
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
+namespace {
+
+/// Rounding does not make a segment host-bound.
+constexpr double host_bound_margin = 1e-9;
+
+}  // namespace
 
 Replayer::Replayer(const ReplayInput& input)
     : input_{input},
       map_{input.network},
       engine_{map_.bandwidths},
-      sequence_(map_.classes.representative.size()) {
+      step_ends_(static_cast<std::size_t>(input.steps)) {
   for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
     orders_.push_back(input.schedule.order(input.shape, Stage{s}));
   }
-  for (std::uint32_t r = 0; r < sequence_.size(); ++r) {
-    RankState& rank = ranks_.emplace_back(static_cast<std::uint64_t>(input.host.queue_depth));
+  const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
+  ranks_.reserve(ranks);
+  for (RankIndex r = 0; r < ranks; ++r) {
+    RankState& rank =
+        ranks_.emplace_back(static_cast<std::uint64_t>(input.host.queue_depth), program(r).slots,
+                            static_cast<std::size_t>(input.shape.chunks));
     rank.order = &orders_[map_.classes.stage[r].value];
-    rank.slots.resize(program(r).slots);
-    rank.forwards.resize(static_cast<std::size_t>(input.shape.chunks));
-    rank.backwards.resize(rank.forwards.size());
+    start_stalls(r);
   }
 }
 
@@ -37,29 +45,63 @@ Timeline Replayer::run() {
 
 /// Ranks run ahead of the engine's clock as far as what they wait for is known.
 void Replayer::work() {
-  while (!ready_.empty()) {
-    const RankIndex r = ready_.back();
-    ready_.pop_back();
-    if (ranks_[r].waiting != Waiting::done) advance(r);
+  while (!ready_.empty() || !free_streams_.empty()) {
+    if (!free_streams_.empty()) {
+      const auto [r, stream] = free_streams_.back();
+      free_streams_.pop_back();
+      pump_stream(r, stream);
+    } else {
+      const RankIndex r = ready_.back();
+      ready_.pop_back();
+      if (ranks_[r].waiting != Waiting::done) advance(r);
+    }
   }
 }
 
 void Replayer::advance(RankIndex r) {
   RankState& rank = ranks_[r];
-  const StageProgram& code = program(r);
   rank.waiting = Waiting::nothing;
+  while (rank.step < step_ends_.size()) {
+    if (!run_step(r)) return;
+    end_step(r);
+  }
+  rank.waiting = Waiting::done;
+}
+
+/// One step from where the rank is in it; false when it has to wait first.
+bool Replayer::run_step(RankIndex r) {
+  RankState& rank = ranks_[r];
+  const StageProgram& code = program(r);
+  if (rank.phase == RankState::Phase::begin) {
+    begin_step(r);
+    rank.phase = RankState::Phase::prologue;
+  }
   if (rank.phase == RankState::Phase::prologue) {
-    if (!next_instruction(r, code.prologue)) return;
+    if (!next_instruction(r, code.prologue)) return false;
     rank.phase = RankState::Phase::units;
     rank.pc = 0;
   }
   while (rank.phase == RankState::Phase::units && rank.unit < rank.order->size()) {
-    if (!run_unit(r)) return;
+    if (!run_unit(r)) return false;
   }
   rank.phase = RankState::Phase::epilogue;
-  if (!next_instruction(r, code.epilogue)) return;
-  rank.waiting = Waiting::done;
-  rank.times.end = Seconds{rank.clocks.device};
+  return next_instruction(r, code.epilogue);
+}
+
+void Replayer::end_step(RankIndex r) {
+  RankState& rank = ranks_[r];
+  save_checkpoint(rank);
+  rank.end = rank.clocks.device;
+  double& end = step_ends_[rank.step];
+  end = std::max(end, rank.end);
+  if (rank.step == 0 && step_ends_.size() > 1) rank.books.first_end = rank.end;
+  ++rank.step;
+  rank.phase = RankState::Phase::begin;
+  rank.part = RankState::Part::receive;
+  rank.unit = rank.pc = 0;
+  std::ranges::fill(rank.forwards, 0U);
+  std::ranges::fill(rank.backwards, 0U);
+  rank.met_after_pipeline = false;
 }
 
 /// Executes from `pc` to the end of the code; false when the rank has to wait first.
@@ -75,8 +117,9 @@ bool Replayer::next_instruction(RankIndex r, const Instructions& code) {
 
 bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
+  collect_garbage(rank);
   if (const auto* run = std::get_if<Compute>(&instruction)) {
-    compute(rank, program(r).segments[run->segment]);
+    compute(r, program(r).segments[run->segment]);
   } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
     communicate(r, *start);
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
@@ -87,12 +130,16 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   return true;
 }
 
-void Replayer::compute(RankState& rank, const Segment& segment) {
+void Replayer::compute(RankIndex r, const Segment& segment) {
+  RankState& rank = ranks_[r];
   const double before = rank.clocks.device;
-  rank.clocks = rank.host_queue.run(rank.clocks, segment, {});
-  const double worked = segment.device_time();
-  rank.times.computing += Seconds{worked};
-  rank.times.host_stall += Seconds{std::max(0.0, rank.clocks.device - before - worked)};
+  const double worked = run_segment(r, segment);
+  const double took = rank.clocks.device - before;
+  RankTimes& times = rank.times();
+  times.computing += Seconds{worked};
+  times.host_stall += Seconds{std::max(0.0, took - worked)};
+  times.segments += 1;
+  if (took > worked * (1 + host_bound_margin)) times.host_bound_segments += 1;
 }
 
 const Instructions& Replayer::unit_code(RankState& rank, const StageProgram& program,
@@ -110,22 +157,26 @@ const Instructions& Replayer::unit_code(RankState& rank, const StageProgram& pro
 bool Replayer::run_unit(RankIndex r) {
   RankState& rank = ranks_[r];
   const Unit& unit = (*rank.order)[rank.unit];
-  if (rank.step == RankState::Step::receive) {
+  if (rank.part == RankState::Part::receive) {
+    if (rank.pc == 0) begin_unit(r);
+    rank.pc = 1;
     if (!receive(r, unit)) return false;
     ++(unit.kind == UnitKind::forward ? rank.forwards : rank.backwards)[unit.chunk.value];
-    rank.step = RankState::Step::code;
+    rank.part = RankState::Part::code;
     rank.pc = 0;
   }
-  if (rank.step == RankState::Step::code) {
+  if (rank.part == RankState::Part::code) {
     if (!next_instruction(r, unit_code(rank, program(r), unit))) return false;
-    rank.step = RankState::Step::send;
+    rank.part = RankState::Part::send;
   }
-  if (rank.step == RankState::Step::send) {
+  if (rank.part == RankState::Part::send) {
     send(r, unit);
-    rank.step = RankState::Step::settle;
+    rank.part = RankState::Part::settle;
   }
-  if (rank.step == RankState::Step::settle && !settle_send(r)) return false;
-  rank.step = RankState::Step::receive;
+  if (rank.part == RankState::Part::settle && !settle_send(r)) return false;
+  end_unit(rank);
+  settle_when_due();
+  rank.part = RankState::Part::receive;
   rank.pc = 0;
   ++rank.unit;
   return true;
@@ -138,11 +189,16 @@ void Replayer::idle(RankState& rank, double to, double moving_from, ExposedKind 
   const double from = rank.clocks.device;
   if (to <= from) return;
   const double moving = std::clamp(moving_from, from, to);
-  rank.times.exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
+  rank.times().exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
   rank.clocks.device = to;
   if (moving <= from) return;
   rank.log.add({from, moving, host_ready, pipeline});
-  if (++unsettled_ > waits_per_settling * ranks_.size()) settle();
+  ++unsettled_;
+}
+
+/// A stream that is free but has not begun its next collective may begin it in the past.
+void Replayer::settle_when_due() {
+  if (unsettled_ > entries_per_settling * ranks_.size() && free_streams_.empty()) settle();
 }
 
 /// Nothing can begin before the earliest clock of a rank that still works, nor before the engine's.
@@ -151,25 +207,8 @@ void Replayer::settle() {
   for (const RankState& rank : ranks_) {
     if (rank.waiting != Waiting::done) known = std::min(known, rank.clocks.device);
   }
-  for (RankState& rank : ranks_) rank.log.settle(known, rank.clocks.device, rank.times);
+  for (RankState& rank : ranks_) rank.log.settle(known, rank.clocks.device, rank.books);
   unsettled_ = 0;
-}
-
-Timeline Replayer::timeline() {
-  Timeline result;
-  for (const RankState& rank : ranks_)
-    result.step_time = std::max(result.step_time, rank.times.end);
-  for (RankState& rank : ranks_) {
-    idle(rank, result.step_time.value(), result.step_time.value(), ExposedKind::pipeline, 0, true);
-    rank.log.settle(unknown_time, unknown_time, rank.times);
-    rank.times.communication = Seconds{rank.log.total()};
-    result.classes.push_back(rank.times);
-  }
-  result.tasks = tasks_;
-  result.events = engine_.events();
-  result.flows = engine_.flows();
-  result.lone_flows = lone_flows_ + engine_.lone_flows();
-  return result;
 }
 
 void Replayer::report_deadlock() const {
@@ -192,13 +231,11 @@ void Replayer::report_deadlock() const {
 void Replayer::on_event(double now, std::uint64_t tag) {
   const std::uint64_t index = tag / tag_kinds;
   switch (static_cast<Tag>(tag % tag_kinds)) {
-    case Tag::join: {
-      const auto r = static_cast<RankIndex>(index / streams);
-      join(r, ranks_[r].streams[index % streams].queue.front());
+    case Tag::meeting:
+      begin_phase(static_cast<std::uint32_t>(index), now);
       break;
-    }
     case Tag::phase_part:
-      part_ended(index, now);
+      part_ended(static_cast<std::uint32_t>(index), now);
       break;
     case Tag::transfer:
       transfer(static_cast<RankIndex>(index / 2), index % 2 == 1, now);
@@ -210,7 +247,7 @@ void Replayer::on_event(double now, std::uint64_t tag) {
 void Replayer::on_flow_end(double now, std::uint64_t tag) {
   const std::uint64_t index = tag / tag_kinds;
   if (static_cast<Tag>(tag % tag_kinds) == Tag::phase_part) {
-    const std::uint64_t id = index & 0xffffffffU;
+    const auto id = static_cast<std::uint32_t>(index);
     const Meeting& meeting = meetings_[id];
     const NetworkFlow& flow = map_.calls[meeting.call].phases[meeting.phase][index >> 32];
     if (flow.latency > 0) {

@@ -1,6 +1,5 @@
 #pragma once
-#include <array>
-#include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -10,16 +9,17 @@
 namespace stepcast {
 
 /// What an event tag means: a kind over an index.
-enum class Tag : std::uint64_t { join, phase_part, transfer };
+enum class Tag : std::uint64_t { meeting, phase_part, transfer };
 inline constexpr std::uint64_t tag_kinds = 3;
-/// Waits per rank that are kept before those that nothing can change any more are split.
-inline constexpr std::uint64_t waits_per_settling = 64;
+/// Waits and communications per rank that are kept before those that nothing can change any more
+/// are settled.
+inline constexpr std::uint64_t entries_per_settling = 64;
 constexpr std::uint64_t tag_of(Tag kind, std::uint64_t index) {
   return index * tag_kinds + static_cast<std::uint64_t>(kind);
 }
 
-/// One replay. Program execution is in replay.cpp, transfers in replay_transfers.cpp, collectives
-/// in replay_collectives.cpp.
+/// One replay. Program execution is in replay.cpp, stalls in stalls.cpp, transfers in
+/// transfers.cpp, collectives in collectives.cpp, the result in timeline.cpp.
 class Replayer : public EngineClient {
  public:
   explicit Replayer(const ReplayInput& input);
@@ -34,12 +34,24 @@ class Replayer : public EngineClient {
   // program execution
   void work();
   void advance(RankIndex r);
+  bool run_step(RankIndex r);
   bool next_instruction(RankIndex r, const Instructions& code);
   bool execute(RankIndex r, const Instruction& instruction);
   const Instructions& unit_code(RankState& rank, const StageProgram& program,
                                 const Unit& unit) const;
   bool run_unit(RankIndex r);
-  void compute(RankState& rank, const Segment& segment);
+  void compute(RankIndex r, const Segment& segment);
+  void end_step(RankIndex r);
+
+  // stalls
+  void start_stalls(RankIndex r);
+  void begin_step(RankIndex r);
+  void begin_unit(RankIndex r);
+  void end_unit(RankState& rank);
+  void collect_garbage(RankState& rank);
+  void save_checkpoint(RankState& rank);
+  double jitter(RankIndex r);
+  double run_segment(RankIndex r, const Segment& segment);
 
   // pipeline transfers
   bool receive(RankIndex r, const Unit& unit);
@@ -66,17 +78,22 @@ class Replayer : public EngineClient {
   void communicate(RankIndex r, const Communicate& instruction);
   bool wait_slot(RankIndex r, std::uint32_t slot);
   void pump_stream(RankIndex r, Stream stream);
-  void join(RankIndex r, const StreamState::Pending& pending);
-  void begin_phase(std::uint64_t id, double now);
-  void part_ended(std::uint64_t id, double now);
-  void finish(std::uint64_t id, double now);
+  void end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start);
+  std::uint32_t meeting_of(RankIndex r, std::uint32_t call);
+  void arrive(RankIndex r, const StreamState::Pending& pending, double start);
+  void begin_meeting(std::uint32_t id);
+  void begin_phase(std::uint32_t id, double now);
+  void part_ended(std::uint32_t id, double now);
+  void finish(std::uint32_t id, double end);
 
   void wake(RankIndex r) { ready_.push_back(r); }
   void idle(RankState& rank, double to, double moving_from, ExposedKind kind, double host_ready,
             bool pipeline);
+  void settle_when_due();
   void settle();
   [[noreturn]] void report_deadlock() const;
   Timeline timeline();
+  RankTimes later_steps(const RankState& rank) const;
 
   const ReplayInput& input_;
   const NetworkMap& map_;
@@ -84,11 +101,12 @@ class Replayer : public EngineClient {
   std::vector<StageOrder> orders_;  ///< by stage
   std::vector<RankState> ranks_;
   std::vector<RankIndex> ready_;
+  std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective
   std::vector<Meeting> meetings_;
-  std::vector<std::uint64_t> free_meetings_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t>
-      open_meetings_;                                             ///< by group and sequence number
-  std::vector<std::array<std::uint64_t, group_kinds>> sequence_;  ///< [class][group kind]
+  std::vector<std::uint32_t> free_meetings_;
+  /// By class of the group, kind of group and how many calls its members made before.
+  std::unordered_map<std::uint64_t, std::uint32_t> open_meetings_;
+  std::vector<double> step_ends_;  ///< of the last rank so far, by step
   std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0;
 };
 

@@ -80,6 +80,7 @@ void Replayer::transfer(RankIndex r, bool forward, double start) {
   c.queue.front().message.start = start;
   c.ticket = ranks_[r].log.open(start, ExposedKind::pipeline);
   c.peer_ticket = ranks_[hop(r, forward).peer].log.open(start, ExposedKind::pipeline);
+  unsettled_ += 2;
   if (input_.boundary_latency) {
     bytes_ended(r, forward, start);
   } else if (flow.path.empty()) {

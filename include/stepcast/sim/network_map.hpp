@@ -36,7 +36,7 @@ struct NetworkCall {
   std::vector<std::vector<NetworkFlow>> phases;
   std::uint32_t group = 0;     ///< class of the group: its members meet under this number
   std::uint32_t arrivals = 1;  ///< rank classes that must arrive
-  bool lone = false;           ///< one class and no shared link: start + `alone` is its end
+  bool lone = false;           ///< no shared link: start + `alone` is its end
   double alone = 0;            ///< all phases with their latencies [s]
 };
 

@@ -4,6 +4,7 @@
 
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/stalls.hpp"
 #include "stepcast/sim/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -19,9 +20,11 @@ struct ReplayInput {
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
   std::optional<Seconds>
       boundary_latency;  ///< replaces the network for pipeline transfers when set
+  const StallPlan* stalls = nullptr;  ///< nothing: no rank stalls
+  std::int64_t steps = 1;             ///< replayed one after another, at least 1
 };
 
-/// Executes the programs of all rank classes over one step: host threads issue, streams run in
+/// Executes the programs of all rank classes over the steps: host threads issue, streams run in
 /// order, collectives start when their last member arrives, flows share links on the engine.
 /// docs/models/replay.md. Throws EngineError when ranks wait for each other for ever, naming the
 /// first of them and what it waits for.

@@ -95,27 +95,32 @@ struct SpeedProfile {
     double factor;
     friend bool operator==(const Change&, const Change&) = default;
   };
-  std::vector<Change> changes;  ///< ascending, the first at 0
-  double period = 0;            ///< the changes repeat; 0: they do not
+  std::vector<Change> changes;  ///< ascending, the first at 0; empty: factor 1
+  /// The changes from this one on repeat every `period`, which is longer than they take together.
+  std::size_t first_repeated = 0;
+  double period = 0;  ///< [s]; 0: nothing repeats
   friend bool operator==(const SpeedProfile&, const SpeedProfile&) = default;
 
   bool steady() const { return changes.size() <= 1; }
-  /// Factor at `time`.
+  /// Factor at `time` >= 0 [s]; a change holds from its own date on.
   double factor_at(double time) const;
-  /// First date after `time` at which the factor changes; infinity when none does.
+  /// First date after `time` at which the factor may change [s]; infinity when it never does.
   double next_change(double time) const;
-  /// When work of `device` seconds at factor 1 that begins at `start` ends.
+  /// When work of `device` seconds at factor 1 that begins at `start` >= 0 ends [s]: the end at
+  /// which the integral of 1 / factor from `start` is `device`.
   double end_of(double start, double device) const;
 };
 
 /// The stalls of a job, rank by rank.
 struct StallPlan {
+  std::size_t ranks = 0;
   std::vector<SpeedFactors> speed;     ///< [rank]; empty: all 1
   std::vector<std::uint32_t> profile;  ///< [rank] index into `profiles`; empty: all 0
   std::vector<SpeedProfile> profiles{SpeedProfile{}};
   std::vector<double> gc_offset;  ///< [rank] first garbage collection [s]; empty: none
   StallsSpec spec;
 
+  /// The replay has something to heed. Damaged links are the fabric's and failures the report's.
   bool any() const;
   /// The device factors vary at random or over time, or hosts pause: no step repeats another.
   bool irregular() const;
@@ -129,15 +134,24 @@ struct StallPlan {
   std::vector<std::uint64_t> keys() const;
 };
 
-/// Spreads the stalls over the ranks. The spec is checked.
+/// Factor on host time of the nodes of `slow`: its own, or the cluster's for the affinity it names.
+double host_factor(const StallsSpec::SlowHosts& slow, const HostSpec& host);
+
+/// Spreads the stalls over the ranks. The spec is checked. Where a node is slow, the hosts of all
+/// its devices are; garbage is collected first at a date uniform in [0, period), the same on all
+/// ranks when synchronised.
 StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
                       const ClusterSpec& cluster);
 
+/// Streams of numbers, so that one seed may serve several stalls.
+inline constexpr std::uint32_t jitter_stream = 0, gc_stream = 1, allocator_stream = 2;
+
 /// Standard normal numbers that depend on nothing but the four words (Philox 4x32-10 and
-/// Box-Muller), so that they are the same in every order of evaluation.
+/// Box-Muller), so that they are the same in every order of evaluation. Salmon et al., Parallel
+/// Random Numbers: As Easy as 1, 2, 3, SC 2011; the seed is the key, the rest the counter.
 double normal_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
                      std::uint64_t index);
-/// Uniform in [0, 1), likewise.
+/// Uniform in [0, 1) in steps of 2^-53, likewise.
 double uniform_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
                       std::uint64_t index);
 

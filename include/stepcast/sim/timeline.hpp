@@ -19,7 +19,9 @@ struct RankTimes {
   Seconds host_stall{0};  ///< waiting for the host
   Seconds other_idle{0};
   Seconds communication{0};  ///< some communication of the rank in flight, exposed or not
-  Seconds end{0};            ///< when the rank was done
+  Seconds end{0};            ///< when the rank was done with its last step
+  double segments = 0;             ///< that the device ran
+  double host_bound_segments = 0;  ///< of these, that ended later because the host was late
 
   Seconds exposed_total() const;
   Seconds total() const { return computing + exposed_total() + bubble + host_stall + other_idle; }
@@ -27,8 +29,9 @@ struct RankTimes {
 
 /// What a replay produced, per rank class.
 struct Timeline {
-  Seconds step_time{0};
-  std::vector<RankTimes> classes;
+  Seconds step_time{0};            ///< of one step: the makespan, or the mean of all after the first
+  std::vector<Seconds> steps;      ///< each step, from the end of the one before
+  std::vector<RankTimes> classes;  ///< a step, likewise
   std::uint64_t tasks = 0;       ///< instructions and transfers executed
   std::uint64_t events = 0;      ///< handled by the queue
   std::uint64_t flows = 0;       ///< that entered SimGrid

@@ -70,6 +70,8 @@ struct HostSpec {
   Seconds graph_launch{0};       ///< host time to launch one sunk graph (one per step)
   std::int64_t queue_depth = 1024;  ///< operators that the host may run ahead of the compute stream
   Seconds synchronise{0};           ///< host time of one stream synchronisation
+  double affinity_unbound = 1;      ///< on host time when threads wander over the cores
+  double affinity_cross_numa = 1;   ///< on host time when they sit on the far NUMA node
   BytesPerSecond device_link_bandwidth{0};
   Seconds device_link_latency{0};
 };

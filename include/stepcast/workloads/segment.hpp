@@ -1,7 +1,9 @@
 #pragma once
 #include <algorithm>
+#include <boost/circular_buffer.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -104,33 +106,46 @@ class HostQueue {
   /// Clocks after the segment; takes the matrix when the queue cannot bind, the operator loop
   /// otherwise. The segment must outlive the queue.
   Clocks run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed);
+  /// End of device work of that many seconds that begins at `start`; never decreases with it.
+  using EndOfWork = std::function<double(double start, double work)>;
+  /// The same where the device's speed changes during the segment: operator by operator.
+  Clocks run(const Clocks& clocks, const Segment& segment, double host_factor,
+             const EndOfWork& end_of);
+
+  /// Moves everything that is remembered by `time`.
+  void shift(double time);
+  /// Appends all that later runs depend on, times relative to `origin`: two queues with equal
+  /// states behave alike from there on.
+  void append_state(double origin, std::vector<double>& state) const;
+
   std::uint64_t operator_loops() const { return loops_; }  ///< how often the slow form was needed
   std::size_t remembered_runs() const { return runs_.size(); }
 
  private:
   /// A run that a later operator may have to wait for.
   struct Run {
-    std::uint64_t first, end;  ///< its operators, counted over all runs: [first, end)
+    std::uint64_t first;  ///< its first operator, counted over all runs
+    bool ends_known;      ///< the ends of its operators are in `ends_`
     const Segment* segment;
     SpeedFactors speed;
     Clocks entry;
     double device_end;  ///< end of its last operator
-    bool ends_known;    ///< the ends of its operators are in `ends_`
+    std::uint64_t end() const { return first + segment->size(); }
   };
 
   bool may_bind(const Clocks& clocks, std::uint64_t size);
-  Clocks operator_loop(Clocks clocks, const Segment& segment, const SpeedFactors& speed);
+  template <class Issue>
+  Clocks operator_loop(Clocks clocks, const Segment& segment, const Issue& issue);
+  void remember(const Run& run);
   void recall_ends(Run& run);
   void reserve_ends();
   double& end_of(std::uint64_t index) { return ends_[index & (ends_.size() - 1)]; }
-  void forget_before_gate();
 
   std::uint64_t depth_;
   std::uint64_t issued_ = 0;  ///< operators so far
   std::uint64_t loops_ = 0;
-  std::size_t oldest_ = 0;  ///< first run in `runs_` that is still in reach
   std::size_t gate_ = 0;    ///< the run of operator last - depth, for the run at hand
-  std::vector<Run> runs_;
+  boost::circular_buffer<Run> runs_;  ///< those in reach
   std::vector<double> ends_;  ///< end of operator i at i modulo the size, a power of two >= depth
 };
 

@@ -1,0 +1,109 @@
+#include <cmath>
+
+#include "replayer.hpp"
+
+// What slows and stops a rank. Models: docs/models/stalls.md.
+namespace stepcast {
+namespace {
+
+/// Streams of random numbers, so that no stall draws another one's.
+enum RandomStream : std::uint32_t { jitter_stream, allocator_stream };
+
+}  // namespace
+
+void Replayer::start_stalls(RankIndex r) {
+  if (!input_.stalls) return;
+  const StallPlan& stalls = *input_.stalls;
+  const Rank id = map_.classes.representative[r];
+  RankState& rank = ranks_[r];
+  rank.speed = stalls.speed_of(id);
+  const SpeedProfile& profile = stalls.profile_of(id);
+  if (profile.steady()) rank.speed.device *= profile.factor_at(0);
+  if (!stalls.gc_offset.empty()) rank.next_collection = stalls.gc_offset[id.value];
+}
+
+/// The host has the first batches at once; the loader loads the next when one is taken.
+void Replayer::begin_step(RankIndex r) {
+  if (!input_.stalls || !input_.stalls->spec.data_loader) return;
+  const StallsSpec::DataLoader& loader = *input_.stalls->spec.data_loader;
+  RankState& rank = ranks_[r];
+  const auto ahead = static_cast<std::size_t>(loader.prefetch);
+  if (rank.step >= ahead) {
+    const double asked = ahead == 0 ? rank.clocks.main : rank.step_begins[rank.step - ahead];
+    rank.data_ready = std::max(rank.data_ready, asked) + loader.time_per_step.value();
+    rank.clocks.main = std::max(rank.clocks.main, rank.data_ready);
+  }
+  rank.step_begins.push_back(rank.clocks.main);
+}
+
+void Replayer::begin_unit(RankIndex r) {
+  if (!input_.stalls || !input_.stalls->spec.allocator_pauses) return;
+  const StallsSpec::AllocatorPauses& pauses = *input_.stalls->spec.allocator_pauses;
+  RankState& rank = ranks_[r];
+  const double drawn =
+      uniform_number(static_cast<std::uint64_t>(pauses.seed), map_.classes.representative[r].value,
+                     allocator_stream, rank.units_run++);
+  if (drawn >= pauses.probability) return;
+  rank.clocks = host_sync(rank.clocks, pauses.duration.value());
+}
+
+void Replayer::end_unit(RankState& rank) {
+  if (!input_.stalls || input_.stalls->spec.host_sync != StallsSpec::HostSyncAt::unit) return;
+  rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
+}
+
+/// A collection that is due happens before the host does anything else; those that were missed
+/// while it waited happen once.
+void Replayer::collect_garbage(RankState& rank) {
+  if (rank.clocks.main < rank.next_collection) return;
+  const StallsSpec::GcPauses& pauses = *input_.stalls->spec.gc_pauses;
+  const double period = pauses.period.value();
+  rank.next_collection += period * (1 + std::floor((rank.clocks.main - rank.next_collection) / period));
+  rank.clocks.main += pauses.duration.value();
+}
+
+/// The device has nothing to do until the host has written what it wants to keep.
+void Replayer::save_checkpoint(RankState& rank) {
+  if (!input_.stalls) return;
+  const StallsSpec& spec = input_.stalls->spec;
+  if (spec.host_sync == StallsSpec::HostSyncAt::step)
+    rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
+  if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
+  rank.clocks = host_sync(rank.clocks, spec.checkpoint->blocking_time.value());
+  rank.times().host_stall += Seconds{rank.clocks.main - rank.clocks.device};
+  rank.clocks.device = rank.clocks.main;
+}
+
+/// Lognormal of mean 1.
+double Replayer::jitter(RankIndex r) {
+  const auto& spec = input_.stalls->spec.compute_jitter;
+  if (!spec) return 1;
+  const double z = normal_number(static_cast<std::uint64_t>(spec->seed),
+                                 map_.classes.representative[r].value, jitter_stream,
+                                 ranks_[r].segments_run++);
+  return std::exp(spec->sigma * z - spec->sigma * spec->sigma / 2);
+}
+
+/// Returns how long the device worked.
+double Replayer::run_segment(RankIndex r, const Segment& segment) {
+  RankState& rank = ranks_[r];
+  SpeedFactors speed = rank.speed;
+  if (input_.stalls) {
+    speed.device *= jitter(r);
+    const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);
+    if (!profile.steady()) {
+      double worked = 0;
+      rank.clocks = rank.host_queue.run(
+          rank.clocks, segment, speed.host, [&](double start, double work) {
+            const double end = profile.end_of(start, speed.device * work);
+            worked += end - start;
+            return end;
+          });
+      return worked;
+    }
+  }
+  rank.clocks = rank.host_queue.run(rank.clocks, segment, speed);
+  return speed.device * segment.device_time();
+}
+
+}  // namespace stepcast

@@ -1,0 +1,44 @@
+#include <Random123/philox.h>
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "stepcast/sim/stalls.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr int mantissa_bits = 53;
+
+/// Two integers of 53 random bits.
+std::array<std::uint64_t, 2> random_bits(std::uint64_t seed, std::uint32_t rank,
+                                         std::uint32_t stream, std::uint64_t index) {
+  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  const r123::Philox4x32::ctr_type counter = {{low(index), low(index >> 32), rank, stream}};
+  const r123::Philox4x32::key_type key = {{low(seed), low(seed >> 32)}};
+  const auto words = r123::Philox4x32()(counter, key);
+  const auto join = [](std::uint64_t high, std::uint64_t rest) {
+    return (high << 32 | rest) >> (64 - mantissa_bits);
+  };
+  return {join(words[0], words[1]), join(words[2], words[3])};
+}
+
+double unit(std::uint64_t bits) { return std::ldexp(static_cast<double>(bits), -mantissa_bits); }
+
+}  // namespace
+
+double uniform_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
+                      std::uint64_t index) {
+  return unit(random_bits(seed, rank, stream, index)[0]);
+}
+
+double normal_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
+                     std::uint64_t index) {
+  const auto bits = random_bits(seed, rank, stream, index);
+  // In (0, 1], so that the logarithm is finite.
+  const double radius = std::sqrt(-2 * std::log(unit(bits[0] + 1)));
+  return radius * std::cos(2 * std::numbers::pi * unit(bits[1]));
+}
+
+}  // namespace stepcast
