@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/small_scenario.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/topology/fabric.hpp"
 #include "stepcast/workloads/collectives.hpp"
 #include "temporary_files.hpp"
