@@ -42,6 +42,9 @@ struct Text {
   }
   std::string operator()(const Percent& target) const { return shortest(*target.target); }
   std::string operator()(const std::vector<std::string>* target) const { return joined(*target); }
+  std::string operator()(const std::vector<std::int64_t>* target) const {
+    return table_text({*target});
+  }
   std::string operator()(const Choice& choice) const {
     const std::size_t index = choice.get();
     if (choice.table != nullptr && index == choice.table_option) return table_text(*choice.table);
@@ -80,6 +83,11 @@ class Writer : public Visitor {
     for (std::size_t i = 0; i < size; ++i) {
       section(std::string(key) + "." + std::to_string(i), doc, [&](Visitor& v) { body(v, i); });
     }
+  }
+  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
+                     const std::function<void(std::size_t)>& resize,
+                     const std::function<void(Visitor&, std::size_t)>& body) override {
+    list(key, doc, size, resize, body);
   }
   void reserved(std::string_view key, std::string_view, std::string_view neutral) override {
     line(key, neutral);

@@ -112,6 +112,20 @@ class Reader {
     return {};
   }
 
+  std::string operator()(std::vector<std::int64_t>* target) const {
+    const std::string allowed = allowed_values(field_);
+    if (node_.kind != Node::Kind::list) return not_this(node_, allowed);
+    if (node_.items.empty()) return "is an empty list, allowed: " + allowed;
+    std::vector<std::int64_t> numbers;
+    for (const Node& item : node_.items) {
+      const auto value = whole(item);
+      if (!value) return "holds " + quoted(item) + ", allowed: " + allowed;
+      numbers.push_back(*value);
+    }
+    *target = std::move(numbers);
+    return {};
+  }
+
   std::string operator()(const Choice& choice) const;
 
  private:
@@ -129,6 +143,13 @@ class Reader {
   }
 
   std::string table(const Choice& choice) const;
+  /// A whole number of the field's range; nothing for anything else.
+  std::optional<std::int64_t> whole(const Node& item) const {
+    const auto value =
+        item.kind == Node::Kind::scalar && !item.quoted ? parse_count(item.text) : std::nullopt;
+    if (!value || !field_.range.contains(*value)) return {};
+    return static_cast<std::int64_t>(*value);
+  }
 
   const Node& node_;
   const Field& field_;
@@ -141,12 +162,9 @@ std::string Reader::table(const Choice& choice) const {
     if (row.kind != Node::Kind::list) return "holds " + quoted(row) + ", allowed: " + allowed;
     table.emplace_back();
     for (const Node& item : row.items) {
-      const auto value =
-          item.kind == Node::Kind::scalar && !item.quoted ? parse_count(item.text) : std::nullopt;
-      if (!value || !field_.range.contains(*value)) {
-        return "holds " + quoted(item) + ", allowed: " + allowed;
-      }
-      table.back().push_back(static_cast<std::int64_t>(*value));
+      const auto value = whole(item);
+      if (!value) return "holds " + quoted(item) + ", allowed: " + allowed;
+      table.back().push_back(*value);
     }
   }
   *choice.table = std::move(table);
@@ -217,6 +235,9 @@ struct Allowed {
     return "a name of lower-case letters, digits and . _ -";
   }
   std::string operator()(std::vector<std::string>*) const { return "a list of words"; }
+  std::string operator()(std::vector<std::int64_t>*) const {
+    return with_range("a list of whole numbers such as [3, 17]", field.range, "");
+  }
   std::string operator()(const Choice& choice) const {
     std::vector<Option> words = choice.options;
     if (choice.table == nullptr) return built_options(words);

@@ -73,6 +73,9 @@ struct Values {
   Json operator()(std::vector<std::string>*) const {
     return {{"type", "array"}, {"items", {{"type", "string"}}}};
   }
+  Json operator()(std::vector<std::int64_t>*) const {
+    return {{"type", "array"}, {"minItems", 1}, {"items", count(field.range)}};
+  }
   Json operator()(const Choice& choice) const {
     if (choice.table == nullptr) return words(choice.options);
     std::vector<Option> options = choice.options;
@@ -98,6 +101,7 @@ struct Default {
   Json operator()(const OptionalTime& t) const { return std::string(t.word); }
   Json operator()(const Percent& t) const { return shortest(*t.target * 100) + "%"; }
   Json operator()(const std::vector<std::string>* target) const { return *target; }
+  Json operator()(const std::vector<std::int64_t>*) const { return nullptr; }
   Json operator()(const Choice& choice) const {
     return std::string(choice.options[choice.get()].name);
   }
@@ -169,9 +173,16 @@ class Writer : public Visitor {
   void list(std::string_view key, std::string_view doc, std::size_t,
             const std::function<void(std::size_t)>& resize,
             const std::function<void(Visitor&, std::size_t)>& body) override {
-    resize(1);
+    Json json = items(resize, body);
+    json["minItems"] = 1;
+    add(key, doc, std::move(json));
+  }
+  void optional_list(std::string_view key, std::string_view doc, std::size_t,
+                     const std::function<void(std::size_t)>& resize,
+                     const std::function<void(Visitor&, std::size_t)>& body) override {
     add(key, doc,
-        {{"type", "array"}, {"minItems", 1}, {"items", mapping([&](Visitor& v) { body(v, 0); })}});
+        {{"anyOf", Json::array({Json{{"const", "none"}}, items(resize, body)})},
+         {"default", "none"}});
   }
   void reserved(std::string_view key, std::string_view doc, std::string_view neutral) override {
     const Json word = neutral == "1" ? Json(1) : Json(std::string(neutral));
@@ -190,6 +201,12 @@ class Writer : public Visitor {
   const std::vector<std::string>& required() const { return required_; }
 
  private:
+  /// A list of mappings like its first one.
+  static Json items(const std::function<void(std::size_t)>& resize,
+                    const std::function<void(Visitor&, std::size_t)>& body) {
+    resize(1);
+    return {{"type", "array"}, {"items", mapping([&](Visitor& v) { body(v, 0); })}};
+  }
   static Json mapping(const Body& body) {
     Writer inner;
     body(inner);

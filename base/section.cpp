@@ -138,9 +138,26 @@ void Section::list(std::string_view key, std::string_view doc, std::size_t,
     const std::string shown = node->kind == Node::Kind::list ? "an empty list" : quoted(*node);
     return fail(node->place, child(key), "is " + shown + ", allowed: " + allowed);
   }
-  resize(node->items.size());
-  for (std::size_t i = 0; i < node->items.size(); ++i) {
-    inside(node->items[i], child(key) + "." + std::to_string(i),
+  entries(*node, child(key), resize, body);
+}
+
+void Section::optional_list(std::string_view key, std::string_view doc, std::size_t,
+                            const std::function<void(std::size_t)>& resize,
+                            const std::function<void(Visitor&, std::size_t)>& body) {
+  const Node* node = take(key);
+  if (node == nullptr) return;
+  if (node->kind == Node::Kind::list) return entries(*node, child(key), resize, body);
+  if (is_word(*node, "none")) return resize(0);
+  fail(node->place, child(key),
+       "is " + quoted(*node) + ", allowed: a list of mappings (" + std::string(doc) + "), none");
+}
+
+void Section::entries(const Node& node, const std::string& path,
+                      const std::function<void(std::size_t)>& resize,
+                      const std::function<void(Visitor&, std::size_t)>& body) {
+  resize(node.items.size());
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    inside(node.items[i], path + "." + std::to_string(i),
            [&](Visitor& visitor) { body(visitor, i); });
   }
 }
@@ -212,9 +229,15 @@ const Node* Section::unwrap(const Node& node, const std::string& path) {
 
 Place place_of(const Node& root, std::string_view path) {
   const Node* node = &root;
+  const auto inner = [&node](std::string_view key) -> const Node* {
+    if (node->kind != Node::Kind::list) return node->find(key);
+    const auto index = parse_count(key);
+    if (!index || *index < 0 || *index >= static_cast<double>(node->items.size())) return nullptr;
+    return &node->items[static_cast<std::size_t>(*index)];
+  };
   while (!path.empty()) {
     const std::size_t dot = std::min(path.find('.'), path.size());
-    const Node* next = node->find(path.substr(0, dot));
+    const Node* next = inner(path.substr(0, dot));
     if (next == nullptr) break;
     node = next;
     path.remove_prefix(std::min(dot + 1, path.size()));

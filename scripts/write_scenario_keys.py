@@ -22,10 +22,15 @@ def mapping_of(schema):
     """The mapping that a value may be, or nothing for a plain value."""
     if "$comment" in schema:  # what a plain value may be
         return None
-    for part in [schema, schema.get("items", {}), *schema.get("anyOf", [])]:
-        if "properties" in part:
-            return part
+    for part in [schema, *schema.get("anyOf", [])]:
+        for found in (part, part.get("items", {})):
+            if "properties" in found:
+                return found
     return None
+
+
+def is_list(schema):
+    return any(part.get("type") == "array" for part in [schema, *schema.get("anyOf", [])])
 
 
 def default_of(value):
@@ -52,7 +57,7 @@ def rows(schema, prefix):
         if inner is None:
             yield path, value.get("$comment", ""), default_of(value), doc
             continue
-        kind = "list of mappings" if value.get("type") == "array" else "mapping"
+        kind = "list of mappings" if is_list(value) else "mapping"
         yield path, kind + (", none" if "anyOf" in value else ""), default_of(value), doc
         yield from rows(inner, f"{path}.")
 

@@ -15,6 +15,8 @@ class Checks {
 
   /// Whether all of the keys read well so far.
   bool good(std::initializer_list<std::string_view> paths) const;
+  /// Whether nothing at or below the key failed.
+  bool good_below(std::string_view path) const;
   bool all_good() const { return reading_.diagnostics.empty(); }
   void fail(const std::string& path, const std::string& message);
   /// Spares `path` further checks after an error elsewhere that leaves it unknown.
@@ -31,6 +33,8 @@ class Checks {
 /// scenario.
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
+/// What `stalls:` names against the cluster, and its entries against each other.
+void check_stalls(const Scenario& scenario, Checks& checks);
 /// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
 void check_scenario(Scenario& scenario, Checks& checks);
 

@@ -76,20 +76,21 @@ bool Forecast::fits_memory() const {
 }
 
 Forecast forecast(const Scenario& scenario) {
-  const Fabric fabric(scenario.cluster);
+  const Fabric fabric(scenario.cluster, link_faults(scenario.stalls, Fabric(scenario.cluster)));
   const Placement placement(scenario.workload.plan);
   const LayerTable layers =
       scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
 
+  const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
   const NetworkMap network =
       build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
-                         scenario.simulate.fold, scenario.simulate.network});
+                         scenario.simulate.fold, stalls.keys(), scenario.simulate.network});
 
   Forecast result;
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
                             pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
-                            boundary_latency(scenario)});
+                            boundary_latency(scenario), stalls.any() ? &stalls : nullptr});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
   add_stages(result, scenario, layers);

@@ -1,8 +1,10 @@
 #include "stepcast/sim/network_map.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "fold/mix.hpp"
 #include "fold/pattern_planner.hpp"
 #include "fold/refinement.hpp"
 #include "link_classes.hpp"
@@ -83,8 +85,10 @@ class MapBuilder {
 
 std::vector<std::uint64_t> MapBuilder::keys() const {
   std::vector<std::uint64_t> result(input_.placement.world());
-  for (std::uint32_t r = 0; r < result.size(); ++r)
-    result[r] = input_.placement.stage_of(Rank{r}).value;
+  for (std::uint32_t r = 0; r < result.size(); ++r) {
+    const std::uint64_t stage = input_.placement.stage_of(Rank{r}).value;
+    result[r] = input_.rank_keys.empty() ? stage : mix(stage, input_.rank_keys[r]);
+  }
   return result;
 }
 
@@ -214,12 +218,20 @@ void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
   NetworkCall call{pattern.calls.front().algorithm, pattern.calls.front().phases, no_index,
                    colours_.ranks};
   std::vector<double> seconds_per_byte(pattern.slots);
+  std::map<std::pair<std::uint32_t, LinkId>, double> together;  // where a link stands in for others
+  const auto load_link = [&](const GroupPattern::Load& load, LinkId link) {
+    const bool alone = !input_.fabric.on_detour(link);
+    const double weight = alone ? load.weight : together[{load.slot, link}] += load.weight;
+    double& slowest = seconds_per_byte[load.slot];
+    slowest = std::max(slowest, weight / input_.fabric.link(link).bandwidth.value());
+  };
   for (const GroupPattern::Entry& e : pattern.entries) {
+    const LinkId link = member_link(input_.fabric, e.kind, DeviceId{e.a}, DeviceId{e.b});
+    const std::vector<LinkId>* detour = input_.fabric.detour(link);
     for (std::uint32_t i = e.first; i < e.first + e.count; ++i) {
-      const GroupPattern::Load& load = pattern.loads[i];
-      const LinkId link = member_link(input_.fabric, e.kind, DeviceId{e.a}, DeviceId{e.b});
-      double& slowest = seconds_per_byte[load.slot];
-      slowest = std::max(slowest, load.weight / input_.fabric.link(link).bandwidth.value());
+      if (detour == nullptr) load_link(pattern.loads[i], link);
+      for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
+        load_link(pattern.loads[i], (*detour)[d]);
     }
   }
   std::uint32_t slot = 0;

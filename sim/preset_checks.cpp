@@ -47,6 +47,13 @@ bool Checks::good(std::initializer_list<std::string_view> paths) const {
   return true;
 }
 
+bool Checks::good_below(std::string_view path) const {
+  const std::string below = std::string(path) + ".";
+  return good({path}) && std::ranges::none_of(reading_.failed, [&](const std::string& failed) {
+           return failed.starts_with(below);
+         });
+}
+
 void Checks::fail(const std::string& path, const std::string& message) {
   reading_.failed.insert(path);
   reading_.report(place_of(root_, path), path, message);

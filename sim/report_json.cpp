@@ -2,6 +2,7 @@
 
 #include "metrics.hpp"
 #include "stepcast/sim/engine.hpp"
+#include "stepcast/sim/goodput.hpp"
 #include "stepcast/sim/report.hpp"
 #include "stepcast/sim/version.hpp"
 
@@ -62,6 +63,21 @@ Json collectives_json(const Forecast& forecast) {
   return list;
 }
 
+Json or_null(std::optional<Seconds> time) { return time ? Json(time->value()) : Json(nullptr); }
+template <class Number>
+Json or_null(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+void add_reliability(Json& json, const Reliability& r) {
+  json["goodput"] = or_null(r.goodput);
+  json["reliability"] = {{"cluster_mtbf_s", or_null(r.cluster_mtbf)},
+                         {"checkpoint_interval_s", or_null(r.checkpoint_interval)},
+                         {"optimal_interval_s", or_null(r.optimal_interval)},
+                         {"optimal_every_steps", or_null(r.optimal_every_steps)},
+                         {"goodput_at_optimum", or_null(r.goodput_at_optimum)}};
+}
+
 Json result_json(const Scenario& scenario, const Forecast& forecast) {
   const Metrics m = metrics_of(scenario, forecast);
   const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
@@ -73,23 +89,25 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   Json stages = Json::array();
   for (std::size_t s = 0; s < forecast.stages.size(); ++s)
     stages.push_back(stage_json(s, forecast.stages[s]));
-  return {{"step_time_s", m.step_time},
-          {"tokens_per_s", of_model(m.tokens_per_s)},
-          {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
-          {"samples_per_s", m.samples_per_s},
-          {"model_flops_per_step", of_model(m.model_flops)},
-          {"tflops_per_device", of_model(m.tflops_per_device)},
-          {"mfu", of_model(m.mfu)},
-          {"hfu", of_model(m.hfu)},
-          {"bubble_ratio", forecast.bubble_ratio()},
-          {"breakdown_s", parts(mean)},
-          {"communication_s",
-           {{"total", mean.communication.value()},
-            {"overlapped", std::max(0.0, (mean.communication - mean.exposed_total()).value())}}},
-          {"exposed_by_kind_s", exposed},
-          {"stages", stages},
-          {"collectives", collectives_json(forecast)},
-          {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+  Json json{{"step_time_s", m.step_time},
+            {"tokens_per_s", of_model(m.tokens_per_s)},
+            {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
+            {"samples_per_s", m.samples_per_s},
+            {"model_flops_per_step", of_model(m.model_flops)},
+            {"tflops_per_device", of_model(m.tflops_per_device)},
+            {"mfu", of_model(m.mfu)},
+            {"hfu", of_model(m.hfu)},
+            {"bubble_ratio", forecast.bubble_ratio()},
+            {"breakdown_s", parts(mean)},
+            {"communication_s",
+             {{"total", mean.communication.value()},
+              {"overlapped", std::max(0.0, (mean.communication - mean.exposed_total()).value())}}},
+            {"exposed_by_kind_s", exposed},
+            {"stages", stages},
+            {"collectives", collectives_json(forecast)},
+            {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+  if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
+  return json;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "metrics.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/goodput.hpp"
 #include "stepcast/sim/report.hpp"
 
 namespace stepcast {
@@ -42,6 +43,29 @@ std::string memory_line(const Forecast& forecast) {
                      human(worst->capacity), worst->fits() ? "fits" : "DOES NOT FIT");
 }
 
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f}%", 100 * *share) : "-";
+}
+
+/// What failures and checkpoints leave, and what the best interval would.
+std::string reliability_line(const Scenario& scenario, const Forecast& forecast) {
+  const auto r = reliability(scenario, forecast.timeline);
+  if (!r) return "";
+  std::string text = fmt::format("  goodput        {:>10}   ", percent(r->goodput));
+  if (r->checkpoint_interval) {
+    text += fmt::format(" checkpoint every {} steps ({})", scenario.stalls.checkpoint->every_steps,
+                        human(*r->checkpoint_interval));
+  } else {
+    text += " no checkpoint";
+  }
+  if (r->cluster_mtbf) text += fmt::format(", a failure every {}", human(*r->cluster_mtbf));
+  if (r->optimal_every_steps) {
+    text += fmt::format("\n  {:<25}    best: every {} steps, {}", "", *r->optimal_every_steps,
+                        percent(r->goodput_at_optimum));
+  }
+  return text + "\n";
+}
+
 std::string headline(const Scenario& scenario, const Forecast& forecast) {
   const Metrics m = metrics_of(scenario, forecast);
   std::string text = fmt::format("  step time      {:>10}    {:.4g} samples/s\n",
@@ -53,7 +77,7 @@ std::string headline(const Scenario& scenario, const Forecast& forecast) {
                         100 * m.mfu, m.tflops_per_device, 100 * m.hfu);
   }
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
-  return text + memory_line(forecast) + "\n";
+  return text + reliability_line(scenario, forecast) + memory_line(forecast) + "\n";
 }
 
 struct Part {

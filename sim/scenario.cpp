@@ -105,6 +105,18 @@ std::string question_of(std::string_view text) {
   return {};
 }
 
+/// Nothing depends on the factor of an affinity that no host has.
+void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& assumptions) {
+  using Affinity = StallsSpec::SlowHosts::Affinity;
+  for (const auto& [affinity, path] :
+       {std::pair{Affinity::unbound, "cluster.host.affinity.unbound"},
+        {Affinity::cross_numa, "cluster.host.affinity.cross_numa"}}) {
+    if (std::ranges::count(stalls.slow_hosts, affinity, &StallsSpec::SlowHosts::affinity) > 0)
+      continue;
+    std::erase_if(assumptions, [path = path](const Assumption& a) { return a.path == path; });
+  }
+}
+
 /// The hash of what the scenario means: what `auto` stands for, and a model however it was given.
 std::string content_hash(ScenarioDraft draft) {
   Scenario& scenario = draft.scenario;
@@ -150,6 +162,7 @@ Scenario read_scenario(const std::string& path, const std::vector<std::string>& 
   check_scenario(scenario, checks);
   throw_if_wrong(reading);
   scenario.assumptions = std::move(reading.assumptions);
+  drop_unused_affinities(scenario.stalls, scenario.assumptions);
   scenario.sha256 = content_hash(draft);
   scenario.question = question_of(text);
   return scenario;

@@ -87,7 +87,9 @@ void describe_content(Visitor& visitor, ScenarioDraft& draft) {
                   [&](Visitor& v) { describe(v, s.workload.communication); });
   visitor.section("runtime", "how the host drives the device",
                   [&](Visitor& v) { describe(v, s.workload.runtime); });
-  visitor.reserved("stalls", "slow or pausing devices, hosts and links", "none");
+  bool stalls = s.stalls != StallsSpec{};
+  visitor.optional_section("stalls", "slow or pausing devices, hosts and links", stalls,
+                           [&](Visitor& v) { describe(v, s.stalls); });
   visitor.section("simulate", "how the step is simulated",
                   [&](Visitor& v) { describe(v, s.simulate); });
 }

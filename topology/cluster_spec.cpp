@@ -102,6 +102,14 @@ void describe(Visitor& visitor, HostSpec& spec) {
                  between(1, 1e9)});
   visitor.field(
       {"synchronise", &spec.synchronise, "host time of one stream synchronisation", time_range});
+  visitor.section("affinity", "what slow_hosts takes for an affinity, as factors on host time",
+                  [&](Visitor& v) {
+                    v.field({"unbound", &spec.affinity_unbound,
+                             "threads wander over the cores; 0: not known", between(0, 1000)});
+                    v.field({"cross_numa", &spec.affinity_cross_numa,
+                             "threads and their memory on different NUMA nodes; 0: not known",
+                             between(0, 1000)});
+                  });
   visitor.section("device_link", "link between host and device", [&](Visitor& v) {
     v.field({"bandwidth", &spec.device_link_bandwidth, "per direction", rate_or_none});
     v.field({"latency", &spec.device_link_latency, "of one transfer", time_range});

@@ -28,7 +28,8 @@ const char* name(LinkKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-Fabric::Fabric(const ClusterSpec& cluster) : cluster_{cluster}, devices_{cluster.devices} {
+Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
+    : cluster_{cluster}, devices_{cluster.devices}, faults_{std::move(faults)} {
   if (devices_ < 1 || cluster_.node_devices < 1 || devices_ % cluster_.node_devices != 0)
     throw InputError("cluster.devices: is " + std::to_string(devices_) +
                      ", must be a multiple of node.devices (" +
@@ -42,6 +43,10 @@ Fabric::Fabric(const ClusterSpec& cluster) : cluster_{cluster}, devices_{cluster
   const double trunk =
       static_cast<double>(cluster_.network.leaf_ports) / cluster_.network.oversubscription;
   add_pair(LinkKind::leaf_up, leaves(), {nic.link.bandwidth * trunk, Seconds{0}}, nic.efficiency);
+  for (const auto& [id, factor] : faults_.bandwidth_factor)
+    degraded_[static_cast<std::size_t>(kind_of({id}))] = true;
+  for (const auto& [id, links] : faults_.detour)
+    for (const LinkId link : links) on_detour_.insert(link.value);
 }
 
 void Fabric::add_node_blocks() {
@@ -172,6 +177,21 @@ LinkId Fabric::leaf_link(LinkKind kind, std::uint32_t leaf) const {
 }
 
 std::vector<LinkId> Fabric::route(DeviceId a, DeviceId b) const {
+  std::vector<LinkId> links = intact_route(a, b);
+  if (faults_.detour.empty()) return links;
+  std::vector<LinkId> around;
+  for (const LinkId link : links) {
+    const auto* instead = detour(link);
+    if (instead == nullptr) {
+      around.push_back(link);
+    } else {
+      around.insert(around.end(), instead->begin(), instead->end());
+    }
+  }
+  return around;
+}
+
+std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
   const auto ports = [&](LinkKind up) {
     return std::vector{device_link(up, a), device_link(down(up), b)};
   };
@@ -197,11 +217,15 @@ std::vector<LinkId> Fabric::route(DeviceId a, DeviceId b) const {
 bool Fabric::can_saturate(LinkId id) const {
   const LinkKind kind = kind_of(id);
   if (super_behind_ports() && (kind == LinkKind::super_up || kind == LinkKind::super_down))
-    return block(kind).bandwidth < block(LinkKind::port_up).bandwidth;
-  if (kind < LinkKind::leaf_up) return true;
+    return degraded(kind) || block(kind).bandwidth < block(LinkKind::port_up).bandwidth;
+  if (kind < LinkKind::leaf_up || degraded(kind)) return true;
   const auto below = static_cast<double>(nics_below(id.value - block(kind).first));
   const auto ports = static_cast<double>(cluster_.network.leaf_ports);
   return below * cluster_.network.oversubscription > ports;
+}
+
+bool Fabric::trunks_can_saturate() const {
+  return leaves() > 0 && (cluster_.network.oversubscription > 1 || degraded(LinkKind::leaf_up));
 }
 
 Seconds Fabric::route_latency(DeviceId a, DeviceId b) const {

@@ -119,6 +119,7 @@ FabricGraph Fabric::graph() const {
   FabricGraph graph(vertices.top + 1);
   for (std::size_t v = 0; v <= vertices.top; ++v) graph[v].name = vertices.name(v);
   for (std::uint32_t id = 0; id < link_count(); ++id) {
+    if (detour({id}) != nullptr) continue;
     const Link l = link({id});
     const auto [from, to] = vertices.ends(l);
     add_edge(from, to, FabricEdge{{id}, l.bandwidth.value()}, graph);
@@ -150,6 +151,7 @@ BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
   };
   Capacities capacities;
   for (std::uint32_t id = 0; id < fabric.link_count(); ++id) {
+    if (fabric.detour({id}) != nullptr) continue;
     const Link link = fabric.link({id});
     const auto [from, to] = vertices.ends(link);
     const std::pair ends{merged(from), merged(to)};

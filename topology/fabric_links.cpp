@@ -39,12 +39,14 @@ Link Fabric::link(LinkId id) const {
   const LinkKind kind = kind_of(id);
   const Block& b = block(kind);
   const std::uint32_t index = id.value - b.first;
-  if (kind != LinkKind::mesh) return {kind, index, index, b.bandwidth, b.latency};
+  const auto fault = faults_.bandwidth_factor.find(id.value);
+  const double left = fault == faults_.bandwidth_factor.end() ? 1 : fault->second;
+  if (kind != LinkKind::mesh) return {kind, index, index, b.bandwidth * left, b.latency};
   const auto size = static_cast<std::uint32_t>(mesh_size_);
   const std::uint32_t from = index / (size - 1);
   const std::uint32_t place = index % (size - 1);
   const std::uint32_t to = from - from % size + (place >= from % size ? place + 1 : place);
-  return {kind, from, to, b.bandwidth, b.latency};
+  return {kind, from, to, b.bandwidth * left, b.latency};
 }
 
 std::string Fabric::link_name(LinkId id) const {

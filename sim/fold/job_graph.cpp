@@ -66,7 +66,7 @@ void JobGraph::add_groups(GroupKind kind) {
     for (std::uint32_t e = 0; e < entries.size(); ++e) {
       const DeviceId a = input_.placement.device_of(members[entries[e].a]);
       const DeviceId b = input_.placement.device_of(members[entries[e].b]);
-      use(object, member_link(input_.fabric, entries[e].kind, a, b), e);
+      load(object, member_link(input_.fabric, entries[e].kind, a, b), e);
     }
   }
 }
@@ -144,6 +144,12 @@ GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
   return planner.take();
 }
 
+void JobGraph::load(std::uint32_t object, LinkId link, std::uint32_t entry) {
+  const std::vector<LinkId>* detour = input_.fabric.detour(link);
+  if (detour == nullptr) return use(object, link, entry);
+  for (const LinkId instead : *detour) use(object, instead, entry);
+}
+
 void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
   std::uint32_t& index = dense_[link.value];
   if (index == no_index) {
@@ -152,7 +158,8 @@ void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
     const bool leaf = l.kind == LinkKind::leaf_up || l.kind == LinkKind::leaf_down;
     const bool nic = l.kind == LinkKind::nic_up || l.kind == LinkKind::nic_down;
     const bool shared_nic = nic && input_.fabric.cluster().network.nic.per == NicSpec::Per::node;
-    links_.push_back({link, l.bandwidth.value(), !leaf && !shared_nic});
+    const bool shared = leaf || shared_nic || input_.fabric.on_detour(link);
+    links_.push_back({link, l.bandwidth.value(), !shared});
   }
   uses_.push_back({object, index, entry});
 }

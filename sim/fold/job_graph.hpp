@@ -96,6 +96,8 @@ class JobGraph {
   std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
   ShapeKey shape_of(const std::vector<Rank>& members) const;
   GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) const;
+  /// Puts an entry on a link, or on what stands in for it.
+  void load(std::uint32_t object, LinkId link, std::uint32_t entry);
   void use(std::uint32_t object, LinkId link, std::uint32_t entry);
   void index_links();
 

@@ -117,7 +117,8 @@ void Replayer::begin_phase(std::uint32_t id, double now) {
       engine_.post(now + flow.latency + flow.alone, tag_of(Tag::phase_part, id));
     } else {
       // The flow index rides in the tag, so that the end knows its latency.
-      engine_.start_flow(flow.path, flow.bytes, tag_of(Tag::phase_part, id + (static_cast<std::uint64_t>(i) << 32U)));
+      engine_.start_flow(flow.path, flow.bytes,
+                         tag_of(Tag::phase_part, id + (static_cast<std::uint64_t>(i) << 32U)));
     }
   }
 }

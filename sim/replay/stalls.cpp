@@ -4,12 +4,6 @@
 
 // What slows and stops a rank. Models: docs/models/stalls.md.
 namespace stepcast {
-namespace {
-
-/// Streams of random numbers, so that no stall draws another one's.
-enum RandomStream : std::uint32_t { jitter_stream, allocator_stream };
-
-}  // namespace
 
 void Replayer::start_stalls(RankIndex r) {
   if (!input_.stalls) return;
@@ -58,7 +52,8 @@ void Replayer::collect_garbage(RankState& rank) {
   if (rank.clocks.main < rank.next_collection) return;
   const StallsSpec::GcPauses& pauses = *input_.stalls->spec.gc_pauses;
   const double period = pauses.period.value();
-  rank.next_collection += period * (1 + std::floor((rank.clocks.main - rank.next_collection) / period));
+  rank.next_collection +=
+      period * (1 + std::floor((rank.clocks.main - rank.next_collection) / period));
   rank.clocks.main += pauses.duration.value();
 }
 
@@ -78,9 +73,9 @@ void Replayer::save_checkpoint(RankState& rank) {
 double Replayer::jitter(RankIndex r) {
   const auto& spec = input_.stalls->spec.compute_jitter;
   if (!spec) return 1;
-  const double z = normal_number(static_cast<std::uint64_t>(spec->seed),
-                                 map_.classes.representative[r].value, jitter_stream,
-                                 ranks_[r].segments_run++);
+  const double z =
+      normal_number(static_cast<std::uint64_t>(spec->seed), map_.classes.representative[r].value,
+                    jitter_stream, ranks_[r].segments_run++);
   return std::exp(spec->sigma * z - spec->sigma * spec->sigma / 2);
 }
 
@@ -93,8 +88,8 @@ double Replayer::run_segment(RankIndex r, const Segment& segment) {
     const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);
     if (!profile.steady()) {
       double worked = 0;
-      rank.clocks = rank.host_queue.run(
-          rank.clocks, segment, speed.host, [&](double start, double work) {
+      rank.clocks =
+          rank.host_queue.run(rank.clocks, segment, speed.host, [&](double start, double work) {
             const double end = profile.end_of(start, speed.device * work);
             worked += end - start;
             return end;

@@ -44,9 +44,9 @@ Timeline Replayer::timeline() {
   const double end = step_ends_.back();
   for (std::size_t k = 0; k < steps; ++k)
     result.steps.push_back(Seconds{step_ends_[k] - (k == 0 ? 0 : step_ends_[k - 1])});
-  result.step_time =
-      steps == 1 ? Seconds{end}
-                 : Seconds{(end - step_ends_.front()) / static_cast<double>(steps - 1)};
+  result.step_time = steps == 1
+                         ? Seconds{end}
+                         : Seconds{(end - step_ends_.front()) / static_cast<double>(steps - 1)};
   for (RankState& rank : ranks_) {
     idle(rank, end, end, ExposedKind::pipeline, 0, true);
     rank.log.settle(unknown_time, unknown_time, rank.books);

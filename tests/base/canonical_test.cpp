@@ -15,6 +15,7 @@ TEST(Canonical, OneLinePerKeyInTheOrderOfTheDescription) {
   Table table{{1, 2}, {3, 4}};
   std::size_t kind = 1, which = 0;
   std::vector<std::string> order{"tp", "pp"};
+  std::vector<std::int64_t> numbers{3, 17};
   Choice layers{
       {{"auto"}, {"table"}}, [] { return std::size_t{1}; }, [](std::size_t) {}, nullptr, &table, 1};
   const auto body = [&](Visitor& v) {
@@ -36,12 +37,17 @@ TEST(Canonical, OneLinePerKeyInTheOrderOfTheDescription) {
         [&](Visitor& w, std::size_t) {
           w.field({"n", &count, ""});
         });
+    v.optional_list(
+        "more", "", 1, [](std::size_t) {},
+        [&](Visitor& w, std::size_t) {
+          w.field({"numbers", &numbers, ""});
+        });
     v.reserved("later", "", "none");
   };
   EXPECT_EQ(canonical_text(body),
             "time=6e-05\ninner.count=3\nmaybe=none\ndp=auto\nlayers=[[1,2],[3,4]]\nkind=b\norder="
             "tp, pp\nx=3\n"
-            "items.0.n=3\nitems.1.n=3\nlater=none\n");
+            "items.0.n=3\nitems.1.n=3\nmore.0.numbers=[[3,17]]\nlater=none\n");
 }
 
 TEST(Canonical, Sha256IsTheStandardOne) {

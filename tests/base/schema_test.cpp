@@ -50,6 +50,25 @@ TEST(Schema, ChoicesOfferWhatIsBuilt) {
   EXPECT_EQ(any[1]["pattern"].get<std::string>().substr(0, 4), "^b\\(");
 }
 
+TEST(Schema, AnOptionalListIsNoneOrAList) {
+  std::vector<std::int64_t> numbers;
+  const json schema = schema_of([&](Visitor& v) {
+    v.optional_list(
+        "items", "", 0, [](std::size_t) {},
+        [&](Visitor& w, std::size_t) {
+          w.field({"numbers", &numbers, "", between(0, 9), true});
+        });
+  });
+  const json& items = schema["properties"]["items"];
+  EXPECT_EQ(items["default"], "none");
+  EXPECT_EQ(items["anyOf"][0]["const"], "none");
+  EXPECT_FALSE(items["anyOf"][1].contains("minItems"));
+  const json& list = items["anyOf"][1]["items"]["properties"]["numbers"];
+  EXPECT_EQ(list["type"], "array");
+  EXPECT_EQ(list["minItems"], 1);
+  EXPECT_EQ(list["items"]["anyOf"][0]["maximum"], 9);
+}
+
 TEST(Schema, AKindRefusesTheKeysOfOthers) {
   std::int64_t n = 0;
   std::size_t kind = 0;

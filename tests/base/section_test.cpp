@@ -28,6 +28,7 @@ struct Spec {
   bool latency_given = false;
   double tolerance = 0;
   std::vector<std::string> order;
+  std::vector<std::int64_t> numbers;
 };
 
 void describe(Visitor& v, Spec& s) {
@@ -51,6 +52,7 @@ void describe(Visitor& v, Spec& s) {
       {"latency", OptionalTime{&s.latency, &s.latency_given, "none"}, "a latency", at_least(0)});
   v.field({"tolerance", Percent{&s.tolerance}, "relative", between(0, 1)});
   v.field({"order", &s.order, "an order"});
+  v.field({"numbers", &s.numbers, "some numbers", between(0, 4096)});
   v.reserved("later", "a feature", "none");
 }
 
@@ -82,7 +84,7 @@ TEST(Section, ReadsEveryValueType) {
       read("count: 16\nfactor: 0.5\nflag: true\ntext: Any Text\nname: a-b.c_1\ntime: 1.5us\nsize: "
            "1KiB\n"
            "bandwidth: 8Gbps\nrate: 2TFLOPS\nmode: chunks(4)\ndp: 4\ncapacity: 1.25\nlatency: 2us\n"
-           "tolerance: 1%\norder: [b, a]\nlater: none\n",
+           "tolerance: 1%\norder: [b, a]\nnumbers: [3, 4Ki]\nlater: none\n",
            s),
       "");
   EXPECT_EQ(s.count, 16);
@@ -102,6 +104,7 @@ TEST(Section, ReadsEveryValueType) {
   EXPECT_EQ(s.latency.value(), 2e-6);
   EXPECT_EQ(s.tolerance, 0.01);
   EXPECT_EQ(s.order, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(s.numbers, (std::vector<std::int64_t>{3, 4096}));
 }
 
 TEST(Section, KeepsDefaultsWhereNothingStands) {
@@ -136,6 +139,12 @@ TEST(Section, SaysWhatIsWrongAndWhatIsAllowed) {
   EXPECT_EQ(error("tolerance: 0.01"),
             "f:1:12: tolerance: is '0.01', allowed: a percentage such as 1%, 0 to 1");
   EXPECT_EQ(error("order: a"), "f:1:8: order: is 'a', allowed: a list of words");
+  const std::string numbers = ", allowed: a list of whole numbers such as [3, 17], 0 to 4096";
+  EXPECT_EQ(error("numbers: 3"), "f:1:10: numbers: is '3'" + numbers);
+  EXPECT_EQ(error("numbers: []"), "f:1:10: numbers: is an empty list" + numbers);
+  EXPECT_EQ(error("numbers: [1, -1]"), "f:1:10: numbers: holds '-1'" + numbers);
+  EXPECT_EQ(error("numbers: [1, [2]]"), "f:1:10: numbers: holds a list" + numbers);
+  EXPECT_EQ(error("numbers: ['1']"), "f:1:10: numbers: holds the quoted text '1'" + numbers);
   EXPECT_EQ(error("later: now"), "f:1:8: later: is not built yet, allowed: none");
 }
 
@@ -188,7 +197,7 @@ TEST(Section, ReportsEveryErrorAndKeepsTheDefaults) {
             "f:2:7: time: is 5 without a unit, allowed: a time such as 1.5us or 12.3s\n"
             "f:4:1: zzz: is not a known key, allowed: count, factor, flag, text, name, time, size, "
             "bandwidth, "
-            "rate, mode, dp, capacity, latency, tolerance, order, later");
+            "rate, mode, dp, capacity, latency, tolerance, order, numbers, later");
   EXPECT_EQ(s.count, 8);
   EXPECT_EQ(s.size.value(), 7);
 }
@@ -305,6 +314,41 @@ TEST(Section, NestedErrorsHaveTheirPath) {
             "f:3:18: items.1.m: is not a known key, allowed: n");
   EXPECT_EQ(nested("inner: {size: 1}\nleft: 1\nitems: []"),
             "f:3:8: items: is an empty list, allowed: a list of mappings (entries)");
+}
+
+TEST(Section, AnOptionalListMayBeLeftOut) {
+  std::vector<std::int64_t> items{7};
+  const auto said = [&](std::string_view text) {
+    Reading reading;
+    return errors_of(
+        text,
+        [&](Visitor& v) {
+          v.optional_list(
+              "items", "entries", items.size(), [&](std::size_t size) { items.resize(size); },
+              [&](Visitor& w, std::size_t i) {
+                w.field({"n", &items[i], "a number", any_number(), true});
+              });
+        },
+        reading);
+  };
+  EXPECT_EQ(said("{}"), "");
+  EXPECT_EQ(items, (std::vector<std::int64_t>{7}));
+  EXPECT_EQ(said("items: [{n: 1}, {n: 2}]"), "");
+  EXPECT_EQ(items, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(said("items: none"), "");
+  EXPECT_TRUE(items.empty());
+  EXPECT_EQ(said("items: []"), "");
+  EXPECT_EQ(said("items: {n: 1}"),
+            "f:1:8: items: is a mapping, allowed: a list of mappings (entries), none");
+  EXPECT_EQ(said("items: [{n: 1}, 2]"), "f:1:17: items.1: is '2', allowed: a mapping");
+}
+
+TEST(Section, PlacesReachIntoLists) {
+  const Node root = parse_document("a:\n  - {b: 1}\n  - {b: 2}\n", "f");
+  EXPECT_EQ(place_of(root, "a.1.b").line, 3);
+  EXPECT_EQ(place_of(root, "a.1.b").column, 9);
+  EXPECT_EQ(place_of(root, "a.2.b").line, 2);
+  EXPECT_EQ(place_of(root, "a.x").line, 2);
 }
 
 TEST(Section, AlternativesOfAnotherKindAreUnknown) {

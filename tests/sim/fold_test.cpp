@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <set>
+
 #include "sim/in_child.hpp"
 #include "stepcast/sim/replay.hpp"
 
@@ -17,6 +19,7 @@ struct Job {
   std::vector<StageProgram> programs;
   CollectiveChoice algorithms = {};
   NetworkForm form = NetworkForm::ports;
+  LinkFaults faults = {};
 };
 
 ClusterSpec random_cluster(std::int64_t devices) {
@@ -87,6 +90,25 @@ StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage) {
   return program;
 }
 
+/// A few degraded links of any kind, and failed mesh pairs and NICs that have a way around.
+LinkFaults random_faults(const ClusterSpec& cluster) {
+  const Fabric intact(cluster);
+  LinkFaults faults = {};
+  std::set<std::uint32_t> failed;
+  const auto any_link = [&] { return *rc::gen::inRange(0U, intact.link_count()); };
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
+    faults.bandwidth_factor[any_link()] = *rc::gen::element(0.25, 0.5, 0.9);
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) {
+    const std::uint32_t link = any_link();
+    if (!detour_around(intact, {link}, {link}).empty()) failed.insert(link);
+  }
+  for (const std::uint32_t link : failed) {
+    const auto detour = detour_around(intact, {link}, failed);
+    if (!detour.empty()) faults.detour[link] = detour;
+  }
+  return faults;
+}
+
 Job random_job() {
   Job job;
   job.plan.tp = *rc::gen::element(1, 2, 4);
@@ -116,10 +138,10 @@ CollectiveChoice random_algorithms() {
 
 /// Step time, then the parts of every stage, summed over its ranks.
 std::vector<double> result_of(const Job& job, Fold fold) {
-  const Fabric fabric(job.cluster);
+  const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
   const NetworkMap network =
-      build_network_map({placement, fabric, job.programs, job.algorithms, fold, job.form});
+      build_network_map({placement, fabric, job.programs, job.algorithms, fold, {}, job.form});
   const Timeline t =
       replay({job.programs, network, job.cluster.host, job.shape, pipeline_schedule("1f1b")});
   std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
@@ -135,28 +157,40 @@ std::vector<double> result_of(const Job& job, Fold fold) {
   return parts;
 }
 
-bool folded_as_separate(NetworkForm form) {
-  return rc::check([form] {
-    Job job = random_job();
-    job.algorithms = random_algorithms();
-    job.form = form;
-    const auto folded = testing::in_child([&] { return result_of(job, Fold::automatic); });
-    const auto separate = testing::in_child([&] { return result_of(job, Fold::off); });
-    RC_ASSERT(!folded.empty());
-    RC_ASSERT(folded.size() == separate.size());
-    const double scale = folded.back() * static_cast<double>(job.plan.world());
-    for (std::size_t i = 0; i < folded.size(); ++i)
-      RC_ASSERT(std::abs(folded[i] - separate[i]) <= 1e-9 * scale);
-    RC_ASSERT(std::abs(folded.back() - separate.back()) <= 1e-9 * separate.back());
-  });
+void expect_fold_changes_nothing(const Job& job) {
+  const auto folded = testing::in_child([&] { return result_of(job, Fold::automatic); });
+  const auto separate = testing::in_child([&] { return result_of(job, Fold::off); });
+  RC_ASSERT(!folded.empty());
+  RC_ASSERT(folded.size() == separate.size());
+  const double scale = folded.back() * static_cast<double>(job.plan.world());
+  for (std::size_t i = 0; i < folded.size(); ++i)
+    RC_ASSERT(std::abs(folded[i] - separate[i]) <= 1e-9 * scale);
+  RC_ASSERT(std::abs(folded.back() - separate.back()) <= 1e-9 * separate.back());
+}
+
+Job random_job_as(NetworkForm form) {
+  Job job = random_job();
+  job.algorithms = random_algorithms();
+  job.form = form;
+  return job;
 }
 
 TEST(Fold, ClassesGiveWhatEveryRankOnItsOwnGives) {
-  EXPECT_TRUE(folded_as_separate(NetworkForm::ports));
+  EXPECT_TRUE(rc::check([] { expect_fold_changes_nothing(random_job_as(NetworkForm::ports)); }));
 }
 
 TEST(Fold, ClassesOfPairsGiveWhatEveryRankOnItsOwnGives) {
-  EXPECT_TRUE(folded_as_separate(NetworkForm::pairwise));
+  EXPECT_TRUE(rc::check([] { expect_fold_changes_nothing(random_job_as(NetworkForm::pairwise)); }));
+}
+
+TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
+    job.faults = random_faults(job.cluster);
+    RC_CLASSIFY(!job.faults.detour.empty(), "failed links");
+    RC_CLASSIFY(!job.faults.bandwidth_factor.empty(), "degraded links");
+    expect_fold_changes_nothing(job);
+  }));
 }
 
 NetworkMap map_of(const Job& job, Fold fold) {

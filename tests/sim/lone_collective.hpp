@@ -47,7 +47,7 @@ inline LoneResult run_lone(const LoneCase& c, NetworkForm form, Fold fold = Fold
   const CollectiveChoice algorithms;
   const std::vector<StageProgram> programs = programs_of(c);
   const NetworkMap network =
-      build_network_map({placement, fabric, programs, algorithms, fold, form});
+      build_network_map({placement, fabric, programs, algorithms, fold, {}, form});
   const PipelineShape shape{c.stride, 1, 1, c.stride};
   const Timeline t = replay({programs, network, c.cluster.host, shape, pipeline_schedule("1f1b")});
   const RankTimes& times = t.classes[network.classes.class_of[0]];

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "stepcast/sim/replay.hpp"
+#include "stepcast/sim/stalls.hpp"
 
 namespace stepcast {
 namespace {
@@ -35,9 +36,10 @@ std::vector<StageProgram> pipeline_programs(const ParallelPlan& plan, Bytes boun
 }
 
 struct Job {
-  Job(const ClusterSpec& cluster, const ParallelPlan& p, std::vector<StageProgram> stage_programs)
+  Job(const ClusterSpec& cluster, const ParallelPlan& p, std::vector<StageProgram> stage_programs,
+      const StallsSpec& stalls = {})
       : plan{p},
-        fabric{cluster},
+        fabric{cluster, link_faults(stalls, Fabric(cluster))},
         placement{plan},
         programs{std::move(stage_programs)},
         map{build_network_map({placement, fabric, programs, algorithms})} {}
@@ -132,6 +134,104 @@ TEST(NetworkMap, CallsAcrossStagesAreOneCall) {
   const Job job(cluster_of(32, 8, 64, 1), plan, std::move(programs));
   ASSERT_EQ(job.map.calls.size(), 1U);
   EXPECT_EQ(job.map.calls[0].arrivals, 4U);
+}
+
+// --- damaged links ---
+
+StallsSpec degraded(const char* link, double factor) {
+  StallsSpec stalls;
+  stalls.degraded_links = {{link, factor}};
+  return stalls;
+}
+StallsSpec failed(const char* link, std::int64_t ports = 1) {
+  StallsSpec stalls;
+  stalls.failed_links = {{link, ports}};
+  return stalls;
+}
+
+/// Times of the calls of each device when nothing else moves, over those on intact links.
+std::vector<double> slowdowns(const ClusterSpec& cluster, const ParallelPlan& plan, GroupKind group,
+                              CollectiveKind kind, const StallsSpec& stalls) {
+  auto programs = pipeline_programs(plan, 0_B);
+  for (StageProgram& p : programs) p.calls = {call_of(group, kind, 64_MiB, Stream::data)};
+  const Job intact(cluster, plan, programs), damaged(cluster, plan, programs, stalls);
+  std::vector<double> result;
+  for (std::uint32_t r = 0; r < plan.world(); ++r) {
+    const auto alone = [r](const Job& job) {
+      return job.map.calls[job.map.call_of[job.map.classes.class_of[r]][0]].alone;
+    };
+    result.push_back(alone(damaged) / alone(intact));
+  }
+  return result;
+}
+
+/// 2 where `slow` holds, 1 elsewhere.
+template <class Slow>
+void expect_doubled(const std::vector<double>& slowdown, const Slow& slow) {
+  for (std::uint32_t r = 0; r < slowdown.size(); ++r)
+    EXPECT_NEAR(slowdown[r], slow(r) ? 2 : 1, 1e-12) << r;
+}
+
+// Rings over one device of each node, as fast as their slowest NIC.
+TEST(NetworkMap, ADegradedNicSlowsItsRingAndNoOther) {
+  for (const char* nic : {"nic:9", "nic:9.up", "nic:9.down"}) {
+    expect_doubled(slowdowns(cluster_of(32, 8, 64, 1), plan_of(8, 1, 4), GroupKind::data,
+                             CollectiveKind::all_reduce, degraded(nic, 0.5)),
+                   [](std::uint32_t r) { return r % 8 == 1; });
+  }
+}
+
+// A failed pair's bytes cross two links that carry as many of their own.
+TEST(NetworkMap, AFailedPairDoublesTheLoadOfItsDetour) {
+  expect_doubled(slowdowns(cluster_of(32, 8, 64, 1), plan_of(8, 1, 4), GroupKind::tensor,
+                           CollectiveKind::all_gather, failed("hccs:9-10")),
+                 [](std::uint32_t r) { return r / 8 == 1; });
+}
+
+// The ring of a failed NIC moves to the neighbour's, where it is alone as far as the plan of a
+// single call goes; the neighbour's ring moves nothing then. Both can meet there.
+TEST(NetworkMap, AFailedNicSharesThatOfItsNeighbour) {
+  const ParallelPlan plan = plan_of(8, 1, 4);
+  auto programs = pipeline_programs(plan, 0_B);
+  programs[0].calls = {call_of(GroupKind::data, CollectiveKind::all_reduce, 64_MiB, Stream::data)};
+  const Job job(cluster_of(32, 8, 64, 1), plan, programs, failed("nic:9"));
+  for (std::uint32_t r = 0; r < 32; ++r) {
+    const std::uint32_t of = job.map.classes.class_of[r];
+    EXPECT_EQ(job.map.calls[job.map.call_of[of][0]].lone, r % 8 != 1 && r % 8 != 2) << r;
+  }
+}
+
+// A reduction of the whole world loads the NIC that stands in twice.
+TEST(NetworkMap, AFailedNicDoublesTheWorldsTimeOnItsDetour) {
+  const auto slowdown = slowdowns(cluster_of(32, 1, 64, 1), plan_of(1, 1, 32), GroupKind::world,
+                                  CollectiveKind::all_gather, degraded("nic:9", 0.5));
+  expect_doubled(slowdown, [](std::uint32_t) { return true; });
+  ClusterSpec pairs = cluster_of(32, 2, 64, 1);
+  pairs.node_fabric = SwitchFabric{{BytesPerSecond{1e24}, Seconds{0}}, 1};
+  const ParallelPlan plan = plan_of(1, 1, 32);
+  auto programs = pipeline_programs(plan, 0_B);
+  programs[0].calls = {call_of(GroupKind::world, CollectiveKind::all_to_all, 64_MiB, Stream::data)};
+  programs[0].epilogue = {Communicate{0, 0, true}, Wait{0}};
+  programs[0].slots = 1;
+  const Job intact(pairs, plan, programs), damaged(pairs, plan, programs, failed("nic:9"));
+  EXPECT_EQ(damaged.map.calls[0].group, UINT32_MAX);  // planned apart from the groups
+  EXPECT_NEAR(damaged.map.calls[0].alone / intact.map.calls[0].alone, 2, 1e-12);
+}
+
+// Full bisection: a trunk that was never the limit is, with a quarter of its uplinks left.
+TEST(NetworkMap, LostUplinksOfALeafSlowWhatCrossesIt) {
+  const ParallelPlan plan = plan_of(1, 2, 16);
+  const Job intact(cluster_of(32, 8, 16, 1), plan, pipeline_programs(plan, 25_MiB));
+  const Job up(cluster_of(32, 8, 16, 1), plan, pipeline_programs(plan, 25_MiB),
+               failed("leaf:0.up", 12));
+  EXPECT_NEAR(intact.map.forward[0].flow.alone, (25_MiB / 25_GBps).value(), 1e-15);
+  EXPECT_NEAR(up.map.forward[0].flow.alone, 4 * (25_MiB / 25_GBps).value(), 1e-12);
+  const std::uint32_t last = up.map.classes.class_of[31];
+  EXPECT_NEAR(up.map.backward[last].flow.alone, (25_MiB / 25_GBps).value(), 1e-15);
+  // A collective across both leaves sees it too.
+  const auto slowdown = slowdowns(cluster_of(32, 8, 16, 1), plan_of(1, 1, 32), GroupKind::data,
+                                  CollectiveKind::all_to_all, failed("leaf:1.down", 12));
+  for (const double factor : slowdown) EXPECT_GT(factor, 1.5);
 }
 
 }  // namespace

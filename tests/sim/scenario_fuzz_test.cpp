@@ -18,9 +18,23 @@ rc::Gen<char> byte() {
        {1, rc::gen::arbitrary<char>()}});
 }
 
+constexpr std::string_view stalls =
+    R"(stalls:
+  compute_jitter: {sigma: 0.01, seed: 1}
+  slow_devices: [{devices: [3, 5], factor: 1.25}]
+  slow_hosts: [{nodes: [1], factor: 2}]
+  throttling: [{devices: [2], factor: 2, from: 1s, until: 2s, period: 10s}]
+  degraded_links: [{link: "nic:3", bandwidth_factor: 0.5}, {link: "leaf:1.up", bandwidth_factor: 0.5}]
+  failed_links: [{link: "hccs:1-2"}, {link: "nic:9"}, {link: "leaf:0", ports: 3}]
+  gc_pauses: {duration: 200ms, period: 60s}
+  checkpoint: {every_steps: 500, blocking_time: 30s}
+  failures: {device_mtbf: 50000h, restart: 15min}
+)";
+
 /// The scenario with a few deletions, insertions, repetitions and perhaps an early end.
 std::string mutated() {
   std::string text{small_scenario};
+  if (*rc::gen::arbitrary<bool>()) text += stalls;
   const int changes = *rc::gen::inRange(1, 6);
   for (int i = 0; i < changes; ++i) {
     const auto at = *rc::gen::inRange<std::size_t>(0, text.size() + 1);
@@ -49,6 +63,10 @@ TEST(ScenarioFuzz, AnyTextReadsOrIsAnInputError) {
     try {
       const Scenario scenario = read_scenario(path, {}, {});
       RC_TAG("reads");
+      const Fabric intact(scenario.cluster);
+      const Fabric fabric(scenario.cluster, link_faults(scenario.stalls, intact));
+      const Placement placement(scenario.workload.plan);
+      RC_ASSERT(plan_stalls(scenario.stalls, placement, scenario.cluster).ranks > 0);
       RC_ASSERT(scenario.micro_batches() >= 1);
       RC_ASSERT(scenario.workload.plan.world() == scenario.cluster.devices);
     } catch (const InputError& error) {

@@ -56,6 +56,10 @@ TEST_F(ScenarioSchema, HoldsEveryShippedFile) {
 
 TEST_F(ScenarioSchema, RefusesWhatTheReaderRefuses) {
   EXPECT_EQ(validate_small("name: small", "name: smaller"), 0);
+  EXPECT_EQ(validate_small("expect:",
+                           "stalls: {slow_devices: [{devices: [3], factor: 2}], "
+                           "throttling: none, gc_pauses: none}\nexpect:"),
+            0);
   for (const auto& [from, to] : {std::pair{"bandwidth: 200Gbps", "bandwidth: 200"},
                                  {"bandwidth: 200Gbps", "bandwidth: 200us"},
                                  {"kind: mesh", "kind: switch"},
@@ -67,7 +71,13 @@ TEST_F(ScenarioSchema, RefusesWhatTheReaderRefuses) {
                                  {"sequence_parallel: true", "sequence_parallel: yes"},
                                  {"interleaved_1f1b", "zb_h1"},
                                  {"  cp: 1", "  cp: 1\n  context_algorithm: ring(2)"},
-                                 {"expect:", "stalls: {}\nexpect:"},
+                                 {"expect:", "stalls: some\nexpect:"},
+                                 {"expect:", "stalls: {gc_pauses: {duration: 3}}\nexpect:"},
+                                 {"expect:", "stalls: {slow_devices: [{devices: 3}]}\nexpect:"},
+                                 {"expect:", "stalls: {slow_devices: [{factor: 0}]}\nexpect:"},
+                                 {"expect:",
+                                  "stalls: {slow_hosts: [{factor: 2, affinity: "
+                                  "unbound}]}\nexpect:"},
                                  {"stepcast: 1\n", ""},
                                  {"model:", "workload: {chunks: [{forward: 1ms}]}\nmodel:"}}) {
     EXPECT_EQ(validate_small(from, to), 1) << to;

@@ -150,8 +150,8 @@ std::vector<Throttling> any_throttling() {
   const auto factor = [] { return std::ldexp(1.0, *rc::gen::inRange(-2, 4)); };
   if (*rc::gen::arbitrary<bool>()) {
     const double from = quarters(0, 40), length = quarters(1, 20);
-    return {{{0}, factor(), Seconds{from}, Seconds{from + length},
-             Seconds{length + quarters(1, 20)}}};
+    return {
+        {{0}, factor(), Seconds{from}, Seconds{from + length}, Seconds{length + quarters(1, 20)}}};
   }
   std::vector<Throttling> result;
   double from = quarters(0, 20);
@@ -219,8 +219,8 @@ TEST(SpeedProfile, WorkAddsUpForAnyNumbers) {
   };
   EXPECT_TRUE(rc::check([&] {
     const double from = real(0, 50), length = real(1e-3, 9), period = length + real(1e-3, 9);
-    const SpeedProfile p = profile_of({{{0}, real(0.1, 7), Seconds{from}, Seconds{from + length},
-                                        Seconds{period}}});
+    const SpeedProfile p =
+        profile_of({{{0}, real(0.1, 7), Seconds{from}, Seconds{from + length}, Seconds{period}}});
     const double start = real(0, 300), a = real(0, 1000), b = real(0, 1000);
     const double whole = p.end_of(start, a + b), halves = p.end_of(p.end_of(start, a), b);
     RC_ASSERT(std::abs(whole - halves) <= 1e-10 * whole);
@@ -262,7 +262,9 @@ TEST(StallPlan, SlowsDevicesAndAllDevicesOfSlowNodes) {
   spec.slow_hosts = {{{2}, 3}};
   const StallPlan plan = planned(spec, 32);
   for (std::uint32_t r = 0; r < 32; ++r) {
-    const SpeedFactors expected{r == 3 || r == 17 ? 1.25 : r == 4 ? 2.0 : 1.0,
+    const SpeedFactors expected{r == 3 || r == 17 ? 1.25
+                                : r == 4          ? 2.0
+                                                  : 1.0,
                                 r / 8 == 2 ? 3.0 : 1.0};
     EXPECT_EQ(plan.speed_of(Rank{r}), expected) << r;
   }

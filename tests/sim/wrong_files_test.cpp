@@ -3,6 +3,7 @@
 #include "sim/small_scenario.hpp"
 #include "sim/wrong_keys.hpp"
 #include "sim/wrong_plans.hpp"
+#include "sim/wrong_stalls.hpp"
 #include "sim/wrong_texts.hpp"
 #include "sim/wrong_values.hpp"
 #include "stepcast/sim/scenario.hpp"
@@ -52,6 +53,7 @@ const auto row_name = [](const auto& info) { return std::string(info.param.name)
 INSTANTIATE_TEST_SUITE_P(Values, WrongFile, testing::ValuesIn(wrong_values), row_name);
 INSTANTIATE_TEST_SUITE_P(Keys, WrongFile, testing::ValuesIn(wrong_keys), row_name);
 INSTANTIATE_TEST_SUITE_P(Plans, WrongFile, testing::ValuesIn(wrong_plans), row_name);
+INSTANTIATE_TEST_SUITE_P(Stalls, WrongFile, testing::ValuesIn(wrong_stalls), row_name);
 INSTANTIATE_TEST_SUITE_P(Texts, WrongFile, testing::ValuesIn(wrong_texts), row_name);
 
 TEST(WrongFiles, FilesThatCannotBeRead) {

@@ -37,8 +37,6 @@ inline constexpr WrongRow wrong_keys[] = {
     {"overlap_not_built", "vocabulary: 32000", "vocabulary: 32000\nmoe: {overlap: chunks(4)}",
      "s.yaml:36:16: moe.overlap: is 'chunks(4)', which is not built yet, allowed: none, "
      "shared_expert"},
-    {"stalls_not_built", "expect:", "stalls: {gc_pauses: {duration: 200ms, period: 60s}}\nexpect:",
-     "s.yaml:50:9: stalls: is not built yet, allowed: none"},
     {"steps_not_built", "expect:", "simulate: {steps: 3}\nexpect:",
      "s.yaml:50:19: simulate.steps: is not built yet, allowed: 1"},
     {"sweep_not_built", "expect:", "sweep: {base: x.yaml}\nexpect:",

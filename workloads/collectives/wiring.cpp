@@ -21,8 +21,7 @@ Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
   if (!std::ranges::is_sorted(seats_, {}, &Seat::device))
     std::ranges::sort(seats_, {}, &Seat::device);
   take_seats(fabric);
-  const NetworkSpec& network = fabric.cluster().network;
-  if (fabric.leaves() > 0 && network.oversubscription > 1) take_leaves(fabric);
+  if (fabric.trunks_can_saturate()) take_leaves(fabric);
 
   const bool ports = std::holds_alternative<SwitchFabric>(fabric.cluster().node_fabric);
   const LinkKind node_up = ports ? LinkKind::port_up : LinkKind::bridge_up;

@@ -90,9 +90,10 @@ struct Identifier {
 };
 
 /// The closed set of value types that a key can hold.
-using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*,
-                            std::int64_t*, bool*, std::string*, Identifier, Choice, OptionalCount,
-                            OptionalNumber, OptionalTime, Percent, std::vector<std::string>*>;
+using Target =
+    std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*, std::int64_t*, bool*,
+                 std::string*, Identifier, Choice, OptionalCount, OptionalNumber, OptionalTime,
+                 Percent, std::vector<std::string>*, std::vector<std::int64_t>*>;
 
 struct Field {
   std::string_view key;
@@ -132,6 +133,10 @@ class Visitor {
   virtual void list(std::string_view key, std::string_view doc, std::size_t size,
                     const std::function<void(std::size_t)>& resize,
                     const std::function<void(Visitor&, std::size_t)>& body) = 0;
+  /// A list of mappings that may be left out, be empty or be the word `none`.
+  virtual void optional_list(std::string_view key, std::string_view doc, std::size_t size,
+                             const std::function<void(std::size_t)>& resize,
+                             const std::function<void(Visitor&, std::size_t)>& body) = 0;
   /// A key whose feature is not built: only its neutral value is accepted.
   virtual void reserved(std::string_view key, std::string_view doc, std::string_view neutral) = 0;
 };

@@ -46,6 +46,9 @@ class Section : public Visitor {
   void list(std::string_view key, std::string_view doc, std::size_t size,
             const std::function<void(std::size_t)>& resize,
             const std::function<void(Visitor&, std::size_t)>& body) override;
+  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
+                     const std::function<void(std::size_t)>& resize,
+                     const std::function<void(Visitor&, std::size_t)>& body) override;
   void reserved(std::string_view key, std::string_view doc, std::string_view neutral) override;
 
   /// Reports every key that no description named, with the nearest known one. Call last.
@@ -57,6 +60,9 @@ class Section : public Visitor {
   void know(std::string_view key);
   std::string child(std::string_view key) const;
   void fail(Place place, const std::string& path, std::string message);
+  void entries(const Node& node, const std::string& path,
+               const std::function<void(std::size_t)>& resize,
+               const std::function<void(Visitor&, std::size_t)>& body);
   void inside(const Node& node, const std::string& path, const Body& body);
   /// The `value` of a number that is written `{value, source, note}`, noting its origin.
   const Node* unwrap(const Node& node, const std::string& path);
@@ -68,7 +74,8 @@ class Section : public Visitor {
   bool all_known_ = false;  ///< which alternative holds is not known: its keys are not judged
 };
 
-/// The place of the value at `path` ("parallel.tp"), or of its nearest ancestor that is written.
+/// The place of the value at `path` ("parallel.tp", "stalls.throttling.0.from"), or of its nearest
+/// ancestor that is written.
 Place place_of(const Node& root, std::string_view path);
 
 }  // namespace stepcast

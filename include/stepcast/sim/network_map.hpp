@@ -60,6 +60,8 @@ struct NetworkMapInput {
   const std::vector<StageProgram>& programs;  ///< [stage]
   const CollectiveChoice& algorithms;
   Fold fold = Fold::automatic;
+  /// [rank] Ranks with other keys are not alike from the start (StallPlan::keys); empty: all are.
+  std::vector<std::uint64_t> rank_keys = {};
   NetworkForm form = NetworkForm::ports;  ///< world calls that run alone are ports either way
 };
 

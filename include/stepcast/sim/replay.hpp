@@ -19,7 +19,7 @@ struct ReplayInput {
   const PipelineSchedule& schedule;
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
   std::optional<Seconds>
-      boundary_latency;  ///< replaces the network for pipeline transfers when set
+      boundary_latency;               ///< replaces the network for pipeline transfers when set
   const StallPlan* stalls = nullptr;  ///< nothing: no rank stalls
   std::int64_t steps = 1;             ///< replayed one after another, at least 1
 };

@@ -6,6 +6,7 @@
 #include "stepcast/base/section.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/stalls.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -35,9 +36,11 @@ struct Scenario {
   WorkloadSpec workload;  ///< plan, training, moe, communication, runtime; model when not synthetic
   std::optional<SyntheticSpec> synthetic;
   ScheduleSpec schedule;
+  StallsSpec stalls;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
-  /// Every number that a file marks with a source, in the order of the description.
+  /// Every number that a file marks with a source, in the order of the description; without the
+  /// factors of affinities that no host has.
   std::vector<Assumption> assumptions;
   /// Of the canonical text of everything above but name and expect, `auto` resolved where it is
   /// known.

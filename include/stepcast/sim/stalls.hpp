@@ -20,16 +20,19 @@ struct StallsSpec {
   struct Jitter {
     double sigma = 0;
     std::int64_t seed = 1;
+    friend bool operator==(const Jitter&, const Jitter&) = default;
   };
   struct SlowDevices {
     std::vector<std::int64_t> devices;
     double factor = 1;  ///< on device time
+    friend bool operator==(const SlowDevices&, const SlowDevices&) = default;
   };
   struct SlowHosts {
     enum class Affinity { none, unbound, cross_numa };
     std::vector<std::int64_t> nodes;
     double factor = 1;  ///< on host time; the preset's when `affinity` is given
     Affinity affinity = Affinity::none;
+    friend bool operator==(const SlowHosts&, const SlowHosts&) = default;
   };
   /// The clock of the devices falls for a while: from `from` to `until` on the clock of the run,
   /// and again each `period` when that is given.
@@ -38,37 +41,45 @@ struct StallsSpec {
     double factor = 1;
     Seconds from{0}, until{0};
     Seconds period{0};  ///< 0: once
+    friend bool operator==(const Throttling&, const Throttling&) = default;
   };
   struct DegradedLink {
     std::string link;
     double bandwidth_factor = 1;
+    friend bool operator==(const DegradedLink&, const DegradedLink&) = default;
   };
   struct FailedLink {
     std::string link;
     std::int64_t ports = 1;  ///< of a leaf's bundle
+    friend bool operator==(const FailedLink&, const FailedLink&) = default;
   };
   struct GcPauses {
     Seconds duration{0}, period{0};
     bool synchronised = false;
     std::int64_t seed = 1;
+    friend bool operator==(const GcPauses&, const GcPauses&) = default;
   };
   /// An allocation that finds no block: the device drains, then the host frees and allocates.
   struct AllocatorPauses {
     Seconds duration{0};
     double probability = 0;  ///< per unit of the schedule
     std::int64_t seed = 1;
+    friend bool operator==(const AllocatorPauses&, const AllocatorPauses&) = default;
   };
   struct DataLoader {
     Seconds time_per_step{0};
     std::int64_t prefetch = 0;  ///< steps that are loaded ahead
+    friend bool operator==(const DataLoader&, const DataLoader&) = default;
   };
   struct Checkpoint {
     std::int64_t every_steps = 1;
     Seconds blocking_time{0};
+    friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
   };
   struct Failures {
-    Seconds device_mtbf{0};
-    Seconds restart{0};
+    Seconds device_mtbf{0};  ///< mean time between failures of one device
+    Seconds restart{0};      ///< from a failure to the first step after it
+    friend bool operator==(const Failures&, const Failures&) = default;
   };
   /// Where user code reads a result back: the host waits for the device.
   enum class HostSyncAt { none, step, unit };
@@ -85,7 +96,10 @@ struct StallsSpec {
   std::optional<Checkpoint> checkpoint;
   std::optional<Failures> failures;
   HostSyncAt host_sync = HostSyncAt::none;
+
+  friend bool operator==(const StallsSpec&, const StallsSpec&) = default;
 };
+/// The keys of `stalls:`.
 void describe(Visitor& visitor, StallsSpec& spec);
 
 /// A device's clock over time: factors on device time, each from its date to the next one.
@@ -142,6 +156,10 @@ double host_factor(const StallsSpec::SlowHosts& slow, const HostSpec& host);
 /// ranks when synchronised.
 StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
                       const ClusterSpec& cluster);
+
+/// The links of `degraded_links` and `failed_links`, by their names on the intact fabric. The spec
+/// is checked.
+LinkFaults link_faults(const StallsSpec& spec, const Fabric& intact);
 
 /// Streams of numbers, so that one seed may serve several stalls.
 inline constexpr std::uint32_t jitter_stream = 0, gc_stream = 1, allocator_stream = 2;

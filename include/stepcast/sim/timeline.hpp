@@ -18,8 +18,8 @@ struct RankTimes {
   Seconds bubble{0};      ///< waiting for a pipeline peer
   Seconds host_stall{0};  ///< waiting for the host
   Seconds other_idle{0};
-  Seconds communication{0};  ///< some communication of the rank in flight, exposed or not
-  Seconds end{0};            ///< when the rank was done with its last step
+  Seconds communication{0};        ///< some communication of the rank in flight, exposed or not
+  Seconds end{0};                  ///< when the rank was done with its last step
   double segments = 0;             ///< that the device ran
   double host_bound_segments = 0;  ///< of these, that ended later because the host was late
 
@@ -29,13 +29,13 @@ struct RankTimes {
 
 /// What a replay produced, per rank class.
 struct Timeline {
-  Seconds step_time{0};            ///< of one step: the makespan, or the mean of all after the first
-  std::vector<Seconds> steps;      ///< each step, from the end of the one before
+  Seconds step_time{0};        ///< of one step: the makespan, or the mean of all after the first
+  std::vector<Seconds> steps;  ///< each step, from the end of the one before
   std::vector<RankTimes> classes;  ///< a step, likewise
-  std::uint64_t tasks = 0;       ///< instructions and transfers executed
-  std::uint64_t events = 0;      ///< handled by the queue
-  std::uint64_t flows = 0;       ///< that entered SimGrid
-  std::uint64_t lone_flows = 0;  ///< that could meet no other and took their closed form
+  std::uint64_t tasks = 0;         ///< instructions and transfers executed
+  std::uint64_t events = 0;        ///< handled by the queue
+  std::uint64_t flows = 0;         ///< that entered SimGrid
+  std::uint64_t lone_flows = 0;    ///< that could meet no other and took their closed form
 };
 
 }  // namespace stepcast

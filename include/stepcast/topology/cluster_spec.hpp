@@ -70,8 +70,9 @@ struct HostSpec {
   Seconds graph_launch{0};       ///< host time to launch one sunk graph (one per step)
   std::int64_t queue_depth = 1024;  ///< operators that the host may run ahead of the compute stream
   Seconds synchronise{0};           ///< host time of one stream synchronisation
-  double affinity_unbound = 1;      ///< on host time when threads wander over the cores
-  double affinity_cross_numa = 1;   ///< on host time when they sit on the far NUMA node
+  /// Factors on host time where threads wander over the cores, and where they and their memory
+  /// are on different NUMA nodes; 0: not known.
+  double affinity_unbound = 0, affinity_cross_numa = 0;
   BytesPerSecond device_link_bandwidth{0};
   Seconds device_link_latency{0};
 };

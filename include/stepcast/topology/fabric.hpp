@@ -2,7 +2,9 @@
 #include <array>
 #include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,13 @@ struct Link {
 /// The link of an edge that only ties a device to the NIC of its node, at unlimited bandwidth.
 inline constexpr LinkId no_link{UINT32_MAX};
 
+/// Links that are not as the cluster file has them, by id. Model: docs/models/stalls.md.
+struct LinkFaults {
+  std::map<std::uint32_t, double> bandwidth_factor;  ///< in (0, 1], of a degraded link
+  std::map<std::uint32_t, std::vector<LinkId>>
+      detour;  ///< of a failed one: the links that stand in
+};
+
 /// Vertices are devices, then switches; edges carry the LinkId and the usable bandwidth [B/s].
 struct FabricVertex {
   std::string name;
@@ -63,8 +72,9 @@ using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidir
 class Fabric {
  public:
   /// Throws InputError unless devices are whole nodes and nodes whole meshes, with fewer than 2^32
-  /// links.
-  explicit Fabric(const ClusterSpec& cluster);
+  /// links. Faults change what single links carry and what stands in for them; blocks stay as
+  /// the cluster has them, because whoever plans does not know of the faults.
+  explicit Fabric(const ClusterSpec& cluster, LinkFaults faults = {});
 
   std::int64_t devices() const { return devices_; }
   std::int64_t nodes() const;
@@ -93,7 +103,12 @@ class Fabric {
   std::int64_t mesh_size() const { return mesh_size_; }  ///< devices of one mesh, 0 without meshes
 
   std::uint32_t link_count() const;  ///< ids are 0..link_count()-1
+  /// With the bandwidth that is left of it; of a failed link with that of an intact one.
   Link link(LinkId id) const;
+  /// Links that stand in for a failed one, in order; nullptr while it works.
+  const std::vector<LinkId>* detour(LinkId id) const;
+  /// Bytes of other devices cross the link, because it stands in for a failed one.
+  bool on_detour(LinkId id) const { return on_detour_.contains(id.value); }
   /// `hccs:17-18`, `port:17.up`, `bridge:3.down`, `super:5.up`, `nic:17.up`, `leaf:2.down`.
   std::string link_name(LinkId id) const;
   std::optional<LinkId> find_link(std::string_view name) const;  ///< inverse of link_name
@@ -109,8 +124,10 @@ class Fabric {
   /// `can_saturate` tells.
   std::vector<LinkId> route(DeviceId a, DeviceId b) const;
   /// False for trunks whose capacity is at least that of all NICs below them, and for super links
-  /// no slower than the ports before them.
+  /// no slower than the ports before them; true for all of a kind when one of them is degraded, so
+  /// that groups of one shape still see alike links.
   bool can_saturate(LinkId id) const;
+  bool trunks_can_saturate() const;  ///< some leaf trunk can
   Seconds route_latency(DeviceId a, DeviceId b) const;
 
   /// The same fabric as a Boost.Graph, for flows, cuts, DOT and tests.
@@ -122,6 +139,8 @@ class Fabric {
   LinkKind kind_of(LinkId id) const;
   std::int64_t leaves_per_rail() const;
   std::int64_t nics_below(std::uint32_t leaf) const;
+  std::vector<LinkId> intact_route(DeviceId a, DeviceId b) const;
+  bool degraded(LinkKind kind) const;  ///< some link of the kind, or of its other direction
   void add_block(LinkKind kind, std::int64_t count, LinkSpec link, double efficiency);
   void add_pair(LinkKind up, std::int64_t count, LinkSpec link, double efficiency);
   void add_node_blocks();
@@ -131,7 +150,23 @@ class Fabric {
   std::int64_t mesh_size_ = 0;
   std::uint32_t link_count_ = 0;
   std::array<Block, link_kinds> blocks_{};
+  LinkFaults faults_;
+  std::set<std::uint32_t> on_detour_;
+  std::array<bool, link_kinds> degraded_{};
 };
+
+/// The links that a name means: `nic:17` both directions, `nic:17.up` one of them, `hccs:17-18`
+/// both directions of the pair. Empty when the fabric has no such link.
+std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name);
+
+/// For people: the names that the fabric has, "nic:0 to nic:15, leaf:0 to leaf:7".
+std::string link_names(const Fabric& fabric);
+
+/// What bytes of `link` cross when it has failed, and with it all of `failed`; empty when there is
+/// no way around. A mesh pair goes over the lowest device of its mesh that works; a device's NIC
+/// over the fabric of its node and the NIC of the next device that works, counting on from its own.
+std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
+                                  const std::set<std::uint32_t>& failed);
 
 /// Largest flow between the two halves of the devices (by index, whole nodes), from max-flow [B/s].
 /// One node is halved by devices; one device has no halves (0).

@@ -144,7 +144,7 @@ class HostQueue {
   std::uint64_t depth_;
   std::uint64_t issued_ = 0;  ///< operators so far
   std::uint64_t loops_ = 0;
-  std::size_t gate_ = 0;    ///< the run of operator last - depth, for the run at hand
+  std::size_t gate_ = 0;              ///< the run of operator last - depth, for the run at hand
   boost::circular_buffer<Run> runs_;  ///< those in reach
   std::vector<double> ends_;  ///< end of operator i at i modulo the size, a power of two >= depth
 };

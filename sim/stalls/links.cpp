@@ -1,0 +1,39 @@
+#include "links.hpp"
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+
+double uplinks(const NetworkSpec& network) {
+  return static_cast<double>(network.leaf_ports) / network.oversubscription;
+}
+
+bool is_trunk(const Fabric& fabric, LinkId link) {
+  return fabric.link(link).kind >= LinkKind::leaf_up;
+}
+
+LinkFaults link_faults(const StallsSpec& spec, const Fabric& intact) {
+  LinkFaults faults;
+  for (const auto& degraded : spec.degraded_links) {
+    for (const LinkId link : find_links(intact, degraded.link))
+      faults.bandwidth_factor[link.value] = degraded.bandwidth_factor;
+  }
+  std::set<std::uint32_t> failed;
+  const double ports = uplinks(intact.cluster().network);
+  for (const auto& broken : spec.failed_links) {
+    for (const LinkId link : find_links(intact, broken.link)) {
+      if (is_trunk(intact, link)) {
+        faults.bandwidth_factor[link.value] = (ports - static_cast<double>(broken.ports)) / ports;
+      } else {
+        failed.insert(link.value);
+      }
+    }
+  }
+  for (const std::uint32_t link : failed) {
+    faults.detour[link] = detour_around(intact, LinkId{link}, failed);
+    expects(!faults.detour[link].empty(), "a failed link has a way around");
+  }
+  return faults;
+}
+
+}  // namespace stepcast
