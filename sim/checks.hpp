@@ -38,6 +38,9 @@ void check_stalls(const Scenario& scenario, Checks& checks);
 /// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
 void check_scenario(Scenario& scenario, Checks& checks);
 
+/// `simulate.network: pairwise` has a largest group. Last of the checks: it lowers the programs.
+void check_network(const Scenario& scenario, Checks& checks);
+
 /// "1, 2, 4": the divisors of `n`, the sixteen smallest.
 std::string divisors(std::int64_t n);
 

@@ -2,21 +2,12 @@
 
 #include <algorithm>
 
+#include "stage_programs.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/replay.hpp"
 
 namespace stepcast {
 namespace {
-
-std::vector<StageProgram> lower(const Scenario& scenario, const LayerTable& layers) {
-  std::vector<StageProgram> programs;
-  for (std::uint32_t s = 0; s < scenario.workload.plan.pp; ++s) {
-    programs.push_back(scenario.synthetic
-                           ? lower_synthetic(*scenario.synthetic, scenario.workload.plan, Stage{s})
-                           : lower_stage(scenario.workload, layers, scenario.cluster, Stage{s}));
-  }
-  return programs;
-}
 
 std::optional<Seconds> boundary_latency(const Scenario& scenario) {
   if (!scenario.synthetic || !scenario.synthetic->boundary_latency_given) return {};
@@ -89,12 +80,12 @@ Forecast forecast(const Scenario& scenario) {
   const Placement placement(scenario.workload.plan);
   const LayerTable layers =
       scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
-  const std::vector<StageProgram> programs = lower(scenario, layers);
+  const std::vector<StageProgram> programs = stage_programs(scenario, layers);
 
   const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
   const NetworkMap network =
       build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
-                         scenario.simulate.fold, stalls.keys()});
+                         scenario.simulate.fold, stalls.keys(), scenario.simulate.network});
 
   Forecast result;
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),

@@ -58,7 +58,8 @@ std::vector<LinkUse> LinkClasses::path(std::uint32_t flow) const {
   std::vector<LinkUse> uses;
   for (const std::uint32_t i : of_flow_[flow]) {
     const Class& c = classes_[i];
-    if (!c.in_engine) continue;
+    // A private link that another flow keeps is none of this one's business: they never meet there.
+    if (!c.shared && i != tightest_[flow]) continue;
     const double shares = std::max(1.0, std::round(c.load_of(flow) / c.share));
     uses.push_back({c.index, static_cast<std::uint32_t>(shares)});
   }
@@ -67,18 +68,20 @@ std::vector<LinkUse> LinkClasses::path(std::uint32_t flow) const {
 
 /// A flow with a shared link keeps its tightest private one too, where that is the tighter.
 void LinkClasses::keep_tightest_private(std::uint32_t flow) {
-  Class* tightest = nullptr;
+  std::uint32_t tightest = none;
   double slowest = 0;
   bool meets = false;
   for (const std::uint32_t i : of_flow_[flow]) {
-    Class& c = classes_[i];
+    const Class& c = classes_[i];
     meets = meets || c.shared;
     const double load = c.load_of(flow) / c.bandwidth;
     if (load <= slowest) continue;
     slowest = load;
-    tightest = c.shared ? nullptr : &c;
+    tightest = c.shared ? none : i;
   }
-  if (meets && tightest && !tightest->in_engine) enter(*tightest);
+  if (!meets || tightest == none) return;
+  tightest_[flow] = tightest;
+  if (!classes_[tightest].in_engine) enter(classes_[tightest]);
 }
 
 double LinkClasses::seconds_per_byte(std::uint32_t flow) const {

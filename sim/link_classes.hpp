@@ -14,7 +14,7 @@ using LinkLoads = std::vector<std::pair<std::uint32_t, double>>;
 
 class LinkClasses {
  public:
-  explicit LinkClasses(std::size_t flows) : of_flow_(flows) {}
+  explicit LinkClasses(std::size_t flows) : of_flow_(flows), tightest_(flows, none) {}
 
   /// A link of that bandwidth [B/s] with those flows; `shared` when two of them can be on it at a
   /// time.
@@ -40,11 +40,13 @@ class LinkClasses {
     double share = 1;         ///< weight of one share
     double load_of(std::uint32_t flow) const;
   };
+  static constexpr std::uint32_t none = UINT32_MAX;
   void enter(Class& c);
   void keep_tightest_private(std::uint32_t flow);
 
   std::vector<Class> classes_;
   std::vector<std::vector<std::uint32_t>> of_flow_;  ///< classes that each flow crosses
+  std::vector<std::uint32_t> tightest_;  ///< private class that each flow keeps, or none
   std::vector<double> bandwidths_;
 };
 

@@ -10,6 +10,7 @@
 #include "link_classes.hpp"
 #include "solitary.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/fair_share.hpp"
 
 namespace stepcast {
 namespace {
@@ -21,14 +22,15 @@ struct FlowPlace {
   std::uint32_t stream;  ///< of its members; channels have streams of their own
 };
 
-/// Every world call of every stage runs when nothing else is in flight.
-bool world_runs_alone(const std::vector<StageProgram>& programs) {
-  return std::ranges::all_of(programs, [](const StageProgram& program) {
-    for (std::uint32_t i = 0; i < program.calls.size(); ++i) {
-      if (program.calls[i].group == GroupKind::world && !runs_alone(program, i)) return false;
-    }
-    return true;
-  });
+/// Time of those flows of a phase that can meet others, when they only meet each other.
+double sharing_time(const std::vector<NetworkFlow>& phase, std::span<const double> bandwidths) {
+  std::vector<SharedFlow> sharing;
+  for (const NetworkFlow& flow : phase) {
+    if (flow.path.empty()) continue;
+    SharedFlow& shared = sharing.emplace_back(SharedFlow{flow.latency, flow.bytes, {}});
+    for (const LinkUse& use : flow.path) shared.links.emplace_back(use.link, use.count);
+  }
+  return sharing.size() < 2 ? 0 : time_together(sharing, bandwidths);
 }
 
 class MapBuilder {
@@ -64,7 +66,7 @@ class MapBuilder {
   bool flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const;
   void add_calls(std::uint32_t colour, const LinkClasses& links);
   void add_world_call(std::uint32_t stage, std::uint32_t call);
-  static void settle(NetworkCall& call);
+  static void settle(NetworkCall& call, std::span<const double> bandwidths);
   std::uint32_t arrivals(const JobGraph::Object& object) const;
   void assign_calls(std::uint32_t c);
   NetworkHop hop(std::uint32_t c, bool forward, const LinkClasses& links) const;
@@ -191,11 +193,11 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
         flow.path = links.path(flow_number++);
       }
     }
-    settle(call);
+    settle(call, links.bandwidths());
   }
 }
 
-void MapBuilder::settle(NetworkCall& call) {
+void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
   call.lone = true;
   for (const auto& phase : call.phases) {
     double slowest = 0;
@@ -203,13 +205,14 @@ void MapBuilder::settle(NetworkCall& call) {
       slowest = std::max(slowest, flow.latency + flow.alone);
       call.lone = call.lone && flow.path.empty();
     }
-    call.alone += slowest;
+    call.alone += std::max(slowest, sharing_time(phase, bandwidths));
   }
 }
 
 /// A call of the whole world that meets nothing: its flows take their own time.
 void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
-  PatternPlanner planner(input_, input_.placement.group(GroupKind::world, Rank{0}), stage);
+  const std::vector<Rank> world = input_.placement.group(GroupKind::world, Rank{0});
+  PatternPlanner planner(input_, world, stage, NetworkForm::ports);
   planner.add(index);
   const GroupPattern pattern = planner.take();
   NetworkCall call{pattern.calls.front().algorithm, pattern.calls.front().phases, no_index,
@@ -235,7 +238,7 @@ void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
   for (auto& phase : call.phases) {
     for (NetworkFlow& flow : phase) flow.alone = flow.bytes * seconds_per_byte[slot++];
   }
-  settle(call);
+  settle(call, {});
   world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
   map_.calls.push_back(std::move(call));
 }

@@ -297,6 +297,7 @@ void check_scenario(Scenario& scenario, Checks& checks) {
   if (sizes) check_schedule(scenario, checks);
   check_stalls(scenario, checks);
   if (!scenario.synthetic) check_recompute(scenario, checks);
+  check_network(scenario, checks);
 }
 
 }  // namespace stepcast

@@ -8,8 +8,10 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
   visitor.reserved("steps", "steps that are replayed", "1");
   visitor.field({"fold", choice(spec.fold, {{"auto"}, {"off"}}),
                  "auto: ranks that behave alike are simulated once"});
-  visitor.field({"network", only_first({{"ports"}, {"pairwise", false}}),
-                 "ports: one flow per collective phase over the ports of its members"});
+  visitor.field(
+      {"network", choice(spec.network, {{"ports"}, {"pairwise"}}),
+       "ports: one flow per collective phase over the ports of its members; pairwise: one "
+       "per message, groups of up to 128 ranks"});
 }
 
 /// `{value, tolerance}`; `Value` is the type that the value is written in.

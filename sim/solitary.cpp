@@ -1,5 +1,6 @@
 #include "solitary.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace stepcast {
@@ -48,6 +49,15 @@ bool runs_alone(const StageProgram& program, std::uint32_t call) {
     follow({program.epilogue[i]}, in_flight);
   }
   return found;
+}
+
+bool world_runs_alone(const std::vector<StageProgram>& programs) {
+  return std::ranges::all_of(programs, [](const StageProgram& program) {
+    for (std::uint32_t i = 0; i < program.calls.size(); ++i) {
+      if (program.calls[i].group == GroupKind::world && !runs_alone(program, i)) return false;
+    }
+    return true;
+  });
 }
 
 }  // namespace stepcast

@@ -10,4 +10,7 @@ namespace stepcast {
 /// `call` indexes the stage's calls. Such a call can meet no other flow (docs/models/folding.md).
 bool runs_alone(const StageProgram& program, std::uint32_t call);
 
+/// Every world collective of every stage runs alone.
+bool world_runs_alone(const std::vector<StageProgram>& programs);
+
 }  // namespace stepcast

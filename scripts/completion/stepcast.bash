@@ -28,7 +28,7 @@ _stepcast_options() {
     run) echo "--set --json --timing --fail-on-oom --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
-    collective) echo "--cluster --ranks --stride --size --devices --algorithm --json --presets --help" ;;
+    collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     model) echo "--sequence --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --latency --orders --width --svg --json --help" ;;
     schema | completion) echo "--help" ;;
@@ -55,6 +55,7 @@ _stepcast() {
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
+    --network) _stepcast_words "ports pairwise"; return ;;
     --set | --ranks | --stride | --size | --devices | --sequence) return ;;   # a value of the user's own
     --pp | --micro-batches | --vpp | --slices | --group | --costs | --pair | --latency | --width) return ;;
   esac

@@ -51,24 +51,40 @@ Group group_of(const CollectiveOptions& options, const ClusterSpec& cluster) {
   return group;
 }
 
+bool wants_pairwise(const CollectiveOptions& options, std::size_t ranks) {
+  if (options.network != "ports" && options.network != "pairwise")
+    bad_option("--network", fmt::format("is '{}', allowed: ports, pairwise", options.network));
+  const bool pairwise = options.network == "pairwise";
+  if (pairwise && ranks > most_pairwise_members)
+    bad_option("--network", fmt::format("is pairwise with {} ranks, allowed: ports, or up to {}",
+                                        ranks, most_pairwise_members));
+  return pairwise;
+}
+
 struct Row {
   std::string algorithm, as_run;
   Seconds time;
+  std::optional<Seconds> pairwise = {};  ///< every message a flow of its own
 };
 
 /// `auto` and every algorithm that makes this collective of this group, or only the `wanted` one.
 std::vector<Row> rows_of(const Fabric& fabric, std::span<const DeviceId> members,
-                         CollectiveCall call, const std::string& wanted) {
+                         CollectiveCall call, const std::string& wanted, bool pairwise) {
   std::vector<Row> rows;
   const auto add = [&](std::string_view algorithm, const CollectivePlan& plan) {
     const Seconds launch = fabric.cluster().device.launch.communication;
-    rows.push_back({std::string(algorithm), plan.algorithm, launch + lone_time(fabric, plan)});
+    Row& row = rows.emplace_back(
+        Row{std::string(algorithm), plan.algorithm, launch + lone_time(fabric, plan)});
+    if (!pairwise) return;
+    const auto pairs = plan_collective(fabric, members, call, algorithm, NetworkForm::pairwise);
+    row.pairwise = launch + lone_time(fabric, pairs);
   };
   if (wanted.empty() || wanted == "auto")
     add("auto", plan_collective(fabric, members, call, "auto"));
   for (const NamedAlgorithm& known : collective_algorithms()) {
     if (!wanted.empty() && wanted != known.name) continue;
-    if (const auto plan = known.plan(fabric, members, call)) add(known.name, *plan);
+    if (const auto plan = known.plan(fabric, members, call, NetworkForm::ports))
+      add(known.name, *plan);
   }
   return rows;
 }
@@ -84,15 +100,17 @@ void check_algorithm(const std::string& wanted) {
 [[noreturn]] void refuse_algorithm(const std::string& wanted, const Fabric& fabric,
                                    std::span<const DeviceId> members, CollectiveCall call) {
   std::vector<std::string> usable;
-  for (const Row& row : rows_of(fabric, members, call, "")) usable.push_back(row.algorithm);
+  for (const Row& row : rows_of(fabric, members, call, "", false)) usable.push_back(row.algorithm);
   bad_option("--algorithm", fmt::format("is {}, which makes no {} of these {} ranks, allowed: {}",
                                         wanted, name(call.kind), members.size(), joined(usable)));
 }
 
 std::string text_row(const Row& row, const CollectiveCall& call, std::size_t ranks) {
   const BytesPerSecond algbw = call.bytes / row.time;
-  return fmt::format("  {:<14}{:<34}{:>10}{:>14}{:>14}\n", row.algorithm, row.as_run,
-                     human(row.time), human(algbw), human(algbw * bus_factor(call.kind, ranks)));
+  const std::string text =
+      fmt::format("  {:<14}{:<34}{:>10}{:>14}{:>14}", row.algorithm, row.as_run, human(row.time),
+                  human(algbw), human(algbw * bus_factor(call.kind, ranks)));
+  return text + (row.pairwise ? fmt::format("{:>14}\n", human(*row.pairwise)) : "\n");
 }
 
 std::string as_json(const ClusterSpec& cluster, const Group& group, const CollectiveCall& call,
@@ -106,8 +124,10 @@ std::string as_json(const ClusterSpec& cluster, const Group& group, const Collec
     return json;
   };
   Json list = Json::array();
-  for (const Row& row : rows)
+  for (const Row& row : rows) {
     list.push_back(rates({{"algorithm", row.algorithm}, {"as_run", row.as_run}}, row.time));
+    if (row.pairwise) list.back()["pairwise_time_s"] = row.pairwise->value();
+  }
   const Json json{{"collective", name(call.kind)},
                   {"bytes", call.bytes.value()},
                   {"ranks", group.members.size()},
@@ -127,14 +147,15 @@ Outcome collective(const CollectiveOptions& options) {
   const Group group = group_of(options, cluster);
   const std::size_t ranks = group.members.size();
   const Fabric fabric(cluster);
-  const std::vector<Row> rows = rows_of(fabric, group.members, call, options.algorithm);
+  const bool pairwise = wants_pairwise(options, ranks);
+  const std::vector<Row> rows = rows_of(fabric, group.members, call, options.algorithm, pairwise);
   if (rows.empty()) refuse_algorithm(options.algorithm, fabric, group.members, call);
   const Seconds bound = bandwidth_bound(fabric, group.members, call);
 
-  std::string text =
-      fmt::format("{} of {} over {} ranks (stride {}) of {}\n\n  {:<14}{:<34}{:>10}{:>14}{:>14}\n",
-                  name(call.kind), human(call.bytes), ranks, group.stride, cluster.name,
-                  "algorithm", "as run", "time", "algbw", "busbw");
+  std::string text = fmt::format(
+      "{} of {} over {} ranks (stride {}) of {}\n\n  {:<14}{:<34}{:>10}{:>14}{:>14}{}\n",
+      name(call.kind), human(call.bytes), ranks, group.stride, cluster.name, "algorithm", "as run",
+      "time", "algbw", "busbw", pairwise ? fmt::format("{:>14}", "pairwise time") : "");
   for (const Row& row : rows) text += text_row(row, call, ranks);
   text += text_row({"bound", "ports and cuts of this fabric", bound}, call, ranks);
   return shown(std::move(text), options.json, as_json(cluster, group, call, rows, bound));

@@ -51,7 +51,8 @@ struct CollectiveOptions : PresetOptions {
   std::string kind, cluster, size, algorithm;
   std::string devices;  ///< empty: as the preset says
   std::string ranks, stride = "1";
-  std::string json;  ///< as for run
+  std::string network = "ports";  ///< pairwise: that form too
+  std::string json;               ///< as for run
 };
 Outcome collective(const CollectiveOptions& options);
 

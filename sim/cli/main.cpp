@@ -163,6 +163,9 @@ class CommandLine {
         ->type_name("S");
     sub->add_option("--devices", collective_.devices, "size of the cluster")->type_name("N");
     sub->add_option("--algorithm", collective_.algorithm, "only this one")->type_name("NAME");
+    sub->add_option("--network", collective_.network,
+                    "pairwise: the time with every message a flow of its own beside it")
+        ->type_name("FORM");
     json(sub, collective_.json);
     presets(sub, collective_);
   }

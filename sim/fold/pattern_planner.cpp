@@ -20,8 +20,8 @@ LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) 
 }
 
 PatternPlanner::PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
-                               std::uint32_t stage)
-    : input_{input} {
+                               std::uint32_t stage, NetworkForm form)
+    : input_{input}, form_{form} {
   pattern_.stage = stage;
   for (const Rank member : members) {
     devices_.push_back(input.placement.device_of(member));
@@ -35,7 +35,7 @@ const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
                                   ? input_.algorithms.algorithm[static_cast<std::size_t>(call.kind)]
                                   : stage_call.algorithm;
   const auto [place, fresh] = plans_.try_emplace({call.kind, call.bytes.value(), chosen});
-  if (fresh) place->second = plan_collective(input_.fabric, devices_, call, chosen);
+  if (fresh) place->second = plan_collective(input_.fabric, devices_, call, chosen, form_);
   return place->second;
 }
 

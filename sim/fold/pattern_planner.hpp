@@ -15,7 +15,10 @@ LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b);
 class PatternPlanner {
  public:
   PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
-                 std::uint32_t stage);
+                 std::uint32_t stage)
+      : PatternPlanner(input, members, stage, input.form) {}
+  PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
+                 std::uint32_t stage, NetworkForm form);
 
   /// Adds call `index` of the stage's program.
   void add(std::uint32_t index);
@@ -30,6 +33,7 @@ class PatternPlanner {
                             std::uint32_t (Fabric::*place)(DeviceId) const) const;
 
   const NetworkMapInput& input_;
+  NetworkForm form_;
   std::vector<DeviceId> devices_;
   std::map<std::uint32_t, std::uint32_t> index_;  ///< device -> member
   std::map<std::tuple<CollectiveKind, double, std::string>, CollectivePlan> plans_;

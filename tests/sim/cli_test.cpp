@@ -157,6 +157,10 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"schedule 1f1b --pp 1Mi --micro-batches 1Mi", "forwards on all stages, allowed: at most"},
       {"schedule 1f1b --pp 256 --micro-batches 1Ki --svg -",
        "524288 units, allowed: at most 65536"},
+      {gather + "--size 1MiB --network both", "--network: is 'both', allowed: ports, pairwise"},
+      {"collective all_gather --cluster clusters/atlas-800t-a2.yaml --devices 256 --ranks 129 "
+       "--size 1MiB --network pairwise",
+       "--network: is pairwise with 129 ranks, allowed: ports, or up to 128"},
       {gather + "--size 64", "is '64', allowed: a size such as 64MiB"},
       {gather + "--size 1e300MiB", "is '1e300MiB', allowed: a size such as 64MiB"},
   };
@@ -220,11 +224,19 @@ TEST(Cli, JsonHoldsTheNumbersOfTheTable) {
                             "--devices 16 --ranks 16 --size 1MiB");
   EXPECT_EQ(time["bytes"], 1 << 20);
   EXPECT_EQ(time["algorithms"][0]["algorithm"], "auto");
+  EXPECT_FALSE(time["algorithms"][0].contains("pairwise_time_s"));
   for (const auto& row : time["algorithms"]) {
     const double algbw = row["algbw_bytes_per_s"];
     EXPECT_DOUBLE_EQ(algbw * row["time_s"].get<double>(), 1 << 20);
     EXPECT_DOUBLE_EQ(row["busbw_bytes_per_s"].get<double>(), algbw * 2 * 15 / 16);
     EXPECT_GE(row["time_s"], time["bound"]["time_s"]);
+  }
+  const auto pairs = json_of(files,
+                             "collective all_reduce --cluster clusters/atlas-800t-a2.yaml "
+                             "--devices 16 --ranks 16 --size 1MiB --network pairwise");
+  for (const auto& row : pairs["algorithms"]) {
+    const double ports = row["time_s"];
+    EXPECT_NEAR(row["pairwise_time_s"].get<double>(), ports, 1e-9 * ports) << row["algorithm"];
   }
   const auto model = json_of(files, "model models/llama2-7b.yaml --sequence 2048");
   EXPECT_EQ(model["sequence"], 2048);

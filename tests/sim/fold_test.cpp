@@ -17,7 +17,9 @@ struct Job {
   ParallelPlan plan;
   PipelineShape shape;
   std::vector<StageProgram> programs;
-  LinkFaults faults;
+  CollectiveChoice algorithms = {};
+  NetworkForm form = NetworkForm::ports;
+  LinkFaults faults = {};
 };
 
 ClusterSpec random_cluster(std::int64_t devices) {
@@ -30,6 +32,7 @@ ClusterSpec random_cluster(std::int64_t devices) {
     c.node_fabric = SwitchFabric{{60_GBps, 1_us}, 1};
   }
   c.network.nic.link = {25_GBps, 2_us};
+  c.network.nic.per = *rc::gen::element(NicSpec::Per::device, NicSpec::Per::node);
   c.network.kind =
       *rc::gen::element(NetworkSpec::Kind::leaf_spine, NetworkSpec::Kind::rail_optimized,
                         NetworkSpec::Kind::single_switch);
@@ -90,7 +93,7 @@ StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage) {
 /// A few degraded links of any kind, and failed mesh pairs and NICs that have a way around.
 LinkFaults random_faults(const ClusterSpec& cluster) {
   const Fabric intact(cluster);
-  LinkFaults faults;
+  LinkFaults faults = {};
   std::set<std::uint32_t> failed;
   const auto any_link = [&] { return *rc::gen::inRange(0U, intact.link_count()); };
   for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
@@ -121,12 +124,24 @@ Job random_job() {
   return job;
 }
 
+/// All of them make their kind of any group of the job.
+CollectiveChoice random_algorithms() {
+  CollectiveChoice choice;
+  const auto set = [&](CollectiveKind kind, const std::string& algorithm) {
+    choice.algorithm[static_cast<std::size_t>(kind)] = algorithm;
+  };
+  set(CollectiveKind::all_reduce, *rc::gen::element<std::string>("auto", "ring", "nhr", "hd"));
+  set(CollectiveKind::all_gather, *rc::gen::element<std::string>("auto", "ring", "mesh", "hd"));
+  set(CollectiveKind::all_to_all, *rc::gen::element<std::string>("auto", "pairwise"));
+  return choice;
+}
+
 /// Step time, then the parts of every stage, summed over its ranks.
 std::vector<double> result_of(const Job& job, Fold fold) {
   const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
-  const CollectiveChoice algorithms;
-  const NetworkMap network = build_network_map({placement, fabric, job.programs, algorithms, fold});
+  const NetworkMap network =
+      build_network_map({placement, fabric, job.programs, job.algorithms, fold, {}, job.form});
   const Timeline t =
       replay({job.programs, network, job.cluster.host, job.shape, pipeline_schedule("1f1b")});
   std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
@@ -153,13 +168,24 @@ void expect_fold_changes_nothing(const Job& job) {
   RC_ASSERT(std::abs(folded.back() - separate.back()) <= 1e-9 * separate.back());
 }
 
+Job random_job_as(NetworkForm form) {
+  Job job = random_job();
+  job.algorithms = random_algorithms();
+  job.form = form;
+  return job;
+}
+
 TEST(Fold, ClassesGiveWhatEveryRankOnItsOwnGives) {
-  EXPECT_TRUE(rc::check([] { expect_fold_changes_nothing(random_job()); }));
+  EXPECT_TRUE(rc::check([] { expect_fold_changes_nothing(random_job_as(NetworkForm::ports)); }));
+}
+
+TEST(Fold, ClassesOfPairsGiveWhatEveryRankOnItsOwnGives) {
+  EXPECT_TRUE(rc::check([] { expect_fold_changes_nothing(random_job_as(NetworkForm::pairwise)); }));
 }
 
 TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
   EXPECT_TRUE(rc::check([] {
-    Job job = random_job();
+    Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
     job.faults = random_faults(job.cluster);
     RC_CLASSIFY(!job.faults.detour.empty(), "failed links");
     RC_CLASSIFY(!job.faults.bandwidth_factor.empty(), "degraded links");
@@ -172,6 +198,33 @@ NetworkMap map_of(const Job& job, Fold fold) {
   const Placement placement(job.plan);
   const CollectiveChoice algorithms;
   return build_network_map({placement, fabric, job.programs, algorithms, fold});
+}
+
+// Six replicas on three nodes of one NIC: as halving-doubling, some phases load two NICs, one the
+// third. The ports are shared with the tensor group, the NICs with nothing.
+TEST(Fold, EachFlowKeepsItsOwnTightestPrivateLink) {
+  Job job;
+  job.cluster.devices = 12;
+  job.cluster.node_devices = 4;
+  job.cluster.node_fabric = SwitchFabric{{60_GBps, 1_us}, 1};
+  job.cluster.network.nic.link = {25_GBps, 2_us};
+  job.cluster.network.nic.per = NicSpec::Per::node;
+  job.plan.tp = 2;
+  job.plan.dp = 6;
+  job.shape = {1, 1, 1, 1};
+  StageProgram program;
+  add_call(program, GroupKind::tensor, CollectiveKind::all_gather, 3_MiB, Stream::tensor);
+  add_call(program, GroupKind::dense_data, CollectiveKind::all_reduce, 5_MiB, Stream::data);
+  program.slots = 2;
+  program.chunks.resize(1);
+  program.epilogue = {Communicate{0, 0, true}, Wait{0}, Communicate{1, 1, true}, Wait{1}};
+  job.programs = {program};
+  job.algorithms.algorithm[static_cast<std::size_t>(CollectiveKind::all_reduce)] = "hd";
+  const auto folded = testing::in_child([&] { return result_of(job, Fold::automatic); });
+  const auto separate = testing::in_child([&] { return result_of(job, Fold::off); });
+  ASSERT_FALSE(folded.empty());
+  ASSERT_FALSE(separate.empty());
+  EXPECT_NEAR(folded.back(), separate.back(), 1e-9 * separate.back());
 }
 
 // A lock-step collective over equal replicas tells none of them apart.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/small_scenario.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/topology/fabric.hpp"
 #include "stepcast/workloads/collectives.hpp"
 #include "temporary_files.hpp"
@@ -76,6 +77,33 @@ TEST(Scenario, HashIsOfTheMeaning) {
   }
 }
 
+// 256 replicas of the dense parameters; the gradient norm of all 1024 ranks runs alone and does not
+// count.
+TEST(Scenario, PairwiseHasALargestGroup) {
+  EXPECT_EQ(small().simulate.network, NetworkForm::ports);
+  const std::string network = "simulate.network=pairwise";
+  EXPECT_EQ(small({network}).simulate.network, NetworkForm::pairwise);
+  EXPECT_EQ(small({network, "cluster.devices=512", "training.global_batch=128"}).micro_batches(),
+            1);
+  const std::vector<std::string> wide = {"cluster.devices=1024", "training.global_batch=256",
+                                         "schedule.pipeline=1f1b", "parallel.vpp=1"};
+  EXPECT_EQ(small(wide).workload.plan.dp, 256);
+  try {
+    std::vector<std::string> refused = wide;
+    refused.push_back(network);
+    small(refused);
+    ADD_FAILURE() << "256 ranks were taken";
+  } catch (const InputError& error) {
+    ASSERT_EQ(error.diagnostics().size(), 1U);
+    EXPECT_EQ(error.diagnostics()[0].path, "simulate.network");
+    EXPECT_NE(error.diagnostics()[0].message.find("group of"), std::string::npos);
+    EXPECT_NE(error.diagnostics()[0].message.find(
+                  "has 256 ranks, allowed: ports, or groups of up to 128"),
+              std::string::npos)
+        << error.diagnostics()[0].message;
+  }
+}
+
 TEST(Scenario, SyntheticWorkload) {
   std::string text{small_scenario};
   const std::size_t first = text.find("model:\n"), last = text.find("parallel:");
@@ -116,7 +144,8 @@ TEST(Scenario, AlgorithmsServeTheKindsThatTheTableSays) {
   for (const NamedAlgorithm& algorithm : collective_algorithms()) {
     for (std::size_t k = 0; k < collective_kinds; ++k) {
       const CollectiveCall call{static_cast<CollectiveKind>(k), Bytes{1e6}};
-      const bool plans = algorithm.plan(fabric, all, call) || algorithm.plan(fabric, node, call);
+      const bool plans = algorithm.plan(fabric, all, call, NetworkForm::ports) ||
+                         algorithm.plan(fabric, node, call, NetworkForm::ports);
       EXPECT_EQ(plans, algorithm.serves[k]) << algorithm.name << " " << name(call.kind);
     }
   }

@@ -13,7 +13,7 @@ void hold_bound(const Fabric& fabric, std::span<const DeviceId> members, Collect
                 std::span<const NamedAlgorithm> algorithms) {
   const double bound = bandwidth_bound(fabric, members, call).value();
   for (const NamedAlgorithm& algorithm : algorithms) {
-    const auto plan = algorithm.plan(fabric, members, call);
+    const auto plan = algorithm.plan(fabric, members, call, NetworkForm::ports);
     if (!plan) continue;
     const double time = lone_time(fabric, *plan).value();
     if (time < bound * (1 - 1e-9))

@@ -42,9 +42,37 @@ void compare_loads(const Fabric& fabric, const CollectivePlan& plan, const Steps
     near(is[link], bytes, plan.algorithm + " on " + fabric.link_name(link));
 }
 
+/// Bytes by the links of the route.
+using Routes = std::map<std::vector<LinkId>, double>;
+
+/// As pairs, every message of the steps is a flow over its route.
+void compare_messages(const Fabric& fabric, const CollectivePlan& plan, const Steps& steps) {
+  Routes is, expected;
+  for (const Phase& phase : plan.phases)
+    for (const PhaseFlow& flow : phase.flows) {
+      std::vector<LinkId> links;
+      for (const LinkWeight& use : flow.links) {
+        RC_ASSERT(use.weight == 1);
+        links.push_back(use.link);
+      }
+      is[links] += flow.bytes.value();
+    }
+  for (const Messages& step : steps)
+    for (const Message& m : step) {
+      std::vector<LinkId> links = fabric.route(m.from, m.to);
+      std::erase_if(links, [&](LinkId link) { return !fabric.can_saturate(link); });
+      std::ranges::sort(links);
+      expected[links] += m.bytes;
+    }
+  RC_ASSERT(is.size() == expected.size());
+  for (const auto& [links, bytes] : expected) near(is[links], bytes, plan.algorithm + " as pairs");
+}
+
 void compare(const Fabric& fabric, const Set& members, CollectiveCall call,
              std::string_view algorithm, const Steps& steps) {
   const auto plan = plan_collective(fabric, members, call, algorithm);
+  compare_messages(fabric, plan_collective(fabric, members, call, algorithm, NetworkForm::pairwise),
+                   steps);
   double time = 0;
   for (const Messages& step : steps) time += step_time(fabric, step);
   compare_time(fabric, plan, time);

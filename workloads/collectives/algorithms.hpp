@@ -6,17 +6,17 @@ namespace stepcast::collectives {
 
 using Plan = std::optional<CollectivePlan>;
 
-Plan ring(const Fabric& fabric, Group members, CollectiveCall call);
-Plan mesh(const Fabric& fabric, Group members, CollectiveCall call);
+Plan ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan mesh(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 /// All-reduce in one step: everybody sends everything to everybody.
-Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call);
-Plan nhr(const Fabric& fabric, Group members, CollectiveCall call);
-Plan nb(const Fabric& fabric, Group members, CollectiveCall call);
-Plan hd(const Fabric& fabric, Group members, CollectiveCall call);
-Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call);
-Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call);
-Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call);
-Plan tree(const Fabric& fabric, Group members, CollectiveCall call);
+Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan nhr(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan nb(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan tree(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 /// What HCCL and NCCL would choose.
 std::string_view select(const Fabric& fabric, Group members, CollectiveCall call);
 

@@ -5,7 +5,8 @@ namespace {
 
 /// NCCL drives as many rings as a node has members, so that every NIC carries one; each crosses
 /// between NICs of one index.
-Plan rail_rings(const Fabric& fabric, Group members, const Split& parts, CollectiveCall call) {
+Plan rail_rings(const Fabric& fabric, Group members, const Split& parts, CollectiveCall call,
+                NetworkForm form) {
   const std::size_t size = parts.inside.front().size();
   const std::size_t nodes = parts.inside.size();
   const auto local = static_cast<double>(size);
@@ -13,7 +14,7 @@ Plan rail_rings(const Fabric& fabric, Group members, const Split& parts, Collect
   const double passes = call.kind == CollectiveKind::all_reduce ? 2 : 1;
   const bool whole = call.kind == CollectiveKind::broadcast;
   const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
-  Schedule schedule(fabric, members, call);
+  Schedule schedule(fabric, members, call, form);
   Step inside = schedule.step(), all = schedule.step();
   for (const Members& node : parts.inside)
     for (std::size_t i = 0; i < size; ++i) {
@@ -22,18 +23,18 @@ Plan rail_rings(const Fabric& fabric, Group members, const Split& parts, Collect
     }
   for (const Members& rail : parts.across)
     for (std::size_t i = 0; i < nodes; ++i) all.send(rail[i], rail[(i + 1) % nodes], sent / local);
-  PhaseFlow flow = all.flow(1);
   const auto crossings = static_cast<double>(nodes - 1);
-  flow.latency = passes * (all.latency() * crossings + inside.latency() * (ranks - 1 - crossings));
-  schedule.then_together({flow});
+  schedule.then_together(
+      {{all, 1,
+        passes * (all.latency() * crossings + inside.latency() * (ranks - 1 - crossings))}});
   return std::move(schedule).plan("ring");
 }
 
-Plan flat(const Fabric& fabric, Group members, CollectiveCall call, Pattern pattern,
-          std::string name) {
+Plan flat(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form,
+          Pattern pattern, std::string name) {
   // An all-to-all streams through the buffer: its measured start cost does not grow with the bytes.
   const bool exchange = call.kind == CollectiveKind::all_to_all;
-  Schedule schedule(fabric, members, exchange ? Bytes{0} : call.bytes);
+  Schedule schedule(fabric, members, exchange ? Bytes{0} : call.bytes, form);
   const Sets sets{Members(members.begin(), members.end())};
   switch (call.kind) {
     case CollectiveKind::all_reduce:
@@ -58,44 +59,44 @@ Plan flat(const Fabric& fabric, Group members, CollectiveCall call, Pattern patt
 
 }  // namespace
 
-Plan ring(const Fabric& fabric, Group members, CollectiveCall call) {
+Plan ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   if (call.kind == CollectiveKind::all_to_all) return std::nullopt;
   if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl) {
     const auto parts = split(fabric, members, Level::node);
     if (parts && parts->inside.size() > 1 && parts->across.size() > 1)
-      return rail_rings(fabric, members, *parts, call);
+      return rail_rings(fabric, members, *parts, call, form);
   }
-  return flat(fabric, members, call, Pattern::ring, "ring");
+  return flat(fabric, members, call, form, Pattern::ring, "ring");
 }
 
-Plan mesh(const Fabric& fabric, Group members, CollectiveCall call) {
+Plan mesh(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   if (reach(fabric, members) > Locality::super_node) return std::nullopt;
-  return flat(fabric, members, call, Pattern::mesh, "mesh");
+  return flat(fabric, members, call, form, Pattern::mesh, "mesh");
 }
 
-Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call) {
+Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   if (call.kind != CollectiveKind::all_reduce || reach(fabric, members) > Locality::super_node)
     return std::nullopt;
-  Schedule schedule(fabric, members, call);
+  Schedule schedule(fabric, members, call, form);
   full_mesh(schedule, {Members(members.begin(), members.end())}, call.bytes);
   return std::move(schedule).plan("one_shot");
 }
 
-Plan nhr(const Fabric& fabric, Group members, CollectiveCall call) {
-  return flat(fabric, members, call, Pattern::nhr, "nhr");
+Plan nhr(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+  return flat(fabric, members, call, form, Pattern::nhr, "nhr");
 }
 
-Plan nb(const Fabric& fabric, Group members, CollectiveCall call) {
-  return flat(fabric, members, call, Pattern::nhr, "nb");
+Plan nb(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+  return flat(fabric, members, call, form, Pattern::nhr, "nb");
 }
 
-Plan hd(const Fabric& fabric, Group members, CollectiveCall call) {
-  return flat(fabric, members, call, Pattern::hd, "hd");
+Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+  return flat(fabric, members, call, form, Pattern::hd, "hd");
 }
 
-Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call) {
+Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
-  Schedule schedule(fabric, members, call);
+  Schedule schedule(fabric, members, call, form);
   pairwise(schedule, {Members(members.begin(), members.end())},
            call.bytes / static_cast<double>(members.size()));
   return std::move(schedule).plan("pairwise");

@@ -83,11 +83,11 @@ void spread(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
 }
 
 /// First to the member of like index in the own part of the fabric, then across.
-Plan staged(const Fabric& fabric, Group members, CollectiveCall call) {
+Plan staged(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   const bool super = fabric.cluster().super_node && reach(fabric, members) > Locality::super_node;
   const auto parts = split(fabric, members, super ? Level::super_node : Level::node);
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
-  Schedule schedule(fabric, members, call);
+  Schedule schedule(fabric, members, call, form);
   full_mesh(schedule, parts->inside, call.bytes / static_cast<double>(parts->across.size()));
   pairwise(schedule, parts->across, call.bytes / static_cast<double>(parts->inside.size()));
   return std::move(schedule).plan("hierarchical(mesh, pairwise)");
@@ -95,11 +95,11 @@ Plan staged(const Fabric& fabric, Group members, CollectiveCall call) {
 
 }  // namespace
 
-Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call) {
-  if (call.kind == CollectiveKind::all_to_all) return staged(fabric, members, call);
+Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+  if (call.kind == CollectiveKind::all_to_all) return staged(fabric, members, call, form);
   const auto found = tiers(fabric, members, call);
   if (!found || found->size() < 2) return std::nullopt;
-  Schedule schedule(fabric, members, call);
+  Schedule schedule(fabric, members, call, form);
   switch (call.kind) {
     case CollectiveKind::all_reduce:
       reduce_inward(schedule, *found, call.bytes);

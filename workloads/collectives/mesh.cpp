@@ -33,9 +33,7 @@ void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair) {
   if (!has_pair_links(schedule.fabric(), sets.front())) {
     Step all = schedule.step();
     for (const Members& members : sets) all.send_all_pairs(members, per_pair);
-    PhaseFlow flow = all.flow(1);
-    flow.latency *= static_cast<double>(size - 1);
-    schedule.then_together({flow});
+    schedule.then_together({{all, 1, all.latency() * static_cast<double>(size - 1)}});
     return;
   }
   Step step = schedule.step();

@@ -4,7 +4,7 @@ namespace stepcast::collectives {
 
 /// A ring between the nodes and a mesh inside them at the same time: while the next part arrives
 /// from the node before, the last one is handed to the neighbours.
-Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call) {
+Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   if (call.kind == CollectiveKind::all_to_all || call.kind == CollectiveKind::broadcast)
     return std::nullopt;
   const auto parts = split(fabric, members, Level::node);
@@ -13,7 +13,7 @@ Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call) {
   const Bytes part = call.bytes / static_cast<double>(members.size());
   // A reduce-scatter keeps three parts at a time in the buffer, the others one.
   const bool scatters = call.kind == CollectiveKind::reduce_scatter;
-  Schedule schedule(fabric, members, part * (scatters ? 3 : 1));
+  Schedule schedule(fabric, members, part * (scatters ? 3 : 1), form);
   Step between = schedule.step(), inside = schedule.step(), at_once = schedule.step();
   for (const Members& rail : parts->across)
     for (std::size_t i = 0; i < nodes; ++i) {
@@ -26,9 +26,9 @@ Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call) {
   }
   const auto steps = static_cast<double>(nodes - 1);
   // Where both cross the ports, their bytes add up.
-  const std::vector<PhaseFlow> both = fabric.super_behind_ports()
-                                          ? std::vector{at_once.flow(steps)}
-                                          : std::vector{between.flow(steps), inside.flow(steps)};
+  const std::vector<Repeated> both = fabric.super_behind_ports()
+                                         ? std::vector<Repeated>{{at_once, steps}}
+                                         : std::vector<Repeated>{{between, steps}, {inside, steps}};
   const bool reduces = call.kind != CollectiveKind::all_gather;
   const bool gathers = !scatters;
   if (reduces) {

@@ -49,13 +49,15 @@ Seconds transfer_time(const Fabric& fabric, const PhaseFlow& flow) {
   return Seconds{flow.bytes.value() * slowest};
 }
 
-Schedule::Schedule(const Fabric& fabric, Group members, Bytes buffered)
+Schedule::Schedule(const Fabric& fabric, Group members, Bytes buffered, NetworkForm form)
     : fabric_{fabric},
       wiring_(fabric, members),
+      form_{form},
       loops_{std::max(1.0, std::ceil(buffered / fabric.cluster().collectives.buffer))} {}
 
 void Schedule::then(const Step& step, double times) {
   if (times <= 0) return;
+  if (form_ == NetworkForm::pairwise) return then_together({{step, times}});
   step.write_flow(times, next_);
   if (!phases_.empty() && phases_.back().flows.size() == 1) {
     PhaseFlow& last = phases_.back().flows.front();
@@ -67,12 +69,21 @@ void Schedule::then(const Step& step, double times) {
       return;
     }
   }
-  then_together({next_});
+  phases_.push_back({{next_}});
+  phases_.back().flows.front().latency *= loops_;
 }
 
-void Schedule::then_together(const std::vector<PhaseFlow>& flows) {
-  Phase& phase = phases_.emplace_back(Phase{flows});
-  for (PhaseFlow& flow : phase.flows) flow.latency *= loops_;
+void Schedule::then_together(const std::vector<Repeated>& parts) {
+  Phase& phase = phases_.emplace_back();
+  for (const Repeated& part : parts) {
+    const std::size_t first = phase.flows.size();
+    if (form_ == NetworkForm::pairwise)
+      part.step.add_messages(fabric_, part.times, phase.flows);
+    else
+      part.step.write_flow(part.times, phase.flows.emplace_back());
+    for (std::size_t f = first; f < phase.flows.size(); ++f)
+      phase.flows[f].latency = part.latency * loops_;
+  }
 }
 
 }  // namespace stepcast::collectives

@@ -6,21 +6,31 @@ namespace stepcast::collectives {
 
 using Group = std::span<const DeviceId>;
 
-/// Phases under construction. Every latency is paid `loops` times.
+/// A step, `times` in a row.
+struct Repeated {
+  Repeated(const Step& s, double t) : Repeated(s, t, s.latency() * t) {}
+  Repeated(const Step& s, double t, Seconds l) : step{s}, times{t}, latency{l} {}
+  const Step& step;
+  double times;
+  Seconds latency;  ///< all of them together
+};
+
+/// Phases under construction, in one form of the network. Every latency is paid `loops` times.
 class Schedule {
  public:
-  Schedule(const Fabric& fabric, Group members, CollectiveCall call)
-      : Schedule(fabric, members, call.bytes) {}
+  Schedule(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form)
+      : Schedule(fabric, members, call.bytes, form) {}
   /// `buffered` bytes pass through the library's buffer.
-  Schedule(const Fabric& fabric, Group members, Bytes buffered);
+  Schedule(const Fabric& fabric, Group members, Bytes buffered, NetworkForm form);
   Schedule(const Schedule&) = delete;  // steps refer to its wiring
   Schedule& operator=(const Schedule&) = delete;
   const Fabric& fabric() const { return fabric_; }
-  Step step() const { return Step(wiring_); }
-  /// Joins the phase before it when that changes neither the time nor the bytes of any link.
+  Step step() const { return Step(wiring_, form_); }
+  /// As ports it joins the phase before it when that changes neither the time nor the bytes of any
+  /// link.
   void then(const Step& step, double times = 1);
-  /// A phase of several flows.
-  void then_together(const std::vector<PhaseFlow>& flows);
+  /// A phase of its own, in which all of them run at the same time.
+  void then_together(const std::vector<Repeated>& parts);
   CollectivePlan plan(std::string algorithm) && {
     return {std::move(algorithm), std::move(phases_)};
   }
@@ -28,6 +38,7 @@ class Schedule {
  private:
   const Fabric& fabric_;
   Wiring wiring_;
+  NetworkForm form_;
   double loops_;
   std::vector<Phase> phases_;
   PhaseFlow next_, both_;  ///< kept for their memory

@@ -73,10 +73,10 @@ std::string_view between_servers(const Fabric& fabric, Group members, Collective
 std::string_view nccl(const Fabric& fabric, Group members, CollectiveCall call) {
   if (call.kind == CollectiveKind::all_to_all) return "pairwise";
   if (call.kind != CollectiveKind::all_reduce) return "ring";
-  const Plan binary = tree(fabric, members, call);
+  const Plan binary = tree(fabric, members, call, NetworkForm::ports);
   if (!binary) return "ring";
-  return lone_time(fabric, *binary) < lone_time(fabric, *ring(fabric, members, call)) ? "tree"
-                                                                                      : "ring";
+  const Plan rings = ring(fabric, members, call, NetworkForm::ports);
+  return lone_time(fabric, *binary) < lone_time(fabric, *rings) ? "tree" : "ring";
 }
 
 }  // namespace

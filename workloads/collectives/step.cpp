@@ -23,6 +23,7 @@ double size_of(const auto& run) { return static_cast<double>(run.size()); }
 }  // namespace
 
 void Step::clear() {
+  messages_.clear();
   for (std::size_t p = 0; p < part_count; ++p)
     if (touched_[p])
       wiring_->each_link(static_cast<Part>(p), first_, last_,
@@ -60,6 +61,7 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   const Part part = wiring_->between(from, to);
   cross(part);
   if (bytes.value() <= 0) return;
+  if (form_ == NetworkForm::pairwise) return messages_.push_back({a, b, bytes});
   if (part == Part::mesh) {
     touch(part, i);
     touch(part, j);
@@ -123,6 +125,11 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
   seats.reserve(members.size());
   for (const DeviceId m : members) seats.push_back(wiring_->seat_of(m));
   latency_ = std::max(latency_, slowest_message(members));
+  if (form_ == NetworkForm::pairwise) {
+    for (const DeviceId a : members)
+      for (const DeviceId b : members) send(a, b, bytes);
+    return;
+  }
   if (!std::ranges::is_sorted(seats)) std::ranges::sort(seats);
   const auto super_of = [&](std::uint32_t i) { return wiring_->seat(i).super_node; };
   const auto node_of = [&](std::uint32_t i) { return wiring_->seat(i).node; };
@@ -188,10 +195,13 @@ void Step::load_trunks(const Seats& seats, double bytes) {
   });
 }
 
-PhaseFlow Step::flow(double times) const {
-  PhaseFlow flow;
-  write_flow(times, flow);
-  return flow;
+void Step::add_messages(const Fabric& fabric, double times, std::vector<PhaseFlow>& flows) const {
+  for (const Message& message : messages_) {
+    PhaseFlow& flow = flows.emplace_back(PhaseFlow{latency_ * times, message.bytes * times, {}});
+    for (const LinkId link : fabric.route(message.from, message.to))
+      if (fabric.can_saturate(link)) flow.links.push_back({link, 1});
+    std::ranges::sort(flow.links, {}, &LinkWeight::link);
+  }
 }
 
 void Step::write_flow(double times, PhaseFlow& flow) const {

@@ -11,7 +11,8 @@ using Sets = std::vector<Members>;
 /// What happens between two barriers: bytes on every link, and the latency of its slowest message.
 class Step {
  public:
-  explicit Step(const Wiring& wiring) : wiring_{&wiring}, loads_(wiring.slots()) {}
+  Step(const Wiring& wiring, NetworkForm form)
+      : wiring_{&wiring}, form_{form}, loads_(form == NetworkForm::ports ? wiring.slots() : 0) {}
   /// Nothing sent; costs no more than what was sent since.
   void clear();
   /// One message over the route from a to b.
@@ -22,11 +23,16 @@ class Step {
   /// of the library each, those over links of their own go side by side.
   void send_at_once(const Members& members, Bytes bytes);
   Seconds latency() const { return latency_; }
-  /// The step, `times` in a row.
-  PhaseFlow flow(double times) const;
+  /// The step, `times` in a row, as ports.
   void write_flow(double times, PhaseFlow& flow) const;
+  /// The same as pairs: a flow per message, over its route.
+  void add_messages(const Fabric& fabric, double times, std::vector<PhaseFlow>& flows) const;
 
  private:
+  struct Message {
+    DeviceId from, to;
+    Bytes bytes;
+  };
   using Seats = std::vector<std::uint32_t>;
   void cross(Part part) { latency_ = std::max(latency_, wiring_->latency(part)); }
   void touch(Part part, std::uint32_t seat);
@@ -38,7 +44,9 @@ class Step {
   void load_trunks(const Seats& seats, double bytes);
 
   const Wiring* wiring_;
-  std::vector<double> loads_;  ///< by slot
+  NetworkForm form_;
+  std::vector<Message> messages_;  ///< as pairs
+  std::vector<double> loads_;      ///< by slot, as ports
   std::array<bool, part_count> touched_{};
   std::uint32_t first_ = UINT32_MAX, last_ = 0;  ///< seats whose links carry something
   Seconds latency_{0};

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "algorithms.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/workloads/fair_share.hpp"
 
 namespace stepcast {
 namespace {
@@ -24,11 +26,36 @@ constexpr std::array<NamedAlgorithm, 10> algorithms{
                          CollectiveCall call, std::string_view algorithm) {
   std::vector<std::string> usable{"auto"};
   for (const NamedAlgorithm& known : algorithms)
-    if (known.plan(fabric, members, call)) usable.emplace_back(known.name);
+    if (known.plan(fabric, members, call, NetworkForm::ports)) usable.emplace_back(known.name);
   throw InputError("communication.algorithm." + std::string(name(call.kind)) + ": is '" +
                    std::string(algorithm) + "', which does not fit a group of " +
                    std::to_string(members.size()) + " devices from device " +
                    std::to_string(members.front().value) + ", allowed: " + joined(usable));
+}
+
+[[noreturn]] void refuse_pairwise(std::size_t members) {
+  throw InputError("simulate.network: is pairwise, but a group has " + std::to_string(members) +
+                   " members, allowed: ports, or groups of up to " +
+                   std::to_string(most_pairwise_members));
+}
+
+/// Time of flows that start together.
+Seconds time_of(const Fabric& fabric, const std::vector<PhaseFlow>& flows) {
+  if (flows.size() == 1)
+    return flows.front().latency + collectives::transfer_time(fabric, flows.front());
+  std::vector<SharedFlow> shared;
+  std::map<LinkId, std::uint32_t> links;
+  std::vector<double> bandwidths;
+  for (const PhaseFlow& flow : flows) {
+    SharedFlow& s = shared.emplace_back(SharedFlow{flow.latency.value(), flow.bytes.value(), {}});
+    for (const LinkWeight& use : flow.links) {
+      const auto next = static_cast<std::uint32_t>(bandwidths.size());
+      const auto [place, fresh] = links.try_emplace(use.link, next);
+      if (fresh) bandwidths.push_back(fabric.link(use.link).bandwidth.value());
+      s.links.emplace_back(place->second, use.weight);
+    }
+  }
+  return Seconds{time_together(shared, bandwidths)};
 }
 
 }  // namespace
@@ -42,26 +69,23 @@ const char* name(CollectiveKind kind) {
 std::span<const NamedAlgorithm> collective_algorithms() { return algorithms; }
 
 CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members,
-                               CollectiveCall call, std::string_view algorithm) {
+                               CollectiveCall call, std::string_view algorithm, NetworkForm form) {
   expects(!members.empty(), "a collective has members");
   if (members.size() == 1 || call.bytes.value() <= 0) return {"none", {}};
+  if (form == NetworkForm::pairwise && members.size() > most_pairwise_members)
+    refuse_pairwise(members.size());
   const std::string_view wanted =
       algorithm == "auto" ? collectives::select(fabric, members, call) : algorithm;
   const auto found = std::ranges::find(algorithms, wanted, &NamedAlgorithm::name);
   if (found == algorithms.end()) refuse(fabric, members, call, wanted);
-  auto plan = found->plan(fabric, members, call);
+  auto plan = found->plan(fabric, members, call, form);
   if (!plan) refuse(fabric, members, call, wanted);
   return *std::move(plan);
 }
 
 Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan) {
   Seconds total{0};
-  for (const Phase& phase : plan.phases) {
-    Seconds slowest{0};
-    for (const PhaseFlow& flow : phase.flows)
-      slowest = std::max(slowest, flow.latency + collectives::transfer_time(fabric, flow));
-    total += slowest;
-  }
+  for (const Phase& phase : plan.phases) total += time_of(fabric, phase.flows);
   return total;
 }
 

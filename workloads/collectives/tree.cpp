@@ -22,13 +22,13 @@ std::size_t other_tree(std::size_t node, std::size_t size) {
 
 /// Two binary trees between the nodes, each with half of the buffer, and a chain in every node; up,
 /// then down. As many channels as a node has members, so that every NIC works.
-Plan tree(const Fabric& fabric, Group members, CollectiveCall call) {
+Plan tree(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   const auto parts = split(fabric, members, Level::node);
   if (call.kind != CollectiveKind::all_reduce || !parts) return std::nullopt;
   const std::size_t nodes = parts->inside.size();
   const std::size_t size = parts->across.size();
   const auto local = static_cast<double>(size);
-  Schedule schedule(fabric, members, call);
+  Schedule schedule(fabric, members, call, form);
   Step chain = schedule.step(), across = schedule.step(), all = schedule.step();
   const auto both_ways = [&](Step& level, DeviceId a, DeviceId b, Bytes bytes) {
     level.send(a, b, Bytes{0});
@@ -45,10 +45,9 @@ Plan tree(const Fabric& fabric, Group members, CollectiveCall call) {
       both_ways(across, rail[other_tree(i, nodes)], rail[other_tree(up, nodes)],
                 call.bytes / (2 * local));
     }
-  PhaseFlow flow = all.flow(1);
-  flow.latency = 2.0 * (chain.latency() * (local - 1) +
-                        across.latency() * static_cast<double>(std::bit_width(nodes - 1)));
-  schedule.then_together({flow});
+  const Seconds latency = 2.0 * (chain.latency() * (local - 1) +
+                                 across.latency() * static_cast<double>(std::bit_width(nodes - 1)));
+  schedule.then_together({{all, 1, latency}});
   return std::move(schedule).plan("tree");
 }
 

@@ -62,6 +62,7 @@ struct NetworkMapInput {
   Fold fold = Fold::automatic;
   /// [rank] Ranks with other keys are not alike from the start (StallPlan::keys); empty: all are.
   std::vector<std::uint64_t> rank_keys = {};
+  NetworkForm form = NetworkForm::ports;  ///< world calls that run alone are ports either way
 };
 
 /// Finds the rank classes (or takes every rank for itself), plans every call once per shape of

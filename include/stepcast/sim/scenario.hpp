@@ -15,6 +15,7 @@ namespace stepcast {
 /// `simulate:`
 struct SimulateSpec {
   Fold fold = Fold::automatic;
+  NetworkForm network = NetworkForm::ports;
 };
 
 struct Expectation {

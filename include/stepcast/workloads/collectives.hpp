@@ -46,6 +46,14 @@ struct Phase {
   std::vector<PhaseFlow> flows;
 };
 
+/// How a collective enters the network. `ports`: one flow over the links of all members for steps
+/// with one bottleneck. `pairwise`: every step is a phase, and every message of it a flow over its
+/// own route; all flows of a step carry the latency of the step. Lone times are equal wherever the
+/// messages of a step that share links have one size: docs/decisions/0005-pairwise-by-steps.md.
+enum class NetworkForm { ports, pairwise };
+/// Largest group of the pairwise form.
+inline constexpr std::size_t most_pairwise_members = 128;
+
 /// What `auto` chose, or what was asked for, for one group.
 struct CollectivePlan {
   std::string algorithm;  ///< as reported: `mesh`, `ring`, `pipeline`, `hierarchical(mesh, nhr)`
@@ -62,7 +70,8 @@ void describe(Visitor& visitor, CollectiveChoice& choice);
 /// An algorithm: the phases of `call` over two members or more, or nothing where it does not apply.
 using CollectiveAlgorithm = std::optional<CollectivePlan> (*)(const Fabric&,
                                                               std::span<const DeviceId> members,
-                                                              CollectiveCall call);
+                                                              CollectiveCall call,
+                                                              NetworkForm form);
 struct NamedAlgorithm {
   std::string_view name;
   CollectiveAlgorithm plan;
@@ -75,11 +84,14 @@ std::span<const NamedAlgorithm> collective_algorithms();
 /// groups of one member and calls of 0 bytes take no time (no phases, algorithm `none`). A
 /// broadcast starts at the first. Steps that load the same links are one phase; reduction is in
 /// line and takes no time of its own. Algorithm `auto` follows the library of the cluster (hccl or
-/// nccl). Throws InputError when the named algorithm does not apply to the group.
+/// nccl), whatever the form. Throws InputError when the named algorithm does not apply to the
+/// group, or the group is larger than the form allows.
 CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members,
-                               CollectiveCall call, std::string_view algorithm);
+                               CollectiveCall call, std::string_view algorithm,
+                               NetworkForm form = NetworkForm::ports);
 
-/// Time of the plan when nothing else uses the network: sum over phases of the slowest flow.
+/// Time of the plan when nothing else uses the network: sum over phases of the slowest flow. Flows
+/// of a phase that share links share them max-min fairly.
 Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan);
 
 /// No algorithm in which only members pass data on can be faster on this fabric: max over ports and
