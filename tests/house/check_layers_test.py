@@ -51,6 +51,18 @@ class CheckLayers(unittest.TestCase):
     def test_simgrid_outside_the_engine(self):
         self.expect_problem({"sim/replay.cpp": "#include <simgrid/s4u.hpp>\n"}, "includes simgrid")
 
+    def test_simgrid_in_a_test(self):
+        self.expect_problem({"tests/sim/engine_test.cpp": "#include <simgrid/s4u.hpp>\n"},
+                            "includes simgrid")
+
+    def test_simgrid_in_another_benchmark(self):
+        self.expect_problem({"tests/bench/engine_bench.cpp": "#include <simgrid/s4u.hpp>\n"},
+                            "includes simgrid")
+
+    def test_simgrid_in_the_benchmark_that_runs_it_alone(self):
+        self.assertEqual(problems({"tests/bench/simgrid_loop_bench.cpp":
+                                   "#include <simgrid/s4u.hpp>\n"}), [])
+
     def test_yaml_outside_the_parser(self):
         self.expect_problem({"sim/scenario.cpp": "#include <yaml-cpp/yaml.h>\n"}, "yaml-cpp")
 

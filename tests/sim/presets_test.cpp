@@ -17,7 +17,7 @@ fs::path root() { return fs::path(STEPCAST_SOURCE_DIR) / "scenarios"; }
 /// Every runnable scenario that is shipped.
 std::vector<std::string> scenarios() {
   std::vector<std::string> found;
-  for (const char* folder : {"", "what-if"}) {
+  for (const char* folder : {"", "what-if", "bench"}) {
     for (const auto& entry : fs::directory_iterator(root() / folder)) {
       if (entry.path().extension() != ".yaml") continue;
       found.push_back(fs::relative(entry.path(), root()).string());
