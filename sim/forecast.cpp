@@ -22,6 +22,8 @@ void accumulate(RankTimes& sum, const RankTimes& part, double weight) {
   sum.other_idle += part.other_idle * weight;
   sum.communication += part.communication * weight;
   sum.end = std::max(sum.end, part.end);
+  sum.segments += part.segments * weight;
+  sum.host_bound_segments += part.host_bound_segments * weight;
 }
 
 /// Distinct collectives of all classes, each once.
@@ -90,7 +92,8 @@ Forecast forecast(const Scenario& scenario) {
   Forecast result;
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
                             pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
-                            boundary_latency(scenario), stalls.any() ? &stalls : nullptr});
+                            boundary_latency(scenario), stalls.any() ? &stalls : nullptr,
+                            scenario.simulate.steps});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
   add_stages(result, scenario, layers);

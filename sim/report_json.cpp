@@ -4,6 +4,7 @@
 #include "stepcast/sim/engine.hpp"
 #include "stepcast/sim/goodput.hpp"
 #include "stepcast/sim/report.hpp"
+#include "stepcast/sim/step_statistics.hpp"
 #include "stepcast/sim/version.hpp"
 
 namespace stepcast {
@@ -23,6 +24,8 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
   Json json{{"stage", index}};
   const Json times = parts(stage.times);
   for (const auto& [key, value] : times.items()) json[key + "_s"] = value;
+  json["host_bound_share"] = stage.times.host_bound_share();
+  json["bound_by"] = stage.times.bound_by_host() ? "host" : "device";
   if (!stage.layers.empty()) json["layers"] = stage.layers;
   if (!stage.memory) return json;
   const MemoryBudget& m = *stage.memory;
@@ -69,6 +72,14 @@ Json or_null(const std::optional<Number>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
+void add_steps(Json& json, const std::vector<Seconds>& steps) {
+  const StepStatistics s = step_statistics(steps);
+  json["steps"] = {{"count", steps.size()},         {"first_s", s.first.value()},
+                   {"mean_s", s.mean.value()},      {"p50_s", s.p50.value()},
+                   {"p95_s", s.p95.value()},        {"p99_s", s.p99.value()},
+                   {"longest_s", s.longest.value()}};
+}
+
 void add_reliability(Json& json, const Reliability& r) {
   json["goodput"] = or_null(r.goodput);
   json["reliability"] = {{"cluster_mtbf_s", or_null(r.cluster_mtbf)},
@@ -106,6 +117,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
             {"stages", stages},
             {"collectives", collectives_json(forecast)},
             {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+  if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   return json;
 }
@@ -127,7 +139,8 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
               {"classes", t.classes.size()},
               {"tasks", t.tasks},
               {"flows", t.flows},
-              {"lone_flows", t.lone_flows}};
+              {"lone_flows", t.lone_flows},
+              {"skipped_micro_batches", t.skipped_micro_batches}};
   if (timing) {
     engine["wall_s"] = timing->wall_s;
     engine["peak_rss_bytes"] = timing->peak_rss_bytes;

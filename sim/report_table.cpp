@@ -7,6 +7,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/goodput.hpp"
 #include "stepcast/sim/report.hpp"
+#include "stepcast/sim/step_statistics.hpp"
 
 namespace stepcast {
 namespace {
@@ -66,10 +67,28 @@ std::string reliability_line(const Scenario& scenario, const Forecast& forecast)
   return text + "\n";
 }
 
+/// How the steps differ.
+std::string steps_line(const Timeline& timeline) {
+  if (timeline.steps.size() < 2) return "";
+  const StepStatistics s = step_statistics(timeline.steps);
+  return fmt::format(
+      "  steps          {:>10}    p50 {}, p95 {}, p99 {}, longest {}; the first {}\n",
+      timeline.steps.size(), human(s.p50), human(s.p95), human(s.p99), human(s.longest),
+      human(s.first));
+}
+
+/// Who bounds most segments of a stage: `host 83%`, `device 100%`.
+std::string bound_by(const RankTimes& times) {
+  const double host = times.host_bound_share();
+  return times.bound_by_host() ? fmt::format("host {:.0f}%", 100 * host)
+                               : fmt::format("device {:.0f}%", 100 * (1 - host));
+}
+
 std::string headline(const Scenario& scenario, const Forecast& forecast) {
   const Metrics m = metrics_of(scenario, forecast);
   std::string text = fmt::format("  step time      {:>10}    {:.4g} samples/s\n",
                                  human(forecast.step_time), m.samples_per_s);
+  text += steps_line(forecast.timeline);
   if (m.has_model) {
     text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
                         m.tokens_per_s_per_device);
@@ -117,15 +136,15 @@ std::string layer_text(const std::vector<std::int64_t>& layers) {
 
 std::string stage_rows(const Forecast& forecast) {
   std::string text =
-      fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}\n", "stage", "layers",
-                  "computing", "exposed", "bubble", "host", "idle", "memory");
+      fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}{:>12}\n", "stage", "layers",
+                  "computing", "exposed", "bubble", "host", "idle", "memory", "bound by");
   for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
     const StageForecast& stage = forecast.stages[s];
     const RankTimes& t = stage.times;
-    text += fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}\n", s,
+    text += fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}{:>12}\n", s,
                         layer_text(stage.layers), human(t.computing), human(t.exposed_total()),
                         human(t.bubble), human(t.host_stall), human(t.other_idle),
-                        stage.memory ? human(stage.memory->peak()) : "-");
+                        stage.memory ? human(stage.memory->peak()) : "-", bound_by(t));
   }
   return text + "\n";
 }

@@ -4,8 +4,12 @@
 namespace stepcast {
 namespace {
 
+constexpr double most_steps = 100'000;
+
 void describe(Visitor& visitor, SimulateSpec& spec) {
-  visitor.reserved("steps", "steps that are replayed", "1");
+  visitor.field({"steps", &spec.steps,
+                 "steps replayed one after another; of several the first is reported apart",
+                 between(1, most_steps)});
   visitor.field({"fold", choice(spec.fold, {{"auto"}, {"off"}}),
                  "auto: ranks that behave alike are simulated once"});
   visitor.field(

@@ -50,8 +50,9 @@ void RankState::append_state(bool free_host, double origin, std::uint32_t micro_
     host_queue.append_state(origin, state);
   }
   for (const double number :
-       {static_cast<double>(part), static_cast<double>(pc), static_cast<double>(waiting),
-        static_cast<double>(waiting_slot), static_cast<double>(sends_pending)}) {
+       {marked_unit == unit ? 1.0 : 0.0, static_cast<double>(part), static_cast<double>(pc),
+        static_cast<double>(waiting), static_cast<double>(waiting_slot),
+        static_cast<double>(sends_pending)}) {
     write.number(number);
   }
   for (const SlotState& slot : slots) {

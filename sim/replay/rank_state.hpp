@@ -15,6 +15,7 @@
 /// State of the replay: what a rank class has done and what it waits for.
 namespace stepcast {
 
+inline constexpr std::size_t no_unit = std::numeric_limits<std::size_t>::max();
 inline constexpr double unknown_time = std::numeric_limits<double>::infinity();
 
 /// One collective that its members are about to do or are doing.
@@ -86,6 +87,7 @@ struct RankState {
   enum class Phase { begin, prologue, units, epilogue } phase = Phase::begin;
   enum class Part { receive, code, send, settle } part = Part::receive;
   std::size_t pc = 0;
+  std::size_t marked_unit = no_unit;  ///< the last one before which it let the others catch up
   std::vector<std::uint32_t> forwards, backwards;  ///< [chunk] units begun so far in this step
 
   Waiting waiting = Waiting::nothing;

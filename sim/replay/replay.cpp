@@ -68,8 +68,8 @@ void Replayer::work() {
       free_streams_.pop_back();
       pump_stream(r, stream);
     } else {
-      const RankIndex r = ready_.back();
-      ready_.pop_back();
+      const RankIndex r = ready_.front();
+      ready_.pop_front();
       if (ranks_[r].waiting != Waiting::done) advance(r);
     }
   }
@@ -99,9 +99,8 @@ bool Replayer::run_step(RankIndex r) {
     rank.pc = 0;
   }
   while (rank.phase == RankState::Phase::units && rank.unit < rank.order->size()) {
-    if (r == 0 && at_mark(rank)) {
-      mark_due_ = true;
-      wake(r);
+    if (at_mark(rank)) {
+      yield_at_mark(r);
       return false;
     }
     if (!run_unit(r)) return false;
@@ -124,10 +123,8 @@ void Replayer::end_step(RankIndex r) {
   std::ranges::fill(rank.forwards, 0U);
   std::ranges::fill(rank.backwards, 0U);
   rank.met_after_pipeline = false;
-  if (r == 0) {
-    marked_unit_ = std::numeric_limits<std::size_t>::max();
-    marks_ = {};
-  }
+  rank.marked_unit = no_unit;
+  if (r == 0) marks_ = {};
 }
 
 /// Executes from `pc` to the end of the code; false when the rank has to wait first.

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <deque>
 #include <limits>
 #include <unordered_map>
 #include <utility>
@@ -71,6 +72,7 @@ class Replayer : public EngineClient {
   };
   std::int64_t period() const;
   bool at_mark(const RankState& rank) const;
+  void yield_at_mark(RankIndex r);
   void consider_skip();
   void describe(Mark& mark) const;
   std::int64_t recurring_periods(const Mark& before, const Mark& now) const;
@@ -127,7 +129,7 @@ class Replayer : public EngineClient {
   Engine engine_;
   std::vector<StageOrder> orders_;  ///< by stage
   std::vector<RankState> ranks_;
-  std::vector<RankIndex> ready_;
+  std::deque<RankIndex> ready_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective
   std::vector<Meeting> meetings_;
   std::vector<std::uint32_t> free_meetings_;
@@ -135,7 +137,6 @@ class Replayer : public EngineClient {
   std::unordered_map<std::uint64_t, std::uint32_t> open_meetings_;
   std::vector<double> step_ends_;  ///< of the last rank so far, by step
   std::array<Mark, 4> marks_;      ///< the last one, by kind of its unit
-  std::size_t marked_unit_ = std::numeric_limits<std::size_t>::max();
   bool mark_due_ = false;
   bool host_is_free_;  ///< no instruction costs host time, so the device never waits for it
   std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0, skipped_micro_batches_ = 0;

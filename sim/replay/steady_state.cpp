@@ -36,20 +36,26 @@ std::int64_t Replayer::period() const {
   return input_.shape.chunks > 1 ? input_.shape.group : input_.shape.stages;
 }
 
-/// Rank 0 stands before the unit of chunk 0 that begins a period.
+/// The rank stands before a unit of chunk 0 that begins a period, for the first time.
 bool Replayer::at_mark(const RankState& rank) const {
   if (!input_.skip_recurring || (input_.stalls && input_.stalls->irregular())) return false;
-  if (rank.part != RankState::Part::receive || rank.pc != 0 || rank.unit == marked_unit_)
+  if (rank.part != RankState::Part::receive || rank.pc != 0 || rank.unit == rank.marked_unit)
     return false;
   const Unit& unit = (*rank.order)[rank.unit];
   return unit.chunk.value == 0 && unit.micro_batch.value % period() == 0;
+}
+
+/// Ranks that nothing holds back let the others catch up, so that a state can recur.
+void Replayer::yield_at_mark(RankIndex r) {
+  ranks_[r].marked_unit = ranks_[r].unit;
+  mark_due_ = mark_due_ || r == 0;
+  wake(r);
 }
 
 /// Compares the state with that of one period ago and skips as many periods as recur.
 void Replayer::consider_skip() {
   mark_due_ = false;
   const RankState& first = ranks_.front();
-  marked_unit_ = first.unit;
   const Unit& unit = (*first.order)[first.unit];
   Mark& before = marks_[static_cast<std::size_t>(unit.kind)];
   Mark now;
@@ -128,7 +134,9 @@ void Replayer::skip(const Mark& before, const Mark& now, std::int64_t periods) {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     RankState& rank = ranks_[r];
     const Mark::Rank &a = before.ranks[r], &b = now.ranks[r];
-    rank.unit += static_cast<std::size_t>(periods) * (b.unit - a.unit);
+    const std::size_t units = static_cast<std::size_t>(periods) * (b.unit - a.unit);
+    rank.unit += units;
+    if (rank.marked_unit != no_unit) rank.marked_unit += units;
     for (std::size_t c = 0; c < a.forwards.size(); ++c) {
       rank.forwards[c] += static_cast<std::uint32_t>(periods) * (b.forwards[c] - a.forwards[c]);
       rank.backwards[c] += static_cast<std::uint32_t>(periods) * (b.backwards[c] - a.backwards[c]);
@@ -139,7 +147,6 @@ void Replayer::skip(const Mark& before, const Mark& now, std::int64_t periods) {
   }
   for (Meeting& meeting : meetings_) meeting.start += time;
   engine_.shift(time);
-  marked_unit_ = ranks_.front().unit;
   skipped_micro_batches_ += micro_batches;
 }
 

@@ -2,7 +2,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <exception>
 #include <functional>
+#include <iostream>
 #include <vector>
 
 namespace stepcast::testing {
@@ -19,7 +21,8 @@ inline std::vector<double> in_child(const std::function<std::vector<double>()>& 
       const std::vector<double> numbers = body();
       const auto bytes = static_cast<ssize_t>(numbers.size() * sizeof(double));
       if (write(channel[1], numbers.data(), static_cast<std::size_t>(bytes)) == bytes) status = 0;
-    } catch (...) {
+    } catch (const std::exception& error) {
+      std::cerr << error.what() << '\n';
     }
     _exit(status);
   }

@@ -12,6 +12,8 @@ struct PipelineCase {
   SyntheticChunk costs{Seconds{1}, Seconds{1}, Seconds{1}};
   double latency = 0;
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
+  std::int64_t steps = 1;
+  bool skip_recurring = true;
 };
 
 /// Hops between neighbouring stages without bytes.
@@ -40,7 +42,7 @@ inline Timeline run_pipeline(const PipelineCase& c) {
     programs.push_back(lower_synthetic(synthetic, plan, Stage{s}));
   const NetworkMap network = free_network(static_cast<std::uint32_t>(plan.pp));
   return replay({programs, network, HostSpec{}, c.shape, pipeline_schedule(c.schedule), c.p2p,
-                 Seconds{c.latency}});
+                 Seconds{c.latency}, nullptr, c.steps, c.skip_recurring});
 }
 
 }  // namespace stepcast::testing

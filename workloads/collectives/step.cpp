@@ -195,10 +195,11 @@ void Step::load_trunks(const Seats& seats, double bytes) {
   });
 }
 
+// Plans are shared between groups, so failed links are replaced where a plan is put on links.
 void Step::add_messages(const Fabric& fabric, double times, std::vector<PhaseFlow>& flows) const {
   for (const Message& message : messages_) {
     PhaseFlow& flow = flows.emplace_back(PhaseFlow{latency_ * times, message.bytes * times, {}});
-    for (const LinkId link : fabric.route(message.from, message.to))
+    for (const LinkId link : fabric.intact_route(message.from, message.to))
       if (fabric.can_saturate(link)) flow.links.push_back({link, 1});
     std::ranges::sort(flow.links, {}, &LinkWeight::link);
   }

@@ -14,6 +14,7 @@ namespace stepcast {
 
 /// `simulate:`
 struct SimulateSpec {
+  std::int64_t steps = 1;
   Fold fold = Fold::automatic;
   NetworkForm network = NetworkForm::ports;
 };

@@ -24,6 +24,9 @@ struct RankTimes {
   double host_bound_segments = 0;  ///< of these, that ended later because the host was late
 
   Seconds exposed_total() const;
+  /// Of the segments, how many the host held up.
+  double host_bound_share() const { return segments > 0 ? host_bound_segments / segments : 0; }
+  bool bound_by_host() const { return host_bound_share() > 0.5; }
   Seconds total() const { return computing + exposed_total() + bubble + host_stall + other_idle; }
 };
 

@@ -123,6 +123,9 @@ class Fabric {
   /// saturate before its neighbours (a non-blocking leaf trunk) is part of the route all the same;
   /// `can_saturate` tells.
   std::vector<LinkId> route(DeviceId a, DeviceId b) const;
+  /// The same when no link has failed: what a collective's plan is made of, which groups of one
+  /// shape share.
+  std::vector<LinkId> intact_route(DeviceId a, DeviceId b) const;
   /// False for trunks whose capacity is at least that of all NICs below them, and for super links
   /// no slower than the ports before them; true for all of a kind when one of them is degraded, so
   /// that groups of one shape still see alike links.
@@ -139,7 +142,6 @@ class Fabric {
   LinkKind kind_of(LinkId id) const;
   std::int64_t leaves_per_rail() const;
   std::int64_t nics_below(std::uint32_t leaf) const;
-  std::vector<LinkId> intact_route(DeviceId a, DeviceId b) const;
   bool degraded(LinkKind kind) const;  ///< some link of the kind, or of its other direction
   void add_block(LinkKind kind, std::int64_t count, LinkSpec link, double efficiency);
   void add_pair(LinkKind up, std::int64_t count, LinkSpec link, double efficiency);
