@@ -57,10 +57,7 @@ void build_map(benchmark::State& state) {
   state.counters["rank_classes"] = static_cast<double>(classes);
 }
 
-BENCHMARK_CAPTURE(refine_colours, alike, 0)
-    ->Arg(8192)
-    ->Arg(131072)
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(refine_colours, alike, 0)->Arg(8192)->Arg(131072)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(refine_colours, straggler, 1)
     ->Arg(8192)
     ->Arg(131072)
