@@ -33,9 +33,13 @@ void describe(Visitor& visitor, ScheduleSpec& spec) {
   visitor.field({"group", OptionalCount{&group, "auto"},
                  "micro-batches per visit of a chunk; auto: pp", between(1, 1 << 20)});
   spec.pipeline_group_given = group.value_or(0);
-  visitor.field({"warmup",
-                 only_first({{"standard"}, {"extra", false, true}, {"less_memory", false}}),
-                 "forward units before the steady phase"});
+  Choice warm_up =
+      choice(spec.warm_up.kind, {{"standard"}, {"extra", true, true}, {"less_memory"}});
+  warm_up.number = &spec.warm_up.extra;
+  visitor.field({"warmup", warm_up,
+                 "forward units before the steady phase; extra(n) and less_memory are for "
+                 "interleaved_1f1b",
+                 between(1, 1 << 20)});
   visitor.reserved("slices", "sequence slices of one micro-batch", "1");
   visitor.field({"p2p", choice(spec.p2p, {{"overlapped"}, {"blocking"}}),
                  "whether a stage computes while it sends and receives"});

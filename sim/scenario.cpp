@@ -132,6 +132,7 @@ PipelineShape Scenario::pipeline_shape() const {
   const std::int64_t group = schedule.pipeline_group_given;
   PipelineShape shape{workload.plan.pp, workload.plan.vpp, micro_batches(),
                       group > 0 ? group : workload.plan.pp};
+  shape.warm_up = schedule.warm_up;
   shape.placement = pipeline_schedule(schedule.pipeline).placement;
   return shape;
 }

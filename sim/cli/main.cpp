@@ -1,7 +1,9 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -241,7 +243,18 @@ class CommandLine {
 
 }  // namespace
 
+/// SimGrid visits coupled links recursively: the stack of a job of 10^5 ranks is deeper than usual.
+static void allow_deep_stack() {
+  constexpr rlim_t wanted = rlim_t{1} << 30U;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0) return;
+  if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  setrlimit(RLIMIT_STACK, &limit);
+}
+
 int main(int argc, char** argv) {
+  allow_deep_stack();
   try {
     return CommandLine().main(argc, argv);
   } catch (const stepcast::InputError& error) {

@@ -57,8 +57,8 @@ inline std::uint32_t add_compute(StageProgram& program, double seconds) {
   return static_cast<std::uint32_t>(program.segments.size() - 1);
 }
 
-inline std::uint32_t add_call(StageProgram& program, GroupKind group, CollectiveKind kind, Bytes bytes,
-                       Stream stream) {
+inline std::uint32_t add_call(StageProgram& program, GroupKind group, CollectiveKind kind,
+                              Bytes bytes, Stream stream) {
   const auto exposed = stream == Stream::tensor ? ExposedKind::tensor : ExposedKind::data;
   program.calls.push_back({"call", group, {kind, bytes}, stream, exposed, {}});
   return static_cast<std::uint32_t>(program.calls.size() - 1);
@@ -82,9 +82,14 @@ inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage
       add_call(program, GroupKind::world, CollectiveKind::all_reduce, 4_B, Stream::data);
   program.slots = 5;
   ChunkProgram chunk;
-  chunk.forward = {Compute{run}, Communicate{tensor, 0, true},
-                   Wait{0},      Communicate{expert, 1, true},
-                   Communicate{context, 4, true}, Compute{run}, Wait{4}, Wait{1}};
+  chunk.forward = {Compute{run},
+                   Communicate{tensor, 0, true},
+                   Wait{0},
+                   Communicate{expert, 1, true},
+                   Communicate{context, 4, true},
+                   Compute{run},
+                   Wait{4},
+                   Wait{1}};
   chunk.backward = {Compute{run}, Communicate{tensor, 0, true}, Compute{run}, Wait{0}};
   chunk.first_forward = chunk.forward;
   chunk.last_backward = chunk.backward;
@@ -177,9 +182,16 @@ inline std::vector<double> result_of(const Job& job, Fold fold) {
   const StallPlan stalls = plan_stalls(job.stalls, placement, job.cluster);
   const NetworkMap network = build_network_map(
       {placement, fabric, job.programs, job.algorithms, fold, stalls.keys(), job.form});
-  const Timeline t = replay({job.programs, network, job.cluster.host, job.shape,
-                             pipeline_schedule("1f1b"), ScheduleSpec::PointToPoint::overlapped,
-                             {}, &stalls, job.steps, job.skip_recurring});
+  const Timeline t = replay({job.programs,
+                             network,
+                             job.cluster.host,
+                             job.shape,
+                             pipeline_schedule("1f1b"),
+                             ScheduleSpec::PointToPoint::overlapped,
+                             {},
+                             &stalls,
+                             job.steps,
+                             job.skip_recurring});
   std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
   for (std::size_t c = 0; c < t.classes.size(); ++c) {
     const RankTimes& times = t.classes[c];

@@ -47,6 +47,7 @@ struct ScheduleSpec {
   enum class PointToPoint { overlapped, blocking };
   std::string pipeline = "1f1b";
   std::int64_t pipeline_group_given = 0;  ///< `group`: micro-batches per chunk visit; 0 = auto = pp
+  WarmUp warm_up = {};
   PointToPoint p2p = PointToPoint::overlapped;
 };
 void describe(Visitor& visitor, ScheduleSpec& spec);
