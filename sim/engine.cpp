@@ -104,11 +104,13 @@ class Engine::Driver {
 
   double now() const { return now_; }
   double earliest() const {
-    if (!live_.empty() || !starts_.empty() || !ended_.empty()) return now_;
+    if (!between_flows()) return now_;
     return queue_.empty() ? std::numeric_limits<double>::infinity()
                           : std::max(now_, queue_.top().time);
   }
-  bool between_flows() const { return live_.empty() && starts_.empty() && ended_.empty(); }
+  bool between_flows() const {
+    return live_.empty() && starts_.empty() && ended_.empty() && due_.empty();
+  }
 
   void shift(double time) {
     expects(between_flows(), "no flow of SimGrid is under way");
@@ -285,14 +287,17 @@ class Engine::Driver {
   void deliver_ended(double date) {
     if (ended_.empty()) return;
     now_ = std::max(now_, date);
-    std::vector<std::uint64_t> tags;
     for (const FlowTable::Index flow : ended_) {
-      tags.push_back(table_[flow].tag);
+      due_.push_back(table_[flow].tag);
       table_.remove(flow);
     }
     ended_.clear();
-    std::ranges::sort(tags);
-    for (const std::uint64_t tag : tags) client_->on_flow_end(now_, tag);
+    std::ranges::sort(due_, std::greater<>{});
+    while (!due_.empty()) {
+      const std::uint64_t tag = due_.back();
+      due_.pop_back();
+      client_->on_flow_end(now_, tag);
+    }
   }
 
   std::uint64_t first_live_tag() const {
@@ -309,6 +314,7 @@ class Engine::Driver {
   double offset_ = 0;  ///< our clock is so far ahead of SimGrid's
   FlowTable table_;
   std::vector<FlowTable::Index> met_, starts_, ended_;
+  std::vector<std::uint64_t> due_;  ///< tags of flows that have ended and are not reported yet
   std::unordered_map<const s4u::Activity*, Live> live_;
   std::vector<s4u::CommPtr> graveyard_;
   LinkPath links_, path_;

@@ -10,10 +10,10 @@ namespace {
 bool whole(double ratio) { return std::abs(ratio - std::round(ratio)) <= 1e-9 * ratio; }
 
 /// The weight that one share of the link stands for: the largest that divides all weights, found
-/// among the fractions of the smallest one; where none does, shares are a 256th of the largest
+/// among the fractions of the smallest one; where none does, shares are a 1024th of the largest
 /// weight.
 double common_share(const LinkLoads& loads) {
-  constexpr int most_shares = 256, most_parts = 64;
+  constexpr int most_shares = 1024, most_parts = 1024;
   double smallest = std::numeric_limits<double>::infinity(), largest = 0;
   for (const auto& [id, weight] : loads) {
     smallest = std::min(smallest, weight);

@@ -138,6 +138,7 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
               {"simulated_ranks", t.classes.size()},
               {"classes", t.classes.size()},
               {"tasks", t.tasks},
+              {"events", t.events},
               {"flows", t.flows},
               {"lone_flows", t.lone_flows},
               {"skipped_micro_batches", t.skipped_micro_batches}};

@@ -112,6 +112,8 @@ void HostQueue::append_state(double origin, std::vector<double>& state) const {
   for (const Run& run : runs_) {
     state.push_back(static_cast<double>(issued_ - run.first));
     state.push_back(run.device_end - origin);
+    state.push_back(static_cast<double>(run.segment->size()));
+    state.push_back(run.segment->device_time());
     if (run.ends_known) {
       for (std::uint64_t i = run.first; i < run.end(); ++i) {
         if (i + depth_ >= issued_) state.push_back(ends_[i & (ends_.size() - 1)] - origin);

@@ -12,10 +12,11 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   // What a later step issues first uses what the step before left on the compute stream.
   const bool after_compute = instruction.after_compute || rank.step > 0;
   const double ready = after_compute ? std::max(issued, rank.clocks.device) : issued;
-  rank.slots[instruction.slot] = {unknown_time,     unknown_time, issued,
-                                  instruction.call, true,         false};
+  SlotState& slot = rank.slots[instruction.slot];
+  const std::uint32_t issue = slot.issue + 1;
+  slot = {unknown_time, unknown_time, issued, instruction.call, issue, true, false};
   rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back(
-      {instruction.call, instruction.slot, ready});
+      {instruction.call, instruction.slot, issue, ready});
   pump_stream(r, call.stream);
 }
 
@@ -40,14 +41,16 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call
   RankState& rank = ranks_[r];
   const StreamState::Pending head = state.queue.front();
   const double end = start + call.alone;
-  rank.slots[head.slot].start = start;
-  rank.slots[head.slot].end = end;
+  SlotState& slot = rank.slots[head.slot];
+  const bool last_issue = slot.issue == head.issue;
+  if (last_issue) slot.start = start;
+  if (last_issue) slot.end = end;
   rank.log.add(start, end, program(r).calls[head.call].kind);
   ++unsettled_;
   state.free_at = end;
   state.queue.pop_front();
   for (const auto& phase : call.phases) lone_flows_ += phase.size();
-  if (rank.waiting == Waiting::slot && rank.waiting_slot == head.slot) wake(r);
+  if (last_issue && rank.waiting == Waiting::slot && rank.waiting_slot == head.slot) wake(r);
 }
 
 /// Members meet at the calls of their group in the order in which they make them.
@@ -78,7 +81,7 @@ std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
 void Replayer::arrive(RankIndex r, const StreamState::Pending& pending, double start) {
   const std::uint32_t id = meeting_of(r, pending.call);
   Meeting& meeting = meetings_[id];
-  meeting.members.push_back({r, pending.slot, 0});
+  meeting.members.push_back({r, pending.call, pending.slot, pending.issue, 0});
   meeting.start = std::max(meeting.start, start);
   if (meeting.members.size() == map_.calls[meeting.call].arrivals) begin_meeting(id);
 }
@@ -88,9 +91,9 @@ void Replayer::begin_meeting(std::uint32_t id) {
   Meeting& meeting = meetings_[id];
   for (Meeting::Member& member : meeting.members) {
     RankState& rank = ranks_[member.rank];
-    rank.slots[member.slot].start = meeting.start;
-    const StageProgram& code = program(member.rank);
-    member.ticket = rank.log.open(meeting.start, code.calls[rank.slots[member.slot].call].kind);
+    SlotState& slot = rank.slots[member.slot];
+    if (slot.issue == member.issue) slot.start = meeting.start;
+    member.ticket = rank.log.open(meeting.start, program(member.rank).calls[member.call].kind);
     ++unsettled_;
   }
   const NetworkCall& call = map_.calls[meeting.call];
@@ -134,14 +137,16 @@ void Replayer::part_ended(std::uint32_t id, double now) {
 void Replayer::finish(std::uint32_t id, double end) {
   for (const Meeting::Member& member : meetings_[id].members) {
     RankState& rank = ranks_[member.rank];
-    const Stream stream = program(member.rank).calls[rank.slots[member.slot].call].stream;
+    const Stream stream = program(member.rank).calls[member.call].stream;
     StreamState& state = rank.stream[static_cast<std::size_t>(stream)];
-    rank.slots[member.slot].end = end;
     rank.log.close(member.ticket, end);
     state.queue.pop_front();
     state.busy = false;
     state.free_at = end;
-    if (rank.waiting == Waiting::slot && rank.waiting_slot == member.slot) wake(member.rank);
+    if (SlotState& slot = rank.slots[member.slot]; slot.issue == member.issue) {
+      slot.end = end;
+      if (rank.waiting == Waiting::slot && rank.waiting_slot == member.slot) wake(member.rank);
+    }
     if (!state.queue.empty()) free_streams_.emplace_back(member.rank, stream);
   }
   meetings_[id].members.clear();

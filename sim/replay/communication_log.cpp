@@ -87,6 +87,7 @@ void CommunicationLog::shift(double time) {
 }
 
 void CommunicationLog::append_state(double origin, std::vector<double>& state) const {
+  state.push_back(static_cast<double>(intervals_.size()));
   for (const Interval& interval : intervals_) {
     state.push_back(interval.start - origin);
     state.push_back(interval.end - origin);
@@ -97,7 +98,10 @@ void CommunicationLog::append_state(double origin, std::vector<double>& state) c
       state.push_back(time - origin);
     state.push_back(wait.pipeline ? 1 : 0);
   }
-  state.push_back(std::max(covered_until_, settled_until_) - origin);
+  // What is covered before anything that is still to be counted makes no difference.
+  const double counts_from =
+      intervals_.empty() ? settled_until_ : std::min(settled_until_, intervals_.front().start);
+  state.push_back(std::max(covered_until_, counts_from) - origin);
 }
 
 Seconds RankTimes::exposed_total() const {

@@ -9,6 +9,7 @@ template <class T>
 class Fifo {
  public:
   bool empty() const { return first_ == items_.size(); }
+  std::size_t size() const { return items_.size() - first_; }
   T& front() { return items_[first_]; }
   void push_back(const T& item) { items_.push_back(item); }
   void pop_front() {

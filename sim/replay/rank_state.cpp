@@ -68,20 +68,24 @@ void RankState::append_state(bool free_host, double origin, std::uint32_t micro_
   for (const StreamState& s : stream) {
     write.number(s.busy ? 1 : 0);
     write.time(std::max(s.free_at, next_issue));
+    write.number(static_cast<double>(s.queue.size()));
     for (const StreamState::Pending& pending : s.queue) {
       write.number(pending.call);
       write.number(pending.slot);
+      write.number(slots[pending.slot].issue - pending.issue);
       write.time(pending.ready);
     }
   }
   for (const ChannelState* channel : {&forward, &backward}) {
     write.number(channel->busy ? 1 : 0);
     write.time(std::max(channel->free_at, next_issue));
+    write.number(static_cast<double>(channel->queue.size()));
     for (const ChannelState::Pending& pending : channel->queue) {
       write.message(pending.message);
       write.time(pending.ready);
     }
   }
+  write.number(static_cast<double>(inbox.size()));
   for (const Message& message : inbox) write.message(message);
   write.time(std::max(last_send_arrival, clocks.device));
   log.append_state(origin, state);

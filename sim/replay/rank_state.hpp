@@ -24,7 +24,8 @@ struct Meeting {
   std::uint32_t phase = 0, running = 0;
   double start = 0;  ///< when the last of those that have arrived is ready
   struct Member {
-    std::uint32_t rank, slot;
+    std::uint32_t rank, call, slot;
+    std::uint32_t issue;  ///< SlotState::issue of this one
     CommunicationLog::Ticket ticket;
   };
   std::vector<Member> members;  ///< that have arrived
@@ -35,6 +36,7 @@ struct SlotState {
   double start = unknown_time, end = unknown_time;
   double host_ready = 0;  ///< when the host had issued it
   std::uint32_t call = 0;
+  std::uint32_t issue = 0;  ///< how often the slot was issued: earlier ones may still be under way
   bool issued = false;
   bool awaited = true;  ///< a later Wait finds it over
 };
@@ -42,7 +44,7 @@ struct SlotState {
 /// A communication stream: in order, one at a time.
 struct StreamState {
   struct Pending {
-    std::uint32_t call, slot;
+    std::uint32_t call, slot, issue;
     double ready;
   };
   Fifo<Pending> queue;  ///< issued, not ended

@@ -16,6 +16,13 @@ bool costs_host_time(const OperatorCost& cost) {
   return cost.main > 0 || cost.worker > 0 || cost.launch > 0;
 }
 
+bool holds_host(const StallPlan* stalls) {
+  if (!stalls) return false;
+  const StallsSpec& spec = stalls->spec;
+  return !stalls->gc_offset.empty() || spec.allocator_pauses || spec.data_loader ||
+         spec.checkpoint || spec.host_sync != StallsSpec::HostSyncAt::none;
+}
+
 bool costs_host_time(const StageProgram& program) {
   return costs_host_time(program.send_issue) ||
          std::ranges::any_of(program.calls,
@@ -33,8 +40,9 @@ Replayer::Replayer(const ReplayInput& input)
       map_{input.network},
       engine_{map_.bandwidths},
       step_ends_(static_cast<std::size_t>(input.steps)),
-      host_is_free_{std::ranges::none_of(
-          input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
+      host_is_free_{!holds_host(input.stalls) &&
+                    std::ranges::none_of(
+                        input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
   for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
     orders_.push_back(input.schedule.order(input.shape, Stage{s}));
   }
@@ -62,7 +70,7 @@ Timeline Replayer::run() {
 /// Ranks run ahead of the engine's clock as far as what they wait for is known.
 void Replayer::work() {
   while (!ready_.empty() || !free_streams_.empty()) {
-    if (mark_due_ && free_streams_.empty()) consider_skip();
+    if (mark_due_ && free_streams_.empty() && ready_.front() == 0) consider_skip();
     if (!free_streams_.empty()) {
       const auto [r, stream] = free_streams_.back();
       free_streams_.pop_back();

@@ -33,6 +33,7 @@ void Replayer::begin_step(RankIndex r) {
 void Replayer::begin_unit(RankIndex r) {
   if (!input_.stalls || !input_.stalls->spec.allocator_pauses) return;
   const StallsSpec::AllocatorPauses& pauses = *input_.stalls->spec.allocator_pauses;
+  if (pauses.duration <= Seconds{0}) return;
   RankState& rank = ranks_[r];
   const double drawn =
       uniform_number(static_cast<std::uint64_t>(pauses.seed), map_.classes.representative[r].value,
@@ -65,8 +66,8 @@ void Replayer::save_checkpoint(RankState& rank) {
     rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
   if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
   rank.clocks = host_sync(rank.clocks, spec.checkpoint->blocking_time.value());
-  rank.times().host_stall += Seconds{rank.clocks.main - rank.clocks.device};
-  rank.clocks.device = rank.clocks.main;
+  const double saved = rank.clocks.main;
+  idle(rank, saved, saved, ExposedKind::data, saved, false);
 }
 
 /// Lognormal of mean 1.

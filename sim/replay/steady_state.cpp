@@ -92,13 +92,18 @@ void Replayer::describe(Mark& mark) const {
     for (const std::uint32_t number : {meeting.call, meeting.phase, meeting.running})
       mark.state.push_back(number);
     mark.state.push_back(meeting.start - mark.time);
+    for (const Meeting::Member& member : meeting.members) {
+      mark.state.push_back(member.rank);
+      mark.state.push_back(member.call);
+      mark.state.push_back(ranks_[member.rank].slots[member.slot].issue - member.issue);
+    }
   }
   for (const RankIndex r : ready_) mark.state.push_back(r);
   engine_.append_state(mark.time, mark.state);
 }
 
 /// How often what happened between the marks happens again from now on: as long as every rank has
-/// the same units before it and none of them is the first or last of a chunk.
+/// the same units before it and none of them is the first or the last of a chunk.
 std::int64_t Replayer::recurring_periods(const Mark& before, const Mark& now) const {
   std::int64_t periods = std::numeric_limits<std::int64_t>::max();
   const std::size_t units = now.ranks.front().unit - before.ranks.front().unit;
@@ -107,7 +112,7 @@ std::int64_t Replayer::recurring_periods(const Mark& before, const Mark& now) co
     const Mark::Rank &a = before.ranks[r], &b = now.ranks[r];
     if (b.unit - a.unit != units || ranks_[r].phase != RankState::Phase::units) return 0;
     for (std::size_t c = 0; c < a.forwards.size(); ++c) {
-      if (a.forwards[c] == 0) return 0;
+      if (a.forwards[c] < 2) return 0;
       const std::uint32_t moved = b.backwards[c] - a.backwards[c];
       if (moved > 0)
         periods = std::min(periods, (input_.shape.micro_batches - 1 - b.backwards[c]) / moved);
@@ -118,10 +123,13 @@ std::int64_t Replayer::recurring_periods(const Mark& before, const Mark& now) co
       return u.kind == later.kind && u.chunk == later.chunk &&
              later.micro_batch.value == u.micro_batch.value + period();
     };
+    // The rank may be inside its unit, so that one repeats too.
     const std::size_t wanted =
-        a.unit + units * static_cast<std::size_t>(std::clamp<std::int64_t>(periods, 0, 1 << 30));
+        a.unit + 1 +
+        units * static_cast<std::size_t>(std::clamp<std::int64_t>(periods, 0, 1 << 30));
     while (i < wanted && i + units < order.size() && again(order[i], order[i + units])) ++i;
-    periods = std::min(periods, static_cast<std::int64_t>((i - a.unit) / units));
+    if (i == a.unit) return 0;
+    periods = std::min(periods, static_cast<std::int64_t>((i - a.unit - 1) / units));
   }
   return std::max<std::int64_t>(0, periods);
 }

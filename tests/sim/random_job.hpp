@@ -23,6 +23,7 @@ struct Job {
   LinkFaults faults = {};
   StallsSpec stalls = {};
   std::int64_t steps = 1;
+  std::string schedule = "1f1b";
   bool skip_recurring = true;
 };
 
@@ -186,7 +187,7 @@ inline std::vector<double> result_of(const Job& job, Fold fold) {
                              network,
                              job.cluster.host,
                              job.shape,
-                             pipeline_schedule("1f1b"),
+                             pipeline_schedule(job.schedule),
                              ScheduleSpec::PointToPoint::overlapped,
                              {},
                              &stalls,

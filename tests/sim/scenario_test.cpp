@@ -83,8 +83,8 @@ TEST(Scenario, PairwiseHasALargestGroup) {
   EXPECT_EQ(small().simulate.network, NetworkForm::ports);
   const std::string network = "simulate.network=pairwise";
   EXPECT_EQ(small({network}).simulate.network, NetworkForm::pairwise);
-  EXPECT_EQ(small({network, "cluster.devices=512", "training.global_batch=128"}).micro_batches(),
-            1);
+  EXPECT_EQ(small({network, "cluster.devices=512", "training.global_batch=256"}).micro_batches(),
+            2);
   const std::vector<std::string> wide = {"cluster.devices=1024", "training.global_batch=256",
                                          "schedule.pipeline=1f1b", "parallel.vpp=1"};
   EXPECT_EQ(small(wide).workload.plan.dp, 256);

@@ -27,7 +27,11 @@ std::uint64_t expect_equal(PipelineCase c) {
   EXPECT_NEAR(skipped.step_time.value(), full.step_time.value(), most);
   for (std::size_t r = 0; r < full.classes.size(); ++r) {
     const auto a = parts(skipped.classes[r]), b = parts(full.classes[r]);
-    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], most) << r << " " << i;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      EXPECT_NEAR(a[i], b[i], most)
+          << "part " << i << " of rank " << r << ": " << c.schedule << " p " << c.shape.stages
+          << " v " << c.shape.chunks << " m " << c.shape.micro_batches << " latency " << c.latency
+          << " steps " << c.steps;
   }
   return skipped.skipped_micro_batches;
 }

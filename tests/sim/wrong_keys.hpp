@@ -37,8 +37,8 @@ inline constexpr WrongRow wrong_keys[] = {
     {"overlap_not_built", "vocabulary: 32000", "vocabulary: 32000\nmoe: {overlap: chunks(4)}",
      "s.yaml:36:16: moe.overlap: is 'chunks(4)', which is not built yet, allowed: none, "
      "shared_expert"},
-    {"steps_not_built", "expect:", "simulate: {steps: 3}\nexpect:",
-     "s.yaml:50:19: simulate.steps: is not built yet, allowed: 1"},
+    {"no_steps", "expect:", "simulate: {steps: 0}\nexpect:",
+     "s.yaml:50:19: simulate.steps: is 0, allowed: 1 to 100000"},
     {"sweep_not_built", "expect:", "sweep: {base: x.yaml}\nexpect:",
      "s.yaml:50:8: sweep: is not built yet, allowed: none"},
     {"call_without_number", "  cp: 1", "  cp: 1\n  context_algorithm: hybrid",
