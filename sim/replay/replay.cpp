@@ -168,9 +168,10 @@ void Replayer::compute(RankIndex r, const Segment& segment) {
   const double took = rank.clocks.device - before;
   RankTimes& times = rank.times();
   times.computing += Seconds{worked};
-  times.host_stall += Seconds{std::max(0.0, took - worked)};
   times.segments += 1;
-  if (took > worked * (1 + host_bound_margin)) times.host_bound_segments += 1;
+  if (took <= worked * (1 + host_bound_margin)) return;
+  times.host_bound_segments += 1;
+  times.host_stall += Seconds{took - worked};
 }
 
 const Instructions& Replayer::unit_code(RankState& rank, const StageProgram& program,
