@@ -14,9 +14,12 @@ struct Job {
   Job() {
     StageProgram& program = programs.front();
     program.segments.emplace_back(std::vector<OperatorCost>{{.device = 1}});
-    program.calls.push_back({"reduce gradients", GroupKind::dense_data,
-                             {CollectiveKind::reduce_scatter, Bytes{1}}, Stream::data,
-                             ExposedKind::data, {}});
+    program.calls.push_back({"reduce gradients",
+                             GroupKind::dense_data,
+                             {CollectiveKind::reduce_scatter, Bytes{1}},
+                             Stream::data,
+                             ExposedKind::data,
+                             {}});
     program.slots = 1;
     ChunkProgram chunk;
     chunk.backward = {Compute{0}, Communicate{0, 0, true}};
@@ -38,8 +41,8 @@ struct Job {
 // The reductions run from 1, 6, 11 and 16 on; the wait is for the last of them.
 TEST(ReissuedSlot, AWaitIsForTheLastIssue) {
   const Job job;
-  const Timeline t = replay({job.programs, job.network, HostSpec{}, {1, 1, 4, 1},
-                             pipeline_schedule("gpipe")});
+  const Timeline t =
+      replay({job.programs, job.network, HostSpec{}, {1, 1, 4, 1}, pipeline_schedule("gpipe")});
   EXPECT_NEAR(t.step_time.value(), 22, 1e-12);
   for (const RankTimes& times : t.classes) {
     EXPECT_NEAR(times.computing.value(), 5, 1e-12);
