@@ -14,18 +14,6 @@ std::optional<Seconds> boundary_latency(const Scenario& scenario) {
   return scenario.synthetic->boundary_latency;
 }
 
-void accumulate(RankTimes& sum, const RankTimes& part, double weight) {
-  sum.computing += part.computing * weight;
-  for (std::size_t k = 0; k < exposed_kinds; ++k) sum.exposed[k] += part.exposed[k] * weight;
-  sum.bubble += part.bubble * weight;
-  sum.host_stall += part.host_stall * weight;
-  sum.other_idle += part.other_idle * weight;
-  sum.communication += part.communication * weight;
-  sum.end = std::max(sum.end, part.end);
-  sum.segments += part.segments * weight;
-  sum.host_bound_segments += part.host_bound_segments * weight;
-}
-
 /// Distinct collectives of all classes, each once.
 std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
                                            const std::vector<StageProgram>& programs) {
@@ -53,8 +41,11 @@ void add_times(Forecast& result, const RankClasses& classes, std::size_t stages)
   result.stages.resize(stages);
   for (std::size_t c = 0; c < classes.ranks.size(); ++c) {
     const RankTimes& times = result.timeline.classes[c];
-    accumulate(result.stages[classes.stage[c].value].times, times, classes.ranks[c] / per_stage);
-    accumulate(result.mean, times, classes.ranks[c] / world);
+    RankTimes& stage = result.stages[classes.stage[c].value].times;
+    add(stage, times, classes.ranks[c] / per_stage);
+    stage.end = std::max(stage.end, times.end);
+    add(result.mean, times, classes.ranks[c] / world);
+    result.mean.end = std::max(result.mean.end, times.end);
   }
 }
 

@@ -16,13 +16,6 @@ bool costs_host_time(const OperatorCost& cost) {
   return cost.main > 0 || cost.worker > 0 || cost.launch > 0;
 }
 
-bool holds_host(const StallPlan* stalls) {
-  if (!stalls) return false;
-  const StallsSpec& spec = stalls->spec;
-  return !stalls->gc_offset.empty() || spec.allocator_pauses || spec.data_loader ||
-         spec.checkpoint || spec.host_sync != StallsSpec::HostSyncAt::none;
-}
-
 bool costs_host_time(const StageProgram& program) {
   return costs_host_time(program.send_issue) ||
          std::ranges::any_of(program.calls,
@@ -40,7 +33,8 @@ Replayer::Replayer(const ReplayInput& input)
       map_{input.network},
       engine_{map_.bandwidths},
       step_ends_(static_cast<std::size_t>(input.steps)),
-      host_is_free_{!holds_host(input.stalls) &&
+      may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular())},
+      host_is_free_{!(input.stalls && input.stalls->holds_host()) &&
                     std::ranges::none_of(
                         input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
   for (std::uint32_t s = 0; s < input.programs.size(); ++s) {

@@ -138,6 +138,7 @@ class Replayer : public EngineClient {
   std::vector<double> step_ends_;  ///< of the last rank so far, by step
   std::array<Mark, 4> marks_;      ///< the last one, by kind of its unit
   bool mark_due_ = false;
+  bool may_recur_;     ///< nothing random or dated stands in the way of repetition
   bool host_is_free_;  ///< no instruction costs host time, so the device never waits for it
   std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0, skipped_micro_batches_ = 0;
 };

@@ -16,19 +16,6 @@ bool equal_state(const std::vector<double>& a, const std::vector<double>& b, dou
       a, b, [most](double x, double y) { return x == y || std::abs(x - y) <= most; });
 }
 
-void add_times(RankTimes& to, const RankTimes& now, const RankTimes& before, double times) {
-  const auto add = [times](auto& sum, const auto& a, const auto& b) { sum += times * (a - b); };
-  add(to.computing, now.computing, before.computing);
-  for (std::size_t k = 0; k < exposed_kinds; ++k)
-    add(to.exposed[k], now.exposed[k], before.exposed[k]);
-  add(to.bubble, now.bubble, before.bubble);
-  add(to.host_stall, now.host_stall, before.host_stall);
-  add(to.other_idle, now.other_idle, before.other_idle);
-  add(to.communication, now.communication, before.communication);
-  add(to.segments, now.segments, before.segments);
-  add(to.host_bound_segments, now.host_bound_segments, before.host_bound_segments);
-}
-
 }  // namespace
 
 /// Micro-batches after which the order of a stage and the state of a pipeline can repeat.
@@ -38,7 +25,7 @@ std::int64_t Replayer::period() const {
 
 /// The rank stands before a unit of chunk 0 that begins a period, for the first time.
 bool Replayer::at_mark(const RankState& rank) const {
-  if (!input_.skip_recurring || (input_.stalls && input_.stalls->irregular())) return false;
+  if (!may_recur_) return false;
   if (rank.part != RankState::Part::receive || rank.pc != 0 || rank.unit == rank.marked_unit)
     return false;
   const Unit& unit = (*rank.order)[rank.unit];
@@ -149,8 +136,11 @@ void Replayer::skip(const Mark& before, const Mark& now, std::int64_t periods) {
       rank.forwards[c] += static_cast<std::uint32_t>(periods) * (b.forwards[c] - a.forwards[c]);
       rank.backwards[c] += static_cast<std::uint32_t>(periods) * (b.backwards[c] - a.backwards[c]);
     }
-    for (std::size_t k = 0; k < rank.books.times.size(); ++k)
-      add_times(rank.books.times[k], b.books.times[k], a.books.times[k], count);
+    for (std::size_t k = 0; k < rank.books.times.size(); ++k) {
+      RankTimes period = b.books.times[k];
+      add(period, a.books.times[k], -1);
+      add(rank.books.times[k], period, count);
+    }
     rank.shift(time, micro_batches);
   }
   for (Meeting& meeting : meetings_) meeting.start += time;

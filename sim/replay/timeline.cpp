@@ -17,25 +17,27 @@ void cut(RankTimes& times, double amount) {
   }
 }
 
-void scale(RankTimes& times, double factor) {
-  for (Seconds* part : {&times.computing, &times.bubble, &times.host_stall, &times.other_idle,
-                        &times.communication}) {
-    *part = *part * factor;
-  }
-  for (Seconds& part : times.exposed) part = part * factor;
-  times.segments *= factor;
-  times.host_bound_segments *= factor;
-}
-
 }  // namespace
+
+void add(RankTimes& sum, const RankTimes& part, double weight) {
+  sum.computing += part.computing * weight;
+  for (std::size_t k = 0; k < exposed_kinds; ++k) sum.exposed[k] += part.exposed[k] * weight;
+  sum.bubble += part.bubble * weight;
+  sum.host_stall += part.host_stall * weight;
+  sum.other_idle += part.other_idle * weight;
+  sum.communication += part.communication * weight;
+  sum.segments += part.segments * weight;
+  sum.host_bound_segments += part.host_bound_segments * weight;
+}
 
 /// A step after the first, on average. A rank counts from its own end of the first step, the job
 /// from the last rank's: the part before that is cut away.
 RankTimes Replayer::later_steps(const RankState& rank) const {
   RankTimes times = rank.books.times[1];
   cut(times, step_ends_.front() - rank.books.first_end);
-  scale(times, 1 / static_cast<double>(step_ends_.size() - 1));
-  return times;
+  RankTimes mean;
+  add(mean, times, 1 / static_cast<double>(step_ends_.size() - 1));
+  return mean;
 }
 
 Timeline Replayer::timeline() {

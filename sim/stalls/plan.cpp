@@ -125,6 +125,11 @@ bool StallPlan::irregular() const {
          waits_for_data(spec) || saves(spec);
 }
 
+bool StallPlan::holds_host() const {
+  return !gc_offset.empty() || allocator_pauses(spec) || waits_for_data(spec) || saves(spec) ||
+         spec.host_sync != StallsSpec::HostSyncAt::none;
+}
+
 bool StallPlan::any() const {
   return irregular() || !speed.empty() || spec.host_sync != StallsSpec::HostSyncAt::none;
 }

@@ -138,6 +138,8 @@ struct StallPlan {
   bool any() const;
   /// The device factors vary at random or over time, or hosts pause: no step repeats another.
   bool irregular() const;
+  /// Something makes hosts pause or wait.
+  bool holds_host() const;
   SpeedFactors speed_of(Rank rank) const {
     return speed.empty() ? SpeedFactors{} : speed[rank.value];
   }

@@ -30,6 +30,9 @@ struct RankTimes {
   Seconds total() const { return computing + exposed_total() + bubble + host_stall + other_idle; }
 };
 
+/// Adds every part of `part` times `weight`; `end` is left alone.
+void add(RankTimes& sum, const RankTimes& part, double weight);
+
 /// What a replay produced, per rank class.
 struct Timeline {
   Seconds step_time{0};        ///< of one step: the makespan, or the mean of all after the first
