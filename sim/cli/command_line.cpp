@@ -1,0 +1,104 @@
+#include "command_line.hpp"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+
+#include "stepcast/sim/version.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+int parse_failure(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> rest = app.remaining();
+  if (app.get_subcommands().empty() && !rest.empty()) {
+    std::cerr << rest.front() << ": is no command or option, see stepcast --help\n";
+    return bad_input;
+  }
+  return app.exit(error) == 0 ? done : bad_input;
+}
+
+int print(const Outcome& outcome) {
+  for (const std::string& warning : outcome.warnings) spdlog::warn(warning);
+  std::cout << outcome.text << std::flush;
+  std::cerr << outcome.complaint;
+  if (std::cout) return outcome.exit_code;
+  std::cerr << "stdout: cannot be written\n";
+  return bad_input;
+}
+
+}  // namespace
+
+CommandLine::CommandLine()
+    : app_{std::make_unique<CLI::App>(
+          "stepcast predicts the time of one LLM training step on a cluster, before anyone books "
+          "it.")} {
+  app_->set_version_flag("--version", std::string("stepcast ") + version);
+  app_->require_subcommand(1);
+  app_->add_flag("-v,--verbose", verbose_, "log what is done to stderr");
+  app_->add_flag("-q,--quiet", quiet_, "log errors only");
+  app_->fallthrough();
+  app_->footer("Start with: stepcast run scenarios/telechat3-36b-2048.yaml");
+  add_scenario_commands(*this);
+  add_look_up_commands(*this);
+}
+
+CommandLine::~CommandLine() = default;
+
+int CommandLine::main(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return parse_failure(*app_, error);
+  }
+  spdlog::set_default_logger(spdlog::stderr_color_st("stepcast"));
+  spdlog::set_pattern("%^%l%$: %v");
+  spdlog::set_level(quiet_     ? spdlog::level::err
+                    : verbose_ ? spdlog::level::debug
+                               : spdlog::level::warn);
+  refuse_empty_options();
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome = chosen_();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  spdlog::debug("{} took {:.3f} s", app_->get_subcommands().front()->get_name(), took.count());
+  return print(outcome);
+}
+
+/// An option whose text is empty would be taken for one that is not there.
+void CommandLine::refuse_empty_options() const {
+  for (const CLI::Option* option : app_->get_subcommands().front()->get_options()) {
+    if (option->get_positional()) continue;
+    for (const std::string& given : option->results())
+      if (given.empty()) bad_option(option->get_name(), "is empty, give a value");
+  }
+}
+
+CLI::App* CommandLine::command(const char* name, const char* what, const char* example,
+                               std::function<Outcome()> body) {
+  CLI::App* sub = app_->add_subcommand(name, what);
+  sub->footer(std::string("Example: ") + example);
+  sub->callback([this, body = std::move(body)] { chosen_ = body; });
+  return sub;
+}
+
+void CommandLine::presets(CLI::App* sub, PresetOptions& options) {
+  sub->add_option("--presets", options.presets, "folder to look for presets in (repeatable)")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+}
+
+void CommandLine::json(CLI::App* sub, std::string& file) {
+  sub->add_option("--json", file, "write the result as JSON, - for stdout instead of the table")
+      ->type_name("FILE");
+}
+
+void CommandLine::overrides(CLI::App* sub, std::vector<std::string>& list) {
+  sub->add_option("--set", list, "override a key, path.to.key=value (repeatable)")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,46 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace stepcast::cli {
+
+/// The commands of the binary and their options. A family of commands adds itself with a function
+/// of the list below; the options live as long as the body that reads them.
+class CommandLine {
+ public:
+  CommandLine();
+  ~CommandLine();
+
+  /// Parses, runs the chosen command and prints what it answers. Returns the exit code.
+  int main(int argc, char** argv);
+
+  /// A new command; `example` is one line for its help.
+  CLI::App* command(const char* name, const char* what, const char* example,
+                    std::function<Outcome()> body);
+  /// `--presets`, which every command that reads presets takes.
+  static void presets(CLI::App* sub, PresetOptions& options);
+  /// `--json`.
+  static void json(CLI::App* sub, std::string& file);
+  /// `--set`.
+  static void overrides(CLI::App* sub, std::vector<std::string>& list);
+
+ private:
+  void refuse_empty_options() const;
+
+  std::unique_ptr<CLI::App> app_;
+  std::function<Outcome()> chosen_;
+  bool verbose_ = false, quiet_ = false;
+};
+
+void add_scenario_commands(CommandLine& line);  ///< run, validate, schema
+void add_look_up_commands(CommandLine& line);   ///< topology, collective, model, schedule, ...
+
+}  // namespace stepcast::cli
