@@ -49,13 +49,12 @@ void add_times(Forecast& result, const RankClasses& classes, std::size_t stages)
   }
 }
 
-void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers) {
-  const PipelineShape shape = scenario.pipeline_shape();
-  const PipelineSchedule& schedule = pipeline_schedule(scenario.schedule.pipeline);
-  for (std::uint32_t s = 0; s < shape.stages; ++s) {
+void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers,
+                const std::vector<StageOrder>& orders) {
+  for (std::uint32_t s = 0; s < orders.size(); ++s) {
     if (scenario.synthetic) continue;
     StageForecast& stage = result.stages[s];
-    const auto held = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
+    const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp);
     stage.memory = stage_memory(scenario.workload, layers, scenario.cluster, Stage{s}, held);
     for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
   }
@@ -81,13 +80,13 @@ Forecast forecast(const Scenario& scenario) {
                          scenario.simulate.fold, stalls.keys(), scenario.simulate.network});
 
   Forecast result;
+  const std::vector<StageOrder> orders = scenario.orders();
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
-                            pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
-                            boundary_latency(scenario), stalls.any() ? &stalls : nullptr,
-                            scenario.simulate.steps});
+                            orders, scenario.schedule.p2p, boundary_latency(scenario),
+                            stalls.any() ? &stalls : nullptr, scenario.simulate.steps});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
-  add_stages(result, scenario, layers);
+  add_stages(result, scenario, layers, orders);
   if (!scenario.synthetic) {
     result.collectives = collective_uses(network, programs);
     result.model_flops = model_flops_per_step(scenario.workload);

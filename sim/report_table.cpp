@@ -26,7 +26,7 @@ std::string head(const Scenario& s) {
   std::string text =
       fmt::format("{} on {} devices of {}\n", s.name, s.cluster.devices, s.cluster.name);
   text += fmt::format("  tp {}  pp {}  vpp {}  cp {}  ep {}  dp {}   {}, {} micro-batches", p.tp,
-                      p.pp, p.vpp, p.cp, p.ep, p.dp, s.schedule.pipeline, s.micro_batches());
+                      p.pp, p.vpp, p.cp, p.ep, p.dp, s.schedule.name(), s.micro_batches());
   if (!s.synthetic) {
     text += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
                         s.workload.training.sequence);

@@ -99,6 +99,14 @@ std::vector<Rank> Placement::along_experts(Rank rank, std::uint32_t size,
   return ranks;
 }
 
+/// The rank and that of the stage which is as far from the last as its own is from the first.
+std::vector<Rank> Placement::mirrored(Rank rank) const {
+  const std::uint32_t stage = stage_of(rank).value, other = size_[pipeline] - 1 - stage;
+  if (stage == other) return {rank};
+  return {on_stage(rank, Stage{std::min(stage, other)}),
+          on_stage(rank, Stage{std::max(stage, other)})};
+}
+
 std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
   expects(rank.value < world_, "the rank exists");
   switch (kind) {
@@ -118,6 +126,8 @@ std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
       return along_experts(rank, narrow(plan_.etp), 1);
     case GroupKind::expert_data:
       return along_experts(rank, narrow(plan_.edp()), edp_stride_);
+    case GroupKind::mirror:
+      return mirrored(rank);
     case GroupKind::embedding:
       break;
     case GroupKind::world:
@@ -148,6 +158,7 @@ std::uint32_t Placement::group_size(GroupKind kind) const {
     case GroupKind::dense_data:
       return size_[context] * size_[data];
     case GroupKind::embedding:
+    case GroupKind::mirror:
       return std::min(2U, size_[pipeline]);
     case GroupKind::world:
       break;
@@ -185,6 +196,8 @@ std::uint64_t Placement::group_key(GroupKind kind, Rank rank) const {
       return without_expert(narrow(plan_.edp()), edp_stride_);
     case GroupKind::embedding:
       return digit(rank, pipeline) == size_[pipeline] - 1 ? without({pipeline}) : rank.value;
+    case GroupKind::mirror:
+      return mirrored(rank).front().value;
     case GroupKind::world:
       break;
   }

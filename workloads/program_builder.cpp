@@ -97,6 +97,7 @@ double group_size(const ParallelPlan& plan, GroupKind group) {
       case GroupKind::dense_data:
         return plan.dp * plan.cp;
       case GroupKind::embedding:
+      case GroupKind::mirror:
         return plan.pp > 1 ? 2 : 1;
       case GroupKind::world:
         return plan.world();

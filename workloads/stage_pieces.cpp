@@ -25,12 +25,13 @@ Share& Share::operator+=(const Share& other) {
   return *this;
 }
 
-LayerContext layer_context(const WorkloadSpec& spec) {
-  return {spec.model, spec.plan, spec.training, spec.moe, 1, gradient_bytes(spec.communication)};
+LayerContext layer_context(const WorkloadSpec& spec, std::int64_t slice) {
+  return {spec.model, spec.plan, spec.training, spec.moe, 1, gradient_bytes(spec.communication),
+          slice};
 }
 
-Passes build_passes(const WorkloadSpec& spec, PieceKind kind) {
-  const LayerContext context = layer_context(spec);
+Passes build_passes(const WorkloadSpec& spec, PieceKind kind, std::int64_t slice) {
+  const LayerContext context = layer_context(spec, slice);
   switch (kind) {
     case PieceKind::embedding:
       return embedding(context);
@@ -50,13 +51,16 @@ PieceKind layer_kind(const ModelSpec& model, std::int64_t layer) {
   return model.is_moe_layer(layer) ? PieceKind::moe_layer : PieceKind::dense_layer;
 }
 
-const Piece& PieceLibrary::piece(PieceKind kind) {
-  const auto [place, fresh] = lowered_.try_emplace(kind);
+const Piece& PieceLibrary::piece(PieceKind kind, std::int64_t slice) {
+  const auto [place, fresh] = lowered_.try_emplace({kind, slice});
   Piece& piece = place->second;
   if (!fresh) return piece;
-  const Passes passes = build_passes(spec_, kind);
+  const Passes passes = build_passes(spec_, kind, slice);
+  piece.kind = kind;
   builder_.lower(passes.forward, piece.forward);
   builder_.lower(passes.backward, piece.backward);
+  builder_.lower(passes.backward_input, piece.backward_input);
+  builder_.lower(passes.backward_weight, piece.backward_weight);
   builder_.lower(passes.recomputed, piece.recompute);
   piece.parameters = {passes.dense_parameters, passes.expert_parameters};
   piece.replicated = passes.replicated_parameters;
@@ -66,21 +70,29 @@ const Piece& PieceLibrary::piece(PieceKind kind) {
   return piece;
 }
 
-void PieceLibrary::place(Pieces& pieces, PieceKind kind, bool recomputed) {
-  const Piece& lowered = piece(kind);
-  pieces.push_back({&lowered, recomputed, lowered.parameters});
+/// Whether some chunk of the stage reads the input.
+bool PieceLibrary::holds_embedding(Stage stage) const {
+  const ChunkMap map = spec_.plan.chunk_map();
+  for (std::uint32_t chunk = 0; chunk < spec_.plan.vpp; ++chunk)
+    if (map.virtual_stage({{chunk}, stage}) == 0) return true;
+  return false;
 }
 
-Pieces PieceLibrary::pieces(const LayerTable::Slice& slice, std::size_t chunk, Stage stage) {
+Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, Stage stage,
+                            std::int64_t slice) {
   Pieces pieces;
-  const std::int64_t recomputed = recomputed_layers(spec_, slice, chunk, stage);
-  if (slice.embedding) place(pieces, PieceKind::embedding, false);
-  for (std::int64_t i = 0; i < slice.count; ++i)
-    place(pieces, layer_kind(spec_.model, slice.first + i), i < recomputed);
-  if (slice.head) place(pieces, PieceKind::head, false);
-  for (std::int64_t i = 0; i < slice.mtp; ++i) {
-    place(pieces, PieceKind::mtp_module, spec_.training.recompute == TrainingSpec::Recompute::full);
-    const bool copies = i == 0 && spec_.plan.pp > 1 && !spec_.model.tied_embeddings;
+  const auto place = [&](PieceKind kind, bool again) {
+    const Piece& lowered = piece(kind, slice);
+    pieces.push_back({&lowered, again, lowered.parameters});
+  };
+  const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);
+  if (layers.embedding) place(PieceKind::embedding, false);
+  for (std::int64_t i = 0; i < layers.count; ++i)
+    place(layer_kind(spec_.model, layers.first + i), i < recomputed);
+  if (layers.head) place(PieceKind::head, false);
+  for (std::int64_t i = 0; i < layers.mtp; ++i) {
+    place(PieceKind::mtp_module, spec_.training.recompute == TrainingSpec::Recompute::full);
+    const bool copies = i == 0 && !holds_embedding(stage) && !spec_.model.tied_embeddings;
     if (copies)
       pieces.back().parameters.dense += static_cast<double>(spec_.model.vocabulary) *
                                         static_cast<double>(spec_.model.hidden) /

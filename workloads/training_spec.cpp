@@ -34,10 +34,10 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                                         {"hierarchical_allgather", false},
                                         {"allgather", false}}),
                  "how tokens reach their experts; flat: one all-to-all"});
-  visitor.field({"overlap",
-                 choice(spec.overlap,
-                        {{"none"}, {"shared_expert"}, {"chunks", false, true}, {"fb_pair", false}}),
-                 "what runs while tokens travel"});
+  visitor.field(
+      {"overlap",
+       choice(spec.overlap, {{"none"}, {"shared_expert"}, {"chunks", false, true}, {"fb_pair"}}),
+       "what runs while tokens travel; fb_pair: the backward of another micro-batch"});
   visitor.section("routing", "how many tokens each expert gets", [](Visitor& v) {
     std::size_t current = 0;
     const Visitor::Body nothing = [](Visitor&) {};

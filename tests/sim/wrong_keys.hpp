@@ -25,10 +25,16 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:26:26: cluster.collectives.library: is 'hcll', allowed: hccl, nccl; did you mean "
      "hccl?"},
     {"unknown_schedule", "interleaved_1f1b", "round_robin",
-     "s.yaml:49:13: schedule.pipeline: is 'round_robin', allowed: gpipe, 1f1b, interleaved_1f1b"},
-    {"schedule_not_built", "interleaved_1f1b", "zb_h1",
-     "s.yaml:49:13: schedule.pipeline: is 'zb_h1', which is not built yet, allowed: gpipe, 1f1b, "
-     "interleaved_1f1b"},
+     "s.yaml:49:13: schedule.pipeline: is 'round_robin', allowed: gpipe, 1f1b, interleaved_1f1b, "
+     "terapipe, seqpipe, seqvpp, seqsmartvpp, zb_h1, zb_h2, zb_v, v_half, v_min, dualpipe, "
+     "dualpipe_v, {table: FILE}"},
+    {"schedule_mapping", "interleaved_1f1b", "{file: my.yaml}",
+     "s.yaml:49:13: schedule.pipeline: is a mapping, allowed: gpipe, 1f1b, interleaved_1f1b, "
+     "terapipe, seqpipe, seqvpp, seqsmartvpp, zb_h1, zb_h2, zb_v, v_half, v_min, dualpipe, "
+     "dualpipe_v, {table: FILE}"},
+    {"no_schedule_table", "interleaved_1f1b", "{table: nowhere.yaml}",
+     "s.yaml:49:21: schedule.pipeline.table: names 'nowhere.yaml', which does not exist, allowed: "
+     "the path of a file of orders"},
     {"dispatch_not_built", "vocabulary: 32000", "vocabulary: 32000\nmoe: {dispatch: two_hop}",
      "s.yaml:36:17: moe.dispatch: is 'two_hop', which is not built yet, allowed: flat"},
     {"routing_not_built", "vocabulary: 32000",

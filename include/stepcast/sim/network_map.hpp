@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,7 +41,23 @@ struct NetworkCall {
   double alone = 0;            ///< all phases with their latencies [s]
 };
 
-/// One pipeline transfer to the next (forward) or previous (backward) virtual stage.
+/// The in-order channels of a rank's pipeline transfers: what moves, and to which stage. After the
+/// last stage comes the first.
+enum class Channel : std::uint8_t {
+  output_next,
+  gradient_previous,
+  output_previous,
+  gradient_next
+};
+inline constexpr std::size_t channels = 4;
+/// The channel on which a chunk sends its output, or the gradient of its input.
+constexpr Channel channel_of(ChunkPlacement placement, Chunk chunk, bool output) {
+  const bool mirrored = placement != ChunkPlacement::loop && chunk.value == 1;
+  if (output) return mirrored ? Channel::output_previous : Channel::output_next;
+  return mirrored ? Channel::gradient_next : Channel::gradient_previous;
+}
+
+/// One pipeline transfer to a neighbouring stage.
 struct NetworkHop {
   std::uint32_t peer = 0;  ///< receiving class
   NetworkFlow flow;
@@ -51,7 +68,11 @@ struct NetworkMap {
   std::vector<double> bandwidths;  ///< of link classes [B/s]
   std::vector<NetworkCall> calls;
   std::vector<std::vector<std::uint32_t>> call_of;  ///< [class][StageProgram::calls index] -> calls
-  std::vector<NetworkHop> forward, backward;        ///< [class]
+  std::array<std::vector<NetworkHop>, channels> hops;  ///< [channel][class]
+
+  const NetworkHop& hop(Channel channel, std::uint32_t rank_class) const {
+    return hops[static_cast<std::size_t>(channel)][rank_class];
+  }
 };
 
 struct NetworkMapInput {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "stepcast/base/section.hpp"
-#include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/scheduler/order_table.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
@@ -37,6 +37,7 @@ struct Scenario {
   WorkloadSpec workload;  ///< plan, training, moe, communication, runtime; model when not synthetic
   std::optional<SyntheticSpec> synthetic;
   ScheduleSpec schedule;
+  std::optional<OrderTable> order_table;  ///< the file that schedule.table names
   StallsSpec stalls;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
@@ -53,6 +54,8 @@ struct Scenario {
     return workload.training.global_batch / (workload.training.micro_batch * workload.plan.dp);
   }
   PipelineShape pipeline_shape() const;
+  /// The units of each stage. [stage]
+  std::vector<StageOrder> orders() const;
 };
 
 enum class FileKind { scenario, cluster, model };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stepcast/base/describe.hpp"
+#include "stepcast/topology/chunk_placement.hpp"
 
 namespace stepcast {
 
@@ -20,9 +21,10 @@ enum class GroupKind {
   expert_data,
   dense_data,
   embedding,
+  mirror,  ///< the two holders of the same chunks in a bidirectional placement
   world
 };
-inline constexpr std::size_t group_kinds = 10;
+inline constexpr std::size_t group_kinds = 11;
 const char* name(GroupKind kind);
 
 /// How the model and the batch are spread over the ranks. Once checked against the devices:
@@ -39,10 +41,15 @@ struct ParallelPlan {
   std::int64_t zero = 1;    ///< 0..3
   bool layers_auto = true;  ///< balance layers over chunks by cost
   Table layers_per_chunk;   ///< [chunk][stage] when not auto
+  /// What the schedule says, set by the scenario reader: how chunks are placed, and into how many
+  /// slices the sequence of a micro-batch is cut.
+  ChunkPlacement chunk_placement = ChunkPlacement::loop;
+  std::int64_t slices = 1;
 
   std::int64_t world() const { return tp * cp * pp * dp; }
   std::int64_t stage_ranks() const { return tp * cp * dp; }  ///< ranks of one pipeline stage
   std::int64_t edp() const { return stage_ranks() / (etp * ep); }
+  ChunkMap chunk_map() const { return {chunk_placement, pp, vpp}; }
 };
 
 /// The keys of `parallel:`.

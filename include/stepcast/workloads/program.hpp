@@ -58,15 +58,21 @@ struct StageCall {
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
 };
 
-/// One chunk of the model on one stage.
+/// One chunk of the model on one stage, for one slice of the sequence.
 struct ChunkProgram {
   Instructions forward;
   Instructions first_forward;  ///< of the step: also waits for this chunk's gathered parameters
   /// backward_input and backward_weight together; with sharded gradients (zero 2, 3) also their
   /// reductions
   Instructions backward;
-  Instructions
-      last_backward;       ///< of the step: also starts the gradient reductions, bucket by bucket
+  /// The last one of the step that makes gradients: also starts their reductions, bucket by bucket.
+  Instructions last_backward;
+  Instructions backward_input;        ///< what a neighbour waits for, and what is computed again
+  Instructions backward_weight;       ///< the rest of `backward`, with its reductions
+  Instructions last_backward_weight;  ///< as last_backward
+  /// [chunk] The forward of this chunk and a backward of that one as one; empty: one after the
+  /// other.
+  std::vector<Instructions> paired;
   Bytes send_forward{0};   ///< activation to the next virtual stage; 0 for the last
   Bytes send_backward{0};  ///< gradient to the previous virtual stage; 0 for the first
 };
@@ -75,12 +81,18 @@ struct StageProgram {
   std::vector<Segment> segments;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
-  std::vector<ChunkProgram> chunks;  ///< [chunk]
+  std::vector<ChunkProgram> chunks;  ///< [chunk * slices + slice]
+  std::uint32_t slices = 1;          ///< of the sequence of a micro-batch
   Instructions prologue;             ///< before the first unit: parameter gathers
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
   double model_flops = 0;   ///< per rank and step, without recompute
   double executed_flops = 0;  ///< with recompute
+
+  std::uint32_t chunk_count() const { return static_cast<std::uint32_t>(chunks.size()) / slices; }
+  const ChunkProgram& of(Chunk chunk, SequenceSlice slice) const {
+    return chunks[chunk.value * slices + slice.value];
+  }
 };
 
 /// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk
@@ -102,6 +114,7 @@ struct WorkloadSpec {
   MoeSpec moe;
   CommunicationSpec communication;
   RuntimeSpec runtime;
+  bool pairs = false;  ///< some forwards run as one with a backward; set by the scenario reader
 };
 
 /// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or

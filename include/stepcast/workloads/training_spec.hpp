@@ -23,7 +23,7 @@ void describe(Visitor& visitor, TrainingSpec& spec);
 /// `moe:` - how experts are reached; the model file says what they are.
 struct MoeSpec {
   enum class Dispatch { flat };
-  enum class Overlap { none, shared_expert };
+  enum class Overlap { none, shared_expert, chunks, fb_pair };
   Dispatch dispatch = Dispatch::flat;
   Overlap overlap = Overlap::none;
 };
