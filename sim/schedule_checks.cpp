@@ -16,11 +16,11 @@ bool check_micro_batches(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
   const std::int64_t one = training.micro_batch * plan.dp;
   const std::int64_t near = std::max(training.global_batch / one, std::int64_t{1}) * one;
-  return checks.require(training.global_batch % one == 0, "training.global_batch",
-                        "is " + text(training.global_batch) +
-                            ", must be a multiple of micro_batch*dp = " +
-                            text(training.micro_batch) + "*" + text(plan.dp) + " = " + text(one) +
-                            ", allowed: " + text(near) + ", " + text(near + one));
+  return checks.require(
+      training.global_batch % one == 0, "training.global_batch",
+      "is " + text(training.global_batch) +
+          ", must be a multiple of micro_batch*dp = " + text(training.micro_batch) + "*" +
+          text(plan.dp) + " = " + text(one) + ", allowed: " + text(near) + ", " + text(near + one));
 }
 
 bool check_size(const PipelineShape& shape, Checks& checks) {
@@ -101,8 +101,7 @@ void place_chunks(Scenario& scenario, const Checks& checks) {
   scenario.workload.plan.chunk_placement = shape.placement;
   scenario.workload.plan.slices = shape.slices;
   const bool pairs = scenario.order_table || pipeline_schedule(scenario.schedule.pipeline).pairs;
-  scenario.workload.pairs =
-      pairs || scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+  scenario.workload.pairs = pairs || scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
 }
 
 void check_schedule(const Scenario& scenario, Checks& checks) {

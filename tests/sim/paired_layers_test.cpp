@@ -27,8 +27,8 @@ Passes moe_layer() {
   passes.backward_input = {exchange("combine backward"), lasting("experts dgrad", 6),
                            exchange("dispatch backward"), lasting("attention dgrad", 12)};
   passes.backward_weight = {lasting("experts wgrad", 6), lasting("attention wgrad", 8)};
-  passes.backward = {exchange("combine backward"),  lasting("experts dgrad", 6),
-                     lasting("experts wgrad", 6),   exchange("dispatch backward"),
+  passes.backward = {exchange("combine backward"),   lasting("experts dgrad", 6),
+                     lasting("experts wgrad", 6),    exchange("dispatch backward"),
                      lasting("attention dgrad", 12), lasting("attention wgrad", 8)};
   return passes;
 }

@@ -21,8 +21,8 @@ Scenario scenario_with(const Overrides& overrides) {
 Overrides schedule_of(const PipelineSchedule& schedule) {
   return {"schedule.pipeline=" + std::string(schedule.name),
           "parallel.vpp=" + std::to_string(schedule.chunks.low),
-          "schedule.slices=" + std::to_string(std::max<std::int64_t>(schedule.slices.low,
-                                                                     schedule.slices.high > 1 ? 2 : 1))};
+          "schedule.slices=" + std::to_string(std::max<std::int64_t>(
+                                   schedule.slices.low, schedule.slices.high > 1 ? 2 : 1))};
 }
 
 /// Step time, computing of the mean rank, the difference of its parts to the step time, and the
@@ -32,8 +32,7 @@ std::vector<double> numbers_of(const Overrides& overrides) {
   return testing::in_child([&] {
     const Forecast f = forecast(scenario);
     double peak = 0;
-    for (const StageForecast& stage : f.stages)
-      peak = std::max(peak, stage.memory->peak().value());
+    for (const StageForecast& stage : f.stages) peak = std::max(peak, stage.memory->peak().value());
     return std::vector<double>{f.step_time.value(), f.mean.computing.value(),
                                f.mean.total().value() - f.step_time.value(), peak,
                                *f.executed_flops};
@@ -54,8 +53,7 @@ TEST(Schedules, EveryOneForecastsAModel) {
 TEST(Schedules, ASplitBackwardComputesAsMuch) {
   const auto whole = numbers_of({"schedule.pipeline=1f1b", "parallel.vpp=1"});
   for (const char* split : {"zb_h1", "zb_h2"}) {
-    const auto numbers =
-        numbers_of({"schedule.pipeline=" + std::string(split), "parallel.vpp=1"});
+    const auto numbers = numbers_of({"schedule.pipeline=" + std::string(split), "parallel.vpp=1"});
     EXPECT_NEAR(numbers[1], whole[1], 1e-9 * whole[1]) << split;
     EXPECT_NEAR(numbers[4], whole[4], 1e-9 * whole[4]) << split;
   }
@@ -141,13 +139,17 @@ TEST(ScheduleTables, AreCheckedBeforeTheyRun) {
             "own.yaml:5:5: orders.1: holds 'C0', allowed: units such as F0, B3.1, b3/0, w2 and "
             "pairs {F3|B1}");
   EXPECT_EQ(wrong_table("stepcast: 1\nmicro_batches: 1\norders:\n  - F0\n  - F0 B0\n"),
-            "own.yaml:3:1: orders: stage 0: B0 is missing");
+            "own.yaml:4:3: orders: stage 0: B0 is missing");
   EXPECT_EQ(wrong_table("stepcast: 1\nmicro_batches: 2\norders: [F0 B0 F1 B1, F1 B1 F0 B0]\n"),
             "own.yaml:3:9: orders: the stages wait for each other: stage 0 at B0 needs B0 of stage "
             "1, stage 1 at F1 needs F1 of stage 0");
-  EXPECT_EQ(wrong_table("stepcast: 1\nmicro_batches: 1\norders: [F0 B0]\n"),
-            "s.yaml:37:7: parallel.pp: gives 2 stages, own.yaml has orders for 1, allowed: 1 "
-            "stages");
+  EXPECT_EQ(
+      wrong_table("stepcast: 1\nmicro_batches: 1\norders: [F0 B0]\n"),
+      "s.yaml:38:7: parallel.pp: gives 2 stages, own.yaml has orders for 1, allowed: 1 stages\n"
+      "s.yaml:39:8: parallel.vpp: gives 2 chunks per stage, own.yaml has orders for 1, "
+      "allowed: 1 chunks per stage\n"
+      "s.yaml:46:17: training.global_batch: gives 8 micro-batches, own.yaml has orders for 1, "
+      "allowed: 1 micro-batches");
 }
 
 }  // namespace

@@ -24,8 +24,11 @@ LayerItems::const_iterator find_exchange(const LayerItems& items, const std::str
 
 Cut cut(const LayerItems& items, const std::string& first, const std::string& second) {
   const auto a = find_exchange(items, first), b = find_exchange(items, second);
-  Cut parts{{items.begin(), a}, {a + 1, b}, {b + 1, items.end()},
-            std::get<LayerCommunication>(*a), std::get<LayerCommunication>(*b)};
+  Cut parts{{items.begin(), a},
+            {a + 1, b},
+            {b + 1, items.end()},
+            std::get<LayerCommunication>(*a),
+            std::get<LayerCommunication>(*b)};
   parts.first.overlapped = parts.second.overlapped = true;
   return parts;
 }
