@@ -84,7 +84,7 @@ Forecast forecast(const Scenario& scenario) {
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
                             pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
                             boundary_latency(scenario), stalls.any() ? &stalls : nullptr,
-                            scenario.simulate.steps});
+                            scenario.simulate.steps, true, scenario.simulate.sharing});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
   add_stages(result, scenario, layers);

@@ -31,7 +31,7 @@ bool costs_host_time(const StageProgram& program) {
 Replayer::Replayer(const ReplayInput& input)
     : input_{input},
       map_{input.network},
-      engine_{map_.bandwidths},
+      engine_{map_.bandwidths, input.sharing},
       step_ends_(static_cast<std::size_t>(input.steps)),
       may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular())},
       host_is_free_{!(input.stalls && input.stalls->holds_host()) &&

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/engine.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/sim/timeline.hpp"
@@ -23,6 +24,7 @@ struct ReplayInput {
   const StallPlan* stalls = nullptr;  ///< nothing: no rank stalls
   std::int64_t steps = 1;             ///< replayed one after another, at least 1
   bool skip_recurring = true;         ///< micro-batches that repeat others exactly, once each
+  Sharing sharing = Sharing::automatic;
 };
 
 /// Executes the programs of all rank classes over the steps: host threads issue, streams run in

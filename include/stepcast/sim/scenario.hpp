@@ -5,6 +5,7 @@
 
 #include "stepcast/base/section.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/engine.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
@@ -17,6 +18,7 @@ struct SimulateSpec {
   std::int64_t steps = 1;
   Fold fold = Fold::automatic;
   NetworkForm network = NetworkForm::ports;
+  Sharing sharing = Sharing::automatic;
 };
 
 struct Expectation {
