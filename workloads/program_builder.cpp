@@ -1,5 +1,6 @@
 #include "program_builder.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
@@ -55,6 +56,11 @@ const char* name(ExposedKind kind) {
   static constexpr const char* names[] = {"tensor", "expert", "pipeline", "data", "context"};
   static_assert(std::size(names) == exposed_kinds);
   return names[static_cast<std::size_t>(kind)];
+}
+
+double AttentionScaling::factor(double pairs, double tokens) const {
+  const double share = (pairs + half * tokens) / (1 + half);
+  return (fixed + std::max(share * work, floor)) / (fixed + std::max(work, floor));
 }
 
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
@@ -118,6 +124,12 @@ void ProgramBuilder::lower(const LayerItems& items, Instructions& out) {
   };
   for (const LayerItem& item : items) {
     if (const auto* op = std::get_if<Operator>(&item)) {
+      const auto* attention = std::get_if<AttentionWork>(&op->work);
+      if (attention != nullptr && spec_.documents) {
+        flush();
+        out.push_back(Compute{scaled_segment(*op, *attention)});
+        continue;
+      }
       run.push_back(cost(*op));
       continue;
     }
@@ -174,12 +186,30 @@ std::uint32_t ProgramBuilder::slot_of(const std::string& name) {
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::segment_of(std::vector<OperatorCost> operators) {
-  SegmentKey key;
+std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const AttentionWork& work) {
+  Operator pure = op;
+  pure.bytes = Bytes{0};
+  Operator traffic = op;
+  traffic.work = MemoryBoundWork{};
+  traffic.flops = Flops{0};
+  AttentionScaling scaling;
+  scaling.fixed = of_class(cluster_.device.launch, op.launch).value();
+  scaling.work = operator_time(pure, cluster_.device, false).value();
+  scaling.floor = operator_time(traffic, cluster_.device, false).value();
+  scaling.half = cluster_.device.efficiency.attention.sequence_half / work.query_length;
+  return segment_of({cost(op)}, scaling);
+}
+
+std::uint32_t ProgramBuilder::segment_of(std::vector<OperatorCost> operators,
+                                         const AttentionScaling& scaling) {
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half}};
   for (const OperatorCost& c : operators) key.push_back({c.main, c.worker, c.launch, c.device});
   const auto next = static_cast<std::uint32_t>(program_.segments.size());
   const auto [place, fresh] = segments_.try_emplace(std::move(key), next);
-  if (fresh) program_.segments.emplace_back(std::move(operators));
+  if (fresh) {
+    program_.segments.emplace_back(std::move(operators));
+    if (spec_.documents) program_.attention.push_back(scaling);
+  }
   return place->second;
 }
 

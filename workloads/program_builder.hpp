@@ -42,7 +42,10 @@ class ProgramBuilder {
  private:
   OperatorCost cost(const Operator& op) const;
   std::uint32_t slot_of(const std::string& name);
-  std::uint32_t segment_of(std::vector<OperatorCost> operators);
+  std::uint32_t segment_of(std::vector<OperatorCost> operators,
+                           const AttentionScaling& scaling = {});
+  /// One attention operator, to be scaled by the documents of the micro-batch.
+  std::uint32_t scaled_segment(const Operator& op, const AttentionWork& work);
   std::uint32_t call_of(const std::string& name, GroupKind group, CollectiveCall call,
                         const std::string& algorithm);
 

@@ -17,6 +17,15 @@ std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice
   }
 }
 
+double attention_flops(const LayerItems& items) {
+  double sum = 0;
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item);
+        op != nullptr && std::holds_alternative<AttentionWork>(op->work))
+      sum += op->flops.value();
+  return sum;
+}
+
 }  // namespace
 
 Share& Share::operator+=(const Share& other) {
@@ -63,6 +72,8 @@ const Piece& PieceLibrary::piece(PieceKind kind) {
   piece.forward_flops = total_flops(passes.forward).value();
   piece.backward_flops = total_flops(passes.backward).value();
   piece.recompute_flops = total_flops(passes.recomputed).value();
+  piece.attention_flops = attention_flops(passes.forward) + attention_flops(passes.backward);
+  piece.recompute_attention_flops = attention_flops(passes.recomputed);
   return piece;
 }
 

@@ -22,6 +22,7 @@ struct Piece {
   Share parameters;
   double replicated = 0;  ///< parameters that every tensor rank holds whole
   double forward_flops = 0, backward_flops = 0, recompute_flops = 0;
+  double attention_flops = 0, recompute_attention_flops = 0;  ///< of those: forward and backward
 };
 
 struct PlacedPiece {

@@ -33,7 +33,8 @@ Replayer::Replayer(const ReplayInput& input)
       map_{input.network},
       engine_{map_.bandwidths},
       step_ends_(static_cast<std::size_t>(input.steps)),
-      may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular())},
+      may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular()) &&
+                 !(input.loads && !input.loads->repeats())},
       host_is_free_{!(input.stalls && input.stalls->holds_host()) &&
                     std::ranges::none_of(
                         input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
@@ -144,7 +145,7 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
   collect_garbage(rank);
   if (const auto* run = std::get_if<Compute>(&instruction)) {
-    compute(r, program(r).segments[run->segment]);
+    compute(r, run->segment);
   } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
     communicate(r, *start);
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
@@ -155,10 +156,21 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   return true;
 }
 
-void Replayer::compute(RankIndex r, const Segment& segment) {
+/// Factor on the device time of a segment from the documents of the micro-batch at hand.
+double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
+  const auto& attention = program(r).attention;
+  if (input_.loads == nullptr || attention.empty() || !attention[segment].scales()) return 1;
+  const RankState& rank = ranks_[r];
+  const AttentionLoads& loads = *input_.loads;
+  const auto& sequence = loads.sequences[loads.of_rank[map_.classes.representative[r].value]];
+  const AttentionLoad& load = sequence[(*rank.order)[rank.unit].micro_batch.value];
+  return attention[segment].factor(load.pairs, load.tokens);
+}
+
+void Replayer::compute(RankIndex r, std::uint32_t index) {
   RankState& rank = ranks_[r];
   const double before = rank.clocks.device;
-  const double worked = run_segment(r, segment);
+  const double worked = run_segment(r, program(r).segments[index], attention_factor(r, index));
   const double took = rank.clocks.device - before;
   RankTimes& times = rank.times();
   times.computing += Seconds{worked};

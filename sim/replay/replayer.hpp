@@ -44,7 +44,8 @@ class Replayer : public EngineClient {
   const Instructions& unit_code(RankState& rank, const StageProgram& program,
                                 const Unit& unit) const;
   bool run_unit(RankIndex r);
-  void compute(RankIndex r, const Segment& segment);
+  void compute(RankIndex r, std::uint32_t index);
+  double attention_factor(RankIndex r, std::uint32_t segment) const;
   void end_step(RankIndex r);
 
   // stalls
@@ -55,7 +56,7 @@ class Replayer : public EngineClient {
   void collect_garbage(RankState& rank);
   void save_checkpoint(RankState& rank);
   double jitter(RankIndex r);
-  double run_segment(RankIndex r, const Segment& segment);
+  double run_segment(RankIndex r, const Segment& segment, double work_factor);
 
   // steady state
   /// The job at a unit of rank 0 that begins a period.

@@ -81,9 +81,10 @@ double Replayer::jitter(RankIndex r) {
 }
 
 /// Returns how long the device worked.
-double Replayer::run_segment(RankIndex r, const Segment& segment) {
+double Replayer::run_segment(RankIndex r, const Segment& segment, double work_factor) {
   RankState& rank = ranks_[r];
   SpeedFactors speed = rank.speed;
+  speed.device *= work_factor;
   if (input_.stalls) {
     speed.device *= jitter(r);
     const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);

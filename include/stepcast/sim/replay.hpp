@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/data_plan.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/sim/timeline.hpp"
@@ -19,10 +20,11 @@ struct ReplayInput {
   const PipelineSchedule& schedule;
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
   std::optional<Seconds>
-      boundary_latency;               ///< replaces the network for pipeline transfers when set
-  const StallPlan* stalls = nullptr;  ///< nothing: no rank stalls
-  std::int64_t steps = 1;             ///< replayed one after another, at least 1
-  bool skip_recurring = true;         ///< micro-batches that repeat others exactly, once each
+      boundary_latency;                   ///< replaces the network for pipeline transfers when set
+  const StallPlan* stalls = nullptr;      ///< nothing: no rank stalls
+  std::int64_t steps = 1;                 ///< replayed one after another, at least 1
+  bool skip_recurring = true;             ///< micro-batches that repeat others exactly, once each
+  const AttentionLoads* loads = nullptr;  ///< nothing: attention over whole sequences
 };
 
 /// Executes the programs of all rank classes over the steps: host threads issue, streams run in

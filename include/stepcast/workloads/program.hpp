@@ -71,8 +71,24 @@ struct ChunkProgram {
   Bytes send_backward{0};  ///< gradient to the previous virtual stage; 0 for the first
 };
 
+/// How a segment that is one attention operator takes less time on shorter documents.
+struct AttentionScaling {
+  double fixed = 0;  ///< launch [s]
+  double work = 0;   ///< cube time over whole sequences [s]
+  double floor = 0;  ///< memory time, whatever the documents are [s]
+  /// Queries at which the kernel reaches half its speed, over the queries that it has.
+  double half = 0;
+
+  bool scales() const { return work > 0; }
+  /// Factor on device time when the visible pairs and the tokens are these shares of the whole.
+  double factor(double pairs, double tokens) const;
+};
+
 struct StageProgram {
   std::vector<Segment> segments;
+  /// [segment] With documents: attention operators are segments of their own. Empty: nothing
+  /// scales.
+  std::vector<AttentionScaling> attention;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
   std::vector<ChunkProgram> chunks;  ///< [chunk]
@@ -80,7 +96,8 @@ struct StageProgram {
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
   double model_flops = 0;   ///< per rank and step, without recompute
-  double executed_flops = 0;  ///< with recompute
+  double executed_flops = 0;            ///< with recompute
+  double executed_attention_flops = 0;  ///< those of attention, over whole sequences
 };
 
 /// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk
@@ -102,6 +119,7 @@ struct WorkloadSpec {
   MoeSpec moe;
   CommunicationSpec communication;
   RuntimeSpec runtime;
+  bool documents = false;  ///< attention depends on the micro-batch (`schedule.data.documents`)
 };
 
 /// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or
@@ -116,6 +134,8 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
 
 /// FLOPs of the model for one whole step over all ranks (training_flops_per_token x tokens).
 double model_flops_per_step(const WorkloadSpec& spec);
+/// Those of them that grow with the square of the sequence: attention, causal.
+double model_attention_flops_per_step(const WorkloadSpec& spec);
 
 // ---- a synthetic workload instead of a model
 // ---------------------------------------------------------------
