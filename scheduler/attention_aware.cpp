@@ -98,8 +98,7 @@ std::vector<double> costs_of(std::span<const Pack> packs) {
 std::vector<std::vector<Pack>> slots_of(std::vector<Pack> packs, const BatchShape& shape) {
   const std::vector<double> costs = costs_of(packs);
   const auto bins = static_cast<std::uint32_t>(shape.slots());
-  const auto bin =
-      longest_first(costs, bins, static_cast<std::size_t>(shape.sequences));
+  const auto bin = longest_first(costs, bins, static_cast<std::size_t>(shape.sequences));
   std::vector<std::vector<Pack>> slots(bins);
   for (std::size_t p = 0; p < packs.size(); ++p) slots[bin[p]].push_back(std::move(packs[p]));
   return slots;

@@ -11,8 +11,7 @@ namespace {
 constexpr double longest_document = 1 << 30;
 
 std::int64_t lognormal(const DocumentSpec& spec, std::uint64_t index) {
-  const double z =
-      normal_number(static_cast<std::uint64_t>(spec.seed), 0, document_stream, index);
+  const double z = normal_number(static_cast<std::uint64_t>(spec.seed), 0, document_stream, index);
   const double mu = std::log(spec.mean) - spec.sigma * spec.sigma / 2;
   const double length = std::round(std::exp(mu + spec.sigma * z));
   return static_cast<std::int64_t>(std::clamp(length, 1.0, longest_document));

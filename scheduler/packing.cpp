@@ -59,8 +59,7 @@ std::vector<std::int64_t> pieces_of_a_step(const DocumentSpec& documents, Packed
   std::vector<std::int64_t> pieces;
   std::int64_t room = shape.packs() * shape.capacity;
   while (true) {
-    std::int64_t length =
-        document_length(documents, static_cast<std::uint64_t>(batch.documents));
+    std::int64_t length = document_length(documents, static_cast<std::uint64_t>(batch.documents));
     if (length > room) return pieces;
     ++batch.documents;
     room -= length;
@@ -166,10 +165,8 @@ AttentionLoad attention_load(const DataSpec& spec, std::span<const Pack> slot,
       add(load_of_range(pack, 0, capacity));
     }
   }
-  const double share =
-      (zigzag ? static_cast<double>(rings) : 1) / static_cast<double>(slot.size());
-  return {sum.pairs * share / square(capacity),
-          sum.tokens * share / static_cast<double>(capacity)};
+  const double share = (zigzag ? static_cast<double>(rings) : 1) / static_cast<double>(slot.size());
+  return {sum.pairs * share / square(capacity), sum.tokens * share / static_cast<double>(capacity)};
 }
 
 Imbalance imbalance(const PackedBatch& batch) {
@@ -185,7 +182,8 @@ Imbalance imbalance(const PackedBatch& batch) {
       sum += cost;
       most = std::max(most, cost);
     }
-    if (sum > 0) result.slot = std::max(result.slot, most * static_cast<double>(shape.replicas) / sum);
+    if (sum > 0)
+      result.slot = std::max(result.slot, most * static_cast<double>(shape.replicas) / sum);
     total += sum;
     largest = std::max(largest, most);
   }

@@ -21,9 +21,9 @@ DocumentSpec lognormal(double mean, double sigma, std::int64_t seed = 1) {
 DocumentSpec random_documents() {
   DocumentSpec spec = lognormal(*rc::gen::inRange(20, 2000), *rc::gen::inRange(0, 20) / 10.0,
                                 *rc::gen::inRange(0, 1000));
-  spec.distribution = *rc::gen::element(DocumentSpec::Distribution::lognormal,
-                                        DocumentSpec::Distribution::fixed,
-                                        DocumentSpec::Distribution::file);
+  spec.distribution =
+      *rc::gen::element(DocumentSpec::Distribution::lognormal, DocumentSpec::Distribution::fixed,
+                        DocumentSpec::Distribution::file);
   spec.length = *rc::gen::inRange(1, 3000);
   spec.lengths = *rc::gen::nonEmpty(
       rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(1, 4000)));
@@ -200,8 +200,7 @@ TEST(AttentionLoad, OfAZigzagSplitIsWhatItsTokensSee) {
     spec.mask = DataSpec::Mask::document;
     const auto whole = static_cast<double>(capacity) * static_cast<double>(capacity);
     for (std::int64_t i = 0; i < rings; ++i) {
-      const AttentionLoad load =
-          attention_load(spec, std::vector<Pack>{pack}, capacity, i, rings);
+      const AttentionLoad load = attention_load(spec, std::vector<Pack>{pack}, capacity, i, rings);
       RC_ASSERT(std::abs(load.pairs - static_cast<double>(rings) *
                                           seen[static_cast<std::size_t>(i)] / whole) < 1e-12);
     }

@@ -51,10 +51,10 @@ using Pack = std::vector<std::int64_t>;
 
 struct PackedBatch {
   BatchShape shape;
-  std::vector<Pack> packs;  ///< [(replica * micro_batches + micro_batch) * sequences + sequence]
-  std::int64_t documents = 0;         ///< of which some part is in the batch
-  std::int64_t tokens = 0;            ///< of documents in the batch
-  std::int64_t padding = 0;           ///< tokens = capacity of all packs - padding
+  std::vector<Pack> packs;     ///< [(replica * micro_batches + micro_batch) * sequences + sequence]
+  std::int64_t documents = 0;  ///< of which some part is in the batch
+  std::int64_t tokens = 0;     ///< of documents in the batch
+  std::int64_t padding = 0;    ///< tokens = capacity of all packs - padding
   std::int64_t truncated_tokens = 0;  ///< lost for training
   std::int64_t deferred_tokens = 0;   ///< of drawn documents, left for the next step
   std::int64_t cuts = 0;              ///< documents cut in two, counted once per cut

@@ -7,7 +7,8 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// Attention of every rank and micro-batch, as the packed documents give it. docs/models/packing.md.
+/// Attention of every rank and micro-batch, as the packed documents give it.
+/// docs/models/packing.md.
 namespace stepcast {
 
 /// What the replay scales attention by.
