@@ -103,15 +103,15 @@ std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& work
   return result;
 }
 
-std::vector<std::uint64_t> with_loads(const std::vector<std::uint64_t>& keys,
-                                      const AttentionLoads& loads) {
-  if (loads.sequences.size() == 1) return keys;
+std::vector<std::uint64_t> told_apart(const std::vector<std::uint64_t>& keys,
+                                      const std::vector<std::uint32_t>& by) {
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> known;
   std::vector<std::uint64_t> result;
-  for (std::size_t r = 0; r < loads.of_rank.size(); ++r) {
+  for (std::size_t r = 0; r < by.size(); ++r) {
     const std::uint64_t key = keys.empty() ? 0 : keys[r];
-    result.push_back(known.try_emplace({key, loads.of_rank[r]}, known.size()).first->second);
+    result.push_back(known.try_emplace({key, by[r]}, known.size()).first->second);
   }
+  if (known.size() <= 1) result.clear();
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "node_kinds.hpp"
 #include "stage_programs.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/network_map.hpp"
@@ -28,8 +29,9 @@ std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
       if (seen[index]) continue;
       seen[index] = true;
       const NetworkCall& planned = network.calls[index];
-      const CollectiveUse use{calls[i].name, name(calls[i].group), planned.algorithm,
-                              calls[i].call.bytes, Seconds{planned.alone}};
+      const CollectiveUse use{calls[i].name,
+                              calls[i].over_host_link() ? "host link" : name(calls[i].group),
+                              planned.algorithm, calls[i].call.bytes, Seconds{planned.alone}};
       if (std::ranges::find(uses, use) == uses.end()) uses.push_back(use);
     }
   }
@@ -58,7 +60,7 @@ void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& la
     if (scenario.synthetic) continue;
     StageForecast& stage = result.stages[s];
     const auto held = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
-    stage.memory = stage_memory(scenario.workload, layers, scenario.cluster, Stage{s}, held);
+    stage.memory = tightest_memory(scenario, layers, Stage{s}, held);
     for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
   }
 }
@@ -74,14 +76,16 @@ namespace {
 
 /// The step with attention as `loads` has it; nothing: over whole sequences.
 Forecast replayed(const Scenario& scenario, const AttentionLoads* loads) {
-  const Fabric fabric(scenario.cluster, link_faults(scenario.stalls, Fabric(scenario.cluster)));
+  const Fabric fabric = fabric_of(scenario);
   const Placement placement(scenario.workload.plan);
   const LayerTable layers =
       scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
 
   const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
-  const auto keys = loads ? with_loads(stalls.keys(), *loads) : stalls.keys();
+  auto keys = loads ? told_apart(stalls.keys(), loads->of_rank) : stalls.keys();
+  const std::optional<KindPrograms> kinds = kind_programs(scenario, layers, placement);
+  if (kinds) keys = told_apart(keys, kinds->of_rank);
   const NetworkMap network =
       build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
                          scenario.simulate.fold, keys, scenario.simulate.network});
@@ -90,10 +94,11 @@ Forecast replayed(const Scenario& scenario, const AttentionLoads* loads) {
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
                             pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
                             boundary_latency(scenario), stalls.any() ? &stalls : nullptr,
-                            scenario.simulate.steps, true, loads});
+                            scenario.simulate.steps, true, loads, kinds ? &*kinds : nullptr});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
   add_stages(result, scenario, layers);
+  if (kinds) result.groups = group_fabrics(scenario, fabric, placement, programs);
   if (!scenario.synthetic) {
     const double masked = loads ? 1 - loads->mean_pairs() : 0;
     result.collectives = collective_uses(network, programs);

@@ -134,6 +134,11 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
             {"stages", stages},
             {"collectives", collectives_json(forecast)},
             {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+  for (const GroupReach& reach : forecast.groups)
+    json["groups"].push_back({{"group", reach.group},
+                              {"fabric", reach.fabric},
+                              {"groups", reach.groups},
+                              {"mixed", reach.mixed}});
   if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);

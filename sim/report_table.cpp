@@ -166,6 +166,15 @@ std::string stage_rows(const Forecast& forecast) {
   return text + "\n";
 }
 
+/// Which group crosses which fabric, where nodes differ.
+std::string group_rows(const Forecast& forecast) {
+  if (forecast.groups.empty()) return "";
+  std::string text = fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", "groups", "reach", "count", "mixed");
+  for (const GroupReach& g : forecast.groups)
+    text += fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", g.group, g.fabric, g.groups, g.mixed);
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string verdict(const Forecast& forecast) {
@@ -183,7 +192,7 @@ std::string verdict(const Forecast& forecast) {
 std::string report_table(const Scenario& scenario, const Forecast& forecast,
                          const std::optional<RunTiming>& timing) {
   std::string text = head(scenario) + headline(scenario, forecast) + breakdown(forecast) +
-                     stage_rows(forecast) + "  " + verdict(forecast) + "\n";
+                     stage_rows(forecast) + group_rows(forecast) + "  " + verdict(forecast) + "\n";
   const auto assumed = std::ranges::count(scenario.assumptions, "assumed", &Assumption::source);
   if (assumed > 0) {
     text +=

@@ -173,6 +173,7 @@ Scenario read_scenario(const std::string& path, const std::vector<std::string>& 
   Checks checks{root, reading};
   check_scenario(scenario, checks);
   throw_if_wrong(reading);
+  take_fastest_links(scenario.cluster);
   scenario.assumptions = std::move(reading.assumptions);
   drop_unused_affinities(scenario.stalls, scenario.assumptions);
   scenario.sha256 = content_hash(draft);
@@ -190,6 +191,7 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
   Checks checks{root, reading};
   check_cluster(cluster, {}, checks);
   throw_if_wrong(reading);
+  take_fastest_links(cluster);
   return cluster;
 }
 

@@ -26,6 +26,13 @@ bool costs_host_time(const StageProgram& program) {
          });
 }
 
+bool some_cost_host_time(const ReplayInput& input) {
+  const auto any = [](const std::vector<StageProgram>& programs) {
+    return std::ranges::any_of(programs, [](const StageProgram& p) { return costs_host_time(p); });
+  };
+  return input.kinds ? std::ranges::any_of(input.kinds->programs, any) : any(input.programs);
+}
+
 }  // namespace
 
 Replayer::Replayer(const ReplayInput& input)
@@ -35,9 +42,7 @@ Replayer::Replayer(const ReplayInput& input)
       step_ends_(static_cast<std::size_t>(input.steps)),
       may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular()) &&
                  !(input.loads && !input.loads->repeats())},
-      host_is_free_{!(input.stalls && input.stalls->holds_host()) &&
-                    std::ranges::none_of(
-                        input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
+      host_is_free_{!(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input)} {
   for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
     orders_.push_back(input.schedule.order(input.shape, Stage{s}));
   }
@@ -45,7 +50,7 @@ Replayer::Replayer(const ReplayInput& input)
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =
-        ranks_.emplace_back(static_cast<std::uint64_t>(input.host.queue_depth), program(r).slots,
+        ranks_.emplace_back(static_cast<std::uint64_t>(host(r).queue_depth), program(r).slots,
                             static_cast<std::size_t>(input.shape.chunks));
     rank.order = &orders_[map_.classes.stage[r].value];
     start_stalls(r);
@@ -114,7 +119,7 @@ bool Replayer::run_step(RankIndex r) {
 
 void Replayer::end_step(RankIndex r) {
   RankState& rank = ranks_[r];
-  save_checkpoint(rank);
+  save_checkpoint(r);
   rank.end = rank.clocks.device;
   double& end = step_ends_[rank.step];
   end = std::max(end, rank.end);
@@ -151,7 +156,7 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
     return wait_slot(r, wait->slot);
   } else {
-    rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
+    rank.clocks = host_sync(rank.clocks, host(r).synchronise.value());
   }
   return true;
 }
@@ -212,7 +217,7 @@ bool Replayer::run_unit(RankIndex r) {
     rank.part = RankState::Part::settle;
   }
   if (rank.part == RankState::Part::settle && !settle_send(r)) return false;
-  end_unit(rank);
+  end_unit(r);
   settle_when_due();
   rank.part = RankState::Part::receive;
   rank.pc = 0;

@@ -52,9 +52,9 @@ class Replayer : public EngineClient {
   void start_stalls(RankIndex r);
   void begin_step(RankIndex r);
   void begin_unit(RankIndex r);
-  void end_unit(RankState& rank);
+  void end_unit(RankIndex r);
   void collect_garbage(RankState& rank);
-  void save_checkpoint(RankState& rank);
+  void save_checkpoint(RankIndex r);
   double jitter(RankIndex r);
   double run_segment(RankIndex r, const Segment& segment, double work_factor);
 
@@ -90,7 +90,14 @@ class Replayer : public EngineClient {
     return forward ? ranks_[r].forward : ranks_[r].backward;
   }
   const StageProgram& program(RankIndex r) const {
-    return input_.programs[map_.classes.stage[r].value];
+    const std::uint32_t stage = map_.classes.stage[r].value;
+    return input_.kinds ? input_.kinds->programs[kind(r)][stage] : input_.programs[stage];
+  }
+  std::uint32_t kind(RankIndex r) const {
+    return input_.kinds->of_rank[map_.classes.representative[r].value];
+  }
+  const HostSpec& host(RankIndex r) const {
+    return input_.kinds ? input_.kinds->hosts[kind(r)] : input_.host;
   }
   const NetworkCall& network_call(RankIndex r, std::uint32_t call) const {
     return map_.calls[map_.call_of[r][call]];

@@ -219,7 +219,7 @@ inline std::vector<double> result_of(const Job& job, Fold fold) {
   const Placement placement(job.plan);
   const StallPlan stalls = plan_stalls(job.stalls, placement, job.cluster);
   const bool loaded = !job.loads.sequences.empty();
-  const auto keys = loaded ? with_loads(stalls.keys(), job.loads) : stalls.keys();
+  const auto keys = loaded ? told_apart(stalls.keys(), job.loads.of_rank) : stalls.keys();
   const NetworkMap network =
       build_network_map({placement, fabric, job.programs, job.algorithms, fold, keys, job.form});
   const Timeline t = replay({job.programs,

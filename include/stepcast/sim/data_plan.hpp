@@ -38,8 +38,9 @@ struct DataPlan {
 std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& workload,
                                   std::int64_t micro_batches, const Placement& placement);
 
-/// [rank] The keys, told further apart by the loads; `keys` may be empty (all alike).
-std::vector<std::uint64_t> with_loads(const std::vector<std::uint64_t>& keys,
-                                      const AttentionLoads& loads);
+/// [rank] The keys, told further apart by another number of each rank; `keys` may be empty (all
+/// alike).
+std::vector<std::uint64_t> told_apart(const std::vector<std::uint64_t>& keys,
+                                      const std::vector<std::uint32_t>& by);
 
 }  // namespace stepcast

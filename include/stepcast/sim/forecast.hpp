@@ -28,6 +28,15 @@ struct CollectiveUse {
   friend bool operator==(const CollectiveUse&, const CollectiveUse&) = default;
 };
 
+/// How far the groups of one kind reach in a cluster of several kinds of nodes.
+struct GroupReach {
+  std::string group;   ///< `tensor`
+  std::string fabric;  ///< the widest that one of them crosses, `node` or `spine`
+  std::int64_t groups = 0;
+  std::int64_t mixed =
+      0;  ///< of them with nodes of several kinds, which go at the slowest one's pace
+};
+
 /// What the documents of one step are and what their imbalance costs.
 struct DataForecast {
   PackedBatch batch;
@@ -46,6 +55,7 @@ struct Forecast {
   std::optional<double>
       model_flops;  ///< of the whole step [FLOP]; nothing for a synthetic workload
   std::optional<double> executed_flops;  ///< with recomputation
+  std::vector<GroupReach> groups;        ///< of a cluster of several kinds of nodes
   std::optional<DataForecast> data;      ///< nothing without documents
   Timeline timeline;
 

@@ -11,6 +11,13 @@
 
 namespace stepcast {
 
+/// Programs and hosts of a cluster whose nodes differ.
+struct KindPrograms {
+  std::vector<std::vector<StageProgram>> programs;  ///< [kind][stage], alike but for their times
+  std::vector<HostSpec> hosts;                      ///< [kind]
+  std::vector<std::uint32_t> of_rank;               ///< [rank] its kind
+};
+
 /// Everything that one replay needs; all of it is checked and outlives the call.
 struct ReplayInput {
   const std::vector<StageProgram>& programs;  ///< [stage]
@@ -25,6 +32,7 @@ struct ReplayInput {
   std::int64_t steps = 1;                 ///< replayed one after another, at least 1
   bool skip_recurring = true;             ///< micro-batches that repeat others exactly, once each
   const AttentionLoads* loads = nullptr;  ///< nothing: attention over whole sequences
+  const KindPrograms* kinds = nullptr;    ///< nothing: `programs` and `host` are everybody's
 };
 
 /// Executes the programs of all rank classes over the steps: host threads issue, streams run in

@@ -17,12 +17,12 @@
 namespace stepcast {
 
 /// In-order streams beside the compute stream. Pipeline transfers have channels of their own.
-enum class Stream { tensor, expert, data, context };
-inline constexpr std::size_t streams = 4;
+enum class Stream { tensor, expert, data, context, to_host, from_host };
+inline constexpr std::size_t streams = 6;
 
 /// Why a rank waits for a communication, as the report splits it.
-enum class ExposedKind { tensor, expert, pipeline, data, context };
-inline constexpr std::size_t exposed_kinds = 5;
+enum class ExposedKind { tensor, expert, pipeline, data, context, offload };
+inline constexpr std::size_t exposed_kinds = 6;
 const char* name(ExposedKind kind);
 
 /// Run segment `segment` of the stage on the compute stream.
@@ -56,6 +56,10 @@ struct StageCall {
   ExposedKind kind;
   OperatorCost issue;          ///< host main and worker time of issuing it; no device time
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
+  /// Above 0: no collective, but a transfer of that length over the device's own host link; group
+  /// and kind of collective mean nothing then.
+  Seconds host_link{0};
+  bool over_host_link() const { return host_link > Seconds{0}; }
 };
 
 /// One chunk of the model on one stage.
