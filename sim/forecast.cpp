@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "node_kinds.hpp"
 #include "stage_programs.hpp"
+#include "stepcast/base/text.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/replay.hpp"
+#include "stepcast/sim/workers.hpp"
 
 namespace stepcast {
 namespace {
@@ -26,8 +29,9 @@ std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
       if (seen[index]) continue;
       seen[index] = true;
       const NetworkCall& planned = network.calls[index];
-      const CollectiveUse use{calls[i].name, name(calls[i].group), planned.algorithm,
-                              calls[i].call.bytes, Seconds{planned.alone}};
+      const CollectiveUse use{calls[i].name,
+                              calls[i].over_host_link() ? "host link" : name(calls[i].group),
+                              planned.algorithm, calls[i].call.bytes, Seconds{planned.alone}};
       if (std::ranges::find(uses, use) == uses.end()) uses.push_back(use);
     }
   }
@@ -56,7 +60,7 @@ void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& la
     if (scenario.synthetic) continue;
     StageForecast& stage = result.stages[s];
     const auto held = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
-    stage.memory = stage_memory(scenario.workload, layers, scenario.cluster, Stage{s}, held);
+    stage.memory = tightest_memory(scenario, layers, Stage{s}, held);
     for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
   }
 }
@@ -68,33 +72,73 @@ bool Forecast::fits_memory() const {
                              [](const StageForecast& s) { return !s.memory || s.memory->fits(); });
 }
 
-Forecast forecast(const Scenario& scenario) {
-  const Fabric fabric(scenario.cluster, link_faults(scenario.stalls, Fabric(scenario.cluster)));
+namespace {
+
+/// The step with attention as `loads` has it; nothing: over whole sequences.
+Forecast replayed(const Scenario& scenario, const AttentionLoads* loads) {
+  const Fabric fabric = fabric_of(scenario);
   const Placement placement(scenario.workload.plan);
   const LayerTable layers =
       scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
 
   const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
+  auto keys = loads ? told_apart(stalls.keys(), loads->of_rank) : stalls.keys();
+  const std::optional<KindPrograms> kinds = kind_programs(scenario, layers, placement);
+  if (kinds) keys = told_apart(keys, kinds->of_rank);
   const NetworkMap network =
       build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
-                         scenario.simulate.fold, stalls.keys(), scenario.simulate.network});
+                         scenario.simulate.fold, keys, scenario.simulate.network});
 
   Forecast result;
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
                             pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
                             boundary_latency(scenario), stalls.any() ? &stalls : nullptr,
-                            scenario.simulate.steps, true, scenario.simulate.sharing});
+                            scenario.simulate.steps, true, loads, kinds ? &*kinds : nullptr,
+                            scenario.simulate.sharing});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
   add_stages(result, scenario, layers);
+  if (kinds) result.groups = group_fabrics(scenario, fabric, placement, programs);
   if (!scenario.synthetic) {
+    const double masked = loads ? 1 - loads->mean_pairs() : 0;
     result.collectives = collective_uses(network, programs);
-    result.model_flops = model_flops_per_step(scenario.workload);
+    result.model_flops = model_flops_per_step(scenario.workload) -
+                         masked * model_attention_flops_per_step(scenario.workload);
     double executed = 0;
-    for (const StageProgram& program : programs) executed += program.executed_flops;
+    for (const StageProgram& program : programs)
+      executed += program.executed_flops - masked * program.executed_attention_flops;
     result.executed_flops = executed * static_cast<double>(scenario.workload.plan.stage_ranks());
   }
+  return result;
+}
+
+/// Step time when all slots hold the mean, from a process of its own.
+Seconds even_step_time(const Scenario& scenario, const AttentionLoads& loads) {
+  WorkerAnswer answer;
+  run_in_workers(
+      1, 1,
+      [&](std::size_t) {
+        const AttentionLoads evened = loads.evened();
+        return shortest(replayed(scenario, &evened).step_time.value());
+      },
+      [&](const WorkerAnswer& a) { answer = a; });
+  const auto seconds = parse_number(answer.text);
+  if (answer.failed() || !seconds) throw EngineError("the step of even slots: " + answer.failure);
+  return Seconds{*seconds};
+}
+
+}  // namespace
+
+Forecast forecast(const Scenario& scenario) {
+  const auto data = plan_data(scenario.schedule.data, scenario.workload, scenario.micro_batches(),
+                              Placement(scenario.workload.plan));
+  if (!data) return replayed(scenario, nullptr);
+  std::optional<Seconds> even;
+  if (!data->loads.even()) even = even_step_time(scenario, data->loads);
+  Forecast result = replayed(scenario, &data->loads);
+  result.data = {data->batch, imbalance(data->batch), data->context_imbalance,
+                 data->loads.mean_pairs(), even.value_or(result.step_time)};
   return result;
 }
 

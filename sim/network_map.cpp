@@ -70,6 +70,7 @@ class MapBuilder {
   static void settle(NetworkCall& call, std::span<const double> bandwidths);
   std::uint32_t arrivals(const JobGraph::Object& object) const;
   void assign_calls(std::uint32_t c);
+  std::uint32_t host_transfer(double seconds);
   NetworkHop hop(std::uint32_t c, bool forward, const LinkClasses& links) const;
 
   const NetworkMapInput& input_;
@@ -81,7 +82,8 @@ class MapBuilder {
   std::vector<std::uint32_t> first_flow_;    ///< by object colour
   std::vector<std::uint32_t> first_call_;    ///< by object colour: into map_.calls
   std::vector<FlowPlace> places_;
-  std::vector<std::uint32_t> world_calls_;  ///< by ordinal: into map_.calls
+  std::vector<std::uint32_t> world_calls_;          ///< by ordinal: into map_.calls
+  std::map<double, std::uint32_t> host_transfers_;  ///< by their time: into map_.calls
 };
 
 std::vector<std::uint64_t> MapBuilder::keys() const {
@@ -249,6 +251,14 @@ void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
   map_.calls.push_back(std::move(call));
 }
 
+/// A transfer over a device's own host link meets nothing.
+std::uint32_t MapBuilder::host_transfer(double seconds) {
+  const auto next = static_cast<std::uint32_t>(map_.calls.size());
+  const auto [place, fresh] = host_transfers_.try_emplace(seconds, next);
+  if (fresh) map_.calls.push_back({"host link", {}, no_index, 1, true, seconds});
+  return place->second;
+}
+
 /// Calls of one kind are matched by their order: groups that span stages call alike from each.
 void MapBuilder::assign_calls(std::uint32_t c) {
   const Rank rank = map_.classes.representative[c];
@@ -257,6 +267,10 @@ void MapBuilder::assign_calls(std::uint32_t c) {
   auto& assigned = map_.call_of.emplace_back();
   const auto& calls = input_.programs[stage].calls;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].over_host_link()) {
+      assigned.push_back(host_transfer(calls[i].host_link.value()));
+      continue;
+    }
     const std::uint32_t nth = ordinal[static_cast<std::size_t>(calls[i].group)]++;
     if (calls[i].group == GroupKind::world && world_alone_) {
       if (nth == world_calls_.size()) add_world_call(stage, i);

@@ -80,6 +80,23 @@ void add_steps(Json& json, const std::vector<Seconds>& steps) {
                    {"longest_s", s.longest.value()}};
 }
 
+Json data_json(const DataForecast& data, Seconds step_time) {
+  const PackedBatch& batch = data.batch;
+  return {{"documents", batch.documents},
+          {"tokens", batch.tokens},
+          {"padding_tokens", batch.padding},
+          {"truncated_tokens", batch.truncated_tokens},
+          {"deferred_tokens", batch.deferred_tokens},
+          {"cuts", batch.cuts},
+          {"attention_share", data.attention_share},
+          {"slot_imbalance", data.imbalance.slot},
+          {"replica_imbalance", data.imbalance.replica},
+          {"overall_imbalance", data.imbalance.all},
+          {"context_imbalance", data.context_imbalance},
+          {"even_step_time_s", data.even_step_time.value()},
+          {"imbalance_cost_s", (step_time - data.even_step_time).value()}};
+}
+
 void add_reliability(Json& json, const Reliability& r) {
   json["goodput"] = or_null(r.goodput);
   json["reliability"] = {{"cluster_mtbf_s", or_null(r.cluster_mtbf)},
@@ -117,6 +134,12 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
             {"stages", stages},
             {"collectives", collectives_json(forecast)},
             {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+  for (const GroupReach& reach : forecast.groups)
+    json["groups"].push_back({{"group", reach.group},
+                              {"fabric", reach.fabric},
+                              {"groups", reach.groups},
+                              {"mixed", reach.mixed}});
+  if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   return json;

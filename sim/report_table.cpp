@@ -84,6 +84,22 @@ std::string bound_by(const RankTimes& times) {
                                : fmt::format("device {:.0f}%", 100 * (1 - host));
 }
 
+/// What the documents of the step are, and what their imbalance costs.
+std::string data_lines(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.data) return "";
+  const DataForecast& d = *forecast.data;
+  const auto all = static_cast<double>(d.batch.tokens + d.batch.padding);
+  std::string text = fmt::format(
+      "  documents      {:>10}    packed {}, padding {:.1f}%, attention {:.1f}% of whole "
+      "sequences\n",
+      d.batch.documents, scenario.schedule.data.packing,
+      100 * static_cast<double>(d.batch.padding) / all, 100 * d.attention_share);
+  text += fmt::format(
+      "  data imbalance {:>9.1f}%    of the step; slots {:.2f}, replicas {:.2f} (max over mean)\n",
+      100 * (1 - d.even_step_time / forecast.step_time), d.imbalance.slot, d.imbalance.replica);
+  return text;
+}
+
 std::string headline(const Scenario& scenario, const Forecast& forecast) {
   const Metrics m = metrics_of(scenario, forecast);
   std::string text = fmt::format("  step time      {:>10}    {:.4g} samples/s\n",
@@ -96,7 +112,8 @@ std::string headline(const Scenario& scenario, const Forecast& forecast) {
                         100 * m.mfu, m.tflops_per_device, 100 * m.hfu);
   }
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
-  return text + reliability_line(scenario, forecast) + memory_line(forecast) + "\n";
+  return text + data_lines(scenario, forecast) + reliability_line(scenario, forecast) +
+         memory_line(forecast) + "\n";
 }
 
 struct Part {
@@ -149,6 +166,15 @@ std::string stage_rows(const Forecast& forecast) {
   return text + "\n";
 }
 
+/// Which group crosses which fabric, where nodes differ.
+std::string group_rows(const Forecast& forecast) {
+  if (forecast.groups.empty()) return "";
+  std::string text = fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", "groups", "reach", "count", "mixed");
+  for (const GroupReach& g : forecast.groups)
+    text += fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", g.group, g.fabric, g.groups, g.mixed);
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string verdict(const Forecast& forecast) {
@@ -166,7 +192,7 @@ std::string verdict(const Forecast& forecast) {
 std::string report_table(const Scenario& scenario, const Forecast& forecast,
                          const std::optional<RunTiming>& timing) {
   std::string text = head(scenario) + headline(scenario, forecast) + breakdown(forecast) +
-                     stage_rows(forecast) + "  " + verdict(forecast) + "\n";
+                     stage_rows(forecast) + group_rows(forecast) + "  " + verdict(forecast) + "\n";
   const auto assumed = std::ranges::count(scenario.assumptions, "assumed", &Assumption::source);
   if (assumed > 0) {
     text +=

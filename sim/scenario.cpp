@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "checks.hpp"
+#include "read_lengths.hpp"
 #include "scenario_draft.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/schema.hpp"
@@ -123,7 +124,10 @@ std::string content_hash(ScenarioDraft draft) {
   scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
   scenario.workload.plan.dp_given = scenario.workload.plan.dp;
   draft.model_source = ScenarioDraft::from_keys;
-  return sha256(canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); }));
+  std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
+  if (const auto& documents = scenario.schedule.data.documents)
+    for (const std::int64_t length : documents->lengths) text += std::to_string(length) + "\n";
+  return sha256(text);
 }
 
 }  // namespace
@@ -161,9 +165,15 @@ Scenario read_scenario(const std::string& path, const std::vector<std::string>& 
       !reading.failed.contains("model.hf_config")) {
     read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
   }
+  if (auto& documents = scenario.schedule.data.documents;
+      documents && !documents->file.empty() &&
+      !reading.failed.contains("schedule.data.documents.file"))
+    read_lengths(root, search, *documents, reading);
+  scenario.workload.documents = scenario.schedule.data.documents.has_value();
   Checks checks{root, reading};
   check_scenario(scenario, checks);
   throw_if_wrong(reading);
+  take_fastest_links(scenario.cluster);
   scenario.assumptions = std::move(reading.assumptions);
   drop_unused_affinities(scenario.stalls, scenario.assumptions);
   scenario.sha256 = content_hash(draft);
@@ -181,6 +191,7 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
   Checks checks{root, reading};
   check_cluster(cluster, {}, checks);
   throw_if_wrong(reading);
+  take_fastest_links(cluster);
   return cluster;
 }
 

@@ -295,6 +295,8 @@ void check_scenario(Scenario& scenario, Checks& checks) {
     check_width(scenario, checks);
   }
   if (sizes) check_schedule(scenario, checks);
+  check_data(scenario, checks);
+  check_host(scenario, checks);
   check_stalls(scenario, checks);
   if (!scenario.synthetic) check_recompute(scenario, checks);
   check_network(scenario, checks);

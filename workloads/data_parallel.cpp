@@ -22,11 +22,6 @@ void wait(Instructions& out, const std::vector<std::uint32_t>& slots) {
   for (const std::uint32_t slot : slots) out.push_back(Wait{slot});
 }
 
-void run_backward(const PlacedPiece& placed, Instructions& out) {
-  if (placed.recomputed) append(out, placed.piece->recompute);
-  append(out, placed.piece->backward);
-}
-
 Share total(const Pieces& pieces) {
   Share sum;
   for (const PlacedPiece& placed : pieces) sum += placed.parameters;
@@ -36,6 +31,17 @@ Share total(const Pieces& pieces) {
 GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : GroupKind::dense_data; }
 
 }  // namespace
+
+void DataParallel::run_forward(const PlacedPiece& placed, Instructions& out) {
+  append(out, placed.piece->forward);
+  offload_.store(placed, out);
+}
+
+void DataParallel::run_backward(const Pieces& pieces, std::size_t i, Instructions& out) {
+  offload_.fetch_for(pieces, i, out);
+  if (pieces[i].recomputed) append(out, pieces[i].piece->recompute);
+  append(out, pieces[i].piece->backward);
+}
 
 bool DataParallel::gathers_ahead() const {
   const std::int64_t zero = spec_.plan.zero;
@@ -113,7 +119,7 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
     Slots slots;
     gather(share, false, slots, builder_.program().prologue);
     wait(out, slots);
-    for (; first < end; ++first) append(out, pieces[first].piece->forward);
+    for (; first < end; ++first) run_forward(pieces[first], out);
   }
   return out;
 }
@@ -121,9 +127,9 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
 Instructions DataParallel::reducing_backward(const Pieces& pieces) {
   Instructions out;
   Share filled;
-  for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed) {
-    run_backward(*placed, out);
-    filled += placed->parameters;
+  for (std::size_t i = pieces.size(); i-- > 0;) {
+    run_backward(pieces, i, out);
+    filled += pieces[i].parameters;
     Slots slots;
     reduce_buckets(Part::dense, filled.dense, slots, out);
     reduce_buckets(Part::expert, filled.expert, slots, out);
@@ -145,7 +151,7 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
     if (i == 0 || !ahead) gather(pieces[i].parameters, true, slots[i], out);
     if (ahead && i + 1 < pieces.size()) gather(pieces[i + 1].parameters, true, slots[i + 1], out);
     wait(out, slots[i]);
-    append(out, pieces[i].piece->forward);
+    run_forward(pieces[i], out);
   }
   return out;
 }
@@ -158,7 +164,7 @@ Instructions DataParallel::partitioned_backward(const Pieces& pieces) {
     if (i + 1 == pieces.size() || !ahead) gather(pieces[i].parameters, true, slots[i], out);
     if (ahead && i > 0) gather(pieces[i - 1].parameters, true, slots[i - 1], out);
     wait(out, slots[i]);
-    run_backward(pieces[i], out);
+    run_backward(pieces, i, out);
     Slots reduced;
     reduce(pieces[i].parameters, reduced, out);
     settle(reduced, out);
@@ -172,9 +178,8 @@ void DataParallel::lower_chunk(const Pieces& pieces, ChunkProgram& chunk) {
     chunk.backward = chunk.last_backward = partitioned_backward(pieces);
     return;
   }
-  for (const PlacedPiece& placed : pieces) append(chunk.forward, placed.piece->forward);
-  for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed)
-    run_backward(*placed, chunk.backward);
+  for (const PlacedPiece& placed : pieces) run_forward(placed, chunk.forward);
+  for (std::size_t i = pieces.size(); i-- > 0;) run_backward(pieces, i, chunk.backward);
   chunk.first_forward = gathers_ahead() ? gathered_forward(pieces) : chunk.forward;
   chunk.last_backward = reduces_in_backward() ? reducing_backward(pieces) : chunk.backward;
   if (reduces_always()) chunk.backward = chunk.last_backward;
@@ -199,13 +204,18 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
     builder_.blocking("all_reduce gradient norm", GroupKind::world,
                       {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
   if (builder_.reads_back()) out.push_back(HostSync{});
-  builder_.compute(step, out);
+  if (spec_.training.offload_optimizer) {
+    offload_.optimize(parameters, out);
+  } else {
+    builder_.compute(step, out);
+  }
   builder_.program().executed_flops += (norm.flops + step.flops).value();
 }
 
 void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies) {
   Instructions& out = builder_.program().epilogue;
   wait(out, reducing_);
+  offload_.settle(out);
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
   if (!reduces_in_backward()) {

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "host_offload.hpp"
 #include "stage_pieces.hpp"
 
 /// Gathers of parameters and reductions of gradients around the chunks of a stage:
@@ -11,7 +12,7 @@ namespace stepcast {
 class DataParallel {
  public:
   DataParallel(const WorkloadSpec& spec, ProgramBuilder& builder)
-      : spec_{spec}, builder_{builder} {}
+      : spec_{spec}, builder_{builder}, offload_{builder} {}
 
   /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
   /// to the prologue.
@@ -45,6 +46,8 @@ class DataParallel {
   /// With overlap the epilogue waits for the reductions, else the backward pass does at once.
   void settle(const Slots& slots, Instructions& out);
 
+  void run_forward(const PlacedPiece& placed, Instructions& out);
+  void run_backward(const Pieces& pieces, std::size_t i, Instructions& out);
   Instructions gathered_forward(const Pieces& pieces);
   Instructions reducing_backward(const Pieces& pieces);
   Instructions partitioned_forward(const Pieces& pieces);
@@ -54,6 +57,7 @@ class DataParallel {
 
   const WorkloadSpec& spec_;
   ProgramBuilder& builder_;
+  HostOffload offload_;
   Slots reducing_;  ///< issued in the backward passes, awaited in the epilogue
 };
 

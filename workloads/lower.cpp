@@ -26,6 +26,14 @@ double executed_flops(const Pieces& pieces) {
   return sum;
 }
 
+double executed_attention(const Pieces& pieces) {
+  double sum = 0;
+  for (const PlacedPiece& placed : pieces)
+    sum += placed.piece->attention_flops +
+           (placed.recomputed ? placed.piece->recompute_attention_flops : 0);
+  return sum;
+}
+
 double micro_batches(const WorkloadSpec& spec) {
   return static_cast<double>(spec.training.global_batch) /
          static_cast<double>(spec.training.micro_batch * spec.plan.dp);
@@ -69,6 +77,7 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
     program.model_flops +=
         slice_training_flops(spec.model, slice, spec.training.sequence) * tokens_per_rank(spec);
     program.executed_flops += executed_flops(pieces) * micro_batches(spec);
+    program.executed_attention_flops += executed_attention(pieces) * micro_batches(spec);
   }
   data_parallel.lower_epilogue(chunks, holds_embedding_copy(spec, layers, stage));
   return std::move(program);

@@ -1,5 +1,6 @@
 #include "program_builder.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
@@ -43,18 +44,35 @@ ExposedKind exposed_kind(Stream stream) {
       return ExposedKind::expert;
     case Stream::context:
       return ExposedKind::context;
+    case Stream::to_host:
+    case Stream::from_host:
+      return ExposedKind::offload;
     case Stream::data:
       break;
   }
   return ExposedKind::data;
 }
 
+/// Mean host time that an operator of a routed shape waits for its kernel [s].
+double compile_cost(const RuntimeSpec& runtime, const HostSpec& host) {
+  if (runtime.compile_hidden) return 0;
+  const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
+  const Seconds one = bytecode ? host.compile_bytecode : host.compile_kernel;
+  return runtime.compile_misses * one.value() / runtime.host_speed;
+}
+
 }  // namespace
 
 const char* name(ExposedKind kind) {
-  static constexpr const char* names[] = {"tensor", "expert", "pipeline", "data", "context"};
+  static constexpr const char* names[] = {"tensor", "expert",  "pipeline",
+                                          "data",   "context", "offload"};
   static_assert(std::size(names) == exposed_kinds);
   return names[static_cast<std::size_t>(kind)];
+}
+
+double AttentionScaling::factor(double pairs, double tokens) const {
+  const double share = (pairs + half * tokens) / (1 + half);
+  return (fixed + std::max(share * work, floor)) / (fixed + std::max(work, floor));
 }
 
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
@@ -118,6 +136,12 @@ void ProgramBuilder::lower(const LayerItems& items, Instructions& out) {
   };
   for (const LayerItem& item : items) {
     if (const auto* op = std::get_if<Operator>(&item)) {
+      const auto* attention = std::get_if<AttentionWork>(&op->work);
+      if (attention != nullptr && spec_.documents) {
+        flush();
+        out.push_back(Compute{scaled_segment(*op, *attention)});
+        continue;
+      }
       run.push_back(cost(*op));
       continue;
     }
@@ -153,6 +177,34 @@ void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveC
   out.push_back(Communicate{call_of(name, group, call, algorithm), slot, after_compute});
 }
 
+void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
+  over_host_link("offload", Stream::to_host, bytes, slot, out);
+}
+
+void ProgramBuilder::from_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
+  over_host_link("fetch", Stream::from_host, bytes, slot, out);
+}
+
+void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes,
+                                    std::uint32_t slot, Instructions& out) {
+  const HostSpec& host = cluster_.host;
+  const Seconds time = host.device_link_latency + bytes / host.device_link_bandwidth;
+  const auto known = std::ranges::find_if(program_.calls, [&](const StageCall& c) {
+    return c.over_host_link() && c.stream == stream && c.call.bytes == bytes;
+  });
+  const auto index = static_cast<std::uint32_t>(known - program_.calls.begin());
+  if (known == program_.calls.end())
+    program_.calls.push_back({name,
+                              GroupKind::tensor,
+                              {CollectiveKind::all_gather, bytes},
+                              stream,
+                              exposed_kind(stream),
+                              issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
+                              {},
+                              time});
+  out.push_back(Communicate{index, slot, true});
+}
+
 void ProgramBuilder::blocking(const std::string& name, GroupKind group, CollectiveCall call,
                               Instructions& out) {
   const std::uint32_t slot = slot_of(name);
@@ -162,6 +214,7 @@ void ProgramBuilder::blocking(const std::string& name, GroupKind group, Collecti
 
 OperatorCost ProgramBuilder::cost(const Operator& op) const {
   OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_);
+  if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, cluster_.device, fp8).value();
   if (cost.device > 0) cost.device += of_class(cluster_.device.launch, op.launch).value();
@@ -174,12 +227,30 @@ std::uint32_t ProgramBuilder::slot_of(const std::string& name) {
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::segment_of(std::vector<OperatorCost> operators) {
-  SegmentKey key;
+std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const AttentionWork& work) {
+  Operator pure = op;
+  pure.bytes = Bytes{0};
+  Operator traffic = op;
+  traffic.work = MemoryBoundWork{};
+  traffic.flops = Flops{0};
+  AttentionScaling scaling;
+  scaling.fixed = of_class(cluster_.device.launch, op.launch).value();
+  scaling.work = operator_time(pure, cluster_.device, false).value();
+  scaling.floor = operator_time(traffic, cluster_.device, false).value();
+  scaling.half = cluster_.device.efficiency.attention.sequence_half / work.query_length;
+  return segment_of({cost(op)}, scaling);
+}
+
+std::uint32_t ProgramBuilder::segment_of(std::vector<OperatorCost> operators,
+                                         const AttentionScaling& scaling) {
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half}};
   for (const OperatorCost& c : operators) key.push_back({c.main, c.worker, c.launch, c.device});
   const auto next = static_cast<std::uint32_t>(program_.segments.size());
   const auto [place, fresh] = segments_.try_emplace(std::move(key), next);
-  if (fresh) program_.segments.emplace_back(std::move(operators));
+  if (fresh) {
+    program_.segments.emplace_back(std::move(operators));
+    if (spec_.documents) program_.attention.push_back(scaling);
+  }
   return place->second;
 }
 

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -34,15 +35,25 @@ class ProgramBuilder {
              bool after_compute, Instructions& out, const std::string& algorithm = {});
   /// Issues it and waits.
   void blocking(const std::string& name, GroupKind group, CollectiveCall call, Instructions& out);
+  /// Issues a transfer to or from host memory behind what is computed so far, to be waited for by
+  /// slot.
+  void to_host(Bytes bytes, std::uint32_t slot, Instructions& out);
+  void from_host(Bytes bytes, std::uint32_t slot, Instructions& out);
   std::uint32_t new_slot() { return program_.slots++; }
+  SoftmaxState softmax_state() const { return stepcast::softmax_state(cluster_); }
   bool reads_back() const { return spec_.runtime.dispatch != RuntimeSpec::Dispatch::graph_sink; }
 
   StageProgram& program() { return program_; }
 
  private:
   OperatorCost cost(const Operator& op) const;
+  void over_host_link(const char* name, Stream stream, Bytes bytes, std::uint32_t slot,
+                      Instructions& out);
   std::uint32_t slot_of(const std::string& name);
-  std::uint32_t segment_of(std::vector<OperatorCost> operators);
+  std::uint32_t segment_of(std::vector<OperatorCost> operators,
+                           const AttentionScaling& scaling = {});
+  /// One attention operator, to be scaled by the documents of the micro-batch.
+  std::uint32_t scaled_segment(const Operator& op, const AttentionWork& work);
   std::uint32_t call_of(const std::string& name, GroupKind group, CollectiveCall call,
                         const std::string& algorithm);
 

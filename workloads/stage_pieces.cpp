@@ -1,5 +1,8 @@
 #include "stage_pieces.hpp"
 
+#include "stepcast/workloads/fusion.hpp"
+#include "stepcast/workloads/memory.hpp"
+
 namespace stepcast {
 
 namespace {
@@ -17,6 +20,15 @@ std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice
   }
 }
 
+double attention_flops(const LayerItems& items) {
+  double sum = 0;
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item);
+        op != nullptr && std::holds_alternative<AttentionWork>(op->work))
+      sum += op->flops.value();
+  return sum;
+}
+
 }  // namespace
 
 Share& Share::operator+=(const Share& other) {
@@ -29,7 +41,9 @@ LayerContext layer_context(const WorkloadSpec& spec) {
   return {spec.model, spec.plan, spec.training, spec.moe, 1, gradient_bytes(spec.communication)};
 }
 
-Passes build_passes(const WorkloadSpec& spec, PieceKind kind) {
+namespace {
+
+Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind) {
   const LayerContext context = layer_context(spec);
   switch (kind) {
     case PieceKind::embedding:
@@ -44,6 +58,16 @@ Passes build_passes(const WorkloadSpec& spec, PieceKind kind) {
       break;
   }
   return head(context);
+}
+
+}  // namespace
+
+Passes build_passes(const WorkloadSpec& spec, PieceKind kind) {
+  Passes passes = unfused_passes(spec, kind);
+  for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
+                            &passes.backward, &passes.recomputed})
+    *items = fuse(std::move(*items), spec.runtime.fusion);
+  return passes;
 }
 
 PieceKind layer_kind(const ModelSpec& model, std::int64_t layer) {
@@ -63,12 +87,26 @@ const Piece& PieceLibrary::piece(PieceKind kind) {
   piece.forward_flops = total_flops(passes.forward).value();
   piece.backward_flops = total_flops(passes.backward).value();
   piece.recompute_flops = total_flops(passes.recomputed).value();
+  piece.attention_flops = attention_flops(passes.forward) + attention_flops(passes.backward);
+  piece.recompute_attention_flops = attention_flops(passes.recomputed);
   return piece;
 }
 
 void PieceLibrary::place(Pieces& pieces, PieceKind kind, bool recomputed) {
   const Piece& lowered = piece(kind);
-  pieces.push_back({&lowered, recomputed, lowered.parameters});
+  pieces.push_back({&lowered, recomputed, lowered.parameters, offloaded(kind, recomputed)});
+}
+
+double PieceLibrary::offloaded(PieceKind kind, bool recomputed) const {
+  using Recompute = TrainingSpec::Recompute;
+  const TrainingSpec& training = spec_.training;
+  const bool layer = kind == PieceKind::dense_layer || kind == PieceKind::moe_layer;
+  if (!layer || training.offload_activations <= 0) return 0;
+  Recompute mode = recomputed ? Recompute::full : Recompute::none;
+  if (training.recompute == Recompute::selective) mode = Recompute::selective;
+  return training.offload_activations *
+         layer_activations(spec_, kind == PieceKind::moe_layer, mode, builder_.softmax_state())
+             .value();
 }
 
 Pieces PieceLibrary::pieces(const LayerTable::Slice& slice, std::size_t chunk, Stage stage) {

@@ -22,13 +22,15 @@ struct Piece {
   Share parameters;
   double replicated = 0;  ///< parameters that every tensor rank holds whole
   double forward_flops = 0, backward_flops = 0, recompute_flops = 0;
+  double attention_flops = 0, recompute_attention_flops = 0;  ///< of those: forward and backward
 };
 
 struct PlacedPiece {
   const Piece* piece;
   bool recomputed;
-  Share parameters;  ///< of the piece, plus the embedding copy that an MTP module needs off the
-                     ///< first stage
+  Share parameters;      ///< of the piece, plus the embedding copy that an MTP module needs off the
+                         ///< first stage
+  double offloaded = 0;  ///< bytes of activations that one micro-batch leaves on the host
 };
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
 
@@ -46,6 +48,7 @@ class PieceLibrary {
  private:
   const Piece& piece(PieceKind kind);
   void place(Pieces& pieces, PieceKind kind, bool recomputed);
+  double offloaded(PieceKind kind, bool recomputed) const;
 
   const WorkloadSpec& spec_;
   ProgramBuilder& builder_;

@@ -24,6 +24,12 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"recompute", recompute,
                  "activations computed again in the backward pass; or a table of layers",
                  between(0, 100000)});
+  visitor.section("offload", "what waits in host memory (docs/models/offload.md)", [&](Visitor& v) {
+    v.field({"activations", &spec.offload_activations,
+             "part of the activations of each layer, from its forward to its backward",
+             between(0, 1)});
+    v.field({"optimizer", &spec.offload_optimizer, "master weights and moments of the optimizer"});
+  });
 }
 
 void describe(Visitor& visitor, MoeSpec& spec) {
@@ -91,8 +97,15 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
 void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"dispatch", choice(spec.dispatch, {{"eager"}, {"task_queue"}, {"graph_sink"}}),
                  "how the host issues operators"});
-  visitor.field(
-      {"fusion", only_first({{"none"}, {"pattern", false}, {"dvm", false}}), "operator fusion"});
+  visitor.field({"fusion", choice(spec.fusion, {{"none"}, {"pattern"}, {"dvm"}}),
+                 "which chains of vector operators run as one (docs/models/fusion.md)"});
+  visitor.section(
+      "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
+        v.field(
+            {"misses", &spec.compile_misses, "part of them that no cache holds", between(0, 1)});
+        v.field({"hidden", &spec.compile_hidden,
+                 "whether other threads compile while old kernels serve"});
+      });
   visitor.field(
       {"host_speed", &spec.host_speed, "all host times are divided by it", between(1e-6, 1e6)});
 }

@@ -14,7 +14,8 @@ constexpr GroupPattern::Load whole_channel{0, 1};
 /// instance.
 bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
   return std::ranges::any_of(programs, [kind](const StageProgram& p) {
-    return std::ranges::any_of(p.calls, [kind](const StageCall& c) { return c.group == kind; });
+    return std::ranges::any_of(
+        p.calls, [kind](const StageCall& c) { return c.group == kind && !c.over_host_link(); });
   });
 }
 
@@ -139,7 +140,7 @@ GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
   PatternPlanner planner(input_, members, stage);
   const auto& calls = input_.programs[stage].calls;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
-    if (calls[i].group == kind) planner.add(i);
+    if (calls[i].group == kind && !calls[i].over_host_link()) planner.add(i);
   }
   return planner.take();
 }

@@ -26,6 +26,13 @@ bool costs_host_time(const StageProgram& program) {
          });
 }
 
+bool some_cost_host_time(const ReplayInput& input) {
+  const auto any = [](const std::vector<StageProgram>& programs) {
+    return std::ranges::any_of(programs, [](const StageProgram& p) { return costs_host_time(p); });
+  };
+  return input.kinds ? std::ranges::any_of(input.kinds->programs, any) : any(input.programs);
+}
+
 }  // namespace
 
 Replayer::Replayer(const ReplayInput& input)
@@ -33,10 +40,9 @@ Replayer::Replayer(const ReplayInput& input)
       map_{input.network},
       engine_{map_.bandwidths, input.sharing},
       step_ends_(static_cast<std::size_t>(input.steps)),
-      may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular())},
-      host_is_free_{!(input.stalls && input.stalls->holds_host()) &&
-                    std::ranges::none_of(
-                        input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
+      may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular()) &&
+                 !(input.loads && !input.loads->repeats())},
+      host_is_free_{!(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input)} {
   for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
     orders_.push_back(input.schedule.order(input.shape, Stage{s}));
   }
@@ -44,7 +50,7 @@ Replayer::Replayer(const ReplayInput& input)
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =
-        ranks_.emplace_back(static_cast<std::uint64_t>(input.host.queue_depth), program(r).slots,
+        ranks_.emplace_back(static_cast<std::uint64_t>(host(r).queue_depth), program(r).slots,
                             static_cast<std::size_t>(input.shape.chunks));
     rank.order = &orders_[map_.classes.stage[r].value];
     start_stalls(r);
@@ -113,7 +119,7 @@ bool Replayer::run_step(RankIndex r) {
 
 void Replayer::end_step(RankIndex r) {
   RankState& rank = ranks_[r];
-  save_checkpoint(rank);
+  save_checkpoint(r);
   rank.end = rank.clocks.device;
   double& end = step_ends_[rank.step];
   end = std::max(end, rank.end);
@@ -144,21 +150,32 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
   collect_garbage(rank);
   if (const auto* run = std::get_if<Compute>(&instruction)) {
-    compute(r, program(r).segments[run->segment]);
+    compute(r, run->segment);
   } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
     communicate(r, *start);
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
     return wait_slot(r, wait->slot);
   } else {
-    rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
+    rank.clocks = host_sync(rank.clocks, host(r).synchronise.value());
   }
   return true;
 }
 
-void Replayer::compute(RankIndex r, const Segment& segment) {
+/// Factor on the device time of a segment from the documents of the micro-batch at hand.
+double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
+  const auto& attention = program(r).attention;
+  if (input_.loads == nullptr || attention.empty() || !attention[segment].scales()) return 1;
+  const RankState& rank = ranks_[r];
+  const AttentionLoads& loads = *input_.loads;
+  const auto& sequence = loads.sequences[loads.of_rank[map_.classes.representative[r].value]];
+  const AttentionLoad& load = sequence[(*rank.order)[rank.unit].micro_batch.value];
+  return attention[segment].factor(load.pairs, load.tokens);
+}
+
+void Replayer::compute(RankIndex r, std::uint32_t index) {
   RankState& rank = ranks_[r];
   const double before = rank.clocks.device;
-  const double worked = run_segment(r, segment);
+  const double worked = run_segment(r, program(r).segments[index], attention_factor(r, index));
   const double took = rank.clocks.device - before;
   RankTimes& times = rank.times();
   times.computing += Seconds{worked};
@@ -200,7 +217,7 @@ bool Replayer::run_unit(RankIndex r) {
     rank.part = RankState::Part::settle;
   }
   if (rank.part == RankState::Part::settle && !settle_send(r)) return false;
-  end_unit(rank);
+  end_unit(r);
   settle_when_due();
   rank.part = RankState::Part::receive;
   rank.pc = 0;

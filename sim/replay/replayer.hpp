@@ -44,18 +44,19 @@ class Replayer : public EngineClient {
   const Instructions& unit_code(RankState& rank, const StageProgram& program,
                                 const Unit& unit) const;
   bool run_unit(RankIndex r);
-  void compute(RankIndex r, const Segment& segment);
+  void compute(RankIndex r, std::uint32_t index);
+  double attention_factor(RankIndex r, std::uint32_t segment) const;
   void end_step(RankIndex r);
 
   // stalls
   void start_stalls(RankIndex r);
   void begin_step(RankIndex r);
   void begin_unit(RankIndex r);
-  void end_unit(RankState& rank);
+  void end_unit(RankIndex r);
   void collect_garbage(RankState& rank);
-  void save_checkpoint(RankState& rank);
+  void save_checkpoint(RankIndex r);
   double jitter(RankIndex r);
-  double run_segment(RankIndex r, const Segment& segment);
+  double run_segment(RankIndex r, const Segment& segment, double work_factor);
 
   // steady state
   /// The job at a unit of rank 0 that begins a period.
@@ -89,7 +90,14 @@ class Replayer : public EngineClient {
     return forward ? ranks_[r].forward : ranks_[r].backward;
   }
   const StageProgram& program(RankIndex r) const {
-    return input_.programs[map_.classes.stage[r].value];
+    const std::uint32_t stage = map_.classes.stage[r].value;
+    return input_.kinds ? input_.kinds->programs[kind(r)][stage] : input_.programs[stage];
+  }
+  std::uint32_t kind(RankIndex r) const {
+    return input_.kinds->of_rank[map_.classes.representative[r].value];
+  }
+  const HostSpec& host(RankIndex r) const {
+    return input_.kinds ? input_.kinds->hosts[kind(r)] : input_.host;
   }
   const NetworkCall& network_call(RankIndex r, std::uint32_t call) const {
     return map_.calls[map_.call_of[r][call]];

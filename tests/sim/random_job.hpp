@@ -25,6 +25,7 @@ struct Job {
   std::int64_t steps = 1;
   std::string schedule = "1f1b";
   bool skip_recurring = true;
+  AttentionLoads loads = {};  ///< none: all attention is whole
 };
 
 inline ClusterSpec random_cluster(std::int64_t devices) {
@@ -176,13 +177,51 @@ inline CollectiveChoice random_algorithms() {
   return choice;
 }
 
+/// Attention of unequal replicas and context ranks; the second compute of a unit is attention.
+inline void add_loads(Job& job) {
+  const Placement placement(job.plan);
+  const auto micro_batches = static_cast<std::size_t>(job.shape.micro_batches);
+  const bool repeats = *rc::gen::arbitrary<bool>();
+  const auto sequences = *rc::gen::inRange<std::uint32_t>(1, 5);
+  for (std::uint32_t s = 0; s < sequences; ++s) {
+    auto& loads = job.loads.sequences.emplace_back();
+    for (std::size_t m = 0; m < micro_batches; ++m) {
+      loads.push_back({*rc::gen::element(0.05, 0.3, 1.0), *rc::gen::element(0.5, 1.0)});
+      if (repeats) loads.back() = loads.front();
+    }
+  }
+  for (std::uint32_t r = 0; r < placement.world(); ++r) {
+    const Coordinates c = placement.coordinates(Rank{r});
+    job.loads.of_rank.push_back((c.dp + c.cp) % sequences);
+  }
+  for (StageProgram& program : job.programs) {
+    AttentionScaling scaling;
+    scaling.fixed = 5e-6;
+    scaling.work = program.segments.front().device_time() - scaling.fixed;
+    scaling.floor = 2e-5;
+    scaling.half = 0.1;
+    program.attention.assign(program.segments.size(), {});
+    program.attention.push_back(scaling);
+    program.segments.push_back(program.segments.front());
+    const auto attention = static_cast<std::uint32_t>(program.segments.size() - 1);
+    for (ChunkProgram& chunk : program.chunks) {
+      chunk.forward.push_back(Compute{attention});
+      chunk.backward.push_back(Compute{attention});
+      chunk.first_forward = chunk.forward;
+      chunk.last_backward.push_back(Compute{attention});
+    }
+  }
+}
+
 /// Step time, then the parts of every stage, summed over its ranks.
 inline std::vector<double> result_of(const Job& job, Fold fold) {
   const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
   const StallPlan stalls = plan_stalls(job.stalls, placement, job.cluster);
-  const NetworkMap network = build_network_map(
-      {placement, fabric, job.programs, job.algorithms, fold, stalls.keys(), job.form});
+  const bool loaded = !job.loads.sequences.empty();
+  const auto keys = loaded ? told_apart(stalls.keys(), job.loads.of_rank) : stalls.keys();
+  const NetworkMap network =
+      build_network_map({placement, fabric, job.programs, job.algorithms, fold, keys, job.form});
   const Timeline t = replay({job.programs,
                              network,
                              job.cluster.host,
@@ -192,7 +231,8 @@ inline std::vector<double> result_of(const Job& job, Fold fold) {
                              {},
                              &stalls,
                              job.steps,
-                             job.skip_recurring});
+                             job.skip_recurring,
+                             loaded ? &job.loads : nullptr});
   std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
   for (std::size_t c = 0; c < t.classes.size(); ++c) {
     const RankTimes& times = t.classes[c];

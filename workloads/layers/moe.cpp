@@ -4,6 +4,11 @@ namespace stepcast::rows {
 
 namespace {
 
+Operator routed(Operator op) {
+  op.routed = true;
+  return op;
+}
+
 /// Sizes of the routed experts on one rank.
 struct Experts {
   explicit Experts(const LayerContext& context)
@@ -32,7 +37,7 @@ struct Experts {
   }
   Linear down() const { return {"experts down", rows / local, width, shape.hidden}; }
   Operator activation() const {
-    return activation_forward("experts activation", kind, rows * width);
+    return routed(activation_forward("experts activation", kind, rows * width));
   }
 
   Shape shape;
@@ -87,7 +92,7 @@ void reduce_rows(LayerItems& items, const Experts& e, const char* name) {
 }
 
 void sort_rows(LayerItems& items, const Experts& e, const char* name) {
-  if (e.sorts()) items.push_back(vector_row(name, 0, 2 * e.row_bytes(e.rows)));
+  if (e.sorts()) items.push_back(routed(vector_row(name, 0, 2 * e.row_bytes(e.rows))));
 }
 
 void route(LayerItems& items, const Experts& e) {
@@ -137,7 +142,7 @@ void experts_backward(Backward& backward, const Experts& e) {
   backward.add_input(items);
   backward.add_input(grouped_input_gradient(e.down(), e.local));
   backward.add_weight(grouped_weight_gradient(e.down(), e.local, e.shape.gradient_bytes));
-  backward.add_input(activation_backward("experts activation", e.kind, e.rows * e.width));
+  backward.add_input(routed(activation_backward("experts activation", e.kind, e.rows * e.width)));
   backward.add_input(grouped_input_gradient(e.up(), e.local));
 }
 

@@ -53,8 +53,12 @@ Operator matmul(std::string name, double m, double n, double k, double output_by
 
 Operator grouped(std::string name, double groups, double m, double n, double k,
                  double output_bytes) {
-  return {std::move(name), GroupedMatmulWork{groups, m, n, k}, Flops{2 * groups * m * n * k},
-          Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)}, LaunchClass::matmul};
+  return {std::move(name),
+          GroupedMatmulWork{groups, m, n, k},
+          Flops{2 * groups * m * n * k},
+          Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)},
+          LaunchClass::matmul,
+          true};
 }
 
 }  // namespace

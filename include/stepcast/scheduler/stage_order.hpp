@@ -7,6 +7,7 @@
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/ids.hpp"
+#include "stepcast/scheduler/packing.hpp"
 
 /// Which work in which order: the pipeline schedules. Sources and closed forms of all of them:
 /// docs/models/pipeline.md.
@@ -49,6 +50,7 @@ struct ScheduleSpec {
   std::int64_t pipeline_group_given = 0;  ///< `group`: micro-batches per chunk visit; 0 = auto = pp
   WarmUp warm_up = {};
   PointToPoint p2p = PointToPoint::overlapped;
+  DataSpec data = {};
 };
 void describe(Visitor& visitor, ScheduleSpec& spec);
 

@@ -146,6 +146,9 @@ class Fabric {
 /// both directions of the pair. Empty when the fabric has no such link.
 std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name);
 
+/// Links of a cluster of several kinds that are slower than the fastest of their block.
+LinkFaults links_of_kinds(const Fabric& fabric);
+
 /// For people: the names that the fabric has, "nic:0 to nic:15, leaf:0 to leaf:7".
 std::string link_names(const Fabric& fabric);
 

@@ -48,6 +48,7 @@ struct Operator {
   Flops flops{0};  ///< executed
   Bytes bytes{0};  ///< HBM traffic, lower bound
   LaunchClass launch = LaunchClass::vector;
+  bool routed = false;  ///< its shape follows from the routing of the micro-batch
 };
 
 /// A collective of one layer; the compute stream waits for it at once unless it is `overlapped`.

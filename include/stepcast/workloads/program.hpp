@@ -17,12 +17,12 @@
 namespace stepcast {
 
 /// In-order streams beside the compute stream. Pipeline transfers have channels of their own.
-enum class Stream { tensor, expert, data, context };
-inline constexpr std::size_t streams = 4;
+enum class Stream { tensor, expert, data, context, to_host, from_host };
+inline constexpr std::size_t streams = 6;
 
 /// Why a rank waits for a communication, as the report splits it.
-enum class ExposedKind { tensor, expert, pipeline, data, context };
-inline constexpr std::size_t exposed_kinds = 5;
+enum class ExposedKind { tensor, expert, pipeline, data, context, offload };
+inline constexpr std::size_t exposed_kinds = 6;
 const char* name(ExposedKind kind);
 
 /// Run segment `segment` of the stage on the compute stream.
@@ -56,6 +56,10 @@ struct StageCall {
   ExposedKind kind;
   OperatorCost issue;          ///< host main and worker time of issuing it; no device time
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
+  /// Above 0: no collective, but a transfer of that length over the device's own host link; group
+  /// and kind of collective mean nothing then.
+  Seconds host_link{0};
+  bool over_host_link() const { return host_link > Seconds{0}; }
 };
 
 /// One chunk of the model on one stage.
@@ -71,8 +75,24 @@ struct ChunkProgram {
   Bytes send_backward{0};  ///< gradient to the previous virtual stage; 0 for the first
 };
 
+/// How a segment that is one attention operator takes less time on shorter documents.
+struct AttentionScaling {
+  double fixed = 0;  ///< launch [s]
+  double work = 0;   ///< cube time over whole sequences [s]
+  double floor = 0;  ///< memory time, whatever the documents are [s]
+  /// Queries at which the kernel reaches half its speed, over the queries that it has.
+  double half = 0;
+
+  bool scales() const { return work > 0; }
+  /// Factor on device time when the visible pairs and the tokens are these shares of the whole.
+  double factor(double pairs, double tokens) const;
+};
+
 struct StageProgram {
   std::vector<Segment> segments;
+  /// [segment] With documents: attention operators are segments of their own. Empty: nothing
+  /// scales.
+  std::vector<AttentionScaling> attention;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
   std::vector<ChunkProgram> chunks;  ///< [chunk]
@@ -80,7 +100,8 @@ struct StageProgram {
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
   double model_flops = 0;   ///< per rank and step, without recompute
-  double executed_flops = 0;  ///< with recompute
+  double executed_flops = 0;            ///< with recompute
+  double executed_attention_flops = 0;  ///< those of attention, over whole sequences
 };
 
 /// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk
@@ -102,6 +123,7 @@ struct WorkloadSpec {
   MoeSpec moe;
   CommunicationSpec communication;
   RuntimeSpec runtime;
+  bool documents = false;  ///< attention depends on the micro-batch (`schedule.data.documents`)
 };
 
 /// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or
@@ -116,6 +138,8 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
 
 /// FLOPs of the model for one whole step over all ranks (training_flops_per_token x tokens).
 double model_flops_per_step(const WorkloadSpec& spec);
+/// Those of them that grow with the square of the sequence: attention, causal.
+double model_attention_flops_per_step(const WorkloadSpec& spec);
 
 // ---- a synthetic workload instead of a model
 // ---------------------------------------------------------------
