@@ -5,6 +5,7 @@
 #include "stage_programs.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/replay.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
@@ -12,6 +13,46 @@ namespace {
 std::optional<Seconds> boundary_latency(const Scenario& scenario) {
   if (!scenario.synthetic || !scenario.synthetic->boundary_latency_given) return {};
   return scenario.synthetic->boundary_latency;
+}
+
+/// By rank, the variant of its stage's program; nothing where all experts are loaded alike.
+std::vector<std::uint32_t> rank_variants(const Placement& placement, const ExpertLoads& loads) {
+  std::vector<std::uint32_t> variants;
+  if (loads.even()) return variants;
+  for (std::uint32_t r = 0; r < placement.world(); ++r)
+    variants.push_back(loads.variant_of[placement.coordinates(Rank{r}).ep]);
+  return variants;
+}
+
+/// MoE layers of the stage that has most, MTP modules included.
+double most_moe_layers(const ModelSpec& model, const LayerTable& layers, std::size_t stages) {
+  double most = 0;
+  for (std::size_t s = 0; s < stages; ++s) {
+    double sum = 0;
+    for (const auto& chunk : layers.slices) {
+      const LayerTable::Slice& slice = chunk[s];
+      for (std::int64_t l = slice.first; l < slice.first + slice.count; ++l)
+        sum += model.is_moe_layer(l) ? 1 : 0;
+      if (model.is_moe_layer(model.layers - 1)) sum += static_cast<double>(slice.mtp);
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+ExpertForecast expert_forecast(const Scenario& scenario, const LayerTable& layers,
+                               const ExpertLoads& loads) {
+  const WorkloadSpec& spec = scenario.workload;
+  const double kept = 1 - loads.dropped;
+  ExpertForecast result{loads.expert_imbalance(), loads.rank_imbalance(), loads.dropped};
+  result.balanced = expert_matmul_time(spec, scenario.cluster.device, kept);
+  result.fullest = loads.even()
+                       ? result.balanced
+                       : expert_matmul_time(spec, scenario.cluster.device, loads.largest());
+  result.cost = (result.fullest - result.balanced) *
+                (most_moe_layers(spec.model, layers, static_cast<std::size_t>(spec.plan.pp)) *
+                 static_cast<double>(scenario.micro_batches()));
+  return result;
 }
 
 /// Distinct collectives of all classes, each once.
@@ -75,10 +116,12 @@ Forecast forecast(const Scenario& scenario) {
       scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
 
+  const ExpertLoads loads = scenario.synthetic ? ExpertLoads{} : expert_loads(scenario.workload);
   const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
   const NetworkMap network =
       build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
-                         scenario.simulate.fold, stalls.keys(), scenario.simulate.network});
+                         scenario.simulate.fold, stalls.keys(), scenario.simulate.network,
+                         rank_variants(placement, loads)});
 
   Forecast result;
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
@@ -91,6 +134,7 @@ Forecast forecast(const Scenario& scenario) {
   if (!scenario.synthetic) {
     result.collectives = collective_uses(network, programs);
     result.model_flops = model_flops_per_step(scenario.workload);
+    if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, layers, loads);
     double executed = 0;
     for (const StageProgram& program : programs) executed += program.executed_flops;
     result.executed_flops = executed * static_cast<double>(scenario.workload.plan.stage_ranks());

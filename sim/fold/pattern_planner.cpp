@@ -1,6 +1,7 @@
 #include "pattern_planner.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "mix.hpp"
 #include "stepcast/base/errors.hpp"
@@ -26,22 +27,39 @@ PatternPlanner::PatternPlanner(const NetworkMapInput& input, const std::vector<R
   for (const Rank member : members) {
     devices_.push_back(input.placement.device_of(member));
     index_[devices_.back().value] = static_cast<std::uint32_t>(devices_.size() - 1);
+    experts_.push_back(input.placement.coordinates(member).ep);
   }
 }
 
+/// The call with the factors of its skew by member.
+CollectiveCall PatternPlanner::of_members(const StageCall& stage_call) const {
+  CollectiveCall call = stage_call.call;
+  if (call.skew.factor.empty()) return call;
+  const std::vector<double> by_expert = std::exchange(call.skew.factor, {});
+  if (stage_call.group == GroupKind::expert_tensor) {
+    call.bytes *= by_expert[experts_.front()];
+    return call;
+  }
+  for (const std::uint32_t e : experts_) call.skew.factor.push_back(by_expert[e]);
+  return call;
+}
+
 const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
-  const CollectiveCall& call = stage_call.call;
+  const CollectiveCall call = of_members(stage_call);
   const std::string& chosen = stage_call.algorithm.empty()
                                   ? input_.algorithms.algorithm[static_cast<std::size_t>(call.kind)]
                                   : stage_call.algorithm;
-  const auto [place, fresh] = plans_.try_emplace({call.kind, call.bytes.value(), chosen});
+  const auto [place, fresh] =
+      plans_.try_emplace({call.kind, call.bytes.value(), chosen, call.skew});
   if (fresh) place->second = plan_collective(input_.fabric, devices_, call, chosen, form_);
   return place->second;
 }
 
 void PatternPlanner::add(std::uint32_t index) {
-  const CollectivePlan& planned = plan(input_.programs[pattern_.stage].calls[index]);
-  const double launch = input_.fabric.cluster().device.launch.communication.value();
+  const StageCall& stage_call = input_.programs[pattern_.stage].calls[index];
+  const CollectivePlan& planned = plan(stage_call);
+  const double launch =
+      stage_call.in_kernel ? 0 : input_.fabric.cluster().device.launch.communication.value();
   GroupPattern::Call& call =
       pattern_.calls.emplace_back(GroupPattern::Call{index, pattern_.slots, planned.algorithm, {}});
   for (const Phase& phase : planned.phases) {

@@ -27,6 +27,7 @@ class PatternPlanner {
  private:
   using LinkKey = std::tuple<LinkKind, std::uint32_t, std::uint32_t>;
 
+  CollectiveCall of_members(const StageCall& call) const;
   const CollectivePlan& plan(const StageCall& call);
   LinkKey key_of(LinkId link) const;
   std::uint32_t member_with(std::uint32_t value,
@@ -35,8 +36,9 @@ class PatternPlanner {
   const NetworkMapInput& input_;
   NetworkForm form_;
   std::vector<DeviceId> devices_;
+  std::vector<std::uint32_t> experts_;            ///< expert rank of each member
   std::map<std::uint32_t, std::uint32_t> index_;  ///< device -> member
-  std::map<std::tuple<CollectiveKind, double, std::string>, CollectivePlan> plans_;
+  std::map<std::tuple<CollectiveKind, double, std::string, Skew>, CollectivePlan> plans_;
   std::map<LinkKey, std::vector<GroupPattern::Load>> loads_;
   GroupPattern pattern_;
 };

@@ -144,7 +144,7 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
   collect_garbage(rank);
   if (const auto* run = std::get_if<Compute>(&instruction)) {
-    compute(r, program(r).segments[run->segment]);
+    compute(r, program(r).segment(run->segment, map_.classes.variant[r]));
   } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
     communicate(r, *start);
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {

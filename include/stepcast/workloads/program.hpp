@@ -17,8 +17,9 @@
 namespace stepcast {
 
 /// In-order streams beside the compute stream. Pipeline transfers have channels of their own.
-enum class Stream { tensor, expert, data, context };
-inline constexpr std::size_t streams = 4;
+/// `expert_outer`: of expert groups cut into parts, what crosses between the parts.
+enum class Stream { tensor, expert, data, context, expert_outer };
+inline constexpr std::size_t streams = 5;
 
 /// Why a rank waits for a communication, as the report splits it.
 enum class ExposedKind { tensor, expert, pipeline, data, context };
@@ -51,11 +52,14 @@ using Instructions = std::vector<Instruction>;
 struct StageCall {
   std::string name;
   GroupKind group;
+  /// The factors of a skew are by expert rank (Coordinates::ep) instead of by member. In an
+  /// expert_tensor group, whose ranks hold the same experts, the factor scales the bytes.
   CollectiveCall call;
   Stream stream;
   ExposedKind kind;
   OperatorCost issue;          ///< host main and worker time of issuing it; no device time
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
+  bool in_kernel = false;      ///< a kernel that runs already starts it: no launch
 };
 
 /// One chunk of the model on one stage.
@@ -73,6 +77,9 @@ struct ChunkProgram {
 
 struct StageProgram {
   std::vector<Segment> segments;
+  /// [variant - 1]: the same segments on ranks that have other amounts of expert work
+  /// (ExpertLoads::variant_of); variant 0 is `segments`.
+  std::vector<std::vector<Segment>> variants;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
   std::vector<ChunkProgram> chunks;  ///< [chunk]
@@ -80,7 +87,11 @@ struct StageProgram {
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
   double model_flops = 0;   ///< per rank and step, without recompute
-  double executed_flops = 0;  ///< with recompute
+  double executed_flops = 0;  ///< with recompute; mean over the expert ranks
+
+  const Segment& segment(std::uint32_t index, std::uint32_t variant) const {
+    return variant == 0 ? segments[index] : variants[variant - 1][index];
+  }
 };
 
 /// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk
@@ -94,7 +105,8 @@ struct LayerTable {
   std::vector<std::vector<Slice>> slices;  ///< [chunk][stage]
 };
 
-/// All that lowering needs; every member is checked.
+/// All that lowering needs; every member is checked. Expert loads follow from model, plan, training
+/// and moe: expert_loads().
 struct WorkloadSpec {
   ModelSpec model;
   ParallelPlan plan;
