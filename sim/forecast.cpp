@@ -8,6 +8,7 @@
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/replay.hpp"
 #include "stepcast/sim/workers.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
@@ -15,6 +16,46 @@ namespace {
 std::optional<Seconds> boundary_latency(const Scenario& scenario) {
   if (!scenario.synthetic || !scenario.synthetic->boundary_latency_given) return {};
   return scenario.synthetic->boundary_latency;
+}
+
+/// By rank, the variant of its stage's program; nothing where all experts are loaded alike.
+std::vector<std::uint32_t> rank_variants(const Placement& placement, const ExpertLoads& loads) {
+  std::vector<std::uint32_t> variants;
+  if (loads.even()) return variants;
+  for (std::uint32_t r = 0; r < placement.world(); ++r)
+    variants.push_back(loads.variant_of[placement.coordinates(Rank{r}).ep]);
+  return variants;
+}
+
+/// MoE layers of the stage that has most, MTP modules included.
+double most_moe_layers(const ModelSpec& model, const LayerTable& layers, std::size_t stages) {
+  double most = 0;
+  for (std::size_t s = 0; s < stages; ++s) {
+    double sum = 0;
+    for (const auto& chunk : layers.slices) {
+      const LayerTable::Slice& slice = chunk[s];
+      for (std::int64_t l = slice.first; l < slice.first + slice.count; ++l)
+        sum += model.is_moe_layer(l) ? 1 : 0;
+      if (model.is_moe_layer(model.layers - 1)) sum += static_cast<double>(slice.mtp);
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+ExpertForecast expert_forecast(const Scenario& scenario, const LayerTable& layers,
+                               const ExpertLoads& loads) {
+  const WorkloadSpec& spec = scenario.workload;
+  const double kept = 1 - loads.dropped;
+  ExpertForecast result{loads.expert_imbalance(), loads.rank_imbalance(), loads.dropped};
+  result.balanced = expert_matmul_time(spec, scenario.cluster.device, kept);
+  result.fullest = loads.even()
+                       ? result.balanced
+                       : expert_matmul_time(spec, scenario.cluster.device, loads.largest());
+  result.cost = (result.fullest - result.balanced) *
+                (most_moe_layers(spec.model, layers, static_cast<std::size_t>(spec.plan.pp)) *
+                 static_cast<double>(scenario.micro_batches()));
+  return result;
 }
 
 /// Distinct collectives of all classes, each once.
@@ -82,13 +123,15 @@ Forecast replayed(const Scenario& scenario, const AttentionLoads* loads) {
       scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
 
+  const ExpertLoads experts = scenario.synthetic ? ExpertLoads{} : expert_loads(scenario.workload);
   const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
   auto keys = loads ? told_apart(stalls.keys(), loads->of_rank) : stalls.keys();
   const std::optional<KindPrograms> kinds = kind_programs(scenario, layers, placement);
   if (kinds) keys = told_apart(keys, kinds->of_rank);
   const NetworkMap network =
       build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
-                         scenario.simulate.fold, keys, scenario.simulate.network});
+                         scenario.simulate.fold, keys, scenario.simulate.network,
+                         rank_variants(placement, experts)});
 
   Forecast result;
   result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
@@ -105,6 +148,7 @@ Forecast replayed(const Scenario& scenario, const AttentionLoads* loads) {
     result.collectives = collective_uses(network, programs);
     result.model_flops = model_flops_per_step(scenario.workload) -
                          masked * model_attention_flops_per_step(scenario.workload);
+    if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, layers, experts);
     double executed = 0;
     for (const StageProgram& program : programs)
       executed += program.executed_flops - masked * program.executed_attention_flops;

@@ -91,6 +91,7 @@ std::vector<std::uint64_t> MapBuilder::keys() const {
   for (std::uint32_t r = 0; r < result.size(); ++r) {
     const std::uint64_t stage = input_.placement.stage_of(Rank{r}).value;
     result[r] = input_.rank_keys.empty() ? stage : mix(stage, input_.rank_keys[r]);
+    if (!input_.rank_variants.empty()) result[r] = mix(result[r], input_.rank_variants[r]);
   }
   return result;
 }
@@ -103,6 +104,7 @@ void MapBuilder::find_classes() {
     if (classes.ranks[classes.class_of[r]]++ > 0) continue;
     classes.representative.push_back(Rank{r});
     classes.stage.push_back(input_.placement.stage_of(Rank{r}));
+    classes.variant.push_back(input_.rank_variants.empty() ? 0 : input_.rank_variants[r]);
   }
 }
 

@@ -37,6 +37,15 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
   return json;
 }
 
+Json experts_json(const ExpertForecast& e) {
+  return {{"expert_max_over_mean", e.expert_imbalance},
+          {"rank_max_over_mean", e.rank_imbalance},
+          {"dropped", e.dropped},
+          {"matmul_balanced_s", e.balanced.value()},
+          {"matmul_fullest_s", e.fullest.value()},
+          {"imbalance_cost_s", e.cost.value()}};
+}
+
 Json scenario_json(const Scenario& s) {
   const ParallelPlan& p = s.workload.plan;
   return {{"name", s.name},
@@ -140,6 +149,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
                               {"groups", reach.groups},
                               {"mixed", reach.mixed}});
   if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
+  if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   return json;

@@ -13,6 +13,7 @@ namespace stepcast {
 namespace {
 
 constexpr std::size_t bar_width = 40;
+constexpr double rounding = 1e-9;  // of loads that are meant to be even
 
 std::string bar(double share) {
   const auto cells = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5);
@@ -100,6 +101,19 @@ std::string data_lines(const Scenario& scenario, const Forecast& forecast) {
   return text;
 }
 
+/// Only where they are loaded unevenly.
+std::string experts_line(const Forecast& forecast) {
+  if (!forecast.experts || forecast.experts->rank_imbalance <= 1 + rounding) return "";
+  const ExpertForecast& e = *forecast.experts;
+  std::string text = fmt::format(
+      "  expert load    {:>9.2f}x    fullest rank over mean (fullest expert {:.2f}x): {} of "
+      "products "
+      "a step\n",
+      e.rank_imbalance, e.expert_imbalance, human(e.cost));
+  if (e.dropped > 0) text += fmt::format("  {:<25}    {:.1f}% dropped\n", "", 100 * e.dropped);
+  return text;
+}
+
 std::string headline(const Scenario& scenario, const Forecast& forecast) {
   const Metrics m = metrics_of(scenario, forecast);
   std::string text = fmt::format("  step time      {:>10}    {:.4g} samples/s\n",
@@ -113,7 +127,7 @@ std::string headline(const Scenario& scenario, const Forecast& forecast) {
   }
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
   return text + data_lines(scenario, forecast) + reliability_line(scenario, forecast) +
-         memory_line(forecast) + "\n";
+         memory_line(forecast) + experts_line(forecast) + "\n";
 }
 
 struct Part {

@@ -1,12 +1,14 @@
 #include "stepcast/sim/scenario.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "checks.hpp"
 #include "read_lengths.hpp"
 #include "scenario_draft.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/schema.hpp"
+#include "stepcast/base/text.hpp"
 
 namespace stepcast {
 namespace {
@@ -93,6 +95,40 @@ void read_config(const Node& root, const std::string& path, const std::string& c
   }
 }
 
+/// Reads the expert counts of `moe.routing.file`, one per expert of the model.
+void read_counts(const Node& root, Scenario& scenario, const SearchPath& search, Reading& reading) {
+  const std::string path = "moe.routing.file";
+  RoutingSpec& routing = scenario.workload.moe.routing;
+  if (routing.distribution != RoutingSpec::Distribution::file || reading.failed.contains(path))
+    return;
+  const auto refuse = [&](const std::string& message) {
+    reading.failed.insert(path);
+    reading.report(place_of(root, path), path, "names '" + routing.file + "', " + message);
+  };
+  const std::string from = place_of(root, path).file;
+  const auto directory = from.starts_with("--set ") ? std::filesystem::path{}
+                                                    : std::filesystem::path(from).parent_path();
+  const auto file = find_file(routing.file, directory, search);
+  if (!file) return refuse("which does not exist, allowed: the path of a text file");
+  std::string text = read_document_text(file->string(), search);
+  std::ranges::replace(text, ',', ' ');
+  std::istringstream words(text);
+  double sum = 0;
+  for (std::string word; words >> word;) {
+    const auto count = parse_number(word);
+    if (!count || *count < 0)
+      return refuse("which holds '" + word + "', allowed: numbers of at least 0");
+    routing.counts.push_back(*count);
+    sum += *count;
+  }
+  if (!scenario.workload.model.moe) return;
+  const auto experts = static_cast<std::size_t>(scenario.workload.model.moe->experts);
+  if (routing.counts.size() != experts || sum <= 0)
+    refuse("which holds " + std::to_string(routing.counts.size()) + " numbers of sum " +
+           shortest(sum) + ", allowed: one for each of the " + std::to_string(experts) +
+           " experts, not all 0");
+}
+
 std::string question_of(std::string_view text) {
   constexpr std::string_view mark = "# question:";
   while (!text.empty()) {
@@ -127,6 +163,7 @@ std::string content_hash(ScenarioDraft draft) {
   std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
   if (const auto& documents = scenario.schedule.data.documents)
     for (const std::int64_t length : documents->lengths) text += std::to_string(length) + "\n";
+  for (const double count : scenario.workload.moe.routing.counts) text += shortest(count) + "\n";
   return sha256(text);
 }
 
@@ -170,6 +207,7 @@ Scenario read_scenario(const std::string& path, const std::vector<std::string>& 
       !reading.failed.contains("schedule.data.documents.file"))
     read_lengths(root, search, *documents, reading);
   scenario.workload.documents = scenario.schedule.data.documents.has_value();
+  read_counts(root, scenario, search, reading);
   Checks checks{root, reading};
   check_scenario(scenario, checks);
   throw_if_wrong(reading);

@@ -2,6 +2,7 @@
 
 #include "checks.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/topology/placement.hpp"
 
 // Checks between keys. Each names the guilty key, the numbers and what is allowed.
 namespace stepcast {
@@ -48,6 +49,20 @@ void resolve_data_parallel(Scenario& scenario, Checks& checks) {
                      ", allowed: " + text(plan.dp) + ", auto");
 }
 
+/// Keys about experts that a model without them leaves at their defaults.
+void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
+  const MoeSpec neutral;
+  const std::string why = " but the model has no experts, allowed: ";
+  checks.require(moe.dispatch == neutral.dispatch, "moe.dispatch", "is set" + why + "flat");
+  checks.require(moe.overlap == neutral.overlap, "moe.overlap", "is set" + why + "none");
+  checks.require(moe.routing.distribution == neutral.routing.distribution,
+                 "moe.routing.distribution", "is set" + why + "uniform");
+  checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
+  checks.require(moe.placement == neutral.placement, "moe.placement",
+                 "is balanced" + why + "contiguous");
+  checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
+}
+
 void check_experts(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
@@ -55,8 +70,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
     const std::string why = " but the model has no experts, allowed: 1";
     checks.require(plan.ep == 1, "parallel.ep", "is " + text(plan.ep) + why);
     checks.require(plan.etp == 1, "parallel.etp", "is " + text(plan.etp) + why);
-    checks.require(scenario.workload.moe.overlap == MoeSpec::Overlap::none, "moe.overlap",
-                   "is shared_expert but the model has no experts, allowed: none");
+    check_no_expert_keys(scenario.workload.moe, checks);
     return;
   }
   const ExpertSpec& moe = *scenario.workload.model.moe;
@@ -74,9 +88,36 @@ void check_experts(const Scenario& scenario, Checks& checks) {
                        " ranks of a stage, allowed: " +
                        divisors(ranks % plan.etp == 0 ? ranks / plan.etp : ranks));
   }
-  checks.require(scenario.workload.moe.overlap == MoeSpec::Overlap::none || moe.shared_experts > 0,
+  checks.require(
+      scenario.workload.moe.overlap != MoeSpec::Overlap::shared_expert || moe.shared_experts > 0,
+      "moe.overlap",
+      "is shared_expert but the model has no shared experts, allowed: none, chunks(n), tiles(n)");
+  checks.require(scenario.workload.moe.overlap != MoeSpec::Overlap::tiles || plan.etp == 1,
                  "moe.overlap",
-                 "is shared_expert but the model has no shared experts, allowed: none");
+                 "is tiles, whose kernel holds whole experts, but etp is " + text(plan.etp) +
+                     ", allowed: none, shared_expert, chunks(n), or etp 1");
+}
+
+/// Cuts the expert groups where the dispatch has an inner and an outer hop.
+void resolve_expert_parts(Scenario& scenario, Checks& checks) {
+  const MoeSpec& moe = scenario.workload.moe;
+  ParallelPlan& plan = scenario.workload.plan;
+  const bool known = !scenario.synthetic && scenario.workload.model.moe && moe.cuts_groups() &&
+                     checks.good({"cluster", "parallel", "moe.dispatch", "moe.inner"});
+  const ClusterSpec& cluster = scenario.cluster;
+  if (!known || !checks.good_below("cluster") || !checks.good_below("parallel")) return;
+  if (!checks.require(moe.inner != MoeSpec::Inner::super_node || cluster.super_node, "moe.inner",
+                      "is super_node but the cluster has none, allowed: auto, node"))
+    return;
+  const bool super = cluster.super_node && moe.inner != MoeSpec::Inner::node;
+  plan.expert_part = cluster.node_devices * (super ? cluster.super_node->nodes : 1);
+  if (checks.require(Placement(plan).cuts_experts_evenly(), "moe.dispatch",
+                     "needs equally many ranks of an expert group in each " +
+                         std::string(super ? "super-node" : "node") + " of " +
+                         text(plan.expert_part) +
+                         " devices, allowed: flat, allgather, or another ep or order"))
+    return;
+  plan.expert_part = 0;
 }
 
 void check_heads(const Scenario& scenario, Checks& checks) {
@@ -289,6 +330,7 @@ void check_scenario(Scenario& scenario, Checks& checks) {
     check_model(scenario.workload.model, "model.", checks);
     if (checks.good({"model.moe.experts", "model.moe.expert_hidden"}))
       check_experts(scenario, checks);
+    resolve_expert_parts(scenario, checks);
     check_heads(scenario, checks);
     check_sequence(scenario, checks);
     check_layers(scenario, checks);

@@ -80,6 +80,17 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
                   [&](Visitor& v) { describe(v, spec.efficiency); });
   visitor.section("launch", "device-side fixed cost of one operator, per class",
                   [&](Visitor& v) { describe(v, spec.launch); });
+  visitor.field({"tile_task", &spec.tile_task,
+                 "start of one task of a kernel that runs already (moe.overlap tiles)",
+                 time_range});
+  visitor.section(
+      "interference",
+      "time of an operator beside a communication of its layer over its time alone, "
+      "per class",
+      [&](Visitor& v) {
+        v.field({"matmul", &spec.interference_matmul, "cube operators", between(1, 1000)});
+        v.field({"vector", &spec.interference_vector, "vector operators", between(1, 1000)});
+      });
 }
 
 void describe(Visitor& visitor, HostSpec& spec) {

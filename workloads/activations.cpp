@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
@@ -71,8 +72,11 @@ double moe_bytes(const WorkloadSpec& spec) {
   const auto top_k = static_cast<double>(moe.top_k);
   const double router = 2 * single * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
-  const double dispatched = input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
-  const double inside = top_k * inner_bytes(spec, static_cast<double>(moe.expert_hidden));
+  // the rank with the most popular experts is the fullest
+  const double load = expert_loads(spec).largest();
+  const double dispatched =
+      load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
+  const double inside = load * top_k * inner_bytes(spec, static_cast<double>(moe.expert_hidden));
   const double combined = half * top_k * hidden;
   const double shared = static_cast<double>(moe.shared_experts) *
                         inner_bytes(spec, static_cast<double>(moe.shared_hidden));

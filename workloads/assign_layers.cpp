@@ -3,6 +3,7 @@
 #include <map>
 
 #include "stage_pieces.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -20,7 +21,9 @@ double device_time(const LayerItems& items, const DeviceSpec& device, bool fp8) 
 
 /// Forward and backward time of a piece, its recomputed forward included.
 double piece_time(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind) {
-  const Passes passes = build_passes(spec, kind);
+  const ExpertLoads loads = expert_loads(spec);
+  // the slowest rank sets the pace of its expert group
+  const Passes passes = build_passes(spec, kind, loads, loads.largest());
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
   double time =
       device_time(passes.forward, device, fp8) + device_time(passes.backward, device, fp8);
@@ -113,6 +116,24 @@ std::vector<std::size_t> given_ends(const WorkloadSpec& spec) {
 }
 
 }  // namespace
+
+Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& device, double load) {
+  WorkloadSpec plain = spec;
+  plain.moe.overlap = MoeSpec::Overlap::none;  // whole products, whatever they overlap with
+  const Passes passes = build_passes(plain, PieceKind::moe_layer, expert_loads(plain), load);
+  const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
+  Seconds sum{0};
+  const auto add = [&](const LayerItems& items) {
+    for (const LayerItem& item : items)
+      if (const auto* op = std::get_if<Operator>(&item);
+          op && std::holds_alternative<GroupedMatmulWork>(op->work))
+        sum += operator_time(*op, device, fp8);
+  };
+  add(passes.forward);
+  add(passes.backward);
+  if (spec.training.recompute == TrainingSpec::Recompute::full) add(passes.recomputed);
+  return sum;
+}
 
 LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device) {
   const auto ends = spec.plan.layers_auto ? balanced_ends(measure(spec, device)) : given_ends(spec);

@@ -59,8 +59,9 @@ bool holds_embedding_copy(const WorkloadSpec& spec, const LayerTable& layers, St
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage) {
   expects(layers.slices.size() == static_cast<std::size_t>(spec.plan.vpp), "one row per chunk");
-  ProgramBuilder builder{spec, cluster};
-  PieceLibrary library{spec, builder};
+  const ExpertLoads loads = expert_loads(spec);
+  ProgramBuilder builder{spec, cluster, loads.distinct.size()};
+  PieceLibrary library{spec, loads, builder};
   DataParallel data_parallel{spec, builder};
   StageProgram& program = builder.program();
   if (spec.runtime.dispatch == RuntimeSpec::Dispatch::graph_sink)

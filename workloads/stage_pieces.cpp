@@ -1,5 +1,8 @@
 #include "stage_pieces.hpp"
 
+#include <algorithm>
+
+#include "parameter_groups.hpp"
 #include "stepcast/workloads/fusion.hpp"
 #include "stepcast/workloads/memory.hpp"
 
@@ -29,6 +32,10 @@ double attention_flops(const LayerItems& items) {
   return sum;
 }
 
+bool has_experts(const ModelSpec& model, PieceKind kind) {
+  return kind == PieceKind::moe_layer || (kind == PieceKind::mtp_module && mtp_is_moe(model));
+}
+
 }  // namespace
 
 Share& Share::operator+=(const Share& other) {
@@ -37,14 +44,18 @@ Share& Share::operator+=(const Share& other) {
   return *this;
 }
 
-LayerContext layer_context(const WorkloadSpec& spec) {
-  return {spec.model, spec.plan, spec.training, spec.moe, 1, gradient_bytes(spec.communication)};
-}
-
 namespace {
 
-Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind) {
-  const LayerContext context = layer_context(spec);
+Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads,
+                      double load) {
+  const LayerContext context{spec.model,
+                             spec.plan,
+                             spec.training,
+                             spec.moe,
+                             load,
+                             gradient_bytes(spec.communication),
+                             spec.communication.tensor_chunks,
+                             &loads};
   switch (kind) {
     case PieceKind::embedding:
       return embedding(context);
@@ -62,8 +73,9 @@ Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind) {
 
 }  // namespace
 
-Passes build_passes(const WorkloadSpec& spec, PieceKind kind) {
-  Passes passes = unfused_passes(spec, kind);
+Passes build_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads,
+                    double load) {
+  Passes passes = unfused_passes(spec, kind, loads, load);
   for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
                             &passes.backward, &passes.recomputed})
     *items = fuse(std::move(*items), spec.runtime.fusion);
@@ -78,18 +90,33 @@ const Piece& PieceLibrary::piece(PieceKind kind) {
   const auto [place, fresh] = lowered_.try_emplace(kind);
   Piece& piece = place->second;
   if (!fresh) return piece;
-  const Passes passes = build_passes(spec_, kind);
-  builder_.lower(passes.forward, piece.forward);
-  builder_.lower(passes.backward, piece.backward);
-  builder_.lower(passes.recomputed, piece.recompute);
-  piece.parameters = {passes.dense_parameters, passes.expert_parameters};
-  piece.replicated = passes.replicated_parameters;
-  piece.forward_flops = total_flops(passes.forward).value();
-  piece.backward_flops = total_flops(passes.backward).value();
-  piece.recompute_flops = total_flops(passes.recomputed).value();
-  piece.attention_flops = attention_flops(passes.forward) + attention_flops(passes.backward);
-  piece.recompute_attention_flops = attention_flops(passes.recomputed);
+  const bool experts = has_experts(spec_.model, kind) && !loads_.even();
+  const std::vector<double> all = experts ? loads_.distinct : std::vector<double>{loads_.largest()};
+  std::vector<LayerItems> forward, backward, recomputed;
+  for (const double load : all) {
+    Passes passes = build_passes(spec_, kind, loads_, load);
+    const double ranks = experts ? ranks_with(load) : 1;
+    piece.forward_flops += ranks * total_flops(passes.forward).value();
+    piece.backward_flops += ranks * total_flops(passes.backward).value();
+    piece.recompute_flops += ranks * total_flops(passes.recomputed).value();
+    piece.attention_flops = attention_flops(passes.forward) + attention_flops(passes.backward);
+    piece.recompute_attention_flops = attention_flops(passes.recomputed);
+    piece.parameters = {passes.dense_parameters, passes.expert_parameters};
+    piece.replicated = passes.replicated_parameters;
+    forward.push_back(std::move(passes.forward));
+    backward.push_back(std::move(passes.backward));
+    recomputed.push_back(std::move(passes.recomputed));
+  }
+  builder_.lower(forward, piece.forward);
+  builder_.lower(backward, piece.backward);
+  builder_.lower(recomputed, piece.recompute);
   return piece;
+}
+
+/// Part of the expert ranks that have this load.
+double PieceLibrary::ranks_with(double load) const {
+  return static_cast<double>(std::ranges::count(loads_.of_rank, load)) /
+         static_cast<double>(loads_.of_rank.size());
 }
 
 void PieceLibrary::place(Pieces& pieces, PieceKind kind, bool recomputed) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "program_builder.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operators.hpp"
 
 /// The pieces of a stage (layers, embedding, head, MTP modules), lowered once per kind. Private to
@@ -34,23 +35,25 @@ struct PlacedPiece {
 };
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
 
-/// The context under which a spec's layers are built.
-LayerContext layer_context(const WorkloadSpec& spec);
-Passes build_passes(const WorkloadSpec& spec, PieceKind kind);
+/// The passes of a piece on a rank whose experts have `load`, one of those of `loads`.
+Passes build_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads,
+                    double load);
 PieceKind layer_kind(const ModelSpec& model, std::int64_t layer);
 
 class PieceLibrary {
  public:
-  PieceLibrary(const WorkloadSpec& spec, ProgramBuilder& builder)
-      : spec_{spec}, builder_{builder} {}
+  PieceLibrary(const WorkloadSpec& spec, const ExpertLoads& loads, ProgramBuilder& builder)
+      : spec_{spec}, loads_{loads}, builder_{builder} {}
   Pieces pieces(const LayerTable::Slice& slice, std::size_t chunk, Stage stage);
 
  private:
   const Piece& piece(PieceKind kind);
+  double ranks_with(double load) const;
   void place(Pieces& pieces, PieceKind kind, bool recomputed);
   double offloaded(PieceKind kind, bool recomputed) const;
 
   const WorkloadSpec& spec_;
+  const ExpertLoads& loads_;
   ProgramBuilder& builder_;
   std::map<PieceKind, Piece> lowered_;
 };

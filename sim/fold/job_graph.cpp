@@ -127,10 +127,20 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   return key;
 }
 
+/// Whether the volumes of some call depend on which experts the members hold.
+bool JobGraph::is_skewed(GroupKind kind, std::uint32_t stage) const {
+  return std::ranges::any_of(input_.programs[stage].calls, [kind](const StageCall& call) {
+    return call.group == kind && !call.call.skew.factor.empty();
+  });
+}
+
 std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
                                     const std::vector<Rank>& members) {
   const auto next = static_cast<std::uint32_t>(patterns_.size());
-  const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, shape_of(members)}, next);
+  ShapeKey shape = shape_of(members);
+  if (is_skewed(kind, stage))
+    for (const Rank member : members) shape.push_back(input_.placement.coordinates(member).ep);
+  const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, std::move(shape)}, next);
   if (fresh) patterns_.push_back(plan(kind, stage, members));
   return place->second;
 }

@@ -175,7 +175,8 @@ double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
 void Replayer::compute(RankIndex r, std::uint32_t index) {
   RankState& rank = ranks_[r];
   const double before = rank.clocks.device;
-  const double worked = run_segment(r, program(r).segments[index], attention_factor(r, index));
+  const Segment& segment = program(r).segment(index, map_.classes.variant[r]);
+  const double worked = run_segment(r, segment, attention_factor(r, index));
   const double took = rank.clocks.device - before;
   RankTimes& times = rank.times();
   times.computing += Seconds{worked};

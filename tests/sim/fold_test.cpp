@@ -51,6 +51,16 @@ TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
   }));
 }
 
+TEST(Fold, ClassesGiveTheSameWithUnequalExperts) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
+    load_unevenly(job);
+    RC_CLASSIFY(std::set(job.variant_of.begin(), job.variant_of.end()).size() > 1, "unequal");
+    RC_CLASSIFY(job.plan.expert_part > 0, "cut into parts");
+    expect_fold_changes_nothing(job);
+  }));
+}
+
 TEST(Fold, ClassesGiveTheSameUnderStallsOverSteps) {
   EXPECT_TRUE(rc::check([] {
     Job job = random_job_as(NetworkForm::ports);

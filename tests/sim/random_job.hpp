@@ -26,6 +26,8 @@ struct Job {
   std::string schedule = "1f1b";
   bool skip_recurring = true;
   AttentionLoads loads = {};  ///< none: all attention is whole
+  /// By expert rank, the variant of the programs that it runs; empty: all run the first.
+  std::vector<std::uint32_t> variant_of = {};
 };
 
 inline ClusterSpec random_cluster(std::int64_t devices) {
@@ -138,6 +140,45 @@ inline Job random_job() {
   return job;
 }
 
+/// Experts of unequal loads: ranks work longer or shorter, get more or fewer tokens, and reach each
+/// other through the parts of their group.
+inline void load_unevenly(Job& job) {
+  constexpr double loads[] = {1, 0.5, 2.5};
+  Skew skew;
+  for (std::int64_t e = 0; e < job.plan.ep; ++e) {
+    job.variant_of.push_back(*rc::gen::inRange(0U, 3U));
+    skew.factor.push_back(loads[job.variant_of.back()]);
+  }
+  ParallelPlan cut = job.plan;
+  cut.expert_part = job.cluster.node_devices;
+  if (Placement(cut).cuts_experts_evenly()) job.plan = cut;
+  for (StageProgram& program : job.programs) {
+    for (std::size_t v = 1; v < std::size(loads); ++v) {
+      auto& variant = program.variants.emplace_back();
+      for (const Segment& segment : program.segments) {
+        std::vector<OperatorCost> operators = segment.operators();
+        for (OperatorCost& op : operators) op.device *= loads[v];
+        variant.emplace_back(operators);
+      }
+    }
+    skew.senders = *rc::gen::arbitrary<bool>();
+    for (StageCall& call : program.calls)
+      if (call.group == GroupKind::expert) call.call.skew = skew;
+    if (job.plan.expert_part == 0) continue;
+    const auto inner = add_call(program, GroupKind::expert_inner, CollectiveKind::all_to_all, 2_MiB,
+                                Stream::expert);
+    program.calls.back().call.skew = skew;
+    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::all_gather, 1_MiB,
+                                Stream::expert_outer);
+    Instructions& code = program.chunks.front().forward;
+    for (const std::uint32_t call : {outer, inner}) {
+      code.push_back(Communicate{call, program.slots, true});
+      code.push_back(Wait{program.slots++});
+    }
+    program.chunks.front().first_forward = code;
+  }
+}
+
 /// Stragglers, damped clocks, pausing and waiting hosts; few enough that some ranks stay alike.
 inline StallsSpec random_stalls(const Job& job) {
   const auto some = [](auto make) {
@@ -220,8 +261,11 @@ inline std::vector<double> result_of(const Job& job, Fold fold) {
   const StallPlan stalls = plan_stalls(job.stalls, placement, job.cluster);
   const bool loaded = !job.loads.sequences.empty();
   const auto keys = loaded ? told_apart(stalls.keys(), job.loads.of_rank) : stalls.keys();
-  const NetworkMap network =
-      build_network_map({placement, fabric, job.programs, job.algorithms, fold, keys, job.form});
+  std::vector<std::uint32_t> variants;
+  for (std::uint32_t r = 0; r < placement.world() && !job.variant_of.empty(); ++r)
+    variants.push_back(job.variant_of[placement.coordinates(Rank{r}).ep]);
+  const NetworkMap network = build_network_map(
+      {placement, fabric, job.programs, job.algorithms, fold, keys, job.form, variants});
   const Timeline t = replay({job.programs,
                              network,
                              job.cluster.host,

@@ -267,7 +267,7 @@ TEST(Layers, DispatchAndCombineCarryEveryChosenToken) {
 
   spec.moe.overlap = MoeSpec::Overlap::shared_expert;
   const Passes hidden = transformer_layer(context(spec), LayerKind::moe);
-  EXPECT_EQ(traffic(hidden.forward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 1);
+  EXPECT_EQ(traffic(hidden.forward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 2);
   EXPECT_EQ(traffic(hidden.backward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 2);
   EXPECT_EQ(total_flops(hidden.forward), total_flops(layer.forward));
   EXPECT_EQ(total_flops(hidden.backward), total_flops(layer.backward));

@@ -46,6 +46,17 @@ struct DataForecast {
   Seconds even_step_time{0};     ///< of a step whose slots all hold the mean
 };
 
+/// How unevenly the experts are loaded and what that costs.
+struct ExpertForecast {
+  double expert_imbalance = 1, rank_imbalance = 1;  ///< largest over mean load
+  double dropped = 0;                               ///< part of all (token, expert) pairs
+  /// Matrix products of the routed experts of one layer and micro-batch, forward and backward: on
+  /// a rank of mean load, and on the fullest one, for which its expert group waits.
+  Seconds balanced{0}, fullest{0};
+  /// The difference over all micro-batches and MoE layers of the stage that has most of them.
+  Seconds cost{0};
+};
+
 /// What one step of a scenario takes. Definitions of the metrics: docs/formats.md.
 struct Forecast {
   Seconds step_time{0};
@@ -54,9 +65,10 @@ struct Forecast {
   std::vector<CollectiveUse> collectives;  ///< distinct ones, in program order
   std::optional<double>
       model_flops;  ///< of the whole step [FLOP]; nothing for a synthetic workload
-  std::optional<double> executed_flops;  ///< with recomputation
-  std::vector<GroupReach> groups;        ///< of a cluster of several kinds of nodes
-  std::optional<DataForecast> data;      ///< nothing without documents
+  std::optional<double> executed_flops;   ///< with recomputation
+  std::vector<GroupReach> groups;         ///< of a cluster of several kinds of nodes
+  std::optional<DataForecast> data;       ///< nothing without documents
+  std::optional<ExpertForecast> experts;  ///< nothing without experts
   Timeline timeline;
 
   double bubble_ratio() const { return mean.bubble / step_time; }

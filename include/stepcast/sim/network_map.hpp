@@ -18,6 +18,7 @@ enum class Fold { automatic, off };
 struct RankClasses {
   std::vector<Rank> representative;     ///< by class
   std::vector<Stage> stage;             ///< by class
+  std::vector<std::uint32_t> variant;   ///< by class: of its stage's program
   std::vector<std::uint32_t> ranks;     ///< by class: how many behave like it
   std::vector<std::uint32_t> class_of;  ///< by rank
 };
@@ -63,6 +64,9 @@ struct NetworkMapInput {
   /// [rank] Ranks with other keys are not alike from the start (StallPlan::keys); empty: all are.
   std::vector<std::uint64_t> rank_keys = {};
   NetworkForm form = NetworkForm::ports;  ///< world calls that run alone are ports either way
+  /// [rank] Variant of its stage's program (StageProgram::variants); empty: 0. Ranks of other
+  /// variants are not alike from the start.
+  std::vector<std::uint32_t> rank_variants = {};
 };
 
 /// Finds the rank classes (or takes every rank for itself), plans every call once per shape of

@@ -60,6 +60,10 @@ struct DeviceSpec {
   Bytes memory_reserve{0};  ///< taken by runtime and driver before the model
   EfficiencySpec efficiency;
   OperatorClassTimes launch;  ///< fixed cost of each operator or transfer on its stream
+  Seconds tile_task{0};       ///< start of one task of a kernel that runs already
+  /// Time of an operator beside a communication over its time alone: they share the memory, and
+  /// some collectives run on vector cores.
+  double interference_matmul = 1, interference_vector = 1;
 };
 
 struct HostSpec {

@@ -9,7 +9,9 @@
 namespace stepcast {
 
 /// The kinds of group that a rank belongs to. `expert_data` replicates expert parameters (edp).
-/// `dense_data` = data x context: the replicas of the dense parameters.
+/// `dense_data` = data x context: the replicas of the dense parameters. `expert_inner`: those of an
+/// expert group that live in one part of the fabric (`ParallelPlan::expert_part`); `expert_outer`:
+/// those of like index in each part.
 enum class GroupKind {
   tensor,
   context,
@@ -20,9 +22,11 @@ enum class GroupKind {
   expert_data,
   dense_data,
   embedding,
-  world
+  world,
+  expert_inner,
+  expert_outer
 };
-inline constexpr std::size_t group_kinds = 10;
+inline constexpr std::size_t group_kinds = 12;
 const char* name(GroupKind kind);
 
 /// How the model and the batch are spread over the ranks. Once checked against the devices:
@@ -39,6 +43,9 @@ struct ParallelPlan {
   std::int64_t zero = 1;    ///< 0..3
   bool layers_auto = true;  ///< balance layers over chunks by cost
   Table layers_per_chunk;   ///< [chunk][stage] when not auto
+  /// Devices of one part (node or super-node) that an expert group is cut into, resolved by the
+  /// scenario reader; 0: it is not cut. Every expert group has equally many ranks in each part.
+  std::int64_t expert_part = 0;
 
   std::int64_t world() const { return tp * cp * pp * dp; }
   std::int64_t stage_ranks() const { return tp * cp * dp; }  ///< ranks of one pipeline stage

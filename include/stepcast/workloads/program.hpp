@@ -17,8 +17,9 @@
 namespace stepcast {
 
 /// In-order streams beside the compute stream. Pipeline transfers have channels of their own.
-enum class Stream { tensor, expert, data, context, to_host, from_host };
-inline constexpr std::size_t streams = 6;
+/// `expert_outer`: of expert groups cut into parts, what crosses between the parts.
+enum class Stream { tensor, expert, data, context, expert_outer, to_host, from_host };
+inline constexpr std::size_t streams = 7;
 
 /// Why a rank waits for a communication, as the report splits it.
 enum class ExposedKind { tensor, expert, pipeline, data, context, offload };
@@ -51,6 +52,8 @@ using Instructions = std::vector<Instruction>;
 struct StageCall {
   std::string name;
   GroupKind group;
+  /// The factors of a skew are by expert rank (Coordinates::ep) instead of by member. In an
+  /// expert_tensor group, whose ranks hold the same experts, the factor scales the bytes.
   CollectiveCall call;
   Stream stream;
   ExposedKind kind;
@@ -60,6 +63,7 @@ struct StageCall {
   /// and kind of collective mean nothing then.
   Seconds host_link{0};
   bool over_host_link() const { return host_link > Seconds{0}; }
+  bool in_kernel = false;      ///< a kernel that runs already starts it: no launch
 };
 
 /// One chunk of the model on one stage.
@@ -93,6 +97,9 @@ struct StageProgram {
   /// [segment] With documents: attention operators are segments of their own. Empty: nothing
   /// scales.
   std::vector<AttentionScaling> attention;
+  /// [variant - 1]: the same segments on ranks that have other amounts of expert work
+  /// (ExpertLoads::variant_of); variant 0 is `segments`.
+  std::vector<std::vector<Segment>> variants;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
   std::vector<ChunkProgram> chunks;  ///< [chunk]
@@ -100,8 +107,12 @@ struct StageProgram {
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
   double model_flops = 0;   ///< per rank and step, without recompute
-  double executed_flops = 0;            ///< with recompute
+  double executed_flops = 0;            ///< with recompute; mean over the expert ranks
   double executed_attention_flops = 0;  ///< those of attention, over whole sequences
+
+  const Segment& segment(std::uint32_t index, std::uint32_t variant) const {
+    return variant == 0 ? segments[index] : variants[variant - 1][index];
+  }
 };
 
 /// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk
@@ -115,7 +126,8 @@ struct LayerTable {
   std::vector<std::vector<Slice>> slices;  ///< [chunk][stage]
 };
 
-/// All that lowering needs; every member is checked.
+/// All that lowering needs; every member is checked. Expert loads follow from model, plan, training
+/// and moe: expert_loads().
 struct WorkloadSpec {
   ModelSpec model;
   ParallelPlan plan;
