@@ -68,23 +68,61 @@ bool Forecast::fits_memory() const {
                              [](const StageForecast& s) { return !s.memory || s.memory->fits(); });
 }
 
-Forecast forecast(const Scenario& scenario) {
+namespace {
+
+OperatorCost on_free_host(OperatorCost cost) {
+  cost.main = cost.worker = cost.launch = 0;
+  return cost;
+}
+
+void free_host(StageProgram& program) {
+  for (Segment& segment : program.segments) {
+    std::vector<OperatorCost> operators = segment.operators();
+    std::ranges::transform(operators, operators.begin(), on_free_host);
+    segment = Segment(std::move(operators));
+  }
+  for (StageCall& call : program.calls) call.issue = on_free_host(call.issue);
+  program.send_issue = on_free_host(program.send_issue);
+}
+
+void free_communication(NetworkMap& network) {
+  for (NetworkCall& call : network.calls) {
+    call.phases.clear();
+    call.lone = true;
+    call.alone = 0;
+  }
+  for (auto* hops : {&network.forward, &network.backward})
+    for (NetworkHop& hop : *hops) hop.flow = {};
+}
+
+Forecast run(const Scenario& scenario, const Ideal& ideal, std::uint32_t recorded_ranks,
+             RecordedRun* record) {
   const Fabric fabric(scenario.cluster, link_faults(scenario.stalls, Fabric(scenario.cluster)));
   const Placement placement(scenario.workload.plan);
-  const LayerTable layers =
-      scenario.synthetic ? LayerTable{} : assign_layers(scenario.workload, scenario.cluster.device);
-  const std::vector<StageProgram> programs = stage_programs(scenario, layers);
+  LayerTable layers = ideal.layers ? *ideal.layers : layers_of(scenario);
+  std::vector<StageProgram> programs = stage_programs(scenario, layers);
 
   const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
-  const NetworkMap network =
-      build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
-                         scenario.simulate.fold, stalls.keys(), scenario.simulate.network});
+  NetworkMap network = build_network_map(
+      {placement, fabric, programs, scenario.workload.communication.algorithms,
+       scenario.simulate.fold, stalls.keys(), scenario.simulate.network, record != nullptr});
+  HostSpec host = scenario.cluster.host;
+  std::optional<Seconds> latency = boundary_latency(scenario);
+  if (ideal.free_host) {
+    std::ranges::for_each(programs, free_host);
+    host.synchronise = Seconds{0};
+  }
+  if (ideal.free_communication) {
+    free_communication(network);
+    if (latency) latency = Seconds{0};
+  }
 
   Forecast result;
-  result.timeline = replay({programs, network, scenario.cluster.host, scenario.pipeline_shape(),
-                            pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p,
-                            boundary_latency(scenario), stalls.any() ? &stalls : nullptr,
-                            scenario.simulate.steps});
+  result.timeline =
+      replay({programs, network, host, scenario.pipeline_shape(),
+              pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p, latency,
+              stalls.any() ? &stalls : nullptr, scenario.simulate.steps, true, !ideal.no_bubble,
+              record ? &record->recording : nullptr, recorded_ranks});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
   add_stages(result, scenario, layers);
@@ -95,6 +133,30 @@ Forecast forecast(const Scenario& scenario) {
     for (const StageProgram& program : programs) executed += program.executed_flops;
     result.executed_flops = executed * static_cast<double>(scenario.workload.plan.stage_ranks());
   }
+  if (record) {
+    record->layers = std::move(layers);
+    record->programs = std::move(programs);
+    record->network = std::move(network);
+  }
+  return result;
+}
+
+}  // namespace
+
+LayerTable layers_of(const Scenario& scenario) {
+  return scenario.synthetic ? LayerTable{}
+                            : assign_layers(scenario.workload, scenario.cluster.device);
+}
+
+Forecast forecast(const Scenario& scenario) { return forecast(scenario, Ideal{}); }
+
+Forecast forecast(const Scenario& scenario, const Ideal& ideal) {
+  return run(scenario, ideal, Recording::none, nullptr);
+}
+
+RecordedRun record(const Scenario& scenario, std::uint32_t ranks) {
+  RecordedRun result;
+  result.forecast = run(scenario, Ideal{}, ranks, &result);
   return result;
 }
 

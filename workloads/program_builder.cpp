@@ -112,13 +112,13 @@ ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& clus
 }
 
 void ProgramBuilder::lower(const LayerItems& items, Instructions& out) {
-  std::vector<OperatorCost> run;
+  Run run;
   const auto flush = [&] {
-    if (!run.empty()) out.push_back(Compute{segment_of(std::exchange(run, {}))});
+    if (!run.costs.empty()) out.push_back(Compute{segment_of(std::exchange(run, {}))});
   };
   for (const LayerItem& item : items) {
     if (const auto* op = std::get_if<Operator>(&item)) {
-      run.push_back(cost(*op));
+      add(op->name, cost(*op), run);
       continue;
     }
     if (std::holds_alternative<HostReadback>(item) && !reads_back()) continue;
@@ -138,13 +138,17 @@ void ProgramBuilder::lower(const LayerItems& items, Instructions& out) {
 }
 
 void ProgramBuilder::compute(const Operator& op, Instructions& out) {
-  out.push_back(Compute{segment_of({cost(op)})});
+  Run run;
+  add(op.name, cost(op), run);
+  out.push_back(Compute{segment_of(std::move(run))});
 }
 
 void ProgramBuilder::launch_graph(Instructions& out) {
   OperatorCost launch;
   launch.main = cluster_.host.graph_launch.value() / spec_.runtime.host_speed;
-  out.push_back(Compute{segment_of({launch})});
+  Run run;
+  add("launch of the graph", launch, run);
+  out.push_back(Compute{segment_of(std::move(run))});
 }
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
@@ -174,12 +178,26 @@ std::uint32_t ProgramBuilder::slot_of(const std::string& name) {
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::segment_of(std::vector<OperatorCost> operators) {
+void ProgramBuilder::add(const std::string& name, const OperatorCost& cost, Run& run) {
+  const auto next = static_cast<std::uint32_t>(program_.operator_names.size());
+  const auto [place, fresh] = names_.try_emplace(name, next);
+  if (fresh) program_.operator_names.push_back(name);
+  run.costs.push_back(cost);
+  run.names.push_back(place->second);
+}
+
+std::uint32_t ProgramBuilder::segment_of(Run run) {
   SegmentKey key;
-  for (const OperatorCost& c : operators) key.push_back({c.main, c.worker, c.launch, c.device});
+  for (std::size_t i = 0; i < run.costs.size(); ++i) {
+    const OperatorCost& c = run.costs[i];
+    key.push_back({c.main, c.worker, c.launch, c.device, static_cast<double>(run.names[i])});
+  }
   const auto next = static_cast<std::uint32_t>(program_.segments.size());
   const auto [place, fresh] = segments_.try_emplace(std::move(key), next);
-  if (fresh) program_.segments.emplace_back(std::move(operators));
+  if (fresh) {
+    program_.segments.emplace_back(std::move(run.costs));
+    program_.segment_names.push_back(std::move(run.names));
+  }
   return place->second;
 }
 

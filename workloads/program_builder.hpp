@@ -42,11 +42,16 @@ class ProgramBuilder {
  private:
   OperatorCost cost(const Operator& op) const;
   std::uint32_t slot_of(const std::string& name);
-  std::uint32_t segment_of(std::vector<OperatorCost> operators);
+  struct Run {
+    std::vector<OperatorCost> costs;
+    std::vector<std::uint32_t> names;
+  };
+  void add(const std::string& name, const OperatorCost& cost, Run& run);
+  std::uint32_t segment_of(Run run);
   std::uint32_t call_of(const std::string& name, GroupKind group, CollectiveCall call,
                         const std::string& algorithm);
 
-  using SegmentKey = std::vector<std::array<double, 4>>;
+  using SegmentKey = std::vector<std::array<double, 5>>;
   using CallKey = std::tuple<std::string, GroupKind, CollectiveKind, double, std::string>;
   const WorkloadSpec& spec_;
   const ClusterSpec& cluster_;
@@ -54,6 +59,7 @@ class ProgramBuilder {
   std::map<SegmentKey, std::uint32_t> segments_;
   std::map<CallKey, std::uint32_t> calls_;
   std::map<std::string, std::uint32_t> slots_;
+  std::map<std::string, std::uint32_t> names_;
 };
 
 }  // namespace stepcast

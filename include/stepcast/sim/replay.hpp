@@ -4,6 +4,7 @@
 
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/recording.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/sim/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
@@ -23,6 +24,9 @@ struct ReplayInput {
   const StallPlan* stalls = nullptr;  ///< nothing: no rank stalls
   std::int64_t steps = 1;             ///< replayed one after another, at least 1
   bool skip_recurring = true;         ///< micro-batches that repeat others exactly, once each
+  bool await_inputs = true;     ///< false: no stage waits for another, the ideal without a bubble
+  Recording* record = nullptr;  ///< filled when there is one; then nothing is skipped
+  std::uint32_t recorded_ranks = Recording::none;  ///< classes, from the first on
 };
 
 /// Executes the programs of all rank classes over the steps: host threads issue, streams run in

@@ -73,6 +73,9 @@ struct ChunkProgram {
 
 struct StageProgram {
   std::vector<Segment> segments;
+  std::vector<std::string> operator_names;  ///< each once
+  /// [segment] for each operator its name; empty where operators have none.
+  std::vector<std::vector<std::uint32_t>> segment_names;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
   std::vector<ChunkProgram> chunks;  ///< [chunk]
