@@ -61,8 +61,9 @@ class MapBuilder {
   std::vector<std::uint64_t> keys() const;
   void find_classes();
   void number_flows();
-  void load_links(LinkClasses& links) const;
+  void load_links(LinkClasses& links);
   LinkLoads loads_of(std::uint32_t link) const;
+  void describe_link(std::uint32_t link, const LinkLoads& loads);
   bool flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const;
   void add_calls(std::uint32_t colour, const LinkClasses& links);
   double slowest_link(const PhaseFlow& flow) const;
@@ -165,12 +166,20 @@ bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads&
   });
 }
 
-void MapBuilder::load_links(LinkClasses& links) const {
+void MapBuilder::describe_link(std::uint32_t l, const LinkLoads& loads) {
+  const LinkId id = graph_.links()[l].id;
+  const auto alike = std::ranges::count(colours_.link, colours_.link[l]);
+  map_.links.push_back({input_.fabric.link(id).kind, input_.fabric.link_name(id),
+                        graph_.links()[l].bandwidth, static_cast<std::uint32_t>(alike), loads});
+}
+
+void MapBuilder::load_links(LinkClasses& links) {
   std::uint32_t next = 0;
   for (std::uint32_t l = 0; l < graph_.links().size(); ++l) {
     if (colours_.link[l] != next) continue;
     ++next;
     LinkLoads loads = loads_of(l);
+    if (input_.describe_links) describe_link(l, loads);
     const bool shared = flows_can_meet(graph_.links()[l], loads);
     links.add(graph_.links()[l].bandwidth, std::move(loads), shared);
   }
@@ -195,6 +204,7 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
     for (auto& phase : call.phases) {
       for (NetworkFlow& flow : phase) {
         flow.alone = flow.bytes * links.seconds_per_byte(flow_number);
+        flow.number = flow_number;
         flow.path = links.path(flow_number++);
       }
     }
@@ -302,6 +312,7 @@ NetworkHop MapBuilder::hop(std::uint32_t c, bool forward, const LinkClasses& lin
   const std::uint32_t flow = first_flow_[colours_.object[object]];
   result.flow.bytes = channel_bytes(input_.programs[map_.classes.stage[c].value], forward).value();
   result.flow.alone = result.flow.bytes * links.seconds_per_byte(flow);
+  result.flow.number = flow;
   result.flow.path = links.path(flow);
   return result;
 }

@@ -144,9 +144,9 @@ ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& clus
 void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions& out) {
   std::vector<Run> runs(variants.size());
   const auto flush = [&] {
-    if (runs.front().empty()) return;
+    if (runs.front().costs.empty()) return;
     out.push_back(Compute{segment_of(runs)});
-    for (Run& run : runs) run.clear();
+    runs.assign(variants.size(), {});
   };
   for (std::size_t i = 0; i < variants.front().size(); ++i) {
     const LayerItem& item = variants.front()[i];
@@ -158,8 +158,8 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
         continue;
       }
       for (std::size_t v = 0; v < variants.size(); ++v)
-        runs[v].push_back(
-            beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch));
+        add(op->name,
+            beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch), runs[v]);
       continue;
     }
     if (std::holds_alternative<HostReadback>(item) && !reads_back()) continue;
@@ -187,13 +187,17 @@ void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
 }
 
 void ProgramBuilder::compute(const Operator& op, Instructions& out) {
-  out.push_back(Compute{segment_of({{cost(op)}})});
+  Run run;
+  add(op.name, cost(op), run);
+  out.push_back(Compute{segment_of({std::move(run)})});
 }
 
 void ProgramBuilder::launch_graph(Instructions& out) {
   OperatorCost launch;
   launch.main = cluster_.host.graph_launch.value() / spec_.runtime.host_speed;
-  out.push_back(Compute{segment_of({{launch}})});
+  Run run;
+  add("launch of the graph", launch, run);
+  out.push_back(Compute{segment_of({std::move(run)})});
 }
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
@@ -282,20 +286,35 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   scaling.work = operator_time(pure, cluster_.device, false).value();
   scaling.floor = operator_time(traffic, cluster_.device, false).value();
   scaling.half = cluster_.device.efficiency.attention.sequence_half / work.query_length;
-  return segment_of({{cost(op)}}, scaling);
+  Run run;
+  add(op.name, cost(op), run);
+  return segment_of({std::move(run)}, scaling);
+}
+
+void ProgramBuilder::add(const std::string& name, const OperatorCost& cost, Run& run) {
+  const auto next = static_cast<std::uint32_t>(program_.operator_names.size());
+  const auto [place, fresh] = names_.try_emplace(name, next);
+  if (fresh) program_.operator_names.push_back(name);
+  run.costs.push_back(cost);
+  run.names.push_back(place->second);
 }
 
 std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
                                          const AttentionScaling& scaling) {
-  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half}};
-  for (const Run& run : variants)
-    for (const OperatorCost& c : run) key.push_back({c.main, c.worker, c.launch, c.device});
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0}};
+  for (const Run& run : variants) {
+    for (std::size_t i = 0; i < run.costs.size(); ++i) {
+      const OperatorCost& c = run.costs[i];
+      key.push_back({c.main, c.worker, c.launch, c.device, static_cast<double>(run.names[i])});
+    }
+  }
   const auto next = static_cast<std::uint32_t>(program_.segments.size());
   const auto [place, fresh] = segments_.try_emplace(std::move(key), next);
   if (!fresh) return place->second;
   for (std::size_t v = 0; v < program_.variants.size(); ++v)
-    program_.variants[v].emplace_back(variants[variants.size() == 1 ? 0 : v + 1]);
-  program_.segments.emplace_back(std::move(variants.front()));
+    program_.variants[v].emplace_back(variants[variants.size() == 1 ? 0 : v + 1].costs);
+  program_.segment_names.push_back(std::move(variants.front().names));
+  program_.segments.emplace_back(std::move(variants.front().costs));
   if (spec_.documents) program_.attention.push_back(scaling);
   return place->second;
 }

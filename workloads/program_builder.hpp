@@ -50,7 +50,11 @@ class ProgramBuilder {
   StageProgram& program() { return program_; }
 
  private:
-  using Run = std::vector<OperatorCost>;  ///< operators with no communication between them
+  /// Operators with no communication between them.
+  struct Run {
+    std::vector<OperatorCost> costs;
+    std::vector<std::uint32_t> names;
+  };
 
   OperatorCost cost(const Operator& op) const;
   void over_host_link(const char* name, Stream stream, Bytes bytes, std::uint32_t slot,
@@ -59,13 +63,14 @@ class ProgramBuilder {
   OperatorCost beside_communication(OperatorCost cost, LaunchClass launch) const;
   void communicate(const LayerItem& item, Instructions& out);
   std::uint32_t slot_of(const std::string& name);
+  void add(const std::string& name, const OperatorCost& cost, Run& run);
   /// Of one run for all variants, or one each.
   std::uint32_t segment_of(std::vector<Run> variants, const AttentionScaling& scaling = {});
   /// One attention operator, to be scaled by the documents of the micro-batch.
   std::uint32_t scaled_segment(const Operator& op, const AttentionWork& work);
   std::uint32_t call_of(const StageCall& call);
 
-  using SegmentKey = std::vector<std::array<double, 4>>;
+  using SegmentKey = std::vector<std::array<double, 5>>;
   using CallKey =
       std::tuple<std::string, GroupKind, CollectiveKind, double, std::string, Skew, bool>;
   const WorkloadSpec& spec_;
@@ -74,6 +79,7 @@ class ProgramBuilder {
   std::map<SegmentKey, std::uint32_t> segments_;
   std::map<CallKey, std::uint32_t> calls_;
   std::map<std::string, std::uint32_t> slots_;
+  std::map<std::string, std::uint32_t> names_;  ///< of operators
   std::set<std::string> under_way_;  ///< communications beside which operators are lowered
 };
 

@@ -40,13 +40,15 @@ Replayer::Replayer(const ReplayInput& input)
       map_{input.network},
       engine_{map_.bandwidths, input.sharing},
       step_ends_(static_cast<std::size_t>(input.steps)),
-      may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular()) &&
+      may_recur_{input.skip_recurring && !input.record &&
+                 !(input.stalls && input.stalls->irregular()) &&
                  !(input.loads && !input.loads->repeats())},
       host_is_free_{!(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input)} {
   for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
     orders_.push_back(input.schedule.order(input.shape, Stage{s}));
   }
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
+  if (input.record) recorder_.emplace(*input.record, ranks, input.recorded_ranks, streams + 2);
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =
@@ -54,6 +56,7 @@ Replayer::Replayer(const ReplayInput& input)
                             static_cast<std::size_t>(input.shape.chunks));
     rank.order = &orders_[map_.classes.stage[r].value];
     start_stalls(r);
+    if (recorder_) recorder_->host_speed(r, rank.speed.host);
   }
 }
 
@@ -121,6 +124,7 @@ void Replayer::end_step(RankIndex r) {
   RankState& rank = ranks_[r];
   save_checkpoint(r);
   rank.end = rank.clocks.device;
+  if (recorder_) recorder_->end_step(r, rank.end);
   double& end = step_ends_[rank.step];
   end = std::max(end, rank.end);
   if (rank.step == 0 && step_ends_.size() > 1) rank.books.first_end = rank.end;
@@ -156,7 +160,7 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
     return wait_slot(r, wait->slot);
   } else {
-    rank.clocks = host_sync(rank.clocks, host(r).synchronise.value());
+    synchronise(r, host(r).synchronise.value());
   }
   return true;
 }
@@ -172,18 +176,30 @@ double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
   return attention[segment].factor(load.pairs, load.tokens);
 }
 
+void Replayer::synchronise(RankIndex r, double cost) {
+  RankState& rank = ranks_[r];
+  const Clocks before = rank.clocks;
+  rank.clocks = host_sync(before, cost);
+  if (recorder_) recorder_->sync(r, before, rank.clocks);
+}
+
 void Replayer::compute(RankIndex r, std::uint32_t index) {
   RankState& rank = ranks_[r];
-  const double before = rank.clocks.device;
+  const Clocks before = rank.clocks;
   const Segment& segment = program(r).segment(index, map_.classes.variant[r]);
   const double worked = run_segment(r, segment, attention_factor(r, index));
-  const double took = rank.clocks.device - before;
+  const double took = rank.clocks.device - before.device;
+  if (recorder_) recorder_->segment(r, before, rank.clocks, index, worked);
   RankTimes& times = rank.times();
   times.computing += Seconds{worked};
   times.segments += 1;
   if (took <= worked * (1 + host_bound_margin)) return;
   times.host_bound_segments += 1;
   times.host_stall += Seconds{took - worked};
+  if (recorder_) {
+    recorder_->piece(r, {before.device, before.device + (took - worked), WaitPart::host_stall,
+                         ExposedKind::tensor});
+  }
 }
 
 const Instructions& Replayer::unit_code(RankState& rank, const StageProgram& program,
@@ -208,10 +224,12 @@ bool Replayer::run_unit(RankIndex r) {
     ++(unit.kind == UnitKind::forward ? rank.forwards : rank.backwards)[unit.chunk.value];
     rank.part = RankState::Part::code;
     rank.pc = 0;
+    if (recorder_) recorder_->begin_unit(r, unit, rank.step, rank.clocks.device);
   }
   if (rank.part == RankState::Part::code) {
     if (!next_instruction(r, unit_code(rank, program(r), unit))) return false;
     rank.part = RankState::Part::send;
+    if (recorder_) recorder_->end_unit(r, rank.clocks.device);
   }
   if (rank.part == RankState::Part::send) {
     send(r, unit);
@@ -228,13 +246,17 @@ bool Replayer::run_unit(RankIndex r) {
 
 /// The compute stream waits until `to` for a communication that moves from `moving_from` on. What
 /// else moved before that is told when everything that can move is known.
-void Replayer::idle(RankState& rank, double to, double moving_from, ExposedKind kind,
-                    double host_ready, bool pipeline) {
-  const double from = rank.clocks.device;
+void Replayer::idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,
+                    bool pipeline, std::uint32_t recorded) {
+  RankState& rank = ranks_[r];
+  const Clocks before = rank.clocks;
+  const double from = before.device;
+  if (to > from) rank.clocks.device = to;
+  if (recorder_) recorder_->wait(r, before, rank.clocks, recorded);
   if (to <= from) return;
   const double moving = std::clamp(moving_from, from, to);
   rank.times().exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
-  rank.clocks.device = to;
+  if (recorder_) recorder_->piece(r, {moving, to, WaitPart::exposed, kind});
   if (moving <= from) return;
   rank.log.add({from, moving, host_ready, pipeline});
   ++unsettled_;
@@ -251,8 +273,15 @@ void Replayer::settle() {
   for (const RankState& rank : ranks_) {
     if (rank.waiting != Waiting::done) known = std::min(known, rank.clocks.device);
   }
-  for (RankState& rank : ranks_) rank.log.settle(known, rank.clocks.device, rank.books);
+  for (RankIndex r = 0; r < ranks_.size(); ++r) settle(r, known, ranks_[r].clocks.device);
   unsettled_ = 0;
+}
+
+void Replayer::settle(RankIndex r, double known, double device) {
+  RankState& rank = ranks_[r];
+  rank.log.settle(known, device, rank.books, recorder_ ? &pieces_ : nullptr);
+  for (const Recording::Piece& piece : pieces_) recorder_->piece(r, piece);
+  pieces_.clear();
 }
 
 void Replayer::report_deadlock() const {

@@ -16,6 +16,10 @@ bool Replayer::feeds(const PipelineShape& shape, const Unit& unit, Stage stage, 
 bool Replayer::receive(RankIndex r, const Unit& unit) {
   RankState& rank = ranks_[r];
   if (!feeds(input_.shape, unit, map_.classes.stage[r], false)) return true;
+  if (!input_.await_inputs) {
+    rank.issue(program(r).send_issue);
+    return true;
+  }
   const Message wanted{unit.kind, unit.micro_batch, unit.chunk};
   const auto found =
       std::ranges::find_if(rank.inbox, [&](const Message& m) { return m.same_unit(wanted); });
@@ -23,8 +27,9 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
     rank.waiting = Waiting::message;
     return false;
   }
-  rank.issue(program(r).send_issue);
-  idle(rank, found->arrival, found->start, ExposedKind::pipeline, 0, true);
+  std::uint32_t posted = Recording::none;
+  issue(r, program(r).send_issue, false, posted);
+  idle(r, found->arrival, found->start, ExposedKind::pipeline, 0, true, found->recorded);
   rank.inbox.erase(found);
   return true;
 }
@@ -34,7 +39,8 @@ void Replayer::send(RankIndex r, const Unit& unit) {
   RankState& rank = ranks_[r];
   if (!feeds(input_.shape, unit, map_.classes.stage[r], true)) return;
   const bool forward = unit.kind == UnitKind::forward;
-  const double ready = std::max(rank.clocks.device, rank.issue(program(r).send_issue));
+  std::uint32_t entry = Recording::none;
+  const double ready = std::max(rank.clocks.device, issue(r, program(r).send_issue, true, entry));
   // The next virtual stage is the next stage with the same chunk, or the first with the next chunk.
   const auto last = static_cast<std::uint32_t>(input_.shape.stages - 1);
   Chunk chunk = unit.chunk;
@@ -43,7 +49,7 @@ void Replayer::send(RankIndex r, const Unit& unit) {
   if (!forward && stage == 0) --chunk.value;
   ++tasks_;
   ++rank.sends_pending;
-  channel(r, forward).queue.push_back({{unit.kind, unit.micro_batch, chunk}, ready});
+  channel(r, forward).queue.push_back({{unit.kind, unit.micro_batch, chunk}, ready, entry});
   pump_channel(r, forward);
 }
 
@@ -55,7 +61,8 @@ bool Replayer::settle_send(RankIndex r) {
     rank.waiting = Waiting::send;
     return false;
   }
-  idle(rank, rank.last_send_arrival, rank.last_send_start, ExposedKind::pipeline, 0, true);
+  idle(r, rank.last_send_arrival, rank.last_send_start, ExposedKind::pipeline, 0, true,
+       rank.last_send);
   return true;
 }
 
@@ -78,6 +85,7 @@ void Replayer::transfer(RankIndex r, bool forward, double start) {
   ChannelState& c = channel(r, forward);
   const NetworkFlow& flow = hop(r, forward).flow;
   c.queue.front().message.start = start;
+  if (recorder_) record_transfer(r, forward, start);
   c.ticket = ranks_[r].log.open(start, ExposedKind::pipeline);
   c.peer_ticket = ranks_[hop(r, forward).peer].log.open(start, ExposedKind::pipeline);
   unsettled_ += 2;
@@ -89,6 +97,18 @@ void Replayer::transfer(RankIndex r, bool forward, double start) {
   } else {
     engine_.start_flow(flow.path, flow.bytes, tag_of(Tag::transfer, 2 * r + (forward ? 1U : 0U)));
   }
+}
+
+void Replayer::record_transfer(RankIndex r, bool forward, double start) {
+  const RankIndex peer = hop(r, forward).peer;
+  if (!recorder_->records(r) && !recorder_->records(peer)) return;
+  ChannelState::Pending& head = channel(r, forward).queue.front();
+  const Message& message = head.message;
+  head.message.recorded =
+      recorder_->begin_transfer(forward, {message.kind, message.micro_batch, message.chunk}, start);
+  const std::size_t lane = streams + (forward ? 0 : 1);
+  recorder_->member(head.message.recorded, {r, Recording::none, head.entry, head.ready}, lane);
+  recorder_->member(head.message.recorded, {peer, Recording::none, Recording::none, start}, lane);
 }
 
 /// The bytes are through: the channel is free, the message arrives one latency later.
@@ -104,13 +124,16 @@ void Replayer::bytes_ended(RankIndex r, bool forward, double end) {
   c.busy = false;
   c.free_at = end;
   rank.log.close(c.ticket, message.arrival);
+  if (recorder_ && message.recorded != Recording::none)
+    recorder_->end(message.recorded, end, message.arrival);
+  if (message.arrival >= rank.last_send_arrival) rank.last_send = message.recorded;
   rank.last_send_start = message.start;
   rank.last_send_arrival = std::max(rank.last_send_arrival, message.arrival);
   if (--rank.sends_pending == 0 && rank.waiting == Waiting::send) wake(r);
 
   RankState& peer = ranks_[to.peer];
   peer.log.close(c.peer_ticket, message.arrival);
-  peer.inbox.push_back(message);
+  if (input_.await_inputs) peer.inbox.push_back(message);
   if (peer.waiting == Waiting::message) wake(to.peer);
 }
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "stepcast/sim/data_plan.hpp"
+#include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/recording.hpp"
 #include "stepcast/sim/scenario.hpp"
 #include "stepcast/sim/timeline.hpp"
 #include "stepcast/workloads/memory.hpp"
@@ -79,5 +81,30 @@ struct Forecast {
 /// Throws InputError where a named collective algorithm does not apply, EngineError when the replay
 /// fails.
 Forecast forecast(const Scenario& scenario);
+
+/// What a run leaves out or holds still, to see how much it matters.
+struct Ideal {
+  bool free_communication = false;  ///< bytes and latencies of all collectives and transfers
+  bool free_host = false;  ///< issuing operators and communications, launches, synchronisations
+  bool no_bubble = false;  ///< no stage waits for the input of another
+  /// Layers of each stage instead of those that suit the device best; nullptr: the latter.
+  const LayerTable* layers = nullptr;
+};
+Forecast forecast(const Scenario& scenario, const Ideal& ideal);
+/// Which layers the stages of a scenario hold; empty for a synthetic workload.
+LayerTable layers_of(const Scenario& scenario);
+
+/// A run with all that it executed, and what its indices mean.
+struct RecordedRun {
+  Forecast forecast;
+  LayerTable layers;                   ///< empty for a synthetic workload
+  std::vector<StageProgram> programs;  ///< [stage]
+  NetworkMap network;                  ///< with its links
+  Recording recording;
+};
+/// Nothing that recurs is skipped, so it takes longer and its last digits may differ from
+/// `forecast`. Rank classes after the first `ranks` leave no record.
+/// Throws InputError when the run is too long to record.
+RecordedRun record(const Scenario& scenario, std::uint32_t ranks = Recording::none);
 
 }  // namespace stepcast

@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stepcast/sim/engine.hpp"
+#include "stepcast/topology/fabric.hpp"
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -29,6 +31,8 @@ struct NetworkFlow {
   double bytes = 0;
   double alone = 0;  ///< time of the bytes when nothing else moves [s]
   std::vector<LinkUse> path;
+  static constexpr std::uint32_t unnumbered = UINT32_MAX;  ///< calls of the world that run alone
+  std::uint32_t number = unnumbered;                       ///< in NetworkLink::loads
 };
 
 /// One collective of one class of groups.
@@ -47,12 +51,23 @@ struct NetworkHop {
   NetworkFlow flow;
 };
 
+/// Links that carry the same flows, for reports.
+struct NetworkLink {
+  LinkKind kind;
+  std::string name;  ///< of the first of them
+  double bandwidth;  ///< of each [B/s]
+  std::uint32_t count;
+  /// By flow number: bytes over each link per byte of the flow.
+  std::vector<std::pair<std::uint32_t, double>> loads;
+};
+
 struct NetworkMap {
   RankClasses classes;
   std::vector<double> bandwidths;  ///< of link classes [B/s]
   std::vector<NetworkCall> calls;
   std::vector<std::vector<std::uint32_t>> call_of;  ///< [class][StageProgram::calls index] -> calls
   std::vector<NetworkHop> forward, backward;        ///< [class]
+  std::vector<NetworkLink> links;                   ///< only when asked for
 };
 
 struct NetworkMapInput {
@@ -67,6 +82,7 @@ struct NetworkMapInput {
   /// [rank] Variant of its stage's program (StageProgram::variants); empty: 0. Ranks of other
   /// variants are not alike from the start.
   std::vector<std::uint32_t> rank_variants = {};
+  bool describe_links = false;            ///< fill NetworkMap::links
 };
 
 /// Finds the rank classes (or takes every rank for itself), plans every call once per shape of

@@ -6,6 +6,7 @@
 #include "stepcast/sim/data_plan.hpp"
 #include "stepcast/sim/engine.hpp"
 #include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/recording.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/sim/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
@@ -35,6 +36,9 @@ struct ReplayInput {
   const AttentionLoads* loads = nullptr;  ///< nothing: attention over whole sequences
   const KindPrograms* kinds = nullptr;    ///< nothing: `programs` and `host` are everybody's
   Sharing sharing = Sharing::automatic;
+  bool await_inputs = true;     ///< false: no stage waits for another, the ideal without a bubble
+  Recording* record = nullptr;  ///< filled when there is one; then nothing is skipped
+  std::uint32_t recorded_ranks = Recording::none;  ///< classes, from the first on
 };
 
 /// Executes the programs of all rank classes over the steps: host threads issue, streams run in

@@ -100,6 +100,9 @@ struct StageProgram {
   /// [variant - 1]: the same segments on ranks that have other amounts of expert work
   /// (ExpertLoads::variant_of); variant 0 is `segments`.
   std::vector<std::vector<Segment>> variants;
+  std::vector<std::string> operator_names;  ///< each once
+  /// [segment] for each operator its name; empty where operators have none.
+  std::vector<std::vector<std::uint32_t>> segment_names;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
   std::vector<ChunkProgram> chunks;  ///< [chunk]
