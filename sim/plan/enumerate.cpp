@@ -7,6 +7,7 @@ namespace stepcast {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr std::size_t most_refused = 16;
 constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.md
 
 /// Points that share unit times and the number of stages; vpp, schedule and zero are open.
@@ -18,8 +19,14 @@ struct Family {
 
 class Enumerator {
  public:
-  Enumerator(const PlanSpace& space, std::vector<BaseCosts>& costs, bool keep_all_bounds)
-      : space_{space}, dims_{space.dimensions}, costs_{costs}, prunes_{!keep_all_bounds} {
+  /// What is kept: at most `most` points with a bound below `limit`, the best by estimate or bound.
+  struct Keeping {
+    std::size_t most = std::numeric_limits<std::size_t>::max();
+    double limit = infinite;
+    bool by_bound = false;
+  };
+  Enumerator(const PlanSpace& space, std::vector<BaseCosts>& costs, const Keeping& keeping)
+      : space_{space}, dims_{space.dimensions}, costs_{costs}, keeping_{keeping} {
     for (const std::string& name : dims_.schedules) {
       schedules_.push_back(&pipeline_schedule(name));
       plain_ = plain_ && plain_units(*schedules_.back());
@@ -44,8 +51,10 @@ class Enumerator {
   void expand_layout(const Family& family, Scenario& scenario,
                      const std::vector<std::uint32_t>& schedules);
   void consider(PlanPoint point, const LayoutEstimate& layout, double peak);
-  void keep(const PlanPoint& point, double score);
+  void keep(const PlanPoint& point);
+  double key(const PlanPoint& point) const;
   double threshold() const;
+  void remember_refused(const PlanPoint& point, double bound);
   double score(const PlanPoint& point, double time) const {
     return plan_score(space_.spec, point, Seconds{time});
   }
@@ -61,7 +70,8 @@ class Enumerator {
   std::vector<Family> families_;
   Enumeration result_;
   const Strategy* only_ = nullptr;  ///< the one point that counts
-  bool plain_ = true, prunes_;
+  Keeping keeping_;
+  bool plain_ = true;
 };
 
 double Enumerator::capacity(const Scenario& scenario) const {
@@ -82,7 +92,7 @@ void Enumerator::branch_base(std::uint32_t base) {
   }
   Strategy s;
   s.base = base;
-  for (s.tp = 0; const std::int64_t tp : dims_.tp)
+  for (const std::int64_t tp : dims_.tp)
     for (const std::int64_t cp : dims_.cp)
       for (const std::int64_t pp : dims_.pp) {
         s.tp = tp, s.cp = cp, s.pp = pp;
@@ -171,11 +181,14 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
   return sum / static_cast<double>(plan.pp);
 }
 
+double Enumerator::key(const PlanPoint& point) const {
+  return score(point, (keeping_.by_bound ? point.bound : point.estimate).value());
+}
+
+/// Points with a bound at or above this are not kept.
 double Enumerator::threshold() const {
-  const auto most = static_cast<std::size_t>(space_.spec.shortlist);
-  if (!prunes_ || result_.kept.size() < most) return infinite;
-  const PlanPoint& worst = result_.kept.front();
-  return score(worst, worst.estimate.value());
+  if (result_.kept.size() < keeping_.most) return keeping_.limit;
+  return std::min(keeping_.limit, key(result_.kept.front()));
 }
 
 void Enumerator::expand(const Family& family) {
@@ -228,14 +241,13 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
 void Enumerator::consider(PlanPoint point, const LayoutEstimate& layout, double peak) {
   const PipelineSchedule& schedule = *schedules_[point.strategy.schedule];
   point.peak = Bytes{peak};
-  if (point.peak > point.capacity) {
-    refuse("memory", 1);
-    const auto excess = [](const PlanPoint& p) { return p.peak - p.capacity; };
-    if (!result_.nearest || excess(point) < excess(*result_.nearest)) result_.nearest = point;
-    return;
-  }
   point.bound = Seconds{layout.bound(schedule, point.strategy.zero)};
   const double bound = score(point, point.bound.value());
+  if (point.peak > point.capacity) {
+    refuse("memory", 1);
+    remember_refused(point, bound);
+    return;
+  }
   if (bound >= threshold()) {
     result_.counts.bounded += 1;
     result_.dropped_bound = std::min(result_.dropped_bound, bound);
@@ -243,22 +255,31 @@ void Enumerator::consider(PlanPoint point, const LayoutEstimate& layout, double 
   }
   point.estimate = Seconds{layout.estimate(schedule, point.strategy.zero)};
   result_.counts.estimated += 1;
-  keep(point, score(point, point.estimate.value()));
+  keep(point);
 }
 
-/// `kept` is a heap with the worst estimate in front.
-void Enumerator::keep(const PlanPoint& point, double own) {
+void Enumerator::remember_refused(const PlanPoint& point, double bound) {
+  const auto excess = [](const PlanPoint& p) { return p.peak - p.capacity; };
+  if (!result_.nearest || excess(point) < excess(*result_.nearest)) result_.nearest = point;
+  auto& refused = result_.refused;
+  const auto place = std::ranges::upper_bound(
+      refused, bound, {}, [&](const PlanPoint& p) { return score(p, p.bound.value()); });
+  if (refused.size() == most_refused && place == refused.end()) return;
+  refused.insert(place, point);
+  if (refused.size() > most_refused) refused.pop_back();
+}
+
+/// `kept` is a heap with the worst point in front.
+void Enumerator::keep(const PlanPoint& point) {
   auto& kept = result_.kept;
-  const auto better = [&](const PlanPoint& a, const PlanPoint& b) {
-    return score(a, a.estimate.value()) < score(b, b.estimate.value());
-  };
+  const auto better = [&](const PlanPoint& a, const PlanPoint& b) { return key(a) < key(b); };
   const auto drop = [&](const PlanPoint& p) {
     result_.dropped_bound = std::min(result_.dropped_bound, score(p, p.bound.value()));
   };
-  if (own >= threshold()) return drop(point);
+  if (kept.size() >= keeping_.most && key(point) >= key(kept.front())) return drop(point);
   kept.push_back(point);
   std::ranges::push_heap(kept, better);
-  if (!prunes_ || kept.size() <= static_cast<std::size_t>(space_.spec.shortlist)) return;
+  if (kept.size() <= keeping_.most) return;
   std::ranges::pop_heap(kept, better);
   drop(kept.back());
   kept.pop_back();
@@ -270,7 +291,7 @@ Enumeration Enumerator::run() {
   std::ranges::stable_sort(families_, {}, &Family::bound);
   for (const Family& family : families_) expand(family);
   std::ranges::stable_sort(result_.kept, {}, [&](const PlanPoint& p) {
-    return score(p, p.estimate.value());
+    return key(p);
   });
   return std::move(result_);
 }
@@ -278,8 +299,15 @@ Enumeration Enumerator::run() {
 }  // namespace
 
 Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs) {
-  const bool pareto = space.spec.objective == PlanSpec::Objective::pareto;
-  return Enumerator(space, costs, pareto).run();
+  Enumerator::Keeping keeping;
+  if (space.spec.objective != PlanSpec::Objective::pareto)
+    keeping.most = static_cast<std::size_t>(space.spec.shortlist);
+  return Enumerator(space, costs, keeping).run();
+}
+
+Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, double limit,
+                            std::size_t most) {
+  return Enumerator(space, costs, {most, limit, true}).run();
 }
 
 std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<BaseCosts>& costs,
@@ -288,7 +316,7 @@ std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<Base
   if (wrong_sizes(base, strategy, space.spec) || wrong_experts(base, strategy) ||
       wrong_batch(base, strategy, space.spec))
     return {};
-  Enumerator enumerator(space, costs, true);
+  Enumerator enumerator(space, costs, {});
   enumerator.only(strategy);
   enumerator.expand(*enumerator.family_of(strategy));
   const auto& kept = enumerator.result().kept;
@@ -297,7 +325,7 @@ std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<Base
 }
 
 double estimate_all(const PlanSpace& space, std::vector<BaseCosts>& costs) {
-  return Enumerator(space, costs, true).run().counts.estimated;
+  return Enumerator(space, costs, {}).run().counts.estimated;
 }
 
 }  // namespace stepcast

@@ -23,11 +23,15 @@ struct Enumeration {
   /// Score of the bound below which every point is kept.
   double dropped_bound = std::numeric_limits<double>::infinity();
   std::optional<PlanPoint> nearest;  ///< that memory alone refuses, the least excess
+  std::vector<PlanPoint> refused;    ///< by memory alone, those with the least bounds
 };
 
-/// Keeps the points with the best estimates, at most spec.shortlist; with `pareto` also those that
-/// no other beats in time, memory and devices.
+/// Keeps the points with the best estimates, at most spec.shortlist; with `pareto` all of them.
 Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs);
+
+/// Keeps the points with the least bounds below the score `limit`, at most `most`.
+Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, double limit,
+                            std::size_t most);
 
 /// One point by itself; nothing where a rule or the memory refuses it.
 std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<BaseCosts>& costs,

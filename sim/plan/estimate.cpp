@@ -133,7 +133,8 @@ double LayoutEstimate::pipeline(const PipelineSchedule& schedule, std::int64_t z
   return longest;
 }
 
-/// What of the gathers before and the reductions behind the work of a stage nothing hides.
+/// What of the gathers before and the reductions behind the work of a stage nothing hides: the last
+/// bucket, or what is left when the chunks have ended, which they do a round of stages apart.
 double LayoutEstimate::gradients(std::size_t s, std::int64_t zero) const {
   const auto& spec = input_.scenario.workload;
   const StageLayout& stage = layout_.stages[s];
@@ -144,9 +145,11 @@ double LayoutEstimate::gradients(std::size_t s, std::int64_t zero) const {
   const double bucket = spec.communication.bucket
                             ? static_cast<double>(*spec.communication.bucket)
                             : std::max(least_bucket, bucket_per_replica * replicas);
-  const double buckets = std::max(1.0, (stage.dense + stage.expert) / bucket);
-  const double tail = std::max(reduced / buckets, reduced - sum_of(stage.backward));
-  const double ahead = std::max(gathered / buckets, gathered - sum_of(stage.forward));
+  const auto chunks = static_cast<double>(stage.forward.size());
+  const double buckets = std::max(chunks, (stage.dense + stage.expert) / bucket);
+  const double rounds = (chunks - 1) * static_cast<double>(layout_.stages.size()) + 1;
+  const double tail = std::max(reduced / buckets, reduced - rounds * stage.backward.front());
+  const double ahead = std::max(gathered / buckets, gathered / chunks - stage.forward.front());
   return (zero < 2 ? tail : reduced / buckets) + (s == 0 ? ahead : 0);
 }
 

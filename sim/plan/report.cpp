@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "stepcast/base/text.hpp"
@@ -64,7 +65,8 @@ std::string proof_text(const PlanSpace& space, const PlanResult& result) {
 std::vector<FrontierEntry> frontier(const PlanResult& result) {
   std::vector<FrontierEntry> entries;
   for (const PlanPoint& p : result.shortlist)
-    if (p.alone && p.alone->value() < 1e300) entries.push_back({&p, nullptr, best_time(p)});
+    if (best_time(p).value() < std::numeric_limits<double>::infinity())
+      entries.push_back({&p, nullptr, best_time(p)});
   std::ranges::stable_sort(entries, {}, [](const FrontierEntry& e) {
     return std::tuple{e.time, e.point->peak, e.point->devices};
   });

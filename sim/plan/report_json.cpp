@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "stepcast/base/text.hpp"
@@ -25,7 +26,7 @@ Json point_json(const PlanSpace& space, const PlanPoint& p) {
             {"peak_memory_bytes", p.peak.value()},
             {"capacity_bytes", p.capacity.value()}};
   if (p.simulated) json["simulated_s"] = p.simulated->value();
-  if (p.alone && p.alone->value() < 1e300) json["alone_s"] = p.alone->value();
+  if (p.alone && std::isfinite(p.alone->value())) json["alone_s"] = p.alone->value();
   return json;
 }
 

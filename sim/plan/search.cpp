@@ -9,6 +9,7 @@
 #include "enumerate.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast.hpp"
+#include "stepcast/sim/plan_report.hpp"
 #include "stepcast/sim/workers.hpp"
 
 namespace stepcast {
@@ -31,6 +32,9 @@ class PlanSearch {
   std::string simulate_one(const PlanPoint& point) const;
   std::vector<PlanPoint*> promising(bool timed, std::size_t most);
   void prove();
+  void simulate_promising();
+  void take_back();
+  void time_frontier();
   bool search_around();
   void finish();
   void explain_nothing();
@@ -135,6 +139,10 @@ void PlanSearch::prove() {
   time(promising(false, 4 * top));
   simulate(promising(true, top));
   time(promising(false, points_.size()));
+  simulate_promising();
+}
+
+void PlanSearch::simulate_promising() {
   while (simulations_left() > 0) {
     const auto next = promising(true, std::min<std::size_t>(simulations_left(), 2 * workers_));
     if (next.empty()) return;
@@ -159,6 +167,29 @@ bool PlanSearch::search_around() {
   time(promising(false, points_.size()));
   simulate(promising(true, std::max<std::size_t>(simulations_left(), 1)));
   return best() < before;
+}
+
+/// Points that were dropped for their estimates, as far as they may be better than the best.
+void PlanSearch::take_back() {
+  if (dropped_bound_ >= best()) return;
+  const auto most = static_cast<std::size_t>(space_.spec.shortlist);
+  const Enumeration below = enumerate_below(space_, costs_, best(), most);
+  for (const PlanPoint& p : below.kept)
+    if (std::ranges::count(points_, p.strategy, &PlanPoint::strategy) == 0) points_.push_back(p);
+  dropped_bound_ = below.dropped_bound;
+  result_.counts.estimated += below.counts.estimated;
+  time(promising(false, points_.size()));
+  simulate_promising();
+}
+
+/// The frontier by estimates is timed, so that it is told by one measure.
+void PlanSearch::time_frontier() {
+  result_.shortlist = points_;
+  std::vector<PlanPoint*> open;
+  for (const FrontierEntry& entry : frontier(result_))
+    if (entry.dominator == nullptr && !entry.point->alone)
+      open.push_back(&points_[static_cast<std::size_t>(entry.point - result_.shortlist.data())]);
+  time(open);
 }
 
 void PlanSearch::finish() {
@@ -202,6 +233,8 @@ PlanResult PlanSearch::run() {
   }
   while (search_around()) {
   }
+  take_back();
+  time_frontier();
   finish();
   return std::move(result_);
 }
