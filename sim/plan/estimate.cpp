@@ -44,28 +44,20 @@ LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& lay
                                      input.costs.boundary);
     hop_ = hop.latency + hop.alone;
   }
+  const double gradient = gradient_bytes(input.scenario.workload.communication);
   for (const StageLayout& stage : layout.stages) {
-    reduce_.push_back(reduce_time(stage));
-    gather_.push_back(gather_time(stage));
+    reduce_.push_back(data_time(CollectiveKind::reduce_scatter, gradient, stage.dense, stage.expert));
+    gather_.push_back(
+        data_time(CollectiveKind::all_gather, parameter_bytes, stage.dense, stage.expert));
   }
 }
 
-double LayoutEstimate::reduce_time(const StageLayout& stage) const {
-  const double size = gradient_bytes(input_.scenario.workload.communication);
+double LayoutEstimate::data_time(CollectiveKind kind, double bytes_each, double dense,
+                                 double expert) const {
   const auto part = [&](GroupKind group, double parameters) {
-    return input_.times.about(placement_, group,
-                              {CollectiveKind::reduce_scatter, Bytes{size * parameters}}, Rank{0});
+    return input_.times.about(placement_, group, {kind, Bytes{bytes_each * parameters}}, Rank{0});
   };
-  return part(GroupKind::dense_data, stage.dense) + part(GroupKind::expert_data, stage.expert);
-}
-
-double LayoutEstimate::gather_time(const StageLayout& stage) const {
-  const auto part = [&](GroupKind group, double parameters) {
-    return input_.times.about(placement_, group,
-                              {CollectiveKind::all_gather, Bytes{parameter_bytes * parameters}},
-                              Rank{0});
-  };
-  return part(GroupKind::dense_data, stage.dense) + part(GroupKind::expert_data, stage.expert);
+  return part(GroupKind::dense_data, dense) + part(GroupKind::expert_data, expert);
 }
 
 double LayoutEstimate::optimizer(std::int64_t zero) const {
@@ -97,13 +89,45 @@ double LayoutEstimate::bound(const PipelineSchedule& schedule, std::int64_t zero
   return pipeline + (meets_all ? optimizer(zero) : 0);
 }
 
-double LayoutEstimate::paced(std::size_t s, std::int64_t zero) const {
+double LayoutEstimate::contention(const StageLayout& stage, double unit, double moved) const {
+  const ParallelPlan& plan = input_.scenario.workload.plan;
+  const std::int64_t node = input_.scenario.cluster.node_devices;
+  const double shared = stage.near + (plan.stage_ranks() > node ? stage.wide : 0);
+  return unit > 0 ? std::min(moved, unit) * std::min(shared / unit, 1.0) : 0;
+}
+
+double LayoutEstimate::gathered_units(std::size_t s) const {
+  const double gradient = gradient_bytes(input_.scenario.workload.communication);
+  double time = 0;
+  for (const PieceCounts& counts : layout_.stages[s].pieces) {
+    double first = 0;
+    for (std::size_t k = 0; k < plan_pieces; ++k) {
+      if (counts[k] == 0) continue;
+      const PieceCost& piece = input_.costs.pieces[k];
+      const double gather =
+          data_time(CollectiveKind::all_gather, parameter_bytes, piece.dense, piece.expert);
+      const double reduce =
+          data_time(CollectiveKind::reduce_scatter, gradient, piece.dense, piece.expert);
+      time += counts[k] * (std::max(piece.forward, gather) + std::max(piece.backward, gather + reduce));
+      first = std::max(first, gather);
+    }
+    time += 2 * first;
+  }
+  return time;
+}
+
+/// `forwards_apart`: the schedule has no backward between its forwards that could be reduced.
+double LayoutEstimate::paced(std::size_t s, std::int64_t zero, bool forwards_apart) const {
   const StageLayout& stage = layout_.stages[s];
-  const double unit = sum_of(stage.forward) + sum_of(stage.backward);
+  const double forward = sum_of(stage.forward), backward = sum_of(stage.backward);
+  const double unit = forward + backward;
   if (zero < 2) return unit;
   const double moved = reduce_[s] + (zero == 3 ? 2 * gather_[s] : 0);
-  const bool overlap = input_.scenario.workload.communication.gradient_overlap;
-  return overlap ? std::max(unit, moved) : unit + moved;
+  if (!input_.scenario.workload.communication.gradient_overlap) return unit + moved;
+  const double busy = zero == 3         ? std::max(unit, gathered_units(s))
+                      : forwards_apart ? forward + std::max(backward, moved)
+                                       : std::max(unit, moved);
+  return busy + contention(stage, unit, moved);
 }
 
 /// Transfers that the pipeline waits for, as docs/models/pipeline.md has them for equal stages.
@@ -120,6 +144,7 @@ double LayoutEstimate::transfers(const PipelineSchedule& schedule) const {
 /// The busiest stage, and around it one micro-batch through the first chunks of the others. A split
 /// backward leaves about a third of that.
 double LayoutEstimate::pipeline(const PipelineSchedule& schedule, std::int64_t zero) const {
+  const bool apart = schedule.name == "gpipe";
   double pass = 0;
   for (const StageLayout& stage : layout_.stages)
     pass += stage.forward.front() + stage.backward.front();
@@ -128,7 +153,7 @@ double LayoutEstimate::pipeline(const PipelineSchedule& schedule, std::int64_t z
     const StageLayout& stage = layout_.stages[s];
     const double others = pass - stage.forward.front() - stage.backward.front();
     const double bubble = schedule.splits_backward ? others / 3 : others;
-    longest = std::max(longest, bubble + micro_batches_ * paced(s, zero));
+    longest = std::max(longest, bubble + micro_batches_ * paced(s, zero, apart));
   }
   return longest;
 }

@@ -34,10 +34,13 @@ class LayoutEstimate {
   double transfers(const PipelineSchedule& schedule) const;
   double gradients(std::size_t stage, std::int64_t zero) const;
   double optimizer(std::int64_t zero) const;
-  double reduce_time(const StageLayout& stage) const;
-  double gather_time(const StageLayout& stage) const;
   /// Time of a micro-batch on a stage, with what ZeRO moves for each [s].
-  double paced(std::size_t stage, std::int64_t zero) const;
+  double paced(std::size_t stage, std::int64_t zero, bool forwards_apart) const;
+  /// Of all pieces of a stage when each gathers the next one and reduces what it leaves [s].
+  double gathered_units(std::size_t stage) const;
+  /// Time that `moved` seconds of gradients and parameters take from the collectives of a unit.
+  double contention(const StageLayout& stage, double unit, double moved) const;
+  double data_time(CollectiveKind kind, double bytes_each, double dense, double expert) const;
 
   const EstimateInput& input_;
   const PlanLayout& layout_;

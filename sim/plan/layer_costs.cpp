@@ -65,6 +65,23 @@ double compute_time(const Instructions& code, const StageProgram& program) {
   return sum;
 }
 
+/// Adds the times of the calls that may meet gradients and parameters: those that leave the node, and
+/// inside it those of the context group, whose ranks are replicas of each other.
+void add_calls(const Instructions& code, const StageProgram& program,
+               const std::vector<double>& call_times, const Placement& placement,
+               const Fabric& fabric, PieceCost& cost) {
+  for (const Instruction& instruction : code) {
+    const auto* start = std::get_if<Communicate>(&instruction);
+    if (start == nullptr) continue;
+    const GroupKind group = program.calls[start->call].group;
+    const std::vector<Rank> members = placement.group(group, Rank{0});
+    const bool leaves = fabric.node_of(placement.device_of(members.back())).value !=
+                        fabric.node_of(placement.device_of(members.front())).value;
+    if (leaves) cost.wide += call_times[start->call];
+    if (!leaves && group == GroupKind::context) cost.near += call_times[start->call];
+  }
+}
+
 double sum(const std::array<PieceCost, plan_pieces>& pieces, const PieceCounts& counts,
            double PieceCost::*part) {
   double total = 0;
@@ -120,6 +137,14 @@ double LayerCosts::compute(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::compute);
 }
 
+double LayerCosts::near(const PieceCounts& counts) const {
+  return sum(pieces, counts, &PieceCost::near);
+}
+
+double LayerCosts::wide(const PieceCounts& counts) const {
+  return sum(pieces, counts, &PieceCost::wide);
+}
+
 double LayerCosts::dense(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::dense);
 }
@@ -165,6 +190,8 @@ LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
     cost.forward = device_time(chunk.forward, program, call_times);
     cost.backward = device_time(chunk.backward, program, call_times);
     cost.compute = compute_time(chunk.forward, program) + compute_time(chunk.backward, program);
+    for (const Instructions* code : {&chunk.forward, &chunk.backward})
+      add_calls(*code, program, call_times, placement, times.fabric(), cost);
     cost.host_forward = host_time(chunk.forward, program);
     cost.host_backward = host_time(chunk.backward, program);
     costs.boundary = std::max(costs.boundary, chunk.send_forward.value());

@@ -15,6 +15,7 @@ struct PieceCost {
   double forward = 0, backward = 0;  ///< of the device with its waits, recomputation included [s]
   double host_forward = 0, host_backward = 0;  ///< of the busier host thread [s]
   double compute = 0;           ///< of both passes, the compute stream alone [s]
+  double near = 0, wide = 0;  ///< collectives that gradients meet, inside a node and beyond [s]
   double dense = 0, expert = 0;  ///< parameters of one rank
 };
 
@@ -32,6 +33,8 @@ struct LayerCosts {
   /// Of a forward and a backward, the device alone: what no schedule can go below [s].
   double device(const PieceCounts& counts) const;
   double compute(const PieceCounts& counts) const;  ///< without waits for collectives [s]
+  double near(const PieceCounts& counts) const;
+  double wide(const PieceCounts& counts) const;
   double dense(const PieceCounts& counts) const;
   double expert(const PieceCounts& counts) const;
 };

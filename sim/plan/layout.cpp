@@ -122,9 +122,12 @@ PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs,
       stage.unit += costs.device(counts[c]);
       if (c == 0) stage.first_chunk = stage.unit;
       stage.compute += costs.compute(counts[c]);
+      stage.near += costs.near(counts[c]);
+      stage.wide += costs.wide(counts[c]);
       stage.dense += costs.dense(counts[c]);
       stage.expert += costs.expert(counts[c]);
     }
+    stage.pieces = counts;
     for (const std::int64_t zero : zeros)
       stage.fixed[static_cast<std::size_t>(zero)] = bytes.fixed(zero);
   }
