@@ -167,6 +167,24 @@ std::string content_hash(ScenarioDraft draft) {
   return sha256(text);
 }
 
+/// Every key by itself, and the files that keys name.
+void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft,
+                Reading& reading) {
+  read(root, reading, [&](Visitor& visitor) { describe(visitor, draft); });
+  Scenario& scenario = draft.scenario;
+  if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
+  if (draft.model_source == ScenarioDraft::from_config &&
+      !reading.failed.contains("model.hf_config")) {
+    read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
+  }
+  if (auto& documents = scenario.schedule.data.documents;
+      documents && !documents->file.empty() &&
+      !reading.failed.contains("schedule.data.documents.file"))
+    read_lengths(root, search, *documents, reading);
+  scenario.workload.documents = scenario.schedule.data.documents.has_value();
+  read_counts(root, scenario, search, reading);
+}
+
 }  // namespace
 
 PipelineShape Scenario::pipeline_shape() const {
@@ -189,25 +207,25 @@ std::optional<FileKind> file_kind(const Node& root) {
   return {};
 }
 
+Scenario read_values(const Node& root, const SearchPath& search, Reading& reading) {
+  ScenarioDraft draft;
+  read_draft(root, search, draft, reading);
+  Scenario& scenario = draft.scenario;
+  Checks checks{root, reading};
+  check_cluster(scenario.cluster, "cluster.", checks);
+  if (!scenario.synthetic && checks.good({"model"}))
+    check_model(scenario.workload.model, "model.", checks);
+  return std::move(scenario);
+}
+
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
                        const SearchPath& search) {
   const std::string text = read_document_text(path, search);
   Reading reading;
   const Node root = load(text, path, overrides, search, FileKind::scenario, reading);
   ScenarioDraft draft;
-  read(root, reading, [&](Visitor& visitor) { describe(visitor, draft); });
+  read_draft(root, search, draft, reading);
   Scenario& scenario = draft.scenario;
-  if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
-  if (draft.model_source == ScenarioDraft::from_config &&
-      !reading.failed.contains("model.hf_config")) {
-    read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
-  }
-  if (auto& documents = scenario.schedule.data.documents;
-      documents && !documents->file.empty() &&
-      !reading.failed.contains("schedule.data.documents.file"))
-    read_lengths(root, search, *documents, reading);
-  scenario.workload.documents = scenario.schedule.data.documents.has_value();
-  read_counts(root, scenario, search, reading);
   Checks checks{root, reading};
   check_scenario(scenario, checks);
   throw_if_wrong(reading);

@@ -45,6 +45,7 @@ CommandLine::CommandLine()
   add_scenario_commands(*this);
   add_explain_commands(*this);
   add_look_up_commands(*this);
+  add_plan_commands(*this);
 }
 
 CommandLine::~CommandLine() = default;

@@ -43,5 +43,6 @@ class CommandLine {
 void add_scenario_commands(CommandLine& line);  ///< run, validate, schema
 void add_explain_commands(CommandLine& line);   ///< explain
 void add_look_up_commands(CommandLine& line);   ///< topology, collective, model, schedule, ...
+void add_plan_commands(CommandLine& line);      ///< plan
 
 }  // namespace stepcast::cli
