@@ -65,6 +65,7 @@ class MapBuilder {
   LinkLoads loads_of(std::uint32_t link) const;
   bool flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const;
   void add_calls(std::uint32_t colour, const LinkClasses& links);
+  double slowest_link(const PhaseFlow& flow) const;
   void add_world_call(std::uint32_t stage, std::uint32_t call);
   static void settle(NetworkCall& call, std::span<const double> bandwidths);
   std::uint32_t arrivals(const JobGraph::Object& object) const;
@@ -209,34 +210,39 @@ void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
   }
 }
 
-/// A call of the whole world that meets nothing: its flows take their own time.
-void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
-  const std::vector<Rank> world = input_.placement.group(GroupKind::world, Rank{0});
-  PatternPlanner planner(input_, world, stage, NetworkForm::ports);
-  planner.add(index);
-  const GroupPattern pattern = planner.take();
-  NetworkCall call{pattern.calls.front().algorithm, pattern.calls.front().phases, no_index,
-                   colours_.ranks};
-  std::vector<double> seconds_per_byte(pattern.slots);
-  std::map<std::pair<std::uint32_t, LinkId>, double> together;  // where a link stands in for others
-  const auto load_link = [&](const GroupPattern::Load& load, LinkId link) {
+/// Seconds per byte of a flow that meets nothing. Where a link stands in for others, what the flow
+/// puts on it adds up.
+double MapBuilder::slowest_link(const PhaseFlow& flow) const {
+  double slowest = 0;
+  std::map<LinkId, double> together;
+  const auto load_link = [&](double own_weight, LinkId link) {
     const bool alone = !input_.fabric.on_detour(link);
-    const double weight = alone ? load.weight : together[{load.slot, link}] += load.weight;
-    double& slowest = seconds_per_byte[load.slot];
+    const double weight = alone ? own_weight : together[link] += own_weight;
     slowest = std::max(slowest, weight / input_.fabric.link(link).bandwidth.value());
   };
-  for (const GroupPattern::Entry& e : pattern.entries) {
-    const LinkId link = member_link(input_.fabric, e.kind, DeviceId{e.a}, DeviceId{e.b});
-    const std::vector<LinkId>* detour = input_.fabric.detour(link);
-    for (std::uint32_t i = e.first; i < e.first + e.count; ++i) {
-      if (detour == nullptr) load_link(pattern.loads[i], link);
-      for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
-        load_link(pattern.loads[i], (*detour)[d]);
-    }
+  for (const LinkWeight& use : flow.links) {
+    const std::vector<LinkId>* detour = input_.fabric.detour(use.link);
+    if (detour == nullptr) load_link(use.weight, use.link);
+    for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
+      load_link(use.weight, (*detour)[d]);
   }
-  std::uint32_t slot = 0;
-  for (auto& phase : call.phases) {
-    for (NetworkFlow& flow : phase) flow.alone = flow.bytes * seconds_per_byte[slot++];
+  return slowest;
+}
+
+/// A call of the whole world that meets nothing: its flows take their own time.
+void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
+  std::vector<DeviceId> devices;
+  for (const Rank member : input_.placement.group(GroupKind::world, Rank{0}))
+    devices.push_back(input_.placement.device_of(member));
+  const CollectivePlan plan =
+      plan_call(input_, devices, input_.programs[stage].calls[index], NetworkForm::ports);
+  NetworkCall call{plan.algorithm, timed_phases(plan, input_.fabric), no_index, colours_.ranks};
+  for (std::size_t p = 0; p < plan.phases.size(); ++p) {
+    const std::vector<PhaseFlow>& flows = plan.phases[p].flows;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      NetworkFlow& flow = call.phases[p][f];
+      flow.alone = flow.bytes * slowest_link(flows[f]);
+    }
   }
   settle(call, {});
   world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));

@@ -11,6 +11,14 @@ namespace stepcast {
 /// Link of that kind of member a (mesh: towards member b).
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b);
 
+/// The plan of one call by the devices of its group.
+CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId> devices,
+                         const StageCall& call, NetworkForm form);
+
+/// The flows of each phase, their links left out; the launch of the kernel counts in the first.
+std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan,
+                                                   const Fabric& fabric);
+
 /// Plans the calls of one group and names the links by members.
 class PatternPlanner {
  public:
