@@ -7,6 +7,7 @@
 #include "read_lengths.hpp"
 #include "scenario_draft.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/schema.hpp"
 #include "stepcast/base/text.hpp"
 
@@ -18,7 +19,7 @@ void append(std::vector<Diagnostic>& all, const InputError& error) {
 }
 
 void check_kind(const Node& root, const std::string& path, FileKind wanted) {
-  static constexpr const char* names[] = {"scenario", "cluster", "model"};
+  static constexpr const char* names[] = {"scenario", "cluster", "model", "sweep"};
   const auto kind = file_kind(root);
   if (!kind || *kind == wanted) return;
   const auto word = [](FileKind k) { return std::string(names[static_cast<std::size_t>(k)]); };
@@ -129,19 +130,6 @@ void read_counts(const Node& root, Scenario& scenario, const SearchPath& search,
            " experts, not all 0");
 }
 
-std::string question_of(std::string_view text) {
-  constexpr std::string_view mark = "# question:";
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (!line.starts_with(mark)) continue;
-    const std::size_t first = line.find_first_not_of(" \t", mark.size());
-    if (first == std::string_view::npos) return {};
-    return std::string(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first));
-  }
-  return {};
-}
-
 /// Nothing depends on the factor of an affinity that no host has.
 void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& assumptions) {
   using Affinity = StallsSpec::SlowHosts::Affinity;
@@ -154,8 +142,8 @@ void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& a
   }
 }
 
-/// The hash of what the scenario means: what `auto` stands for, and a model however it was given.
-std::string content_hash(ScenarioDraft draft) {
+/// What the scenario means: what `auto` stands for, and a model however it was given.
+std::string content_of(ScenarioDraft draft) {
   Scenario& scenario = draft.scenario;
   scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
   scenario.workload.plan.dp_given = scenario.workload.plan.dp;
@@ -164,7 +152,7 @@ std::string content_hash(ScenarioDraft draft) {
   if (const auto& documents = scenario.schedule.data.documents)
     for (const std::int64_t length : documents->lengths) text += std::to_string(length) + "\n";
   for (const double count : scenario.workload.moe.routing.counts) text += shortest(count) + "\n";
-  return sha256(text);
+  return text;
 }
 
 /// Every key by itself, and the files that keys name.
@@ -185,7 +173,36 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
   read_counts(root, scenario, search, reading);
 }
 
+Scenario read_root(const Node& root, std::string question, const SearchPath& search,
+                   Reading reading) {
+  ScenarioDraft draft;
+  read_draft(root, search, draft, reading);
+  Scenario& scenario = draft.scenario;
+  Checks checks{root, reading};
+  check_scenario(scenario, checks);
+  throw_if_wrong(reading);
+  scenario.assumptions = std::move(reading.assumptions);
+  drop_unused_affinities(scenario.stalls, scenario.assumptions);
+  scenario.content = content_of(draft);
+  scenario.sha256 = sha256(scenario.content);
+  scenario.question = std::move(question);
+  return scenario;
+}
+
 }  // namespace
+
+std::string question_of(std::string_view text) {
+  constexpr std::string_view mark = "# question:";
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(mark)) continue;
+    const std::size_t first = line.find_first_not_of(" \t", mark.size());
+    if (first == std::string_view::npos) return {};
+    return std::string(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first));
+  }
+  return {};
+}
 
 PipelineShape Scenario::pipeline_shape() const {
   const std::int64_t group = schedule.pipeline_group_given;
@@ -200,6 +217,7 @@ std::optional<FileKind> file_kind(const Node& root) {
   const auto any = [&](std::initializer_list<const char*> keys) {
     return std::ranges::any_of(keys, [&](const char* key) { return root.find(key) != nullptr; });
   };
+  if (any({"sweep"})) return FileKind::sweep;
   if (any({"cluster", "model", "workload", "parallel", "training", "schedule"}))
     return FileKind::scenario;
   if (any({"device", "node", "network"})) return FileKind::cluster;
@@ -223,18 +241,25 @@ Scenario read_scenario(const std::string& path, const std::vector<std::string>& 
   const std::string text = read_document_text(path, search);
   Reading reading;
   const Node root = load(text, path, overrides, search, FileKind::scenario, reading);
-  ScenarioDraft draft;
-  read_draft(root, search, draft, reading);
-  Scenario& scenario = draft.scenario;
-  Checks checks{root, reading};
-  check_scenario(scenario, checks);
+  return read_root(root, question_of(text), search, std::move(reading));
+}
+
+ScenarioDocument load_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                               const SearchPath& search) {
+  const std::string text = read_document_text(path, search);
+  Reading reading;
+  Node root = load(text, path, overrides, search, FileKind::scenario, reading);
   throw_if_wrong(reading);
-  take_fastest_links(scenario.cluster);
-  scenario.assumptions = std::move(reading.assumptions);
-  drop_unused_affinities(scenario.stalls, scenario.assumptions);
-  scenario.sha256 = content_hash(draft);
-  scenario.question = question_of(text);
-  return scenario;
+  return {std::move(root), path, question_of(text)};
+}
+
+Scenario read_scenario(const ScenarioDocument& document, const SearchPath& search) {
+  return read_root(document.root, document.question, search, {});
+}
+
+std::string wrong_scenario_value(std::string_view path, const Node& value) {
+  ScenarioDraft draft;
+  return wrong_assignment([&](Visitor& visitor) { describe(visitor, draft); }, path, value);
 }
 
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,

@@ -76,8 +76,8 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:12:16: cluster.device.tile_task: is '1', allowed: a time with its unit such as 1.5us"},
     {"no_steps", "expect:", "simulate: {steps: 0}\nexpect:",
      "s.yaml:50:19: simulate.steps: is 0, allowed: 1 to 100000"},
-    {"sweep_not_built", "expect:", "sweep: {base: x.yaml}\nexpect:",
-     "s.yaml:50:8: sweep: is not built yet, allowed: none"},
+    {"sweep_file",
+     "expect:", "sweep: {base: x.yaml}\nexpect:", "s.yaml: is a sweep file, give a scenario"},
     {"call_without_number", "  cp: 1", "  cp: 1\n  context_algorithm: hybrid",
      "s.yaml:41:22: parallel.context_algorithm: is 'hybrid', allowed: ring, ulysses, allgather, "
      "hybrid(n)"},
