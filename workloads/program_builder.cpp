@@ -141,10 +141,11 @@ void ProgramBuilder::compute(const Operator& op, Instructions& out) {
   out.push_back(Compute{segment_of({cost(op)})});
 }
 
-void ProgramBuilder::launch_graph(Instructions& out) {
-  OperatorCost launch;
-  launch.main = cluster_.host.graph_launch.value() / spec_.runtime.host_speed;
-  out.push_back(Compute{segment_of({launch})});
+void ProgramBuilder::host_work(Seconds time, Instructions& out) {
+  if (time.value() == 0) return;
+  OperatorCost work;
+  work.main = time.value() / spec_.runtime.host_speed;
+  out.push_back(Compute{segment_of({work})});
 }
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,

@@ -24,6 +24,9 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"recompute", recompute,
                  "activations computed again in the backward pass; or a table of layers",
                  between(0, 100000)});
+  visitor.field({"attention", choice(spec.attention, {{"fused"}, {"unfused"}}),
+                 "fused: one kernel, causal blocks left out; unfused: products, softmax and "
+                 "dropout over the whole matrix of scores"});
 }
 
 void describe(Visitor& visitor, MoeSpec& spec) {

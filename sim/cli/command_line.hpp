@@ -42,5 +42,6 @@ class CommandLine {
 
 void add_scenario_commands(CommandLine& line);  ///< run, validate, schema
 void add_look_up_commands(CommandLine& line);   ///< topology, collective, model, schedule, ...
+void add_accuracy_commands(CommandLine& line);  ///< accuracy, calibrate
 
 }  // namespace stepcast::cli

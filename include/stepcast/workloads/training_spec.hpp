@@ -11,12 +11,14 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   enum class Recompute { none, selective, full, table };
+  enum class Attention { fused, unfused };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
   Table recompute_layers;  ///< [chunk][stage] fully recomputed layers, of `table`
+  Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
 
