@@ -15,7 +15,8 @@ std::string written(const FittedNumber& number, double value) {
 }
 
 std::string known(const Identified& identified) {
-  if (!std::isfinite(identified.spread)) return "the rows do not see it";
+  if (!std::isfinite(identified.spread)) return "not seen";
+  if (identified.spread > 1) return "hardly seen";
   return fmt::format("+-{:.0f} %", 100 * identified.spread);
 }
 

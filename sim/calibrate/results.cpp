@@ -58,12 +58,16 @@ std::vector<Point> log_errors(const std::vector<const PublishedRow*>& rows,
   return result;
 }
 
-/// A family counts as the square root of its rows, so that a large table is not all that is heard.
+/// A family counts as the square root of its rows, so that a large table is not all that is heard;
+/// the mean weight is 1.
 std::vector<double> family_weights(const std::vector<const PublishedRow*>& rows) {
   std::map<std::string, double> sizes;
   for (const PublishedRow* row : rows) ++sizes[row->family];
   std::vector<double> weights;
-  for (const PublishedRow* row : rows) weights.push_back(1 / std::sqrt(sizes[row->family]));
+  double sum = 0;
+  for (const PublishedRow* row : rows) sum += 1 / std::sqrt(sizes[row->family]);
+  const double mean = sum / static_cast<double>(rows.size());
+  for (const PublishedRow* row : rows) weights.push_back(1 / std::sqrt(sizes[row->family]) / mean);
   return weights;
 }
 
