@@ -86,7 +86,8 @@ std::vector<PublishedRow> published_rows(const std::string& folder, const Search
 bool held_out(std::string_view name) {
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return ((hash >> 32) & 1U) != 0;
+  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdU;  // the mix at the end of MurmurHash3
+  return ((hash >> 33) & 1U) != 0;
 }
 
 std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenarios, int workers) {
