@@ -127,6 +127,8 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   for (std::size_t s = 0; s < forecast.stages.size(); ++s)
     stages.push_back(stage_json(s, forecast.stages[s]));
   Json json{{"step_time_s", m.step_time},
+            {"step_time_s_low", or_null(m.step_time_low)},
+            {"step_time_s_high", or_null(m.step_time_high)},
             {"tokens_per_s", of_model(m.tokens_per_s)},
             {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
             {"samples_per_s", m.samples_per_s},

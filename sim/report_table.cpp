@@ -136,6 +136,10 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
   std::string text =
       fmt::format("  step time      {}    {:.4g} samples/s\n",
                   paint(bold, fmt::format("{:>10}", human(forecast.step_time))), m.samples_per_s);
+  if (m.step_time_low) {
+    text += fmt::format("  80% interval   {:>10}    to {}\n", human(Seconds{*m.step_time_low}),
+                        human(Seconds{*m.step_time_high}));
+  }
   text += steps_line(forecast.timeline);
   if (m.has_model) {
     text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,

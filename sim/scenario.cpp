@@ -149,9 +149,15 @@ std::string content_of(ScenarioDraft draft) {
   scenario.workload.plan.dp_given = scenario.workload.plan.dp;
   draft.model_source = ScenarioDraft::from_keys;
   std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
+  const auto add = [&text](const char* key, const auto& numbers) {
+    if (numbers.empty()) return;
+    text += key;
+    for (const auto number : numbers) text += shortest(static_cast<double>(number)) + " ";
+    text += "\n";
+  };
   if (const auto& documents = scenario.schedule.data.documents)
-    for (const std::int64_t length : documents->lengths) text += std::to_string(length) + "\n";
-  for (const double count : scenario.workload.moe.routing.counts) text += shortest(count) + "\n";
+    add("schedule.data.documents.lengths=", documents->lengths);
+  add("moe.routing.counts=", scenario.workload.moe.routing.counts);
   return text;
 }
 
@@ -181,6 +187,7 @@ Scenario read_root(const Node& root, std::string question, const SearchPath& sea
   Checks checks{root, reading};
   check_scenario(scenario, checks);
   throw_if_wrong(reading);
+  take_fastest_links(scenario.cluster);
   scenario.assumptions = std::move(reading.assumptions);
   drop_unused_affinities(scenario.stalls, scenario.assumptions);
   scenario.content = content_of(draft);

@@ -172,6 +172,11 @@ void check_sequence(const Scenario& scenario, Checks& checks) {
                  "is " + text(sequence) + ", must be a multiple of " +
                      (zigzag ? "2*cp (two slices per rank) = " : "cp = ") + text(parts) +
                      ", allowed: " + text(std::max(sequence / parts, std::int64_t{1}) * parts));
+  checks.require(plan.cp == 1 ||
+                     scenario.workload.training.attention == TrainingSpec::Attention::fused,
+                 "training.attention",
+                 "is unfused, which holds all keys on a rank, but cp is " + text(plan.cp) +
+                     ", allowed: fused, or cp 1");
   const std::int64_t both = plan.cp * plan.tp;
   checks.require(!plan.sequence_parallel || sequence % both == 0, "training.sequence",
                  "is " + text(sequence) +
@@ -196,7 +201,7 @@ void check_layers(const Scenario& scenario, Checks& checks) {
   const std::int64_t layers = scenario.workload.model.layers;
   if (!checks.good({"model.layers", "parallel.pp", "parallel.vpp", "parallel.layers_per_chunk"}))
     return;
-  if (plan.layers_auto) {
+  if (plan.layers != ParallelPlan::Layers::table) {
     const std::string key = plan.pp > layers ? "parallel.pp" : "parallel.vpp";
     checks.require(plan.pp * plan.vpp <= layers, key,
                    "gives pp*vpp = " + text(plan.pp * plan.vpp) + " chunks for " + text(layers) +
@@ -212,9 +217,10 @@ void check_layers(const Scenario& scenario, Checks& checks) {
                  "holds " + text(sum) + " layers, allowed: the " + text(layers) + " of the model");
 }
 
-/// Layers of every chunk, by the given table or as `auto` will balance them.
+/// Layers of every chunk, by the given table or as they will be assigned.
 Table layers_of_chunks(const Scenario& scenario) {
-  if (!scenario.workload.plan.layers_auto) return scenario.workload.plan.layers_per_chunk;
+  if (scenario.workload.plan.layers == ParallelPlan::Layers::table)
+    return scenario.workload.plan.layers_per_chunk;
   Table table;
   for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
     table.emplace_back();

@@ -107,12 +107,34 @@ std::vector<std::size_t> balanced_ends(const Costs& costs) {
       &spread);
 }
 
+/// Equal numbers of layers; the first parts take the rest.
+std::vector<std::size_t> even_ends(const WorkloadSpec& spec) {
+  const auto parts = static_cast<std::size_t>(spec.plan.pp * spec.plan.vpp);
+  const auto layers = static_cast<std::size_t>(spec.model.layers);
+  std::vector<std::size_t> ends;
+  for (std::size_t part = 1; part <= parts; ++part)
+    ends.push_back(part * (layers / parts) + std::min(part, layers % parts));
+  return ends;
+}
+
 std::vector<std::size_t> given_ends(const WorkloadSpec& spec) {
   std::vector<std::size_t> ends;
   std::size_t end = 0;
   for (const auto& row : spec.plan.layers_per_chunk)
     for (const std::int64_t count : row) ends.push_back(end += static_cast<std::size_t>(count));
   return ends;
+}
+
+std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const DeviceSpec& device) {
+  switch (spec.plan.layers) {
+    case ParallelPlan::Layers::even:
+      return even_ends(spec);
+    case ParallelPlan::Layers::table:
+      return given_ends(spec);
+    case ParallelPlan::Layers::automatic:
+      break;
+  }
+  return balanced_ends(measure(spec, device));
 }
 
 }  // namespace
@@ -136,7 +158,7 @@ Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& device, d
 }
 
 LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device) {
-  const auto ends = spec.plan.layers_auto ? balanced_ends(measure(spec, device)) : given_ends(spec);
+  const auto ends = chunk_ends(spec, device);
   const auto stages = static_cast<std::size_t>(spec.plan.pp);
   LayerTable table;
   std::size_t first = 0;

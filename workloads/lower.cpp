@@ -64,8 +64,9 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
   PieceLibrary library{spec, loads, builder};
   DataParallel data_parallel{spec, builder};
   StageProgram& program = builder.program();
+  builder.host_work("between steps", cluster.host.step_overhead, program.prologue);
   if (spec.runtime.dispatch == RuntimeSpec::Dispatch::graph_sink)
-    builder.launch_graph(program.prologue);
+    builder.host_work("launch of the graph", cluster.host.graph_launch, program.prologue);
 
   std::vector<Pieces> chunks;
   for (std::size_t chunk = 0; chunk < layers.slices.size(); ++chunk) {

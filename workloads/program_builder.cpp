@@ -192,11 +192,12 @@ void ProgramBuilder::compute(const Operator& op, Instructions& out) {
   out.push_back(Compute{segment_of({std::move(run)})});
 }
 
-void ProgramBuilder::launch_graph(Instructions& out) {
-  OperatorCost launch;
-  launch.main = cluster_.host.graph_launch.value() / spec_.runtime.host_speed;
+void ProgramBuilder::host_work(const char* name, Seconds time, Instructions& out) {
+  if (time.value() == 0) return;
+  OperatorCost work;
+  work.main = time.value() / spec_.runtime.host_speed;
   Run run;
-  add("launch of the graph", launch, run);
+  add(name, work, run);
   out.push_back(Compute{segment_of({std::move(run)})});
 }
 

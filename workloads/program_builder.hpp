@@ -30,8 +30,8 @@ class ProgramBuilder {
   void lower(const std::vector<LayerItems>& variants, Instructions& out);
   /// A segment of one operator.
   void compute(const Operator& op, Instructions& out);
-  /// The host launches the sunk graph of the step.
-  void launch_graph(Instructions& out);
+  /// Work of the host alone, before it issues what follows.
+  void host_work(const char* name, Seconds time, Instructions& out);
   /// Issues a collective on the stream of its group, to be waited for by slot; by `algorithm`
   /// unless that is empty.
   void issue(const std::string& name, GroupKind group, CollectiveCall call, std::uint32_t slot,

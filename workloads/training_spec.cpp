@@ -30,6 +30,9 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
              between(0, 1)});
     v.field({"optimizer", &spec.offload_optimizer, "master weights and moments of the optimizer"});
   });
+  visitor.field({"attention", choice(spec.attention, {{"fused"}, {"unfused"}}),
+                 "fused: one kernel, causal blocks left out; unfused: products, softmax and "
+                 "dropout over the whole matrix of scores"});
 }
 
 namespace {

@@ -47,6 +47,7 @@ CommandLine::CommandLine()
   add_sweep_commands(*this);
   add_look_up_commands(*this);
   add_plan_commands(*this);
+  add_accuracy_commands(*this);
 }
 
 CommandLine::~CommandLine() = default;

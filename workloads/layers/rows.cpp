@@ -86,6 +86,10 @@ Operator grouped_weight_gradient(const Linear& l, double groups, double gradient
   return grouped(l.name + " wgrad", groups, l.in, l.out, l.tokens, 2 * gradient_bytes);
 }
 
+Operator batched_product(std::string name, double batch, double m, double n, double k) {
+  return grouped(std::move(name), batch, m, n, k, element);
+}
+
 Operator vector_row(std::string name, double flops, double bytes) {
   return {std::move(name), MemoryBoundWork{}, Flops{flops}, Bytes{bytes}, LaunchClass::vector};
 }

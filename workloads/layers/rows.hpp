@@ -56,6 +56,9 @@ Operator grouped_forward(const Linear& linear, double groups);
 Operator grouped_input_gradient(const Linear& linear, double groups);
 Operator grouped_weight_gradient(const Linear& linear, double groups, double gradient_bytes);
 
+/// `batch` independent products [m x k] x [k x n] in one kernel.
+Operator batched_product(std::string name, double batch, double m, double n, double k);
+
 Operator vector_row(std::string name, double flops, double bytes);
 
 /// Appends a blocking collective, unless its group has one member.
@@ -96,6 +99,10 @@ struct Core {
 void core_forward(LayerItems& items, const LayerContext& context, const Core& core);
 /// With selective recompute the forward runs again first.
 void core_backward(Backward& backward, const LayerContext& context, const Core& core);
+
+/// The core as kernels of its own: products, softmax and dropout over all scores.
+LayerItems unfused_forward(const Shape& shape, const Core& core);
+LayerItems unfused_backward(const Shape& shape, const Core& core);
 
 /// The gated or plain feed-forward of `width` hidden units, sharded over the tensor group.
 void feed_forward_forward(LayerItems& items, const LayerContext& context, const std::string& name,

@@ -33,6 +33,8 @@ const char* name(GroupKind kind);
 /// tp*cp*pp*dp = world and etp*ep*edp = tp*cp*dp.
 struct ParallelPlan {
   enum class ContextAlgorithm { ring, ulysses, allgather, hybrid };
+  /// automatic: balanced by time; even: equal numbers of layers; table: `layers_per_chunk`
+  enum class Layers { automatic, even, table };
   std::int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1;
   std::optional<std::int64_t> dp_given;  ///< nothing for `auto`
   std::int64_t dp = 1;                   ///< resolved by the scenario reader
@@ -40,9 +42,9 @@ struct ParallelPlan {
   std::int64_t ulysses_degree = 1;                               ///< of hybrid(u)
   std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  ///< rank order, fastest first
   bool sequence_parallel = false;
-  std::int64_t zero = 1;    ///< 0..3
-  bool layers_auto = true;  ///< balance layers over chunks by cost
-  Table layers_per_chunk;   ///< [chunk][stage] when not auto
+  std::int64_t zero = 1;  ///< 0..3
+  Layers layers = Layers::automatic;
+  Table layers_per_chunk;  ///< [chunk][stage], of `table`
   /// Devices of one part (node or super-node) that an expert group is cut into, resolved by the
   /// scenario reader; 0: it is not cut. Every expert group has equally many ranks in each part.
   std::int64_t expert_part = 0;

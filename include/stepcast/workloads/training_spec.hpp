@@ -13,6 +13,7 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   enum class Recompute { none, selective, full, table };
+  enum class Attention { fused, unfused };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
@@ -21,6 +22,7 @@ struct TrainingSpec {
   Table recompute_layers;          ///< [chunk][stage] fully recomputed layers, of `table`
   double offload_activations = 0;  ///< part of the layers' activations that waits on the host
   bool offload_optimizer = false;  ///< master weights and moments live on the host
+  Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
 
