@@ -69,7 +69,7 @@ class FairSharing {
   void drop_void_ends();
 
   std::vector<Link> links_;
-  std::vector<Share> shares_;  ///< by flow
+  std::vector<Share> shares_;            ///< by flow
   std::vector<std::uint32_t> loosened_;  ///< links that a flow has left since the last settling
   std::vector<Flow> set_;                ///< flows that are solved anew
   std::vector<std::uint32_t> touched_;   ///< their links

@@ -94,13 +94,12 @@ void add_times(Forecast& result, const RankClasses& classes, std::size_t stages)
   }
 }
 
-void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers) {
-  const PipelineShape shape = scenario.pipeline_shape();
-  const PipelineSchedule& schedule = pipeline_schedule(scenario.schedule.pipeline);
-  for (std::uint32_t s = 0; s < shape.stages; ++s) {
+void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers,
+                const std::vector<StageOrder>& orders) {
+  for (std::uint32_t s = 0; s < orders.size(); ++s) {
     if (scenario.synthetic) continue;
     StageForecast& stage = result.stages[s];
-    const auto held = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
+    const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp);
     stage.memory = tightest_memory(scenario, layers, Stage{s}, held);
     for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
   }
@@ -147,8 +146,8 @@ void free_communication(NetworkMap& network) {
     call.lone = true;
     call.alone = 0;
   }
-  for (auto* hops : {&network.forward, &network.backward})
-    for (NetworkHop& hop : *hops) hop.flow = {};
+  for (auto& hops : network.hops)
+    for (NetworkHop& hop : hops) hop.flow = {};
 }
 
 /// The step with attention as `loads` has it; nothing: over whole sequences.
@@ -181,15 +180,15 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   }
 
   Forecast result;
+  const std::vector<StageOrder> orders = scenario.orders();
   result.timeline =
-      replay({programs, network, host, scenario.pipeline_shape(),
-              pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p, latency,
-              stalls.any() ? &stalls : nullptr, scenario.simulate.steps, true, loads,
+      replay({programs, network, host, scenario.pipeline_shape(), orders, scenario.schedule.p2p,
+              latency, stalls.any() ? &stalls : nullptr, scenario.simulate.steps, true, loads,
               kinds ? &*kinds : nullptr, scenario.simulate.sharing, !ideal.no_bubble,
               record ? &record->recording : nullptr, recorded_ranks});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
-  add_stages(result, scenario, layers);
+  add_stages(result, scenario, layers, orders);
   if (kinds) result.groups = group_fabrics(scenario, fabric, placement, programs);
   if (!scenario.synthetic) {
     const double masked = loads ? 1 - loads->mean_pairs() : 0;

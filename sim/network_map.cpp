@@ -50,8 +50,8 @@ class MapBuilder {
     for (std::uint32_t o = 0; o < first_object_.size(); ++o) add_calls(o, links);
     for (std::uint32_t c = 0; c < map_.classes.representative.size(); ++c) {
       assign_calls(c);
-      map_.forward.push_back(hop(c, true, links));
-      map_.backward.push_back(hop(c, false, links));
+      for (std::size_t k = 0; k < channels; ++k)
+        map_.hops[k].push_back(hop(c, Channel{static_cast<std::uint8_t>(k)}, links));
     }
     map_.bandwidths = links.bandwidths();
     return std::move(map_);
@@ -72,7 +72,7 @@ class MapBuilder {
   std::uint32_t arrivals(const JobGraph::Object& object) const;
   void assign_calls(std::uint32_t c);
   std::uint32_t host_transfer(double seconds);
-  NetworkHop hop(std::uint32_t c, bool forward, const LinkClasses& links) const;
+  NetworkHop hop(std::uint32_t c, Channel channel, const LinkClasses& links) const;
 
   const NetworkMapInput& input_;
   bool world_alone_;
@@ -297,20 +297,19 @@ void MapBuilder::assign_calls(std::uint32_t c) {
   }
 }
 
-NetworkHop MapBuilder::hop(std::uint32_t c, bool forward, const LinkClasses& links) const {
-  const auto stages = static_cast<std::uint32_t>(input_.programs.size());
+NetworkHop MapBuilder::hop(std::uint32_t c, Channel channel, const LinkClasses& links) const {
   const Rank from = map_.classes.representative[c];
-  const std::uint32_t next = (map_.classes.stage[c].value + (forward ? 1 : stages - 1)) % stages;
-  const Rank to = input_.placement.on_stage(from, Stage{next});
+  const Stage stage = map_.classes.stage[c];
+  const Rank to = input_.placement.on_stage(from, neighbour_stage(input_, stage, channel));
   NetworkHop result{map_.classes.class_of[to.value], {}};
-  if (stages == 1) return result;
+  if (to == from) return result;
   const DeviceId a = input_.placement.device_of(from), b = input_.placement.device_of(to);
   const double launch = input_.fabric.cluster().device.launch.communication.value();
   result.flow.latency = input_.fabric.route_latency(a, b).value() + launch;
-  const std::uint32_t object = graph_.channel_of(from, forward);
+  const std::uint32_t object = graph_.channel_of(from, channel);
   if (object == no_index) return result;
   const std::uint32_t flow = first_flow_[colours_.object[object]];
-  result.flow.bytes = channel_bytes(input_.programs[map_.classes.stage[c].value], forward).value();
+  result.flow.bytes = channel_bytes(input_, stage, channel).value_or(Bytes{0}).value();
   result.flow.alone = result.flow.bytes * links.seconds_per_byte(flow);
   result.flow.number = flow;
   result.flow.path = links.path(flow);

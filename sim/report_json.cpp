@@ -59,7 +59,7 @@ Json scenario_json(const Scenario& s) {
             {"ep", p.ep},
             {"etp", p.etp},
             {"dp", p.dp}}},
-          {"schedule", s.schedule.pipeline},
+          {"schedule", s.schedule.name()},
           {"micro_batches", s.micro_batches()}};
 }
 

@@ -43,7 +43,7 @@ std::string head(const Scenario& s) {
       fmt::format("{} on {} devices of {}\n", s.name, s.cluster.devices, s.cluster.name);
   const std::string plan = fmt::format("  tp {}  pp {}  vpp {}  cp {}  ep {}  dp {}", p.tp, p.pp,
                                        p.vpp, p.cp, p.ep, p.dp);
-  std::string order = fmt::format("{}, {} micro-batches", s.schedule.pipeline, s.micro_batches());
+  std::string order = fmt::format("{}, {} micro-batches", s.schedule.name(), s.micro_batches());
   if (!s.synthetic) {
     order += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
                          s.workload.training.sequence);

@@ -70,20 +70,29 @@ void throw_if_wrong(Reading& reading) {
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
 }
 
-/// Reads the config.json that stands at `path`, beside the file that names it or on the search
-/// path.
-void read_config(const Node& root, const std::string& path, const std::string& config,
-                 ModelSpec& model, const SearchPath& search, Reading& reading) {
+/// The file that the value at `path` names, beside the file that it stands in or on the search
+/// path; reported where there is none.
+std::optional<std::filesystem::path> named_file(const Node& root, const std::string& path,
+                                                const std::string& name, const char* what,
+                                                const SearchPath& search, Reading& reading) {
   const Place place = place_of(root, path);
   const bool in_file = !place.file.starts_with("--set ");
   const auto directory =
       in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
-  const auto file = find_file(config, directory, search);
+  const auto file = find_file(name, directory, search);
+  if (!file) {
+    reading.report(place, path,
+                   "names '" + name + "', which does not exist, allowed: the path of a " + what);
+  }
+  return file;
+}
+
+/// Reads the config.json that stands at `path`.
+void read_config(const Node& root, const std::string& path, const std::string& config,
+                 ModelSpec& model, const SearchPath& search, Reading& reading) {
+  const auto file = named_file(root, path, config, "config.json", search, reading);
   if (!file) {
     reading.failed.insert("model");
-    reading.report(
-        place, path,
-        "names '" + config + "', which does not exist, allowed: the path of a config.json");
     return;
   }
   const std::string name = model.name;
@@ -130,6 +139,29 @@ void read_counts(const Node& root, Scenario& scenario, const SearchPath& search,
            " experts, not all 0");
 }
 
+/// Reads the orders that schedule.pipeline names, if it names a file.
+void read_orders(const Node& root, Scenario& scenario, const SearchPath& search, Reading& reading) {
+  if (scenario.schedule.table.empty()) return;
+  const std::string path = "schedule.pipeline";
+  if (const auto file = named_file(root, path + ".table", scenario.schedule.table, "file of orders",
+                                   search, reading)) {
+    try {
+      scenario.order_table = read_order_table(*file, search);
+      return;
+    } catch (const InputError& error) {
+      append(reading.diagnostics, error);
+    }
+  }
+  reading.failed.insert(path);
+}
+
+/// All that a table of orders says, for the hash.
+std::string text_of(const OrderTable& table) {
+  std::string text = std::to_string(static_cast<int>(table.shape.placement));
+  for (const StageOrder& order : table.orders) text += "; " + to_string(order, table.shape);
+  return text;
+}
+
 /// Nothing depends on the factor of an affinity that no host has.
 void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& assumptions) {
   using Affinity = StallsSpec::SlowHosts::Affinity;
@@ -147,6 +179,7 @@ std::string content_of(ScenarioDraft draft) {
   Scenario& scenario = draft.scenario;
   scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
   scenario.workload.plan.dp_given = scenario.workload.plan.dp;
+  if (scenario.order_table) scenario.schedule.table = text_of(*scenario.order_table);
   draft.model_source = ScenarioDraft::from_keys;
   std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
   const auto add = [&text](const char* key, const auto& numbers) {
@@ -177,6 +210,7 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
     read_lengths(root, search, *documents, reading);
   scenario.workload.documents = scenario.schedule.data.documents.has_value();
   read_counts(root, scenario, search, reading);
+  if (!reading.failed.contains("schedule.pipeline")) read_orders(root, scenario, search, reading);
 }
 
 Scenario read_root(const Node& root, std::string question, const SearchPath& search,
@@ -214,10 +248,23 @@ std::string question_of(std::string_view text) {
 PipelineShape Scenario::pipeline_shape() const {
   const std::int64_t group = schedule.pipeline_group_given;
   PipelineShape shape{workload.plan.pp, workload.plan.vpp, micro_batches(),
-                      group > 0 ? group : workload.plan.pp};
+                      group > 0 ? group : workload.plan.pp, schedule.slices};
   shape.warm_up = schedule.warm_up;
-  shape.placement = pipeline_schedule(schedule.pipeline).placement;
+  if (schedule.table.empty()) {
+    shape.placement = pipeline_schedule(schedule.pipeline).placement;
+  } else if (order_table) {
+    shape.placement = order_table->shape.placement;
+    shape.slices = order_table->shape.slices;
+  }
   return shape;
+}
+
+std::vector<StageOrder> Scenario::orders() const {
+  if (order_table) return order_table->orders;
+  const PipelineSchedule& known = pipeline_schedule(schedule.pipeline);
+  const bool adds_pairs = !known.pairs && workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+  return adds_pairs ? paired_orders(known, pipeline_shape())
+                    : stage_orders(known, pipeline_shape());
 }
 
 std::optional<FileKind> file_kind(const Node& root) {

@@ -260,13 +260,15 @@ void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
   visitor.section("collectives", "collective communication library",
                   [&](Visitor& v) { describe(v, spec.collectives); });
   bool interval = spec.interval.has_value();
-  visitor.optional_section(
-      "interval", "measured over forecast step times, for step_time_s_low and _high", interval,
-      [&](Visitor& v) {
-        if (!spec.interval) spec.interval.emplace();
-        v.field({"low", &spec.interval->low, "one measured step of ten is below", positive(), true});
-        v.field({"high", &spec.interval->high, "one measured step of ten is above", positive(), true});
-      });
+  visitor.optional_section("interval",
+                           "measured over forecast step times, for step_time_s_low and _high",
+                           interval, [&](Visitor& v) {
+                             if (!spec.interval) spec.interval.emplace();
+                             v.field({"low", &spec.interval->low,
+                                      "one measured step of ten is below", positive(), true});
+                             v.field({"high", &spec.interval->high,
+                                      "one measured step of ten is above", positive(), true});
+                           });
   if (!interval) spec.interval.reset();
   visitor.field({"devices", &spec.devices, "size of the cluster, a whole number of nodes", count});
 }

@@ -96,10 +96,24 @@ double on_rank(const WorkloadSpec& spec, PerToken bytes) {
 
 }  // namespace
 
+namespace {
+
+/// Keys and values of a token in every layer: later slices read them, whatever is recomputed.
+double cache_bytes(const WorkloadSpec& spec) {
+  if (spec.plan.slices == 1) return 0;
+  if (const auto* a = std::get_if<GroupedQueryAttention>(&spec.model.attention))
+    return half * 2 * static_cast<double>(std::max(a->kv_heads, spec.plan.tp) * a->head_dim);
+  const auto& a = std::get<LatentAttention>(spec.model.attention);
+  return half * static_cast<double>(a.heads * (a.nope_dim + a.rope_dim + a.v_dim));
+}
+
+}  // namespace
+
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
                         SoftmaxState state) {
   const auto hidden = static_cast<double>(spec.model.hidden);
-  if (mode == TrainingSpec::Recompute::full) return Bytes{on_rank(spec, {.whole = half * hidden})};
+  if (mode == TrainingSpec::Recompute::full)
+    return Bytes{on_rank(spec, {.whole = half * hidden, .split = cache_bytes(spec)})};
 
   // selective: the core runs again from query, key and value, its output stays for the projection
   const double softmax =

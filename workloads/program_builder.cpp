@@ -122,6 +122,7 @@ double group_size(const ParallelPlan& plan, GroupKind group) {
       case GroupKind::dense_data:
         return plan.dp * plan.cp;
       case GroupKind::embedding:
+      case GroupKind::mirror:
         return plan.pp > 1 ? 2 : 1;
       case GroupKind::world:
         return plan.world();
@@ -158,8 +159,8 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
         continue;
       }
       for (std::size_t v = 0; v < variants.size(); ++v)
-        add(op->name,
-            beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch), runs[v]);
+        add(op->name, beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch),
+            runs[v]);
       continue;
     }
     if (std::holds_alternative<HostReadback>(item) && !reads_back()) continue;
@@ -208,7 +209,7 @@ void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveC
   const OperatorCost cost = issue_cost(
       in_kernel ? LaunchClass::in_kernel : LaunchClass::communication, spec_.runtime, cluster_);
   out.push_back(Communicate{call_of({name, group, std::move(call), stream, exposed_kind(stream),
-                                     cost, algorithm, in_kernel}),
+                                     cost, algorithm, Seconds{0}, in_kernel}),
                             slot, after_compute});
 }
 

@@ -85,16 +85,16 @@ void describe(Visitor& visitor, MoeSpec& spec) {
   visitor.field({"inner", choice(spec.inner, {{"auto"}, {"node"}, {"super_node"}}),
                  "what the inner hop of two_hop, two_hop_dedup and hierarchical_allgather stays "
                  "in; auto: the super-node where there is one"});
-  Choice overlap = choice(spec.overlap, {{"none"},
-                                         {"shared_expert"},
-                                         {"chunks", true, true},
-                                         {"fb_pair", false},
-                                         {"tiles", true, true}});
+  Choice overlap = choice(
+      spec.overlap,
+      {{"none"}, {"shared_expert"}, {"chunks", true, true}, {"fb_pair"}, {"tiles", true, true}});
   overlap.number = &spec.pieces;
-  visitor.field({"overlap", overlap,
-                 "what runs while tokens travel; chunks(n): n pieces of the tokens one behind "
-                 "the other; tiles(n): the same inside one kernel",
-                 pieces});
+  visitor.field(
+      {"overlap", overlap,
+       "what runs while tokens travel; chunks(n): n pieces of the tokens one behind "
+       "the other; tiles(n): the same inside one kernel; fb_pair: the backward of another "
+       "micro-batch",
+       pieces});
   visitor.section("routing", "how many tokens each expert gets",
                   [&](Visitor& v) { describe(v, spec.routing); });
   visitor.field({"capacity_factor", OptionalNumber{&spec.capacity_factor, "none"},

@@ -95,7 +95,8 @@ std::string mindformers_keys(const Scenario& scenario) {
   line("micro_batch_num", scenario.micro_batches());
   text += fmt::format("  use_seq_parallel: {}\n", plan.sequence_parallel ? "True" : "False");
   text += fmt::format("runner_config:\n  batch_size: {}\n", scenario.workload.training.micro_batch);
-  text += fmt::format("parallel:\n  enable_parallel_optimizer: {}\n", plan.zero > 0 ? "True" : "False");
+  text +=
+      fmt::format("parallel:\n  enable_parallel_optimizer: {}\n", plan.zero > 0 ? "True" : "False");
   if (plan.zero > 1)
     text += "  parallel_optimizer_config:\n    gradient_accumulation_shard: True\n";
   text += fmt::format(
@@ -117,11 +118,10 @@ std::string megatron_arguments(const Scenario& scenario) {
       "--tensor-model-parallel-size {} --pipeline-model-parallel-size {} "
       "--context-parallel-size {} --micro-batch-size {} --global-batch-size {}",
       plan.tp, plan.pp, plan.cp, training.micro_batch, training.global_batch);
-  if (plan.vpp > 1)
-    text += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.vpp);
+  if (plan.vpp > 1) text += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.vpp);
   if (scenario.workload.model.moe)
-    text += fmt::format(" --expert-model-parallel-size {} --expert-tensor-parallel-size {}", plan.ep,
-                        plan.etp);
+    text += fmt::format(" --expert-model-parallel-size {} --expert-tensor-parallel-size {}",
+                        plan.ep, plan.etp);
   if (plan.sequence_parallel) text += " --sequence-parallel";
   if (plan.zero > 0) text += " --use-distributed-optimizer";
   if (plan.zero > 0 && scenario.workload.communication.gradient_overlap)

@@ -1,5 +1,3 @@
-#include "stepcast/sim/plan_report.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,15 +5,14 @@
 #include <tuple>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/plan_report.hpp"
 
 namespace stepcast {
 namespace {
 
 constexpr std::size_t most_rows = 20;
 
-Seconds best_time(const PlanPoint& p) {
-  return p.simulated.value_or(p.alone.value_or(p.estimate));
-}
+Seconds best_time(const PlanPoint& p) { return p.simulated.value_or(p.alone.value_or(p.estimate)); }
 
 bool beats(const PlanPoint& a, const PlanPoint& b) {
   const Seconds x = best_time(a), y = best_time(b);
@@ -52,12 +49,14 @@ std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
 }
 
 std::string proof_text(const PlanSpace& space, const PlanResult& result) {
-  if (result.proven) return "  No point of the space is better: every other one has a bound above it.\n";
+  if (result.proven)
+    return "  No point of the space is better: every other one has a bound above it.\n";
   const PlanPoint& winner = result.best.front();
   const double best = plan_score(space.spec, winner, *winner.simulated);
   const double gap = 1 - result.least_bound.value_or(best) / best;
-  return fmt::format("  Not proven: points that were not simulated have bounds down to {:.1f}% below it.\n",
-                     100 * gap);
+  return fmt::format(
+      "  Not proven: points that were not simulated have bounds down to {:.1f}% below it.\n",
+      100 * gap);
 }
 
 }  // namespace

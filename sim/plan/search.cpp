@@ -126,9 +126,8 @@ std::vector<PlanPoint*> PlanSearch::promising(bool timed, std::size_t most) {
     if (p.simulated || p.alone.has_value() != timed) continue;
     if (score(p, timed ? *p.alone : p.bound) < limit) chosen.push_back(&p);
   }
-  std::ranges::stable_sort(chosen, {}, [&](const PlanPoint* p) {
-    return score(*p, timed ? *p->alone : p->estimate);
-  });
+  std::ranges::stable_sort(
+      chosen, {}, [&](const PlanPoint* p) { return score(*p, timed ? *p->alone : p->estimate); });
   if (chosen.size() > most) chosen.resize(most);
   return chosen;
 }
@@ -153,9 +152,8 @@ void PlanSearch::simulate_promising() {
 /// The points that differ from the best one in one key; whether one of them was better.
 bool PlanSearch::search_around() {
   const double before = best();
-  const auto winner = std::ranges::find_if(points_, [&](const PlanPoint& p) {
-    return p.simulated && score(p, *p.simulated) == before;
-  });
+  const auto winner = std::ranges::find_if(
+      points_, [&](const PlanPoint& p) { return p.simulated && score(p, *p.simulated) == before; });
   if (winner == points_.end()) return false;
   std::vector<PlanPoint> found;
   const Strategy centre = winner->strategy;
@@ -214,8 +212,8 @@ void PlanSearch::finish() {
 
 void PlanSearch::explain_nothing() {
   const auto& reasons = result_.counts.infeasible;
-  const auto most = std::ranges::max_element(
-      reasons, {}, [](const auto& reason) { return reason.second; });
+  const auto most =
+      std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
   result_.tightest = most == reasons.end() ? "the space is empty" : most->first;
   if (result_.nearest) result_.tightest = "memory";
 }

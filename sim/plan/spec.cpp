@@ -32,8 +32,8 @@ void describe(Visitor& visitor, PlanSpec& spec) {
 
 double PlanDimensions::size() const {
   double size = static_cast<double>(schedules.size());
-  for (const auto* values : {&tp, &pp, &vpp, &cp, &ep, &etp, &zero, &micro_batch,
-                             &sequence_parallel})
+  for (const auto* values :
+       {&tp, &pp, &vpp, &cp, &ep, &etp, &zero, &micro_batch, &sequence_parallel})
     size *= static_cast<double>(values->size());
   return size;
 }

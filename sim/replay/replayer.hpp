@@ -43,8 +43,12 @@ class Replayer : public EngineClient {
   bool run_step(RankIndex r);
   bool next_instruction(RankIndex r, const Instructions& code);
   bool execute(RankIndex r, const Instruction& instruction);
-  const Instructions& unit_code(RankState& rank, const StageProgram& program,
+  std::uint32_t gradients_per_chunk() const;
+  const Instructions& unit_code(const RankState& rank, const StageProgram& program,
                                 const Unit& unit) const;
+  const Instructions* pair_code(const RankState& rank, const StageProgram& program) const;
+  bool receive_inputs(RankIndex r);
+  bool run_code(RankIndex r);
   bool run_unit(RankIndex r);
   void compute(RankIndex r, std::uint32_t index);
   double attention_factor(RankIndex r, std::uint32_t segment) const;
@@ -67,7 +71,7 @@ class Replayer : public EngineClient {
   struct Mark {
     struct Rank {
       std::size_t unit;
-      std::vector<std::uint32_t> forwards, backwards;
+      std::vector<std::uint32_t> forwards, gradients;
       StepBooks books;
     };
     double time = 0, length = 0;  ///< and how long the period before it took
@@ -87,12 +91,15 @@ class Replayer : public EngineClient {
   bool receive(RankIndex r, const Unit& unit);
   void send(RankIndex r, const Unit& unit);
   bool settle_send(RankIndex r);
-  void pump_channel(RankIndex r, bool forward);
-  void transfer(RankIndex r, bool forward, double start);
-  void record_transfer(RankIndex r, bool forward, double start);
-  void bytes_ended(RankIndex r, bool forward, double end);
-  ChannelState& channel(RankIndex r, bool forward) {
-    return forward ? ranks_[r].forward : ranks_[r].backward;
+  void pump_channel(RankIndex r, Channel channel);
+  void transfer(RankIndex r, Channel channel, double start);
+  void record_transfer(RankIndex r, Channel channel, double start);
+  void bytes_ended(RankIndex r, Channel channel, double end);
+  static std::uint64_t transfer_tag(RankIndex r, Channel channel) {
+    return tag_of(Tag::transfer, channels * r + static_cast<std::uint64_t>(channel));
+  }
+  ChannelState& sends(RankIndex r, Channel channel) {
+    return ranks_[r].channel[static_cast<std::size_t>(channel)];
   }
   const StageProgram& program(RankIndex r) const {
     const std::uint32_t stage = map_.classes.stage[r].value;
@@ -107,10 +114,6 @@ class Replayer : public EngineClient {
   const NetworkCall& network_call(RankIndex r, std::uint32_t call) const {
     return map_.calls[map_.call_of[r][call]];
   }
-  const NetworkHop& hop(RankIndex r, bool forward) const {
-    return forward ? map_.forward[r] : map_.backward[r];
-  }
-  static bool feeds(const PipelineShape& shape, const Unit& unit, Stage stage, bool sending);
 
   // collectives
   void communicate(RankIndex r, const Communicate& instruction);
@@ -145,7 +148,6 @@ class Replayer : public EngineClient {
   const NetworkMap& map_;
   Engine engine_;
   std::optional<Recorder> recorder_;
-  std::vector<StageOrder> orders_;  ///< by stage
   std::vector<RankState> ranks_;
   std::deque<RankIndex> ready_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective

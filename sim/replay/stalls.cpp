@@ -63,8 +63,7 @@ void Replayer::save_checkpoint(RankIndex r) {
   if (!input_.stalls) return;
   RankState& rank = ranks_[r];
   const StallsSpec& spec = input_.stalls->spec;
-  if (spec.host_sync == StallsSpec::HostSyncAt::step)
-    synchronise(r, host(r).synchronise.value());
+  if (spec.host_sync == StallsSpec::HostSyncAt::step) synchronise(r, host(r).synchronise.value());
   if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
   synchronise(r, spec.checkpoint->blocking_time.value());
   const double saved = rank.clocks.main;

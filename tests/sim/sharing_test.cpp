@@ -58,7 +58,8 @@ Traffic random_traffic() {
 TEST(Sharing, IncrementalIsAsSimGrid) {
   EXPECT_TRUE(rc::check("ends of flows agree", [] {
     Traffic traffic = random_traffic();
-    const std::vector<double> simgrid = testing::in_child([&] { return traffic.run(Sharing::simgrid); });
+    const std::vector<double> simgrid =
+        testing::in_child([&] { return traffic.run(Sharing::simgrid); });
     const std::vector<double> incremental = traffic.run(Sharing::incremental);
     RC_ASSERT(simgrid.size() == incremental.size());
     for (std::size_t i = 0; i < simgrid.size(); ++i)

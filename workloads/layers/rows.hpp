@@ -18,7 +18,8 @@ struct Shape {
   explicit Shape(const LayerContext& context);
 
   double sequences;      ///< of the micro-batch
-  double length;         ///< tokens of a sequence, over all context ranks
+  double length;         ///< tokens of a sequence or of its slice, over all context ranks
+  double before;         ///< tokens of earlier slices, which attention sees too
   double tokens;         ///< of this context rank: inside tensor-parallel regions
   double shard;          ///< tokens outside them: tokens / tp with sequence parallelism
   double expert_tokens;  ///< tokens / tp: what the rank sends into its expert group

@@ -10,8 +10,9 @@
 
 #include "stepcast/sim/scenario.hpp"
 
-/// Search of parallel strategies: an analytic estimate and an admissible bound over the whole space,
-/// then the simulation of the best. Method, formulas and what is proven: docs/models/plan.md.
+/// Search of parallel strategies: an analytic estimate and an admissible bound over the whole
+/// space, then the simulation of the best. Method, formulas and what is proven:
+/// docs/models/plan.md.
 namespace stepcast {
 
 /// `plan:`
@@ -24,7 +25,7 @@ struct PlanSpec {
   std::int64_t simulations = 64;  ///< points that are simulated at most
   bool tensor_in_node = false;    ///< a tensor group stays inside one node
   std::int64_t least_micro_batches = 1;
-  std::optional<double> least_parameters, most_parameters;  ///< of the whole model
+  std::optional<double> least_parameters, most_parameters;            ///< of the whole model
   std::optional<double> least_flops_per_token, most_flops_per_token;  ///< of training [FLOP]
 };
 /// The keys of `plan:` but `search`.
@@ -83,11 +84,11 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
 struct PlanPoint {
   Strategy strategy;
   std::int64_t devices = 0;
-  Seconds bound{0};                   ///< no simulation of the point is faster
-  Seconds estimate{0};                ///< closed form
-  std::optional<Seconds> alone;       ///< replayed without contention: the tight bound
-  std::optional<Seconds> simulated;   ///< replayed on the network
-  Bytes peak{0};                      ///< of the fullest device
+  Seconds bound{0};                  ///< no simulation of the point is faster
+  Seconds estimate{0};               ///< closed form
+  std::optional<Seconds> alone;      ///< replayed without contention: the tight bound
+  std::optional<Seconds> simulated;  ///< replayed on the network
+  Bytes peak{0};                     ///< of the fullest device
   Bytes capacity{0};
 };
 
@@ -95,15 +96,15 @@ struct PlanPoint {
 struct PlanCounts {
   double points = 0;                         ///< of the whole space
   std::map<std::string, double> infeasible;  ///< by reason
-  double bounded = 0;    ///< whose bound is above what is kept
-  double estimated = 0;  ///< whose estimate was made
-  double timed = 0;      ///< replayed without contention
+  double bounded = 0;                        ///< whose bound is above what is kept
+  double estimated = 0;                      ///< whose estimate was made
+  double timed = 0;                          ///< replayed without contention
   double simulated = 0;
 };
 
 struct PlanResult {
-  std::vector<PlanPoint> best;      ///< simulated, the best first
-  std::vector<PlanPoint> shortlist; ///< all that were timed, by estimate
+  std::vector<PlanPoint> best;       ///< simulated, the best first
+  std::vector<PlanPoint> shortlist;  ///< all that were timed, by estimate
   PlanCounts counts;
   bool proven = false;  ///< no point of the space is faster than the best
   /// Lower bound on the objective of all points that were not simulated.

@@ -26,7 +26,7 @@ struct ReplayInput {
   const NetworkMap& network;
   const HostSpec& host;
   PipelineShape shape;
-  const PipelineSchedule& schedule;
+  const std::vector<StageOrder>& orders;  ///< [stage], without order_faults()
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
   std::optional<Seconds>
       boundary_latency;                   ///< replaces the network for pipeline transfers when set

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stepcast/base/section.hpp"
+#include "stepcast/scheduler/order_table.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/engine.hpp"
 #include "stepcast/sim/network_map.hpp"
@@ -48,6 +49,7 @@ struct Scenario {
   WorkloadSpec workload;  ///< plan, training, moe, communication, runtime; model when not synthetic
   std::optional<SyntheticSpec> synthetic;
   ScheduleSpec schedule;
+  std::optional<OrderTable> order_table;  ///< the file that schedule.table names
   StallsSpec stalls;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
@@ -66,6 +68,8 @@ struct Scenario {
     return workload.training.global_batch / (workload.training.micro_batch * workload.plan.dp);
   }
   PipelineShape pipeline_shape() const;
+  /// The units of each stage. [stage]
+  std::vector<StageOrder> orders() const;
 };
 
 enum class FileKind { scenario, cluster, model, sweep };

@@ -135,10 +135,10 @@ struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
   Bytes buffer{200.0 * 1048576};  ///< a larger collective runs in ceil(bytes / buffer) loops
-  Seconds step_latency{0};       ///< one step between servers
-  Seconds selection_latency{0};  ///< what the library's selection reckons for it, where given
+  Seconds step_latency{0};        ///< one step between servers
+  Seconds selection_latency{0};   ///< what the library's selection reckons for it, where given
   bool selection_latency_given = false;  ///< else step_latency
-  Seconds node_step_latency{0};  ///< one step inside a node or super-node
+  Seconds node_step_latency{0};          ///< one step inside a node or super-node
 };
 
 /// One kind of node of a cluster that has several; what is not here is the whole cluster's.

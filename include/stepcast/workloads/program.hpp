@@ -63,18 +63,24 @@ struct StageCall {
   /// and kind of collective mean nothing then.
   Seconds host_link{0};
   bool over_host_link() const { return host_link > Seconds{0}; }
-  bool in_kernel = false;      ///< a kernel that runs already starts it: no launch
+  bool in_kernel = false;  ///< a kernel that runs already starts it: no launch
 };
 
-/// One chunk of the model on one stage.
+/// One chunk of the model on one stage, for one slice of the sequence.
 struct ChunkProgram {
   Instructions forward;
   Instructions first_forward;  ///< of the step: also waits for this chunk's gathered parameters
   /// backward_input and backward_weight together; with sharded gradients (zero 2, 3) also their
   /// reductions
   Instructions backward;
-  Instructions
-      last_backward;       ///< of the step: also starts the gradient reductions, bucket by bucket
+  /// The last one of the step that makes gradients: also starts their reductions, bucket by bucket.
+  Instructions last_backward;
+  Instructions backward_input;        ///< what a neighbour waits for, and what is computed again
+  Instructions backward_weight;       ///< the rest of `backward`, with its reductions
+  Instructions last_backward_weight;  ///< as last_backward
+  /// [chunk] The forward of this chunk and a backward of that one as one; empty: one after the
+  /// other.
+  std::vector<Instructions> paired;
   Bytes send_forward{0};   ///< activation to the next virtual stage; 0 for the last
   Bytes send_backward{0};  ///< gradient to the previous virtual stage; 0 for the first
 };
@@ -105,7 +111,8 @@ struct StageProgram {
   std::vector<std::vector<std::uint32_t>> segment_names;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
-  std::vector<ChunkProgram> chunks;  ///< [chunk]
+  std::vector<ChunkProgram> chunks;  ///< [chunk * slices + slice]
+  std::uint32_t slices = 1;          ///< of the sequence of a micro-batch
   Instructions prologue;             ///< before the first unit: parameter gathers
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
@@ -115,6 +122,11 @@ struct StageProgram {
 
   const Segment& segment(std::uint32_t index, std::uint32_t variant) const {
     return variant == 0 ? segments[index] : variants[variant - 1][index];
+  }
+
+  std::uint32_t chunk_count() const { return static_cast<std::uint32_t>(chunks.size()) / slices; }
+  const ChunkProgram& of(Chunk chunk, SequenceSlice slice) const {
+    return chunks[chunk.value * slices + slice.value];
   }
 };
 
@@ -139,6 +151,7 @@ struct WorkloadSpec {
   CommunicationSpec communication;
   RuntimeSpec runtime;
   bool documents = false;  ///< attention depends on the micro-batch (`schedule.data.documents`)
+  bool pairs = false;      ///< some forwards run as one with a backward; set by the scenario reader
 };
 
 /// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or
