@@ -41,6 +41,9 @@ struct Text {
     return *t.given ? shortest(t.target->value()) : std::string(t.word);
   }
   std::string operator()(const Percent& target) const { return shortest(*target.target); }
+  std::string operator()(const Tolerance& t) const {
+    return shortest(*t.target) + (*t.relative ? " relative" : "");
+  }
   std::string operator()(const std::vector<std::string>* target) const { return joined(*target); }
   std::string operator()(const std::vector<std::int64_t>* target) const {
     return table_text({*target});

@@ -70,6 +70,16 @@ struct Values {
     return {{"anyOf", Json::array({Json{{"const", std::string(t.word)}}, (*this)(t.target)})}};
   }
   Json operator()(const Percent&) const { return pattern(std::string(number_pattern) + "%$"); }
+  Json operator()(const Tolerance& t) const {
+    const Json percent = pattern(std::string(number_pattern) + "%$");
+    const auto or_with = [&](std::string_view unit) {
+      return Json{{"anyOf", Json::array({percent, pattern(std::string(number_pattern) + " ?" +
+                                                          std::string(unit) + "$")})}};
+    };
+    if (t.of == Tolerance::Of::time) return or_with(Dimension<Seconds>::pattern);
+    if (t.of == Tolerance::Of::size) return or_with(Dimension<Bytes>::pattern);
+    return {{"anyOf", Json::array({percent, Json{{"type", "number"}, {"minimum", 0}}})}};
+  }
   Json operator()(std::vector<std::string>*) const {
     return {{"type", "array"}, {"items", {{"type", "string"}}}};
   }
@@ -107,6 +117,9 @@ struct Default {
   Json operator()(const OptionalNumber& t) const { return std::string(t.word); }
   Json operator()(const OptionalTime& t) const { return std::string(t.word); }
   Json operator()(const Percent& t) const { return shortest(*t.target * 100) + "%"; }
+  Json operator()(const Tolerance& t) const {
+    return *t.relative ? Json(shortest(*t.target * 100) + "%") : Json(nullptr);
+  }
   Json operator()(const std::vector<std::string>* target) const { return *target; }
   Json operator()(const std::vector<std::int64_t>*) const { return nullptr; }
   Json operator()(const Choice& choice) const {

@@ -45,15 +45,8 @@ void describe(Visitor& visitor, ScheduleSpec& spec) {
                  between(1, 1 << 16)});
   visitor.field({"p2p", choice(spec.p2p, {{"overlapped"}, {"blocking"}}),
                  "whether a stage computes while it sends and receives"});
-  visitor.section("data", "scheduling of long sequences", [](Visitor& v) {
-    v.reserved("documents", "lengths of the documents", "none");
-    v.field(
-        {"packing",
-         only_first(
-             {{"none"}, {"sequential", false}, {"best_fit", false}, {"attention_aware", false}}),
-         "how documents fill micro-batches"});
-    v.field({"mask", only_first({{"causal"}, {"document", false}}), "what attention sees"});
-  });
+  visitor.section("data", "documents of the training data, and how they are scheduled",
+                  [&](Visitor& v) { describe(v, spec.data); });
 }
 
 }  // namespace stepcast

@@ -35,6 +35,10 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
 /// What `stalls:` names against the cluster, and its entries against each other.
 void check_stalls(const Scenario& scenario, Checks& checks);
+/// What the host does: `training.offload`, `runtime.compile`.
+void check_host(const Scenario& scenario, Checks& checks);
+/// `schedule.data` against the model and the sizes of a step.
+void check_data(const Scenario& scenario, Checks& checks);
 /// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
 void check_scenario(Scenario& scenario, Checks& checks);
 

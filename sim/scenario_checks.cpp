@@ -2,6 +2,7 @@
 
 #include "checks.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/topology/placement.hpp"
 
 // Checks between keys. Each names the guilty key, the numbers and what is allowed.
 namespace stepcast {
@@ -45,6 +46,20 @@ void resolve_data_parallel(Scenario& scenario, Checks& checks) {
                      ", allowed: " + text(plan.dp) + ", auto");
 }
 
+/// Keys about experts that a model without them leaves at their defaults.
+void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
+  const MoeSpec neutral;
+  const std::string why = " but the model has no experts, allowed: ";
+  checks.require(moe.dispatch == neutral.dispatch, "moe.dispatch", "is set" + why + "flat");
+  checks.require(moe.overlap == neutral.overlap, "moe.overlap", "is set" + why + "none");
+  checks.require(moe.routing.distribution == neutral.routing.distribution,
+                 "moe.routing.distribution", "is set" + why + "uniform");
+  checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
+  checks.require(moe.placement == neutral.placement, "moe.placement",
+                 "is balanced" + why + "contiguous");
+  checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
+}
+
 void check_experts(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
@@ -52,8 +67,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
     const std::string why = " but the model has no experts, allowed: 1";
     checks.require(plan.ep == 1, "parallel.ep", "is " + text(plan.ep) + why);
     checks.require(plan.etp == 1, "parallel.etp", "is " + text(plan.etp) + why);
-    checks.require(scenario.workload.moe.overlap == MoeSpec::Overlap::none, "moe.overlap",
-                   "is shared_expert but the model has no experts, allowed: none");
+    check_no_expert_keys(scenario.workload.moe, checks);
     return;
   }
   const ExpertSpec& moe = *scenario.workload.model.moe;
@@ -73,7 +87,35 @@ void check_experts(const Scenario& scenario, Checks& checks) {
   }
   checks.require(
       scenario.workload.moe.overlap != MoeSpec::Overlap::shared_expert || moe.shared_experts > 0,
-      "moe.overlap", "is shared_expert but the model has no shared experts, allowed: none");
+      "moe.overlap",
+      "is shared_expert but the model has no shared experts, allowed: none, chunks(n), tiles(n), "
+      "fb_pair");
+  checks.require(scenario.workload.moe.overlap != MoeSpec::Overlap::tiles || plan.etp == 1,
+                 "moe.overlap",
+                 "is tiles, whose kernel holds whole experts, but etp is " + text(plan.etp) +
+                     ", allowed: none, shared_expert, chunks(n), or etp 1");
+}
+
+/// Cuts the expert groups where the dispatch has an inner and an outer hop.
+void resolve_expert_parts(Scenario& scenario, Checks& checks) {
+  const MoeSpec& moe = scenario.workload.moe;
+  ParallelPlan& plan = scenario.workload.plan;
+  const bool known = !scenario.synthetic && scenario.workload.model.moe && moe.cuts_groups() &&
+                     checks.good({"cluster", "parallel", "moe.dispatch", "moe.inner"});
+  const ClusterSpec& cluster = scenario.cluster;
+  if (!known || !checks.good_below("cluster") || !checks.good_below("parallel")) return;
+  if (!checks.require(moe.inner != MoeSpec::Inner::super_node || cluster.super_node, "moe.inner",
+                      "is super_node but the cluster has none, allowed: auto, node"))
+    return;
+  const bool super = cluster.super_node && moe.inner != MoeSpec::Inner::node;
+  plan.expert_part = cluster.node_devices * (super ? cluster.super_node->nodes : 1);
+  if (checks.require(Placement(plan).cuts_experts_evenly(), "moe.dispatch",
+                     "needs equally many ranks of an expert group in each " +
+                         std::string(super ? "super-node" : "node") + " of " +
+                         text(plan.expert_part) +
+                         " devices, allowed: flat, allgather, or another ep or order"))
+    return;
+  plan.expert_part = 0;
 }
 
 void check_heads(const Scenario& scenario, Checks& checks) {
@@ -128,6 +170,11 @@ void check_sequence(const Scenario& scenario, Checks& checks) {
                  "is " + text(sequence) + ", must be a multiple of " +
                      (zigzag ? "2*cp (two slices per rank) = " : "cp = ") + text(parts) +
                      ", allowed: " + text(std::max(sequence / parts, std::int64_t{1}) * parts));
+  checks.require(
+      plan.cp == 1 || scenario.workload.training.attention == TrainingSpec::Attention::fused,
+      "training.attention",
+      "is unfused, which holds all keys on a rank, but cp is " + text(plan.cp) +
+          ", allowed: fused, or cp 1");
   const std::int64_t both = plan.cp * plan.tp;
   checks.require(!plan.sequence_parallel || sequence % both == 0, "training.sequence",
                  "is " + text(sequence) +
@@ -165,7 +212,7 @@ void check_layers(const Scenario& scenario, Checks& checks) {
   const std::int64_t layers = scenario.workload.model.layers;
   if (!checks.good({"model.layers", "parallel.pp", "parallel.vpp", "parallel.layers_per_chunk"}))
     return;
-  if (plan.layers_auto) {
+  if (plan.layers != ParallelPlan::Layers::table) {
     const std::string key = plan.pp > layers ? "parallel.pp" : "parallel.vpp";
     const std::int64_t parts = plan.chunk_map().virtual_stages();
     checks.require(parts <= layers, key,
@@ -184,9 +231,10 @@ void check_layers(const Scenario& scenario, Checks& checks) {
                  "holds " + text(sum) + " layers, allowed: the " + text(layers) + " of the model");
 }
 
-/// Layers of every chunk, by the given table or as `auto` will balance them.
+/// Layers of every chunk, by the given table or as they will be assigned.
 Table layers_of_chunks(const Scenario& scenario) {
-  if (!scenario.workload.plan.layers_auto) return scenario.workload.plan.layers_per_chunk;
+  if (scenario.workload.plan.layers == ParallelPlan::Layers::table)
+    return scenario.workload.plan.layers_per_chunk;
   Table table;
   for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
     table.emplace_back();
@@ -270,12 +318,15 @@ void check_scenario(Scenario& scenario, Checks& checks) {
     check_model(scenario.workload.model, "model.", checks);
     if (checks.good({"model.moe.experts", "model.moe.expert_hidden"}))
       check_experts(scenario, checks);
+    resolve_expert_parts(scenario, checks);
     check_heads(scenario, checks);
     check_sequence(scenario, checks);
     check_layers(scenario, checks);
     check_width(scenario, checks);
   }
   if (sizes) check_schedule(scenario, checks);
+  check_data(scenario, checks);
+  check_host(scenario, checks);
   check_stalls(scenario, checks);
   if (!scenario.synthetic) check_recompute(scenario, checks);
   check_network(scenario, checks);

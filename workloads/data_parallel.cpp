@@ -33,17 +33,18 @@ GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : Group
 
 }  // namespace
 
-/// What is computed again comes before the gradient of the input.
-void DataParallel::run_backward(const PlacedPiece& placed, Pass pass, Instructions& out) {
-  if (placed.recomputed && pass != Pass::weight) append(out, placed.piece->recompute);
-  switch (pass) {
-    case Pass::whole:
-      return append(out, placed.piece->backward);
-    case Pass::input:
-      return append(out, placed.piece->backward_input);
-    case Pass::weight:
-      return append(out, placed.piece->backward_weight);
-  }
+void DataParallel::run_forward(const PlacedPiece& placed, Instructions& out) {
+  append(out, placed.piece->forward);
+  offload_.store(placed, out);
+}
+
+/// What is computed again, or comes back from the host, is there before the gradient of the input.
+void DataParallel::run_backward(const Pieces& pieces, std::size_t i, Pass pass, Instructions& out) {
+  const Piece& piece = *pieces[i].piece;
+  if (pass == Pass::weight) return append(out, piece.backward_weight);
+  offload_.fetch_for(pieces, i, out);
+  if (pieces[i].recomputed) append(out, piece.recompute);
+  append(out, pass == Pass::whole ? piece.backward : piece.backward_input);
 }
 
 std::uint32_t DataParallel::next_reduction() {
@@ -124,15 +125,14 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
     Slots slots;
     gather(share, false, slots, builder_.program().prologue);
     wait(out, slots);
-    for (; first < end; ++first) append(out, pieces[first].piece->forward);
+    for (; first < end; ++first) run_forward(pieces[first], out);
   }
   return out;
 }
 
-Instructions DataParallel::plain_backward(const Pieces& pieces, Pass pass) const {
+Instructions DataParallel::plain_backward(const Pieces& pieces, Pass pass) {
   Instructions out;
-  for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed)
-    run_backward(*placed, pass, out);
+  for (std::size_t i = pieces.size(); i-- > 0;) run_backward(pieces, i, pass, out);
   return out;
 }
 
@@ -140,9 +140,9 @@ Instructions DataParallel::reducing_backward(const Pieces& pieces, Pass pass) {
   Instructions out;
   Share filled;
   next_ = 0;
-  for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed) {
-    run_backward(*placed, pass, out);
-    filled += placed->parameters;
+  for (std::size_t i = pieces.size(); i-- > 0;) {
+    run_backward(pieces, i, pass, out);
+    filled += pieces[i].parameters;
     Slots slots;
     reduce_buckets(Part::dense, filled.dense, slots, out);
     reduce_buckets(Part::expert, filled.expert, slots, out);
@@ -164,7 +164,7 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
     if (i == 0 || !ahead) gather(pieces[i].parameters, true, slots[i], out);
     if (ahead && i + 1 < pieces.size()) gather(pieces[i + 1].parameters, true, slots[i + 1], out);
     wait(out, slots[i]);
-    append(out, pieces[i].piece->forward);
+    run_forward(pieces[i], out);
   }
   return out;
 }
@@ -180,7 +180,7 @@ Instructions DataParallel::partitioned_backward(const Pieces& pieces, Pass pass)
       gather(pieces[i].parameters, true, slots[i], out);
     if (ahead && i > 0) gather(pieces[i - 1].parameters, true, slots[i - 1], out);
     wait(out, slots[i]);
-    run_backward(pieces[i], pass, out);
+    run_backward(pieces, i, pass, out);
     if (pass == Pass::input) continue;
     Slots reduced;
     reduce(pieces[i].parameters, reduced, out);
@@ -197,7 +197,7 @@ void DataParallel::lower_partitioned(const Pieces& pieces, ChunkProgram& chunk) 
 }
 
 void DataParallel::lower_replicated(const Pieces& pieces, bool first_slice, ChunkProgram& chunk) {
-  for (const PlacedPiece& placed : pieces) append(chunk.forward, placed.piece->forward);
+  for (const PlacedPiece& placed : pieces) run_forward(placed, chunk.forward);
   const bool gathers = gathers_ahead() && first_slice;
   chunk.first_forward = gathers ? gathered_forward(pieces) : chunk.forward;
   chunk.backward_input = plain_backward(pieces, Pass::input);
@@ -247,13 +247,18 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
     builder_.blocking("all_reduce gradient norm", GroupKind::world,
                       {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
   if (builder_.reads_back()) out.push_back(HostSync{});
-  builder_.compute(step, out);
+  if (spec_.training.offload_optimizer) {
+    offload_.optimize(parameters, out);
+  } else {
+    builder_.compute(step, out);
+  }
   builder_.program().executed_flops += (norm.flops + step.flops).value();
 }
 
 void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies) {
   Instructions& out = builder_.program().epilogue;
   wait(out, reducing_);
+  offload_.settle(out);
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
   if (!reduces_in_backward()) {

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "host_offload.hpp"
 #include "stage_pieces.hpp"
 
 /// Gathers of parameters and reductions of gradients around the chunks of a stage:
@@ -11,7 +12,7 @@ namespace stepcast {
 class DataParallel {
  public:
   DataParallel(const WorkloadSpec& spec, ProgramBuilder& builder)
-      : spec_{spec}, builder_{builder} {}
+      : spec_{spec}, builder_{builder}, offload_{builder} {}
 
   /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
   /// to the prologue. Slices of a chunk after the first gather nothing ahead and reduce into the
@@ -48,10 +49,11 @@ class DataParallel {
 
   /// Which part of the backward pass.
   enum class Pass { whole, input, weight };
-  static void run_backward(const PlacedPiece& placed, Pass pass, Instructions& out);
+  void run_forward(const PlacedPiece& placed, Instructions& out);
+  void run_backward(const Pieces& pieces, std::size_t i, Pass pass, Instructions& out);
 
   Instructions gathered_forward(const Pieces& pieces);
-  Instructions plain_backward(const Pieces& pieces, Pass pass) const;
+  Instructions plain_backward(const Pieces& pieces, Pass pass);
   Instructions reducing_backward(const Pieces& pieces, Pass pass);
   Instructions partitioned_forward(const Pieces& pieces);
   Instructions partitioned_backward(const Pieces& pieces, Pass pass);
@@ -66,6 +68,7 @@ class DataParallel {
 
   const WorkloadSpec& spec_;
   ProgramBuilder& builder_;
+  HostOffload offload_;
   Slots reducing_;        ///< issued in the backward passes, awaited in the epilogue
   Slots of_chunk_;        ///< reductions of the chunk under construction
   std::size_t next_ = 0;  ///< of them

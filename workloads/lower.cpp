@@ -27,6 +27,14 @@ double executed_flops(const Pieces& pieces) {
   return sum;
 }
 
+double executed_attention(const Pieces& pieces) {
+  double sum = 0;
+  for (const PlacedPiece& placed : pieces)
+    sum += placed.piece->attention_flops +
+           (placed.recomputed ? placed.piece->recompute_attention_flops : 0);
+  return sum;
+}
+
 /// That a chunk sees: with two directions, half of them.
 double micro_batches(const WorkloadSpec& spec) {
   const std::int64_t replicas = spec.plan.dp * spec.plan.chunk_map().copies();
@@ -62,12 +70,14 @@ bool runs_pairs(const WorkloadSpec& spec) {
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage) {
   expects(layers.slices.size() == static_cast<std::size_t>(spec.plan.vpp), "one row per chunk");
-  ProgramBuilder builder{spec, cluster};
-  PieceLibrary library{spec, builder};
+  const ExpertLoads loads = expert_loads(spec);
+  ProgramBuilder builder{spec, cluster, loads.distinct.size()};
+  PieceLibrary library{spec, loads, builder};
   DataParallel data_parallel{spec, builder};
   StageProgram& program = builder.program();
+  builder.host_work("between steps", cluster.host.step_overhead, program.prologue);
   if (spec.runtime.dispatch == RuntimeSpec::Dispatch::graph_sink)
-    builder.launch_graph(program.prologue);
+    builder.host_work("launch of the graph", cluster.host.graph_launch, program.prologue);
 
   program.slices = static_cast<std::uint32_t>(spec.plan.slices);
   std::vector<Pieces> chunks;  // as the first slice has them
@@ -80,6 +90,7 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
       lowered.send_forward = held.head ? Bytes{0} : boundary_bytes(spec);
       lowered.send_backward = held.embedding ? Bytes{0} : boundary_bytes(spec);
       program.executed_flops += executed_flops(pieces) * micro_batches(spec);
+      program.executed_attention_flops += executed_attention(pieces) * micro_batches(spec);
       if (slice == 0) chunks.push_back(pieces);
     }
     program.model_flops +=

@@ -49,8 +49,12 @@ Instructions PieceLibrary::with_own_slots(Instructions code) {
 
 const Instructions& PieceLibrary::moe_pair() {
   if (moe_pair_.empty()) {
-    const Passes passes = build_passes(spec_, PieceKind::moe_layer);
-    builder_.lower(paired_layers(passes, passes), moe_pair_);
+    std::vector<LayerItems> pairs;
+    for (const double load : loads_.distinct) {
+      const Passes passes = build_passes(spec_, PieceKind::moe_layer, loads_, load);
+      pairs.push_back(paired_layers(passes, passes));
+    }
+    builder_.lower(pairs, moe_pair_);
   }
   return moe_pair_;
 }

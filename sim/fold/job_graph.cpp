@@ -14,7 +14,8 @@ constexpr GroupPattern::Load whole_channel{0, 1};
 /// instance.
 bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
   return std::ranges::any_of(programs, [kind](const StageProgram& p) {
-    return std::ranges::any_of(p.calls, [kind](const StageCall& c) { return c.group == kind; });
+    return std::ranges::any_of(
+        p.calls, [kind](const StageCall& c) { return c.group == kind && !c.over_host_link(); });
   });
 }
 
@@ -141,10 +142,20 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   return key;
 }
 
+/// Whether the volumes of some call depend on which experts the members hold.
+bool JobGraph::is_skewed(GroupKind kind, std::uint32_t stage) const {
+  return std::ranges::any_of(input_.programs[stage].calls, [kind](const StageCall& call) {
+    return call.group == kind && !call.call.skew.factor.empty();
+  });
+}
+
 std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
                                     const std::vector<Rank>& members) {
   const auto next = static_cast<std::uint32_t>(patterns_.size());
-  const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, shape_of(members)}, next);
+  ShapeKey shape = shape_of(members);
+  if (is_skewed(kind, stage))
+    for (const Rank member : members) shape.push_back(input_.placement.coordinates(member).ep);
+  const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, std::move(shape)}, next);
   if (fresh) patterns_.push_back(plan(kind, stage, members));
   return place->second;
 }
@@ -154,7 +165,7 @@ GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
   PatternPlanner planner(input_, members, stage);
   const auto& calls = input_.programs[stage].calls;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
-    if (calls[i].group == kind) planner.add(i);
+    if (calls[i].group == kind && !calls[i].over_host_link()) planner.add(i);
   }
   return planner.take();
 }

@@ -102,6 +102,7 @@ class JobGraph {
   void add_channels(Channel channel);
   std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
   ShapeKey shape_of(const std::vector<Rank>& members) const;
+  bool is_skewed(GroupKind kind, std::uint32_t stage) const;
   GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) const;
   /// Puts an entry on a link, or on what stands in for it.
   void load(std::uint32_t object, LinkId link, std::uint32_t entry);

@@ -9,6 +9,7 @@
 #include "fifo.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/recording.hpp"
 #include "stepcast/sim/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -27,8 +28,11 @@ struct Meeting {
     std::uint32_t rank, call, slot;
     std::uint32_t issue;  ///< SlotState::issue of this one
     CommunicationLog::Ticket ticket;
+    std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
+    double start = 0;                       ///< when it was ready
   };
-  std::vector<Member> members;  ///< that have arrived
+  std::vector<Member> members;               ///< that have arrived
+  std::uint32_t recorded = Recording::none;  ///< in Recording::communications
 };
 
 /// The last Communicate with a slot number.
@@ -38,7 +42,8 @@ struct SlotState {
   std::uint32_t call = 0;
   std::uint32_t issue = 0;  ///< how often the slot was issued: earlier ones may still be under way
   bool issued = false;
-  bool awaited = true;  ///< a later Wait finds it over
+  bool awaited = true;                    ///< a later Wait finds it over
+  std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
 };
 
 /// A communication stream: in order, one at a time.
@@ -46,6 +51,7 @@ struct StreamState {
   struct Pending {
     std::uint32_t call, slot, issue;
     double ready;
+    std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
   };
   Fifo<Pending> queue;  ///< issued, not ended
   bool busy = false;    ///< its head has arrived at its meeting
@@ -59,6 +65,7 @@ struct Message {
   Chunk chunk;  ///< of the unit that consumes it
   SequenceSlice slice;
   double start = unknown_time, arrival = unknown_time;
+  std::uint32_t recorded = Recording::none;  ///< in Recording::communications
   bool same_unit(const Message& o) const {
     return gradient == o.gradient && micro_batch == o.micro_batch && chunk == o.chunk &&
            slice == o.slice;
@@ -70,6 +77,7 @@ struct ChannelState {
   struct Pending {
     Message message;
     double ready;
+    std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
   };
   Fifo<Pending> queue;
   bool busy = false;
@@ -105,6 +113,7 @@ struct RankState {
   std::array<ChannelState, channels> channel;           ///< sends
   std::vector<Message> inbox;  ///< arrived or about to, in order of sending
   double last_send_arrival = 0, last_send_start = 0;
+  std::uint32_t last_send = Recording::none;  ///< in Recording::communications
   std::uint32_t sends_pending = 0;
   bool met_after_pipeline = false;
 

@@ -26,25 +26,35 @@ bool costs_host_time(const StageProgram& program) {
          });
 }
 
+bool some_cost_host_time(const ReplayInput& input) {
+  const auto any = [](const std::vector<StageProgram>& programs) {
+    return std::ranges::any_of(programs, [](const StageProgram& p) { return costs_host_time(p); });
+  };
+  return input.kinds ? std::ranges::any_of(input.kinds->programs, any) : any(input.programs);
+}
+
 }  // namespace
 
 Replayer::Replayer(const ReplayInput& input)
     : input_{input},
       map_{input.network},
-      engine_{map_.bandwidths},
+      engine_{map_.bandwidths, input.sharing},
       step_ends_(static_cast<std::size_t>(input.steps)),
-      may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular())},
-      host_is_free_{!(input.stalls && input.stalls->holds_host()) &&
-                    std::ranges::none_of(
-                        input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
+      may_recur_{input.skip_recurring && !input.record &&
+                 !(input.stalls && input.stalls->irregular()) &&
+                 !(input.loads && !input.loads->repeats())},
+      host_is_free_{!(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input)} {
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
+  if (input.record)
+    recorder_.emplace(*input.record, ranks, input.recorded_ranks, streams + channels);
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =
-        ranks_.emplace_back(static_cast<std::uint64_t>(input.host.queue_depth), program(r).slots,
+        ranks_.emplace_back(static_cast<std::uint64_t>(host(r).queue_depth), program(r).slots,
                             static_cast<std::size_t>(input.shape.chunks));
     rank.order = &input.orders[map_.classes.stage[r].value];
     start_stalls(r);
+    if (recorder_) recorder_->host_speed(r, rank.speed.host);
   }
 }
 
@@ -110,8 +120,9 @@ bool Replayer::run_step(RankIndex r) {
 
 void Replayer::end_step(RankIndex r) {
   RankState& rank = ranks_[r];
-  save_checkpoint(rank);
+  save_checkpoint(r);
   rank.end = rank.clocks.device;
+  if (recorder_) recorder_->end_step(r, rank.end);
   double& end = step_ends_[rank.step];
   end = std::max(end, rank.end);
   if (rank.step == 0 && step_ends_.size() > 1) rank.books.first_end = rank.end;
@@ -141,28 +152,52 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
   collect_garbage(rank);
   if (const auto* run = std::get_if<Compute>(&instruction)) {
-    compute(r, program(r).segments[run->segment]);
+    compute(r, run->segment);
   } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
     communicate(r, *start);
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
     return wait_slot(r, wait->slot);
   } else {
-    rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
+    synchronise(r, host(r).synchronise.value());
   }
   return true;
 }
 
-void Replayer::compute(RankIndex r, const Segment& segment) {
+/// Factor on the device time of a segment from the documents of the micro-batch at hand.
+double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
+  const auto& attention = program(r).attention;
+  if (input_.loads == nullptr || attention.empty() || !attention[segment].scales()) return 1;
+  const RankState& rank = ranks_[r];
+  const AttentionLoads& loads = *input_.loads;
+  const auto& sequence = loads.sequences[loads.of_rank[map_.classes.representative[r].value]];
+  const AttentionLoad& load = sequence[(*rank.order)[rank.unit].micro_batch.value];
+  return attention[segment].factor(load.pairs, load.tokens);
+}
+
+void Replayer::synchronise(RankIndex r, double cost) {
   RankState& rank = ranks_[r];
-  const double before = rank.clocks.device;
-  const double worked = run_segment(r, segment);
-  const double took = rank.clocks.device - before;
+  const Clocks before = rank.clocks;
+  rank.clocks = host_sync(before, cost);
+  if (recorder_) recorder_->sync(r, before, rank.clocks);
+}
+
+void Replayer::compute(RankIndex r, std::uint32_t index) {
+  RankState& rank = ranks_[r];
+  const Clocks before = rank.clocks;
+  const Segment& segment = program(r).segment(index, map_.classes.variant[r]);
+  const double worked = run_segment(r, segment, attention_factor(r, index));
+  const double took = rank.clocks.device - before.device;
+  if (recorder_) recorder_->segment(r, before, rank.clocks, index, worked);
   RankTimes& times = rank.times();
   times.computing += Seconds{worked};
   times.segments += 1;
   if (took <= worked * (1 + host_bound_margin)) return;
   times.host_bound_segments += 1;
   times.host_stall += Seconds{took - worked};
+  if (recorder_) {
+    recorder_->piece(r, {before.device, before.device + (took - worked), WaitPart::host_stall,
+                         ExposedKind::tensor});
+  }
 }
 
 /// Units of a chunk that make gradients of its weights in one step.
@@ -244,10 +279,15 @@ bool Replayer::run_unit(RankIndex r) {
     if (!receive_inputs(r)) return false;
     rank.part = Part::code;
     rank.pc = 0;
+    if (recorder_) recorder_->begin_unit(r, *unit, rank.step, rank.clocks.device);
   }
   if (rank.part == Part::code || rank.part == Part::second) {
     if (!run_code(r)) return false;
     rank.part = Part::send;
+    if (recorder_) {
+      recorder_->end_unit(r, rank.clocks.device);
+      if (unit->with_next) recorder_->add_beside(r, unit[1]);
+    }
   }
   if (rank.part == Part::send) {
     send(r, *unit);
@@ -255,7 +295,7 @@ bool Replayer::run_unit(RankIndex r) {
     rank.part = Part::settle;
   }
   if (rank.part == Part::settle && !settle_send(r)) return false;
-  end_unit(rank);
+  end_unit(r);
   settle_when_due();
   rank.part = Part::receive;
   rank.pc = 0;
@@ -265,13 +305,17 @@ bool Replayer::run_unit(RankIndex r) {
 
 /// The compute stream waits until `to` for a communication that moves from `moving_from` on. What
 /// else moved before that is told when everything that can move is known.
-void Replayer::idle(RankState& rank, double to, double moving_from, ExposedKind kind,
-                    double host_ready, bool pipeline) {
-  const double from = rank.clocks.device;
+void Replayer::idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,
+                    bool pipeline, std::uint32_t recorded) {
+  RankState& rank = ranks_[r];
+  const Clocks before = rank.clocks;
+  const double from = before.device;
+  if (to > from) rank.clocks.device = to;
+  if (recorder_) recorder_->wait(r, before, rank.clocks, recorded);
   if (to <= from) return;
   const double moving = std::clamp(moving_from, from, to);
   rank.times().exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
-  rank.clocks.device = to;
+  if (recorder_) recorder_->piece(r, {moving, to, WaitPart::exposed, kind});
   if (moving <= from) return;
   rank.log.add({from, moving, host_ready, pipeline});
   ++unsettled_;
@@ -288,8 +332,15 @@ void Replayer::settle() {
   for (const RankState& rank : ranks_) {
     if (rank.waiting != Waiting::done) known = std::min(known, rank.clocks.device);
   }
-  for (RankState& rank : ranks_) rank.log.settle(known, rank.clocks.device, rank.books);
+  for (RankIndex r = 0; r < ranks_.size(); ++r) settle(r, known, ranks_[r].clocks.device);
   unsettled_ = 0;
+}
+
+void Replayer::settle(RankIndex r, double known, double device) {
+  RankState& rank = ranks_[r];
+  rank.log.settle(known, device, rank.books, recorder_ ? &pieces_ : nullptr);
+  for (const Recording::Piece& piece : pieces_) recorder_->piece(r, piece);
+  pieces_.clear();
 }
 
 void Replayer::report_deadlock() const {

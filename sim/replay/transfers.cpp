@@ -10,6 +10,10 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
   const Stage stage = map_.classes.stage[r];
   const auto source = source_of(input_.shape, unit, stage);
   if (!source || source->stage == stage) return true;
+  if (!input_.await_inputs) {
+    rank.issue(program(r).send_issue);
+    return true;
+  }
   const Message wanted{unit.kind != UnitKind::forward, unit.micro_batch, unit.chunk, unit.slice};
   const auto found =
       std::ranges::find_if(rank.inbox, [&](const Message& m) { return m.same_unit(wanted); });
@@ -17,8 +21,9 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
     rank.waiting = Waiting::message;
     return false;
   }
-  rank.issue(program(r).send_issue);
-  idle(rank, found->arrival, found->start, ExposedKind::pipeline, 0, true);
+  std::uint32_t posted = Recording::none;
+  issue(r, program(r).send_issue, false, posted);
+  idle(r, found->arrival, found->start, ExposedKind::pipeline, 0, true, found->recorded);
   rank.inbox.erase(found);
   return true;
 }
@@ -32,11 +37,12 @@ void Replayer::send(RankIndex r, const Unit& unit) {
   if (!reader || reader->stage == stage) return;
   const bool output = unit.kind == UnitKind::forward;
   const Channel channel = channel_of(input_.shape.placement, unit.chunk, output);
-  const double ready = std::max(rank.clocks.device, rank.issue(program(r).send_issue));
+  std::uint32_t entry = Recording::none;
+  const double ready = std::max(rank.clocks.device, issue(r, program(r).send_issue, true, entry));
   ++tasks_;
   ++rank.sends_pending;
   sends(r, channel)
-      .queue.push_back({{!output, unit.micro_batch, reader->chunk, unit.slice}, ready});
+      .queue.push_back({{!output, unit.micro_batch, reader->chunk, unit.slice}, ready, entry});
   pump_channel(r, channel);
 }
 
@@ -48,7 +54,8 @@ bool Replayer::settle_send(RankIndex r) {
     rank.waiting = Waiting::send;
     return false;
   }
-  idle(rank, rank.last_send_arrival, rank.last_send_start, ExposedKind::pipeline, 0, true);
+  idle(r, rank.last_send_arrival, rank.last_send_start, ExposedKind::pipeline, 0, true,
+       rank.last_send);
   return true;
 }
 
@@ -71,6 +78,7 @@ void Replayer::transfer(RankIndex r, Channel channel, double start) {
   ChannelState& c = sends(r, channel);
   const NetworkHop& to = map_.hop(channel, r);
   c.queue.front().message.start = start;
+  if (recorder_) record_transfer(r, channel, start);
   c.ticket = ranks_[r].log.open(start, ExposedKind::pipeline);
   c.peer_ticket = ranks_[to.peer].log.open(start, ExposedKind::pipeline);
   unsettled_ += 2;
@@ -82,6 +90,19 @@ void Replayer::transfer(RankIndex r, Channel channel, double start) {
   } else {
     engine_.start_flow(to.flow.path, to.flow.bytes, transfer_tag(r, channel));
   }
+}
+
+void Replayer::record_transfer(RankIndex r, Channel channel, double start) {
+  const RankIndex peer = map_.hop(channel, r).peer;
+  if (!recorder_->records(r) && !recorder_->records(peer)) return;
+  ChannelState::Pending& head = sends(r, channel).queue.front();
+  const Message& message = head.message;
+  const Unit reader{message.gradient ? UnitKind::backward : UnitKind::forward, message.micro_batch,
+                    message.chunk, message.slice};
+  head.message.recorded = recorder_->begin_transfer(channel, reader, start);
+  const std::size_t lane = streams + static_cast<std::size_t>(channel);
+  recorder_->member(head.message.recorded, {r, Recording::none, head.entry, head.ready}, lane);
+  recorder_->member(head.message.recorded, {peer, Recording::none, Recording::none, start}, lane);
 }
 
 /// The bytes are through: the channel is free, the message arrives one latency later.
@@ -97,13 +118,16 @@ void Replayer::bytes_ended(RankIndex r, Channel channel, double end) {
   c.busy = false;
   c.free_at = end;
   rank.log.close(c.ticket, message.arrival);
+  if (recorder_ && message.recorded != Recording::none)
+    recorder_->end(message.recorded, end, message.arrival);
+  if (message.arrival >= rank.last_send_arrival) rank.last_send = message.recorded;
   rank.last_send_start = message.start;
   rank.last_send_arrival = std::max(rank.last_send_arrival, message.arrival);
   if (--rank.sends_pending == 0 && rank.waiting == Waiting::send) wake(r);
 
   RankState& peer = ranks_[to.peer];
   peer.log.close(c.peer_ticket, message.arrival);
-  peer.inbox.push_back(message);
+  if (input_.await_inputs) peer.inbox.push_back(message);
   if (peer.waiting == Waiting::message) wake(to.peer);
 }
 

@@ -25,6 +25,9 @@ struct Job {
   std::int64_t steps = 1;
   std::string schedule = "1f1b";
   bool skip_recurring = true;
+  AttentionLoads loads = {};  ///< none: all attention is whole
+  /// By expert rank, the variant of the programs that it runs; empty: all run the first.
+  std::vector<std::uint32_t> variant_of = {};
 };
 
 inline ClusterSpec random_cluster(std::int64_t devices) {
@@ -162,6 +165,45 @@ inline Job random_job() {
   return job;
 }
 
+/// Experts of unequal loads: ranks work longer or shorter, get more or fewer tokens, and reach each
+/// other through the parts of their group.
+inline void load_unevenly(Job& job) {
+  constexpr double loads[] = {1, 0.5, 2.5};
+  Skew skew;
+  for (std::int64_t e = 0; e < job.plan.ep; ++e) {
+    job.variant_of.push_back(*rc::gen::inRange(0U, 3U));
+    skew.factor.push_back(loads[job.variant_of.back()]);
+  }
+  ParallelPlan cut = job.plan;
+  cut.expert_part = job.cluster.node_devices;
+  if (Placement(cut).cuts_experts_evenly()) job.plan = cut;
+  for (StageProgram& program : job.programs) {
+    for (std::size_t v = 1; v < std::size(loads); ++v) {
+      auto& variant = program.variants.emplace_back();
+      for (const Segment& segment : program.segments) {
+        std::vector<OperatorCost> operators = segment.operators();
+        for (OperatorCost& op : operators) op.device *= loads[v];
+        variant.emplace_back(operators);
+      }
+    }
+    skew.senders = *rc::gen::arbitrary<bool>();
+    for (StageCall& call : program.calls)
+      if (call.group == GroupKind::expert) call.call.skew = skew;
+    if (job.plan.expert_part == 0) continue;
+    const auto inner = add_call(program, GroupKind::expert_inner, CollectiveKind::all_to_all, 2_MiB,
+                                Stream::expert);
+    program.calls.back().call.skew = skew;
+    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::all_gather, 1_MiB,
+                                Stream::expert_outer);
+    Instructions& code = program.chunks.front().forward;
+    for (const std::uint32_t call : {outer, inner}) {
+      code.push_back(Communicate{call, program.slots, true});
+      code.push_back(Wait{program.slots++});
+    }
+    program.chunks.front().first_forward = code;
+  }
+}
+
 /// The job with another schedule, on as many stages, chunks and slices as that serves.
 inline void reschedule(Job& job, std::int64_t most_rounds) {
   const PipelineSchedule& schedule = *rc::gen::elementOf(pipeline_schedules());
@@ -227,13 +269,54 @@ inline CollectiveChoice random_algorithms() {
   return choice;
 }
 
+/// Attention of unequal replicas and context ranks; the second compute of a unit is attention.
+inline void add_loads(Job& job) {
+  const Placement placement(job.plan);
+  const auto micro_batches = static_cast<std::size_t>(job.shape.micro_batches);
+  const bool repeats = *rc::gen::arbitrary<bool>();
+  const auto sequences = *rc::gen::inRange<std::uint32_t>(1, 5);
+  for (std::uint32_t s = 0; s < sequences; ++s) {
+    auto& loads = job.loads.sequences.emplace_back();
+    for (std::size_t m = 0; m < micro_batches; ++m) {
+      loads.push_back({*rc::gen::element(0.05, 0.3, 1.0), *rc::gen::element(0.5, 1.0)});
+      if (repeats) loads.back() = loads.front();
+    }
+  }
+  for (std::uint32_t r = 0; r < placement.world(); ++r) {
+    const Coordinates c = placement.coordinates(Rank{r});
+    job.loads.of_rank.push_back((c.dp + c.cp) % sequences);
+  }
+  for (StageProgram& program : job.programs) {
+    AttentionScaling scaling;
+    scaling.fixed = 5e-6;
+    scaling.work = program.segments.front().device_time() - scaling.fixed;
+    scaling.floor = 2e-5;
+    scaling.half = 0.1;
+    program.attention.assign(program.segments.size(), {});
+    program.attention.push_back(scaling);
+    program.segments.push_back(program.segments.front());
+    const auto attention = static_cast<std::uint32_t>(program.segments.size() - 1);
+    for (ChunkProgram& chunk : program.chunks) {
+      chunk.forward.push_back(Compute{attention});
+      chunk.backward.push_back(Compute{attention});
+      chunk.first_forward = chunk.forward;
+      chunk.last_backward.push_back(Compute{attention});
+    }
+  }
+}
+
 /// Step time, then the parts of every stage, summed over its ranks.
 inline std::vector<double> result_of(const Job& job, Fold fold) {
   const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
   const StallPlan stalls = plan_stalls(job.stalls, placement, job.cluster);
+  const bool loaded = !job.loads.sequences.empty();
+  const auto keys = loaded ? told_apart(stalls.keys(), job.loads.of_rank) : stalls.keys();
+  std::vector<std::uint32_t> variants;
+  for (std::uint32_t r = 0; r < placement.world() && !job.variant_of.empty(); ++r)
+    variants.push_back(job.variant_of[placement.coordinates(Rank{r}).ep]);
   const NetworkMap network = build_network_map(
-      {placement, fabric, job.programs, job.algorithms, fold, stalls.keys(), job.form});
+      {placement, fabric, job.programs, job.algorithms, fold, keys, job.form, variants});
   const auto orders = stage_orders(pipeline_schedule(job.schedule), job.shape);
   const Timeline t = replay({job.programs,
                              network,
@@ -244,7 +327,8 @@ inline std::vector<double> result_of(const Job& job, Fold fold) {
                              {},
                              &stalls,
                              job.steps,
-                             job.skip_recurring});
+                             job.skip_recurring,
+                             loaded ? &job.loads : nullptr});
   std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
   for (std::size_t c = 0; c < t.classes.size(); ++c) {
     const RankTimes& times = t.classes[c];

@@ -94,12 +94,26 @@ TEST(AssignLayers, FollowsTheTable) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.pp = 2;
   spec.plan.vpp = 2;
-  spec.plan.layers_auto = false;
+  spec.plan.layers = ParallelPlan::Layers::table;
   spec.plan.layers_per_chunk = {{3, 2}, {2, 1}};
   const LayerTable table = assign_layers(spec, plain_device());
   EXPECT_EQ(table.slices[0][1].first, 3);
   EXPECT_EQ(table.slices[1][0].first, 5);
   EXPECT_EQ(table.slices[1][1].count, 1);
+}
+
+TEST(AssignLayers, EvenGivesTheFirstChunksTheRest) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.model.layers = 10;
+  spec.plan.pp = 2;
+  spec.plan.vpp = 2;
+  spec.plan.layers = ParallelPlan::Layers::even;
+  const LayerTable table = assign_layers(spec, plain_device());
+  EXPECT_EQ(table.slices[0][0].count, 3);
+  EXPECT_EQ(table.slices[0][1].count, 3);
+  EXPECT_EQ(table.slices[1][0].first, 6);
+  EXPECT_EQ(table.slices[1][0].count, 2);
+  EXPECT_EQ(table.slices[1][1].count, 2);
 }
 
 TEST(AssignLayers, IdealDeviceBalancesCounts) {

@@ -267,7 +267,7 @@ TEST(Layers, DispatchAndCombineCarryEveryChosenToken) {
 
   spec.moe.overlap = MoeSpec::Overlap::shared_expert;
   const Passes hidden = transformer_layer(context(spec), LayerKind::moe);
-  EXPECT_EQ(traffic(hidden.forward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 1);
+  EXPECT_EQ(traffic(hidden.forward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 2);
   EXPECT_EQ(traffic(hidden.backward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 2);
   EXPECT_EQ(total_flops(hidden.forward), total_flops(layer.forward));
   EXPECT_EQ(total_flops(hidden.backward), total_flops(layer.backward));
@@ -321,6 +321,22 @@ TEST(Layers, SelectiveRecomputeRunsTheCoreAgain) {
   const double selective =
       product_flops(transformer_layer(context(spec), LayerKind::dense).backward);
   EXPECT_NEAR(selective - plain, 2.0 * 2048 * 2048 * 1024, 1);
+}
+
+TEST(Layers, UnfusedAttentionWorksOnWholeScores) {
+  WorkloadSpec spec = workload(small_dense());
+  const auto passes = [&] { return transformer_layer(context(spec), LayerKind::dense); };
+  const double fused = product_flops(passes().forward);
+  const double fused_backward = product_flops(passes().backward);
+  spec.training.attention = TrainingSpec::Attention::unfused;
+  const double core = 4.0 * 2048 * 2048 * 1024;  // two products over all pairs
+  EXPECT_NEAR(product_flops(passes().forward) - fused, core - core / 2, 1);
+  EXPECT_NEAR(product_flops(passes().backward) - fused_backward, 2 * core - 2.5 * core / 2, 1);
+  const double scores = 16.0 * 2048 * 2048;  // of all heads
+  EXPECT_EQ(find_operator(passes().forward, "attention softmax").bytes.value(), 4 * scores);
+  EXPECT_EQ(find_operator(passes().forward, "attention dropout").bytes.value(), 5 * scores);
+  spec.training.recompute = TrainingSpec::Recompute::selective;
+  EXPECT_NEAR(product_flops(passes().backward) - fused_backward, 3 * core - 2.5 * core / 2, 1);
 }
 
 TEST(Layers, ParametersOfAllPiecesAreTheModel) {

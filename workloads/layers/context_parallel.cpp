@@ -87,10 +87,19 @@ void gather_keys(LayerItems& items, const Shape& shape, const Core& core, const 
                 CollectiveKind::all_gather, element * shape.cp * shape.tokens * (core.k + core.v));
 }
 
+bool unfused(const LayerContext& context) {
+  return context.training.attention == TrainingSpec::Attention::unfused;
+}
+
 }  // namespace
 
 void core_forward(LayerItems& items, const LayerContext& context, const Core& core) {
   const Shape shape{context};
+  if (unfused(context)) {
+    const LayerItems rows = unfused_forward(shape, core);
+    items.insert(items.end(), rows.begin(), rows.end());
+    return;
+  }
   const Split split{context};
   gather_keys(items, shape, core, split);
   exchange_heads(items, shape, split, "q", core.q);
@@ -106,6 +115,11 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
   LayerItems items;
   if (context.training.recompute == TrainingSpec::Recompute::selective)
     core_forward(items, context, core);
+  if (unfused(context)) {
+    backward.add_input(items);
+    backward.add_input(unfused_backward(shape, core));
+    return;
+  }
   gather_keys(items, shape, core, split);
   exchange_heads(items, shape, split, "attention out gradient", core.out);
   blocks(items, shape, core, split, true);

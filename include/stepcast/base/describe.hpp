@@ -86,6 +86,14 @@ struct Percent {
   double* target;  ///< a fraction, written `1%`
 };
 
+/// How far a value may be off: `1%` of it, or an amount in the value's own unit (`50ms`, `0.002`).
+struct Tolerance {
+  enum class Of { number, time, size };
+  double* target;  ///< a fraction, or the amount in SI units
+  bool* relative;
+  Of of;
+};
+
 struct Identifier {
   std::string* target;  ///< a name of lower-case letters, digits and `. _ -`
 };
@@ -94,7 +102,7 @@ struct Identifier {
 using Target =
     std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*, std::int64_t*, bool*,
                  std::string*, Identifier, Choice, OptionalCount, OptionalNumber, OptionalTime,
-                 Percent, std::vector<std::string>*, std::vector<std::int64_t>*>;
+                 Percent, Tolerance, std::vector<std::string>*, std::vector<std::int64_t>*>;
 
 struct Field {
   std::string_view key;

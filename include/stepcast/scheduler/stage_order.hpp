@@ -7,6 +7,7 @@
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/ids.hpp"
+#include "stepcast/scheduler/packing.hpp"
 #include "stepcast/topology/chunk_placement.hpp"
 
 /// Which work in which order: the pipeline schedules. Sources and closed forms of all of them:
@@ -44,6 +45,7 @@ struct ScheduleSpec {
   std::int64_t pipeline_group_given = 0;  ///< `group`: micro-batches per chunk visit; 0 = auto = pp
   WarmUp warm_up = {};
   PointToPoint p2p = PointToPoint::overlapped;
+  DataSpec data = {};
 
   const std::string& name() const { return table.empty() ? pipeline : table; }
 };

@@ -18,6 +18,8 @@ struct MemoryBudget {
 /// What fused attention keeps of its softmax per head and token: one FP32 number (`compact`), or
 /// maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).
 enum class SoftmaxState { compact, wide };
+/// Wide on clusters with HCCL.
+SoftmaxState softmax_state(const ClusterSpec& cluster);
 
 /// Bytes of activations that one micro-batch leaves behind on one layer of one rank, by recompute
 /// mode. `selective` recomputes the attention core, `full` keeps the layer's input only; `table`
