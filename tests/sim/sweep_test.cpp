@@ -84,7 +84,7 @@ const WrongSweep wrong_sweeps[] = {
      "sweep.yaml:8:5: sweep.grid.name: changes no prediction, allowed: keys that do"},
     {"zip_of_two_lengths",
      "  keep:", "  zip: {schedule.pipeline: [1f1b, gpipe], training.micro_batch: [1]}\n  keep:",
-     "sweep.yaml:9:66: sweep.zip.training.micro_batch: has 1 values beside the 2 of "
+     "sweep.yaml:9:65: sweep.zip.training.micro_batch: has 1 values beside the 2 of "
      "schedule.pipeline, allowed: as many"},
     {"grid_and_zip", "  keep:", "  zip: {parallel.pp: [1]}\n  keep:",
      "sweep.yaml:9:9: sweep.zip.parallel.pp: stands in grid and zip, allowed: one of them"},
@@ -109,8 +109,8 @@ const WrongSweep wrong_sweeps[] = {
      "sweep.yaml:5:9: sweep.base: names 'gone.yaml', which does not exist, allowed: a scenario "
      "file"},
 };
-INSTANTIATE_TEST_SUITE_P(, WrongSweeps, testing::ValuesIn(wrong_sweeps),
-                         [](const auto& info) { return std::string(info.param.name); });
+const auto row_name = [](const auto& row) { return std::string(row.param.name); };
+INSTANTIATE_TEST_SUITE_P(, WrongSweeps, testing::ValuesIn(wrong_sweeps), row_name);
 
 TEST(Sweep, AWrongBaseIsReportedAsItself) {
   const TemporaryFiles files;
