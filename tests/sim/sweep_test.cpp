@@ -246,6 +246,21 @@ TEST(SweepRun, InvalidPointsAreResultsWithAReason) {
   EXPECT_FALSE(scaling_efficiency(sweep, rows)[5].has_value()) << "its baseline is invalid";
 }
 
+TEST(SweepRun, PointsThatDoNotFitAreResultsWithAReason) {
+  const TemporaryFiles files;
+  const Sweep sweep = read_sweep(
+      files.write("s.yaml",
+                  "stepcast: 1\nname: s\nsweep:\n"
+                  "  base: " STEPCAST_SOURCE_DIR "/scenarios/llama2-7b-8.yaml\n"
+                  "  grid: {training.sequence: [1024, 262144], training.recompute: [none]}\n"),
+      search());
+  const std::vector<PointResult> rows = rows_of(sweep, nullptr, 2);
+  EXPECT_EQ(rows[0].status, PointStatus::ok) << rows[0].reason;
+  EXPECT_EQ(rows[1].status, PointStatus::out_of_memory);
+  EXPECT_TRUE(rows[1].reason.starts_with("stage 0 needs ")) << rows[1].reason;
+  EXPECT_GT(rows[1].number("peak_memory_bytes"), rows[1].number("memory_capacity_bytes"));
+}
+
 TEST(SweepRun, ResultsDoNotDependOnTheNumberOfWorkers) {
   const TemporaryFiles files;
   const Sweep sweep = read_sweep(write_sweep(files), search());
