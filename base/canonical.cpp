@@ -49,6 +49,7 @@ struct Text {
     return table_text({*target});
   }
   std::string operator()(const Choice& choice) const {
+    if (choice.file != nullptr && !choice.file->empty()) return *choice.file;
     const std::size_t index = choice.get();
     if (choice.table != nullptr && index == choice.table_option) return table_text(*choice.table);
     const Option& option = choice.options[index];

@@ -183,6 +183,7 @@ class Reader {
   }
 
   std::string table(const Choice& choice) const;
+  std::string file(const Choice& choice) const;
   /// A whole number of the field's range; nothing for anything else.
   std::optional<std::int64_t> whole(const Node& item) const {
     const auto value =
@@ -212,6 +213,15 @@ std::string Reader::table(const Choice& choice) const {
   return {};
 }
 
+std::string Reader::file(const Choice& choice) const {
+  const bool one = node_.entries.size() == 1 && node_.entries[0].key == "table" &&
+                   node_.entries[0].value.kind == Node::Kind::scalar &&
+                   !node_.entries[0].value.text.empty();
+  if (!one) return "is a mapping, allowed: " + allowed_values(field_);
+  *choice.file = node_.entries[0].value.text;
+  return {};
+}
+
 /// `chunks(4)` is the word `chunks` and the number `4`.
 struct Call {
   std::string word;
@@ -227,6 +237,7 @@ Call split_call(const std::string& text) {
 std::string Reader::operator()(const Choice& choice) const {
   const std::string allowed = allowed_values(field_);
   if (node_.kind == Node::Kind::list && choice.table != nullptr) return table(choice);
+  if (node_.kind == Node::Kind::mapping && choice.file != nullptr) return file(choice);
   if (node_.kind != Node::Kind::scalar) return not_this(node_, allowed);
   const Call call = split_call(node_.text);
   const auto found = std::ranges::find(choice.options, call.word, &Option::name);
@@ -244,6 +255,7 @@ std::string Reader::operator()(const Choice& choice) const {
     }
     *choice.number = static_cast<std::int64_t>(*value);
   }
+  if (choice.file != nullptr) choice.file->clear();
   choice.set(index);
   return {};
 }
@@ -281,6 +293,7 @@ struct Allowed {
   }
   std::string operator()(const Choice& choice) const {
     std::vector<Option> words = choice.options;
+    if (choice.file != nullptr) return built_options(words) + ", {table: FILE}";
     if (choice.table == nullptr) return built_options(words);
     words.erase(words.begin() + static_cast<std::ptrdiff_t>(choice.table_option));
     return built_options(words) + ", " + table_text(field.range);

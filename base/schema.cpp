@@ -87,6 +87,13 @@ struct Values {
     return {{"type", "array"}, {"minItems", 1}, {"items", count(field.range)}};
   }
   Json operator()(const Choice& choice) const {
+    if (choice.file != nullptr) {
+      const Json file{{"type", "object"},
+                      {"properties", {{"table", {{"type", "string"}, {"minLength", 1}}}}},
+                      {"required", {"table"}},
+                      {"additionalProperties", false}};
+      return {{"anyOf", Json::array({words(choice.options), file})}};
+    }
     if (choice.table == nullptr) return words(choice.options);
     std::vector<Option> options = choice.options;
     options.erase(options.begin() + static_cast<std::ptrdiff_t>(choice.table_option));

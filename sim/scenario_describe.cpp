@@ -16,6 +16,9 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
       {"network", choice(spec.network, {{"ports"}, {"pairwise"}}),
        "ports: one flow per collective phase over the ports of its members; pairwise: one "
        "per message, groups of up to 128 ranks"});
+  visitor.field({"sharing", choice(spec.sharing, {{"auto"}, {"simgrid"}, {"incremental"}}),
+                 "who shares links among the flows that meet; the rates are the same. incremental: "
+                 "solves only what a change moves; auto: that above 4096 links"});
 }
 
 /// `{value, tolerance}`; `Value` is the type that the value is written in.

@@ -51,6 +51,7 @@ struct Choice {
   std::int64_t* number = nullptr;  ///< target of the call form's number
   Table* table = nullptr;  ///< a list of lists is accepted too and selects option `table_option`
   std::size_t table_option = 0;
+  std::string* file = nullptr;  ///< `{table: FILE}` is accepted too; empty where a word is given
 };
 
 /// A choice whose option i is the enumerator with value i.

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "stepcast/base/section.hpp"
+#include "stepcast/scheduler/order_table.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/engine.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
@@ -18,6 +20,7 @@ struct SimulateSpec {
   std::int64_t steps = 1;
   Fold fold = Fold::automatic;
   NetworkForm network = NetworkForm::ports;
+  Sharing sharing = Sharing::automatic;
 };
 
 struct Expectation {
@@ -46,6 +49,7 @@ struct Scenario {
   WorkloadSpec workload;  ///< plan, training, moe, communication, runtime; model when not synthetic
   std::optional<SyntheticSpec> synthetic;
   ScheduleSpec schedule;
+  std::optional<OrderTable> order_table;  ///< the file that schedule.table names
   StallsSpec stalls;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
@@ -64,6 +68,8 @@ struct Scenario {
     return workload.training.global_batch / (workload.training.micro_batch * workload.plan.dp);
   }
   PipelineShape pipeline_shape() const;
+  /// The units of each stage. [stage]
+  std::vector<StageOrder> orders() const;
 };
 
 enum class FileKind { scenario, cluster, model, sweep };
