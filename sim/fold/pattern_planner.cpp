@@ -69,8 +69,8 @@ CollectiveCall PatternPlanner::of_members(const StageCall& stage_call) const {
 const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   StageCall call = stage_call;
   call.call = of_members(stage_call);
-  const auto [place, fresh] = plans_.try_emplace(
-      {call.call.kind, call.call.bytes.value(), call.algorithm, call.call.skew});
+  const auto [place, fresh] =
+      plans_.try_emplace({call.call.kind, call.call.bytes.value(), call.algorithm, call.call.skew});
   if (fresh) place->second = plan_call(input_, devices_, call, form_);
   return place->second;
 }

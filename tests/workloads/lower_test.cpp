@@ -79,6 +79,10 @@ TEST(Lower, OnlyGroupsOfSeveralRanksCommunicate) {
           case GroupKind::expert:
             RC_ASSERT(plan.ep > 1);
             break;
+          case GroupKind::expert_inner:
+          case GroupKind::expert_outer:
+            RC_ASSERT(Placement(plan).group_size(call.group) > 1);
+            break;
           case GroupKind::expert_tensor:
             RC_ASSERT(plan.etp > 1);
             break;
