@@ -169,6 +169,7 @@ inline Job random_job() {
 /// other through the parts of their group.
 inline void load_unevenly(Job& job) {
   constexpr double loads[] = {1, 0.5, 2.5};
+  job.plan.ep = job.plan.dp;
   Skew skew;
   for (std::int64_t e = 0; e < job.plan.ep; ++e) {
     job.variant_of.push_back(*rc::gen::inRange(0U, 3U));
@@ -193,8 +194,8 @@ inline void load_unevenly(Job& job) {
     const auto inner = add_call(program, GroupKind::expert_inner, CollectiveKind::all_to_all, 2_MiB,
                                 Stream::expert);
     program.calls.back().call.skew = skew;
-    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::all_gather, 1_MiB,
-                                Stream::expert_outer);
+    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::reduce_scatter,
+                                1_MiB, Stream::expert_outer);
     Instructions& code = program.chunks.front().forward;
     for (const std::uint32_t call : {outer, inner}) {
       code.push_back(Communicate{call, program.slots, true});
