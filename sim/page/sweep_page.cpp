@@ -88,10 +88,10 @@ std::string sweep_page(const PageTable& table) {
                   {"pareto", pareto(table, columns)},
                   {"columns", table.columns},
                   {"rows", rows}};
-  return html_page(table.name, table.question,
-                   std::to_string(table.rows.size()) +
-                       (table.rows.size() == 1 ? " point" : " points"),
-                   data.dump());
+  return html_page(
+      table.name, table.question,
+      std::to_string(table.rows.size()) + (table.rows.size() == 1 ? " point" : " points"),
+      data.dump());
 }
 
 }  // namespace stepcast

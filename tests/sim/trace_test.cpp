@@ -96,13 +96,14 @@ TEST(Trace, SpansNestAndAddUpToTheBreakdown) {
 
 TEST(Trace, NamesWhatPeopleSearchFor) {
   const auto result = in_child([] {
-    const Scenario scenario = testing::scenario_of({"mixtral-8x7b.yaml", {}});
+    const Scenario scenario = testing::scenario_of({"telechat3-105b-4096.yaml", {}});
     const RecordedRun run = record(scenario);
     bool unit = false, layer = false, memory = false;
     for (const Json& e : trace_of(scenario, run)) {
       const std::string name = e.value("name", "");
-      unit = unit || name == "F mb3 chunk0";
-      layer = layer || (name.starts_with("all_to_all") && name.find(" L12") != std::string::npos);
+      unit = unit || name == "F mb3 chunk1";
+      layer = layer ||
+              (name.starts_with("all_to_all dispatch") && name.find(" L12") != std::string::npos);
       memory = memory || (e["ph"] == "C" && name == "memory" && e["args"]["GiB"] > 1.0);
     }
     return std::vector<double>{unit ? 1.0 : 0, layer ? 1.0 : 0, memory ? 1.0 : 0};
