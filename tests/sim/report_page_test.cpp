@@ -49,7 +49,8 @@ TEST(ReportPage, HoldsTheRun) {
     EXPECT_EQ(data["stages"].size(), 3U);  // the mean and two stages
     EXPECT_EQ(data["timeline"]["rows"].size(), 2U);
     double units = 0;
-    for (const Json& row : data["timeline"]["rows"]) units += static_cast<double>(row["units"].size());
+    for (const Json& row : data["timeline"]["rows"])
+      units += static_cast<double>(row["units"].size());
     EXPECT_GE(units, 5.0 * 2 * 2 * 2 * 8);
     EXPECT_FALSE(data["links"].empty());
     return std::vector<double>{data["step_time"].get<double>(), run.forecast.step_time.value(),
@@ -63,8 +64,8 @@ TEST(ReportPage, HoldsTheRun) {
 TEST(SweepPage, HoldsThePoints) {
   PageTable table;
   table.name = "scaling </script>";
-  table.columns = {"values", "devices", "tokens_per_s", "step_time_s", "peak_memory_bytes",
-                   "memory_capacity_bytes"};
+  table.columns = {"values",      "devices",           "tokens_per_s",
+                   "step_time_s", "peak_memory_bytes", "memory_capacity_bytes"};
   table.rows = {{"a", 8.0, 100.0, 2.0, 1e9, 6e10},
                 {"b", 16.0, 150.0, 1.5, 2e9, 6e10},
                 {"c", 16.0, 190.0, 1.2, 3e9, 6e10},
