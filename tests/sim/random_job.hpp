@@ -86,9 +86,9 @@ inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage
   const auto world =
       add_call(program, GroupKind::world, CollectiveKind::all_reduce, 4_B, Stream::data);
   const bool mirrors = plan.chunk_map().copies() > 1 && plan.pp > 1;
-  const auto mirror =
-      mirrors ? add_call(program, GroupKind::mirror, CollectiveKind::all_reduce, 1_MiB, Stream::data)
-              : 0;
+  const auto mirror = mirrors ? add_call(program, GroupKind::mirror, CollectiveKind::all_reduce,
+                                         1_MiB, Stream::data)
+                              : 0;
   program.slots = 7;
   ChunkProgram chunk;
   chunk.forward = {Compute{run},
