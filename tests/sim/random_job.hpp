@@ -86,9 +86,9 @@ inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage
   const auto world =
       add_call(program, GroupKind::world, CollectiveKind::all_reduce, 4_B, Stream::data);
   const bool mirrors = plan.chunk_map().copies() > 1 && plan.pp > 1;
-  const auto mirror =
-      mirrors ? add_call(program, GroupKind::mirror, CollectiveKind::all_reduce, 1_MiB, Stream::data)
-              : 0;
+  const auto mirror = mirrors ? add_call(program, GroupKind::mirror, CollectiveKind::all_reduce,
+                                         1_MiB, Stream::data)
+                              : 0;
   program.slots = 7;
   ChunkProgram chunk;
   chunk.forward = {Compute{run},
@@ -169,6 +169,7 @@ inline Job random_job() {
 /// other through the parts of their group.
 inline void load_unevenly(Job& job) {
   constexpr double loads[] = {1, 0.5, 2.5};
+  job.plan.ep = job.plan.dp;
   Skew skew;
   for (std::int64_t e = 0; e < job.plan.ep; ++e) {
     job.variant_of.push_back(*rc::gen::inRange(0U, 3U));
@@ -193,8 +194,8 @@ inline void load_unevenly(Job& job) {
     const auto inner = add_call(program, GroupKind::expert_inner, CollectiveKind::all_to_all, 2_MiB,
                                 Stream::expert);
     program.calls.back().call.skew = skew;
-    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::all_gather, 1_MiB,
-                                Stream::expert_outer);
+    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::reduce_scatter,
+                                1_MiB, Stream::expert_outer);
     Instructions& code = program.chunks.front().forward;
     for (const std::uint32_t call : {outer, inner}) {
       code.push_back(Communicate{call, program.slots, true});

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -35,6 +36,10 @@ TEST(Lower, OnlyGroupsOfSeveralRanksCommunicate) {
           case GroupKind::expert:
             RC_ASSERT(plan.ep > 1);
             break;
+          case GroupKind::expert_inner:
+          case GroupKind::expert_outer:
+            RC_ASSERT(Placement(plan).group_size(call.group) > 1);
+            break;
           case GroupKind::expert_tensor:
             RC_ASSERT(plan.etp > 1);
             break;
@@ -67,6 +72,37 @@ TEST(Lower, CallsKeepTheAlgorithmOfTheirLayer) {
     rings += call.algorithm == "ring";
   }
   EXPECT_EQ(rings, 2);  // forward and backward
+}
+
+/// Device time of the segments of some instructions, inside and outside of an open communication.
+std::array<double, 2> times_beside(const StageProgram& program, const Instructions& code) {
+  std::array<double, 2> sum{};
+  std::set<std::uint32_t> open;
+  for (const Instruction& i : code) {
+    if (const auto* start = std::get_if<Communicate>(&i)) open.insert(start->slot);
+    if (const auto* wait = std::get_if<Wait>(&i)) open.erase(wait->slot);
+    if (const auto* run = std::get_if<Compute>(&i))
+      sum[open.empty() ? 0 : 1] += program.segments[run->segment].device_time();
+  }
+  return sum;
+}
+
+TEST(Lower, OperatorsBesideACommunicationSlowDown) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = spec.plan.ep = 4;
+  spec.moe.overlap = MoeSpec::Overlap::shared_expert;
+  ClusterSpec cluster = plain_cluster();
+  const LayerTable layers = assign_layers(spec, cluster.device);
+  const auto times = [&] {
+    const StageProgram program = lower_stage(spec, layers, cluster, Stage{0});
+    return times_beside(program, program.chunks[0].forward);
+  };
+  const auto alone = times();
+  ASSERT_GT(alone[1], 0);
+  cluster.device.interference_matmul = cluster.device.interference_vector = 1.5;
+  const auto beside = times();
+  EXPECT_NEAR(beside[0], alone[0], 1e-12);
+  EXPECT_NEAR(beside[1], 1.5 * alone[1], 1e-12);
 }
 
 TEST(Lower, ModelFlopsOfAllRanksAreThoseOfTheStep) {
