@@ -141,6 +141,14 @@ std::vector<Rank> Placement::part_of_experts(GroupKind kind, Rank rank) const {
   return {};
 }
 
+/// The rank and that of the stage which is as far from the last as its own is from the first.
+std::vector<Rank> Placement::mirrored(Rank rank) const {
+  const std::uint32_t stage = stage_of(rank).value, other = size_[pipeline] - 1 - stage;
+  if (stage == other) return {rank};
+  return {on_stage(rank, Stage{std::min(stage, other)}),
+          on_stage(rank, Stage{std::max(stage, other)})};
+}
+
 std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
   expects(rank.value < world_, "the rank exists");
   switch (kind) {
@@ -163,6 +171,8 @@ std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
     case GroupKind::expert_inner:
     case GroupKind::expert_outer:
       return part_of_experts(kind, rank);
+    case GroupKind::mirror:
+      return mirrored(rank);
     case GroupKind::embedding:
       break;
     case GroupKind::world:
@@ -196,6 +206,7 @@ std::uint32_t Placement::group_size(GroupKind kind) const {
     case GroupKind::expert_outer:
       return static_cast<std::uint32_t>(part_of_experts(kind, Rank{0}).size());
     case GroupKind::embedding:
+    case GroupKind::mirror:
       return std::min(2U, size_[pipeline]);
     case GroupKind::world:
       break;
@@ -236,6 +247,8 @@ std::uint64_t Placement::group_key(GroupKind kind, Rank rank) const {
       return part_of_experts(kind, rank).front().value;
     case GroupKind::embedding:
       return digit(rank, pipeline) == size_[pipeline] - 1 ? without({pipeline}) : rank.value;
+    case GroupKind::mirror:
+      return mirrored(rank).front().value;
     case GroupKind::world:
       break;
   }

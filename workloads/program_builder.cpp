@@ -1,5 +1,6 @@
 #include "program_builder.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
@@ -50,18 +51,35 @@ ExposedKind exposed_kind(Stream stream) {
       return ExposedKind::expert;
     case Stream::context:
       return ExposedKind::context;
+    case Stream::to_host:
+    case Stream::from_host:
+      return ExposedKind::offload;
     case Stream::data:
       break;
   }
   return ExposedKind::data;
 }
 
+/// Mean host time that an operator of a routed shape waits for its kernel [s].
+double compile_cost(const RuntimeSpec& runtime, const HostSpec& host) {
+  if (runtime.compile_hidden) return 0;
+  const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
+  const Seconds one = bytecode ? host.compile_bytecode : host.compile_kernel;
+  return runtime.compile_misses * one.value() / runtime.host_speed;
+}
+
 }  // namespace
 
 const char* name(ExposedKind kind) {
-  static constexpr const char* names[] = {"tensor", "expert", "pipeline", "data", "context"};
+  static constexpr const char* names[] = {"tensor", "expert",  "pipeline",
+                                          "data",   "context", "offload"};
   static_assert(std::size(names) == exposed_kinds);
   return names[static_cast<std::size_t>(kind)];
+}
+
+double AttentionScaling::factor(double pairs, double tokens) const {
+  const double share = (pairs + half * tokens) / (1 + half);
+  return (fixed + std::max(share * work, floor)) / (fixed + std::max(work, floor));
 }
 
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
@@ -104,6 +122,7 @@ double group_size(const ParallelPlan& plan, GroupKind group) {
       case GroupKind::dense_data:
         return plan.dp * plan.cp;
       case GroupKind::embedding:
+      case GroupKind::mirror:
         return plan.pp > 1 ? 2 : 1;
       case GroupKind::world:
         return plan.world();
@@ -126,16 +145,22 @@ ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& clus
 void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions& out) {
   std::vector<Run> runs(variants.size());
   const auto flush = [&] {
-    if (runs.front().empty()) return;
+    if (runs.front().costs.empty()) return;
     out.push_back(Compute{segment_of(runs)});
-    for (Run& run : runs) run.clear();
+    runs.assign(variants.size(), {});
   };
   for (std::size_t i = 0; i < variants.front().size(); ++i) {
     const LayerItem& item = variants.front()[i];
     if (const auto* op = std::get_if<Operator>(&item)) {
+      if (const auto* attention = std::get_if<AttentionWork>(&op->work);
+          attention != nullptr && spec_.documents) {
+        flush();
+        out.push_back(Compute{scaled_segment(*op, *attention)});
+        continue;
+      }
       for (std::size_t v = 0; v < variants.size(); ++v)
-        runs[v].push_back(
-            beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch));
+        add(op->name, beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch),
+            runs[v]);
       continue;
     }
     if (std::holds_alternative<HostReadback>(item) && !reads_back()) continue;
@@ -163,13 +188,18 @@ void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
 }
 
 void ProgramBuilder::compute(const Operator& op, Instructions& out) {
-  out.push_back(Compute{segment_of({{cost(op)}})});
+  Run run;
+  add(op.name, cost(op), run);
+  out.push_back(Compute{segment_of({std::move(run)})});
 }
 
-void ProgramBuilder::launch_graph(Instructions& out) {
-  OperatorCost launch;
-  launch.main = cluster_.host.graph_launch.value() / spec_.runtime.host_speed;
-  out.push_back(Compute{segment_of({{launch}})});
+void ProgramBuilder::host_work(const char* name, Seconds time, Instructions& out) {
+  if (time.value() == 0) return;
+  OperatorCost work;
+  work.main = time.value() / spec_.runtime.host_speed;
+  Run run;
+  add(name, work, run);
+  out.push_back(Compute{segment_of({std::move(run)})});
 }
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
@@ -179,8 +209,37 @@ void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveC
   const OperatorCost cost = issue_cost(
       in_kernel ? LaunchClass::in_kernel : LaunchClass::communication, spec_.runtime, cluster_);
   out.push_back(Communicate{call_of({name, group, std::move(call), stream, exposed_kind(stream),
-                                     cost, algorithm, in_kernel}),
+                                     cost, algorithm, Seconds{0}, in_kernel}),
                             slot, after_compute});
+}
+
+void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
+  over_host_link("offload", Stream::to_host, bytes, slot, out);
+}
+
+void ProgramBuilder::from_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
+  over_host_link("fetch", Stream::from_host, bytes, slot, out);
+}
+
+void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes,
+                                    std::uint32_t slot, Instructions& out) {
+  const HostSpec& host = cluster_.host;
+  const Seconds time = host.device_link_latency + bytes / host.device_link_bandwidth;
+  const auto known = std::ranges::find_if(program_.calls, [&](const StageCall& c) {
+    return c.over_host_link() && c.stream == stream && c.call.bytes == bytes;
+  });
+  const auto index = static_cast<std::uint32_t>(known - program_.calls.begin());
+  if (known == program_.calls.end())
+    program_.calls.push_back({name,
+                              GroupKind::tensor,
+                              {CollectiveKind::all_gather, bytes},
+                              stream,
+                              exposed_kind(stream),
+                              issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
+                              {},
+                              time,
+                              false});
+  out.push_back(Communicate{index, slot, true});
 }
 
 void ProgramBuilder::blocking(const std::string& name, GroupKind group, CollectiveCall call,
@@ -197,6 +256,7 @@ Seconds ProgramBuilder::start_cost(LaunchClass launch) const {
 
 OperatorCost ProgramBuilder::cost(const Operator& op) const {
   OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_);
+  if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, cluster_.device, fp8).value();
   if (cost.device > 0) cost.device += start_cost(op.launch).value();
@@ -217,16 +277,47 @@ std::uint32_t ProgramBuilder::slot_of(const std::string& name) {
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants) {
-  SegmentKey key;
-  for (const Run& run : variants)
-    for (const OperatorCost& c : run) key.push_back({c.main, c.worker, c.launch, c.device});
+std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const AttentionWork& work) {
+  Operator pure = op;
+  pure.bytes = Bytes{0};
+  Operator traffic = op;
+  traffic.work = MemoryBoundWork{};
+  traffic.flops = Flops{0};
+  AttentionScaling scaling;
+  scaling.fixed = of_class(cluster_.device.launch, op.launch).value();
+  scaling.work = operator_time(pure, cluster_.device, false).value();
+  scaling.floor = operator_time(traffic, cluster_.device, false).value();
+  scaling.half = cluster_.device.efficiency.attention.sequence_half / work.query_length;
+  Run run;
+  add(op.name, cost(op), run);
+  return segment_of({std::move(run)}, scaling);
+}
+
+void ProgramBuilder::add(const std::string& name, const OperatorCost& cost, Run& run) {
+  const auto next = static_cast<std::uint32_t>(program_.operator_names.size());
+  const auto [place, fresh] = names_.try_emplace(name, next);
+  if (fresh) program_.operator_names.push_back(name);
+  run.costs.push_back(cost);
+  run.names.push_back(place->second);
+}
+
+std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
+                                         const AttentionScaling& scaling) {
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0}};
+  for (const Run& run : variants) {
+    for (std::size_t i = 0; i < run.costs.size(); ++i) {
+      const OperatorCost& c = run.costs[i];
+      key.push_back({c.main, c.worker, c.launch, c.device, static_cast<double>(run.names[i])});
+    }
+  }
   const auto next = static_cast<std::uint32_t>(program_.segments.size());
   const auto [place, fresh] = segments_.try_emplace(std::move(key), next);
   if (!fresh) return place->second;
   for (std::size_t v = 0; v < program_.variants.size(); ++v)
-    program_.variants[v].emplace_back(variants[variants.size() == 1 ? 0 : v + 1]);
-  program_.segments.emplace_back(std::move(variants.front()));
+    program_.variants[v].emplace_back(variants[variants.size() == 1 ? 0 : v + 1].costs);
+  program_.segment_names.push_back(std::move(variants.front().names));
+  program_.segments.emplace_back(std::move(variants.front().costs));
+  if (spec_.documents) program_.attention.push_back(scaling);
   return place->second;
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -29,8 +30,8 @@ class ProgramBuilder {
   void lower(const std::vector<LayerItems>& variants, Instructions& out);
   /// A segment of one operator.
   void compute(const Operator& op, Instructions& out);
-  /// The host launches the sunk graph of the step.
-  void launch_graph(Instructions& out);
+  /// Work of the host alone, before it issues what follows.
+  void host_work(const char* name, Seconds time, Instructions& out);
   /// Issues a collective on the stream of its group, to be waited for by slot; by `algorithm`
   /// unless that is empty.
   void issue(const std::string& name, GroupKind group, CollectiveCall call, std::uint32_t slot,
@@ -38,24 +39,38 @@ class ProgramBuilder {
              bool in_kernel = false);
   /// Issues it and waits.
   void blocking(const std::string& name, GroupKind group, CollectiveCall call, Instructions& out);
+  /// Issues a transfer to or from host memory behind what is computed so far, to be waited for by
+  /// slot.
+  void to_host(Bytes bytes, std::uint32_t slot, Instructions& out);
+  void from_host(Bytes bytes, std::uint32_t slot, Instructions& out);
   std::uint32_t new_slot() { return program_.slots++; }
+  SoftmaxState softmax_state() const { return stepcast::softmax_state(cluster_); }
   bool reads_back() const { return spec_.runtime.dispatch != RuntimeSpec::Dispatch::graph_sink; }
 
   StageProgram& program() { return program_; }
 
  private:
-  using Run = std::vector<OperatorCost>;  ///< operators with no communication between them
+  /// Operators with no communication between them.
+  struct Run {
+    std::vector<OperatorCost> costs;
+    std::vector<std::uint32_t> names;
+  };
 
   OperatorCost cost(const Operator& op) const;
+  void over_host_link(const char* name, Stream stream, Bytes bytes, std::uint32_t slot,
+                      Instructions& out);
   Seconds start_cost(LaunchClass launch) const;
   OperatorCost beside_communication(OperatorCost cost, LaunchClass launch) const;
   void communicate(const LayerItem& item, Instructions& out);
   std::uint32_t slot_of(const std::string& name);
+  void add(const std::string& name, const OperatorCost& cost, Run& run);
   /// Of one run for all variants, or one each.
-  std::uint32_t segment_of(std::vector<Run> variants);
+  std::uint32_t segment_of(std::vector<Run> variants, const AttentionScaling& scaling = {});
+  /// One attention operator, to be scaled by the documents of the micro-batch.
+  std::uint32_t scaled_segment(const Operator& op, const AttentionWork& work);
   std::uint32_t call_of(const StageCall& call);
 
-  using SegmentKey = std::vector<std::array<double, 4>>;
+  using SegmentKey = std::vector<std::array<double, 5>>;
   using CallKey =
       std::tuple<std::string, GroupKind, CollectiveKind, double, std::string, Skew, bool>;
   const WorkloadSpec& spec_;
@@ -64,6 +79,7 @@ class ProgramBuilder {
   std::map<SegmentKey, std::uint32_t> segments_;
   std::map<CallKey, std::uint32_t> calls_;
   std::map<std::string, std::uint32_t> slots_;
+  std::map<std::string, std::uint32_t> names_;  ///< of operators
   std::set<std::string> under_way_;  ///< communications beside which operators are lowered
 };
 

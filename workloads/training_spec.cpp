@@ -24,6 +24,15 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"recompute", recompute,
                  "activations computed again in the backward pass; or a table of layers",
                  between(0, 100000)});
+  visitor.section("offload", "what waits in host memory (docs/models/offload.md)", [&](Visitor& v) {
+    v.field({"activations", &spec.offload_activations,
+             "part of the activations of each layer, from its forward to its backward",
+             between(0, 1)});
+    v.field({"optimizer", &spec.offload_optimizer, "master weights and moments of the optimizer"});
+  });
+  visitor.field({"attention", choice(spec.attention, {{"fused"}, {"unfused"}}),
+                 "fused: one kernel, causal blocks left out; unfused: products, softmax and "
+                 "dropout over the whole matrix of scores"});
 }
 
 namespace {
@@ -76,16 +85,16 @@ void describe(Visitor& visitor, MoeSpec& spec) {
   visitor.field({"inner", choice(spec.inner, {{"auto"}, {"node"}, {"super_node"}}),
                  "what the inner hop of two_hop, two_hop_dedup and hierarchical_allgather stays "
                  "in; auto: the super-node where there is one"});
-  Choice overlap = choice(spec.overlap, {{"none"},
-                                         {"shared_expert"},
-                                         {"chunks", true, true},
-                                         {"fb_pair", false},
-                                         {"tiles", true, true}});
+  Choice overlap = choice(
+      spec.overlap,
+      {{"none"}, {"shared_expert"}, {"chunks", true, true}, {"fb_pair"}, {"tiles", true, true}});
   overlap.number = &spec.pieces;
-  visitor.field({"overlap", overlap,
-                 "what runs while tokens travel; chunks(n): n pieces of the tokens one behind "
-                 "the other; tiles(n): the same inside one kernel",
-                 pieces});
+  visitor.field(
+      {"overlap", overlap,
+       "what runs while tokens travel; chunks(n): n pieces of the tokens one behind "
+       "the other; tiles(n): the same inside one kernel; fb_pair: the backward of another "
+       "micro-batch",
+       pieces});
   visitor.section("routing", "how many tokens each expert gets",
                   [&](Visitor& v) { describe(v, spec.routing); });
   visitor.field({"capacity_factor", OptionalNumber{&spec.capacity_factor, "none"},
@@ -145,8 +154,15 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
 void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"dispatch", choice(spec.dispatch, {{"eager"}, {"task_queue"}, {"graph_sink"}}),
                  "how the host issues operators"});
-  visitor.field(
-      {"fusion", only_first({{"none"}, {"pattern", false}, {"dvm", false}}), "operator fusion"});
+  visitor.field({"fusion", choice(spec.fusion, {{"none"}, {"pattern"}, {"dvm"}}),
+                 "which chains of vector operators run as one (docs/models/fusion.md)"});
+  visitor.section(
+      "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
+        v.field(
+            {"misses", &spec.compile_misses, "part of them that no cache holds", between(0, 1)});
+        v.field({"hidden", &spec.compile_hidden,
+                 "whether other threads compile while old kernels serve"});
+      });
   visitor.field(
       {"host_speed", &spec.host_speed, "all host times are divided by it", between(1e-6, 1e6)});
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/small_scenario.hpp"
+#include "sim/wrong_data.hpp"
 #include "sim/wrong_keys.hpp"
 #include "sim/wrong_plans.hpp"
 #include "sim/wrong_stalls.hpp"
@@ -52,6 +53,7 @@ TEST_P(WrongFile, IsRefusedWithPlacePathAndCure) {
 const auto row_name = [](const auto& info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Values, WrongFile, testing::ValuesIn(wrong_values), row_name);
 INSTANTIATE_TEST_SUITE_P(Keys, WrongFile, testing::ValuesIn(wrong_keys), row_name);
+INSTANTIATE_TEST_SUITE_P(Data, WrongFile, testing::ValuesIn(wrong_data), row_name);
 INSTANTIATE_TEST_SUITE_P(Plans, WrongFile, testing::ValuesIn(wrong_plans), row_name);
 INSTANTIATE_TEST_SUITE_P(Stalls, WrongFile, testing::ValuesIn(wrong_stalls), row_name);
 INSTANTIATE_TEST_SUITE_P(Texts, WrongFile, testing::ValuesIn(wrong_texts), row_name);
@@ -158,6 +160,23 @@ TEST(WrongFiles, AMissingPreset) {
       std::string::npos);
 }
 
+TEST(WrongFiles, AFileOfLengths) {
+  const TemporaryFiles files;
+  files.write("lengths.csv", "# tokens\n12\n\nlong\n0\n3000\n");
+  files.write("empty.csv", "# nothing\n");
+  const std::string head = "interleaved_1f1b\n  data: {documents: {distribution: file, file: ";
+  EXPECT_EQ(
+      errors_of(files, files.write("a.yaml", spoiled("interleaved_1f1b", head + "lengths.csv}}"))),
+      "lengths.csv:4:1: schedule.data.documents.file: is 'long', allowed: one whole number "
+      "of tokens per line, 1 to 1073741824\n"
+      "lengths.csv:5:1: schedule.data.documents.file: is '0', allowed: one whole number of "
+      "tokens per line, 1 to 1073741824");
+  EXPECT_EQ(
+      errors_of(files, files.write("b.yaml", spoiled("interleaved_1f1b", head + "empty.csv}}"))),
+      "b.yaml:50:48: schedule.data.documents.file: names 'empty.csv', which holds no length, "
+      "allowed: one per line");
+}
+
 TEST(WrongFiles, AMissingConfig) {
   const TemporaryFiles files;
   std::string text{small_scenario};
@@ -252,6 +271,11 @@ const WrongOverride wrong_overrides[] = {
      "--set training.recompute=[[1, 1], [1, 2]]: training.recompute: recomputes 2 layers of chunk "
      "1 on "
      "stage 1, which has 1, allowed: 0 to 1"},
+    {"too_many_documents",
+     {"schedule.data.documents={distribution: fixed, length: 1}", "training.sequence=1048576"},
+     "--set schedule.data.documents={distribution: fixed, length: 1}: schedule.data.documents: "
+     "make "
+     "about 33554432 documents of one step of 33554432 tokens, allowed: at most 16777216"},
     {"interleaved_group",
      {"schedule.group=1"},
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b has group 1, allowed: pp (2) to the number "

@@ -25,10 +25,16 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:26:26: cluster.collectives.library: is 'hcll', allowed: hccl, nccl; did you mean "
      "hccl?"},
     {"unknown_schedule", "interleaved_1f1b", "round_robin",
-     "s.yaml:49:13: schedule.pipeline: is 'round_robin', allowed: gpipe, 1f1b, interleaved_1f1b"},
-    {"schedule_not_built", "interleaved_1f1b", "zb_h1",
-     "s.yaml:49:13: schedule.pipeline: is 'zb_h1', which is not built yet, allowed: gpipe, 1f1b, "
-     "interleaved_1f1b"},
+     "s.yaml:49:13: schedule.pipeline: is 'round_robin', allowed: gpipe, 1f1b, interleaved_1f1b, "
+     "terapipe, seqpipe, seqvpp, seqsmartvpp, zb_h1, zb_h2, zb_v, v_half, v_min, dualpipe, "
+     "dualpipe_v, {table: FILE}"},
+    {"schedule_mapping", "interleaved_1f1b", "{file: my.yaml}",
+     "s.yaml:49:13: schedule.pipeline: is a mapping, allowed: gpipe, 1f1b, interleaved_1f1b, "
+     "terapipe, seqpipe, seqvpp, seqsmartvpp, zb_h1, zb_h2, zb_v, v_half, v_min, dualpipe, "
+     "dualpipe_v, {table: FILE}"},
+    {"no_schedule_table", "interleaved_1f1b", "{table: nowhere.yaml}",
+     "s.yaml:49:21: schedule.pipeline.table: names 'nowhere.yaml', which does not exist, allowed: "
+     "the path of a file of orders"},
     {"unknown_dispatch", "vocabulary: 32000", "vocabulary: 32000\nmoe: {dispatch: two_hops}",
      "s.yaml:36:17: moe.dispatch: is 'two_hops', allowed: flat, two_hop, two_hop_dedup, "
      "hierarchical_allgather, allgather; did you mean two_hop?"},
@@ -65,9 +71,6 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:36:16: moe.overlap: is 'chunks(0)', allowed: chunks(n) with n 1 to 64"},
     {"too_many_tiles", "vocabulary: 32000", "vocabulary: 32000\nmoe: {overlap: tiles(65)}",
      "s.yaml:36:16: moe.overlap: is 'tiles(65)', allowed: tiles(n) with n 1 to 64"},
-    {"overlap_not_built", "vocabulary: 32000", "vocabulary: 32000\nmoe: {overlap: fb_pair}",
-     "s.yaml:36:16: moe.overlap: is 'fb_pair', which is not built yet, allowed: none, "
-     "shared_expert, chunks(n), tiles(n)"},
     {"tensor_overlap_without_number", "vocabulary: 32000",
      "vocabulary: 32000\ncommunication: {tensor: {overlap: chunks}}",
      "s.yaml:36:35: communication.tensor.overlap: is 'chunks', allowed: none, chunks(n)"},
@@ -78,8 +81,8 @@ inline constexpr WrongRow wrong_keys[] = {
      "1.5us or 12.3s"},
     {"no_steps", "expect:", "simulate: {steps: 0}\nexpect:",
      "s.yaml:50:19: simulate.steps: is 0, allowed: 1 to 100000"},
-    {"sweep_not_built", "expect:", "sweep: {base: x.yaml}\nexpect:",
-     "s.yaml:50:8: sweep: is not built yet, allowed: none"},
+    {"sweep_file",
+     "expect:", "sweep: {base: x.yaml}\nexpect:", "s.yaml: is a sweep file, give a scenario"},
     {"call_without_number", "  cp: 1", "  cp: 1\n  context_algorithm: hybrid",
      "s.yaml:41:22: parallel.context_algorithm: is 'hybrid', allowed: ring, ulysses, allgather, "
      "hybrid(n)"},

@@ -10,6 +10,12 @@
 /// to workloads/layers.
 namespace stepcast::rows {
 
+/// Marks an operator whose shape follows from the routing.
+inline Operator routed(Operator op) {
+  op.routed = true;
+  return op;
+}
+
 /// Sizes of the routed experts on one rank, for one of `pieces` equal parts of its tokens.
 struct Experts {
   Experts(const LayerContext& layer, double pieces);
@@ -32,7 +38,7 @@ struct Experts {
   }
   Linear down() const { return {"experts down", rows / local, width, shape.hidden}; }
   Operator activation() const {
-    return activation_forward("experts activation", kind, rows * width);
+    return routed(activation_forward("experts activation", kind, rows * width));
   }
 
   const LayerContext& context;

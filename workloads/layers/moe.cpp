@@ -54,7 +54,7 @@ void share_rows(LayerItems& items, const Experts& e, const char* name, Collectiv
 }
 
 void sort_rows(LayerItems& items, const Experts& e, const char* name) {
-  if (e.sorts()) items.push_back(vector_row(name, 0, 2 * e.row_bytes(e.rows)));
+  if (e.sorts()) items.push_back(routed(vector_row(name, 0, 2 * e.row_bytes(e.rows))));
 }
 
 /// Lining up tokens for the exchange, or adding them up behind it.
@@ -108,7 +108,7 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   backward.add_input(grouped_input_gradient(e.down(), e.local));
   if (weights)
     backward.add_weight(grouped_weight_gradient(e.down(), e.local, e.shape.gradient_bytes));
-  backward.add_input(activation_backward("experts activation", e.kind, e.rows * e.width));
+  backward.add_input(routed(activation_backward("experts activation", e.kind, e.rows * e.width)));
   backward.add_input(grouped_input_gradient(e.up(), e.local));
   items.clear();
   sort_rows(items, e, "unsort gradient");

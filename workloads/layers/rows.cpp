@@ -7,7 +7,8 @@ Shape::Shape(const LayerContext& context) {
   tp = static_cast<double>(plan.tp);
   cp = static_cast<double>(plan.cp);
   sequences = static_cast<double>(context.training.micro_batch);
-  length = static_cast<double>(context.training.sequence);
+  length = static_cast<double>(context.training.sequence) / static_cast<double>(plan.slices);
+  before = length * static_cast<double>(context.slice);
   tokens = sequences * length / cp;
   sequence_parallel = plan.sequence_parallel && plan.tp > 1;
   shard = sequence_parallel ? tokens / tp : tokens;
@@ -54,8 +55,12 @@ Operator matmul(std::string name, double m, double n, double k, double output_by
 
 Operator grouped(std::string name, double groups, double m, double n, double k,
                  double output_bytes) {
-  return {std::move(name), GroupedMatmulWork{groups, m, n, k}, Flops{2 * groups * m * n * k},
-          Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)}, LaunchClass::matmul};
+  return {std::move(name),
+          GroupedMatmulWork{groups, m, n, k},
+          Flops{2 * groups * m * n * k},
+          Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)},
+          LaunchClass::matmul,
+          true};
 }
 
 }  // namespace
@@ -80,6 +85,10 @@ Operator grouped_input_gradient(const Linear& l, double groups) {
 
 Operator grouped_weight_gradient(const Linear& l, double groups, double gradient_bytes) {
   return grouped(l.name + " wgrad", groups, l.in, l.out, l.tokens, 2 * gradient_bytes);
+}
+
+Operator batched_product(std::string name, double batch, double m, double n, double k) {
+  return grouped(std::move(name), batch, m, n, k, element);
 }
 
 Operator vector_row(std::string name, double flops, double bytes) {

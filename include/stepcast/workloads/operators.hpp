@@ -68,6 +68,7 @@ struct Operator {
   Flops flops{0};  ///< executed
   Bytes bytes{0};  ///< HBM traffic, lower bound
   LaunchClass launch = LaunchClass::vector;
+  bool routed = false;  ///< its shape follows from the routing of the micro-batch
 };
 
 /// A collective of one layer; the compute stream waits for it at once unless it is `overlapped`.
@@ -100,6 +101,7 @@ struct LayerContext {
   double gradient_bytes = 4;           ///< of one weight's gradient where it is accumulated
   std::int64_t tensor_chunks = 1;      ///< CommunicationSpec::tensor_chunks
   const ExpertLoads* loads = nullptr;  ///< of the expert group; nothing: even
+  std::int64_t slice = 0;  ///< of plan.slices: which part of the sequence, counted from 0
 };
 
 enum class LayerKind { dense, moe, mtp };
@@ -127,6 +129,10 @@ Passes embedding(const LayerContext& context);
 Passes head(const LayerContext& context);
 /// One MTP module with its head: norms, projection, layer, head.
 Passes mtp_module(const LayerContext& context);
+/// Forward of one MoE layer and backward of another as one, for two in-order streams: exchanges of
+/// tokens run beside the other's computation (Megatron-LM, combined 1F1B with
+/// `--overlap-moe-expert-parallel-comm`). Both must have one exchange each way.
+LayerItems paired_layers(const Passes& forward, const Passes& backward);
 /// Adam over the parameters that this rank owns: 30 bytes each with fp32 state.
 Operator optimizer_step(double owned_parameters);
 /// Local sum of squares of the owned gradients.

@@ -13,12 +13,16 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   enum class Recompute { none, selective, full, table };
+  enum class Attention { fused, unfused };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
-  Table recompute_layers;  ///< [chunk][stage] fully recomputed layers, of `table`
+  Table recompute_layers;          ///< [chunk][stage] fully recomputed layers, of `table`
+  double offload_activations = 0;  ///< part of the layers' activations that waits on the host
+  bool offload_optimizer = false;  ///< master weights and moments live on the host
+  Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
 
@@ -75,8 +79,12 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 /// `runtime:`
 struct RuntimeSpec {
   enum class Dispatch { eager, task_queue, graph_sink };
+  enum class Fusion { none, pattern, dvm };
   Dispatch dispatch = Dispatch::eager;
-  double host_speed = 1;  ///< all host times are divided by it
+  Fusion fusion = Fusion::none;
+  double compile_misses = 0;    ///< part of the routed operators whose shape is new
+  bool compile_hidden = false;  ///< other threads compile, and old kernels serve meanwhile
+  double host_speed = 1;        ///< all host times are divided by it
 };
 void describe(Visitor& visitor, RuntimeSpec& spec);
 
