@@ -42,6 +42,11 @@ void check_data(const Scenario& scenario, Checks& checks);
 /// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
 void check_scenario(Scenario& scenario, Checks& checks);
 
+/// Tells the plan how the schedule places chunks and cuts sequences. Before the other checks.
+void place_chunks(Scenario& scenario, const Checks& checks);
+/// Micro-batches, and what the schedule can do with the plan.
+void check_schedule(const Scenario& scenario, Checks& checks);
+
 /// `simulate.network: pairwise` has a largest group. Last of the checks: it lowers the programs.
 void check_network(const Scenario& scenario, Checks& checks);
 

@@ -37,6 +37,15 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
   return json;
 }
 
+Json experts_json(const ExpertForecast& e) {
+  return {{"expert_max_over_mean", e.expert_imbalance},
+          {"rank_max_over_mean", e.rank_imbalance},
+          {"dropped", e.dropped},
+          {"matmul_balanced_s", e.balanced.value()},
+          {"matmul_fullest_s", e.fullest.value()},
+          {"imbalance_cost_s", e.cost.value()}};
+}
+
 Json scenario_json(const Scenario& s) {
   const ParallelPlan& p = s.workload.plan;
   return {{"name", s.name},
@@ -50,7 +59,7 @@ Json scenario_json(const Scenario& s) {
             {"ep", p.ep},
             {"etp", p.etp},
             {"dp", p.dp}}},
-          {"schedule", s.schedule.pipeline},
+          {"schedule", s.schedule.name()},
           {"micro_batches", s.micro_batches()}};
 }
 
@@ -118,6 +127,8 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   for (std::size_t s = 0; s < forecast.stages.size(); ++s)
     stages.push_back(stage_json(s, forecast.stages[s]));
   Json json{{"step_time_s", m.step_time},
+            {"step_time_s_low", or_null(m.step_time_low)},
+            {"step_time_s_high", or_null(m.step_time_high)},
             {"tokens_per_s", of_model(m.tokens_per_s)},
             {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
             {"samples_per_s", m.samples_per_s},
@@ -140,6 +151,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
                               {"groups", reach.groups},
                               {"mixed", reach.mixed}});
   if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
+  if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   return json;

@@ -80,6 +80,17 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
                   [&](Visitor& v) { describe(v, spec.efficiency); });
   visitor.section("launch", "device-side fixed cost of one operator, per class",
                   [&](Visitor& v) { describe(v, spec.launch); });
+  visitor.field({"tile_task", &spec.tile_task,
+                 "start of one task of a kernel that runs already (moe.overlap tiles)",
+                 time_range});
+  visitor.section(
+      "interference",
+      "time of an operator beside a communication of its layer over its time alone, "
+      "per class",
+      [&](Visitor& v) {
+        v.field({"matmul", &spec.interference_matmul, "cube operators", between(1, 1000)});
+        v.field({"vector", &spec.interference_vector, "vector operators", between(1, 1000)});
+      });
 }
 
 void describe(Visitor& visitor, HostSpec& spec) {
@@ -106,6 +117,8 @@ void describe(Visitor& visitor, HostSpec& spec) {
                  between(1, 1e9)});
   visitor.field(
       {"synchronise", &spec.synchronise, "host time of one stream synchronisation", time_range});
+  visitor.field({"step_overhead", &spec.step_overhead,
+                 "host time between two steps: next batch, loss, logging, clean-up", time_range});
   visitor.section("affinity", "what slow_hosts takes for an affinity, as factors on host time",
                   [&](Visitor& v) {
                     v.field({"unbound", &spec.affinity_unbound,
@@ -216,6 +229,10 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
   visitor.field({"buffer", &spec.buffer, "a larger collective runs in several loops", some_bytes});
   visitor.field(
       {"step_latency", &spec.step_latency, "one step of a collective between nodes", time_range});
+  visitor.field({"selection_latency",
+                 OptionalTime{&spec.selection_latency, &spec.selection_latency_given, "none"},
+                 "what the library's own selection reckons for that step; none: step_latency",
+                 time_range});
   visitor.field({"node_step_latency", &spec.node_step_latency,
                  "one step inside a node or super-node", time_range});
 }
@@ -242,6 +259,17 @@ void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
                   [&](Visitor& v) { describe(v, spec.network); });
   visitor.section("collectives", "collective communication library",
                   [&](Visitor& v) { describe(v, spec.collectives); });
+  bool interval = spec.interval.has_value();
+  visitor.optional_section("interval",
+                           "measured over forecast step times, for step_time_s_low and _high",
+                           interval, [&](Visitor& v) {
+                             if (!spec.interval) spec.interval.emplace();
+                             v.field({"low", &spec.interval->low,
+                                      "one measured step of ten is below", positive(), true});
+                             v.field({"high", &spec.interval->high,
+                                      "one measured step of ten is above", positive(), true});
+                           });
+  if (!interval) spec.interval.reset();
   visitor.field({"devices", &spec.devices, "size of the cluster, a whole number of nodes", count});
 }
 

@@ -111,7 +111,7 @@ class StageActivations {
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
       sum += static_cast<double>(in_flight[chunk]) * chunks_[chunk];
     }
-    return sum;
+    return sum / static_cast<double>(spec_.plan.slices);
   }
 
  private:
@@ -152,8 +152,9 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
   count += plan.cp > 1;
   count += plan.dp * plan.cp > 1;
   count += plan.pp > 1;
-  count +=
-      plan.pp > 1 && shares_embedding && (spec.model.tied_embeddings || spec.model.mtp_layers > 0);
+  count += plan.pp > 1 && plan.chunk_map().copies() > 1;
+  count += plan.pp > 1 && plan.chunk_placement == ChunkPlacement::loop && shares_embedding &&
+           (spec.model.tied_embeddings || spec.model.mtp_layers > 0);
   if (spec.model.moe) {
     count += plan.ep > 1;
     count += plan.etp > 1;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
@@ -18,6 +19,8 @@ Seconds of_class(const OperatorClassTimes& times, LaunchClass launch) {
       return times.vector;
     case LaunchClass::communication:
       return times.communication;
+    case LaunchClass::in_kernel:
+      break;
   }
   return Seconds{0};
 }
@@ -30,7 +33,10 @@ Stream stream_of(GroupKind group) {
       return Stream::context;
     case GroupKind::expert:
     case GroupKind::expert_tensor:
+    case GroupKind::expert_inner:
       return Stream::expert;
+    case GroupKind::expert_outer:
+      return Stream::expert_outer;
     default:
       return Stream::data;
   }
@@ -41,6 +47,7 @@ ExposedKind exposed_kind(Stream stream) {
     case Stream::tensor:
       return ExposedKind::tensor;
     case Stream::expert:
+    case Stream::expert_outer:
       return ExposedKind::expert;
     case Stream::context:
       return ExposedKind::context;
@@ -115,66 +122,95 @@ double group_size(const ParallelPlan& plan, GroupKind group) {
       case GroupKind::dense_data:
         return plan.dp * plan.cp;
       case GroupKind::embedding:
+      case GroupKind::mirror:
         return plan.pp > 1 ? 2 : 1;
       case GroupKind::world:
         return plan.world();
+      case GroupKind::expert_inner:
+      case GroupKind::expert_outer:
+        return Placement(plan).group_size(group);
     }
     return 1;
   };
   return static_cast<double>(size());
 }
 
-ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster)
+ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster,
+                               std::size_t variants)
     : spec_{spec}, cluster_{cluster} {
   program_.send_issue = issue_cost(LaunchClass::communication, spec.runtime, cluster);
+  program_.variants.resize(variants - 1);
 }
 
-void ProgramBuilder::lower(const LayerItems& items, Instructions& out) {
-  std::vector<OperatorCost> run;
+void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions& out) {
+  std::vector<Run> runs(variants.size());
   const auto flush = [&] {
-    if (!run.empty()) out.push_back(Compute{segment_of(std::exchange(run, {}))});
+    if (runs.front().costs.empty()) return;
+    out.push_back(Compute{segment_of(runs)});
+    runs.assign(variants.size(), {});
   };
-  for (const LayerItem& item : items) {
+  for (std::size_t i = 0; i < variants.front().size(); ++i) {
+    const LayerItem& item = variants.front()[i];
     if (const auto* op = std::get_if<Operator>(&item)) {
-      const auto* attention = std::get_if<AttentionWork>(&op->work);
-      if (attention != nullptr && spec_.documents) {
+      if (const auto* attention = std::get_if<AttentionWork>(&op->work);
+          attention != nullptr && spec_.documents) {
         flush();
         out.push_back(Compute{scaled_segment(*op, *attention)});
         continue;
       }
-      run.push_back(cost(*op));
+      for (std::size_t v = 0; v < variants.size(); ++v)
+        add(op->name, beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch),
+            runs[v]);
       continue;
     }
     if (std::holds_alternative<HostReadback>(item) && !reads_back()) continue;
     flush();
-    if (const auto* call = std::get_if<LayerCommunication>(&item)) {
-      const std::uint32_t slot = slot_of(call->name);
-      issue(call->name, call->group, call->call, slot, true, out, call->algorithm);
-      if (!call->overlapped) out.push_back(Wait{slot});
-    } else if (const auto* wait = std::get_if<WaitFor>(&item)) {
-      expects(slots_.contains(wait->name), "a layer waits for a communication that it has issued");
-      out.push_back(Wait{slot_of(wait->name)});
-    } else {
-      out.push_back(HostSync{});
-    }
+    communicate(item, out);
   }
   flush();
 }
 
-void ProgramBuilder::compute(const Operator& op, Instructions& out) {
-  out.push_back(Compute{segment_of({cost(op)})});
+void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
+  if (const auto* call = std::get_if<LayerCommunication>(&item)) {
+    const std::uint32_t slot = slot_of(call->name);
+    issue(call->name, call->group, call->call, slot, true, out, call->algorithm, call->in_kernel);
+    if (call->overlapped)
+      under_way_.insert(call->name);
+    else
+      out.push_back(Wait{slot});
+  } else if (const auto* wait = std::get_if<WaitFor>(&item)) {
+    expects(slots_.contains(wait->name), "a layer waits for a communication that it has issued");
+    under_way_.erase(wait->name);
+    out.push_back(Wait{slot_of(wait->name)});
+  } else {
+    out.push_back(HostSync{});
+  }
 }
 
-void ProgramBuilder::launch_graph(Instructions& out) {
-  OperatorCost launch;
-  launch.main = cluster_.host.graph_launch.value() / spec_.runtime.host_speed;
-  out.push_back(Compute{segment_of({launch})});
+void ProgramBuilder::compute(const Operator& op, Instructions& out) {
+  Run run;
+  add(op.name, cost(op), run);
+  out.push_back(Compute{segment_of({std::move(run)})});
+}
+
+void ProgramBuilder::host_work(const char* name, Seconds time, Instructions& out) {
+  if (time.value() == 0) return;
+  OperatorCost work;
+  work.main = time.value() / spec_.runtime.host_speed;
+  Run run;
+  add(name, work, run);
+  out.push_back(Compute{segment_of({std::move(run)})});
 }
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
                            std::uint32_t slot, bool after_compute, Instructions& out,
-                           const std::string& algorithm) {
-  out.push_back(Communicate{call_of(name, group, call, algorithm), slot, after_compute});
+                           const std::string& algorithm, bool in_kernel) {
+  const Stream stream = stream_of(group);
+  const OperatorCost cost = issue_cost(
+      in_kernel ? LaunchClass::in_kernel : LaunchClass::communication, spec_.runtime, cluster_);
+  out.push_back(Communicate{call_of({name, group, std::move(call), stream, exposed_kind(stream),
+                                     cost, algorithm, Seconds{0}, in_kernel}),
+                            slot, after_compute});
 }
 
 void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
@@ -201,15 +237,21 @@ void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes
                               exposed_kind(stream),
                               issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
                               {},
-                              time});
+                              time,
+                              false});
   out.push_back(Communicate{index, slot, true});
 }
 
 void ProgramBuilder::blocking(const std::string& name, GroupKind group, CollectiveCall call,
                               Instructions& out) {
   const std::uint32_t slot = slot_of(name);
-  issue(name, group, call, slot, true, out);
+  issue(name, group, std::move(call), slot, true, out);
   out.push_back(Wait{slot});
+}
+
+Seconds ProgramBuilder::start_cost(LaunchClass launch) const {
+  const DeviceSpec& device = cluster_.device;
+  return launch == LaunchClass::in_kernel ? device.tile_task : of_class(device.launch, launch);
 }
 
 OperatorCost ProgramBuilder::cost(const Operator& op) const {
@@ -217,7 +259,15 @@ OperatorCost ProgramBuilder::cost(const Operator& op) const {
   if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, cluster_.device, fp8).value();
-  if (cost.device > 0) cost.device += of_class(cluster_.device.launch, op.launch).value();
+  if (cost.device > 0) cost.device += start_cost(op.launch).value();
+  return cost;
+}
+
+OperatorCost ProgramBuilder::beside_communication(OperatorCost cost, LaunchClass launch) const {
+  if (under_way_.empty()) return cost;
+  const DeviceSpec& device = cluster_.device;
+  cost.device *=
+      launch == LaunchClass::vector ? device.interference_vector : device.interference_matmul;
   return cost;
 }
 
@@ -238,33 +288,46 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   scaling.work = operator_time(pure, cluster_.device, false).value();
   scaling.floor = operator_time(traffic, cluster_.device, false).value();
   scaling.half = cluster_.device.efficiency.attention.sequence_half / work.query_length;
-  return segment_of({cost(op)}, scaling);
+  Run run;
+  add(op.name, cost(op), run);
+  return segment_of({std::move(run)}, scaling);
 }
 
-std::uint32_t ProgramBuilder::segment_of(std::vector<OperatorCost> operators,
+void ProgramBuilder::add(const std::string& name, const OperatorCost& cost, Run& run) {
+  const auto next = static_cast<std::uint32_t>(program_.operator_names.size());
+  const auto [place, fresh] = names_.try_emplace(name, next);
+  if (fresh) program_.operator_names.push_back(name);
+  run.costs.push_back(cost);
+  run.names.push_back(place->second);
+}
+
+std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
                                          const AttentionScaling& scaling) {
-  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half}};
-  for (const OperatorCost& c : operators) key.push_back({c.main, c.worker, c.launch, c.device});
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0}};
+  for (const Run& run : variants) {
+    for (std::size_t i = 0; i < run.costs.size(); ++i) {
+      const OperatorCost& c = run.costs[i];
+      key.push_back({c.main, c.worker, c.launch, c.device, static_cast<double>(run.names[i])});
+    }
+  }
   const auto next = static_cast<std::uint32_t>(program_.segments.size());
   const auto [place, fresh] = segments_.try_emplace(std::move(key), next);
-  if (fresh) {
-    program_.segments.emplace_back(std::move(operators));
-    if (spec_.documents) program_.attention.push_back(scaling);
-  }
+  if (!fresh) return place->second;
+  for (std::size_t v = 0; v < program_.variants.size(); ++v)
+    program_.variants[v].emplace_back(variants[variants.size() == 1 ? 0 : v + 1].costs);
+  program_.segment_names.push_back(std::move(variants.front().names));
+  program_.segments.emplace_back(std::move(variants.front().costs));
+  if (spec_.documents) program_.attention.push_back(scaling);
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::call_of(const std::string& name, GroupKind group, CollectiveCall call,
-                                      const std::string& algorithm) {
+std::uint32_t ProgramBuilder::call_of(const StageCall& call) {
   const auto next = static_cast<std::uint32_t>(program_.calls.size());
   const auto [place, fresh] =
-      calls_.try_emplace(CallKey{name, group, call.kind, call.bytes.value(), algorithm}, next);
-  if (fresh) {
-    const Stream stream = stream_of(group);
-    program_.calls.push_back({name, group, call, stream, exposed_kind(stream),
-                              issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
-                              algorithm});
-  }
+      calls_.try_emplace(CallKey{call.name, call.group, call.call.kind, call.call.bytes.value(),
+                                 call.algorithm, call.call.skew, call.in_kernel},
+                         next);
+  if (fresh) program_.calls.push_back(call);
   return place->second;
 }
 

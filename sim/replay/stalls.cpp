@@ -39,13 +39,12 @@ void Replayer::begin_unit(RankIndex r) {
       uniform_number(static_cast<std::uint64_t>(pauses.seed), map_.classes.representative[r].value,
                      allocator_stream, rank.units_run++);
   if (drawn >= pauses.probability) return;
-  rank.clocks = host_sync(rank.clocks, pauses.duration.value());
+  synchronise(r, pauses.duration.value());
 }
 
 void Replayer::end_unit(RankIndex r) {
-  RankState& rank = ranks_[r];
   if (!input_.stalls || input_.stalls->spec.host_sync != StallsSpec::HostSyncAt::unit) return;
-  rank.clocks = host_sync(rank.clocks, host(r).synchronise.value());
+  synchronise(r, host(r).synchronise.value());
 }
 
 /// A collection that is due happens before the host does anything else; those that were missed
@@ -64,12 +63,11 @@ void Replayer::save_checkpoint(RankIndex r) {
   if (!input_.stalls) return;
   RankState& rank = ranks_[r];
   const StallsSpec& spec = input_.stalls->spec;
-  if (spec.host_sync == StallsSpec::HostSyncAt::step)
-    rank.clocks = host_sync(rank.clocks, host(r).synchronise.value());
+  if (spec.host_sync == StallsSpec::HostSyncAt::step) synchronise(r, host(r).synchronise.value());
   if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
-  rank.clocks = host_sync(rank.clocks, spec.checkpoint->blocking_time.value());
+  synchronise(r, spec.checkpoint->blocking_time.value());
   const double saved = rank.clocks.main;
-  idle(rank, saved, saved, ExposedKind::data, saved, false);
+  idle(r, saved, saved, ExposedKind::data, saved, false);
 }
 
 /// Lognormal of mean 1.

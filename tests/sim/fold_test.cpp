@@ -51,6 +51,16 @@ TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
   }));
 }
 
+TEST(Fold, ClassesGiveTheSameWithUnequalExperts) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
+    load_unevenly(job);
+    RC_CLASSIFY(std::set(job.variant_of.begin(), job.variant_of.end()).size() > 1, "unequal");
+    RC_CLASSIFY(job.plan.expert_part > 0, "cut into parts");
+    expect_fold_changes_nothing(job);
+  }));
+}
+
 TEST(Fold, ClassesGiveTheSameUnderStallsOverSteps) {
   EXPECT_TRUE(rc::check([] {
     Job job = random_job_as(NetworkForm::ports);
@@ -65,6 +75,15 @@ TEST(Fold, ClassesGiveTheSameWithUnequalDocuments) {
     Job job = random_job_as(NetworkForm::ports);
     add_loads(job);
     RC_CLASSIFY(job.loads.repeats(), "alike micro-batches");
+    check(std::move(job));
+  }));
+}
+
+TEST(Fold, ClassesGiveTheSameForEverySchedule) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(NetworkForm::ports);
+    reschedule(job, 3);
+    RC_TAG(job.schedule);
     expect_fold_changes_nothing(job);
   }));
 }
@@ -88,6 +107,19 @@ TEST(Fold, SkippingRecurringMicroBatchesChangesNothing) {
     const auto skipped = in_child([&] { return result_of(job, fold); });
     job.skip_recurring = false;
     const auto full = in_child([&] { return result_of(job, fold); });
+    expect_equal(job, skipped, full);
+  }));
+}
+
+TEST(Fold, SkippingChangesNothingForEverySchedule) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(NetworkForm::ports);
+    reschedule(job, 12);
+    RC_TAG(job.schedule);
+    if (*rc::gen::arbitrary<bool>()) drop_host_costs(job);
+    const auto skipped = in_child([&] { return result_of(job, Fold::automatic); });
+    job.skip_recurring = false;
+    const auto full = in_child([&] { return result_of(job, Fold::automatic); });
     expect_equal(job, skipped, full);
   }));
 }

@@ -68,6 +68,38 @@ TEST(WrongFiles, FilesThatCannotBeRead) {
   EXPECT_EQ(errors_of(files, ""), "file name: is empty, allowed: the path of a YAML file");
 }
 
+TEST(WrongFiles, ExpertGroupsThatNodesCutUnevenly) {
+  const TemporaryFiles files;
+  EXPECT_EQ(
+      errors_of(files,
+                files.write("s.yaml", spoiled("vocabulary: 32000",
+                                              "vocabulary: 32000\nmoe: {dispatch: two_hop}")),
+                {"cluster.devices=24", "model.moe.experts=12", "parallel.ep=6", "parallel.tp=1",
+                 "training.global_batch=48"}),
+      "s.yaml:36:17: moe.dispatch: needs equally many ranks of an expert group in each node of "
+      "8 devices, allowed: flat, allgather, or another ep or order");
+}
+
+TEST(WrongFiles, CountsOfExperts) {
+  const TemporaryFiles files;
+  const std::string path = files.write(
+      "s.yaml", spoiled("vocabulary: 32000",
+                        "vocabulary: 32000\nmoe: {routing: {distribution: file, file: c.csv}}"));
+  const std::string at = "s.yaml:36:43: moe.routing.file: names 'c.csv', which holds ";
+  files.write("c.csv", "1, 2, 3\n4");
+  EXPECT_EQ(errors_of(files, path),
+            at + "4 numbers of sum 10, allowed: one for each of the 8 experts, not all 0");
+  files.write("c.csv", "0 0 0 0 0 0 0 0");
+  EXPECT_EQ(errors_of(files, path),
+            at + "8 numbers of sum 0, allowed: one for each of the 8 experts, not all 0");
+  files.write("c.csv", "1 2 x 4 5 6 7 8");
+  EXPECT_EQ(errors_of(files, path), at + "'x', allowed: numbers of at least 0");
+  files.write("c.csv", "1 2 -3 4 5 6 7 8");
+  EXPECT_EQ(errors_of(files, path), at + "'-3', allowed: numbers of at least 0");
+  files.write("c.csv", "1, 2, 3, 4\n5, 6, 7, 8\n");
+  EXPECT_EQ(errors_of(files, path), "no error");
+}
+
 TEST(WrongFiles, KeysOfAnExtendedFileAreGivenOnce) {
   const TemporaryFiles files;
   files.write("base.yaml", spoiled("  tp: 2", "  tp: 2\n  tp: 4"));

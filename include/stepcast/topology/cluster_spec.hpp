@@ -60,6 +60,10 @@ struct DeviceSpec {
   Bytes memory_reserve{0};  ///< taken by runtime and driver before the model
   EfficiencySpec efficiency;
   OperatorClassTimes launch;  ///< fixed cost of each operator or transfer on its stream
+  Seconds tile_task{0};       ///< start of one task of a kernel that runs already
+  /// Time of an operator beside a communication over its time alone: they share the memory, and
+  /// some collectives run on vector cores.
+  double interference_matmul = 1, interference_vector = 1;
 };
 
 struct HostSpec {
@@ -73,6 +77,7 @@ struct HostSpec {
   Seconds compile_bytecode{0}, compile_kernel{0};
   std::int64_t queue_depth = 1024;  ///< operators that the host may run ahead of the compute stream
   Seconds synchronise{0};           ///< host time of one stream synchronisation
+  Seconds step_overhead{0};  ///< host time between two steps: next batch, loss, logging, clean-up
   /// Factors on host time where threads wander over the cores, and where they and their memory
   /// are on different NUMA nodes; 0: not known.
   double affinity_unbound = 0, affinity_cross_numa = 0;
@@ -130,8 +135,10 @@ struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
   Bytes buffer{200.0 * 1048576};  ///< a larger collective runs in ceil(bytes / buffer) loops
-  Seconds step_latency{0};       ///< one step between servers; also what the selection reckons with
-  Seconds node_step_latency{0};  ///< one step inside a node or super-node
+  Seconds step_latency{0};        ///< one step between servers
+  Seconds selection_latency{0};   ///< what the library's selection reckons for it, where given
+  bool selection_latency_given = false;  ///< else step_latency
+  Seconds node_step_latency{0};          ///< one step inside a node or super-node
 };
 
 /// One kind of node of a cluster that has several; what is not here is the whole cluster's.
@@ -146,6 +153,11 @@ struct NodeKind {
   bool super_node = false;  ///< its file has one
 };
 
+/// Published over forecast step time between which 80 % of the measured steps of this hardware lie.
+struct ForecastInterval {
+  double low = 1, high = 1;
+};
+
 struct ClusterSpec {
   std::string name;
   DeviceSpec device;
@@ -155,6 +167,7 @@ struct ClusterSpec {
   std::optional<SuperNodeSpec> super_node;
   NetworkSpec network;
   CollectiveLibrarySpec collectives;
+  std::optional<ForecastInterval> interval;
   std::int64_t devices = 8;     ///< size of this cluster
   std::vector<NodeKind> kinds;  ///< empty: all nodes are as above
 
