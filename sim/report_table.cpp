@@ -14,6 +14,7 @@ namespace stepcast {
 namespace {
 
 constexpr std::size_t bar_width = 40, most_columns = 100;
+constexpr double rounding = 1e-9;  // of loads that are meant to be even
 
 /// Escape codes of a terminal, or nothing.
 class Paint {
@@ -42,7 +43,7 @@ std::string head(const Scenario& s) {
       fmt::format("{} on {} devices of {}\n", s.name, s.cluster.devices, s.cluster.name);
   const std::string plan = fmt::format("  tp {}  pp {}  vpp {}  cp {}  ep {}  dp {}", p.tp, p.pp,
                                        p.vpp, p.cp, p.ep, p.dp);
-  std::string order = fmt::format("{}, {} micro-batches", s.schedule.pipeline, s.micro_batches());
+  std::string order = fmt::format("{}, {} micro-batches", s.schedule.name(), s.micro_batches());
   if (!s.synthetic) {
     order += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
                          s.workload.training.sequence);
@@ -101,11 +102,44 @@ std::string bound_by(const RankTimes& times) {
                                : fmt::format("device {:.0f}%", 100 * (1 - host));
 }
 
+/// What the documents of the step are, and what their imbalance costs.
+std::string data_lines(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.data) return "";
+  const DataForecast& d = *forecast.data;
+  const auto all = static_cast<double>(d.batch.tokens + d.batch.padding);
+  std::string text = fmt::format(
+      "  documents      {:>10}    packed {}, padding {:.1f}%, attention {:.1f}% of whole "
+      "sequences\n",
+      d.batch.documents, scenario.schedule.data.packing,
+      100 * static_cast<double>(d.batch.padding) / all, 100 * d.attention_share);
+  text += fmt::format(
+      "  data imbalance {:>9.1f}%    of the step; slots {:.2f}, replicas {:.2f} (max over mean)\n",
+      100 * (1 - d.even_step_time / forecast.step_time), d.imbalance.slot, d.imbalance.replica);
+  return text;
+}
+
+/// Only where they are loaded unevenly.
+std::string experts_line(const Forecast& forecast) {
+  if (!forecast.experts || forecast.experts->rank_imbalance <= 1 + rounding) return "";
+  const ExpertForecast& e = *forecast.experts;
+  std::string text = fmt::format(
+      "  expert load    {:>9.2f}x    fullest rank over mean (fullest expert {:.2f}x): {} of "
+      "products "
+      "a step\n",
+      e.rank_imbalance, e.expert_imbalance, human(e.cost));
+  if (e.dropped > 0) text += fmt::format("  {:<25}    {:.1f}% dropped\n", "", 100 * e.dropped);
+  return text;
+}
+
 std::string headline(const Scenario& scenario, const Forecast& forecast, const Paint& paint) {
   const Metrics m = metrics_of(scenario, forecast);
   std::string text =
       fmt::format("  step time      {}    {:.4g} samples/s\n",
                   paint(bold, fmt::format("{:>10}", human(forecast.step_time))), m.samples_per_s);
+  if (m.step_time_low) {
+    text += fmt::format("  80% interval   {:>10}    to {}\n", human(Seconds{*m.step_time_low}),
+                        human(Seconds{*m.step_time_high}));
+  }
   text += steps_line(forecast.timeline);
   if (m.has_model) {
     text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
@@ -114,7 +148,8 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
                         100 * m.mfu, m.tflops_per_device, 100 * m.hfu);
   }
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
-  return text + reliability_line(scenario, forecast) + memory_line(forecast, paint) + "\n";
+  return text + data_lines(scenario, forecast) + reliability_line(scenario, forecast) +
+         memory_line(forecast, paint) + experts_line(forecast) + "\n";
 }
 
 struct Part {
@@ -173,6 +208,15 @@ std::string stage_rows(const Forecast& forecast) {
   return text + "\n";
 }
 
+/// Which group crosses which fabric, where nodes differ.
+std::string group_rows(const Forecast& forecast) {
+  if (forecast.groups.empty()) return "";
+  std::string text = fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", "groups", "reach", "count", "mixed");
+  for (const GroupReach& g : forecast.groups)
+    text += fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", g.group, g.fabric, g.groups, g.mixed);
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string verdict(const Forecast& forecast) {
@@ -191,8 +235,8 @@ std::string report_table(const Scenario& scenario, const Forecast& forecast,
                          const std::optional<RunTiming>& timing, bool colour) {
   const Paint paint(colour);
   std::string text = head(scenario) + headline(scenario, forecast, paint) +
-                     breakdown(forecast, paint) + stage_rows(forecast) + "  " +
-                     paint(bold, verdict(forecast)) + "\n";
+                     breakdown(forecast, paint) + stage_rows(forecast) + group_rows(forecast) +
+                     "  " + paint(bold, verdict(forecast)) + "\n";
   const auto assumed = std::ranges::count(scenario.assumptions, "assumed", &Assumption::source);
   if (assumed > 0) {
     text +=

@@ -74,7 +74,8 @@ ExposedKind PathReader::kind_of(const Recording::Communication& c) const {
 }
 
 std::string PathReader::name_of(const Recording::Communication& c) const {
-  if (c.network == Recording::none) return c.forward ? "send forward" : "send backward";
+  if (c.network == Recording::none)
+    return carries_output(c.channel) ? "send forward" : "send backward";
   const Recording::Member& first = *run_.recording.members_of(c);
   return program(first.rank_class).calls[first.call].name;
 }

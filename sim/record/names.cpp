@@ -77,7 +77,7 @@ std::vector<CommunicationShare> communication_shares(const RecordedRun& run,
       if (const NetworkFlow* flow = slowest_flow(phase)) times.add(network, *flow);
   } else {
     const std::uint32_t sender = run.recording.members_of(communication)->rank_class;
-    times.add(network, (communication.forward ? network.forward : network.backward)[sender].flow);
+    times.add(network, network.hop(communication.channel, sender).flow);
     times.latency = 0;  // comes after the bytes
   }
   std::vector<CommunicationShare> shares;

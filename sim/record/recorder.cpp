@@ -12,12 +12,12 @@ constexpr std::size_t most_entries = 16'000'000;
 
 }  // namespace
 
-Recorder::Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t channels)
+Recorder::Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t lanes)
     : out_{out},
       limit_{static_cast<std::uint32_t>(std::min<std::size_t>(classes, ranks))},
-      channels_{channels},
+      channels_{lanes},
       cursors_(limit_),
-      last_on_channel_(limit_ * channels, none) {
+      last_on_channel_(limit_ * lanes, none) {
   out_ = {};
   out_.ranks.resize(classes);
 }
@@ -37,6 +37,15 @@ void Recorder::end_unit(std::uint32_t r, double device) {
   if (!records(r)) return;
   out_.ranks[r].units[cursors_[r].unit].end = device;
   cursors_[r].unit = none;
+}
+
+/// The other unit of a pair, which took the same time.
+void Recorder::add_beside(std::uint32_t r, const Unit& unit) {
+  if (!records(r)) return;
+  auto& units = out_.ranks[r].units;
+  Recording::UnitSpan beside = units.back();
+  beside.unit = unit;
+  units.push_back(beside);
 }
 
 void Recorder::end_step(std::uint32_t r, double device) {
@@ -104,9 +113,9 @@ std::uint32_t Recorder::begin_collective(std::uint32_t network, double start) {
   return static_cast<std::uint32_t>(out_.communications.size() - 1);
 }
 
-std::uint32_t Recorder::begin_transfer(bool forward, const Unit& unit, double start) {
+std::uint32_t Recorder::begin_transfer(Channel channel, const Unit& unit, double start) {
   out_.communications.push_back({.start = start,
-                                 .forward = forward,
+                                 .channel = channel,
                                  .unit = unit,
                                  .first_member = static_cast<std::uint32_t>(out_.members.size())});
   return static_cast<std::uint32_t>(out_.communications.size() - 1);

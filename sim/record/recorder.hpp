@@ -12,12 +12,13 @@ class Recorder {
  public:
   static constexpr std::uint32_t none = Recording::none;
 
-  Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t channels);
+  Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t lanes);
 
   bool records(std::uint32_t r) const { return r < limit_; }
   void host_speed(std::uint32_t r, double factor);
   void begin_unit(std::uint32_t r, const Unit& unit, std::uint32_t step, double device);
   void end_unit(std::uint32_t r, double device);
+  void add_beside(std::uint32_t r, const Unit& unit);
   void end_step(std::uint32_t r, double device);
 
   /// Appends an entry that led from `before` to `after`; what moved the clocks since the last entry
@@ -36,7 +37,7 @@ class Recorder {
 
   /// A communication begins; members follow. `channel` tells the in-order streams of a class apart.
   std::uint32_t begin_collective(std::uint32_t network, double start);
-  std::uint32_t begin_transfer(bool forward, const Unit& unit, double start);
+  std::uint32_t begin_transfer(Channel channel, const Unit& unit, double start);
   void member(std::uint32_t communication, const Recording::Member& member, std::size_t channel);
   void end(std::uint32_t communication, double end, double arrival);
   /// What the wait or issue with this entry belongs to.

@@ -18,14 +18,29 @@ constexpr std::size_t counter_parts = 1000;  ///< of the run, for the links
 constexpr double microseconds = 1e6, gibibyte = 1024.0 * 1024 * 1024;
 /// Threads of a process, in the order in which they are shown.
 constexpr int host_thread = 1, worker_thread = 2, compute_thread = 3, first_stream = 4,
-              forward_channel = 8, backward_channel = 9;
-constexpr const char* thread_names[] = {
-    "",       "host", "host worker", "compute",      "tensor",
-    "expert", "data", "context",     "send forward", "send backward"};
+              first_channel = first_stream + static_cast<int>(streams);
+constexpr const char* thread_names[] = {"",
+                                        "host",
+                                        "host worker",
+                                        "compute",
+                                        "tensor",
+                                        "expert",
+                                        "data",
+                                        "context",
+                                        "expert outer",
+                                        "to host",
+                                        "from host",
+                                        "send forward",
+                                        "send backward",
+                                        "send forward, mirrored",
+                                        "send backward, mirrored"};
+static_assert(std::size(thread_names) == 4 + streams + channels);
+
+int thread_of(Channel channel) { return first_channel + static_cast<int>(channel); }
 
 const char* category(const Recording::Piece& piece) {
-  static constexpr const char* exposed[] = {"exposed tensor", "exposed expert", "exposed pipeline",
-                                            "exposed data", "exposed context"};
+  static constexpr const char* exposed[] = {"exposed tensor", "exposed expert",  "exposed pipeline",
+                                            "exposed data",   "exposed context", "exposed offload"};
   static_assert(std::size(exposed) == exposed_kinds);
   switch (piece.part) {
     case WaitPart::exposed:
@@ -69,7 +84,8 @@ class TraceWriter {
   void memory(std::uint32_t c);
   void links();
   std::string transfer_name(const Recording::Communication& c) const {
-    return fmt::format("{} {}", c.forward ? "send forward" : "send backward", unit_name(c.unit));
+    return fmt::format("{} {}", carries_output(c.channel) ? "send forward" : "send backward",
+                       unit_name(c.unit));
   }
 
   /// What lasts no time is left out.
@@ -120,7 +136,7 @@ void TraceWriter::names(std::uint32_t c) {
   event(
       "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_sort_index\",\"args\":{{\"sort_index\":{}}}}}",
       c + 1, classes.stage[c].value * classes.class_of.size() + c);
-  for (int t = host_thread; t <= backward_channel; ++t) {
+  for (int t = host_thread; t < static_cast<int>(std::size(thread_names)); ++t) {
     event(
         "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":\"{}\"}}"
         "}}",
@@ -201,7 +217,7 @@ void TraceWriter::streams_of(std::uint32_t c) {
     });
     if (mine == members + communication.members) continue;
     if (communication.network == Recording::none) {
-      const int thread = communication.forward ? forward_channel : backward_channel;
+      const int thread = thread_of(communication.channel);
       span(c, thread, communication.start, communication.end, transfer_name(communication),
            "pipeline");
     } else {
@@ -234,8 +250,8 @@ void TraceWriter::arrows(std::uint32_t c, std::uint32_t entry) {
   };
   if (communication.network == Recording::none) {
     if (communication.members < 2 || !shows(members[1].rank_class)) return;
-    arrow(communication.forward ? forward_channel : backward_channel, communication.start,
-          members[1], compute_thread, communication.arrival, "transfer");
+    arrow(thread_of(communication.channel), communication.start, members[1], compute_thread,
+          communication.arrival, "transfer");
     return;
   }
   const auto* last =

@@ -24,7 +24,7 @@ std::vector<std::pair<std::uint32_t, double>> flows_of(const RecordedRun& run,
   };
   if (c.network == Recording::none) {
     const std::uint32_t sender = run.recording.members_of(c)->rank_class;
-    add((c.forward ? run.network.forward : run.network.backward)[sender].flow);
+    add(run.network.hop(c.channel, sender).flow);
     return flows;
   }
   for (const auto& phase : run.network.calls[c.network].phases) std::ranges::for_each(phase, add);

@@ -197,7 +197,7 @@ bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   const StageCall& call = program(r).calls[state.call];
   const bool crosses_stages = call.group == GroupKind::world ||
                               call.group == GroupKind::embedding ||
-                              call.group == GroupKind::pipeline;
+                              call.group == GroupKind::mirror || call.group == GroupKind::pipeline;
   const bool after_pipeline = crosses_stages && !rank.met_after_pipeline;
   if (crosses_stages) rank.met_after_pipeline = true;
   const std::uint32_t recorded =

@@ -43,10 +43,15 @@ class Replayer : public EngineClient {
   bool run_step(RankIndex r);
   bool next_instruction(RankIndex r, const Instructions& code);
   bool execute(RankIndex r, const Instruction& instruction);
-  const Instructions& unit_code(RankState& rank, const StageProgram& program,
+  std::uint32_t gradients_per_chunk() const;
+  const Instructions& unit_code(const RankState& rank, const StageProgram& program,
                                 const Unit& unit) const;
+  const Instructions* pair_code(const RankState& rank, const StageProgram& program) const;
+  bool receive_inputs(RankIndex r);
+  bool run_code(RankIndex r);
   bool run_unit(RankIndex r);
-  void compute(RankIndex r, std::uint32_t segment);
+  void compute(RankIndex r, std::uint32_t index);
+  double attention_factor(RankIndex r, std::uint32_t segment) const;
   /// The host waits for the compute stream.
   void synchronise(RankIndex r, double cost);
   void end_step(RankIndex r);
@@ -59,14 +64,14 @@ class Replayer : public EngineClient {
   void collect_garbage(RankState& rank);
   void save_checkpoint(RankIndex r);
   double jitter(RankIndex r);
-  double run_segment(RankIndex r, const Segment& segment);
+  double run_segment(RankIndex r, const Segment& segment, double work_factor);
 
   // steady state
   /// The job at a unit of rank 0 that begins a period.
   struct Mark {
     struct Rank {
       std::size_t unit;
-      std::vector<std::uint32_t> forwards, backwards;
+      std::vector<std::uint32_t> forwards, gradients;
       StepBooks books;
     };
     double time = 0, length = 0;  ///< and how long the period before it took
@@ -86,23 +91,29 @@ class Replayer : public EngineClient {
   bool receive(RankIndex r, const Unit& unit);
   void send(RankIndex r, const Unit& unit);
   bool settle_send(RankIndex r);
-  void pump_channel(RankIndex r, bool forward);
-  void transfer(RankIndex r, bool forward, double start);
-  void record_transfer(RankIndex r, bool forward, double start);
-  void bytes_ended(RankIndex r, bool forward, double end);
-  ChannelState& channel(RankIndex r, bool forward) {
-    return forward ? ranks_[r].forward : ranks_[r].backward;
+  void pump_channel(RankIndex r, Channel channel);
+  void transfer(RankIndex r, Channel channel, double start);
+  void record_transfer(RankIndex r, Channel channel, double start);
+  void bytes_ended(RankIndex r, Channel channel, double end);
+  static std::uint64_t transfer_tag(RankIndex r, Channel channel) {
+    return tag_of(Tag::transfer, channels * r + static_cast<std::uint64_t>(channel));
+  }
+  ChannelState& sends(RankIndex r, Channel channel) {
+    return ranks_[r].channel[static_cast<std::size_t>(channel)];
   }
   const StageProgram& program(RankIndex r) const {
-    return input_.programs[map_.classes.stage[r].value];
+    const std::uint32_t stage = map_.classes.stage[r].value;
+    return input_.kinds ? input_.kinds->programs[kind(r)][stage] : input_.programs[stage];
+  }
+  std::uint32_t kind(RankIndex r) const {
+    return input_.kinds->of_rank[map_.classes.representative[r].value];
+  }
+  const HostSpec& host(RankIndex r) const {
+    return input_.kinds ? input_.kinds->hosts[kind(r)] : input_.host;
   }
   const NetworkCall& network_call(RankIndex r, std::uint32_t call) const {
     return map_.calls[map_.call_of[r][call]];
   }
-  const NetworkHop& hop(RankIndex r, bool forward) const {
-    return forward ? map_.forward[r] : map_.backward[r];
-  }
-  static bool feeds(const PipelineShape& shape, const Unit& unit, Stage stage, bool sending);
 
   // collectives
   void communicate(RankIndex r, const Communicate& instruction);
@@ -137,7 +148,6 @@ class Replayer : public EngineClient {
   const NetworkMap& map_;
   Engine engine_;
   std::optional<Recorder> recorder_;
-  std::vector<StageOrder> orders_;  ///< by stage
   std::vector<RankState> ranks_;
   std::deque<RankIndex> ready_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective

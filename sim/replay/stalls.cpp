@@ -44,7 +44,7 @@ void Replayer::begin_unit(RankIndex r) {
 
 void Replayer::end_unit(RankIndex r) {
   if (!input_.stalls || input_.stalls->spec.host_sync != StallsSpec::HostSyncAt::unit) return;
-  synchronise(r, input_.host.synchronise.value());
+  synchronise(r, host(r).synchronise.value());
 }
 
 /// A collection that is due happens before the host does anything else; those that were missed
@@ -63,8 +63,7 @@ void Replayer::save_checkpoint(RankIndex r) {
   if (!input_.stalls) return;
   RankState& rank = ranks_[r];
   const StallsSpec& spec = input_.stalls->spec;
-  if (spec.host_sync == StallsSpec::HostSyncAt::step)
-    synchronise(r, input_.host.synchronise.value());
+  if (spec.host_sync == StallsSpec::HostSyncAt::step) synchronise(r, host(r).synchronise.value());
   if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
   synchronise(r, spec.checkpoint->blocking_time.value());
   const double saved = rank.clocks.main;
@@ -82,9 +81,10 @@ double Replayer::jitter(RankIndex r) {
 }
 
 /// Returns how long the device worked.
-double Replayer::run_segment(RankIndex r, const Segment& segment) {
+double Replayer::run_segment(RankIndex r, const Segment& segment, double work_factor) {
   RankState& rank = ranks_[r];
   SpeedFactors speed = rank.speed;
+  speed.device *= work_factor;
   if (input_.stalls) {
     speed.device *= jitter(r);
     const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);

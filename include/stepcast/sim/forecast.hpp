@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "stepcast/sim/data_plan.hpp"
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/recording.hpp"
 #include "stepcast/sim/scenario.hpp"
@@ -29,6 +30,35 @@ struct CollectiveUse {
   friend bool operator==(const CollectiveUse&, const CollectiveUse&) = default;
 };
 
+/// How far the groups of one kind reach in a cluster of several kinds of nodes.
+struct GroupReach {
+  std::string group;   ///< `tensor`
+  std::string fabric;  ///< the widest that one of them crosses, `node` or `spine`
+  std::int64_t groups = 0;
+  std::int64_t mixed =
+      0;  ///< of them with nodes of several kinds, which go at the slowest one's pace
+};
+
+/// What the documents of one step are and what their imbalance costs.
+struct DataForecast {
+  PackedBatch batch;
+  Imbalance imbalance;           ///< of the replicas and micro-batches
+  double context_imbalance = 1;  ///< of the context ranks of a slot
+  double attention_share = 1;    ///< pairs that are visible, of those of whole sequences
+  Seconds even_step_time{0};     ///< of a step whose slots all hold the mean
+};
+
+/// How unevenly the experts are loaded and what that costs.
+struct ExpertForecast {
+  double expert_imbalance = 1, rank_imbalance = 1;  ///< largest over mean load
+  double dropped = 0;                               ///< part of all (token, expert) pairs
+  /// Matrix products of the routed experts of one layer and micro-batch, forward and backward: on
+  /// a rank of mean load, and on the fullest one, for which its expert group waits.
+  Seconds balanced{0}, fullest{0};
+  /// The difference over all micro-batches and MoE layers of the stage that has most of them.
+  Seconds cost{0};
+};
+
 /// What one step of a scenario takes. Definitions of the metrics: docs/formats.md.
 struct Forecast {
   Seconds step_time{0};
@@ -37,7 +67,10 @@ struct Forecast {
   std::vector<CollectiveUse> collectives;  ///< distinct ones, in program order
   std::optional<double>
       model_flops;  ///< of the whole step [FLOP]; nothing for a synthetic workload
-  std::optional<double> executed_flops;  ///< with recomputation
+  std::optional<double> executed_flops;   ///< with recomputation
+  std::vector<GroupReach> groups;         ///< of a cluster of several kinds of nodes
+  std::optional<DataForecast> data;       ///< nothing without documents
+  std::optional<ExpertForecast> experts;  ///< nothing without experts
   Timeline timeline;
 
   double bubble_ratio() const { return mean.bubble / step_time; }

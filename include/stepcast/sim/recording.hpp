@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/network_map.hpp"
 #include "stepcast/workloads/program.hpp"
 #include "stepcast/workloads/segment.hpp"
 
@@ -73,7 +74,7 @@ struct Recording {
     double start = 0, end = 0;                    ///< of the bytes
     double arrival = 0;                           ///< at the receiver; of a collective its end
     std::uint32_t network = none;                 ///< NetworkMap::calls; none: a pipeline transfer
-    bool forward = true;                          ///< of a transfer: to the next virtual stage
+    Channel channel = Channel::output_next;       ///< of a transfer
     Unit unit{};                                  ///< of a transfer: the unit that consumes it
     std::uint32_t first_member = 0, members = 0;  ///< of a transfer the sender, then the receiver
   };
