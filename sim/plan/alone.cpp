@@ -10,8 +10,7 @@ namespace stepcast {
 namespace {
 
 bool spans_stages(GroupKind group) {
-  return group == GroupKind::world || group == GroupKind::pipeline ||
-         group == GroupKind::embedding;
+  return group == GroupKind::world || group == GroupKind::pipeline || group == GroupKind::embedding;
 }
 
 std::uint32_t arrivals(GroupKind group, std::uint32_t stages) {
@@ -71,8 +70,13 @@ Seconds step_alone(const Scenario& scenario, CollectiveTimes& times) {
   const LayerTable layers = assign_layers(scenario.workload, scenario.cluster.device);
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
   const NetworkMap map = map_without_contention(placement, programs, times);
-  return replay({programs, map, scenario.cluster.host, scenario.pipeline_shape(),
-                 pipeline_schedule(scenario.schedule.pipeline), scenario.schedule.p2p, {}})
+  return replay({programs,
+                 map,
+                 scenario.cluster.host,
+                 scenario.pipeline_shape(),
+                 pipeline_schedule(scenario.schedule.pipeline),
+                 scenario.schedule.p2p,
+                 {}})
       .step_time;
 }
 

@@ -31,9 +31,9 @@ double CollectiveTimes::planned(std::uint32_t members, CollectiveCall call,
 }
 
 double CollectiveTimes::alone(const Placement& placement, const StageCall& call, Rank rank) {
-  const std::string& chosen =
-      call.algorithm.empty() ? choice_.algorithm[static_cast<std::size_t>(call.call.kind)]
-                             : call.algorithm;
+  const std::string& chosen = call.algorithm.empty()
+                                  ? choice_.algorithm[static_cast<std::size_t>(call.call.kind)]
+                                  : call.algorithm;
   return planned(members_of(placement, call.group, rank), call.call, chosen);
 }
 

@@ -16,8 +16,7 @@ std::vector<double> ranks(const std::vector<double>& values) {
   for (std::size_t i = 0; i < order.size();) {
     std::size_t end = i;
     while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (std::size_t k = i; k < end; ++k)
-      rank[order[k]] = static_cast<double>(i + end - 1) / 2;
+    for (std::size_t k = i; k < end; ++k) rank[order[k]] = static_cast<double>(i + end - 1) / 2;
     i = end;
   }
   return rank;

@@ -111,8 +111,7 @@ std::string flow_text(const Node& node) {
     }
     case Node::Kind::list: {
       std::string text = "[";
-      for (const Node& item : node.items)
-        text += (text.size() > 1 ? ", " : "") + flow_text(item);
+      for (const Node& item : node.items) text += (text.size() > 1 ? ", " : "") + flow_text(item);
       return text + "]";
     }
     case Node::Kind::mapping:

@@ -7,7 +7,7 @@ namespace stepcast {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr std::size_t most_refused = 16;
+constexpr std::size_t most_refused = 64;
 constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.md
 
 /// Points that share unit times and the number of stages; vpp, schedule and zero are open.
@@ -148,10 +148,15 @@ const LayerCosts& Enumerator::layer_costs_of(const Scenario& scenario, const Str
   static const ParallelPlan usual;
   const ParallelPlan& plan = scenario.workload.plan;
   const bool same_groups = plan.order == usual.order;  // whatever the stages and replicas
-  const std::array<std::int64_t, 9> key{s.tp,          s.cp,
-                                        s.ep,          s.etp,
-                                        s.micro_batch, s.sequence_parallel,
-                                        same_groups ? 0 : s.pp, same_groups ? 0 : plan.dp, 0};
+  const std::array<std::int64_t, 9> key{s.tp,
+                                        s.cp,
+                                        s.ep,
+                                        s.etp,
+                                        s.micro_batch,
+                                        s.sequence_parallel,
+                                        same_groups ? 0 : s.pp,
+                                        same_groups ? 0 : plan.dp,
+                                        0};
   auto& known = costs_[s.base].layers;
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
@@ -170,9 +175,9 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
   const std::int64_t zero = *std::ranges::max_element(dims_.zero);
   const double gradient = gradient_bytes(scenario.workload.communication);
   const auto bytes = [&](double parameters, double replicas) {
-    return parameters * (weight_bytes / (zero >= 3 ? replicas : 1) +
-                         gradient / (zero >= 2 ? replicas : 1) +
-                         optimizer_bytes / (zero >= 1 ? replicas : 1));
+    return parameters *
+           (weight_bytes / (zero >= 3 ? replicas : 1) + gradient / (zero >= 2 ? replicas : 1) +
+            optimizer_bytes / (zero >= 1 ? replicas : 1));
   };
   double sum = 0;
   for (std::size_t i = 0; i < plan_pieces; ++i)
@@ -290,9 +295,7 @@ Enumeration Enumerator::run() {
   for (std::uint32_t base = 0; base < space_.bases.size(); ++base) branch_base(base);
   std::ranges::stable_sort(families_, {}, &Family::bound);
   for (const Family& family : families_) expand(family);
-  std::ranges::stable_sort(result_.kept, {}, [&](const PlanPoint& p) {
-    return key(p);
-  });
+  std::ranges::stable_sort(result_.kept, {}, [&](const PlanPoint& p) { return key(p); });
   return std::move(result_);
 }
 
@@ -313,8 +316,8 @@ Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& cost
 std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<BaseCosts>& costs,
                                         const Strategy& strategy) {
   const Scenario& base = space.bases[strategy.base].scenario;
-  if (wrong_sizes(base, strategy, space.spec) || wrong_experts(base, strategy) ||
-      wrong_batch(base, strategy, space.spec))
+  if (!keeps_constraints(base, space.spec) || wrong_sizes(base, strategy, space.spec) ||
+      wrong_experts(base, strategy) || wrong_batch(base, strategy, space.spec))
     return {};
   Enumerator enumerator(space, costs, {});
   enumerator.only(strategy);

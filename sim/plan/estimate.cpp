@@ -22,8 +22,7 @@ double sum_of(const std::vector<double>& values) {
 }  // namespace
 
 bool plain_units(const PipelineSchedule& schedule) {
-  return !schedule.pairs && !schedule.splits_backward &&
-         schedule.placement == ChunkPlacement::loop;
+  return !schedule.pairs && !schedule.splits_backward && schedule.placement == ChunkPlacement::loop;
 }
 
 double family_bound(const Scenario& scenario, const LayerCosts& costs, bool plain) {
@@ -46,7 +45,8 @@ LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& lay
   }
   const double gradient = gradient_bytes(input.scenario.workload.communication);
   for (const StageLayout& stage : layout.stages) {
-    reduce_.push_back(data_time(CollectiveKind::reduce_scatter, gradient, stage.dense, stage.expert));
+    reduce_.push_back(
+        data_time(CollectiveKind::reduce_scatter, gradient, stage.dense, stage.expert));
     gather_.push_back(
         data_time(CollectiveKind::all_gather, parameter_bytes, stage.dense, stage.expert));
   }
@@ -108,7 +108,8 @@ double LayoutEstimate::gathered_units(std::size_t s) const {
           data_time(CollectiveKind::all_gather, parameter_bytes, piece.dense, piece.expert);
       const double reduce =
           data_time(CollectiveKind::reduce_scatter, gradient, piece.dense, piece.expert);
-      time += counts[k] * (std::max(piece.forward, gather) + std::max(piece.backward, gather + reduce));
+      time +=
+          counts[k] * (std::max(piece.forward, gather) + std::max(piece.backward, gather + reduce));
       first = std::max(first, gather);
     }
     time += 2 * first;
@@ -124,7 +125,7 @@ double LayoutEstimate::paced(std::size_t s, std::int64_t zero, bool forwards_apa
   if (zero < 2) return unit;
   const double moved = reduce_[s] + (zero == 3 ? 2 * gather_[s] : 0);
   if (!input_.scenario.workload.communication.gradient_overlap) return unit + moved;
-  const double busy = zero == 3         ? std::max(unit, gathered_units(s))
+  const double busy = zero == 3        ? std::max(unit, gathered_units(s))
                       : forwards_apart ? forward + std::max(backward, moved)
                                        : std::max(unit, moved);
   return busy + contention(stage, unit, moved);

@@ -67,14 +67,15 @@ std::string recomputed(const TrainingSpec& training, const LayerTable& layers) {
 
 }  // namespace
 
-std::string plan_scenario(const PlanSpace& space, const Strategy& strategy,
+std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
                           const std::string& directory) {
   namespace fs = std::filesystem;
   const fs::path file = fs::weakly_canonical(space.file);
   const fs::path from = fs::weakly_canonical(directory.empty() ? "." : directory);
   Tree root;
   for (const std::string& setting : space.overrides) put(root, setting);
-  for (const std::string& setting : settings_of(space, strategy)) put(root, setting);
+  for (const std::string& setting : settings_of(space, point.strategy, point.placement))
+    put(root, setting);
   return "# question: what does the best plan of " + space.file + " take?\nextends: '" +
          file.lexically_proximate(from).string() + "'\n" + root.text(0);
 }
@@ -95,7 +96,8 @@ std::string mindformers_keys(const Scenario& scenario) {
   line("micro_batch_num", scenario.micro_batches());
   text += fmt::format("  use_seq_parallel: {}\n", plan.sequence_parallel ? "True" : "False");
   text += fmt::format("runner_config:\n  batch_size: {}\n", scenario.workload.training.micro_batch);
-  text += fmt::format("parallel:\n  enable_parallel_optimizer: {}\n", plan.zero > 0 ? "True" : "False");
+  text +=
+      fmt::format("parallel:\n  enable_parallel_optimizer: {}\n", plan.zero > 0 ? "True" : "False");
   if (plan.zero > 1)
     text += "  parallel_optimizer_config:\n    gradient_accumulation_shard: True\n";
   text += fmt::format(
@@ -117,11 +119,10 @@ std::string megatron_arguments(const Scenario& scenario) {
       "--tensor-model-parallel-size {} --pipeline-model-parallel-size {} "
       "--context-parallel-size {} --micro-batch-size {} --global-batch-size {}",
       plan.tp, plan.pp, plan.cp, training.micro_batch, training.global_batch);
-  if (plan.vpp > 1)
-    text += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.vpp);
+  if (plan.vpp > 1) text += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.vpp);
   if (scenario.workload.model.moe)
-    text += fmt::format(" --expert-model-parallel-size {} --expert-tensor-parallel-size {}", plan.ep,
-                        plan.etp);
+    text += fmt::format(" --expert-model-parallel-size {} --expert-tensor-parallel-size {}",
+                        plan.ep, plan.etp);
   if (plan.sequence_parallel) text += " --sequence-parallel";
   if (plan.zero > 0) text += " --use-distributed-optimizer";
   if (plan.zero > 0 && scenario.workload.communication.gradient_overlap)

@@ -111,8 +111,10 @@ void PlanReader::take_plan() {
 void PlanReader::take_fast_keys() {
   const auto take = [&](const char* path, const char* placeholder) {
     const Node* node = find_node(root_, path);
-    ListedKey key = node == nullptr ? ListedKey{path, {}, false, {}} : listed_key(path, *node, reading_);
-    if (key.searched || key.values.size() != 1 || (node != nullptr && node->kind == Node::Kind::list)) {
+    ListedKey key =
+        node == nullptr ? ListedKey{path, {}, false, {}} : listed_key(path, *node, reading_);
+    if (key.searched || key.values.size() != 1 ||
+        (node != nullptr && node->kind == Node::Kind::list)) {
       if (node != nullptr) put_node(root_, path, scalar(placeholder, node->place));
     }
     return key;
@@ -150,7 +152,8 @@ void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
   }
   for (const Node::Entry& entry : search->entries) {
     ListedKey key = listed_key(entry.key, entry.value, reading_);
-    const bool fast = std::ranges::any_of(fast_keys, [&](const FastKey& f) { return entry.key == f.path; });
+    const bool fast =
+        std::ranges::any_of(fast_keys, [&](const FastKey& f) { return entry.key == f.path; });
     const bool twice = fast || entry.key == schedule_key ||
                        std::ranges::count(slow_, entry.key, &ListedKey::path) > 0;
     if (twice || key.searched || entry.value.kind != Node::Kind::list) {
@@ -241,7 +244,8 @@ std::vector<std::int64_t> PlanReader::searched(const std::string& path) const {
         all.insert(v);
     }
     if (path == "parallel.ep") add(divisors_of(moe ? moe->experts : 1, devices));
-    if (path == "parallel.etp") add(divisors_of(moe ? moe->expert_hidden : 1, s.cluster.node_devices));
+    if (path == "parallel.etp")
+      add(divisors_of(moe ? moe->expert_hidden : 1, s.cluster.node_devices));
     if (path == "training.micro_batch")
       add(divisors_of(s.workload.training.global_batch, most_micro_batch_searched));
   }
@@ -294,7 +298,8 @@ PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {
 PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
                     const std::vector<std::int64_t>& devices, const SearchPath& search) {
   if (path == "-")
-    throw InputError({{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
+    throw InputError(
+        {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
   Node root = load_document(path, search);
   for (const std::string& assignment : overrides) apply_override(root, assignment, search);
   PlanSpace space = PlanReader(std::move(root), path, search).read(devices);

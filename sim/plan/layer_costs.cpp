@@ -65,8 +65,8 @@ double compute_time(const Instructions& code, const StageProgram& program) {
   return sum;
 }
 
-/// Adds the times of the calls that may meet gradients and parameters: those that leave the node, and
-/// inside it those of the context group, whose ranks are replicas of each other.
+/// Adds the times of the calls that may meet gradients and parameters: those that leave the node,
+/// and inside it those of the context group, whose ranks are replicas of each other.
 void add_calls(const Instructions& code, const StageProgram& program,
                const std::vector<double>& call_times, const Placement& placement,
                const Fabric& fabric, PieceCost& cost) {
@@ -115,7 +115,8 @@ PieceCounts model_pieces(const ModelSpec& model) {
   counts[index_of(PlanPiece::embedding)] = counts[index_of(PlanPiece::head)] = 1;
   counts[index_of(PlanPiece::mtp_module)] = static_cast<double>(model.mtp_layers);
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    counts[index_of(model.is_moe_layer(layer) ? PlanPiece::moe_layer : PlanPiece::dense_layer)] += 1;
+    counts[index_of(model.is_moe_layer(layer) ? PlanPiece::moe_layer : PlanPiece::dense_layer)] +=
+        1;
   return counts;
 }
 
@@ -155,7 +156,8 @@ double LayerCosts::expert(const PieceCounts& counts) const {
 
 std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   const WorkloadSpec& w = scenario.workload;
-  const LayerContext context{w.model, w.plan, w.training, w.moe, 1, gradient_bytes(w.communication)};
+  const LayerContext context{w.model, w.plan, w.training,
+                             w.moe,   1,      gradient_bytes(w.communication)};
   std::array<PieceCost, plan_pieces> pieces;
   const auto set = [&](PlanPiece piece, const Passes& passes) {
     pieces[index_of(piece)].dense = passes.dense_parameters;
@@ -163,8 +165,10 @@ std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   };
   set(PlanPiece::embedding, embedding(context));
   set(PlanPiece::head, head(context));
-  if (layer_of(w.model, false)) set(PlanPiece::dense_layer, transformer_layer(context, LayerKind::dense));
-  if (layer_of(w.model, true)) set(PlanPiece::moe_layer, transformer_layer(context, LayerKind::moe));
+  if (layer_of(w.model, false))
+    set(PlanPiece::dense_layer, transformer_layer(context, LayerKind::dense));
+  if (layer_of(w.model, true))
+    set(PlanPiece::moe_layer, transformer_layer(context, LayerKind::moe));
   if (w.model.mtp_layers > 0) set(PlanPiece::mtp_module, mtp_module(context));
   return pieces;
 }

@@ -14,8 +14,8 @@ inline constexpr std::size_t plan_pieces = 5;
 struct PieceCost {
   double forward = 0, backward = 0;  ///< of the device with its waits, recomputation included [s]
   double host_forward = 0, host_backward = 0;  ///< of the busier host thread [s]
-  double compute = 0;           ///< of both passes, the compute stream alone [s]
-  double near = 0, wide = 0;  ///< collectives that gradients meet, inside a node and beyond [s]
+  double compute = 0;                          ///< of both passes, the compute stream alone [s]
+  double near = 0, wide = 0;     ///< collectives that gradients meet, inside a node and beyond [s]
   double dense = 0, expert = 0;  ///< parameters of one rank
 };
 
@@ -25,8 +25,8 @@ PieceCounts model_pieces(const ModelSpec& model);
 
 struct LayerCosts {
   std::array<PieceCost, plan_pieces> pieces;
-  double boundary = 0;     ///< bytes of one pipeline transfer
-  double host_unit = 0;    ///< host time of posting a send and a receive [s]
+  double boundary = 0;   ///< bytes of one pipeline transfer
+  double host_unit = 0;  ///< host time of posting a send and a receive [s]
 
   double forward(const PieceCounts& counts) const;   ///< the longer of device and host [s]
   double backward(const PieceCounts& counts) const;  ///< likewise [s]

@@ -10,7 +10,9 @@ namespace {
 
 PieceCounts counts_of(const ModelSpec& model, const LayerTable::Slice& slice) {
   PieceCounts counts{};
-  const auto at = [&](PlanPiece piece) -> double& { return counts[static_cast<std::size_t>(piece)]; };
+  const auto at = [&](PlanPiece piece) -> double& {
+    return counts[static_cast<std::size_t>(piece)];
+  };
   at(PlanPiece::embedding) = slice.embedding ? 1 : 0;
   at(PlanPiece::head) = slice.head ? 1 : 0;
   at(PlanPiece::mtp_module) = static_cast<double>(slice.mtp);
@@ -81,9 +83,9 @@ const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const Pipel
   shape.micro_batches = telling_micro_batches(schedule, given);
   const std::int64_t warm_up =
       static_cast<std::int64_t>(shape.warm_up.kind) * any_count + shape.warm_up.extra;
-  const auto [place, fresh] = known_.try_emplace(
-      Key{schedule.name, shape.stages, shape.chunks, shape.micro_batches * any_count + shape.group,
-          warm_up});
+  const auto [place, fresh] =
+      known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks,
+                             shape.micro_batches * any_count + shape.group, warm_up});
   if (!fresh) return place->second;
   for (std::uint32_t s = 0; s < shape.stages; ++s) {
     auto& moments = place->second.emplace_back();

@@ -23,13 +23,13 @@ class MomentTable {
 struct StageLayout {
   std::vector<double> forward, backward;  ///< [chunk] [s]
   std::vector<double> activation;         ///< [chunk] of one micro-batch [B]
-  double unit = 0;             ///< device time of a forward and a backward of every chunk [s]
-  double first_chunk = 0;      ///< of it, the first chunk [s]
-  double compute = 0;          ///< of it, the compute stream alone [s]
-  double near = 0, wide = 0;     ///< of it, collectives that gradients meet [s]
-  double dense = 0, expert = 0;  ///< parameters of one rank
+  double unit = 0;                  ///< device time of a forward and a backward of every chunk [s]
+  double first_chunk = 0;           ///< of it, the first chunk [s]
+  double compute = 0;               ///< of it, the compute stream alone [s]
+  double near = 0, wide = 0;        ///< of it, collectives that gradients meet [s]
+  double dense = 0, expert = 0;     ///< parameters of one rank
   std::vector<PieceCounts> pieces;  ///< [chunk]
-  std::array<double, 4> fixed{};  ///< by zero: bytes that do not depend on what is in flight
+  std::array<double, 4> fixed{};    ///< by zero: bytes that do not depend on what is in flight
 };
 
 struct PlanLayout {

@@ -1,5 +1,3 @@
-#include "stepcast/sim/plan_report.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,15 +5,14 @@
 #include <tuple>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/plan_report.hpp"
 
 namespace stepcast {
 namespace {
 
 constexpr std::size_t most_rows = 20;
 
-Seconds best_time(const PlanPoint& p) {
-  return p.simulated.value_or(p.alone.value_or(p.estimate));
-}
+Seconds best_time(const PlanPoint& p) { return p.simulated.value_or(p.alone.value_or(p.estimate)); }
 
 bool beats(const PlanPoint& a, const PlanPoint& b) {
   const Seconds x = best_time(a), y = best_time(b);
@@ -51,13 +48,30 @@ std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
   return text;
 }
 
+std::string placed_text(const PlanSpace& space, const PlanResult& result) {
+  if (result.placed.empty()) return {};
+  std::string text = "\n  layers and recomputation placed by integer programme\n";
+  for (const PlanPoint& p : result.placed) {
+    std::int64_t recomputed = 0;
+    for (const auto& row : p.placement->recomputed)
+      for (const std::int64_t n : row) recomputed += n;
+    text +=
+        fmt::format("  {:>13} {:>10}  {}, {} layers recomputed ({}: {}, gap {:.1f}%)\n",
+                    human(*p.simulated), human(p.peak), strategy_text(space, p.strategy),
+                    recomputed, p.placement->solver, p.placement->status, 100 * p.placement->gap);
+  }
+  return text;
+}
+
 std::string proof_text(const PlanSpace& space, const PlanResult& result) {
-  if (result.proven) return "  No point of the space is better: every other one has a bound above it.\n";
+  if (result.proven)
+    return "  No point of the space is better: every other one has a bound above it.\n";
   const PlanPoint& winner = result.best.front();
   const double best = plan_score(space.spec, winner, *winner.simulated);
   const double gap = 1 - result.least_bound.value_or(best) / best;
-  return fmt::format("  Not proven: points that were not simulated have bounds down to {:.1f}% below it.\n",
-                     100 * gap);
+  return fmt::format(
+      "  Not proven: points that were not simulated have bounds down to {:.1f}% below it.\n",
+      100 * gap);
 }
 
 }  // namespace
@@ -78,6 +92,13 @@ std::vector<FrontierEntry> frontier(const PlanResult& result) {
   return entries;
 }
 
+const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result) {
+  const auto score = [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); };
+  const PlanPoint& balanced = result.best.front();
+  const bool placed = !result.placed.empty() && score(result.placed.front()) < score(balanced);
+  return placed ? result.placed.front() : balanced;
+}
+
 std::string plan_table(const PlanSpace& space, const PlanResult& result) {
   std::string text = fmt::format("plan of {}\n\n", space.bases.front().scenario.name);
   text += "      simulated     alone     bound  estimate    GiB devices  strategy\n";
@@ -87,7 +108,8 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result) {
   if (result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);
-  return text + frontier_text(space, result) + counts_text(result.counts);
+  return text + placed_text(space, result) + frontier_text(space, result) +
+         counts_text(result.counts);
 }
 
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 Json point_json(const PlanSpace& space, const PlanPoint& p) {
   Json settings = Json::object();
-  for (const std::string& setting : settings_of(space, p.strategy)) {
+  for (const std::string& setting : settings_of(space, p.strategy, p.placement)) {
     const std::size_t equals = setting.find('=');
     settings[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
@@ -43,11 +43,19 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
   json["rank_correlation"] = optional_json(result.rank_correlation);
   Json infeasible = Json::object();
   for (const auto& [reason, points] : result.counts.infeasible) infeasible[reason] = points;
-  json["counts"] = {{"points", result.counts.points},       {"infeasible", infeasible},
-                    {"bounded", result.counts.bounded},     {"estimated", result.counts.estimated},
-                    {"timed", result.counts.timed},         {"simulated", result.counts.simulated}};
+  json["counts"] = {{"points", result.counts.points},   {"infeasible", infeasible},
+                    {"bounded", result.counts.bounded}, {"estimated", result.counts.estimated},
+                    {"timed", result.counts.timed},     {"simulated", result.counts.simulated}};
   json["best"] = Json::array();
   for (const PlanPoint& p : result.best) json["best"].push_back(point_json(space, p));
+  json["placed"] = Json::array();
+  for (const PlanPoint& p : result.placed) {
+    Json point = point_json(space, p);
+    point["solver"] = p.placement->solver;
+    point["status"] = p.placement->status;
+    point["gap"] = p.placement->gap;
+    json["placed"].push_back(point);
+  }
   json["frontier"] = Json::array();
   json["dominated"] = Json::array();
   for (const FrontierEntry& entry : frontier(result)) {
@@ -63,7 +71,8 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
 }
 
 std::string plan_csv(const PlanSpace& space, const PlanResult& result) {
-  std::string text = "strategy,devices,simulated_s,alone_s,bound_s,estimate_s,peak_bytes,dominated_by\n";
+  std::string text =
+      "strategy,devices,simulated_s,alone_s,bound_s,estimate_s,peak_bytes,dominated_by\n";
   const auto time = [](const std::optional<Seconds>& t) {
     return t ? shortest(t->value()) : std::string{};
   };
@@ -72,7 +81,8 @@ std::string plan_csv(const PlanSpace& space, const PlanResult& result) {
     text += strategy_text(space, p.strategy) + "," + std::to_string(p.devices) + "," +
             time(p.simulated) + "," + time(p.alone) + "," + shortest(p.bound.value()) + "," +
             shortest(p.estimate.value()) + "," + shortest(p.peak.value()) + "," +
-            (entry.dominator == nullptr ? "" : strategy_text(space, entry.dominator->strategy)) + "\n";
+            (entry.dominator == nullptr ? "" : strategy_text(space, entry.dominator->strategy)) +
+            "\n";
   }
   return text;
 }

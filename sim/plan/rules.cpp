@@ -6,7 +6,8 @@ namespace stepcast {
 
 const char* wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
   const ModelSpec& model = base.workload.model;
-  if (base.cluster.devices % (s.tp * s.cp * s.pp) != 0) return "tp*cp*pp does not divide the devices";
+  if (base.cluster.devices % (s.tp * s.cp * s.pp) != 0)
+    return "tp*cp*pp does not divide the devices";
   if (spec.tensor_in_node && s.tp > base.cluster.node_devices) return "tp leaves the node";
   const std::int64_t heads = std::visit([](const auto& a) { return a.heads; }, model.attention);
   if (heads % s.tp != 0) return "tp does not divide the attention heads";

@@ -188,7 +188,8 @@ TEST(Plan, MemoryIsThatOfTheForecast) {
     const auto peak = testing::in_child([&]() -> std::vector<double> {
       double most = 0;
       const Forecast f = forecast(scenario_of(space, p.strategy));
-      for (const StageForecast& stage : f.stages) most = std::max(most, stage.memory->peak().value());
+      for (const StageForecast& stage : f.stages)
+        most = std::max(most, stage.memory->peak().value());
       return {most};
     });
     ASSERT_EQ(peak.size(), 1U);
@@ -224,7 +225,8 @@ plan: {objectiv: step_time}
   } catch (const InputError& error) {
     const std::string what = error.what();
     EXPECT_EQ(error.diagnostics().size(), 4U) << what;
-    EXPECT_NE(what.find("plan.yaml:6:16: parallel.tp: is an empty list"), std::string::npos) << what;
+    EXPECT_NE(what.find("plan.yaml:6:16: parallel.tp: is an empty list"), std::string::npos)
+        << what;
     EXPECT_NE(what.find("parallel.pp: holds 1 twice"), std::string::npos) << what;
     EXPECT_NE(what.find("training.recompute: holds a list in a list"), std::string::npos) << what;
     EXPECT_NE(what.find("did you mean objective?"), std::string::npos) << what;
@@ -247,7 +249,7 @@ TEST(Plan, TheWinnersFileIsTheWinner) {
   const PlanPoint& winner = plan.best.front();
   const std::string directory = std::filesystem::path(file.path()).parent_path().string();
   const std::string beside = directory + "/winner.yaml";
-  std::ofstream(beside) << plan_scenario(space, winner.strategy, directory);
+  std::ofstream(beside) << plan_scenario(space, winner, directory);
   const auto time = testing::in_child([&]() -> std::vector<double> {
     return {forecast(read_scenario(beside, {}, presets())).step_time.value()};
   });

@@ -10,8 +10,9 @@
 
 #include "stepcast/sim/scenario.hpp"
 
-/// Search of parallel strategies: an analytic estimate and an admissible bound over the whole space,
-/// then the simulation of the best. Method, formulas and what is proven: docs/models/plan.md.
+/// Search of parallel strategies: an analytic estimate and an admissible bound over the whole
+/// space, then the simulation of the best. Method, formulas and what is proven:
+/// docs/models/plan.md.
 namespace stepcast {
 
 /// `plan:`
@@ -22,9 +23,10 @@ struct PlanSpec {
   std::int64_t top = 20;          ///< points that are simulated at least
   std::int64_t shortlist = 512;   ///< points that are timed in order, without contention
   std::int64_t simulations = 64;  ///< points that are simulated at most
+  std::int64_t placements = 6;    ///< points whose layers are placed by integer programme
   bool tensor_in_node = false;    ///< a tensor group stays inside one node
   std::int64_t least_micro_batches = 1;
-  std::optional<double> least_parameters, most_parameters;  ///< of the whole model
+  std::optional<double> least_parameters, most_parameters;            ///< of the whole model
   std::optional<double> least_flops_per_token, most_flops_per_token;  ///< of training [FLOP]
 };
 /// The keys of `plan:` but `search`.
@@ -69,10 +71,20 @@ struct PlanSpace {
 PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
                     const std::vector<std::int64_t>& devices, const SearchPath& search);
 
+/// Layers of each chunk of each stage, and how many of them are recomputed, in place of the balance
+/// and the recompute mode of the base.
+struct PlanPlacement {
+  Table layers, recomputed;  ///< [chunk][stage]
+  std::string solver, status;
+  double gap = 0;  ///< between the placement's pipeline time and what the solver proved
+};
+
 /// The scenario of a point, `dp` resolved. Its cross-checks are not made, its hash is not set.
-Scenario scenario_of(const PlanSpace& space, const Strategy& strategy);
+Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
+                     const std::optional<PlanPlacement>& placement = {});
 /// `path=value` of all keys of a point, in a fixed order; they make the file an ordinary scenario.
-std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy);
+std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy,
+                                     const std::optional<PlanPlacement>& placement = {});
 /// `tp 8  pp 4  vpp 2 ...`: the point for people, with what differs between bases.
 std::string strategy_text(const PlanSpace& space, const Strategy& strategy);
 
@@ -82,12 +94,13 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
 /// What one point is believed to take.
 struct PlanPoint {
   Strategy strategy;
+  std::optional<PlanPlacement> placement;  ///< nothing: balanced
   std::int64_t devices = 0;
-  Seconds bound{0};                   ///< no simulation of the point is faster
-  Seconds estimate{0};                ///< closed form
-  std::optional<Seconds> alone;       ///< replayed without contention: the tight bound
-  std::optional<Seconds> simulated;   ///< replayed on the network
-  Bytes peak{0};                      ///< of the fullest device
+  Seconds bound{0};                  ///< no simulation of the point is faster
+  Seconds estimate{0};               ///< closed form
+  std::optional<Seconds> alone;      ///< replayed without contention: the tight bound
+  std::optional<Seconds> simulated;  ///< replayed on the network
+  Bytes peak{0};                     ///< of the fullest device
   Bytes capacity{0};
 };
 
@@ -95,20 +108,21 @@ struct PlanPoint {
 struct PlanCounts {
   double points = 0;                         ///< of the whole space
   std::map<std::string, double> infeasible;  ///< by reason
-  double bounded = 0;    ///< whose bound is above what is kept
-  double estimated = 0;  ///< whose estimate was made
-  double timed = 0;      ///< replayed without contention
+  double bounded = 0;                        ///< whose bound is above what is kept
+  double estimated = 0;                      ///< whose estimate was made
+  double timed = 0;                          ///< replayed without contention
   double simulated = 0;
 };
 
 struct PlanResult {
-  std::vector<PlanPoint> best;      ///< simulated, the best first
-  std::vector<PlanPoint> shortlist; ///< all that were timed, by estimate
+  std::vector<PlanPoint> best;       ///< simulated, the best first
+  std::vector<PlanPoint> shortlist;  ///< all that were timed, by estimate
   PlanCounts counts;
   bool proven = false;  ///< no point of the space is faster than the best
   /// Lower bound on the objective of all points that were not simulated.
   std::optional<double> least_bound;
   std::optional<double> rank_correlation;  ///< Spearman, estimates of `best` against simulations
+  std::vector<PlanPoint> placed;           ///< by integer programme, simulated, the best first
   std::optional<PlanPoint> nearest;        ///< when nothing is feasible: the least memory excess
   std::string tightest;                    ///< when nothing is feasible: what stands in the way
 };
