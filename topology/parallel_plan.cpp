@@ -8,8 +8,9 @@ namespace stepcast {
 
 const char* name(GroupKind kind) {
   static constexpr std::array<const char*, group_kinds> names{
-      "tensor",        "context",     "data",       "pipeline",  "expert",
-      "expert_tensor", "expert_data", "dense_data", "embedding", "world"};
+      "tensor",        "context",      "data",        "pipeline",  "expert",
+      "expert_tensor", "expert_data",  "dense_data",  "embedding", "mirror",
+      "world",         "expert_inner", "expert_outer"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -34,14 +35,12 @@ void describe(Visitor& visitor, ParallelPlan& plan) {
                  "norms and dropout split the sequence over the tensor group"});
   visitor.field({"zero", &plan.zero, "sharded: 1 optimizer, 2 and gradients, 3 and parameters",
                  between(0, 3)});
-  Choice layers{{{"auto"}, {"table"}},
-                [&plan] { return std::size_t{plan.layers_auto ? 0U : 1U}; },
-                [&plan](std::size_t i) { plan.layers_auto = i == 0; },
-                nullptr,
-                &plan.layers_per_chunk,
-                1};
+  Choice layers = choice(plan.layers, {{"auto"}, {"even"}, {"table"}});
+  layers.table = &plan.layers_per_chunk;
+  layers.table_option = static_cast<std::size_t>(ParallelPlan::Layers::table);
   visitor.field({"layers_per_chunk", layers,
-                 "auto: balanced by time, embedding and head included; or a table",
+                 "auto: balanced by time, embedding and head included; even: equal numbers, the "
+                 "first chunks take the rest; or a table",
                  between(0, 100000)});
 }
 

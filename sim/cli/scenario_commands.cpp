@@ -18,6 +18,17 @@ void add_run(CommandLine& line) {
   CommandLine::json(sub, options->json);
   sub->add_flag("--timing", options->timing,
                 "report wall time and memory of the simulation itself");
+  sub->add_option("--trace", options->trace,
+                  "write what was executed as a Chrome trace (.json or .json.gz)")
+      ->type_name("FILE");
+  sub->add_option("--trace-ranks", options->trace_ranks, "most rank classes that the trace shows")
+      ->type_name("N");
+  sub->add_option("--report", options->report, "write a page that shows the run (.html)")
+      ->type_name("FILE");
+  sub->add_option("--step-trace", options->step_trace,
+                  "write cluster_step_trace_time.csv, the columns of the Ascend profiling tools")
+      ->type_name("FILE");
+  sub->add_flag("--pipeline", options->pipeline, "draw the executed schedule");
   sub->add_flag("--fail-on-oom", options->fail_on_oom,
                 "exit 1 when the step does not fit into device memory");
   CommandLine::presets(sub, *options);

@@ -131,7 +131,8 @@ void PlanReader::take_slow_key(const std::string& path) {
   if (table) return;
   ListedKey key = listed_key(path, *node, reading_);
   if (key.searched)
-    for (const std::string& word : built_words(path)) key.values.push_back(scalar(word, key.place));
+    for (const std::string& word : built_words(path))
+      if (word != "fb_pair") key.values.push_back(scalar(word, key.place));
   if (key.searched || node->kind == Node::Kind::list) slow_.push_back(std::move(key));
 }
 
@@ -216,11 +217,17 @@ void PlanReader::read_fast_values() {
   }
 }
 
+/// Schedules whose steady state the estimate knows.
+bool estimated(const PipelineSchedule& schedule) {
+  return schedule.placement == ChunkPlacement::loop && !schedule.splits_backward &&
+         !schedule.pairs && schedule.slices.low <= 1 && schedule.slices.high == 1;
+}
+
 void PlanReader::read_schedules() {
   std::vector<std::string>& names = space_.dimensions.schedules;
   if (schedules_.searched) {
     for (const PipelineSchedule& schedule : pipeline_schedules())
-      if (schedule.replayed) names.emplace_back(schedule.name);
+      if (estimated(schedule)) names.emplace_back(schedule.name);
   } else if (schedules_.values.empty()) {
     names = {space_.bases.front().scenario.schedule.pipeline};
   }
@@ -269,10 +276,22 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("stalls", "are not searched: the bound holds for an intact cluster, allowed: none");
   if (first.workload.training.recompute == TrainingSpec::Recompute::table)
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
-  if (!first.workload.plan.layers_auto)
+  if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
+  for (const std::string& name : space_.dimensions.schedules)
+    if (!estimated(pipeline_schedule(name)))
+      refuse(schedule_key, ("names " + name + ", which plans do not bound yet").c_str());
+  if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
+  if (first.schedule.data.documents)
+    refuse("schedule.data.documents", "are not searched, allowed: none");
+  const bool uneven =
+      first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
+  if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
+  for (const PlanBase& base : space_.bases)
+    if (base.scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair)
+      refuse("moe.overlap", "fb_pair pairs units, which plans do not bound yet");
   if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
 }
 

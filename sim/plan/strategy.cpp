@@ -35,7 +35,7 @@ Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
   scenario.workload.training.micro_batch = strategy.micro_batch;
   scenario.schedule.pipeline = space.dimensions.schedules.at(strategy.schedule);
   if (placement) {
-    plan.layers_auto = false;
+    plan.layers = ParallelPlan::Layers::table;
     plan.layers_per_chunk = placement->layers;
     scenario.workload.training.recompute = TrainingSpec::Recompute::table;
     scenario.workload.training.recompute_layers = placement->recomputed;

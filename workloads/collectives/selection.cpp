@@ -87,9 +87,10 @@ Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind
   const NicSpec& nic = cluster.network.nic;
   if (kind == CollectiveKind::broadcast) return Pattern::nhr;
   const double count = static_cast<double>(servers);
-  const Seconds latency = cluster.collectives.step_latency;
-  const Seconds whole =
-      std::min(bytes, cluster.collectives.buffer) / (nic.link.bandwidth * nic.efficiency);
+  const CollectiveLibrarySpec& library = cluster.collectives;
+  const Seconds latency =
+      library.selection_latency_given ? library.selection_latency : library.step_latency;
+  const Seconds whole = std::min(bytes, library.buffer) / (nic.link.bandwidth * nic.efficiency);
   const Seconds once = whole * ((count - 1) / count);
   const auto steps = static_cast<double>(std::bit_width(servers - 1));
   const Seconds ring_time = latency * (count - 1) + once;

@@ -10,19 +10,21 @@ Linear projection(const Shape& shape, const ModelSpec& model) {
   return {"head", shape.tokens, shape.hidden, static_cast<double>(model.vocabulary) / shape.tp};
 }
 
-/// Vocabulary-parallel cross entropy: three fp32 passes over the logits, three reductions of one
-/// number per token.
+/// Vocabulary-parallel cross entropy as Megatron-LM's tensor_parallel/cross_entropy.py runs it, a
+/// pass over fp32 logits per operator: cast, maximum; shift, exponentials, sum; division. Three
+/// reductions of one number per token.
 void loss_forward(LayerItems& items, const Shape& shape, double logits) {
   const auto reduce = [&](const char* name) {
     communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_reduce,
                 fp32 * shape.tokens);
   };
-  items.push_back(vector_row("loss maximum", logits, fp32 * logits));
+  const double cast = element + fp32;
+  items.push_back(vector_row("loss maximum", logits, (cast + fp32) * logits));
   reduce("all_reduce loss maximum");
-  items.push_back(vector_row("loss exponentials", 3 * logits, 2 * fp32 * logits));
+  items.push_back(vector_row("loss exponentials", 3 * logits, 5 * fp32 * logits));
   reduce("all_reduce loss logit");
   reduce("all_reduce loss sum");
-  items.push_back(vector_row("loss", logits, fp32 * logits));
+  items.push_back(vector_row("loss", logits, 2 * fp32 * logits));
 }
 
 }  // namespace
@@ -39,7 +41,8 @@ void head_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
   const Linear linear = projection(shape, context.model);
   const double logits = linear.tokens * linear.out;
-  backward.add_input(vector_row("loss backward", logits, (fp32 + element) * logits));
+  // scaled in place, then cast
+  backward.add_input(vector_row("loss backward", logits, (3 * fp32 + element) * logits));
   column_backward(backward, shape, linear);
   backward.add_input(norm_backward(context.model, "final norm", shape.shard * shape.hidden));
 }
@@ -53,7 +56,8 @@ Passes head(const LayerContext& context) {
   rows::head_backward(backward, context);
   const ModelSpec& model = context.model;
   ParameterGroups groups{.replicated = norm_width(model)};
-  if (!model.tied_embeddings || context.plan.pp > 1)
+  const bool apart = context.plan.pp > 1 && context.plan.chunk_placement == ChunkPlacement::loop;
+  if (!model.tied_embeddings || apart)
     groups.tensor = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
   return rows::assemble(context, std::move(forward), std::move(backward), groups);
 }

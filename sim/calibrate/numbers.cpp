@@ -1,0 +1,58 @@
+#include <array>
+
+#include "stepcast/sim/calibrate.hpp"
+
+namespace stepcast {
+namespace {
+
+double fabric_efficiency(const ClusterSpec& c) {
+  return std::visit([](const auto& fabric) { return fabric.efficiency; }, c.node_fabric);
+}
+void set_fabric_efficiency(ClusterSpec& c, double value) {
+  std::visit([&](auto& fabric) { fabric.efficiency = value; }, c.node_fabric);
+}
+
+constexpr double us = 1e-6;
+// Bounds are what a kernel, a link or a host of any generation can be, not what is expected.
+constexpr std::array<FittedNumber, 12> numbers{{
+    {"device.efficiency.matmul.peak", false, 0.3, 1,
+     [](const ClusterSpec& c) { return c.device.efficiency.matmul.peak; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.matmul.peak = v; }},
+    {"device.efficiency.matmul.fill", false, 1, 2048,
+     [](const ClusterSpec& c) { return c.device.efficiency.matmul.fill; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.matmul.fill = v; }},
+    {"device.efficiency.grouped_matmul.peak", false, 0.1, 1,
+     [](const ClusterSpec& c) { return c.device.efficiency.grouped_matmul.peak; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.grouped_matmul.peak = v; }},
+    {"device.efficiency.attention.forward", false, 0.1, 1,
+     [](const ClusterSpec& c) { return c.device.efficiency.attention.forward; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.attention.forward = v; }},
+    {"device.efficiency.attention.backward", false, 0.1, 1,
+     [](const ClusterSpec& c) { return c.device.efficiency.attention.backward; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.attention.backward = v; }},
+    {"device.efficiency.memory.peak", false, 0.2, 1,
+     [](const ClusterSpec& c) { return c.device.efficiency.memory.peak; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.memory.peak = v; }},
+    {"device.launch.vector", true, 0.5 * us, 30 * us,
+     [](const ClusterSpec& c) { return c.device.launch.vector.value(); },
+     [](ClusterSpec& c, double v) { c.device.launch.vector = Seconds{v}; }},
+    {"host.step_overhead", true, 100 * us, 2,
+     [](const ClusterSpec& c) { return c.host.step_overhead.value(); },
+     [](ClusterSpec& c, double v) { c.host.step_overhead = Seconds{v}; }},
+    {"node.fabric.efficiency", false, 0.2, 1, fabric_efficiency, set_fabric_efficiency},
+    {"network.nic.efficiency", false, 0.2, 1,
+     [](const ClusterSpec& c) { return c.network.nic.efficiency; },
+     [](ClusterSpec& c, double v) { c.network.nic.efficiency = v; }},
+    {"collectives.node_step_latency", true, 0.5 * us, 200 * us,
+     [](const ClusterSpec& c) { return c.collectives.node_step_latency.value(); },
+     [](ClusterSpec& c, double v) { c.collectives.node_step_latency = Seconds{v}; }},
+    {"collectives.step_latency", true, us, 200 * us,
+     [](const ClusterSpec& c) { return c.collectives.step_latency.value(); },
+     [](ClusterSpec& c, double v) { c.collectives.step_latency = Seconds{v}; }},
+}};
+
+}  // namespace
+
+std::span<const FittedNumber> fitted_numbers() { return numbers; }
+
+}  // namespace stepcast

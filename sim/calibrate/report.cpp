@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/profile.hpp"
+
+namespace stepcast {
+namespace {
+
+/// As a cluster file writes it.
+std::string written(const FittedNumber& number, double value) {
+  return number.time ? fmt::format("{:.4g}us", value * 1e6) : fmt::format("{:.4g}", value);
+}
+
+std::string known(const Identified& identified) {
+  if (!std::isfinite(identified.spread)) return "not seen";
+  if (identified.spread > 1) return "hardly seen";
+  return fmt::format("+-{:.0f} %", 100 * identified.spread);
+}
+
+std::string figure_line(const char* name, const ErrorFigures& before, const ErrorFigures& after) {
+  return fmt::format(
+      "  {:<16}{:>5} rows   mean error {:>5.1f} % -> {:>5.1f} %   bias {:>+5.1f} % -> "
+      "{:>+5.1f} %\n",
+      name, after.rows, 100 * before.mean, 100 * after.mean, 100 * before.bias, 100 * after.bias);
+}
+
+/// A nested mapping as text, from dotted paths.
+struct Tree {
+  std::vector<std::pair<std::string, Tree>> children;
+  std::string value;
+
+  void add(const std::string& path, const std::string& text) {
+    if (path.empty()) {
+      value = text;
+      return;
+    }
+    const std::size_t dot = path.find('.');
+    const std::string head = path.substr(0, dot);
+    const std::string rest = dot == std::string::npos ? "" : path.substr(dot + 1);
+    for (auto& [key, child] : children)
+      if (key == head) return child.add(rest, text);
+    children.emplace_back(head, Tree{}).second.add(rest, text);
+  }
+  std::string text(int depth) const {
+    std::string out;
+    for (const auto& [key, child] : children) {
+      out += std::string(static_cast<std::size_t>(2 * depth), ' ') + key + ":";
+      out += child.value.empty() ? "\n" + child.text(depth + 1) : " " + child.value + "\n";
+    }
+    return out;
+  }
+};
+
+constexpr double alike = 0.8;  // correlation from which two numbers can hardly be told apart
+
+std::string numbers_text(const std::vector<FittedValue>& values,
+                         const std::vector<double>& singular_values) {
+  std::string text = fmt::format("{:<40}{:>12}{:>12}  {:<24}{}\n", "number", "before", "fitted",
+                                 "known to", "hard to tell from");
+  for (const FittedValue& v : values) {
+    const Identified& i = v.identified;
+    const std::string like =
+        std::abs(i.correlation) <= alike
+            ? ""
+            : fmt::format("{} ({:+.2f})", fitted_numbers()[i.rival].path, i.correlation);
+    text += fmt::format("{:<40}{:>12}{:>12}  {:<24}{}\n", v.number->path,
+                        written(*v.number, v.before), written(*v.number, v.after), known(i), like);
+  }
+  text += "\nsingular values of the Jacobian:";
+  for (const double s : singular_values) text += fmt::format(" {:.3g}", s);
+  return text + "\n";
+}
+
+void add_numbers(Tree& tree, const std::vector<FittedValue>& values) {
+  for (const FittedValue& v : values)
+    if (std::isfinite(v.identified.spread))
+      tree.add(v.number->path, fmt::format("{{value: {}, source: fitted, note: \"{}\"}}",
+                                           written(*v.number, v.after), known(v.identified)));
+}
+
+}  // namespace
+
+std::string calibration_text(const Calibration& c) {
+  std::string text = numbers_text(c.values, c.singular_values) + "\n";
+  text += figure_line("calibrated on", c.calibrated_before, c.calibrated_after);
+  if (c.held_out_after.rows > 0)
+    text += figure_line("held out", c.held_out_before, c.held_out_after);
+  text +=
+      fmt::format("  80 % of the measured steps lie between {:.3f} and {:.3f} of the forecast\n",
+                  c.interval_low, c.interval_high);
+  return text;
+}
+
+std::string calibration_yaml(const Calibration& c, const std::string& question) {
+  std::string text =
+      "# question: " + question + "\n# Written by stepcast calibrate; " +
+      fmt::format("{} measured steps, {} of them fitted.\n", c.rows, c.calibrated_after.rows) +
+      "stepcast: 1\n";
+  Tree tree;
+  add_numbers(tree, c.values);
+  const auto bound = [](double value, const char* what) {
+    return fmt::format("{{value: {:.4g}, source: fitted, note: \"{}\"}}", value, what);
+  };
+  tree.add("interval.low", bound(c.interval_low, "tenth of the measured steps over forecast"));
+  tree.add("interval.high", bound(c.interval_high, "nine tenths of them"));
+  return text + tree.text(0);
+}
+
+std::string profile_text(const ProfileCalibration& c, const Profile& profile) {
+  std::string text = numbers_text(c.values, c.singular_values) + "\n";
+  text += fmt::format("{:<32}{:>9}{:>14}{:>13}{:>17}\n", "type", "samples", "error before",
+                      "error after", "time explained");
+  for (const TypeQuality& q : c.types)
+    text += fmt::format("{:<32}{:>9}{:>13.1f}%{:>12.1f}%{:>17}\n", q.type, q.samples,
+                        100 * q.error_before, 100 * q.error_after,
+                        q.share > 0 ? fmt::format("{:.0f}%", 100 * q.share) : "");
+  if (profile.computing > 0)
+    text += fmt::format("\nthe profiled step: computing {}, exposed communication {}, free {}\n",
+                        human(Seconds{profile.computing}), human(Seconds{profile.exposed}),
+                        human(Seconds{profile.free}));
+  if (!profile.skipped.empty()) text += "\nnot used:\n";
+  for (const std::string& skipped : profile.skipped) text += "  " + skipped + "\n";
+  return text;
+}
+
+std::string profile_yaml(const ProfileCalibration& c, const std::string& base,
+                         const std::string& name) {
+  Tree tree;
+  add_numbers(tree, c.values);
+  return "# question: what do the profiles of this cluster say of its hardware?\n"
+         "# Written by stepcast calibrate.\nextends: " +
+         base + "\nstepcast: 1\nname: " + name + "\n" + tree.text(0);
+}
+
+}  // namespace stepcast

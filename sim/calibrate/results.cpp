@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/calibrate.hpp"
+
+namespace stepcast {
+namespace {
+
+using Point = std::vector<double>;
+
+constexpr double failed_residual = 10;  // of a forecast that throws: far beyond any error
+
+struct Rows {
+  std::vector<const PublishedRow*> fitted, held;
+};
+
+Rows chosen_rows(const std::vector<PublishedRow>& rows, const std::vector<std::string>& devices) {
+  Rows chosen;
+  for (const PublishedRow& row : rows) {
+    const std::string& device = row.scenario.cluster.device.name;
+    const bool wanted =
+        std::ranges::any_of(devices, [&](const std::string& d) { return device.starts_with(d); });
+    if (!wanted || row.scenario.synthetic) continue;
+    (held_out(row.scenario.name) ? chosen.held : chosen.fitted).push_back(&row);
+  }
+  if (chosen.fitted.empty())
+    throw InputError({{{},
+                       "--device",
+                       "no row runs on '" + joined(devices) +
+                           "', allowed: the "
+                           "beginning of device names that rows have"}});
+  return chosen;
+}
+
+Scenario with_numbers(const Scenario& scenario, const Point& logs) {
+  Scenario s = scenario;
+  const auto numbers = fitted_numbers();
+  for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j].set(s.cluster, std::exp(logs[j]));
+  return s;
+}
+
+/// log(forecast / published) of rows at several points.
+std::vector<Point> log_errors(const std::vector<const PublishedRow*>& rows,
+                              const std::vector<Point>& points, int workers) {
+  std::vector<Scenario> scenarios;
+  for (const Point& point : points)
+    for (const PublishedRow* row : rows) scenarios.push_back(with_numbers(row->scenario, point));
+  std::vector<const Scenario*> given;
+  for (const Scenario& s : scenarios) given.push_back(&s);
+  const std::vector<RowForecast> forecasts = forecast_all(given, workers);
+  std::vector<Point> result(points.size(), Point(rows.size(), failed_residual));
+  for (std::size_t k = 0; k < forecasts.size(); ++k) {
+    if (!forecasts[k].failure.empty()) continue;
+    const PublishedRow& row = *rows[k % rows.size()];
+    result[k / rows.size()][k % rows.size()] =
+        std::log(forecasts[k].step_time / row.scenario.expect->step_time->value);
+  }
+  return result;
+}
+
+/// A family counts as the square root of its rows, so that a large table is not all that is heard;
+/// the mean weight is 1.
+std::vector<double> family_weights(const std::vector<const PublishedRow*>& rows) {
+  std::map<std::string, double> sizes;
+  for (const PublishedRow* row : rows) ++sizes[row->family];
+  std::vector<double> weights;
+  double sum = 0;
+  for (const PublishedRow* row : rows) sum += 1 / std::sqrt(sizes[row->family]);
+  const double mean = sum / static_cast<double>(rows.size());
+  for (const PublishedRow* row : rows) weights.push_back(1 / std::sqrt(sizes[row->family]) / mean);
+  return weights;
+}
+
+FitProblem problem(const std::vector<const PublishedRow*>& rows) {
+  FitProblem p;
+  const ClusterSpec& cluster = rows.front()->scenario.cluster;
+  for (const FittedNumber& n : fitted_numbers()) {
+    p.low.push_back(std::log(n.low));
+    p.high.push_back(std::log(n.high));
+    p.start.push_back(std::log(std::clamp(n.get(cluster), n.low, n.high)));
+  }
+  p.weights = family_weights(rows);
+  return p;
+}
+
+ErrorFigures figures_of(const Point& log_errors) {
+  std::vector<double> errors;
+  for (const double e : log_errors)
+    if (e < failed_residual) errors.push_back(std::exp(e) - 1);
+  return figures(std::move(errors));
+}
+
+double quantile(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  const double part = place - static_cast<double>(below);
+  return values[below] * (1 - part) + values[above] * part;
+}
+
+double noise_of(const Point& residuals) {
+  std::vector<double> sizes;
+  for (const double r : residuals) sizes.push_back(std::abs(r));
+  return quantile(sizes, 0.68);  // one standard deviation of a normal error
+}
+
+}  // namespace
+
+Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
+                                   const std::vector<std::string>& devices, int workers) {
+  const Rows chosen = chosen_rows(rows, devices);
+  const FitProblem p = problem(chosen.fitted);
+  const FitResult fitted = fit(p, [&](const std::vector<Point>& points) {
+    return log_errors(chosen.fitted, points, workers);
+  });
+  const auto both = [&](const std::vector<const PublishedRow*>& of) {
+    return log_errors(of, {p.start, fitted.point}, workers);
+  };
+  const std::vector<Point> calibrated = both(chosen.fitted);
+  Calibration c;
+  c.rows = chosen.fitted.size() + chosen.held.size();
+  c.calibrated_before = figures_of(calibrated[0]);
+  c.calibrated_after = figures_of(calibrated[1]);
+  Point all = calibrated[1];
+  if (!chosen.held.empty()) {
+    const std::vector<Point> held = both(chosen.held);
+    c.held_out_before = figures_of(held[0]);
+    c.held_out_after = figures_of(held[1]);
+    all.insert(all.end(), held[1].begin(), held[1].end());
+  }
+  std::erase(all, failed_residual);
+  c.interval_low = std::exp(-quantile(all, 0.9));
+  c.interval_high = std::exp(-quantile(all, 0.1));
+  const auto identified =
+      identify(fitted.jacobian, p.weights, noise_of(fitted.residuals), &c.singular_values);
+  const auto numbers = fitted_numbers();
+  for (std::size_t j = 0; j < numbers.size(); ++j)
+    c.values.push_back(
+        {&numbers[j], std::exp(p.start[j]), std::exp(fitted.point[j]), identified[j]});
+  return c;
+}
+
+}  // namespace stepcast

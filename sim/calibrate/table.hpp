@@ -1,0 +1,41 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stepcast/base/errors.hpp"
+
+/// Tables with a line of headers, as profilers write them: quoted cells, N/A for unknown.
+namespace stepcast {
+
+class CsvTable {
+ public:
+  /// Throws InputError: missing file, no header, a row of another width, a quote without end.
+  explicit CsvTable(const std::string& path);
+
+  std::size_t rows() const { return cells_.size(); }
+  /// Column of the first of these headers that is there.
+  std::optional<std::size_t> find(const std::vector<std::string>& names) const;
+  /// As find. Throws InputError that names them.
+  std::size_t column(const std::vector<std::string>& names) const;
+  const std::string& text(std::size_t row, std::size_t column) const;
+  /// A number; nothing for N/A and empty cells. Throws InputError for anything else.
+  std::optional<double> number(std::size_t row, std::size_t column) const;
+  /// Throws InputError at a row.
+  [[noreturn]] void fail(std::size_t row, const std::string& message) const;
+
+ private:
+  std::string path_;
+  std::vector<std::string> header_;
+  std::vector<std::vector<std::string>> cells_;
+};
+
+/// The cells of one line; nothing when a quote has no end.
+std::optional<std::vector<std::string>> split_csv(std::string_view line);
+
+/// Text without blanks and tabs around it.
+std::string trimmed(std::string_view text);
+std::vector<std::string> split(std::string_view text, char separator);
+
+}  // namespace stepcast

@@ -1,0 +1,91 @@
+#include "accuracy.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/profile.hpp"
+#include "stepcast/sim/workers.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr double slack = 0.002;  // the overall figure may worsen by 0.2 points
+
+int workers_of(int given) { return given > 0 ? given : usable_processors(); }
+
+Ledger measured(const AccuracyOptions& options) {
+  const SearchPath search = default_search_path(options.presets);
+  const int workers = workers_of(options.workers);
+  Ledger ledger;
+  ledger.rows = measure(published_rows(options.folder, search), workers);
+  ledger.ratios = measure_ratios(options.folder, ledger.rows, search, workers);
+  return ledger;
+}
+
+void write_page(const Ledger& ledger, const std::string& path) {
+  const std::string page = read_document_text(path, {});
+  write_file(path, replace_ledger(page, path, ledger_markdown(ledger)));
+  write_file(std::filesystem::path(path).replace_extension(".svg").string(), ledger_svg(ledger));
+}
+
+/// What the check says; empty when the figure holds.
+std::string complaint(const Ledger& ledger, const std::string& path) {
+  const auto committed = read_overall(read_document_text(path, {}));
+  if (!committed)
+    throw InputError({{{path}, {}, "holds no overall figure, write it with --write"}});
+  if (ledger.overall() <= *committed + slack) return "";
+  return fmt::format(
+      "overall mean absolute error is {:.2f} %, {} says {:.2f} %, allowed: 0.2 points "
+      "more\n",
+      100 * ledger.overall(), path, 100 * *committed);
+}
+
+}  // namespace
+
+Outcome accuracy(const AccuracyOptions& options) {
+  const Ledger ledger = measured(options);
+  Outcome outcome =
+      shown(ledger_text(ledger), options.json, options.json.empty() ? "" : ledger_json(ledger));
+  if (!options.check.empty()) outcome.complaint = complaint(ledger, options.check);
+  for (const MeasuredRow& row : ledger.rows)
+    if (!row.failure.empty()) outcome.complaint += row.name + ": " + row.failure + "\n";
+  if (!outcome.complaint.empty()) outcome.exit_code = check_failed;
+  if (!options.write.empty()) write_page(ledger, options.write);
+  return outcome;
+}
+
+namespace {
+
+Outcome from_profiles(const CalibrateOptions& options) {
+  if (options.cluster.empty()) bad_option("--cluster", "is missing, give the preset to start from");
+  Profile profile;
+  for (const std::string& folder : options.profiles) read_profile(folder, profile);
+  const ClusterSpec cluster = cluster_option(options.cluster, "", options);
+  const ProfileCalibration fitted = calibrate_from_profile(profile, cluster);
+  if (!options.output.empty()) {
+    const std::string name = std::filesystem::path(options.output).stem().string();
+    write_file(options.output, profile_yaml(fitted, options.cluster, name));
+  }
+  return {profile_text(fitted, profile)};
+}
+
+}  // namespace
+
+Outcome calibrate(const CalibrateOptions& options) {
+  if (!options.profiles.empty()) return from_profiles(options);
+  if (options.results.empty())
+    bad_option("PROFILE_DIR", "is missing, give folders of profiles, or --from-results");
+  if (options.devices.empty()) bad_option("--device", "is missing, give the devices to fit");
+  const auto rows = published_rows(options.results, default_search_path(options.presets));
+  const Calibration fitted =
+      calibrate_from_results(rows, options.devices, workers_of(options.workers));
+  if (!options.output.empty())
+    write_file(options.output,
+               calibration_yaml(fitted, "which numbers of " + joined(options.devices) +
+                                            " follow from published step times?"));
+  return {calibration_text(fitted)};
+}
+
+}  // namespace stepcast::cli

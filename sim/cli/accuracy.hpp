@@ -1,0 +1,26 @@
+#pragma once
+#include "commands.hpp"
+
+/// Forecasts against published results, and numbers fitted to measurements.
+namespace stepcast::cli {
+
+struct AccuracyOptions : PresetOptions {
+  std::string folder;
+  std::string json;   ///< as for run
+  std::string write;  ///< page to bring up to date, with a plot beside it
+  std::string check;  ///< page whose overall figure must hold
+  int workers = 0;    ///< 0: all processors
+};
+Outcome accuracy(const AccuracyOptions& options);
+
+struct CalibrateOptions : PresetOptions {
+  std::vector<std::string> profiles;  ///< folders of profiles, with `cluster`
+  std::string cluster;
+  std::string results;               ///< --from-results, with `devices`
+  std::vector<std::string> devices;  ///< --device
+  std::string output;
+  int workers = 0;
+};
+Outcome calibrate(const CalibrateOptions& options);
+
+}  // namespace stepcast::cli

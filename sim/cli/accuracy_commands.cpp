@@ -1,0 +1,63 @@
+#include <CLI/CLI.hpp>
+
+#include "accuracy.hpp"
+#include "command_line.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+void workers(CLI::App* sub, int& target) {
+  sub->add_option("-j,--jobs", target, "processes at a time, all processors without it")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+}
+
+void add_accuracy(CommandLine& line) {
+  auto options = std::make_shared<AccuracyOptions>();
+  CLI::App* sub = line.command("accuracy", "forecast published steps and report the errors",
+                               "stepcast accuracy scenarios/validation",
+                               [options] { return accuracy(*options); });
+  sub->add_option("folder", options->folder,
+                  "scenarios that expect a step time, a folder per source")
+      ->required()
+      ->type_name("DIR");
+  CommandLine::json(sub, options->json);
+  sub->add_option("--write", options->write, "bring the ledger of this page up to date")
+      ->type_name("PAGE");
+  sub->add_option("--check", options->check,
+                  "exit 1 when the overall figure is worse than this page's")
+      ->type_name("PAGE");
+  workers(sub, options->workers);
+  CommandLine::presets(sub, *options);
+}
+
+void add_calibrate(CommandLine& line) {
+  auto options = std::make_shared<CalibrateOptions>();
+  CLI::App* sub = line.command("calibrate", "fit the numbers of a hardware type to measurements",
+                               "stepcast calibrate profiles/rank0 --cluster "
+                               "clusters/atlas-800t-a2.yaml -o my-cluster.yaml",
+                               [options] { return calibrate(*options); });
+  sub->add_option("profiles", options->profiles, "folders of profiler output or collective tables")
+      ->type_name("PROFILE_DIR");
+  sub->add_option("--cluster", options->cluster, "cluster file that the fit starts at")
+      ->type_name("CLUSTER");
+  sub->add_option("--from-results", options->results,
+                  "fit to step times instead: scenarios that expect them")
+      ->type_name("DIR");
+  sub->add_option("--device", options->devices, "beginning of the device names to fit (repeatable)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  sub->add_option("-o,--output", options->output, "write a part of a cluster file")
+      ->type_name("FILE");
+  workers(sub, options->workers);
+  CommandLine::presets(sub, *options);
+}
+
+}  // namespace
+
+void add_accuracy_commands(CommandLine& line) {
+  add_accuracy(line);
+  add_calibrate(line);
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,36 @@
+#include "rows.hpp"
+
+namespace stepcast::rows {
+
+namespace {
+
+/// Sizes of the matrices of scores; the mask is applied, so nothing of them is left out.
+struct Scores {
+  Scores(const Shape& shape, const Core& core)
+      : batch{shape.sequences * core.heads}, rows{shape.length}, count{batch * rows * rows} {}
+  double batch, rows, count;
+};
+
+constexpr double mask = 1;  // byte per element of a dropout mask
+
+}  // namespace
+
+LayerItems unfused_forward(const Shape& shape, const Core& core) {
+  const Scores s{shape, core};
+  return {batched_product("attention scores", s.batch, s.rows, s.rows, core.qk_dim),
+          vector_row("attention softmax", 5 * s.count, 2 * element * s.count),
+          vector_row("attention dropout", 2 * s.count, (2 * element + mask) * s.count),
+          batched_product("attention context", s.batch, s.rows, core.v_dim, s.rows)};
+}
+
+LayerItems unfused_backward(const Shape& shape, const Core& core) {
+  const Scores s{shape, core};
+  return {batched_product("attention probabilities gradient", s.batch, s.rows, s.rows, core.v_dim),
+          batched_product("attention value gradient", s.batch, s.rows, core.v_dim, s.rows),
+          vector_row("attention dropout backward", 2 * s.count, (2 * element + mask) * s.count),
+          vector_row("attention softmax backward", 5 * s.count, 3 * element * s.count),
+          batched_product("attention query gradient", s.batch, s.rows, core.qk_dim, s.rows),
+          batched_product("attention key gradient", s.batch, s.rows, core.qk_dim, s.rows)};
+}
+
+}  // namespace stepcast::rows
