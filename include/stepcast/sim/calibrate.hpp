@@ -43,8 +43,8 @@ struct FitResult {
   double cost_before = 0, cost = 0;
   int rounds = 0;
 };
-/// Bounded robust least squares: Gauss-Newton in a trust region, its inner problem by NLopt's
-/// SLSQP. Deterministic.
+/// Bounded robust least squares: Gauss-Newton in a trust region with Broyden's update, its inner
+/// problem by NLopt's SLSQP. Deterministic.
 FitResult fit(const FitProblem& problem, const Residuals& residuals);
 
 /// What the rows say about each parameter. `spread` is the standard deviation of its logarithm by
