@@ -41,11 +41,15 @@ struct Text {
     return *t.given ? shortest(t.target->value()) : std::string(t.word);
   }
   std::string operator()(const Percent& target) const { return shortest(*target.target); }
+  std::string operator()(const Tolerance& t) const {
+    return shortest(*t.target) + (*t.relative ? " relative" : "");
+  }
   std::string operator()(const std::vector<std::string>* target) const { return joined(*target); }
   std::string operator()(const std::vector<std::int64_t>* target) const {
     return table_text({*target});
   }
   std::string operator()(const Choice& choice) const {
+    if (choice.file != nullptr && !choice.file->empty()) return *choice.file;
     const std::size_t index = choice.get();
     if (choice.table != nullptr && index == choice.table_option) return table_text(*choice.table);
     const Option& option = choice.options[index];

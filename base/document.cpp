@@ -236,6 +236,13 @@ void merge(Node& base, Node over) {
   }
 }
 
+void set_value(Node& root, std::string_view path, Node value) {
+  Node* target = &root;
+  for (const std::string& part : split_path(std::string(path)))
+    target = &descend(*target, part, value.place);
+  merge(*target, std::move(value));
+}
+
 void apply_override(Node& root, const std::string& assignment, const SearchPath& search) {
   const Place place{"--set " + assignment};
   const std::size_t equals = assignment.find('=');
@@ -254,9 +261,7 @@ void apply_override(Node& root, const std::string& assignment, const SearchPath&
   }
   set_places(value, place);
   Loader{search}.resolve(value, assignment.substr(0, equals), {});
-  Node* target = &root;
-  for (const std::string& part : parts) target = &descend(*target, part, place);
-  merge(*target, std::move(value));
+  set_value(root, assignment.substr(0, equals), std::move(value));
 }
 
 }  // namespace stepcast

@@ -28,6 +28,41 @@ std::string table_text(const Range& range) {
   return with_range("a table [chunk][stage] of whole numbers such as [[4, 4], [4, 3]]", range, "");
 }
 
+std::optional<double> parse_percent(std::string_view text) {
+  if (!text.ends_with('%')) return {};
+  const auto value = parse_number(text.substr(0, text.size() - 1));
+  if (!value) return {};
+  return *value / 100;
+}
+
+std::optional<double> parse_amount(std::string_view text, Tolerance::Of of) {
+  const auto plain = [](const auto& quantity) -> std::optional<double> {
+    if (!quantity) return {};
+    return quantity->value();
+  };
+  switch (of) {
+    case Tolerance::Of::number:
+      return parse_number(text);
+    case Tolerance::Of::time:
+      return plain(parse_seconds(text));
+    case Tolerance::Of::size:
+      return plain(parse_bytes(text));
+  }
+  return {};
+}
+
+std::string tolerance_text(Tolerance::Of of) {
+  switch (of) {
+    case Tolerance::Of::number:
+      return "a percentage such as 1%, or an amount such as 0.002";
+    case Tolerance::Of::time:
+      return "a percentage such as 1%, or a time such as 50ms";
+    case Tolerance::Of::size:
+      return "a percentage such as 1%, or a size such as 100MiB";
+  }
+  return {};
+}
+
 /// One reader per value type; each returns what is wrong.
 class Reader {
  public:
@@ -70,13 +105,18 @@ class Reader {
     return *target.given ? (*this)(target.target) : std::string{};
   }
   std::string operator()(const Percent& target) const {
-    const auto parse = [](std::string_view text) -> std::optional<double> {
-      if (!text.ends_with('%')) return {};
-      const auto value = parse_number(text.substr(0, text.size() - 1));
-      if (!value) return {};
-      return *value / 100;
-    };
-    return number("a percentage such as 1%", "", parse, [&](double v) { *target.target = v; });
+    return number("a percentage such as 1%", "", parse_percent,
+                  [&](double v) { *target.target = v; });
+  }
+  std::string operator()(const Tolerance& t) const {
+    const auto percent = plain() ? parse_percent(node_.text) : std::nullopt;
+    const auto amount = plain() && !percent ? parse_amount(node_.text, t.of) : std::nullopt;
+    if (!percent && !amount) return not_this(node_, tolerance_text(t.of));
+    const double value = percent ? *percent : *amount;
+    if (value < 0) return "is " + node_.text + ", allowed: nothing below 0";
+    *t.target = value;
+    *t.relative = percent.has_value();
+    return {};
   }
 
   std::string operator()(bool* target) const {
@@ -143,6 +183,7 @@ class Reader {
   }
 
   std::string table(const Choice& choice) const;
+  std::string file(const Choice& choice) const;
   /// A whole number of the field's range; nothing for anything else.
   std::optional<std::int64_t> whole(const Node& item) const {
     const auto value =
@@ -172,6 +213,15 @@ std::string Reader::table(const Choice& choice) const {
   return {};
 }
 
+std::string Reader::file(const Choice& choice) const {
+  const bool one = node_.entries.size() == 1 && node_.entries[0].key == "table" &&
+                   node_.entries[0].value.kind == Node::Kind::scalar &&
+                   !node_.entries[0].value.text.empty();
+  if (!one) return "is a mapping, allowed: " + allowed_values(field_);
+  *choice.file = node_.entries[0].value.text;
+  return {};
+}
+
 /// `chunks(4)` is the word `chunks` and the number `4`.
 struct Call {
   std::string word;
@@ -187,6 +237,7 @@ Call split_call(const std::string& text) {
 std::string Reader::operator()(const Choice& choice) const {
   const std::string allowed = allowed_values(field_);
   if (node_.kind == Node::Kind::list && choice.table != nullptr) return table(choice);
+  if (node_.kind == Node::Kind::mapping && choice.file != nullptr) return file(choice);
   if (node_.kind != Node::Kind::scalar) return not_this(node_, allowed);
   const Call call = split_call(node_.text);
   const auto found = std::ranges::find(choice.options, call.word, &Option::name);
@@ -204,6 +255,7 @@ std::string Reader::operator()(const Choice& choice) const {
     }
     *choice.number = static_cast<std::int64_t>(*value);
   }
+  if (choice.file != nullptr) choice.file->clear();
   choice.set(index);
   return {};
 }
@@ -229,6 +281,7 @@ struct Allowed {
     return (*this)(t.target) + " or " + std::string(t.word);
   }
   std::string operator()(const Percent&) const { return "a percentage such as 1%"; }
+  std::string operator()(const Tolerance& t) const { return tolerance_text(t.of); }
   std::string operator()(bool*) const { return "true, false"; }
   std::string operator()(std::string*) const { return "a text"; }
   std::string operator()(const Identifier&) const {
@@ -240,6 +293,7 @@ struct Allowed {
   }
   std::string operator()(const Choice& choice) const {
     std::vector<Option> words = choice.options;
+    if (choice.file != nullptr) return built_options(words) + ", {table: FILE}";
     if (choice.table == nullptr) return built_options(words);
     words.erase(words.begin() + static_cast<std::ptrdiff_t>(choice.table_option));
     return built_options(words) + ", " + table_text(field.range);

@@ -70,6 +70,16 @@ struct Values {
     return {{"anyOf", Json::array({Json{{"const", std::string(t.word)}}, (*this)(t.target)})}};
   }
   Json operator()(const Percent&) const { return pattern(std::string(number_pattern) + "%$"); }
+  Json operator()(const Tolerance& t) const {
+    const Json percent = pattern(std::string(number_pattern) + "%$");
+    const auto or_with = [&](std::string_view unit) {
+      return Json{{"anyOf", Json::array({percent, pattern(std::string(number_pattern) + " ?" +
+                                                          std::string(unit) + "$")})}};
+    };
+    if (t.of == Tolerance::Of::time) return or_with(Dimension<Seconds>::pattern);
+    if (t.of == Tolerance::Of::size) return or_with(Dimension<Bytes>::pattern);
+    return {{"anyOf", Json::array({percent, Json{{"type", "number"}, {"minimum", 0}}})}};
+  }
   Json operator()(std::vector<std::string>*) const {
     return {{"type", "array"}, {"items", {{"type", "string"}}}};
   }
@@ -77,6 +87,13 @@ struct Values {
     return {{"type", "array"}, {"minItems", 1}, {"items", count(field.range)}};
   }
   Json operator()(const Choice& choice) const {
+    if (choice.file != nullptr) {
+      const Json file{{"type", "object"},
+                      {"properties", {{"table", {{"type", "string"}, {"minLength", 1}}}}},
+                      {"required", {"table"}},
+                      {"additionalProperties", false}};
+      return {{"anyOf", Json::array({words(choice.options), file})}};
+    }
     if (choice.table == nullptr) return words(choice.options);
     std::vector<Option> options = choice.options;
     options.erase(options.begin() + static_cast<std::ptrdiff_t>(choice.table_option));
@@ -100,6 +117,9 @@ struct Default {
   Json operator()(const OptionalNumber& t) const { return std::string(t.word); }
   Json operator()(const OptionalTime& t) const { return std::string(t.word); }
   Json operator()(const Percent& t) const { return shortest(*t.target * 100) + "%"; }
+  Json operator()(const Tolerance& t) const {
+    return *t.relative ? Json(shortest(*t.target * 100) + "%") : Json(nullptr);
+  }
   Json operator()(const std::vector<std::string>* target) const { return *target; }
   Json operator()(const std::vector<std::int64_t>*) const { return nullptr; }
   Json operator()(const Choice& choice) const {

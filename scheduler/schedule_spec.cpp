@@ -6,11 +6,9 @@
 namespace stepcast {
 namespace {
 
-/// The schedules of the table; those that the replay does not run yet are known by name only.
 std::vector<Option> schedule_options() {
   std::vector<Option> options;
-  for (const PipelineSchedule& schedule : pipeline_schedules())
-    options.push_back({schedule.name, schedule.replayed});
+  for (const PipelineSchedule& schedule : pipeline_schedules()) options.push_back({schedule.name});
   return options;
 }
 
@@ -18,16 +16,17 @@ std::vector<Option> schedule_options() {
 
 void describe(Visitor& visitor, ScheduleSpec& spec) {
   const std::vector<Option> options = schedule_options();
-  const Choice pipeline{options,
-                        [&] {
-                          const auto found =
-                              std::ranges::find(options, spec.pipeline, &Option::name);
-                          expects(found != options.end(), "a schedule of the table");
-                          return static_cast<std::size_t>(found - options.begin());
-                        },
-                        [&](std::size_t i) { spec.pipeline = options[i].name; }};
-  visitor.field(
-      {"pipeline", pipeline, "order of the units of each stage (docs/models/pipeline.md)"});
+  Choice pipeline{options,
+                  [&] {
+                    const auto found = std::ranges::find(options, spec.pipeline, &Option::name);
+                    expects(found != options.end(), "a schedule of the table");
+                    return static_cast<std::size_t>(found - options.begin());
+                  },
+                  [&](std::size_t i) { spec.pipeline = options[i].name; }};
+  pipeline.file = &spec.table;
+  visitor.field({"pipeline", pipeline,
+                 "order of the units of each stage, or a file that writes it out "
+                 "(docs/models/pipeline.md)"});
   std::optional<std::int64_t> group;
   if (spec.pipeline_group_given > 0) group = spec.pipeline_group_given;
   visitor.field({"group", OptionalCount{&group, "auto"},
@@ -40,18 +39,14 @@ void describe(Visitor& visitor, ScheduleSpec& spec) {
                  "forward units before the steady phase; extra(n) and less_memory are for "
                  "interleaved_1f1b",
                  between(1, 1 << 20)});
-  visitor.reserved("slices", "sequence slices of one micro-batch", "1");
+  visitor.field({"slices", &spec.slices,
+                 "parts of the sequence of a micro-batch, for terapipe, seqpipe, seqvpp, "
+                 "seqsmartvpp",
+                 between(1, 1 << 16)});
   visitor.field({"p2p", choice(spec.p2p, {{"overlapped"}, {"blocking"}}),
                  "whether a stage computes while it sends and receives"});
-  visitor.section("data", "scheduling of long sequences", [](Visitor& v) {
-    v.reserved("documents", "lengths of the documents", "none");
-    v.field(
-        {"packing",
-         only_first(
-             {{"none"}, {"sequential", false}, {"best_fit", false}, {"attention_aware", false}}),
-         "how documents fill micro-batches"});
-    v.field({"mask", only_first({{"causal"}, {"document", false}}), "what attention sees"});
-  });
+  visitor.section("data", "documents of the training data, and how they are scheduled",
+                  [&](Visitor& v) { describe(v, spec.data); });
 }
 
 }  // namespace stepcast

@@ -32,37 +32,16 @@ std::string to_string(const StageOrder& order, const PipelineShape& shape) {
   return text;
 }
 
-namespace {
-
-/// The seat of a virtual stage of the pipeline that `of` belongs to.
-Seat seat_at(const PipelineShape& shape, Seat of, std::int64_t place) {
-  const auto seat = [](std::int64_t chunk, std::int64_t stage) {
-    return Seat{{static_cast<std::uint32_t>(chunk)}, {static_cast<std::uint32_t>(stage)}};
-  };
-  const std::int64_t p = shape.stages;
-  switch (shape.placement) {
-    case ChunkPlacement::v_shape:
-      return place < p ? seat(0, place) : seat(1, 2 * p - 1 - place);
-    case ChunkPlacement::bidirectional:
-      return seat(of.chunk.value, of.chunk.value == 0 ? place : p - 1 - place);
-    case ChunkPlacement::loop:
-      break;
-  }
-  return seat(place / p, place % p);
+std::optional<Seat> source_of(const PipelineShape& shape, const Unit& unit, Stage stage) {
+  if (unit.kind == UnitKind::backward_weight) return {};
+  const Seat here{unit.chunk, stage};
+  return unit.kind == UnitKind::forward ? seat_before(shape, here) : seat_after(shape, here);
 }
 
-}  // namespace
-
-std::optional<Seat> seat_before(const PipelineShape& shape, Seat seat) {
-  const std::int64_t place = virtual_stage(shape, seat.chunk, seat.stage);
-  if (place == 0) return {};
-  return seat_at(shape, seat, place - 1);
-}
-
-std::optional<Seat> seat_after(const PipelineShape& shape, Seat seat) {
-  const std::int64_t place = virtual_stage(shape, seat.chunk, seat.stage) + 1;
-  if (place == virtual_stages(shape)) return {};
-  return seat_at(shape, seat, place);
+std::optional<Seat> reader_of(const PipelineShape& shape, const Unit& unit, Stage stage) {
+  if (unit.kind == UnitKind::backward_weight) return {};
+  const Seat here{unit.chunk, stage};
+  return unit.kind == UnitKind::forward ? seat_after(shape, here) : seat_before(shape, here);
 }
 
 namespace {

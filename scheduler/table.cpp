@@ -9,14 +9,13 @@ const std::vector<PipelineSchedule>& pipeline_schedules() {
   using enum ChunkPlacement;
   constexpr CountRange two{2, 2}, several{2, any_count}, any{1, any_count};
   static const std::vector<PipelineSchedule> table{
-      {.name = "gpipe", .order = gpipe_order, .rule = plain_rule, .replayed = true},
-      {.name = "1f1b", .order = one_f_one_b_order, .rule = plain_rule, .replayed = true},
+      {.name = "gpipe", .order = gpipe_order, .rule = plain_rule},
+      {.name = "1f1b", .order = one_f_one_b_order, .rule = plain_rule},
       {.name = "interleaved_1f1b",
        .order = interleaved_order,
        .rule = interleaved_rule,
        .chunks = several,
-       .groups = true,
-       .replayed = true},
+       .groups = true},
       {.name = "terapipe", .order = terapipe_order, .rule = terapipe_rule, .slices = any},
       {.name = "seqpipe",
        .order = seqpipe_order,

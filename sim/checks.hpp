@@ -35,8 +35,17 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
 /// What `stalls:` names against the cluster, and its entries against each other.
 void check_stalls(const Scenario& scenario, Checks& checks);
+/// What the host does: `training.offload`, `runtime.compile`.
+void check_host(const Scenario& scenario, Checks& checks);
+/// `schedule.data` against the model and the sizes of a step.
+void check_data(const Scenario& scenario, Checks& checks);
 /// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
 void check_scenario(Scenario& scenario, Checks& checks);
+
+/// Tells the plan how the schedule places chunks and cuts sequences. Before the other checks.
+void place_chunks(Scenario& scenario, const Checks& checks);
+/// Micro-batches, and what the schedule can do with the plan.
+void check_schedule(const Scenario& scenario, Checks& checks);
 
 /// `simulate.network: pairwise` has a largest group. Last of the checks: it lowers the programs.
 void check_network(const Scenario& scenario, Checks& checks);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <simgrid/kernel/resource/Action.hpp>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
@@ -16,6 +17,7 @@
 // clang-format on
 
 #include "event_queue.hpp"
+#include "fair_sharing.hpp"
 #include "flow_table.hpp"
 #include "stepcast/base/errors.hpp"
 
@@ -26,13 +28,19 @@ namespace s4u = simgrid::s4u;
 namespace resource = simgrid::kernel::resource;
 namespace routing = simgrid::kernel::routing;
 
-using LinkPath = std::vector<resource::StandardLinkImpl*>;
-
 /// s4u payloads are whole bytes: bytes and bandwidths are scaled alike, so that fractions of a byte
 /// count.
 constexpr double byte_scale = 65536;
 /// SimGrid's clock loses flows when its precision is below about 4 ulp of the date.
 constexpr double finest_precision = 1e-12;
+
+/// Dates closer than this are one date.
+double precision_at(double date) {
+  const double ulp = std::nextafter(date, std::numeric_limits<double>::infinity()) - date;
+  return 8 * ulp <= finest_precision ? finest_precision : 16 * ulp;
+}
+
+using LinkPath = std::vector<resource::StandardLinkImpl*>;
 
 /// A zone whose every route is the path that the next flow was given.
 class PathZone : public routing::NetZoneImpl {
@@ -71,8 +79,12 @@ s4u::Engine& simgrid_engine() {
 
 class Engine::Driver {
  public:
-  explicit Driver(std::vector<double> bandwidths)
-      : bandwidths_{std::move(bandwidths)}, table_{bandwidths_} {}
+  Driver(std::vector<double> bandwidths, Sharing sharing)
+      : bandwidths_{std::move(bandwidths)}, table_{bandwidths_} {
+    const bool many = bandwidths_.size() > most_links_of_simgrid;
+    if (sharing == Sharing::incremental || (sharing == Sharing::automatic && many))
+      incremental_.emplace(bandwidths_);
+  }
 
   void post(double time, std::uint64_t tag) {
     queue_.push({std::max(time, now_), QueuedEvent::Kind::event, sequence_++, tag});
@@ -94,7 +106,7 @@ class Engine::Driver {
   void run(EngineClient& client) {
     client_ = &client;
     while (starts_.empty() && !queue_.empty()) step();
-    if (!starts_.empty()) run_simgrid();
+    if (!starts_.empty()) incremental_ ? run_incremental() : run_simgrid();
     if (!live_.empty()) {
       throw EngineError(std::to_string(live_.size()) + " of " + std::to_string(flows_) +
                         " flows did not finish; the first is flow " +
@@ -109,7 +121,8 @@ class Engine::Driver {
                           : std::max(now_, queue_.top().time);
   }
   bool between_flows() const {
-    return live_.empty() && starts_.empty() && ended_.empty() && due_.empty();
+    return live_.empty() && (!incremental_ || incremental_->size() == 0) && starts_.empty() &&
+           ended_.empty() && due_.empty();
   }
 
   void shift(double time) {
@@ -199,6 +212,29 @@ class Engine::Driver {
     client_->on_flow_end(now_, event.order);
   }
 
+  void run_incremental() {
+    for (;;) {
+      deliver_ended(now_);
+      const double horizon = incremental_->next_end();
+      step_until(horizon);
+      for (const FlowTable::Index flow : starts_) {
+        incremental_->add(flow, table_[flow].path, table_[flow].bytes, now_);
+        ++flows_;
+      }
+      if (!std::exchange(starts_, {}).empty()) continue;
+      if (horizon == std::numeric_limits<double>::infinity()) return;
+      now_ = std::max(now_, horizon);
+      incremental_->take_ended(now_, precision_at(now_), ended_);
+    }
+  }
+
+  /// Runs the events before that date; when some start flows that meet, only those up to the date
+  /// of the first.
+  void step_until(double horizon) {
+    while (starts_.empty() && !queue_.empty() && queue_.top().time < horizon) step();
+    while (!starts_.empty() && !queue_.empty() && queue_.top().time <= now_) step();
+  }
+
   void run_simgrid() {
     s4u::Engine& engine = simgrid_engine();
     build_platform();
@@ -238,11 +274,8 @@ class Engine::Driver {
     const double network = network_->next_occurring_event(date);
     const double horizon =
         network < 0 ? std::numeric_limits<double>::infinity() : date + offset_ + network;
-    while (starts_.empty() && !queue_.empty() && queue_.top().time < horizon) step();
-    if (!starts_.empty()) {
-      while (!queue_.empty() && queue_.top().time <= now_) step();
-      return std::max(0.0, now_ - (date + offset_));
-    }
+    step_until(horizon);
+    if (!starts_.empty()) return std::max(0.0, now_ - (date + offset_));
     return queue_.empty() ? -1.0 : std::max(0.0, queue_.top().time - (date + offset_));
   }
 
@@ -254,9 +287,9 @@ class Engine::Driver {
   }
 
   void coarsen_precision(double date) {
-    const double ulp = std::nextafter(date, std::numeric_limits<double>::infinity()) - date;
-    if (8 * ulp <= precision_) return;
-    precision_ = 16 * ulp;
+    const double needed = precision_at(date);
+    if (needed <= precision_) return;
+    precision_ = needed;
     s4u::Engine::set_config("surf/precision", precision_);
   }
 
@@ -313,6 +346,7 @@ class Engine::Driver {
   double now_ = 0, precision_ = finest_precision;
   double offset_ = 0;  ///< our clock is so far ahead of SimGrid's
   FlowTable table_;
+  std::optional<FairSharing> incremental_;  ///< instead of SimGrid
   std::vector<FlowTable::Index> met_, starts_, ended_;
   std::vector<std::uint64_t> due_;  ///< tags of flows that have ended and are not reported yet
   std::unordered_map<const s4u::Activity*, Live> live_;
@@ -326,8 +360,8 @@ class Engine::Driver {
       std::make_shared<int>(0);  ///< tells the static callback that we live
 };
 
-Engine::Engine(std::vector<double> bandwidths)
-    : driver_{std::make_unique<Driver>(std::move(bandwidths))} {}
+Engine::Engine(std::vector<double> bandwidths, Sharing sharing)
+    : driver_{std::make_unique<Driver>(std::move(bandwidths), sharing)} {}
 Engine::~Engine() = default;
 void Engine::post(double time, std::uint64_t tag) { driver_->post(time, tag); }
 void Engine::start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag) {

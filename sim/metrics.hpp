@@ -17,11 +17,17 @@ struct Metrics {
   std::optional<double> step_time_low, step_time_high;
 };
 
-/// Peak of the precision that the matrix products run in.
+/// Peak of the precision that the matrix products run in, the mean over all devices.
 inline double matmul_peak(const Scenario& scenario) {
-  const DeviceSpec& device = scenario.cluster.device;
   const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
-  return (fp8 ? device.matmul_peak_fp8 : device.matmul_peak).value();
+  const auto peak = [fp8](const DeviceSpec& device) {
+    return (fp8 ? device.matmul_peak_fp8 : device.matmul_peak).value();
+  };
+  const ClusterSpec& cluster = scenario.cluster;
+  double sum = 0;
+  for (const NodeKind& kind : cluster.kinds)
+    sum += static_cast<double>(kind.nodes) * peak(kind.device);
+  return cluster.kinds.empty() ? peak(cluster.device) : sum / static_cast<double>(cluster.nodes());
 }
 
 inline Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {

@@ -21,7 +21,7 @@ LargestGroup largest_group(const Scenario& scenario) {
   LargestGroup largest;
   for (const StageProgram& program : programs)
     for (const StageCall& call : program.calls) {
-      if (call.group == GroupKind::world && world_alone) continue;
+      if (call.over_host_link() || (call.group == GroupKind::world && world_alone)) continue;
       const std::uint32_t ranks = placement.group_size(call.group);
       if (ranks > largest.ranks) largest = {ranks, call.group, call.name};
     }

@@ -50,8 +50,8 @@ class MapBuilder {
     for (std::uint32_t o = 0; o < first_object_.size(); ++o) add_calls(o, links);
     for (std::uint32_t c = 0; c < map_.classes.representative.size(); ++c) {
       assign_calls(c);
-      map_.forward.push_back(hop(c, true, links));
-      map_.backward.push_back(hop(c, false, links));
+      for (std::size_t k = 0; k < channels; ++k)
+        map_.hops[k].push_back(hop(c, Channel{static_cast<std::uint8_t>(k)}, links));
     }
     map_.bandwidths = links.bandwidths();
     return std::move(map_);
@@ -61,15 +61,18 @@ class MapBuilder {
   std::vector<std::uint64_t> keys() const;
   void find_classes();
   void number_flows();
-  void load_links(LinkClasses& links) const;
+  void load_links(LinkClasses& links);
   LinkLoads loads_of(std::uint32_t link) const;
+  void describe_link(std::uint32_t link, const LinkLoads& loads);
   bool flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const;
   void add_calls(std::uint32_t colour, const LinkClasses& links);
+  double slowest_link(const PhaseFlow& flow) const;
   void add_world_call(std::uint32_t stage, std::uint32_t call);
   static void settle(NetworkCall& call, std::span<const double> bandwidths);
   std::uint32_t arrivals(const JobGraph::Object& object) const;
   void assign_calls(std::uint32_t c);
-  NetworkHop hop(std::uint32_t c, bool forward, const LinkClasses& links) const;
+  std::uint32_t host_transfer(double seconds);
+  NetworkHop hop(std::uint32_t c, Channel channel, const LinkClasses& links) const;
 
   const NetworkMapInput& input_;
   bool world_alone_;
@@ -80,7 +83,8 @@ class MapBuilder {
   std::vector<std::uint32_t> first_flow_;    ///< by object colour
   std::vector<std::uint32_t> first_call_;    ///< by object colour: into map_.calls
   std::vector<FlowPlace> places_;
-  std::vector<std::uint32_t> world_calls_;  ///< by ordinal: into map_.calls
+  std::vector<std::uint32_t> world_calls_;          ///< by ordinal: into map_.calls
+  std::map<double, std::uint32_t> host_transfers_;  ///< by their time: into map_.calls
 };
 
 std::vector<std::uint64_t> MapBuilder::keys() const {
@@ -88,6 +92,7 @@ std::vector<std::uint64_t> MapBuilder::keys() const {
   for (std::uint32_t r = 0; r < result.size(); ++r) {
     const std::uint64_t stage = input_.placement.stage_of(Rank{r}).value;
     result[r] = input_.rank_keys.empty() ? stage : mix(stage, input_.rank_keys[r]);
+    if (!input_.rank_variants.empty()) result[r] = mix(result[r], input_.rank_variants[r]);
   }
   return result;
 }
@@ -100,6 +105,7 @@ void MapBuilder::find_classes() {
     if (classes.ranks[classes.class_of[r]]++ > 0) continue;
     classes.representative.push_back(Rank{r});
     classes.stage.push_back(input_.placement.stage_of(Rank{r}));
+    classes.variant.push_back(input_.rank_variants.empty() ? 0 : input_.rank_variants[r]);
   }
 }
 
@@ -160,12 +166,20 @@ bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads&
   });
 }
 
-void MapBuilder::load_links(LinkClasses& links) const {
+void MapBuilder::describe_link(std::uint32_t l, const LinkLoads& loads) {
+  const LinkId id = graph_.links()[l].id;
+  const auto alike = std::ranges::count(colours_.link, colours_.link[l]);
+  map_.links.push_back({input_.fabric.link(id).kind, input_.fabric.link_name(id),
+                        graph_.links()[l].bandwidth, static_cast<std::uint32_t>(alike), loads});
+}
+
+void MapBuilder::load_links(LinkClasses& links) {
   std::uint32_t next = 0;
   for (std::uint32_t l = 0; l < graph_.links().size(); ++l) {
     if (colours_.link[l] != next) continue;
     ++next;
     LinkLoads loads = loads_of(l);
+    if (input_.describe_links) describe_link(l, loads);
     const bool shared = flows_can_meet(graph_.links()[l], loads);
     links.add(graph_.links()[l].bandwidth, std::move(loads), shared);
   }
@@ -190,6 +204,7 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
     for (auto& phase : call.phases) {
       for (NetworkFlow& flow : phase) {
         flow.alone = flow.bytes * links.seconds_per_byte(flow_number);
+        flow.number = flow_number;
         flow.path = links.path(flow_number++);
       }
     }
@@ -209,38 +224,51 @@ void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
   }
 }
 
-/// A call of the whole world that meets nothing: its flows take their own time.
-void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
-  const std::vector<Rank> world = input_.placement.group(GroupKind::world, Rank{0});
-  PatternPlanner planner(input_, world, stage, NetworkForm::ports);
-  planner.add(index);
-  const GroupPattern pattern = planner.take();
-  NetworkCall call{pattern.calls.front().algorithm, pattern.calls.front().phases, no_index,
-                   colours_.ranks};
-  std::vector<double> seconds_per_byte(pattern.slots);
-  std::map<std::pair<std::uint32_t, LinkId>, double> together;  // where a link stands in for others
-  const auto load_link = [&](const GroupPattern::Load& load, LinkId link) {
+/// Seconds per byte of a flow that meets nothing. Where a link stands in for others, what the flow
+/// puts on it adds up.
+double MapBuilder::slowest_link(const PhaseFlow& flow) const {
+  double slowest = 0;
+  std::map<LinkId, double> together;
+  const auto load_link = [&](double own_weight, LinkId link) {
     const bool alone = !input_.fabric.on_detour(link);
-    const double weight = alone ? load.weight : together[{load.slot, link}] += load.weight;
-    double& slowest = seconds_per_byte[load.slot];
+    const double weight = alone ? own_weight : together[link] += own_weight;
     slowest = std::max(slowest, weight / input_.fabric.link(link).bandwidth.value());
   };
-  for (const GroupPattern::Entry& e : pattern.entries) {
-    const LinkId link = member_link(input_.fabric, e.kind, DeviceId{e.a}, DeviceId{e.b});
-    const std::vector<LinkId>* detour = input_.fabric.detour(link);
-    for (std::uint32_t i = e.first; i < e.first + e.count; ++i) {
-      if (detour == nullptr) load_link(pattern.loads[i], link);
-      for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
-        load_link(pattern.loads[i], (*detour)[d]);
-    }
+  for (const LinkWeight& use : flow.links) {
+    const std::vector<LinkId>* detour = input_.fabric.detour(use.link);
+    if (detour == nullptr) load_link(use.weight, use.link);
+    for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
+      load_link(use.weight, (*detour)[d]);
   }
-  std::uint32_t slot = 0;
-  for (auto& phase : call.phases) {
-    for (NetworkFlow& flow : phase) flow.alone = flow.bytes * seconds_per_byte[slot++];
+  return slowest;
+}
+
+/// A call of the whole world that meets nothing: its flows take their own time.
+void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
+  std::vector<DeviceId> devices;
+  for (const Rank member : input_.placement.group(GroupKind::world, Rank{0}))
+    devices.push_back(input_.placement.device_of(member));
+  const CollectivePlan plan =
+      plan_call(input_, devices, input_.programs[stage].calls[index], NetworkForm::ports);
+  NetworkCall call{plan.algorithm, timed_phases(plan, input_.fabric), no_index, colours_.ranks};
+  for (std::size_t p = 0; p < plan.phases.size(); ++p) {
+    const std::vector<PhaseFlow>& flows = plan.phases[p].flows;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      NetworkFlow& flow = call.phases[p][f];
+      flow.alone = flow.bytes * slowest_link(flows[f]);
+    }
   }
   settle(call, {});
   world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
   map_.calls.push_back(std::move(call));
+}
+
+/// A transfer over a device's own host link meets nothing.
+std::uint32_t MapBuilder::host_transfer(double seconds) {
+  const auto next = static_cast<std::uint32_t>(map_.calls.size());
+  const auto [place, fresh] = host_transfers_.try_emplace(seconds, next);
+  if (fresh) map_.calls.push_back({"host link", {}, no_index, 1, true, seconds});
+  return place->second;
 }
 
 /// Calls of one kind are matched by their order: groups that span stages call alike from each.
@@ -251,6 +279,10 @@ void MapBuilder::assign_calls(std::uint32_t c) {
   auto& assigned = map_.call_of.emplace_back();
   const auto& calls = input_.programs[stage].calls;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].over_host_link()) {
+      assigned.push_back(host_transfer(calls[i].host_link.value()));
+      continue;
+    }
     const std::uint32_t nth = ordinal[static_cast<std::size_t>(calls[i].group)]++;
     if (calls[i].group == GroupKind::world && world_alone_) {
       if (nth == world_calls_.size()) add_world_call(stage, i);
@@ -265,21 +297,21 @@ void MapBuilder::assign_calls(std::uint32_t c) {
   }
 }
 
-NetworkHop MapBuilder::hop(std::uint32_t c, bool forward, const LinkClasses& links) const {
-  const auto stages = static_cast<std::uint32_t>(input_.programs.size());
+NetworkHop MapBuilder::hop(std::uint32_t c, Channel channel, const LinkClasses& links) const {
   const Rank from = map_.classes.representative[c];
-  const std::uint32_t next = (map_.classes.stage[c].value + (forward ? 1 : stages - 1)) % stages;
-  const Rank to = input_.placement.on_stage(from, Stage{next});
+  const Stage stage = map_.classes.stage[c];
+  const Rank to = input_.placement.on_stage(from, neighbour_stage(input_, stage, channel));
   NetworkHop result{map_.classes.class_of[to.value], {}};
-  if (stages == 1) return result;
+  if (to == from) return result;
   const DeviceId a = input_.placement.device_of(from), b = input_.placement.device_of(to);
   const double launch = input_.fabric.cluster().device.launch.communication.value();
   result.flow.latency = input_.fabric.route_latency(a, b).value() + launch;
-  const std::uint32_t object = graph_.channel_of(from, forward);
+  const std::uint32_t object = graph_.channel_of(from, channel);
   if (object == no_index) return result;
   const std::uint32_t flow = first_flow_[colours_.object[object]];
-  result.flow.bytes = channel_bytes(input_.programs[map_.classes.stage[c].value], forward).value();
+  result.flow.bytes = channel_bytes(input_, stage, channel).value_or(Bytes{0}).value();
   result.flow.alone = result.flow.bytes * links.seconds_per_byte(flow);
+  result.flow.number = flow;
   result.flow.path = links.path(flow);
   return result;
 }

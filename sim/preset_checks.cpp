@@ -79,6 +79,35 @@ std::string divisors(std::int64_t n) {
   return list + (low.size() > most ? ", ..." : "");
 }
 
+namespace {
+
+/// Kinds differ in devices, hosts and speeds of links, not in shape.
+void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+  const std::string list = prefix + "kinds";
+  std::int64_t nodes = 0;
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
+    const NodeKind& kind = cluster.kinds[k];
+    const std::string key = list + "." + std::to_string(k) + ".";
+    nodes += kind.nodes;
+    checks.require(kind.node_devices == cluster.node_devices, key + "node.devices",
+                   "is " + text(kind.node_devices) + ", allowed: " + text(cluster.node_devices) +
+                       " as on the other nodes");
+    checks.require(kind.node_fabric.index() == cluster.node_fabric.index() &&
+                       !std::holds_alternative<GroupFabric>(kind.node_fabric),
+                   key + "node.fabric.kind",
+                   "must be that of the other nodes, allowed: mesh or switch on all of them");
+    checks.require(kind.nic.per == cluster.network.nic.per, key + "network.nic.per",
+                   "must be that of the other nodes");
+    checks.require(!kind.super_node && !cluster.super_node, key + "super_node",
+                   "does not go with kinds, allowed: none");
+  }
+  checks.require(
+      cluster.kinds.empty() || nodes == cluster.nodes(), list,
+      "have " + text(nodes) + " nodes, allowed: the " + text(cluster.nodes()) + " of the cluster");
+}
+
+}  // namespace
+
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const auto key = [&](const char* name) { return prefix + name; };
   const std::int64_t per_node = cluster.node_devices;
@@ -93,6 +122,8 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
                    "is " + text(groups->group_size) + ", must divide the " + text(per_node) +
                        " devices of a node, allowed: " + divisors(per_node));
   }
+  if (checks.good({key("devices")}) && checks.good_below(key("kinds")))
+    check_kinds(cluster, prefix, checks);
   if (cluster.super_node && checks.good({key("devices")})) {
     const std::int64_t nodes = cluster.nodes(), size = cluster.super_node->nodes;
     checks.require(nodes <= size || nodes % size == 0, key("super_node.nodes"),

@@ -37,6 +37,15 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
   return json;
 }
 
+Json experts_json(const ExpertForecast& e) {
+  return {{"expert_max_over_mean", e.expert_imbalance},
+          {"rank_max_over_mean", e.rank_imbalance},
+          {"dropped", e.dropped},
+          {"matmul_balanced_s", e.balanced.value()},
+          {"matmul_fullest_s", e.fullest.value()},
+          {"imbalance_cost_s", e.cost.value()}};
+}
+
 Json scenario_json(const Scenario& s) {
   const ParallelPlan& p = s.workload.plan;
   return {{"name", s.name},
@@ -50,7 +59,7 @@ Json scenario_json(const Scenario& s) {
             {"ep", p.ep},
             {"etp", p.etp},
             {"dp", p.dp}}},
-          {"schedule", s.schedule.pipeline},
+          {"schedule", s.schedule.name()},
           {"micro_batches", s.micro_batches()}};
 }
 
@@ -78,6 +87,23 @@ void add_steps(Json& json, const std::vector<Seconds>& steps) {
                    {"mean_s", s.mean.value()},      {"p50_s", s.p50.value()},
                    {"p95_s", s.p95.value()},        {"p99_s", s.p99.value()},
                    {"longest_s", s.longest.value()}};
+}
+
+Json data_json(const DataForecast& data, Seconds step_time) {
+  const PackedBatch& batch = data.batch;
+  return {{"documents", batch.documents},
+          {"tokens", batch.tokens},
+          {"padding_tokens", batch.padding},
+          {"truncated_tokens", batch.truncated_tokens},
+          {"deferred_tokens", batch.deferred_tokens},
+          {"cuts", batch.cuts},
+          {"attention_share", data.attention_share},
+          {"slot_imbalance", data.imbalance.slot},
+          {"replica_imbalance", data.imbalance.replica},
+          {"overall_imbalance", data.imbalance.all},
+          {"context_imbalance", data.context_imbalance},
+          {"even_step_time_s", data.even_step_time.value()},
+          {"imbalance_cost_s", (step_time - data.even_step_time).value()}};
 }
 
 void add_reliability(Json& json, const Reliability& r) {
@@ -119,6 +145,13 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
             {"stages", stages},
             {"collectives", collectives_json(forecast)},
             {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+  for (const GroupReach& reach : forecast.groups)
+    json["groups"].push_back({{"group", reach.group},
+                              {"fabric", reach.fabric},
+                              {"groups", reach.groups},
+                              {"mixed", reach.mixed}});
+  if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
+  if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   return json;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "metrics.hpp"
 #include "stepcast/base/text.hpp"
@@ -12,7 +13,22 @@
 namespace stepcast {
 namespace {
 
-constexpr std::size_t bar_width = 40;
+constexpr std::size_t bar_width = 40, most_columns = 100;
+constexpr double rounding = 1e-9;  // of loads that are meant to be even
+
+/// Escape codes of a terminal, or nothing.
+class Paint {
+ public:
+  explicit Paint(bool colour) : on_{colour} {}
+  std::string operator()(const char* code, const std::string& text) const {
+    return on_ && !text.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
+
+ private:
+  bool on_;
+};
+constexpr const char *bold = "1", *red = "31", *green = "32", *yellow = "33", *blue = "34",
+                     *magenta = "35";
 
 std::string bar(double share) {
   const auto cells = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5);
@@ -25,23 +41,25 @@ std::string head(const Scenario& s) {
   const ParallelPlan& p = s.workload.plan;
   std::string text =
       fmt::format("{} on {} devices of {}\n", s.name, s.cluster.devices, s.cluster.name);
-  text += fmt::format("  tp {}  pp {}  vpp {}  cp {}  ep {}  dp {}   {}, {} micro-batches", p.tp,
-                      p.pp, p.vpp, p.cp, p.ep, p.dp, s.schedule.pipeline, s.micro_batches());
+  const std::string plan = fmt::format("  tp {}  pp {}  vpp {}  cp {}  ep {}  dp {}", p.tp, p.pp,
+                                       p.vpp, p.cp, p.ep, p.dp);
+  std::string order = fmt::format("{}, {} micro-batches", s.schedule.name(), s.micro_batches());
   if (!s.synthetic) {
-    text += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
-                        s.workload.training.sequence);
+    order += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
+                         s.workload.training.sequence);
   }
-  return text + "\n\n";
+  const bool one_line = plan.size() + 3 + order.size() <= most_columns;
+  return text + plan + (one_line ? "   " : "\n  ") + order + "\n\n";
 }
 
-std::string memory_line(const Forecast& forecast) {
+std::string memory_line(const Forecast& forecast, const Paint& paint) {
   const MemoryBudget* worst = nullptr;
   for (const StageForecast& s : forecast.stages) {
     if (s.memory && (!worst || s.memory->peak() > worst->peak())) worst = &*s.memory;
   }
   if (!worst) return "";
   return fmt::format("  memory peak    {:>10}    of {} per device: {}\n", human(worst->peak()),
-                     human(worst->capacity), worst->fits() ? "fits" : "DOES NOT FIT");
+                     human(worst->capacity), worst->fits() ? "fits" : paint(red, "DOES NOT FIT"));
 }
 
 std::string percent(const std::optional<double>& share) {
@@ -84,10 +102,40 @@ std::string bound_by(const RankTimes& times) {
                                : fmt::format("device {:.0f}%", 100 * (1 - host));
 }
 
-std::string headline(const Scenario& scenario, const Forecast& forecast) {
+/// What the documents of the step are, and what their imbalance costs.
+std::string data_lines(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.data) return "";
+  const DataForecast& d = *forecast.data;
+  const auto all = static_cast<double>(d.batch.tokens + d.batch.padding);
+  std::string text = fmt::format(
+      "  documents      {:>10}    packed {}, padding {:.1f}%, attention {:.1f}% of whole "
+      "sequences\n",
+      d.batch.documents, scenario.schedule.data.packing,
+      100 * static_cast<double>(d.batch.padding) / all, 100 * d.attention_share);
+  text += fmt::format(
+      "  data imbalance {:>9.1f}%    of the step; slots {:.2f}, replicas {:.2f} (max over mean)\n",
+      100 * (1 - d.even_step_time / forecast.step_time), d.imbalance.slot, d.imbalance.replica);
+  return text;
+}
+
+/// Only where they are loaded unevenly.
+std::string experts_line(const Forecast& forecast) {
+  if (!forecast.experts || forecast.experts->rank_imbalance <= 1 + rounding) return "";
+  const ExpertForecast& e = *forecast.experts;
+  std::string text = fmt::format(
+      "  expert load    {:>9.2f}x    fullest rank over mean (fullest expert {:.2f}x): {} of "
+      "products "
+      "a step\n",
+      e.rank_imbalance, e.expert_imbalance, human(e.cost));
+  if (e.dropped > 0) text += fmt::format("  {:<25}    {:.1f}% dropped\n", "", 100 * e.dropped);
+  return text;
+}
+
+std::string headline(const Scenario& scenario, const Forecast& forecast, const Paint& paint) {
   const Metrics m = metrics_of(scenario, forecast);
-  std::string text = fmt::format("  step time      {:>10}    {:.4g} samples/s\n",
-                                 human(forecast.step_time), m.samples_per_s);
+  std::string text =
+      fmt::format("  step time      {}    {:.4g} samples/s\n",
+                  paint(bold, fmt::format("{:>10}", human(forecast.step_time))), m.samples_per_s);
   if (m.step_time_low) {
     text += fmt::format("  80% interval   {:>10}    to {}\n", human(Seconds{*m.step_time_low}),
                         human(Seconds{*m.step_time_high}));
@@ -100,34 +148,38 @@ std::string headline(const Scenario& scenario, const Forecast& forecast) {
                         100 * m.mfu, m.tflops_per_device, 100 * m.hfu);
   }
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
-  return text + reliability_line(scenario, forecast) + memory_line(forecast) + "\n";
+  return text + data_lines(scenario, forecast) + reliability_line(scenario, forecast) +
+         memory_line(forecast, paint) + experts_line(forecast) + "\n";
 }
 
 struct Part {
   std::string name;
   Seconds time;
+  const char* colour;
   bool indented = false;
 };
 
 std::vector<Part> parts_of(const RankTimes& t) {
-  std::vector<Part> parts{{"computing", t.computing}, {"exposed communication", t.exposed_total()}};
+  std::vector<Part> parts{{"computing", t.computing, green},
+                          {"exposed communication", t.exposed_total(), yellow}};
   for (std::size_t k = 0; k < exposed_kinds; ++k) {
     if (t.exposed[k] > Seconds{0})
-      parts.push_back({name(static_cast<ExposedKind>(k)), t.exposed[k], true});
+      parts.push_back({name(static_cast<ExposedKind>(k)), t.exposed[k], yellow, true});
   }
-  parts.push_back({"bubble", t.bubble});
-  parts.push_back({"host stall", t.host_stall});
-  parts.push_back({"other idle", t.other_idle});
+  parts.push_back({"bubble", t.bubble, blue});
+  parts.push_back({"host stall", t.host_stall, red});
+  parts.push_back({"other idle", t.other_idle, magenta});
   return parts;
 }
 
-std::string breakdown(const Forecast& forecast) {
+std::string breakdown(const Forecast& forecast, const Paint& paint) {
   std::string text = "  where the time goes (mean over ranks)\n";
   for (const Part& part : parts_of(forecast.mean)) {
     const double share = part.time / forecast.step_time;
     const std::string cells = part.indented ? "" : bar(share);
     text += fmt::format("  {:<24}{:>10}  {:>5.1f}%{}{}\n", (part.indented ? "  " : "") + part.name,
-                        human(part.time), 100 * share, cells.empty() ? "" : "  ", cells);
+                        human(part.time), 100 * share, cells.empty() ? "" : "  ",
+                        paint(part.colour, cells));
   }
   return text + "\n";
 }
@@ -135,7 +187,10 @@ std::string breakdown(const Forecast& forecast) {
 std::string layer_text(const std::vector<std::int64_t>& layers) {
   std::string text;
   for (const std::int64_t n : layers) text += (text.empty() ? "" : "+") + std::to_string(n);
-  return text;
+  constexpr std::size_t column = 12;
+  if (text.size() < column) return text;
+  const auto total = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
+  return fmt::format("{} in {}", total, layers.size());
 }
 
 std::string stage_rows(const Forecast& forecast) {
@@ -150,6 +205,15 @@ std::string stage_rows(const Forecast& forecast) {
                         human(t.bubble), human(t.host_stall), human(t.other_idle),
                         stage.memory ? human(stage.memory->peak()) : "-", bound_by(t));
   }
+  return text + "\n";
+}
+
+/// Which group crosses which fabric, where nodes differ.
+std::string group_rows(const Forecast& forecast) {
+  if (forecast.groups.empty()) return "";
+  std::string text = fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", "groups", "reach", "count", "mixed");
+  for (const GroupReach& g : forecast.groups)
+    text += fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", g.group, g.fabric, g.groups, g.mixed);
   return text + "\n";
 }
 
@@ -168,9 +232,11 @@ std::string verdict(const Forecast& forecast) {
 }
 
 std::string report_table(const Scenario& scenario, const Forecast& forecast,
-                         const std::optional<RunTiming>& timing) {
-  std::string text = head(scenario) + headline(scenario, forecast) + breakdown(forecast) +
-                     stage_rows(forecast) + "  " + verdict(forecast) + "\n";
+                         const std::optional<RunTiming>& timing, bool colour) {
+  const Paint paint(colour);
+  std::string text = head(scenario) + headline(scenario, forecast, paint) +
+                     breakdown(forecast, paint) + stage_rows(forecast) + group_rows(forecast) +
+                     "  " + paint(bold, verdict(forecast)) + "\n";
   const auto assumed = std::ranges::count(scenario.assumptions, "assumed", &Assumption::source);
   if (assumed > 0) {
     text +=

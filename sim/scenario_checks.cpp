@@ -2,13 +2,11 @@
 
 #include "checks.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/topology/placement.hpp"
 
 // Checks between keys. Each names the guilty key, the numbers and what is allowed.
 namespace stepcast {
 namespace {
-
-constexpr std::int64_t most_micro_batches = 1'000'000;
-constexpr std::int64_t most_units = 100'000'000;
 
 std::string text(std::int64_t n) { return std::to_string(n); }
 
@@ -48,6 +46,20 @@ void resolve_data_parallel(Scenario& scenario, Checks& checks) {
                      ", allowed: " + text(plan.dp) + ", auto");
 }
 
+/// Keys about experts that a model without them leaves at their defaults.
+void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
+  const MoeSpec neutral;
+  const std::string why = " but the model has no experts, allowed: ";
+  checks.require(moe.dispatch == neutral.dispatch, "moe.dispatch", "is set" + why + "flat");
+  checks.require(moe.overlap == neutral.overlap, "moe.overlap", "is set" + why + "none");
+  checks.require(moe.routing.distribution == neutral.routing.distribution,
+                 "moe.routing.distribution", "is set" + why + "uniform");
+  checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
+  checks.require(moe.placement == neutral.placement, "moe.placement",
+                 "is balanced" + why + "contiguous");
+  checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
+}
+
 void check_experts(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
@@ -55,8 +67,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
     const std::string why = " but the model has no experts, allowed: 1";
     checks.require(plan.ep == 1, "parallel.ep", "is " + text(plan.ep) + why);
     checks.require(plan.etp == 1, "parallel.etp", "is " + text(plan.etp) + why);
-    checks.require(scenario.workload.moe.overlap == MoeSpec::Overlap::none, "moe.overlap",
-                   "is shared_expert but the model has no experts, allowed: none");
+    check_no_expert_keys(scenario.workload.moe, checks);
     return;
   }
   const ExpertSpec& moe = *scenario.workload.model.moe;
@@ -74,9 +85,37 @@ void check_experts(const Scenario& scenario, Checks& checks) {
                        " ranks of a stage, allowed: " +
                        divisors(ranks % plan.etp == 0 ? ranks / plan.etp : ranks));
   }
-  checks.require(scenario.workload.moe.overlap == MoeSpec::Overlap::none || moe.shared_experts > 0,
+  checks.require(
+      scenario.workload.moe.overlap != MoeSpec::Overlap::shared_expert || moe.shared_experts > 0,
+      "moe.overlap",
+      "is shared_expert but the model has no shared experts, allowed: none, chunks(n), tiles(n), "
+      "fb_pair");
+  checks.require(scenario.workload.moe.overlap != MoeSpec::Overlap::tiles || plan.etp == 1,
                  "moe.overlap",
-                 "is shared_expert but the model has no shared experts, allowed: none");
+                 "is tiles, whose kernel holds whole experts, but etp is " + text(plan.etp) +
+                     ", allowed: none, shared_expert, chunks(n), or etp 1");
+}
+
+/// Cuts the expert groups where the dispatch has an inner and an outer hop.
+void resolve_expert_parts(Scenario& scenario, Checks& checks) {
+  const MoeSpec& moe = scenario.workload.moe;
+  ParallelPlan& plan = scenario.workload.plan;
+  const bool known = !scenario.synthetic && scenario.workload.model.moe && moe.cuts_groups() &&
+                     checks.good({"cluster", "parallel", "moe.dispatch", "moe.inner"});
+  const ClusterSpec& cluster = scenario.cluster;
+  if (!known || !checks.good_below("cluster") || !checks.good_below("parallel")) return;
+  if (!checks.require(moe.inner != MoeSpec::Inner::super_node || cluster.super_node, "moe.inner",
+                      "is super_node but the cluster has none, allowed: auto, node"))
+    return;
+  const bool super = cluster.super_node && moe.inner != MoeSpec::Inner::node;
+  plan.expert_part = cluster.node_devices * (super ? cluster.super_node->nodes : 1);
+  if (checks.require(Placement(plan).cuts_experts_evenly(), "moe.dispatch",
+                     "needs equally many ranks of an expert group in each " +
+                         std::string(super ? "super-node" : "node") + " of " +
+                         text(plan.expert_part) +
+                         " devices, allowed: flat, allgather, or another ep or order"))
+    return;
+  plan.expert_part = 0;
 }
 
 void check_heads(const Scenario& scenario, Checks& checks) {
@@ -131,11 +170,11 @@ void check_sequence(const Scenario& scenario, Checks& checks) {
                  "is " + text(sequence) + ", must be a multiple of " +
                      (zigzag ? "2*cp (two slices per rank) = " : "cp = ") + text(parts) +
                      ", allowed: " + text(std::max(sequence / parts, std::int64_t{1}) * parts));
-  checks.require(plan.cp == 1 ||
-                     scenario.workload.training.attention == TrainingSpec::Attention::fused,
-                 "training.attention",
-                 "is unfused, which holds all keys on a rank, but cp is " + text(plan.cp) +
-                     ", allowed: fused, or cp 1");
+  checks.require(
+      plan.cp == 1 || scenario.workload.training.attention == TrainingSpec::Attention::fused,
+      "training.attention",
+      "is unfused, which holds all keys on a rank, but cp is " + text(plan.cp) +
+          ", allowed: fused, or cp 1");
   const std::int64_t both = plan.cp * plan.tp;
   checks.require(!plan.sequence_parallel || sequence % both == 0, "training.sequence",
                  "is " + text(sequence) +
@@ -155,6 +194,19 @@ bool check_shape(const Table& table, const std::string& path, const ParallelPlan
                             " numbers (pp), allowed: a table [chunk][stage]");
 }
 
+/// Two directions: the second row of the table is the first one backwards.
+void check_mirrored(const ParallelPlan& plan, std::int64_t layers, Checks& checks) {
+  const auto& row = plan.layers_per_chunk[0];
+  std::int64_t sum = 0;
+  for (const std::int64_t n : row) sum += n;
+  const bool mirrored =
+      std::ranges::equal(row, std::vector<std::int64_t>(plan.layers_per_chunk[1].rbegin(),
+                                                        plan.layers_per_chunk[1].rend()));
+  checks.require(sum == layers && mirrored, "parallel.layers_per_chunk",
+                 "holds " + text(sum) + " layers in its first row, allowed: the " + text(layers) +
+                     " of the model, and the same row backwards as the second");
+}
+
 void check_layers(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const std::int64_t layers = scenario.workload.model.layers;
@@ -162,12 +214,15 @@ void check_layers(const Scenario& scenario, Checks& checks) {
     return;
   if (plan.layers != ParallelPlan::Layers::table) {
     const std::string key = plan.pp > layers ? "parallel.pp" : "parallel.vpp";
-    checks.require(plan.pp * plan.vpp <= layers, key,
-                   "gives pp*vpp = " + text(plan.pp * plan.vpp) + " chunks for " + text(layers) +
+    const std::int64_t parts = plan.chunk_map().virtual_stages();
+    checks.require(parts <= layers, key,
+                   "gives pp*vpp = " + text(parts) + " chunks for " + text(layers) +
                        " layers, allowed: at most one chunk per layer");
     return;
   }
   if (!check_shape(plan.layers_per_chunk, "parallel.layers_per_chunk", plan, checks)) return;
+  if (plan.chunk_placement == ChunkPlacement::bidirectional)
+    return check_mirrored(plan, layers, checks);
   std::int64_t sum = 0;
   for (const auto& row : plan.layers_per_chunk) {
     for (const std::int64_t n : row) sum += n;
@@ -221,39 +276,6 @@ void check_width(const Scenario& scenario, Checks& checks) {
       "is fp8_mixed but the device has no cluster.device.matmul_peak_fp8, allowed: bf16, fp16");
 }
 
-void check_schedule(const Scenario& scenario, Checks& checks) {
-  const ParallelPlan& plan = scenario.workload.plan;
-  const TrainingSpec& training = scenario.workload.training;
-  if (!checks.good({"training.global_batch", "training.micro_batch", "parallel.tp", "parallel.cp",
-                    "parallel.pp", "parallel.dp", "parallel.vpp", "schedule.pipeline",
-                    "schedule.group"})) {
-    return;
-  }
-  const std::int64_t one = training.micro_batch * plan.dp;
-  const std::int64_t near = std::max(training.global_batch / one, std::int64_t{1}) * one;
-  if (!checks.require(training.global_batch % one == 0, "training.global_batch",
-                      "is " + text(training.global_batch) +
-                          ", must be a multiple of micro_batch*dp = " + text(training.micro_batch) +
-                          "*" + text(plan.dp) + " = " + text(one) + ", allowed: " + text(near) +
-                          ", " + text(near + one))) {
-    return;
-  }
-  const PipelineShape shape = scenario.pipeline_shape();
-  if (!checks.require(shape.micro_batches <= most_micro_batches, "training.global_batch",
-                      "gives " + text(shape.micro_batches) + " micro-batches, allowed: at most " +
-                          text(most_micro_batches))) {
-    return;
-  }
-  const std::int64_t chunks = shape.stages * shape.chunks;
-  if (!checks.require(chunks <= most_units / shape.micro_batches, "training.global_batch",
-                      "gives " + text(shape.micro_batches) + " micro-batches on " + text(chunks) +
-                          " chunks, allowed: at most " + text(most_units) + " in all")) {
-    return;
-  }
-  const std::string wrong = pipeline_schedule(scenario.schedule.pipeline).rule(shape);
-  checks.require(wrong.empty(), "schedule.pipeline", scenario.schedule.pipeline + " " + wrong);
-}
-
 void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
   for (std::size_t k = 0; k < collective_kinds; ++k) {
     const auto kind = static_cast<CollectiveKind>(k);
@@ -279,6 +301,7 @@ void check_synthetic(const Scenario& scenario, Checks& checks) {
 }  // namespace
 
 void check_scenario(Scenario& scenario, Checks& checks) {
+  place_chunks(scenario, checks);
   check_cluster(scenario.cluster, "cluster.", checks);
   check_order(scenario.workload.plan, checks);
   check_algorithms(scenario.workload.communication.algorithms, checks);
@@ -295,12 +318,15 @@ void check_scenario(Scenario& scenario, Checks& checks) {
     check_model(scenario.workload.model, "model.", checks);
     if (checks.good({"model.moe.experts", "model.moe.expert_hidden"}))
       check_experts(scenario, checks);
+    resolve_expert_parts(scenario, checks);
     check_heads(scenario, checks);
     check_sequence(scenario, checks);
     check_layers(scenario, checks);
     check_width(scenario, checks);
   }
   if (sizes) check_schedule(scenario, checks);
+  check_data(scenario, checks);
+  check_host(scenario, checks);
   check_stalls(scenario, checks);
   if (!scenario.synthetic) check_recompute(scenario, checks);
   check_network(scenario, checks);

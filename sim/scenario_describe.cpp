@@ -16,6 +16,9 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
       {"network", choice(spec.network, {{"ports"}, {"pairwise"}}),
        "ports: one flow per collective phase over the ports of its members; pairwise: one "
        "per message, groups of up to 128 ranks"});
+  visitor.field({"sharing", choice(spec.sharing, {{"auto"}, {"simgrid"}, {"incremental"}}),
+                 "who shares links among the flows that meet; the rates are the same. incremental: "
+                 "solves only what a change moves; auto: that above 4096 links"});
 }
 
 /// `{value, tolerance}`; `Value` is the type that the value is written in.
@@ -32,9 +35,23 @@ void expectation(Visitor& visitor, std::string_view key, std::string_view doc,
     } else {
       target->value = value.value();
     }
-    v.field({"tolerance", Percent{&target->tolerance}, "relative", between(0, 10)});
+    constexpr Tolerance::Of of = std::is_same_v<Value, Seconds> ? Tolerance::Of::time
+                                 : std::is_same_v<Value, Bytes> ? Tolerance::Of::size
+                                                                : Tolerance::Of::number;
+    v.field({"tolerance", Tolerance{&target->tolerance, &target->relative, of},
+             "how far the result may be off"});
   });
   if (!present) target.reset();
+}
+
+void describe_breakdown(Visitor& visitor, std::vector<double>& breakdown) {
+  const std::vector<std::string>& names = breakdown_names();
+  breakdown.resize(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Seconds time{breakdown[i]};
+    visitor.field({names[i], &time, "mean over ranks", at_least(0)});
+    breakdown[i] = time.value();
+  }
 }
 
 void describe(Visitor& visitor, ExpectSpec& spec) {
@@ -43,6 +60,16 @@ void describe(Visitor& visitor, ExpectSpec& spec) {
   expectation<Bytes>(visitor, "peak_memory", "of the fullest device", spec.peak_memory, positive());
   expectation<double>(visitor, "bubble_ratio", "pipeline idle over step time", spec.bubble_ratio,
                       between(0, 1));
+  visitor.section("exposed", "exposed communication by kind", [&](Visitor& v) {
+    for (std::size_t k = 0; k < exposed_kinds; ++k) {
+      expectation<Seconds>(v, name(static_cast<ExposedKind>(k)),
+                           "time in which a rank waits for it", spec.exposed[k], at_least(0));
+    }
+  });
+  bool breakdown = !spec.breakdown.empty();
+  visitor.optional_section("breakdown", "where the time went when the values were taken", breakdown,
+                           [&](Visitor& v) { describe_breakdown(v, spec.breakdown); });
+  if (!breakdown) spec.breakdown.clear();
   visitor.field({"source", &spec.source, "what the numbers are and where they are published"});
 }
 
@@ -62,6 +89,17 @@ void describe_workload(Visitor& visitor, ScenarioDraft& draft) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& breakdown_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list{"computing"};
+    for (std::size_t k = 0; k < exposed_kinds; ++k)
+      list.emplace_back(name(static_cast<ExposedKind>(k)));
+    list.insert(list.end(), {"bubble", "host_stall", "other_idle"});
+    return list;
+  }();
+  return names;
+}
 
 void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
                     std::size_t& source) {
@@ -110,7 +148,6 @@ void describe(Visitor& visitor, ScenarioDraft& draft) {
                              describe(v, *s.expect);
                            });
   if (!present) s.expect.reset();
-  visitor.reserved("sweep", "many points of one question", "none");
   visitor.reserved("plan", "search of parallel strategies", "none");
 }
 

@@ -22,12 +22,17 @@ Slots before_epilogue(const StageProgram& program) {
   Slots left;
   follow(program.prologue, left);
   for (const ChunkProgram& chunk : program.chunks) follow(chunk.first_forward, left);
+  const auto visit = [&](const Instructions& code) {
+    Slots of_unit;
+    follow(code, of_unit);
+    left.insert(of_unit.begin(), of_unit.end());
+  };
   for (const ChunkProgram& chunk : program.chunks) {
-    for (const Instructions* code : {&chunk.forward, &chunk.backward, &chunk.last_backward}) {
-      Slots of_unit;
-      follow(*code, of_unit);
-      left.insert(of_unit.begin(), of_unit.end());
-    }
+    for (const Instructions* code :
+         {&chunk.forward, &chunk.backward, &chunk.last_backward, &chunk.backward_input,
+          &chunk.backward_weight, &chunk.last_backward_weight})
+      visit(*code);
+    for (const Instructions& pair : chunk.paired) visit(pair);
   }
   return left;
 }

@@ -54,7 +54,8 @@ bool write_all(int file, const std::string& text) {
 }
 
 std::string failure_of(int status, const std::string& text) {
-  if (WIFSIGNALED(status)) return fmt::format("its process was ended by signal {}", WTERMSIG(status));
+  if (WIFSIGNALED(status))
+    return fmt::format("its process was ended by signal {}", WTERMSIG(status));
   if (WEXITSTATUS(status) == answered) return "";
   return text.empty() ? fmt::format("its process ended with code {}", WEXITSTATUS(status)) : text;
 }

@@ -80,6 +80,17 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
                   [&](Visitor& v) { describe(v, spec.efficiency); });
   visitor.section("launch", "device-side fixed cost of one operator, per class",
                   [&](Visitor& v) { describe(v, spec.launch); });
+  visitor.field({"tile_task", &spec.tile_task,
+                 "start of one task of a kernel that runs already (moe.overlap tiles)",
+                 time_range});
+  visitor.section(
+      "interference",
+      "time of an operator beside a communication of its layer over its time alone, "
+      "per class",
+      [&](Visitor& v) {
+        v.field({"matmul", &spec.interference_matmul, "cube operators", between(1, 1000)});
+        v.field({"vector", &spec.interference_vector, "vector operators", between(1, 1000)});
+      });
 }
 
 void describe(Visitor& visitor, HostSpec& spec) {
@@ -97,6 +108,10 @@ void describe(Visitor& visitor, HostSpec& spec) {
     v.field({"factor", &spec.graph_sink_factor,
              "part of dispatch left per operator of a sunk graph", between(0, 1)});
     v.field({"launch", &spec.graph_launch, "host time to launch one sunk graph", time_range});
+  });
+  visitor.section("compile", "host time to make a kernel for a new shape", [&](Visitor& v) {
+    v.field({"bytecode", &spec.compile_bytecode, "with runtime.fusion dvm", time_range});
+    v.field({"kernel", &spec.compile_kernel, "with any other fusion", time_range});
   });
   visitor.field({"queue_depth", &spec.queue_depth, "operators the host may run ahead of the device",
                  between(1, 1e9)});
@@ -222,9 +237,8 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
                  "one step inside a node or super-node", time_range});
 }
 
-}  // namespace
-
-void describe(Visitor& visitor, ClusterSpec& spec) {
+/// All keys but `kinds`.
+void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
   describe_format_version(visitor);
   visitor.field({"name", Identifier{&spec.name}, "name of the cluster"});
   visitor.section("device", "one accelerator", [&](Visitor& v) { describe(v, spec.device); });
@@ -246,16 +260,44 @@ void describe(Visitor& visitor, ClusterSpec& spec) {
   visitor.section("collectives", "collective communication library",
                   [&](Visitor& v) { describe(v, spec.collectives); });
   bool interval = spec.interval.has_value();
-  visitor.optional_section(
-      "interval", "measured over forecast step times, for step_time_s_low and _high", interval,
-      [&](Visitor& v) {
-        if (!spec.interval) spec.interval.emplace();
-        v.field({"low", &spec.interval->low, "one measured step of ten is below", positive(), true});
-        v.field({"high", &spec.interval->high, "one measured step of ten is above", positive(), true});
-      });
+  visitor.optional_section("interval",
+                           "measured over forecast step times, for step_time_s_low and _high",
+                           interval, [&](Visitor& v) {
+                             if (!spec.interval) spec.interval.emplace();
+                             v.field({"low", &spec.interval->low,
+                                      "one measured step of ten is below", positive(), true});
+                             v.field({"high", &spec.interval->high,
+                                      "one measured step of ten is above", positive(), true});
+                           });
   if (!interval) spec.interval.reset();
   visitor.field({"devices", &spec.devices, "size of the cluster, a whole number of nodes", count});
-  visitor.reserved("kinds", "heterogeneous clusters", "none");
+}
+
+/// Read as a cluster file of its own, of which a kind keeps what differs between nodes.
+void describe(Visitor& visitor, NodeKind& kind) {
+  ClusterSpec whole;
+  whole.name = kind.name;
+  whole.device = kind.device;
+  whole.host = kind.host;
+  whole.node_devices = kind.node_devices;
+  whole.node_fabric = kind.node_fabric;
+  whole.network.nic = kind.nic;
+  if (kind.super_node) whole.super_node.emplace();
+  visitor.field(
+      {"nodes", &kind.nodes, "nodes of this kind, behind those of the kinds before", count, true});
+  describe_one_kind(visitor, whole);
+  kind = {kind.nodes,         whole.name,        whole.device,      whole.host,
+          whole.node_devices, whole.node_fabric, whole.network.nic, whole.super_node.has_value()};
+}
+
+}  // namespace
+
+void describe(Visitor& visitor, ClusterSpec& spec) {
+  describe_one_kind(visitor, spec);
+  visitor.optional_list(
+      "kinds", "nodes of several kinds, each as a cluster file has them (heterogeneous.md)",
+      spec.kinds.size(), [&](std::size_t size) { spec.kinds.resize(size); },
+      [&](Visitor& v, std::size_t i) { describe(v, spec.kinds[i]); });
 }
 
 }  // namespace stepcast

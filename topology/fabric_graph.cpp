@@ -1,10 +1,11 @@
+#include "stepcast/topology/fabric_graph.hpp"
+
 #include <algorithm>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 #include <limits>
 #include <map>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/topology/fabric.hpp"
 
 namespace stepcast {
 namespace {
@@ -114,19 +115,19 @@ double max_flow(const Capacities& capacities, std::size_t vertices) {
 
 }  // namespace
 
-FabricGraph Fabric::graph() const {
-  const Vertices vertices(*this);
+FabricGraph fabric_graph(const Fabric& fabric) {
+  const Vertices vertices(fabric);
   FabricGraph graph(vertices.top + 1);
   for (std::size_t v = 0; v <= vertices.top; ++v) graph[v].name = vertices.name(v);
-  for (std::uint32_t id = 0; id < link_count(); ++id) {
-    if (detour({id}) != nullptr) continue;
-    const Link l = link({id});
+  for (std::uint32_t id = 0; id < fabric.link_count(); ++id) {
+    if (fabric.detour({id}) != nullptr) continue;
+    const Link l = fabric.link({id});
     const auto [from, to] = vertices.ends(l);
     add_edge(from, to, FabricEdge{{id}, l.bandwidth.value()}, graph);
   }
   if (vertices.leaf == vertices.nic) return graph;
-  for (std::uint32_t device = 0; device < devices(); ++device) {
-    const std::uint32_t nic = nic_of({device});
+  for (std::uint32_t device = 0; device < fabric.devices(); ++device) {
+    const std::uint32_t nic = fabric.nic_of({device});
     add_edge(device, vertices.sender(nic), FabricEdge{no_link, unlimited}, graph);
     add_edge(vertices.receiver(nic), device, FabricEdge{no_link, unlimited}, graph);
   }
@@ -161,7 +162,7 @@ BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
 }
 
 std::string fabric_dot(const Fabric& fabric) {
-  const FabricGraph graph = fabric.graph();
+  const FabricGraph graph = fabric_graph(fabric);
   std::string text = "digraph fabric {\n";
   for (std::size_t v = 0; v < num_vertices(graph); ++v)
     text += "  " + std::to_string(v) + " [label=\"" + graph[v].name + "\"];\n";

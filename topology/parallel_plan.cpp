@@ -8,8 +8,9 @@ namespace stepcast {
 
 const char* name(GroupKind kind) {
   static constexpr std::array<const char*, group_kinds> names{
-      "tensor",        "context",     "data",       "pipeline",  "expert",
-      "expert_tensor", "expert_data", "dense_data", "embedding", "world"};
+      "tensor",        "context",      "data",        "pipeline",  "expert",
+      "expert_tensor", "expert_data",  "dense_data",  "embedding", "mirror",
+      "world",         "expert_inner", "expert_outer"};
   return names[static_cast<std::size_t>(kind)];
 }
 

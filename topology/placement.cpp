@@ -99,6 +99,56 @@ std::vector<Rank> Placement::along_experts(Rank rank, std::uint32_t size,
   return ranks;
 }
 
+std::vector<std::vector<Rank>> Placement::expert_parts(Rank rank) const {
+  std::vector<std::vector<Rank>> parts;
+  std::uint32_t last = 0;
+  for (const Rank member : along_experts(rank, narrow(plan_.ep), ep_stride_)) {
+    const std::uint32_t part =
+        plan_.expert_part > 0 ? device_of(member).value / narrow(plan_.expert_part) : 0;
+    if (parts.empty() || part != last) parts.emplace_back();
+    parts.back().push_back(member);
+    last = part;
+  }
+  return parts;
+}
+
+bool Placement::cuts_experts_evenly() const {
+  for (std::uint32_t r = 0; r < world_; ++r) {
+    if (group_key(GroupKind::expert, Rank{r}) != r) continue;
+    const auto parts = expert_parts(Rank{r});
+    if (parts.size() != narrow(plan_.ep) / parts.front().size() ||
+        std::ranges::any_of(parts, [&](const auto& p) { return p.size() != parts.front().size(); }))
+      return false;
+  }
+  return true;
+}
+
+std::vector<Rank> Placement::part_of_experts(GroupKind kind, Rank rank) const {
+  const auto parts = expert_parts(rank);
+  for (const auto& part : parts) {
+    const auto found = std::ranges::find(part, rank);
+    if (found == part.end()) continue;
+    if (kind == GroupKind::expert_inner) return part;
+    const auto index = static_cast<std::size_t>(found - part.begin());
+    std::vector<Rank> across;
+    for (const auto& other : parts) {
+      expects(other.size() == part.size(), "an expert group is cut into equal parts");
+      across.push_back(other[index]);
+    }
+    return across;
+  }
+  expects(false, "a rank belongs to its expert group");
+  return {};
+}
+
+/// The rank and that of the stage which is as far from the last as its own is from the first.
+std::vector<Rank> Placement::mirrored(Rank rank) const {
+  const std::uint32_t stage = stage_of(rank).value, other = size_[pipeline] - 1 - stage;
+  if (stage == other) return {rank};
+  return {on_stage(rank, Stage{std::min(stage, other)}),
+          on_stage(rank, Stage{std::max(stage, other)})};
+}
+
 std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
   expects(rank.value < world_, "the rank exists");
   switch (kind) {
@@ -118,6 +168,11 @@ std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
       return along_experts(rank, narrow(plan_.etp), 1);
     case GroupKind::expert_data:
       return along_experts(rank, narrow(plan_.edp()), edp_stride_);
+    case GroupKind::expert_inner:
+    case GroupKind::expert_outer:
+      return part_of_experts(kind, rank);
+    case GroupKind::mirror:
+      return mirrored(rank);
     case GroupKind::embedding:
       break;
     case GroupKind::world:
@@ -147,7 +202,11 @@ std::uint32_t Placement::group_size(GroupKind kind) const {
       return narrow(plan_.edp());
     case GroupKind::dense_data:
       return size_[context] * size_[data];
+    case GroupKind::expert_inner:
+    case GroupKind::expert_outer:
+      return static_cast<std::uint32_t>(part_of_experts(kind, Rank{0}).size());
     case GroupKind::embedding:
+    case GroupKind::mirror:
       return std::min(2U, size_[pipeline]);
     case GroupKind::world:
       break;
@@ -183,8 +242,13 @@ std::uint64_t Placement::group_key(GroupKind kind, Rank rank) const {
       return without_expert(narrow(plan_.etp), 1);
     case GroupKind::expert_data:
       return without_expert(narrow(plan_.edp()), edp_stride_);
+    case GroupKind::expert_inner:
+    case GroupKind::expert_outer:
+      return part_of_experts(kind, rank).front().value;
     case GroupKind::embedding:
       return digit(rank, pipeline) == size_[pipeline] - 1 ? without({pipeline}) : rank.value;
+    case GroupKind::mirror:
+      return mirrored(rank).front().value;
     case GroupKind::world:
       break;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
@@ -78,8 +79,11 @@ double moe_bytes(const WorkloadSpec& spec) {
   const auto top_k = static_cast<double>(moe.top_k);
   const double router = 2 * single * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
-  const double dispatched = input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
-  const double inside = top_k * inner_bytes(spec, static_cast<double>(moe.expert_hidden));
+  // the rank with the most popular experts is the fullest
+  const double load = expert_loads(spec).largest();
+  const double dispatched =
+      load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
+  const double inside = load * top_k * inner_bytes(spec, static_cast<double>(moe.expert_hidden));
   const double combined = half * top_k * hidden;
   const double shared = static_cast<double>(moe.shared_experts) *
                         inner_bytes(spec, static_cast<double>(moe.shared_hidden));
@@ -92,10 +96,24 @@ double on_rank(const WorkloadSpec& spec, PerToken bytes) {
 
 }  // namespace
 
+namespace {
+
+/// Keys and values of a token in every layer: later slices read them, whatever is recomputed.
+double cache_bytes(const WorkloadSpec& spec) {
+  if (spec.plan.slices == 1) return 0;
+  if (const auto* a = std::get_if<GroupedQueryAttention>(&spec.model.attention))
+    return half * 2 * static_cast<double>(std::max(a->kv_heads, spec.plan.tp) * a->head_dim);
+  const auto& a = std::get<LatentAttention>(spec.model.attention);
+  return half * static_cast<double>(a.heads * (a.nope_dim + a.rope_dim + a.v_dim));
+}
+
+}  // namespace
+
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
                         SoftmaxState state) {
   const auto hidden = static_cast<double>(spec.model.hidden);
-  if (mode == TrainingSpec::Recompute::full) return Bytes{on_rank(spec, {.whole = half * hidden})};
+  if (mode == TrainingSpec::Recompute::full)
+    return Bytes{on_rank(spec, {.whole = half * hidden, .split = cache_bytes(spec)})};
 
   // selective: the core runs again from query, key and value, its output stays for the projection
   const double softmax =

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "stage_pieces.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -18,14 +19,18 @@ double device_time(const LayerItems& items, const DeviceSpec& device, bool fp8) 
   return sum;
 }
 
-/// Forward and backward time of a piece, its recomputed forward included.
+/// Forward and backward time of a piece over all slices, its recomputed forward included.
 double piece_time(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind) {
-  const Passes passes = build_passes(spec, kind);
+  const ExpertLoads loads = expert_loads(spec);
+  // the slowest rank sets the pace of its expert group
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
-  double time =
-      device_time(passes.forward, device, fp8) + device_time(passes.backward, device, fp8);
-  if (spec.training.recompute == TrainingSpec::Recompute::full)
-    time += device_time(passes.recomputed, device, fp8);
+  double time = 0;
+  for (std::int64_t slice = 0; slice < spec.plan.slices; ++slice) {
+    const Passes passes = build_passes(spec, kind, loads, loads.largest(), slice);
+    time += device_time(passes.forward, device, fp8) + device_time(passes.backward, device, fp8);
+    if (spec.training.recompute == TrainingSpec::Recompute::full)
+      time += device_time(passes.recomputed, device, fp8);
+  }
   return time;
 }
 
@@ -43,7 +48,7 @@ struct Costs {
 
 Costs measure(const WorkloadSpec& spec, const DeviceSpec& device) {
   Costs costs;
-  costs.parts = static_cast<std::size_t>(spec.plan.pp * spec.plan.vpp);
+  costs.parts = static_cast<std::size_t>(spec.plan.chunk_map().virtual_stages());
   std::map<PieceKind, double> known;
   for (std::int64_t layer = 0; layer < spec.model.layers; ++layer) {
     const PieceKind kind = layer_kind(spec.model, layer);
@@ -114,11 +119,15 @@ std::vector<std::size_t> even_ends(const WorkloadSpec& spec) {
   return ends;
 }
 
+/// Along the pipeline of chunk 0.
 std::vector<std::size_t> given_ends(const WorkloadSpec& spec) {
+  const ChunkMap map = spec.plan.chunk_map();
   std::vector<std::size_t> ends;
   std::size_t end = 0;
-  for (const auto& row : spec.plan.layers_per_chunk)
-    for (const std::int64_t count : row) ends.push_back(end += static_cast<std::size_t>(count));
+  for (std::optional<Seat> seat = Seat{}; seat; seat = map.after(*seat)) {
+    const auto& row = spec.plan.layers_per_chunk[seat->chunk.value];
+    ends.push_back(end += static_cast<std::size_t>(row[seat->stage.value]));
+  }
   return ends;
 }
 
@@ -136,18 +145,39 @@ std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const DeviceSpec& 
 
 }  // namespace
 
+Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& device, double load) {
+  WorkloadSpec plain = spec;
+  plain.plan.slices = 1;
+  plain.moe.overlap = MoeSpec::Overlap::none;  // whole products, whatever they overlap with
+  const Passes passes = build_passes(plain, PieceKind::moe_layer, expert_loads(plain), load);
+  const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
+  Seconds sum{0};
+  const auto add = [&](const LayerItems& items) {
+    for (const LayerItem& item : items)
+      if (const auto* op = std::get_if<Operator>(&item);
+          op && std::holds_alternative<GroupedMatmulWork>(op->work))
+        sum += operator_time(*op, device, fp8);
+  };
+  add(passes.forward);
+  add(passes.backward);
+  if (spec.training.recompute == TrainingSpec::Recompute::full) add(passes.recomputed);
+  return sum;
+}
+
 LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device) {
   const auto ends = chunk_ends(spec, device);
-  const auto stages = static_cast<std::size_t>(spec.plan.pp);
+  const ChunkMap map = spec.plan.chunk_map();
   LayerTable table;
-  std::size_t first = 0;
-  for (std::size_t part = 0; part < ends.size(); ++part) {
-    if (part % stages == 0) table.slices.emplace_back();
-    const bool last = part + 1 == ends.size();
-    table.slices.back().push_back({static_cast<std::int64_t>(first),
-                                   static_cast<std::int64_t>(ends[part] - first), part == 0, last,
-                                   last ? spec.model.mtp_layers : 0});
-    first = ends[part];
+  for (std::uint32_t chunk = 0; chunk < spec.plan.vpp; ++chunk) {
+    auto& row = table.slices.emplace_back();
+    for (std::uint32_t stage = 0; stage < spec.plan.pp; ++stage) {
+      const auto part = static_cast<std::size_t>(map.virtual_stage({{chunk}, {stage}}));
+      const std::size_t first = part == 0 ? 0 : ends[part - 1];
+      const bool last = part + 1 == ends.size();
+      row.push_back({static_cast<std::int64_t>(first),
+                     static_cast<std::int64_t>(ends[part] - first), part == 0, last,
+                     last ? spec.model.mtp_layers : 0});
+    }
   }
   return table;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 namespace stepcast {
 
@@ -22,11 +23,6 @@ void wait(Instructions& out, const std::vector<std::uint32_t>& slots) {
   for (const std::uint32_t slot : slots) out.push_back(Wait{slot});
 }
 
-void run_backward(const PlacedPiece& placed, Instructions& out) {
-  if (placed.recomputed) append(out, placed.piece->recompute);
-  append(out, placed.piece->backward);
-}
-
 Share total(const Pieces& pieces) {
   Share sum;
   for (const PlacedPiece& placed : pieces) sum += placed.parameters;
@@ -36,6 +32,25 @@ Share total(const Pieces& pieces) {
 GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : GroupKind::dense_data; }
 
 }  // namespace
+
+void DataParallel::run_forward(const PlacedPiece& placed, Instructions& out) {
+  append(out, placed.piece->forward);
+  offload_.store(placed, out);
+}
+
+/// What is computed again, or comes back from the host, is there before the gradient of the input.
+void DataParallel::run_backward(const Pieces& pieces, std::size_t i, Pass pass, Instructions& out) {
+  const Piece& piece = *pieces[i].piece;
+  if (pass == Pass::weight) return append(out, piece.backward_weight);
+  offload_.fetch_for(pieces, i, out);
+  if (pieces[i].recomputed) append(out, piece.recompute);
+  append(out, pass == Pass::whole ? piece.backward : piece.backward_input);
+}
+
+std::uint32_t DataParallel::next_reduction() {
+  if (next_ == of_chunk_.size()) of_chunk_.push_back(builder_.new_slot());
+  return of_chunk_[next_++];
+}
 
 bool DataParallel::gathers_ahead() const {
   const std::int64_t zero = spec_.plan.zero;
@@ -75,7 +90,7 @@ void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructio
   if (replicas(part) <= 1 || parameters <= 0) return;
   const bool whole = spec_.plan.zero == 0;
   const std::string verb = whole ? "all_reduce " : "reduce_scatter ";
-  slots.push_back(builder_.new_slot());
+  slots.push_back(next_reduction());
   builder_.issue(verb + (part == Part::expert ? "expert gradients" : "gradients"),
                  group_of(part == Part::expert),
                  {whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
@@ -94,10 +109,7 @@ void DataParallel::reduce_buckets(Part part, double& parameters, Slots& slots, I
 }
 
 void DataParallel::settle(const Slots& slots, Instructions& out) {
-  if (overlaps())
-    reducing_.insert(reducing_.end(), slots.begin(), slots.end());
-  else
-    wait(out, slots);
+  if (!overlaps()) wait(out, slots);
 }
 
 /// Gathers of at least a bucket each are issued in the prologue and awaited before the first piece
@@ -113,17 +125,24 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
     Slots slots;
     gather(share, false, slots, builder_.program().prologue);
     wait(out, slots);
-    for (; first < end; ++first) append(out, pieces[first].piece->forward);
+    for (; first < end; ++first) run_forward(pieces[first], out);
   }
   return out;
 }
 
-Instructions DataParallel::reducing_backward(const Pieces& pieces) {
+Instructions DataParallel::plain_backward(const Pieces& pieces, Pass pass) {
+  Instructions out;
+  for (std::size_t i = pieces.size(); i-- > 0;) run_backward(pieces, i, pass, out);
+  return out;
+}
+
+Instructions DataParallel::reducing_backward(const Pieces& pieces, Pass pass) {
   Instructions out;
   Share filled;
-  for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed) {
-    run_backward(*placed, out);
-    filled += placed->parameters;
+  next_ = 0;
+  for (std::size_t i = pieces.size(); i-- > 0;) {
+    run_backward(pieces, i, pass, out);
+    filled += pieces[i].parameters;
     Slots slots;
     reduce_buckets(Part::dense, filled.dense, slots, out);
     reduce_buckets(Part::expert, filled.expert, slots, out);
@@ -145,20 +164,24 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
     if (i == 0 || !ahead) gather(pieces[i].parameters, true, slots[i], out);
     if (ahead && i + 1 < pieces.size()) gather(pieces[i + 1].parameters, true, slots[i + 1], out);
     wait(out, slots[i]);
-    append(out, pieces[i].piece->forward);
+    run_forward(pieces[i], out);
   }
   return out;
 }
 
-Instructions DataParallel::partitioned_backward(const Pieces& pieces) {
-  const bool ahead = overlaps();
+/// Gradients of weights need no weights, so only the part for the input gathers.
+Instructions DataParallel::partitioned_backward(const Pieces& pieces, Pass pass) {
+  const bool gathers = pass != Pass::weight, ahead = overlaps() && gathers;
   Instructions out;
+  next_ = 0;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = pieces.size(); i-- > 0;) {
-    if (i + 1 == pieces.size() || !ahead) gather(pieces[i].parameters, true, slots[i], out);
+    if (gathers && (i + 1 == pieces.size() || !ahead))
+      gather(pieces[i].parameters, true, slots[i], out);
     if (ahead && i > 0) gather(pieces[i - 1].parameters, true, slots[i - 1], out);
     wait(out, slots[i]);
-    run_backward(pieces[i], out);
+    run_backward(pieces, i, pass, out);
+    if (pass == Pass::input) continue;
     Slots reduced;
     reduce(pieces[i].parameters, reduced, out);
     settle(reduced, out);
@@ -166,18 +189,43 @@ Instructions DataParallel::partitioned_backward(const Pieces& pieces) {
   return out;
 }
 
-void DataParallel::lower_chunk(const Pieces& pieces, ChunkProgram& chunk) {
-  if (partitioned()) {
-    chunk.forward = chunk.first_forward = partitioned_forward(pieces);
-    chunk.backward = chunk.last_backward = partitioned_backward(pieces);
-    return;
+void DataParallel::lower_partitioned(const Pieces& pieces, ChunkProgram& chunk) {
+  chunk.forward = chunk.first_forward = partitioned_forward(pieces);
+  chunk.backward = chunk.last_backward = partitioned_backward(pieces, Pass::whole);
+  chunk.backward_input = partitioned_backward(pieces, Pass::input);
+  chunk.backward_weight = chunk.last_backward_weight = partitioned_backward(pieces, Pass::weight);
+}
+
+void DataParallel::lower_replicated(const Pieces& pieces, bool first_slice, ChunkProgram& chunk) {
+  for (const PlacedPiece& placed : pieces) run_forward(placed, chunk.forward);
+  const bool gathers = gathers_ahead() && first_slice;
+  chunk.first_forward = gathers ? gathered_forward(pieces) : chunk.forward;
+  chunk.backward_input = plain_backward(pieces, Pass::input);
+  for (const auto& [pass, always, last] :
+       {std::tuple{Pass::whole, &ChunkProgram::backward, &ChunkProgram::last_backward},
+        {Pass::weight, &ChunkProgram::backward_weight, &ChunkProgram::last_backward_weight}}) {
+    chunk.*always = plain_backward(pieces, pass);
+    chunk.*last = reduces_in_backward() ? reducing_backward(pieces, pass) : chunk.*always;
+    if (reduces_always()) chunk.*always = chunk.*last;
   }
-  for (const PlacedPiece& placed : pieces) append(chunk.forward, placed.piece->forward);
-  for (auto placed = pieces.rbegin(); placed != pieces.rend(); ++placed)
-    run_backward(*placed, chunk.backward);
-  chunk.first_forward = gathers_ahead() ? gathered_forward(pieces) : chunk.forward;
-  chunk.last_backward = reduces_in_backward() ? reducing_backward(pieces) : chunk.backward;
-  if (reduces_always()) chunk.backward = chunk.last_backward;
+}
+
+void DataParallel::lower_chunk(const Pieces& pieces, bool first_slice, ChunkProgram& chunk) {
+  if (first_slice) of_chunk_.clear();
+  if (partitioned())
+    lower_partitioned(pieces, chunk);
+  else
+    lower_replicated(pieces, first_slice, chunk);
+  if (overlaps() && first_slice)
+    reducing_.insert(reducing_.end(), of_chunk_.begin(), of_chunk_.end());
+}
+
+void DataParallel::reduce_between_directions(const Share& share, Instructions& out) {
+  if (spec_.plan.chunk_map().copies() == 1 || spec_.plan.pp == 1) return;
+  const Share own = owned(share);
+  builder_.blocking("all_reduce gradients of both directions", GroupKind::mirror,
+                    {CollectiveKind::all_reduce, Bytes{gradient_size() * (own.dense + own.expert)}},
+                    out);
 }
 
 void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Instructions& out) {
@@ -199,22 +247,29 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
     builder_.blocking("all_reduce gradient norm", GroupKind::world,
                       {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
   if (builder_.reads_back()) out.push_back(HostSync{});
-  builder_.compute(step, out);
+  if (spec_.training.offload_optimizer) {
+    offload_.optimize(parameters, out);
+  } else {
+    builder_.compute(step, out);
+  }
   builder_.program().executed_flops += (norm.flops + step.flops).value();
 }
 
 void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies) {
   Instructions& out = builder_.program().epilogue;
   wait(out, reducing_);
+  offload_.settle(out);
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
   if (!reduces_in_backward()) {
     for (auto pieces = chunks.rbegin(); pieces != chunks.rend(); ++pieces) {
       Slots slots;
+      next_ = of_chunk_.size();
       reduce(total(*pieces), slots, out);
       wait(out, slots);
     }
   }
+  reduce_between_directions(share, out);
   reduce_in_tensor_group(chunks, out);
   if (embedding_copies) {
     const ModelSpec& model = spec_.model;

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "host_offload.hpp"
 #include "stage_pieces.hpp"
 
 /// Gathers of parameters and reductions of gradients around the chunks of a stage:
@@ -11,11 +12,12 @@ namespace stepcast {
 class DataParallel {
  public:
   DataParallel(const WorkloadSpec& spec, ProgramBuilder& builder)
-      : spec_{spec}, builder_{builder} {}
+      : spec_{spec}, builder_{builder}, offload_{builder} {}
 
   /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
-  /// to the prologue.
-  void lower_chunk(const Pieces& pieces, ChunkProgram& chunk);
+  /// to the prologue. Slices of a chunk after the first gather nothing ahead and reduce into the
+  /// same slots.
+  void lower_chunk(const Pieces& pieces, bool first_slice, ChunkProgram& chunk);
   /// Reductions, gradient norm, optimizer and gathers after the last unit. `embedding_copies`: the
   /// stage holds one of the two copies of the embedding.
   void lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies);
@@ -45,16 +47,31 @@ class DataParallel {
   /// With overlap the epilogue waits for the reductions, else the backward pass does at once.
   void settle(const Slots& slots, Instructions& out);
 
+  /// Which part of the backward pass.
+  enum class Pass { whole, input, weight };
+  void run_forward(const PlacedPiece& placed, Instructions& out);
+  void run_backward(const Pieces& pieces, std::size_t i, Pass pass, Instructions& out);
+
   Instructions gathered_forward(const Pieces& pieces);
-  Instructions reducing_backward(const Pieces& pieces);
+  Instructions plain_backward(const Pieces& pieces, Pass pass);
+  Instructions reducing_backward(const Pieces& pieces, Pass pass);
   Instructions partitioned_forward(const Pieces& pieces);
-  Instructions partitioned_backward(const Pieces& pieces);
+  Instructions partitioned_backward(const Pieces& pieces, Pass pass);
+  void lower_partitioned(const Pieces& pieces, ChunkProgram& chunk);
+  void lower_replicated(const Pieces& pieces, bool first_slice, ChunkProgram& chunk);
+  /// The slots of the chunk's reductions: whichever pass comes last uses the same ones.
+  std::uint32_t next_reduction();
+  /// Between the two holders of the same chunks: of what this rank updates.
+  void reduce_between_directions(const Share& share, Instructions& out);
   void reduce_in_tensor_group(const std::vector<Pieces>& chunks, Instructions& out);
   void optimize(const Share& share, Instructions& out);
 
   const WorkloadSpec& spec_;
   ProgramBuilder& builder_;
-  Slots reducing_;  ///< issued in the backward passes, awaited in the epilogue
+  HostOffload offload_;
+  Slots reducing_;        ///< issued in the backward passes, awaited in the epilogue
+  Slots of_chunk_;        ///< reductions of the chunk under construction
+  std::size_t next_ = 0;  ///< of them
 };
 
 }  // namespace stepcast

@@ -8,12 +8,13 @@ namespace stepcast {
 
 namespace {
 
-/// Bytes of the activation that a rank passes to its peer on the neighbouring stage.
+/// Bytes of the activation of one slice that a rank passes to its peer on the neighbouring stage.
 Bytes boundary_bytes(const WorkloadSpec& spec) {
   const TrainingSpec& training = spec.training;
   const double bf16 = 2;
   const double tokens = static_cast<double>(training.micro_batch) *
-                        static_cast<double>(training.sequence) / static_cast<double>(spec.plan.cp);
+                        static_cast<double>(training.sequence) /
+                        static_cast<double>(spec.plan.cp * spec.plan.slices);
   const double shards = spec.plan.sequence_parallel ? static_cast<double>(spec.plan.tp) : 1;
   return Bytes{bf16 * tokens * static_cast<double>(spec.model.hidden) / shards};
 }
@@ -26,24 +27,42 @@ double executed_flops(const Pieces& pieces) {
   return sum;
 }
 
+double executed_attention(const Pieces& pieces) {
+  double sum = 0;
+  for (const PlacedPiece& placed : pieces)
+    sum += placed.piece->attention_flops +
+           (placed.recomputed ? placed.piece->recompute_attention_flops : 0);
+  return sum;
+}
+
+/// That a chunk sees: with two directions, half of them.
 double micro_batches(const WorkloadSpec& spec) {
+  const std::int64_t replicas = spec.plan.dp * spec.plan.chunk_map().copies();
   return static_cast<double>(spec.training.global_batch) /
-         static_cast<double>(spec.training.micro_batch * spec.plan.dp);
+         static_cast<double>(spec.training.micro_batch * replicas);
 }
 
-/// Tokens of the step over the ranks of a stage.
+/// Tokens of the step that a chunk sees over the ranks of a stage.
 double tokens_per_rank(const WorkloadSpec& spec) {
+  const std::int64_t replicas = spec.plan.stage_ranks() * spec.plan.chunk_map().copies();
   return static_cast<double>(spec.training.global_batch) *
-         static_cast<double>(spec.training.sequence) / static_cast<double>(spec.plan.stage_ranks());
+         static_cast<double>(spec.training.sequence) / static_cast<double>(replicas);
 }
 
-/// First and last stage hold the embedding twice: tied with the head, or for the MTP modules.
+/// First and last stage hold the embedding twice: tied with the head, or for the MTP modules. In
+/// other placements than the loop input and head are on one stage, and share it.
 bool holds_embedding_copy(const WorkloadSpec& spec, const LayerTable& layers, Stage stage) {
-  if (spec.plan.pp == 1 || (!spec.model.tied_embeddings && spec.model.mtp_layers == 0))
-    return false;
+  const bool apart = spec.plan.pp > 1 && spec.plan.chunk_placement == ChunkPlacement::loop;
+  if (!apart || (!spec.model.tied_embeddings && spec.model.mtp_layers == 0)) return false;
   for (const auto& row : layers.slices)
     if (row[stage.value].embedding || row[stage.value].head) return true;
   return false;
+}
+
+/// Sharded gradients are reduced in every backward, and slices differ: their pairs run one after
+/// the other.
+bool runs_pairs(const WorkloadSpec& spec) {
+  return spec.pairs && spec.plan.zero <= 1 && spec.plan.slices == 1;
 }
 
 }  // namespace
@@ -51,25 +70,36 @@ bool holds_embedding_copy(const WorkloadSpec& spec, const LayerTable& layers, St
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage) {
   expects(layers.slices.size() == static_cast<std::size_t>(spec.plan.vpp), "one row per chunk");
-  ProgramBuilder builder{spec, cluster};
-  PieceLibrary library{spec, builder};
+  const ExpertLoads loads = expert_loads(spec);
+  ProgramBuilder builder{spec, cluster, loads.distinct.size()};
+  PieceLibrary library{spec, loads, builder};
   DataParallel data_parallel{spec, builder};
   StageProgram& program = builder.program();
-  builder.host_work(cluster.host.step_overhead, program.prologue);
+  builder.host_work("between steps", cluster.host.step_overhead, program.prologue);
   if (spec.runtime.dispatch == RuntimeSpec::Dispatch::graph_sink)
-    builder.host_work(cluster.host.graph_launch, program.prologue);
+    builder.host_work("launch of the graph", cluster.host.graph_launch, program.prologue);
 
-  std::vector<Pieces> chunks;
+  program.slices = static_cast<std::uint32_t>(spec.plan.slices);
+  std::vector<Pieces> chunks;  // as the first slice has them
   for (std::size_t chunk = 0; chunk < layers.slices.size(); ++chunk) {
-    const LayerTable::Slice& slice = layers.slices[chunk].at(stage.value);
-    const Pieces& pieces = chunks.emplace_back(library.pieces(slice, chunk, stage));
-    ChunkProgram& lowered = program.chunks.emplace_back();
-    data_parallel.lower_chunk(pieces, lowered);
-    lowered.send_forward = slice.head ? Bytes{0} : boundary_bytes(spec);
-    lowered.send_backward = slice.embedding ? Bytes{0} : boundary_bytes(spec);
+    const LayerTable::Slice& held = layers.slices[chunk].at(stage.value);
+    for (std::int64_t slice = 0; slice < spec.plan.slices; ++slice) {
+      const Pieces pieces = library.pieces(held, chunk, stage, slice);
+      ChunkProgram& lowered = program.chunks.emplace_back();
+      data_parallel.lower_chunk(pieces, slice == 0, lowered);
+      lowered.send_forward = held.head ? Bytes{0} : boundary_bytes(spec);
+      lowered.send_backward = held.embedding ? Bytes{0} : boundary_bytes(spec);
+      program.executed_flops += executed_flops(pieces) * micro_batches(spec);
+      program.executed_attention_flops += executed_attention(pieces) * micro_batches(spec);
+      if (slice == 0) chunks.push_back(pieces);
+    }
     program.model_flops +=
-        slice_training_flops(spec.model, slice, spec.training.sequence) * tokens_per_rank(spec);
-    program.executed_flops += executed_flops(pieces) * micro_batches(spec);
+        slice_training_flops(spec.model, held, spec.training.sequence) * tokens_per_rank(spec);
+  }
+  if (runs_pairs(spec)) {
+    for (std::size_t f = 0; f < chunks.size(); ++f)
+      for (const Pieces& backward : chunks)
+        program.chunks[f].paired.push_back(library.pair(chunks[f], backward));
   }
   data_parallel.lower_epilogue(chunks, holds_embedding_copy(spec, layers, stage));
   return std::move(program);

@@ -24,17 +24,24 @@ StageProgram lower_synthetic(const SyntheticSpec& spec, const ParallelPlan& plan
   expects(spec.chunks.size() == 1 || spec.chunks.size() == stages * chunks,
           "one synthetic chunk for all or one per chunk and stage");
   StageProgram program;
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-    const std::size_t virtual_stage = chunk * stages + stage.value;
-    const SyntheticChunk& times = spec.chunks[spec.chunks.size() == 1 ? 0 : virtual_stage];
-    ChunkProgram& lowered = program.chunks.emplace_back();
-    lowered.forward = {Compute{add_segment(program, {device_time(times.forward)})}};
-    lowered.backward = {Compute{add_segment(
-        program, {device_time(times.backward_input), device_time(times.backward_weight)})}};
-    lowered.first_forward = lowered.forward;
-    lowered.last_backward = lowered.backward;
-    if (virtual_stage + 1 < stages * chunks) lowered.send_forward = spec.boundary;
-    if (virtual_stage > 0) lowered.send_backward = spec.boundary;
+  program.slices = static_cast<std::uint32_t>(plan.slices);
+  const ChunkMap map = plan.chunk_map();
+  for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::size_t entry = spec.chunks.size() == 1 ? 0 : chunk * stages + stage.value;
+    const SyntheticChunk& times = spec.chunks[entry];
+    const auto code = [&](std::vector<OperatorCost> operators) {
+      return Instructions{Compute{add_segment(program, std::move(operators))}};
+    };
+    ChunkProgram lowered;
+    const OperatorCost input = device_time(times.backward_input);
+    const OperatorCost weight = device_time(times.backward_weight);
+    lowered.forward = lowered.first_forward = code({device_time(times.forward)});
+    lowered.backward = lowered.last_backward = code({input, weight});
+    lowered.backward_input = code({input});
+    lowered.backward_weight = lowered.last_backward_weight = code({weight});
+    if (map.after({{chunk}, stage})) lowered.send_forward = spec.boundary;
+    if (map.before({{chunk}, stage})) lowered.send_backward = spec.boundary;
+    program.chunks.insert(program.chunks.end(), program.slices, lowered);
   }
   return program;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "activations.hpp"
+#include "host_offload.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/base/errors.hpp"
 
@@ -11,8 +12,7 @@ namespace {
 
 using Slice = LayerTable::Slice;
 
-constexpr double weight_bytes = 2;      // BF16 or FP16
-constexpr double optimizer_bytes = 12;  // FP32 master weight and both moments of Adam
+constexpr double weight_bytes = 2;  // BF16 or FP16
 
 std::vector<Slice> slices_of(const LayerTable& layers, Stage stage) {
   std::vector<Slice> slices;
@@ -74,7 +74,9 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
     return parameters.all.dense / replicas(plan.zero, level, plan.dp * plan.cp) +
            parameters.all.experts / replicas(plan.zero, level, plan.edp());
   };
-  budget.optimizer = Bytes{optimizer_bytes * sharded(1)};
+  // offloaded, the part at hand and the one that is fetched ahead
+  const double here = spec.training.offload_optimizer ? 2.0 / optimizer_parts : 1;
+  budget.optimizer = Bytes{here * optimizer_state_bytes * sharded(1)};
   budget.gradients = Bytes{gradient_bytes(spec.communication) * sharded(2)};
   budget.parameters = Bytes{weight_bytes * sharded(3)};
   // the gathered layer in use and the one that is gathered ahead
@@ -91,7 +93,10 @@ class StageActivations {
     Bytes& per_micro_batch = chunks_.emplace_back();
     if (slice.embedding) per_micro_batch += input_activations(spec_);
     for (std::int64_t i = 0; i < slice.count; ++i) {
-      per_micro_batch += layer(spec_.model.is_moe_layer(slice.first + i), mode(i, recomputed));
+      const Bytes kept = layer(spec_.model.is_moe_layer(slice.first + i), mode(i, recomputed));
+      per_micro_batch += (1 - spec_.training.offload_activations) * kept;
+      // the layer at hand and the one that is fetched ahead, or is still on its way out
+      fetched_ = std::max(fetched_, 2 * spec_.training.offload_activations * kept);
     }
     for (std::int64_t module = 0; module < slice.mtp; ++module) {
       per_micro_batch += layer(mtp_is_moe(spec_.model), mtp_mode());
@@ -102,11 +107,11 @@ class StageActivations {
 
   Bytes at(const std::vector<int>& in_flight) const {
     expects(in_flight.size() == chunks_.size(), "in_flight has one entry per chunk");
-    Bytes sum = beside_ + rebuilt_;
+    Bytes sum = beside_ + rebuilt_ + fetched_;
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
       sum += static_cast<double>(in_flight[chunk]) * chunks_[chunk];
     }
-    return sum;
+    return sum / static_cast<double>(spec_.plan.slices);
   }
 
  private:
@@ -133,7 +138,7 @@ class StageActivations {
   const WorkloadSpec& spec_;
   SoftmaxState state_;
   std::vector<Bytes> chunks_;  // of one micro-batch
-  Bytes beside_{0}, rebuilt_{0};
+  Bytes beside_{0}, rebuilt_{0}, fetched_{0};
 };
 
 /// Communicators that a rank of the stage opens, each with two buffers of its own.
@@ -147,8 +152,9 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
   count += plan.cp > 1;
   count += plan.dp * plan.cp > 1;
   count += plan.pp > 1;
-  count +=
-      plan.pp > 1 && shares_embedding && (spec.model.tied_embeddings || spec.model.mtp_layers > 0);
+  count += plan.pp > 1 && plan.chunk_map().copies() > 1;
+  count += plan.pp > 1 && plan.chunk_placement == ChunkPlacement::loop && shares_embedding &&
+           (spec.model.tied_embeddings || spec.model.mtp_layers > 0);
   if (spec.model.moe) {
     count += plan.ep > 1;
     count += plan.etp > 1;
@@ -159,18 +165,22 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
 
 }  // namespace
 
+SoftmaxState softmax_state(const ClusterSpec& cluster) {
+  const bool hccl = cluster.collectives.library == CollectiveLibrarySpec::Library::hccl;
+  return hccl ? SoftmaxState::wide : SoftmaxState::compact;
+}
+
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<int>>& moments) {
   const std::vector<Slice> slices = slices_of(layers, stage);
   expects(!moments.empty(), "a stage has at least one moment");
-  const bool hccl = cluster.collectives.library == CollectiveLibrarySpec::Library::hccl;
 
   MemoryBudget budget;
   budget.capacity = cluster.device.memory_capacity - cluster.device.memory_reserve;
   add_states(budget, spec, stage_parameters(spec, slices));
 
-  StageActivations activations{spec, hccl ? SoftmaxState::wide : SoftmaxState::compact};
+  StageActivations activations{spec, softmax_state(cluster)};
   for (std::size_t chunk = 0; chunk < slices.size(); ++chunk) {
     const bool table = spec.training.recompute == TrainingSpec::Recompute::table;
     const std::int64_t recomputed =

@@ -34,4 +34,12 @@ double model_flops_per_step(const WorkloadSpec& spec) {
          static_cast<double>(training.sequence) * static_cast<double>(training.global_batch);
 }
 
+double model_attention_flops_per_step(const WorkloadSpec& spec) {
+  const TrainingSpec& training = spec.training;
+  const bool mtp = spec.model.mtp_layers > 0;
+  return (training_flops_per_token(spec.model, training.sequence, mtp) -
+          training_flops_per_token(spec.model, 0, mtp)) *
+         static_cast<double>(training.sequence) * static_cast<double>(training.global_batch);
+}
+
 }  // namespace stepcast

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include "stepcast/workloads/tile_pipeline.hpp"
 
 namespace stepcast {
 
@@ -56,10 +59,30 @@ Seconds vector_time(Flops flops, const DeviceSpec& device) {
   return flops / (device.efficiency.vector * device.vector_peak);
 }
 
+/// Each stage as an operator of its own, cut into tiles that are started one by one.
+TileStage tile_stage(const FusedStage& stage, double tiles, const DeviceSpec& device, bool fp8) {
+  const Work work = std::visit([](const auto& w) -> Work { return w; }, stage.work);
+  const Seconds whole = operator_time({"stage", work, stage.flops, stage.bytes}, device, fp8);
+  const bool vector = std::holds_alternative<MemoryBoundWork>(work);
+  return {vector ? TileStage::Cores::vector : TileStage::Cores::cube,
+          whole / tiles + device.tile_task};
+}
+
+/// One tile's part of the kernel; both kinds of cores share the memory.
+Seconds fused_time(const Operator& op, const FusedWork& w, const DeviceSpec& device, bool fp8) {
+  std::vector<TileStage> stages;
+  for (const FusedStage& stage : w.stages)
+    stages.push_back(tile_stage(stage, w.tiles, device, fp8));
+  const Seconds all = tile_pipeline_time(stages, static_cast<std::int64_t>(w.tiles));
+  return std::max(all, memory_time(op.bytes * w.tiles, device)) / w.tiles;
+}
+
 }  // namespace
 
 Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
   if (const auto* fixed = std::get_if<FixedWork>(&op.work)) return fixed->time;
+  if (const auto* fused = std::get_if<FusedWork>(&op.work))
+    return fused_time(op, *fused, device, fp8);
   if (op.flops.value() == 0 && op.bytes.value() == 0) return Seconds{0};
   const FlopsPerSecond peak =
       fp8 && device.matmul_peak_fp8.value() > 0 ? device.matmul_peak_fp8 : device.matmul_peak;
@@ -74,7 +97,7 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
           },
           [&](const AttentionWork& w) { return attention_time(op, w, device); },
           [&](const MemoryBoundWork&) { return vector_time(op.flops, device); },
-          [](const FixedWork& w) { return w.time; }},
+          [](const FixedWork& w) { return w.time; }, [](const FusedWork&) { return Seconds{0}; }},
       op.work);
   return std::max(compute, memory_time(op.bytes, device));
 }

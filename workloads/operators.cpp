@@ -1,5 +1,9 @@
 #include "stepcast/workloads/operators.hpp"
 
+#include <type_traits>
+
+#include "stepcast/base/errors.hpp"
+
 namespace stepcast {
 
 Operator optimizer_step(double owned_parameters) {
@@ -10,6 +14,17 @@ Operator optimizer_step(double owned_parameters) {
 Operator gradient_norm(double owned_parameters, double gradient_bytes) {
   return {"gradient norm", MemoryBoundWork{}, Flops{2 * owned_parameters},
           Bytes{gradient_bytes * owned_parameters}, LaunchClass::vector};
+}
+
+FusedStage fused_stage(const Operator& op) {
+  return std::visit(
+      [&](const auto& work) -> FusedStage {
+        if constexpr (std::is_constructible_v<PlainWork, decltype(work)>)
+          return {work, op.flops, op.bytes};
+        expects(false, "a fused kernel is made of plain operators");
+        return {};
+      },
+      op.work);
 }
 
 Flops total_flops(const LayerItems& items) {

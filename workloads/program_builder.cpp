@@ -1,8 +1,10 @@
 #include "program_builder.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
@@ -17,6 +19,8 @@ Seconds of_class(const OperatorClassTimes& times, LaunchClass launch) {
       return times.vector;
     case LaunchClass::communication:
       return times.communication;
+    case LaunchClass::in_kernel:
+      break;
   }
   return Seconds{0};
 }
@@ -29,7 +33,10 @@ Stream stream_of(GroupKind group) {
       return Stream::context;
     case GroupKind::expert:
     case GroupKind::expert_tensor:
+    case GroupKind::expert_inner:
       return Stream::expert;
+    case GroupKind::expert_outer:
+      return Stream::expert_outer;
     default:
       return Stream::data;
   }
@@ -40,21 +47,39 @@ ExposedKind exposed_kind(Stream stream) {
     case Stream::tensor:
       return ExposedKind::tensor;
     case Stream::expert:
+    case Stream::expert_outer:
       return ExposedKind::expert;
     case Stream::context:
       return ExposedKind::context;
+    case Stream::to_host:
+    case Stream::from_host:
+      return ExposedKind::offload;
     case Stream::data:
       break;
   }
   return ExposedKind::data;
 }
 
+/// Mean host time that an operator of a routed shape waits for its kernel [s].
+double compile_cost(const RuntimeSpec& runtime, const HostSpec& host) {
+  if (runtime.compile_hidden) return 0;
+  const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
+  const Seconds one = bytecode ? host.compile_bytecode : host.compile_kernel;
+  return runtime.compile_misses * one.value() / runtime.host_speed;
+}
+
 }  // namespace
 
 const char* name(ExposedKind kind) {
-  static constexpr const char* names[] = {"tensor", "expert", "pipeline", "data", "context"};
+  static constexpr const char* names[] = {"tensor", "expert",  "pipeline",
+                                          "data",   "context", "offload"};
   static_assert(std::size(names) == exposed_kinds);
   return names[static_cast<std::size_t>(kind)];
+}
+
+double AttentionScaling::factor(double pairs, double tokens) const {
+  const double share = (pairs + half * tokens) / (1 + half);
+  return (fixed + std::max(share * work, floor)) / (fixed + std::max(work, floor));
 }
 
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
@@ -97,75 +122,152 @@ double group_size(const ParallelPlan& plan, GroupKind group) {
       case GroupKind::dense_data:
         return plan.dp * plan.cp;
       case GroupKind::embedding:
+      case GroupKind::mirror:
         return plan.pp > 1 ? 2 : 1;
       case GroupKind::world:
         return plan.world();
+      case GroupKind::expert_inner:
+      case GroupKind::expert_outer:
+        return Placement(plan).group_size(group);
     }
     return 1;
   };
   return static_cast<double>(size());
 }
 
-ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster)
+ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster,
+                               std::size_t variants)
     : spec_{spec}, cluster_{cluster} {
   program_.send_issue = issue_cost(LaunchClass::communication, spec.runtime, cluster);
+  program_.variants.resize(variants - 1);
 }
 
-void ProgramBuilder::lower(const LayerItems& items, Instructions& out) {
-  std::vector<OperatorCost> run;
+void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions& out) {
+  std::vector<Run> runs(variants.size());
   const auto flush = [&] {
-    if (!run.empty()) out.push_back(Compute{segment_of(std::exchange(run, {}))});
+    if (runs.front().costs.empty()) return;
+    out.push_back(Compute{segment_of(runs)});
+    runs.assign(variants.size(), {});
   };
-  for (const LayerItem& item : items) {
+  for (std::size_t i = 0; i < variants.front().size(); ++i) {
+    const LayerItem& item = variants.front()[i];
     if (const auto* op = std::get_if<Operator>(&item)) {
-      run.push_back(cost(*op));
+      if (const auto* attention = std::get_if<AttentionWork>(&op->work);
+          attention != nullptr && spec_.documents) {
+        flush();
+        out.push_back(Compute{scaled_segment(*op, *attention)});
+        continue;
+      }
+      for (std::size_t v = 0; v < variants.size(); ++v)
+        add(op->name, beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch),
+            runs[v]);
       continue;
     }
     if (std::holds_alternative<HostReadback>(item) && !reads_back()) continue;
     flush();
-    if (const auto* call = std::get_if<LayerCommunication>(&item)) {
-      const std::uint32_t slot = slot_of(call->name);
-      issue(call->name, call->group, call->call, slot, true, out, call->algorithm);
-      if (!call->overlapped) out.push_back(Wait{slot});
-    } else if (const auto* wait = std::get_if<WaitFor>(&item)) {
-      expects(slots_.contains(wait->name), "a layer waits for a communication that it has issued");
-      out.push_back(Wait{slot_of(wait->name)});
-    } else {
-      out.push_back(HostSync{});
-    }
+    communicate(item, out);
   }
   flush();
 }
 
-void ProgramBuilder::compute(const Operator& op, Instructions& out) {
-  out.push_back(Compute{segment_of({cost(op)})});
+void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
+  if (const auto* call = std::get_if<LayerCommunication>(&item)) {
+    const std::uint32_t slot = slot_of(call->name);
+    issue(call->name, call->group, call->call, slot, true, out, call->algorithm, call->in_kernel);
+    if (call->overlapped)
+      under_way_.insert(call->name);
+    else
+      out.push_back(Wait{slot});
+  } else if (const auto* wait = std::get_if<WaitFor>(&item)) {
+    expects(slots_.contains(wait->name), "a layer waits for a communication that it has issued");
+    under_way_.erase(wait->name);
+    out.push_back(Wait{slot_of(wait->name)});
+  } else {
+    out.push_back(HostSync{});
+  }
 }
 
-void ProgramBuilder::host_work(Seconds time, Instructions& out) {
+void ProgramBuilder::compute(const Operator& op, Instructions& out) {
+  Run run;
+  add(op.name, cost(op), run);
+  out.push_back(Compute{segment_of({std::move(run)})});
+}
+
+void ProgramBuilder::host_work(const char* name, Seconds time, Instructions& out) {
   if (time.value() == 0) return;
   OperatorCost work;
   work.main = time.value() / spec_.runtime.host_speed;
-  out.push_back(Compute{segment_of({work})});
+  Run run;
+  add(name, work, run);
+  out.push_back(Compute{segment_of({std::move(run)})});
 }
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
                            std::uint32_t slot, bool after_compute, Instructions& out,
-                           const std::string& algorithm) {
-  out.push_back(Communicate{call_of(name, group, call, algorithm), slot, after_compute});
+                           const std::string& algorithm, bool in_kernel) {
+  const Stream stream = stream_of(group);
+  const OperatorCost cost = issue_cost(
+      in_kernel ? LaunchClass::in_kernel : LaunchClass::communication, spec_.runtime, cluster_);
+  out.push_back(Communicate{call_of({name, group, std::move(call), stream, exposed_kind(stream),
+                                     cost, algorithm, Seconds{0}, in_kernel}),
+                            slot, after_compute});
+}
+
+void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
+  over_host_link("offload", Stream::to_host, bytes, slot, out);
+}
+
+void ProgramBuilder::from_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
+  over_host_link("fetch", Stream::from_host, bytes, slot, out);
+}
+
+void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes,
+                                    std::uint32_t slot, Instructions& out) {
+  const HostSpec& host = cluster_.host;
+  const Seconds time = host.device_link_latency + bytes / host.device_link_bandwidth;
+  const auto known = std::ranges::find_if(program_.calls, [&](const StageCall& c) {
+    return c.over_host_link() && c.stream == stream && c.call.bytes == bytes;
+  });
+  const auto index = static_cast<std::uint32_t>(known - program_.calls.begin());
+  if (known == program_.calls.end())
+    program_.calls.push_back({name,
+                              GroupKind::tensor,
+                              {CollectiveKind::all_gather, bytes},
+                              stream,
+                              exposed_kind(stream),
+                              issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
+                              {},
+                              time,
+                              false});
+  out.push_back(Communicate{index, slot, true});
 }
 
 void ProgramBuilder::blocking(const std::string& name, GroupKind group, CollectiveCall call,
                               Instructions& out) {
   const std::uint32_t slot = slot_of(name);
-  issue(name, group, call, slot, true, out);
+  issue(name, group, std::move(call), slot, true, out);
   out.push_back(Wait{slot});
+}
+
+Seconds ProgramBuilder::start_cost(LaunchClass launch) const {
+  const DeviceSpec& device = cluster_.device;
+  return launch == LaunchClass::in_kernel ? device.tile_task : of_class(device.launch, launch);
 }
 
 OperatorCost ProgramBuilder::cost(const Operator& op) const {
   OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_);
+  if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, cluster_.device, fp8).value();
-  if (cost.device > 0) cost.device += of_class(cluster_.device.launch, op.launch).value();
+  if (cost.device > 0) cost.device += start_cost(op.launch).value();
+  return cost;
+}
+
+OperatorCost ProgramBuilder::beside_communication(OperatorCost cost, LaunchClass launch) const {
+  if (under_way_.empty()) return cost;
+  const DeviceSpec& device = cluster_.device;
+  cost.device *=
+      launch == LaunchClass::vector ? device.interference_vector : device.interference_matmul;
   return cost;
 }
 
@@ -175,26 +277,57 @@ std::uint32_t ProgramBuilder::slot_of(const std::string& name) {
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::segment_of(std::vector<OperatorCost> operators) {
-  SegmentKey key;
-  for (const OperatorCost& c : operators) key.push_back({c.main, c.worker, c.launch, c.device});
+std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const AttentionWork& work) {
+  Operator pure = op;
+  pure.bytes = Bytes{0};
+  Operator traffic = op;
+  traffic.work = MemoryBoundWork{};
+  traffic.flops = Flops{0};
+  AttentionScaling scaling;
+  scaling.fixed = of_class(cluster_.device.launch, op.launch).value();
+  scaling.work = operator_time(pure, cluster_.device, false).value();
+  scaling.floor = operator_time(traffic, cluster_.device, false).value();
+  scaling.half = cluster_.device.efficiency.attention.sequence_half / work.query_length;
+  Run run;
+  add(op.name, cost(op), run);
+  return segment_of({std::move(run)}, scaling);
+}
+
+void ProgramBuilder::add(const std::string& name, const OperatorCost& cost, Run& run) {
+  const auto next = static_cast<std::uint32_t>(program_.operator_names.size());
+  const auto [place, fresh] = names_.try_emplace(name, next);
+  if (fresh) program_.operator_names.push_back(name);
+  run.costs.push_back(cost);
+  run.names.push_back(place->second);
+}
+
+std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
+                                         const AttentionScaling& scaling) {
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0}};
+  for (const Run& run : variants) {
+    for (std::size_t i = 0; i < run.costs.size(); ++i) {
+      const OperatorCost& c = run.costs[i];
+      key.push_back({c.main, c.worker, c.launch, c.device, static_cast<double>(run.names[i])});
+    }
+  }
   const auto next = static_cast<std::uint32_t>(program_.segments.size());
   const auto [place, fresh] = segments_.try_emplace(std::move(key), next);
-  if (fresh) program_.segments.emplace_back(std::move(operators));
+  if (!fresh) return place->second;
+  for (std::size_t v = 0; v < program_.variants.size(); ++v)
+    program_.variants[v].emplace_back(variants[variants.size() == 1 ? 0 : v + 1].costs);
+  program_.segment_names.push_back(std::move(variants.front().names));
+  program_.segments.emplace_back(std::move(variants.front().costs));
+  if (spec_.documents) program_.attention.push_back(scaling);
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::call_of(const std::string& name, GroupKind group, CollectiveCall call,
-                                      const std::string& algorithm) {
+std::uint32_t ProgramBuilder::call_of(const StageCall& call) {
   const auto next = static_cast<std::uint32_t>(program_.calls.size());
   const auto [place, fresh] =
-      calls_.try_emplace(CallKey{name, group, call.kind, call.bytes.value(), algorithm}, next);
-  if (fresh) {
-    const Stream stream = stream_of(group);
-    program_.calls.push_back({name, group, call, stream, exposed_kind(stream),
-                              issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
-                              algorithm});
-  }
+      calls_.try_emplace(CallKey{call.name, call.group, call.call.kind, call.call.bytes.value(),
+                                 call.algorithm, call.call.skew, call.in_kernel},
+                         next);
+  if (fresh) program_.calls.push_back(call);
   return place->second;
 }
 

@@ -1,5 +1,12 @@
 #include "stage_pieces.hpp"
 
+#include <algorithm>
+#include <array>
+
+#include "parameter_groups.hpp"
+#include "stepcast/workloads/fusion.hpp"
+#include "stepcast/workloads/memory.hpp"
+
 namespace stepcast {
 
 namespace {
@@ -17,6 +24,19 @@ std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice
   }
 }
 
+double attention_flops(const LayerItems& items) {
+  double sum = 0;
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item);
+        op != nullptr && std::holds_alternative<AttentionWork>(op->work))
+      sum += op->flops.value();
+  return sum;
+}
+
+bool has_experts(const ModelSpec& model, PieceKind kind) {
+  return kind == PieceKind::moe_layer || (kind == PieceKind::mtp_module && mtp_is_moe(model));
+}
+
 }  // namespace
 
 Share& Share::operator+=(const Share& other) {
@@ -25,12 +45,19 @@ Share& Share::operator+=(const Share& other) {
   return *this;
 }
 
-LayerContext layer_context(const WorkloadSpec& spec) {
-  return {spec.model, spec.plan, spec.training, spec.moe, 1, gradient_bytes(spec.communication)};
-}
+namespace {
 
-Passes build_passes(const WorkloadSpec& spec, PieceKind kind) {
-  const LayerContext context = layer_context(spec);
+Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads,
+                      double load, std::int64_t slice) {
+  const LayerContext context{spec.model,
+                             spec.plan,
+                             spec.training,
+                             spec.moe,
+                             load,
+                             gradient_bytes(spec.communication),
+                             spec.communication.tensor_chunks,
+                             &loads,
+                             slice};
   switch (kind) {
     case PieceKind::embedding:
       return embedding(context);
@@ -46,41 +73,94 @@ Passes build_passes(const WorkloadSpec& spec, PieceKind kind) {
   return head(context);
 }
 
+}  // namespace
+
+Passes build_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads, double load,
+                    std::int64_t slice) {
+  Passes passes = unfused_passes(spec, kind, loads, load, slice);
+  for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
+                            &passes.backward, &passes.recomputed})
+    *items = fuse(std::move(*items), spec.runtime.fusion);
+  return passes;
+}
+
 PieceKind layer_kind(const ModelSpec& model, std::int64_t layer) {
   return model.is_moe_layer(layer) ? PieceKind::moe_layer : PieceKind::dense_layer;
 }
 
-const Piece& PieceLibrary::piece(PieceKind kind) {
-  const auto [place, fresh] = lowered_.try_emplace(kind);
+const Piece& PieceLibrary::piece(PieceKind kind, std::int64_t slice) {
+  const auto [place, fresh] = lowered_.try_emplace({kind, slice});
   Piece& piece = place->second;
   if (!fresh) return piece;
-  const Passes passes = build_passes(spec_, kind);
-  builder_.lower(passes.forward, piece.forward);
-  builder_.lower(passes.backward, piece.backward);
-  builder_.lower(passes.recomputed, piece.recompute);
-  piece.parameters = {passes.dense_parameters, passes.expert_parameters};
-  piece.replicated = passes.replicated_parameters;
-  piece.forward_flops = total_flops(passes.forward).value();
-  piece.backward_flops = total_flops(passes.backward).value();
-  piece.recompute_flops = total_flops(passes.recomputed).value();
+  const bool experts = has_experts(spec_.model, kind) && !loads_.even();
+  const std::vector<double> all = experts ? loads_.distinct : std::vector<double>{loads_.largest()};
+  std::array<std::vector<LayerItems>, 5> items;
+  for (const double load : all) {
+    Passes passes = build_passes(spec_, kind, loads_, load, slice);
+    const double ranks = experts ? ranks_with(load) : 1;
+    piece.forward_flops += ranks * total_flops(passes.forward).value();
+    piece.backward_flops += ranks * total_flops(passes.backward).value();
+    piece.recompute_flops += ranks * total_flops(passes.recomputed).value();
+    piece.attention_flops = attention_flops(passes.forward) + attention_flops(passes.backward);
+    piece.recompute_attention_flops = attention_flops(passes.recomputed);
+    piece.parameters = {passes.dense_parameters, passes.expert_parameters};
+    piece.replicated = passes.replicated_parameters;
+    items[0].push_back(std::move(passes.forward));
+    items[1].push_back(std::move(passes.backward));
+    items[2].push_back(std::move(passes.backward_input));
+    items[3].push_back(std::move(passes.backward_weight));
+    items[4].push_back(std::move(passes.recomputed));
+  }
+  piece.kind = kind;
+  builder_.lower(items[0], piece.forward);
+  builder_.lower(items[1], piece.backward);
+  builder_.lower(items[2], piece.backward_input);
+  builder_.lower(items[3], piece.backward_weight);
+  builder_.lower(items[4], piece.recompute);
   return piece;
 }
 
-void PieceLibrary::place(Pieces& pieces, PieceKind kind, bool recomputed) {
-  const Piece& lowered = piece(kind);
-  pieces.push_back({&lowered, recomputed, lowered.parameters});
+/// Part of the expert ranks that have this load.
+double PieceLibrary::ranks_with(double load) const {
+  return static_cast<double>(std::ranges::count(loads_.of_rank, load)) /
+         static_cast<double>(loads_.of_rank.size());
 }
 
-Pieces PieceLibrary::pieces(const LayerTable::Slice& slice, std::size_t chunk, Stage stage) {
+double PieceLibrary::offloaded(PieceKind kind, bool recomputed) const {
+  using Recompute = TrainingSpec::Recompute;
+  const TrainingSpec& training = spec_.training;
+  const bool layer = kind == PieceKind::dense_layer || kind == PieceKind::moe_layer;
+  if (!layer || training.offload_activations <= 0) return 0;
+  Recompute mode = recomputed ? Recompute::full : Recompute::none;
+  if (training.recompute == Recompute::selective) mode = Recompute::selective;
+  return training.offload_activations *
+         layer_activations(spec_, kind == PieceKind::moe_layer, mode, builder_.softmax_state())
+             .value();
+}
+
+/// Whether some chunk of the stage reads the input.
+bool PieceLibrary::holds_embedding(Stage stage) const {
+  const ChunkMap map = spec_.plan.chunk_map();
+  for (std::uint32_t chunk = 0; chunk < spec_.plan.vpp; ++chunk)
+    if (map.virtual_stage({{chunk}, stage}) == 0) return true;
+  return false;
+}
+
+Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, Stage stage,
+                            std::int64_t slice) {
   Pieces pieces;
-  const std::int64_t recomputed = recomputed_layers(spec_, slice, chunk, stage);
-  if (slice.embedding) place(pieces, PieceKind::embedding, false);
-  for (std::int64_t i = 0; i < slice.count; ++i)
-    place(pieces, layer_kind(spec_.model, slice.first + i), i < recomputed);
-  if (slice.head) place(pieces, PieceKind::head, false);
-  for (std::int64_t i = 0; i < slice.mtp; ++i) {
-    place(pieces, PieceKind::mtp_module, spec_.training.recompute == TrainingSpec::Recompute::full);
-    const bool copies = i == 0 && spec_.plan.pp > 1 && !spec_.model.tied_embeddings;
+  const auto place = [&](PieceKind kind, bool again) {
+    const Piece& lowered = piece(kind, slice);
+    pieces.push_back({&lowered, again, lowered.parameters, offloaded(kind, again)});
+  };
+  const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);
+  if (layers.embedding) place(PieceKind::embedding, false);
+  for (std::int64_t i = 0; i < layers.count; ++i)
+    place(layer_kind(spec_.model, layers.first + i), i < recomputed);
+  if (layers.head) place(PieceKind::head, false);
+  for (std::int64_t i = 0; i < layers.mtp; ++i) {
+    place(PieceKind::mtp_module, spec_.training.recompute == TrainingSpec::Recompute::full);
+    const bool copies = i == 0 && !holds_embedding(stage) && !spec_.model.tied_embeddings;
     if (copies)
       pieces.back().parameters.dense += static_cast<double>(spec_.model.vocabulary) *
                                         static_cast<double>(spec_.model.hidden) /

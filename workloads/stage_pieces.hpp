@@ -1,8 +1,10 @@
 #pragma once
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "program_builder.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operators.hpp"
 
 /// The pieces of a stage (layers, embedding, head, MTP modules), lowered once per kind. Private to
@@ -18,38 +20,54 @@ struct Share {
 };
 
 struct Piece {
-  Instructions forward, backward, recompute;
+  PieceKind kind = PieceKind::embedding;
+  Instructions forward, backward, backward_input, backward_weight, recompute;
   Share parameters;
   double replicated = 0;  ///< parameters that every tensor rank holds whole
   double forward_flops = 0, backward_flops = 0, recompute_flops = 0;
+  double attention_flops = 0, recompute_attention_flops = 0;  ///< of those: forward and backward
 };
 
 struct PlacedPiece {
   const Piece* piece;
   bool recomputed;
-  Share parameters;  ///< of the piece, plus the embedding copy that an MTP module needs off the
-                     ///< first stage
+  Share parameters;      ///< of the piece, plus the embedding copy that an MTP module needs off the
+                         ///< first stage
+  double offloaded = 0;  ///< bytes of activations that one micro-batch leaves on the host
 };
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
 
-/// The context under which a spec's layers are built.
-LayerContext layer_context(const WorkloadSpec& spec);
-Passes build_passes(const WorkloadSpec& spec, PieceKind kind);
+/// The passes of a piece for one slice of the sequence, on a rank whose experts have `load`, one of
+/// those of `loads`.
+Passes build_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads, double load,
+                    std::int64_t slice = 0);
 PieceKind layer_kind(const ModelSpec& model, std::int64_t layer);
 
 class PieceLibrary {
  public:
-  PieceLibrary(const WorkloadSpec& spec, ProgramBuilder& builder)
-      : spec_{spec}, builder_{builder} {}
-  Pieces pieces(const LayerTable::Slice& slice, std::size_t chunk, Stage stage);
+  PieceLibrary(const WorkloadSpec& spec, const ExpertLoads& loads, ProgramBuilder& builder)
+      : spec_{spec}, loads_{loads}, builder_{builder} {}
+  /// Of the layers of one chunk, for one slice of the sequence.
+  Pieces pieces(const LayerTable::Slice& layers, std::size_t chunk, Stage stage,
+                std::int64_t slice);
+  /// The forward of one chunk's pieces and the backward of another's as one.
+  Instructions pair(const Pieces& forward, const Pieces& backward);
 
  private:
-  const Piece& piece(PieceKind kind);
-  void place(Pieces& pieces, PieceKind kind, bool recomputed);
+  const Piece& piece(PieceKind kind, std::int64_t slice);
+  double ranks_with(double load) const;
+  double offloaded(PieceKind kind, bool recomputed) const;
+  const Instructions& moe_pair();
+  Instructions zipped(const Pieces& forward, const Pieces& backward);
+  Instructions with_own_slots(Instructions code);
+  bool holds_embedding(Stage stage) const;
 
   const WorkloadSpec& spec_;
+  const ExpertLoads& loads_;
   ProgramBuilder& builder_;
-  std::map<PieceKind, Piece> lowered_;
+  std::map<std::pair<PieceKind, std::int64_t>, Piece> lowered_;
+  Instructions moe_pair_;
+  std::map<std::uint32_t, std::uint32_t> own_slots_;  ///< of backwards in pairs
 };
 
 }  // namespace stepcast

@@ -24,32 +24,85 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"recompute", recompute,
                  "activations computed again in the backward pass; or a table of layers",
                  between(0, 100000)});
+  visitor.section("offload", "what waits in host memory (docs/models/offload.md)", [&](Visitor& v) {
+    v.field({"activations", &spec.offload_activations,
+             "part of the activations of each layer, from its forward to its backward",
+             between(0, 1)});
+    v.field({"optimizer", &spec.offload_optimizer, "master weights and moments of the optimizer"});
+  });
   visitor.field({"attention", choice(spec.attention, {{"fused"}, {"unfused"}}),
                  "fused: one kernel, causal blocks left out; unfused: products, softmax and "
                  "dropout over the whole matrix of scores"});
 }
 
+namespace {
+
+/// More pieces than this leave nothing to overlap but start costs.
+constexpr Range pieces = between(1, 64);
+
+void describe(Visitor& visitor, RoutingSpec& spec) {
+  auto current = static_cast<std::size_t>(spec.distribution);
+  const auto take = [&spec](RoutingSpec::Distribution d) { spec.distribution = d; };
+  using Distribution = RoutingSpec::Distribution;
+  const auto seed = [&spec](Visitor& v) {
+    v.field({"seed", &spec.seed, "of the draws", between(0, 9e15)});
+  };
+  visitor.alternatives(
+      "distribution",
+      "uniform: all experts alike; zipf: the i-th most popular gets 1/i^exponent; random: every "
+      "token draws its experts; file: a count per expert",
+      current,
+      {{"uniform", [&](Visitor&) { take(Distribution::uniform); }},
+       {"zipf",
+        [&](Visitor& v) {
+          take(Distribution::zipf);
+          v.field({"exponent", &spec.exponent, "0: all alike", between(0, 10)});
+          seed(v);
+        }},
+       {"random",
+        [&](Visitor& v) {
+          take(Distribution::random);
+          seed(v);
+        }},
+       {"file", [&](Visitor& v) {
+          take(Distribution::file);
+          v.field({"file", &spec.file,
+                   "path of a text file with one number per expert, separated by commas or space",
+                   any_number(), true});
+        }}});
+}
+
+}  // namespace
+
 void describe(Visitor& visitor, MoeSpec& spec) {
-  visitor.field({"dispatch",
-                 choice(spec.dispatch, {{"flat"},
-                                        {"two_hop", false},
-                                        {"two_hop_dedup", false},
-                                        {"hierarchical_allgather", false},
-                                        {"allgather", false}}),
-                 "how tokens reach their experts; flat: one all-to-all"});
-  visitor.field({"overlap",
-                 choice(spec.overlap,
-                        {{"none"}, {"shared_expert"}, {"chunks", false, true}, {"fb_pair", false}}),
-                 "what runs while tokens travel"});
-  visitor.section("routing", "how many tokens each expert gets", [](Visitor& v) {
-    std::size_t current = 0;
-    const Visitor::Body nothing = [](Visitor&) {};
-    v.alternatives("distribution", "uniform: all experts alike", current,
-                   {{"uniform", nothing}, {"zipf", nothing, false}, {"file", nothing, false}});
-  });
-  visitor.reserved("capacity_factor", "tokens beyond it are dropped", "none");
   visitor.field(
-      {"wire_precision", only_first({{"bf16"}, {"fp8", false}}), "of tokens that travel"});
+      {"dispatch",
+       choice(
+           spec.dispatch,
+           {{"flat"}, {"two_hop"}, {"two_hop_dedup"}, {"hierarchical_allgather"}, {"allgather"}}),
+       "how tokens reach their experts (docs/models/expert_parallel.md); flat: one "
+       "all-to-all"});
+  visitor.field({"inner", choice(spec.inner, {{"auto"}, {"node"}, {"super_node"}}),
+                 "what the inner hop of two_hop, two_hop_dedup and hierarchical_allgather stays "
+                 "in; auto: the super-node where there is one"});
+  Choice overlap = choice(
+      spec.overlap,
+      {{"none"}, {"shared_expert"}, {"chunks", true, true}, {"fb_pair"}, {"tiles", true, true}});
+  overlap.number = &spec.pieces;
+  visitor.field(
+      {"overlap", overlap,
+       "what runs while tokens travel; chunks(n): n pieces of the tokens one behind "
+       "the other; tiles(n): the same inside one kernel; fb_pair: the backward of another "
+       "micro-batch",
+       pieces});
+  visitor.section("routing", "how many tokens each expert gets",
+                  [&](Visitor& v) { describe(v, spec.routing); });
+  visitor.field({"capacity_factor", OptionalNumber{&spec.capacity_factor, "none"},
+                 "an expert drops what exceeds this many times the mean", between(1e-3, 1e6)});
+  visitor.field({"placement", choice(spec.placement, {{"contiguous"}, {"balanced"}}),
+                 "which experts a rank holds; balanced: heaviest first to the least loaded rank"});
+  visitor.field({"wire_precision", choice(spec.wire, {{"bf16"}, {"fp8"}}),
+                 "of tokens on their way to the experts; combine stays bf16"});
 }
 
 void describe(Visitor& visitor, CollectiveChoice& choice) {
@@ -83,9 +136,16 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
              "elements of one bucket; auto: more for more replicas (docs/models/data_parallel.md)",
              between(1e6, 1e15)});
   });
-  visitor.section("tensor", "tensor parallel collectives", [](Visitor& v) {
-    v.field({"overlap", only_first({{"none"}, {"chunks", false, true}}),
-             "matrix products overlapped with their collective"});
+  visitor.section("tensor", "tensor parallel collectives", [&](Visitor& v) {
+    Choice overlap{{{"none"}, {"chunks", true, true}},
+                   [&spec] { return std::size_t{spec.tensor_chunks > 1 ? 1U : 0U}; },
+                   [&spec](std::size_t i) {
+                     if (i == 0) spec.tensor_chunks = 1;
+                   }};
+    overlap.number = &spec.tensor_chunks;
+    v.field({"overlap", overlap,
+             "chunks(n): matrix products in n pieces, each beside the collective of the next",
+             pieces});
   });
   visitor.section("algorithm", "of each collective; auto: the library's own selection",
                   [&](Visitor& v) { describe(v, spec.algorithms); });
@@ -94,8 +154,15 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
 void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"dispatch", choice(spec.dispatch, {{"eager"}, {"task_queue"}, {"graph_sink"}}),
                  "how the host issues operators"});
-  visitor.field(
-      {"fusion", only_first({{"none"}, {"pattern", false}, {"dvm", false}}), "operator fusion"});
+  visitor.field({"fusion", choice(spec.fusion, {{"none"}, {"pattern"}, {"dvm"}}),
+                 "which chains of vector operators run as one (docs/models/fusion.md)"});
+  visitor.section(
+      "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
+        v.field(
+            {"misses", &spec.compile_misses, "part of them that no cache holds", between(0, 1)});
+        v.field({"hidden", &spec.compile_hidden,
+                 "whether other threads compile while old kernels serve"});
+      });
   visitor.field(
       {"host_speed", &spec.host_speed, "all host times are divided by it", between(1e-6, 1e6)});
 }

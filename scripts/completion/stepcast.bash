@@ -31,13 +31,18 @@ _stepcast_options() {
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     model) echo "--sequence --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --latency --orders --width --svg --json --help" ;;
+    sweep) echo "--jobs --store --csv --json --filter --limit --shard --dry-run --presets --help" ;;
+    results) echo "--where --csv --json --help" ;;
+    scale) echo "--devices --weak --strong --set --jobs --store --svg --csv --json --presets --help" ;;
+    check) echo "--jobs --update --junit --presets --help" ;;
+    diff) echo "--json --presets --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
   esac
 }
 
 _stepcast() {
-  local commands="run validate schema topology collective model schedule completion"
+  local commands="run validate schema sweep results scale check diff topology collective model schedule completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -52,6 +57,10 @@ _stepcast() {
     --json) _stepcast_files .json; return ;;
     --dot) _stepcast_files .dot .gv; return ;;
     --svg) _stepcast_files .svg; return ;;
+    --csv) _stepcast_files .csv; return ;;
+    --store) _stepcast_files .sqlite; return ;;
+    --junit) _stepcast_files .xml; return ;;
+    --jobs | -j | --filter | --limit | --shard | --where) return ;;
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
@@ -65,7 +74,9 @@ _stepcast() {
   fi
   case $command in
     "") _stepcast_words "$commands" ;;
-    run | validate | topology) _stepcast_files .yaml .yml ;;
+    run | validate | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
+    diff) _stepcast_files .yaml .yml .json ;;
+    results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;
     collective) _stepcast_words "all_reduce reduce_scatter all_gather all_to_all broadcast" ;;
     schedule)

@@ -47,12 +47,10 @@ std::vector<Group> groups(const Ledger& ledger) {
     all.push_back(group(ledger, family, [&](const MeasuredRow& r) { return r.family == family; }));
   const auto ascend = [](const MeasuredRow& r) { return r.device.starts_with("ascend"); };
   const auto model = [](const MeasuredRow& r) { return r.model; };
-  all.push_back(group(ledger, "dense, Ascend", [&](const MeasuredRow& r) {
-    return r.model && !r.experts && ascend(r);
-  }));
-  all.push_back(group(ledger, "dense, GPU", [&](const MeasuredRow& r) {
-    return r.model && !r.experts && !ascend(r);
-  }));
+  all.push_back(group(ledger, "dense, Ascend",
+                      [&](const MeasuredRow& r) { return r.model && !r.experts && ascend(r); }));
+  all.push_back(group(ledger, "dense, GPU",
+                      [&](const MeasuredRow& r) { return r.model && !r.experts && !ascend(r); }));
   all.push_back(group(ledger, "experts", [](const MeasuredRow& r) { return r.experts; }));
   all.push_back(group(ledger, "all with a model", model));
   return all;
@@ -70,7 +68,8 @@ std::string half(const ErrorFigures& f) {
 }
 
 std::string verdict_of(const MeasuredRow& row) {
-  return row.failure.empty() ? fmt::format("{:+.1f}", percent(row.error())) : "failed: " + row.failure;
+  return row.failure.empty() ? fmt::format("{:+.1f}", percent(row.error()))
+                             : "failed: " + row.failure;
 }
 
 std::string memory_text(const MeasuredRow& row) {
@@ -78,8 +77,8 @@ std::string memory_text(const MeasuredRow& row) {
 }
 
 nlohmann::ordered_json json_of(const ErrorFigures& f) {
-  return {{"rows", f.rows},     {"mean", f.mean},   {"median", f.median},
-          {"p90", f.p90},       {"worst", f.worst}, {"bias", f.bias}};
+  return {{"rows", f.rows}, {"mean", f.mean},   {"median", f.median},
+          {"p90", f.p90},   {"worst", f.worst}, {"bias", f.bias}};
 }
 
 std::string time_text(double seconds) { return human(Seconds{seconds}); }
@@ -87,9 +86,9 @@ std::string time_text(double seconds) { return human(Seconds{seconds}); }
 }  // namespace
 
 std::string ledger_text(const Ledger& ledger) {
-  std::string text = fmt::format("{:<24}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}  {:>14}  {:>14}\n", "family",
-                                 "rows", "mean%", "median", "p90", "worst", "bias", "calibrated on",
-                                 "held out");
+  std::string text =
+      fmt::format("{:<24}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}  {:>14}  {:>14}\n", "family", "rows",
+                  "mean%", "median", "p90", "worst", "bias", "calibrated on", "held out");
   for (const Group& g : groups(ledger)) {
     const ErrorFigures& f = g.all;
     text += fmt::format("{:<24}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}  {:>14}  {:>14}\n",
@@ -129,28 +128,33 @@ std::string ledger_json(const Ledger& ledger) {
   }
   json["ratios"] = Json::array();
   for (const Ratio& r : ledger.ratios)
-    json["ratios"].push_back({{"name", r.name}, {"published", r.published}, {"forecast", r.forecast}});
+    json["ratios"].push_back(
+        {{"name", r.name}, {"published", r.published}, {"forecast", r.forecast}});
   return json.dump(2) + "\n";
 }
 
 std::string ledger_markdown(const Ledger& ledger) {
   std::string text = fmt::format("{}{:.2f} %\n\n", overall_mark, percent(ledger.overall()));
-  text += "| group | rows | mean | median | p90 | worst | bias | calibrated on | held out |\n"
-          "|---|---|---|---|---|---|---|---|---|\n";
+  text +=
+      "| group | rows | mean | median | p90 | worst | bias | calibrated on | held out |\n"
+      "|---|---|---|---|---|---|---|---|---|\n";
   for (const Group& g : groups(ledger)) {
     const ErrorFigures& f = g.all;
-    text += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {} | {} |\n", g.name,
-                        f.rows, percent(f.mean), percent(f.median), percent(f.p90),
+    text += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {} | {} |\n",
+                        g.name, f.rows, percent(f.mean), percent(f.median), percent(f.p90),
                         percent(f.worst), percent(f.bias), half(g.calibrated), half(g.held_out));
   }
   if (!ledger.ratios.empty()) {
-    text += "\n### Ratios\n\n| step time of one over the other | published | forecast | points |\n"
-            "|---|---|---|---|\n";
+    text +=
+        "\n### Ratios\n\n| step time of one over the other | published | forecast | points |\n"
+        "|---|---|---|---|\n";
     for (const Ratio& r : ledger.ratios)
       text += fmt::format("| {} | {:.3f} | {:.3f} | {:+.1f} |\n", r.name, r.published, r.forecast,
                           percent(r.forecast - r.published));
   }
-  text += "\n### Rows\n\n| row | published | forecast | error % | memory % | |\n|---|---|---|---|---|---|\n";
+  text +=
+      "\n### Rows\n\n| row | published | forecast | error % | memory % | "
+      "|\n|---|---|---|---|---|---|\n";
   for (const MeasuredRow& row : ledger.rows)
     text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", row.name, time_text(row.published),
                         time_text(row.forecast), verdict_of(row), memory_text(row),
@@ -171,8 +175,11 @@ std::string replace_ledger(const std::string& page, const std::string& path,
                            const std::string& markdown) {
   const std::size_t begin = page.find(begin_mark), end = page.find(end_mark);
   if (begin == std::string::npos || end == std::string::npos || end < begin)
-    throw InputError({{{path}, {}, fmt::format("has no place for the ledger, allowed: the lines '{}' "
-                                               "and '{}'", begin_mark, end_mark)}});
+    throw InputError({{{path},
+                       {},
+                       fmt::format("has no place for the ledger, allowed: the lines '{}' "
+                                   "and '{}'",
+                                   begin_mark, end_mark)}});
   return page.substr(0, begin + begin_mark.size()) + "\n" + markdown + page.substr(end);
 }
 

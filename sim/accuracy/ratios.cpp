@@ -22,7 +22,8 @@ void describe(Visitor& visitor, std::vector<Ratio>& ratios) {
         v.field({"name", &r.name, "what changes", any_number(), true});
         v.field({"of", &r.of, "scenario file, relative to the folder", any_number(), true});
         v.field({"to", &r.to, "the scenario it is compared to", any_number(), true});
-        v.field({"published", &r.published, "step time of the one over the other", positive(), true});
+        v.field(
+            {"published", &r.published, "step time of the one over the other", positive(), true});
         v.field({"source", &r.source, "where it is published", any_number(), true});
       });
 }

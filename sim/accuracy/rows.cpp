@@ -78,8 +78,10 @@ std::vector<PublishedRow> published_rows(const std::string& folder, const Search
   }
   if (!wrong.empty()) throw InputError(std::move(wrong));
   if (rows.empty())
-    throw InputError({{{folder}, {}, "holds no scenario that expects a step time, give a folder "
-                                     "such as scenarios/validation"}});
+    throw InputError({{{folder},
+                       {},
+                       "holds no scenario that expects a step time, give a folder "
+                       "such as scenarios/validation"}});
   return rows;
 }
 

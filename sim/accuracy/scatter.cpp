@@ -62,7 +62,8 @@ std::string ledger_svg(const Ledger& ledger) {
       "fill='white'/>\n",
       width, height);
   text += decades(axes) + line(axes, 1, "stroke='#222'");
-  for (const double band : {1.1, 1 / 1.1}) text += line(axes, band, "stroke='#999' stroke-dasharray='4'");
+  for (const double band : {1.1, 1 / 1.1})
+    text += line(axes, band, "stroke='#999' stroke-dasharray='4'");
   std::map<std::string, std::size_t> families;
   for (const MeasuredRow& r : ledger.rows) families.try_emplace(r.family, families.size());
   const auto colour = [&](const std::string& family) {
@@ -70,20 +71,22 @@ std::string ledger_svg(const Ledger& ledger) {
   };
   for (const MeasuredRow& r : ledger.rows) {
     if (!r.failure.empty()) continue;
-    text += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.5' {}='{}'><title>{}</title></circle>\n",
-                        axes.x(r.published), axes.y(r.forecast),
-                        r.held_out ? "fill='white' stroke" : "fill", colour(r.family), r.name);
+    text +=
+        fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.5' {}='{}'><title>{}</title></circle>\n",
+                    axes.x(r.published), axes.y(r.forecast),
+                    r.held_out ? "fill='white' stroke" : "fill", colour(r.family), r.name);
   }
   for (const auto& [family, index] : families)
-    text += fmt::format("<circle cx='{0:g}' cy='{1:g}' r='3.5' fill='{2}'/><text x='{3:g}' "
-                        "y='{4:g}'>{5}</text>\n",
-                        width - right + 16, top + 10 + 18.0 * static_cast<double>(index),
-                        colour(family), width - right + 26,
-                        top + 14 + 18.0 * static_cast<double>(index), family);
-  text += fmt::format("<text x='{:g}' y='{:g}' text-anchor='middle'>published step time (open: held "
-                      "out; dashed: 10 %)</text>\n<text x='16' y='{:g}' text-anchor='middle' "
-                      "transform='rotate(-90 16 {:g})'>forecast</text>\n</svg>\n",
-                      (left + width - right) / 2, height - 16, height / 2, height / 2);
+    text += fmt::format(
+        "<circle cx='{0:g}' cy='{1:g}' r='3.5' fill='{2}'/><text x='{3:g}' "
+        "y='{4:g}'>{5}</text>\n",
+        width - right + 16, top + 10 + 18.0 * static_cast<double>(index), colour(family),
+        width - right + 26, top + 14 + 18.0 * static_cast<double>(index), family);
+  text += fmt::format(
+      "<text x='{:g}' y='{:g}' text-anchor='middle'>published step time (open: held "
+      "out; dashed: 10 %)</text>\n<text x='16' y='{:g}' text-anchor='middle' "
+      "transform='rotate(-90 16 {:g})'>forecast</text>\n</svg>\n",
+      (left + width - right) / 2, height - 16, height / 2, height / 2);
   return text;
 }
 

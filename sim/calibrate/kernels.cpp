@@ -48,8 +48,8 @@ double bytes_of(const std::string& shapes, const std::string& types) {
 }
 
 Operator made(const KernelRow& row, Work work, double flops, LaunchClass launch) {
-  const double bytes = bytes_of(row.input_shapes, row.input_types) +
-                       bytes_of(row.output_shapes, row.output_types);
+  const double bytes =
+      bytes_of(row.input_shapes, row.input_types) + bytes_of(row.output_shapes, row.output_types);
   return {row.type, work, Flops{flops}, Bytes{bytes}, launch};
 }
 
@@ -66,8 +66,7 @@ std::optional<Operator> grouped(const KernelRow& row, const std::vector<Shape>& 
   if (in.size() < 2 || in[0].size() != 2 || in[1].size() != 3) return {};
   const double groups = in[1][0], k = in[0][1], n = product(in[1]) / groups / k;
   const double m = in[0][0] / groups;
-  return made(row, GroupedMatmulWork{groups, m, n, k}, 2 * groups * m * n * k,
-              LaunchClass::matmul);
+  return made(row, GroupedMatmulWork{groups, m, n, k}, 2 * groups * m * n * k, LaunchClass::matmul);
 }
 
 std::optional<Operator> attention(const KernelRow& row, const std::vector<Shape>& in,
@@ -153,8 +152,7 @@ void read_kernel_details(const std::string& path, Profile& profile) {
     gaps.add(table.text(r, c.stream), *start, *duration);
     if (*duration <= 0) continue;
     std::vector<std::string> key;
-    for (const std::size_t column :
-         {c.type, c.shapes, c.types, c.out_shapes, c.out_types, c.core})
+    for (const std::size_t column : {c.type, c.shapes, c.types, c.out_shapes, c.out_types, c.core})
       key.push_back(table.text(r, column));
     times[key].push_back(*duration);
   }

@@ -65,8 +65,7 @@ void read_communication(const std::string& path, Profile& profile) {
       for (const auto& [kind, operations] : kinds.items())
         for (const auto& [name, operation] : operations.items()) {
           if (name.starts_with("Total")) continue;
-          for (const auto& [transport, info] :
-               operation.at("Communication Bandwidth Info").items())
+          for (const auto& [transport, info] : operation.at("Communication Bandwidth Info").items())
             add_transfers(transport, info, profile);
         }
   } catch (const Json::exception& error) {
@@ -77,7 +76,8 @@ void read_communication(const std::string& path, Profile& profile) {
 std::optional<CollectiveKind> kind_of(std::string name) {
   if (name == "alltoall") name = "all_to_all";
   for (std::size_t k = 0; k < collective_kinds; ++k)
-    if (name == stepcast::name(static_cast<CollectiveKind>(k))) return static_cast<CollectiveKind>(k);
+    if (name == stepcast::name(static_cast<CollectiveKind>(k)))
+      return static_cast<CollectiveKind>(k);
   return {};
 }
 
@@ -112,8 +112,10 @@ void read_collective_table(const fs::path& path, Profile& profile) {
   const auto kind = kind_of(stem.substr(0, dash));
   const auto ranks = dash == std::string::npos ? std::nullopt : parse_count(stem.substr(dash + 1));
   if (!kind || !ranks || *ranks < 2)
-    throw InputError({{{path.string()}, {}, "is a table of what? allowed: names such as "
-                                            "all_reduce-16.txt, the collective and its ranks"}});
+    throw InputError({{{path.string()},
+                       {},
+                       "is a table of what? allowed: names such as "
+                       "all_reduce-16.txt, the collective and its ranks"}});
   const std::string text = read_document_text(path.string(), {});
   for (const std::string& line : split(text, '\n')) {
     const auto row = size_and_time(words(line));
@@ -152,9 +154,11 @@ void read_profile(const std::string& folder, Profile& profile) {
   std::ranges::sort(tables);
   for (const fs::path& table : tables) read_collective_table(table, profile);
   if (!any && tables.empty())
-    throw InputError({{{folder}, {}, "holds no profile, allowed: a folder with kernel_details.csv, "
-                                     "op_statistic.csv, step_trace_time.csv, communication.json or "
-                                     "tables such as all_reduce-16.txt"}});
+    throw InputError({{{folder},
+                       {},
+                       "holds no profile, allowed: a folder with kernel_details.csv, "
+                       "op_statistic.csv, step_trace_time.csv, communication.json or "
+                       "tables such as all_reduce-16.txt"}});
 }
 
 }  // namespace stepcast

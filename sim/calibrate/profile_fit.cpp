@@ -47,8 +47,7 @@ ClusterSpec with_numbers(ClusterSpec cluster, const Point& logs) {
 
 Point log_errors(const std::vector<Sample>& samples, const ClusterSpec& cluster) {
   Point errors;
-  for (const Sample& s : samples)
-    errors.push_back(std::log(sample_time(s, cluster) / s.time));
+  for (const Sample& s : samples) errors.push_back(std::log(sample_time(s, cluster) / s.time));
   return errors;
 }
 
@@ -61,7 +60,8 @@ Point type_weights(const std::vector<Sample>& samples) {
   return weights;
 }
 
-std::vector<TypeQuality> qualities(const Profile& profile, const Point& before, const Point& after) {
+std::vector<TypeQuality> qualities(const Profile& profile, const Point& before,
+                                   const Point& after) {
   std::map<std::string, TypeQuality> types;
   std::map<std::string, double> explained;
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {

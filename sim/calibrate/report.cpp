@@ -21,10 +21,10 @@ std::string known(const Identified& identified) {
 }
 
 std::string figure_line(const char* name, const ErrorFigures& before, const ErrorFigures& after) {
-  return fmt::format("  {:<16}{:>5} rows   mean error {:>5.1f} % -> {:>5.1f} %   bias {:>+5.1f} % -> "
-                     "{:>+5.1f} %\n",
-                     name, after.rows, 100 * before.mean, 100 * after.mean, 100 * before.bias,
-                     100 * after.bias);
+  return fmt::format(
+      "  {:<16}{:>5} rows   mean error {:>5.1f} % -> {:>5.1f} %   bias {:>+5.1f} % -> "
+      "{:>+5.1f} %\n",
+      name, after.rows, 100 * before.mean, 100 * after.mean, 100 * before.bias, 100 * after.bias);
 }
 
 /// A nested mapping as text, from dotted paths.
@@ -62,10 +62,10 @@ std::string numbers_text(const std::vector<FittedValue>& values,
                                  "known to", "hard to tell from");
   for (const FittedValue& v : values) {
     const Identified& i = v.identified;
-    const std::string like = std::abs(i.correlation) <= alike
-                                 ? ""
-                                 : fmt::format("{} ({:+.2f})", fitted_numbers()[i.rival].path,
-                                               i.correlation);
+    const std::string like =
+        std::abs(i.correlation) <= alike
+            ? ""
+            : fmt::format("{} ({:+.2f})", fitted_numbers()[i.rival].path, i.correlation);
     text += fmt::format("{:<40}{:>12}{:>12}  {:<24}{}\n", v.number->path,
                         written(*v.number, v.before), written(*v.number, v.after), known(i), like);
   }
@@ -88,16 +88,17 @@ std::string calibration_text(const Calibration& c) {
   text += figure_line("calibrated on", c.calibrated_before, c.calibrated_after);
   if (c.held_out_after.rows > 0)
     text += figure_line("held out", c.held_out_before, c.held_out_after);
-  text += fmt::format("  80 % of the measured steps lie between {:.3f} and {:.3f} of the forecast\n",
-                      c.interval_low, c.interval_high);
+  text +=
+      fmt::format("  80 % of the measured steps lie between {:.3f} and {:.3f} of the forecast\n",
+                  c.interval_low, c.interval_high);
   return text;
 }
 
 std::string calibration_yaml(const Calibration& c, const std::string& question) {
-  std::string text = "# question: " + question + "\n# Written by stepcast calibrate; " +
-                     fmt::format("{} measured steps, {} of them fitted.\n", c.rows,
-                                 c.calibrated_after.rows) +
-                     "stepcast: 1\n";
+  std::string text =
+      "# question: " + question + "\n# Written by stepcast calibrate; " +
+      fmt::format("{} measured steps, {} of them fitted.\n", c.rows, c.calibrated_after.rows) +
+      "stepcast: 1\n";
   Tree tree;
   add_numbers(tree, c.values);
   const auto bound = [](double value, const char* what) {

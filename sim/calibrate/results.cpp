@@ -21,14 +21,17 @@ Rows chosen_rows(const std::vector<PublishedRow>& rows, const std::vector<std::s
   Rows chosen;
   for (const PublishedRow& row : rows) {
     const std::string& device = row.scenario.cluster.device.name;
-    const bool wanted = std::ranges::any_of(
-        devices, [&](const std::string& d) { return device.starts_with(d); });
+    const bool wanted =
+        std::ranges::any_of(devices, [&](const std::string& d) { return device.starts_with(d); });
     if (!wanted || row.scenario.synthetic) continue;
     (held_out(row.scenario.name) ? chosen.held : chosen.fitted).push_back(&row);
   }
   if (chosen.fitted.empty())
-    throw InputError({{{}, "--device", "no row runs on '" + joined(devices) + "', allowed: the "
-                                       "beginning of device names that rows have"}});
+    throw InputError({{{},
+                       "--device",
+                       "no row runs on '" + joined(devices) +
+                           "', allowed: the "
+                           "beginning of device names that rows have"}});
   return chosen;
 }
 
@@ -136,7 +139,8 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
       identify(fitted.jacobian, p.weights, noise_of(fitted.residuals), &c.singular_values);
   const auto numbers = fitted_numbers();
   for (std::size_t j = 0; j < numbers.size(); ++j)
-    c.values.push_back({&numbers[j], std::exp(p.start[j]), std::exp(fitted.point[j]), identified[j]});
+    c.values.push_back(
+        {&numbers[j], std::exp(p.start[j]), std::exp(fitted.point[j]), identified[j]});
   return c;
 }
 

@@ -56,10 +56,10 @@ CsvTable::CsvTable(const std::string& path) : path_{path} {
       continue;
     }
     if (cells->size() != header_.size())
-      throw InputError({{{path, number, 1}, {}, "has " + std::to_string(cells->size()) +
-                                                    " cells, allowed: the " +
-                                                    std::to_string(header_.size()) +
-                                                    " of the header"}});
+      throw InputError({{{path, number, 1},
+                         {},
+                         "has " + std::to_string(cells->size()) + " cells, allowed: the " +
+                             std::to_string(header_.size()) + " of the header"}});
     cells_.push_back(*cells);
   }
   if (header_.empty()) throw InputError({{{path}, {}, "is empty, allowed: a table with a header"}});

@@ -36,17 +36,18 @@ std::string complaint(const Ledger& ledger, const std::string& path) {
   if (!committed)
     throw InputError({{{path}, {}, "holds no overall figure, write it with --write"}});
   if (ledger.overall() <= *committed + slack) return "";
-  return fmt::format("overall mean absolute error is {:.2f} %, {} says {:.2f} %, allowed: 0.2 points "
-                     "more\n",
-                     100 * ledger.overall(), path, 100 * *committed);
+  return fmt::format(
+      "overall mean absolute error is {:.2f} %, {} says {:.2f} %, allowed: 0.2 points "
+      "more\n",
+      100 * ledger.overall(), path, 100 * *committed);
 }
 
 }  // namespace
 
 Outcome accuracy(const AccuracyOptions& options) {
   const Ledger ledger = measured(options);
-  Outcome outcome = shown(ledger_text(ledger), options.json,
-                          options.json.empty() ? "" : ledger_json(ledger));
+  Outcome outcome =
+      shown(ledger_text(ledger), options.json, options.json.empty() ? "" : ledger_json(ledger));
   if (!options.check.empty()) outcome.complaint = complaint(ledger, options.check);
   for (const MeasuredRow& row : ledger.rows)
     if (!row.failure.empty()) outcome.complaint += row.name + ": " + row.failure + "\n";

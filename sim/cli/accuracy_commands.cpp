@@ -17,13 +17,15 @@ void add_accuracy(CommandLine& line) {
   CLI::App* sub = line.command("accuracy", "forecast published steps and report the errors",
                                "stepcast accuracy scenarios/validation",
                                [options] { return accuracy(*options); });
-  sub->add_option("folder", options->folder, "scenarios that expect a step time, a folder per source")
+  sub->add_option("folder", options->folder,
+                  "scenarios that expect a step time, a folder per source")
       ->required()
       ->type_name("DIR");
   CommandLine::json(sub, options->json);
   sub->add_option("--write", options->write, "bring the ledger of this page up to date")
       ->type_name("PAGE");
-  sub->add_option("--check", options->check, "exit 1 when the overall figure is worse than this page's")
+  sub->add_option("--check", options->check,
+                  "exit 1 when the overall figure is worse than this page's")
       ->type_name("PAGE");
   workers(sub, options->workers);
   CommandLine::presets(sub, *options);
@@ -45,7 +47,8 @@ void add_calibrate(CommandLine& line) {
   sub->add_option("--device", options->devices, "beginning of the device names to fit (repeatable)")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  sub->add_option("-o,--output", options->output, "write a part of a cluster file")->type_name("FILE");
+  sub->add_option("-o,--output", options->output, "write a part of a cluster file")
+      ->type_name("FILE");
   workers(sub, options->workers);
   CommandLine::presets(sub, *options);
 }

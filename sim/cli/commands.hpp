@@ -29,8 +29,22 @@ struct RunOptions : PresetOptions {
   std::vector<std::string> overrides;  ///< --set
   std::string json;                    ///< file, `-` for stdout instead of the table
   bool timing = false, fail_on_oom = false;
+  std::string trace, report, step_trace;  ///< files
+  std::string trace_ranks = "64";         ///< rank classes at most that the trace shows
+  bool pipeline = false;
+  bool records() const {
+    return pipeline || !trace.empty() || !report.empty() || !step_trace.empty();
+  }
 };
 Outcome run(const RunOptions& options);
+
+struct ExplainOptions : PresetOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;  ///< --set
+  std::string json, svg;               ///< as for run
+  std::string top = "12", workers;     ///< empty: as many as there are processors
+};
+Outcome explain(const ExplainOptions& options);
 
 struct ValidateOptions : PresetOptions {
   std::vector<std::string> files;
@@ -92,6 +106,9 @@ ClusterSpec cluster_option(const std::string& path, const std::string& devices,
 
 /// The table; with `--json` the same numbers in a file or, for `-`, instead of the table.
 Outcome shown(std::string table, const std::string& json_file, const std::string& json);
+
+/// Whether stdout is a terminal that wants colours.
+bool colours();
 
 /// Writes beside, then renames: a reader sees the old file or the new one. Links are followed;
 /// devices and pipes are written in place. `-` is not a file.

@@ -9,8 +9,8 @@ void add_topology(CommandLine& line) {
   auto options = std::make_shared<TopologyOptions>();
   CLI::App* sub =
       line.command("topology", "show the fabric of a cluster: links, bisection bandwidth, routes",
-              "stepcast topology clusters/atlas-800t-a2.yaml --devices 1024",
-              [options] { return topology(*options); });
+                   "stepcast topology clusters/atlas-800t-a2.yaml --devices 1024",
+                   [options] { return topology(*options); });
   sub->add_option("cluster", options->cluster, "cluster file")->required()->type_name("CLUSTER");
   sub->add_option("--devices", options->devices, "size of the cluster")->type_name("N");
   sub->add_option("--dot", options->dot, "write the fabric as a Graphviz graph, - for stdout")
@@ -21,21 +21,17 @@ void add_topology(CommandLine& line) {
 
 void add_collective(CommandLine& line) {
   auto options = std::make_shared<CollectiveOptions>();
-  CLI::App* sub =
-      line.command("collective", "time of one collective, per algorithm, beside its bandwidth bound",
-              "stepcast collective all_reduce --cluster clusters/atlas-800t-a2.yaml --ranks 64 "
-              "--devices 64 --size 64MiB",
-              [options] { return collective(*options); });
+  CLI::App* sub = line.command(
+      "collective", "time of one collective, per algorithm, beside its bandwidth bound",
+      "stepcast collective all_reduce --cluster clusters/atlas-800t-a2.yaml --ranks 64 "
+      "--devices 64 --size 64MiB",
+      [options] { return collective(*options); });
   sub->add_option("kind", options->kind,
                   "all_reduce, reduce_scatter, all_gather, all_to_all or broadcast")
       ->required()
       ->type_name("KIND");
-  sub->add_option("--cluster", options->cluster, "cluster file")
-      ->required()
-      ->type_name("CLUSTER");
-  sub->add_option("--ranks", options->ranks, "members of the group")
-      ->required()
-      ->type_name("N");
+  sub->add_option("--cluster", options->cluster, "cluster file")->required()->type_name("CLUSTER");
+  sub->add_option("--ranks", options->ranks, "members of the group")->required()->type_name("N");
   sub->add_option("--stride", options->stride,
                   "distance between members, 8 = one per node of eight")
       ->type_name("K");
@@ -53,9 +49,10 @@ void add_collective(CommandLine& line) {
 
 void add_model(CommandLine& line) {
   auto options = std::make_shared<ModelOptions>();
-  CLI::App* sub = line.command("model", "parameters, active parameters and FLOPs per token of a model",
-                          "stepcast model models/deepseek-v3.yaml --sequence 4096",
-                          [options] { return model(*options); });
+  CLI::App* sub =
+      line.command("model", "parameters, active parameters and FLOPs per token of a model",
+                   "stepcast model models/deepseek-v3.yaml --sequence 4096",
+                   [options] { return model(*options); });
   sub->add_option("model", options->model, "model file, or a Hugging Face config.json")
       ->required()
       ->type_name("MODEL");
@@ -67,10 +64,10 @@ void add_model(CommandLine& line) {
 void add_schedule(CommandLine& line) {
   auto options = std::make_shared<ScheduleOptions>();
   CLI::App* sub = line.command("schedule",
-                          "order of a pipeline schedule, drawn and timed by itself: makespan, "
-                          "bubble, activations in flight",
-                          "stepcast schedule zb_h1 --pp 4 --micro-batches 8 --svg zb_h1.svg",
-                          [options] { return schedule(*options); });
+                               "order of a pipeline schedule, drawn and timed by itself: makespan, "
+                               "bubble, activations in flight",
+                               "stepcast schedule zb_h1 --pp 4 --micro-batches 8 --svg zb_h1.svg",
+                               [options] { return schedule(*options); });
   sub->add_option("schedule", options->schedule,
                   "gpipe, 1f1b, interleaved_1f1b, zb_h1, ... or a YAML file of orders")
       ->required()
@@ -103,8 +100,8 @@ void add_schedule(CommandLine& line) {
 void add_completion(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
   CLI::App* sub = line.command("completion", "print a completion script for the shell",
-                          "stepcast completion bash > /etc/bash_completion.d/stepcast",
-                          [shell] { return completion(*shell); });
+                               "stepcast completion bash > /etc/bash_completion.d/stepcast",
+                               [shell] { return completion(*shell); });
   sub->add_option("shell", *shell, "bash")
       ->required()
       ->check(CLI::IsMember({"bash"}))

@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "commands.hpp"
 #include "stepcast/base/text.hpp"
@@ -30,6 +33,14 @@ ClusterSpec cluster_option(const std::string& path, const std::string& devices,
       if (d.place.file.starts_with("--set ")) d = {{}, "--devices", d.message};
     throw InputError(std::move(all));
   }
+}
+
+bool colours() {
+  const char* none = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool refused = none != nullptr && *none != 0;
+  const bool dumb = terminal == nullptr || std::string(terminal) == "dumb";
+  return !refused && !dumb && isatty(STDOUT_FILENO) == 1;
 }
 
 Outcome shown(std::string table, const std::string& json_file, const std::string& json) {

@@ -9,14 +9,26 @@ void add_run(CommandLine& line) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* sub =
       line.command("run", "predict one step of a scenario",
-              "stepcast run scenarios/telechat3-36b-2048.yaml --set parallel.vpp=4 --json -",
-              [options] { return run(*options); });
+                   "stepcast run scenarios/telechat3-36b-2048.yaml --set parallel.vpp=4 --json -",
+                   [options] { return run(*options); });
   sub->add_option("scenario", options->scenario, "scenario file, - for standard input")
       ->required()
       ->type_name("SCENARIO");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::json(sub, options->json);
-  sub->add_flag("--timing", options->timing, "report wall time and memory of the simulation itself");
+  sub->add_flag("--timing", options->timing,
+                "report wall time and memory of the simulation itself");
+  sub->add_option("--trace", options->trace,
+                  "write what was executed as a Chrome trace (.json or .json.gz)")
+      ->type_name("FILE");
+  sub->add_option("--trace-ranks", options->trace_ranks, "most rank classes that the trace shows")
+      ->type_name("N");
+  sub->add_option("--report", options->report, "write a page that shows the run (.html)")
+      ->type_name("FILE");
+  sub->add_option("--step-trace", options->step_trace,
+                  "write cluster_step_trace_time.csv, the columns of the Ascend profiling tools")
+      ->type_name("FILE");
+  sub->add_flag("--pipeline", options->pipeline, "draw the executed schedule");
   sub->add_flag("--fail-on-oom", options->fail_on_oom,
                 "exit 1 when the step does not fit into device memory");
   CommandLine::presets(sub, *options);
@@ -26,12 +38,12 @@ void add_files(CommandLine& line) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* sub =
       line.command("validate", "check scenario, cluster and model files without running them",
-              "stepcast validate scenarios/*.yaml", [options] { return validate(*options); });
+                   "stepcast validate scenarios/*.yaml", [options] { return validate(*options); });
   sub->add_option("files", options->files, "files to check")->required()->type_name("FILE");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets(sub, *options);
   line.command("schema", "print the JSON Schema of scenario files",
-          "stepcast schema > scenario.schema.json", [] { return schema(); });
+               "stepcast schema > scenario.schema.json", [] { return schema(); });
 }
 
 }  // namespace

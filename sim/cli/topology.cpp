@@ -5,7 +5,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/topology/fabric.hpp"
+#include "stepcast/topology/fabric_graph.hpp"
 
 namespace stepcast::cli {
 namespace {

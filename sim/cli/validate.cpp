@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "stepcast/sim/sweep.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -14,11 +15,15 @@ void read_by_kind(const std::string& path, const std::vector<std::string>& overr
     return;
   }
   if (!overrides.empty()) {
-    const std::string what = kind == FileKind::cluster ? "cluster" : "model";
+    const std::string what = kind == FileKind::cluster ? "cluster"
+                             : kind == FileKind::model ? "model"
+                                                       : "sweep";
     throw InputError({Diagnostic{{path}, {}, "is a " + what + " file, --set is for scenarios"}});
   }
   if (kind == FileKind::cluster) {
     read_cluster(path, {}, search);
+  } else if (kind == FileKind::sweep) {
+    read_sweep(path, search);
   } else {
     read_model(path, search);
   }

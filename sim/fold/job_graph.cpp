@@ -14,7 +14,8 @@ constexpr GroupPattern::Load whole_channel{0, 1};
 /// instance.
 bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
   return std::ranges::any_of(programs, [kind](const StageProgram& p) {
-    return std::ranges::any_of(p.calls, [kind](const StageCall& c) { return c.group == kind; });
+    return std::ranges::any_of(
+        p.calls, [kind](const StageCall& c) { return c.group == kind && !c.over_host_link(); });
   });
 }
 
@@ -27,10 +28,27 @@ std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
 
 }  // namespace
 
-Bytes channel_bytes(const StageProgram& program, bool forward) {
-  Bytes bytes{0};
-  for (const ChunkProgram& chunk : program.chunks) {
-    bytes = std::max(bytes, forward ? chunk.send_forward : chunk.send_backward);
+Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel) {
+  const auto stages = static_cast<std::uint32_t>(input.programs.size());
+  const bool next = channel == Channel::output_next || channel == Channel::gradient_next;
+  return {(stage.value + (next ? 1 : stages - 1)) % stages};
+}
+
+std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Channel channel) {
+  const StageProgram& program = input.programs[stage.value];
+  const std::uint32_t chunks = program.chunk_count();
+  const ChunkMap map{input.placement.plan().chunk_placement,
+                     static_cast<std::int64_t>(input.programs.size()), chunks};
+  const bool output = channel == Channel::output_next || channel == Channel::output_previous;
+  std::optional<Bytes> bytes;
+  for (std::uint32_t c = 0; c < chunks; ++c) {
+    const Seat seat{{c}, stage};
+    const auto reader = output ? map.after(seat) : map.before(seat);
+    const bool leaves = reader && reader->stage != stage;
+    if (!leaves || stepcast::channel_of(map.placement, {c}, output) != channel) continue;
+    const ChunkProgram& chunk = program.of({c}, {0});
+    const Bytes own = output ? chunk.send_forward : chunk.send_backward;
+    bytes = std::max(bytes.value_or(Bytes{0}), own);
   }
   return bytes;
 }
@@ -42,8 +60,7 @@ JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone)
     const bool left_out = kind == GroupKind::world && world_alone;
     if (!left_out && used(input.programs, kind)) add_groups(kind);
   }
-  add_channels(true);
-  add_channels(false);
+  for (std::size_t c = 0; c < channels; ++c) add_channels(Channel{static_cast<std::uint8_t>(c)});
   index_links();
 }
 
@@ -71,30 +88,29 @@ void JobGraph::add_groups(GroupKind kind) {
   }
 }
 
-void JobGraph::add_channels(bool forward) {
+void JobGraph::add_channels(Channel channel) {
   const std::uint32_t world = input_.placement.world();
-  auto& sends = channel_of_[forward ? 1 : 0];
-  auto& receives = incoming_of_[forward ? 1 : 0];
-  sends.assign(world, no_index);
-  receives.assign(world, no_index);
-  const auto stages = static_cast<std::uint32_t>(input_.programs.size());
-  for (std::uint32_t r = 0; r < world && stages > 1; ++r) {
-    const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
-    const bool wraps = stage == (forward ? stages - 1 : 0);
-    if (wraps && input_.programs[stage].chunks.size() == 1) continue;
-    const Rank peer =
-        input_.placement.on_stage(Rank{r}, Stage{(stage + (forward ? 1 : stages - 1)) % stages});
+  const auto index = static_cast<std::uint32_t>(channel);
+  channel_of_[index].assign(world, no_index);
+  incoming_of_[index].assign(world, no_index);
+  std::vector<std::optional<Bytes>> bytes;
+  for (std::uint32_t s = 0; s < input_.programs.size(); ++s)
+    bytes.push_back(channel_bytes(input_, Stage{s}, channel));
+  for (std::uint32_t r = 0; r < world; ++r) {
+    const Stage stage = input_.placement.stage_of(Rank{r});
+    if (!bytes[stage.value]) continue;
+    const Rank peer = input_.placement.on_stage(Rank{r}, neighbour_stage(input_, stage, channel));
     const auto object = static_cast<std::uint32_t>(objects_.size());
     const DeviceId from = input_.placement.device_of(Rank{r});
     const DeviceId to = input_.placement.device_of(peer);
-    objects_.push_back({forward ? Object::Kind::forward : Object::Kind::backward,
-                        GroupKind::pipeline, no_index, static_cast<std::uint32_t>(members_.size()),
-                        2, input_.fabric.route_latency(from, to).value()});
+    objects_.push_back({Object::Kind::channel, GroupKind::pipeline, index,
+                        static_cast<std::uint32_t>(members_.size()), 2,
+                        input_.fabric.route_latency(from, to).value()});
     members_.push_back(Rank{r});
     members_.push_back(peer);
-    sends[r] = object;
-    receives[peer.value] = object;
-    if (channel_bytes(input_.programs[stage], forward) <= Bytes{0}) continue;
+    channel_of_[index][r] = object;
+    incoming_of_[index][peer.value] = object;
+    if (*bytes[stage.value] <= Bytes{0}) continue;
     for (const LinkId link : input_.fabric.route(from, to)) {
       if (input_.fabric.can_saturate(link)) use(object, link, 0);
     }
@@ -126,10 +142,20 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   return key;
 }
 
+/// Whether the volumes of some call depend on which experts the members hold.
+bool JobGraph::is_skewed(GroupKind kind, std::uint32_t stage) const {
+  return std::ranges::any_of(input_.programs[stage].calls, [kind](const StageCall& call) {
+    return call.group == kind && !call.call.skew.factor.empty();
+  });
+}
+
 std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
                                     const std::vector<Rank>& members) {
   const auto next = static_cast<std::uint32_t>(patterns_.size());
-  const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, shape_of(members)}, next);
+  ShapeKey shape = shape_of(members);
+  if (is_skewed(kind, stage))
+    for (const Rank member : members) shape.push_back(input_.placement.coordinates(member).ep);
+  const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, std::move(shape)}, next);
   if (fresh) patterns_.push_back(plan(kind, stage, members));
   return place->second;
 }
@@ -139,7 +165,7 @@ GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
   PatternPlanner planner(input_, members, stage);
   const auto& calls = input_.programs[stage].calls;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
-    if (calls[i].group == kind) planner.add(i);
+    if (calls[i].group == kind && !calls[i].over_host_link()) planner.add(i);
   }
   return planner.take();
 }
@@ -191,13 +217,6 @@ std::uint32_t JobGraph::group_of(GroupKind kind, Rank rank) const {
   const auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
   return of_rank.empty() ? no_index : of_rank[rank.value];
 }
-std::uint32_t JobGraph::channel_of(Rank sender, bool forward) const {
-  return channel_of_[forward ? 1 : 0][sender.value];
-}
-std::uint32_t JobGraph::incoming_of(Rank receiver, bool forward) const {
-  return incoming_of_[forward ? 1 : 0][receiver.value];
-}
-
 std::span<const GroupPattern::Load> JobGraph::loads(const Use& use) const {
   const Object& object = objects_[use.object];
   if (object.kind != Object::Kind::group) return {&whole_channel, 1};

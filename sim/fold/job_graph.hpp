@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,8 +43,10 @@ struct GroupPattern {
   std::uint32_t slots = 0;
 };
 
-/// Bytes of one transfer of a stage; 0 when it has none in that direction.
-Bytes channel_bytes(const StageProgram& program, bool forward);
+/// Where a channel of a stage leads to.
+Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel);
+/// Bytes of one transfer of a stage on a channel; nothing when no chunk uses it.
+std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Channel channel);
 
 class JobGraph {
  public:
@@ -52,10 +55,10 @@ class JobGraph {
 
   /// A group, or a transfer channel from a rank to its neighbour stage.
   struct Object {
-    enum class Kind : std::uint8_t { group, forward, backward };
+    enum class Kind : std::uint8_t { group, channel };
     Kind kind;
     GroupKind group;
-    std::uint32_t pattern;       ///< of a group
+    std::uint32_t pattern;       ///< of a group; of a channel, which
     std::uint32_t first, count;  ///< its members; of a channel the sender and the receiver
     double latency = 0;          ///< of a channel [s]
   };
@@ -82,8 +85,12 @@ class JobGraph {
   /// Object of a rank's group of that kind, of its sends and of what it receives; no_index without
   /// one.
   std::uint32_t group_of(GroupKind kind, Rank rank) const;
-  std::uint32_t channel_of(Rank sender, bool forward) const;
-  std::uint32_t incoming_of(Rank receiver, bool forward) const;
+  std::uint32_t channel_of(Rank sender, Channel channel) const {
+    return channel_of_[static_cast<std::size_t>(channel)][sender.value];
+  }
+  std::uint32_t incoming_of(Rank receiver, Channel channel) const {
+    return incoming_of_[static_cast<std::size_t>(channel)][receiver.value];
+  }
   /// Loads of a use: slots of the object's pattern, or slot 0 of a channel.
   std::span<const GroupPattern::Load> loads(const Use& use) const;
   std::uint64_t role(const Use& use) const;
@@ -92,9 +99,10 @@ class JobGraph {
   using ShapeKey = std::vector<std::uint32_t>;
 
   void add_groups(GroupKind kind);
-  void add_channels(bool forward);
+  void add_channels(Channel channel);
   std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
   ShapeKey shape_of(const std::vector<Rank>& members) const;
+  bool is_skewed(GroupKind kind, std::uint32_t stage) const;
   GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) const;
   /// Puts an entry on a link, or on what stands in for it.
   void load(std::uint32_t object, LinkId link, std::uint32_t entry);
@@ -107,7 +115,7 @@ class JobGraph {
   std::vector<GroupPattern> patterns_;
   std::map<std::pair<std::pair<GroupKind, std::uint32_t>, ShapeKey>, std::uint32_t> pattern_index_;
   std::array<std::vector<std::uint32_t>, group_kinds> group_of_;
-  std::array<std::vector<std::uint32_t>, 2> channel_of_, incoming_of_;
+  std::array<std::vector<std::uint32_t>, channels> channel_of_, incoming_of_;
   std::vector<Use> uses_;
   std::vector<std::uint32_t> first_use_, by_link_, first_by_link_;
   std::vector<UsedLink> links_;

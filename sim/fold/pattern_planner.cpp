@@ -1,6 +1,7 @@
 #include "pattern_planner.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "mix.hpp"
 #include "stepcast/base/errors.hpp"
@@ -26,29 +27,61 @@ PatternPlanner::PatternPlanner(const NetworkMapInput& input, const std::vector<R
   for (const Rank member : members) {
     devices_.push_back(input.placement.device_of(member));
     index_[devices_.back().value] = static_cast<std::uint32_t>(devices_.size() - 1);
+    experts_.push_back(input.placement.coordinates(member).ep);
   }
 }
 
-const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
+CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId> devices,
+                         const StageCall& stage_call, NetworkForm form) {
   const CollectiveCall& call = stage_call.call;
   const std::string& chosen = stage_call.algorithm.empty()
-                                  ? input_.algorithms.algorithm[static_cast<std::size_t>(call.kind)]
+                                  ? input.algorithms.algorithm[static_cast<std::size_t>(call.kind)]
                                   : stage_call.algorithm;
-  const auto [place, fresh] = plans_.try_emplace({call.kind, call.bytes.value(), chosen});
-  if (fresh) place->second = plan_collective(input_.fabric, devices_, call, chosen, form_);
+  return plan_collective(input.fabric, devices, call, chosen, form);
+}
+
+std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, const Fabric& fabric,
+                                                   bool in_kernel) {
+  double launch = in_kernel ? 0 : fabric.cluster().device.launch.communication.value();
+  std::vector<std::vector<NetworkFlow>> phases;
+  for (const Phase& phase : plan.phases) {
+    auto& flows = phases.emplace_back();
+    for (const PhaseFlow& flow : phase.flows)
+      flows.push_back({flow.latency.value() + launch, flow.bytes.value(), 0, {}});
+    launch = 0;
+  }
+  return phases;
+}
+
+/// The call with the factors of its skew by member.
+CollectiveCall PatternPlanner::of_members(const StageCall& stage_call) const {
+  CollectiveCall call = stage_call.call;
+  if (call.skew.factor.empty()) return call;
+  const std::vector<double> by_expert = std::exchange(call.skew.factor, {});
+  if (stage_call.group == GroupKind::expert_tensor) {
+    call.bytes *= by_expert[experts_.front()];
+    return call;
+  }
+  for (const std::uint32_t e : experts_) call.skew.factor.push_back(by_expert[e]);
+  return call;
+}
+
+const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
+  StageCall call = stage_call;
+  call.call = of_members(stage_call);
+  const auto [place, fresh] =
+      plans_.try_emplace({call.call.kind, call.call.bytes.value(), call.algorithm, call.call.skew});
+  if (fresh) place->second = plan_call(input_, devices_, call, form_);
   return place->second;
 }
 
 void PatternPlanner::add(std::uint32_t index) {
-  const CollectivePlan& planned = plan(input_.programs[pattern_.stage].calls[index]);
-  const double launch = input_.fabric.cluster().device.launch.communication.value();
-  GroupPattern::Call& call =
-      pattern_.calls.emplace_back(GroupPattern::Call{index, pattern_.slots, planned.algorithm, {}});
+  const StageCall& call = input_.programs[pattern_.stage].calls[index];
+  const CollectivePlan& planned = plan(call);
+  pattern_.calls.push_back({index, pattern_.slots, planned.algorithm,
+                            timed_phases(planned, input_.fabric, call.in_kernel)});
   for (const Phase& phase : planned.phases) {
-    auto& flows = call.phases.emplace_back();
     for (const PhaseFlow& flow : phase.flows) {
-      const double latency = flow.latency.value() + (call.phases.size() == 1 ? launch : 0);
-      flows.push_back({latency, flow.bytes.value(), 0, {}});
       for (const LinkWeight& l : flow.links)
         loads_[key_of(l.link)].push_back({pattern_.slots, l.weight});
       ++pattern_.slots;

@@ -11,6 +11,15 @@ namespace stepcast {
 /// Link of that kind of member a (mesh: towards member b).
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b);
 
+/// The plan of one call by the devices of its group.
+CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId> devices,
+                         const StageCall& call, NetworkForm form);
+
+/// The flows of each phase, their links left out; the launch of the collective counts in the first,
+/// unless a kernel that runs already starts it.
+std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, const Fabric& fabric,
+                                                   bool in_kernel = false);
+
 /// Plans the calls of one group and names the links by members.
 class PatternPlanner {
  public:
@@ -27,6 +36,7 @@ class PatternPlanner {
  private:
   using LinkKey = std::tuple<LinkKind, std::uint32_t, std::uint32_t>;
 
+  CollectiveCall of_members(const StageCall& call) const;
   const CollectivePlan& plan(const StageCall& call);
   LinkKey key_of(LinkId link) const;
   std::uint32_t member_with(std::uint32_t value,
@@ -35,8 +45,9 @@ class PatternPlanner {
   const NetworkMapInput& input_;
   NetworkForm form_;
   std::vector<DeviceId> devices_;
+  std::vector<std::uint32_t> experts_;            ///< expert rank of each member
   std::map<std::uint32_t, std::uint32_t> index_;  ///< device -> member
-  std::map<std::tuple<CollectiveKind, double, std::string>, CollectivePlan> plans_;
+  std::map<std::tuple<CollectiveKind, double, std::string, Skew>, CollectivePlan> plans_;
   std::map<LinkKey, std::vector<GroupPattern::Load>> loads_;
   GroupPattern pattern_;
 };

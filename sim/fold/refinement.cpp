@@ -89,9 +89,10 @@ class Refiner {
       };
       for (std::size_t k = 0; k < group_kinds; ++k)
         see(graph_.group_of(static_cast<GroupKind>(k), Rank{r}));
-      for (const bool forward : {true, false}) {
-        see(graph_.channel_of(Rank{r}, forward));
-        see(graph_.incoming_of(Rank{r}, forward));
+      for (std::size_t c = 0; c < channels; ++c) {
+        const Channel channel{static_cast<std::uint8_t>(c)};
+        see(graph_.channel_of(Rank{r}, channel));
+        see(graph_.incoming_of(Rank{r}, channel));
       }
       rank_signature_[r] = signature;
     }

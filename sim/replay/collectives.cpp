@@ -5,18 +5,28 @@
 
 namespace stepcast {
 
+double Replayer::issue(RankIndex r, const OperatorCost& cost, bool after_compute,
+                       std::uint32_t& entry) {
+  RankState& rank = ranks_[r];
+  const Clocks before = rank.clocks;
+  const double issued = rank.issue(cost);
+  if (recorder_) entry = recorder_->issue(r, before, rank.clocks, after_compute);
+  return issued;
+}
+
 void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   RankState& rank = ranks_[r];
   const StageCall& call = program(r).calls[instruction.call];
-  const double issued = rank.issue(call.issue);
+  std::uint32_t entry = Recording::none;
   // What a later step issues first uses what the step before left on the compute stream.
   const bool after_compute = instruction.after_compute || rank.step > 0;
+  const double issued = issue(r, call.issue, after_compute, entry);
   const double ready = after_compute ? std::max(issued, rank.clocks.device) : issued;
   SlotState& slot = rank.slots[instruction.slot];
-  const std::uint32_t issue = slot.issue + 1;
-  slot = {unknown_time, unknown_time, issued, instruction.call, issue, true, false};
+  const std::uint32_t nth = slot.issue + 1;
+  slot = {unknown_time, unknown_time, issued, instruction.call, nth, true, false, entry};
   rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back(
-      {instruction.call, instruction.slot, issue, ready});
+      {instruction.call, instruction.slot, nth, ready, entry});
   pump_stream(r, call.stream);
 }
 
@@ -46,6 +56,12 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call
   if (last_issue) slot.start = start;
   if (last_issue) slot.end = end;
   rank.log.add(start, end, program(r).calls[head.call].kind);
+  if (recorder_ && recorder_->records(r)) {
+    const std::uint32_t recorded = recorder_->begin_collective(map_.call_of[r][head.call], start);
+    recorder_->member(recorded, {r, head.call, head.entry, start},
+                      static_cast<std::size_t>(program(r).calls[head.call].stream));
+    recorder_->end(recorded, end, end);
+  }
   ++unsettled_;
   state.free_at = end;
   state.queue.pop_front();
@@ -81,7 +97,8 @@ std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
 void Replayer::arrive(RankIndex r, const StreamState::Pending& pending, double start) {
   const std::uint32_t id = meeting_of(r, pending.call);
   Meeting& meeting = meetings_[id];
-  meeting.members.push_back({r, pending.call, pending.slot, pending.issue, 0});
+  meeting.members.push_back(
+      {r, pending.call, pending.slot, pending.issue, 0, pending.entry, start});
   meeting.start = std::max(meeting.start, start);
   if (meeting.members.size() == map_.calls[meeting.call].arrivals) begin_meeting(id);
 }
@@ -96,12 +113,24 @@ void Replayer::begin_meeting(std::uint32_t id) {
     member.ticket = rank.log.open(meeting.start, program(member.rank).calls[member.call].kind);
     ++unsettled_;
   }
+  if (recorder_) record_collective(meeting);
   const NetworkCall& call = map_.calls[meeting.call];
   if (call.lone) {
     for (const auto& phase : call.phases) lone_flows_ += phase.size();
     finish(id, meeting.start + call.alone);
   } else {
     engine_.post(meeting.start, tag_of(Tag::meeting, id));
+  }
+}
+
+void Replayer::record_collective(Meeting& meeting) {
+  const auto recorded = [&](const Meeting::Member& m) { return recorder_->records(m.rank); };
+  meeting.recorded = Recording::none;
+  if (std::ranges::none_of(meeting.members, recorded)) return;
+  meeting.recorded = recorder_->begin_collective(meeting.call, meeting.start);
+  for (const Meeting::Member& m : meeting.members) {
+    recorder_->member(meeting.recorded, {m.rank, m.call, m.entry, m.start},
+                      static_cast<std::size_t>(program(m.rank).calls[m.call].stream));
   }
 }
 
@@ -135,6 +164,8 @@ void Replayer::part_ended(std::uint32_t id, double now) {
 }
 
 void Replayer::finish(std::uint32_t id, double end) {
+  if (recorder_ && meetings_[id].recorded != Recording::none)
+    recorder_->end(meetings_[id].recorded, end, end);
   for (const Meeting::Member& member : meetings_[id].members) {
     RankState& rank = ranks_[member.rank];
     const Stream stream = program(member.rank).calls[member.call].stream;
@@ -166,10 +197,12 @@ bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   const StageCall& call = program(r).calls[state.call];
   const bool crosses_stages = call.group == GroupKind::world ||
                               call.group == GroupKind::embedding ||
-                              call.group == GroupKind::pipeline;
+                              call.group == GroupKind::mirror || call.group == GroupKind::pipeline;
   const bool after_pipeline = crosses_stages && !rank.met_after_pipeline;
   if (crosses_stages) rank.met_after_pipeline = true;
-  idle(rank, state.end, state.start, call.kind, state.host_ready, after_pipeline);
+  const std::uint32_t recorded =
+      recorder_ ? recorder_->communication_of(r, state.entry) : Recording::none;
+  idle(r, state.end, state.start, call.kind, state.host_ready, after_pipeline, recorded);
   return true;
 }
 

@@ -28,11 +28,17 @@ void CommunicationLog::close(Ticket ticket, double end) {
 
 /// Parts in which something moved are exposed, by the kind that began first; the rest is the
 /// host's, then the peer's.
-void CommunicationLog::split(const Wait& wait, RankTimes& times) const {
+void CommunicationLog::split(const Wait& wait, RankTimes& times,
+                             std::vector<Recording::Piece>* pieces) const {
+  const auto note = [&](double from, double to, WaitPart part, ExposedKind kind) {
+    if (pieces && to > from) pieces->push_back({from, to, part, kind});
+  };
   const auto uncovered = [&](double a, double b) {
     const double host = std::clamp(wait.host_ready, a, b);
     times.host_stall += Seconds{host - a};
     (wait.pipeline ? times.bubble : times.other_idle) += Seconds{b - host};
+    note(a, host, WaitPart::host_stall, {});
+    note(host, b, wait.pipeline ? WaitPart::bubble : WaitPart::other_idle, {});
   };
   double at = wait.from;
   for (std::size_t i = first_; i < intervals_.size() && at < wait.to; ++i) {
@@ -42,17 +48,19 @@ void CommunicationLog::split(const Wait& wait, RankTimes& times) const {
     if (interval.start > at) uncovered(std::exchange(at, interval.start), interval.start);
     const double until = std::min(interval.end, wait.to);
     times.exposed[static_cast<std::size_t>(interval.kind)] += Seconds{until - at};
+    note(at, until, WaitPart::exposed, interval.kind);
     at = until;
   }
   if (at < wait.to) uncovered(at, wait.to);
 }
 
-void CommunicationLog::settle(double time, double device, StepBooks& books) {
+void CommunicationLog::settle(double time, double device, StepBooks& books,
+                              std::vector<Recording::Piece>* pieces) {
   std::size_t settled = 0;
   while (settled < waits_.size() && waits_[settled].to <= time) {
     const Wait& wait = waits_[settled++];
     forget(wait.from, books);
-    split(wait, books.times[wait.to <= books.first_end ? 0 : 1]);
+    split(wait, books.times[wait.to <= books.first_end ? 0 : 1], pieces);
   }
   waits_.erase(waits_.begin(), waits_.begin() + static_cast<std::ptrdiff_t>(settled));
   forget(std::min(time, waits_.empty() ? device : waits_.front().from), books);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "stepcast/sim/recording.hpp"
 #include "stepcast/sim/timeline.hpp"
 
 namespace stepcast {
@@ -38,7 +39,9 @@ class CommunicationLog {
   /// Splits the waits that end by `time`, up to which all communications are known, into the books:
   /// exposed where something moved, then host stall, bubble or idle. `device`: no later wait
   /// reaches behind it. Time in which something moved is complete after everything is settled.
-  void settle(double time, double device, StepBooks& books);
+  /// `pieces`: gets the parts of the waits too.
+  void settle(double time, double device, StepBooks& books,
+              std::vector<Recording::Piece>* pieces = nullptr);
 
   /// Moves everything that is not settled by `time`.
   void shift(double time);
@@ -52,7 +55,7 @@ class CommunicationLog {
     ExposedKind kind;
   };
   void insert(const Interval& interval);
-  void split(const Wait& wait, RankTimes& times) const;
+  void split(const Wait& wait, RankTimes& times, std::vector<Recording::Piece>* pieces) const;
   void forget(double time, StepBooks& books);
 
   std::vector<Interval> intervals_;  ///< by start, from `first_` on

@@ -25,9 +25,10 @@ class StateWriter {
   void number(double value) { state_.push_back(value); }
   void time(double value) { state_.push_back(value - origin_); }
   void message(const Message& m) {
-    number(static_cast<double>(m.kind));
+    number(m.gradient ? 1 : 0);
     number(static_cast<double>(m.micro_batch.value) - micro_batch_);
     number(m.chunk.value);
+    number(m.slice.value);
     time(m.start);
     time(m.arrival);
   }
@@ -76,11 +77,11 @@ void RankState::append_state(bool free_host, double origin, std::uint32_t micro_
       write.time(pending.ready);
     }
   }
-  for (const ChannelState* channel : {&forward, &backward}) {
-    write.number(channel->busy ? 1 : 0);
-    write.time(std::max(channel->free_at, next_issue));
-    write.number(static_cast<double>(channel->queue.size()));
-    for (const ChannelState::Pending& pending : channel->queue) {
+  for (const ChannelState& sends : channel) {
+    write.number(sends.busy ? 1 : 0);
+    write.time(std::max(sends.free_at, next_issue));
+    write.number(static_cast<double>(sends.queue.size()));
+    for (const ChannelState::Pending& pending : sends.queue) {
       write.message(pending.message);
       write.time(pending.ready);
     }
@@ -103,9 +104,9 @@ void RankState::shift(double time, std::uint32_t micro_batches) {
     s.free_at += time;
     for (StreamState::Pending& pending : s.queue) pending.ready += time;
   }
-  for (ChannelState* channel : {&forward, &backward}) {
-    channel->free_at += time;
-    stepcast::move(channel->queue, time, micro_batches);
+  for (ChannelState& sends : channel) {
+    sends.free_at += time;
+    stepcast::move(sends.queue, time, micro_batches);
   }
   for (Message& message : inbox) stepcast::move(message, time, micro_batches);
   last_send_arrival += time;

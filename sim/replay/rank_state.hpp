@@ -9,6 +9,7 @@
 #include "fifo.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/recording.hpp"
 #include "stepcast/sim/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -27,8 +28,11 @@ struct Meeting {
     std::uint32_t rank, call, slot;
     std::uint32_t issue;  ///< SlotState::issue of this one
     CommunicationLog::Ticket ticket;
+    std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
+    double start = 0;                       ///< when it was ready
   };
-  std::vector<Member> members;  ///< that have arrived
+  std::vector<Member> members;               ///< that have arrived
+  std::uint32_t recorded = Recording::none;  ///< in Recording::communications
 };
 
 /// The last Communicate with a slot number.
@@ -38,7 +42,8 @@ struct SlotState {
   std::uint32_t call = 0;
   std::uint32_t issue = 0;  ///< how often the slot was issued: earlier ones may still be under way
   bool issued = false;
-  bool awaited = true;  ///< a later Wait finds it over
+  bool awaited = true;                    ///< a later Wait finds it over
+  std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
 };
 
 /// A communication stream: in order, one at a time.
@@ -46,6 +51,7 @@ struct StreamState {
   struct Pending {
     std::uint32_t call, slot, issue;
     double ready;
+    std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
   };
   Fifo<Pending> queue;  ///< issued, not ended
   bool busy = false;    ///< its head has arrived at its meeting
@@ -54,12 +60,15 @@ struct StreamState {
 
 /// A pipeline message and, at the receiver, when it moved.
 struct Message {
-  UnitKind kind;  ///< of the unit that consumes it
+  bool gradient;  ///< or an output
   MicroBatch micro_batch;
-  Chunk chunk;
+  Chunk chunk;  ///< of the unit that consumes it
+  SequenceSlice slice;
   double start = unknown_time, arrival = unknown_time;
+  std::uint32_t recorded = Recording::none;  ///< in Recording::communications
   bool same_unit(const Message& o) const {
-    return kind == o.kind && micro_batch == o.micro_batch && chunk == o.chunk;
+    return gradient == o.gradient && micro_batch == o.micro_batch && chunk == o.chunk &&
+           slice == o.slice;
   }
 };
 
@@ -68,6 +77,7 @@ struct ChannelState {
   struct Pending {
     Message message;
     double ready;
+    std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
   };
   Fifo<Pending> queue;
   bool busy = false;
@@ -79,7 +89,7 @@ enum class Waiting { nothing, slot, message, send, done };
 
 struct RankState {
   RankState(std::uint64_t queue_depth, std::size_t slot_count, std::size_t chunks)
-      : host_queue{queue_depth}, forwards(chunks), backwards(chunks), slots(slot_count) {}
+      : host_queue{queue_depth}, forwards(chunks), gradients(chunks), slots(slot_count) {}
 
   Clocks clocks;
   HostQueue host_queue;
@@ -87,10 +97,12 @@ struct RankState {
   std::size_t unit = 0;    ///< next unit of the order
   std::uint32_t step = 0;  ///< steps that are done
   enum class Phase { begin, prologue, units, epilogue } phase = Phase::begin;
-  enum class Part { receive, code, send, settle } part = Part::receive;
+  /// Of a unit or a pair; `second` is the backward of a pair that runs after its forward.
+  enum class Part { receive, code, second, send, settle } part = Part::receive;
   std::size_t pc = 0;
   std::size_t marked_unit = no_unit;  ///< the last one before which it let the others catch up
-  std::vector<std::uint32_t> forwards, backwards;  ///< [chunk] units begun so far in this step
+  /// [chunk] Units begun so far in this step: forwards, and those that make gradients of weights.
+  std::vector<std::uint32_t> forwards, gradients;
 
   Waiting waiting = Waiting::nothing;
   std::uint32_t waiting_slot = 0;
@@ -98,9 +110,10 @@ struct RankState {
   std::vector<SlotState> slots;
   std::array<StreamState, streams> stream;
   std::array<std::uint64_t, group_kinds> calls_made{};  ///< collectives so far, by group kind
-  ChannelState forward, backward;  ///< sends to the next and to the previous virtual stage
-  std::vector<Message> inbox;      ///< arrived or about to, in order of sending
+  std::array<ChannelState, channels> channel;           ///< sends
+  std::vector<Message> inbox;  ///< arrived or about to, in order of sending
   double last_send_arrival = 0, last_send_start = 0;
+  std::uint32_t last_send = Recording::none;  ///< in Recording::communications
   std::uint32_t sends_pending = 0;
   bool met_after_pipeline = false;
 

@@ -26,28 +26,35 @@ bool costs_host_time(const StageProgram& program) {
          });
 }
 
+bool some_cost_host_time(const ReplayInput& input) {
+  const auto any = [](const std::vector<StageProgram>& programs) {
+    return std::ranges::any_of(programs, [](const StageProgram& p) { return costs_host_time(p); });
+  };
+  return input.kinds ? std::ranges::any_of(input.kinds->programs, any) : any(input.programs);
+}
+
 }  // namespace
 
 Replayer::Replayer(const ReplayInput& input)
     : input_{input},
       map_{input.network},
-      engine_{map_.bandwidths},
+      engine_{map_.bandwidths, input.sharing},
       step_ends_(static_cast<std::size_t>(input.steps)),
-      may_recur_{input.skip_recurring && !(input.stalls && input.stalls->irregular())},
-      host_is_free_{!(input.stalls && input.stalls->holds_host()) &&
-                    std::ranges::none_of(
-                        input.programs, [](const StageProgram& p) { return costs_host_time(p); })} {
-  for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
-    orders_.push_back(input.schedule.order(input.shape, Stage{s}));
-  }
+      may_recur_{input.skip_recurring && !input.record &&
+                 !(input.stalls && input.stalls->irregular()) &&
+                 !(input.loads && !input.loads->repeats())},
+      host_is_free_{!(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input)} {
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
+  if (input.record)
+    recorder_.emplace(*input.record, ranks, input.recorded_ranks, streams + channels);
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =
-        ranks_.emplace_back(static_cast<std::uint64_t>(input.host.queue_depth), program(r).slots,
+        ranks_.emplace_back(static_cast<std::uint64_t>(host(r).queue_depth), program(r).slots,
                             static_cast<std::size_t>(input.shape.chunks));
-    rank.order = &orders_[map_.classes.stage[r].value];
+    rank.order = &input.orders[map_.classes.stage[r].value];
     start_stalls(r);
+    if (recorder_) recorder_->host_speed(r, rank.speed.host);
   }
 }
 
@@ -113,8 +120,9 @@ bool Replayer::run_step(RankIndex r) {
 
 void Replayer::end_step(RankIndex r) {
   RankState& rank = ranks_[r];
-  save_checkpoint(rank);
+  save_checkpoint(r);
   rank.end = rank.clocks.device;
+  if (recorder_) recorder_->end_step(r, rank.end);
   double& end = step_ends_[rank.step];
   end = std::max(end, rank.end);
   if (rank.step == 0 && step_ends_.size() > 1) rank.books.first_end = rank.end;
@@ -123,7 +131,7 @@ void Replayer::end_step(RankIndex r) {
   rank.part = RankState::Part::receive;
   rank.unit = rank.pc = 0;
   std::ranges::fill(rank.forwards, 0U);
-  std::ranges::fill(rank.backwards, 0U);
+  std::ranges::fill(rank.gradients, 0U);
   rank.met_after_pipeline = false;
   rank.marked_unit = no_unit;
   if (r == 0) marks_ = {};
@@ -144,79 +152,170 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
   collect_garbage(rank);
   if (const auto* run = std::get_if<Compute>(&instruction)) {
-    compute(r, program(r).segments[run->segment]);
+    compute(r, run->segment);
   } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
     communicate(r, *start);
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
     return wait_slot(r, wait->slot);
   } else {
-    rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
+    synchronise(r, host(r).synchronise.value());
   }
   return true;
 }
 
-void Replayer::compute(RankIndex r, const Segment& segment) {
+/// Factor on the device time of a segment from the documents of the micro-batch at hand.
+double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
+  const auto& attention = program(r).attention;
+  if (input_.loads == nullptr || attention.empty() || !attention[segment].scales()) return 1;
+  const RankState& rank = ranks_[r];
+  const AttentionLoads& loads = *input_.loads;
+  const auto& sequence = loads.sequences[loads.of_rank[map_.classes.representative[r].value]];
+  const AttentionLoad& load = sequence[(*rank.order)[rank.unit].micro_batch.value];
+  return attention[segment].factor(load.pairs, load.tokens);
+}
+
+void Replayer::synchronise(RankIndex r, double cost) {
   RankState& rank = ranks_[r];
-  const double before = rank.clocks.device;
-  const double worked = run_segment(r, segment);
-  const double took = rank.clocks.device - before;
+  const Clocks before = rank.clocks;
+  rank.clocks = host_sync(before, cost);
+  if (recorder_) recorder_->sync(r, before, rank.clocks);
+}
+
+void Replayer::compute(RankIndex r, std::uint32_t index) {
+  RankState& rank = ranks_[r];
+  const Clocks before = rank.clocks;
+  const Segment& segment = program(r).segment(index, map_.classes.variant[r]);
+  const double worked = run_segment(r, segment, attention_factor(r, index));
+  const double took = rank.clocks.device - before.device;
+  if (recorder_) recorder_->segment(r, before, rank.clocks, index, worked);
   RankTimes& times = rank.times();
   times.computing += Seconds{worked};
   times.segments += 1;
   if (took <= worked * (1 + host_bound_margin)) return;
   times.host_bound_segments += 1;
   times.host_stall += Seconds{took - worked};
+  if (recorder_) {
+    recorder_->piece(r, {before.device, before.device + (took - worked), WaitPart::host_stall,
+                         ExposedKind::tensor});
+  }
 }
 
-const Instructions& Replayer::unit_code(RankState& rank, const StageProgram& program,
+/// Units of a chunk that make gradients of its weights in one step.
+std::uint32_t Replayer::gradients_per_chunk() const {
+  return static_cast<std::uint32_t>(micro_batches_per_chunk(input_.shape) * input_.shape.slices);
+}
+
+const Instructions& Replayer::unit_code(const RankState& rank, const StageProgram& program,
                                         const Unit& unit) const {
-  const ChunkProgram& chunk = program.chunks[unit.chunk.value];
-  if (unit.kind == UnitKind::forward) {
-    return rank.forwards[unit.chunk.value] == 1 ? chunk.first_forward : chunk.forward;
+  const ChunkProgram& chunk = program.of(unit.chunk, unit.slice);
+  const bool last = rank.gradients[unit.chunk.value] == gradients_per_chunk();
+  switch (unit.kind) {
+    case UnitKind::forward:
+      return rank.forwards[unit.chunk.value] == 1 ? chunk.first_forward : chunk.forward;
+    case UnitKind::backward_input:
+      return chunk.backward_input;
+    case UnitKind::backward_weight:
+      return last ? chunk.last_backward_weight : chunk.backward_weight;
+    case UnitKind::backward:
+      break;
   }
-  expects(unit.kind == UnitKind::backward, "schedules of whole backward units");
-  const bool last = rank.backwards[unit.chunk.value] == input_.shape.micro_batches;
   return last ? chunk.last_backward : chunk.backward;
 }
 
-/// One unit: wait for its input, run its code, send its output.
-bool Replayer::run_unit(RankIndex r) {
+/// The code of a pair as one; nothing where the two run one after the other: the first forward of a
+/// chunk, the last backward and what the program does not pair.
+const Instructions* Replayer::pair_code(const RankState& rank, const StageProgram& program) const {
+  const Unit& forward = (*rank.order)[rank.unit];
+  if (!forward.with_next) return nullptr;
+  const Unit& backward = (*rank.order)[rank.unit + 1];
+  const auto& paired = program.of(forward.chunk, forward.slice).paired;
+  const bool apart = paired.empty() || rank.forwards[forward.chunk.value] == 1 ||
+                     rank.gradients[backward.chunk.value] == gradients_per_chunk();
+  return apart ? nullptr : &paired[backward.chunk.value];
+}
+
+/// Waits for what the unit, or both units of the pair, need; then they count as begun.
+bool Replayer::receive_inputs(RankIndex r) {
   RankState& rank = ranks_[r];
-  const Unit& unit = (*rank.order)[rank.unit];
-  if (rank.part == RankState::Part::receive) {
-    if (rank.pc == 0) begin_unit(r);
+  const Unit* unit = &(*rank.order)[rank.unit];
+  const std::size_t units = unit->with_next ? 2 : 1;
+  if (rank.pc == 0) {
+    begin_unit(r);
     rank.pc = 1;
-    if (!receive(r, unit)) return false;
-    ++(unit.kind == UnitKind::forward ? rank.forwards : rank.backwards)[unit.chunk.value];
-    rank.part = RankState::Part::code;
-    rank.pc = 0;
   }
+  for (; rank.pc <= units; ++rank.pc) {
+    if (!receive(r, unit[rank.pc - 1])) return false;
+  }
+  for (std::size_t i = 0; i < units; ++i) {
+    if (unit[i].kind == UnitKind::forward) ++rank.forwards[unit[i].chunk.value];
+    const bool makes_gradients =
+        unit[i].kind == UnitKind::backward || unit[i].kind == UnitKind::backward_weight;
+    if (makes_gradients) ++rank.gradients[unit[i].chunk.value];
+  }
+  return true;
+}
+
+/// The code of the unit, or of both units of the pair.
+bool Replayer::run_code(RankIndex r) {
+  RankState& rank = ranks_[r];
+  const Unit* unit = &(*rank.order)[rank.unit];
+  const Instructions* together = pair_code(rank, program(r));
   if (rank.part == RankState::Part::code) {
-    if (!next_instruction(r, unit_code(rank, program(r), unit))) return false;
-    rank.part = RankState::Part::send;
+    const Instructions& code = together ? *together : unit_code(rank, program(r), *unit);
+    if (!next_instruction(r, code)) return false;
+    rank.pc = 0;
+    rank.part = RankState::Part::second;
   }
-  if (rank.part == RankState::Part::send) {
-    send(r, unit);
-    rank.part = RankState::Part::settle;
+  if (together || !unit->with_next) return true;
+  return next_instruction(r, unit_code(rank, program(r), unit[1]));
+}
+
+/// One unit or pair: wait for its inputs, run its code, send its outputs.
+bool Replayer::run_unit(RankIndex r) {
+  using Part = RankState::Part;
+  RankState& rank = ranks_[r];
+  const Unit* unit = &(*rank.order)[rank.unit];
+  if (rank.part == Part::receive) {
+    if (!receive_inputs(r)) return false;
+    rank.part = Part::code;
+    rank.pc = 0;
+    if (recorder_) recorder_->begin_unit(r, *unit, rank.step, rank.clocks.device);
   }
-  if (rank.part == RankState::Part::settle && !settle_send(r)) return false;
-  end_unit(rank);
+  if (rank.part == Part::code || rank.part == Part::second) {
+    if (!run_code(r)) return false;
+    rank.part = Part::send;
+    if (recorder_) {
+      recorder_->end_unit(r, rank.clocks.device);
+      if (unit->with_next) recorder_->add_beside(r, unit[1]);
+    }
+  }
+  if (rank.part == Part::send) {
+    send(r, *unit);
+    if (unit->with_next) send(r, unit[1]);
+    rank.part = Part::settle;
+  }
+  if (rank.part == Part::settle && !settle_send(r)) return false;
+  end_unit(r);
   settle_when_due();
-  rank.part = RankState::Part::receive;
+  rank.part = Part::receive;
   rank.pc = 0;
-  ++rank.unit;
+  rank.unit += unit->with_next ? 2 : 1;
   return true;
 }
 
 /// The compute stream waits until `to` for a communication that moves from `moving_from` on. What
 /// else moved before that is told when everything that can move is known.
-void Replayer::idle(RankState& rank, double to, double moving_from, ExposedKind kind,
-                    double host_ready, bool pipeline) {
-  const double from = rank.clocks.device;
+void Replayer::idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,
+                    bool pipeline, std::uint32_t recorded) {
+  RankState& rank = ranks_[r];
+  const Clocks before = rank.clocks;
+  const double from = before.device;
+  if (to > from) rank.clocks.device = to;
+  if (recorder_) recorder_->wait(r, before, rank.clocks, recorded);
   if (to <= from) return;
   const double moving = std::clamp(moving_from, from, to);
   rank.times().exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
-  rank.clocks.device = to;
+  if (recorder_) recorder_->piece(r, {moving, to, WaitPart::exposed, kind});
   if (moving <= from) return;
   rank.log.add({from, moving, host_ready, pipeline});
   ++unsettled_;
@@ -233,8 +332,15 @@ void Replayer::settle() {
   for (const RankState& rank : ranks_) {
     if (rank.waiting != Waiting::done) known = std::min(known, rank.clocks.device);
   }
-  for (RankState& rank : ranks_) rank.log.settle(known, rank.clocks.device, rank.books);
+  for (RankIndex r = 0; r < ranks_.size(); ++r) settle(r, known, ranks_[r].clocks.device);
   unsettled_ = 0;
+}
+
+void Replayer::settle(RankIndex r, double known, double device) {
+  RankState& rank = ranks_[r];
+  rank.log.settle(known, device, rank.books, recorder_ ? &pieces_ : nullptr);
+  for (const Recording::Piece& piece : pieces_) recorder_->piece(r, piece);
+  pieces_.clear();
 }
 
 void Replayer::report_deadlock() const {
@@ -245,7 +351,7 @@ void Replayer::report_deadlock() const {
     std::string what = "rank " + std::to_string(classes.representative[r].value) + " of stage " +
                        std::to_string(classes.stage[r].value) + " waits for ever";
     if (rank.waiting == Waiting::message && rank.unit < rank.order->size()) {
-      what += " for the input of " + to_string((*rank.order)[rank.unit], input_.shape.chunks);
+      what += " for the input of " + to_string((*rank.order)[rank.unit], input_.shape);
     } else if (rank.waiting == Waiting::slot) {
       what += " for " + program(r).calls[rank.slots[rank.waiting_slot].call].name;
     }
@@ -264,7 +370,8 @@ void Replayer::on_event(double now, std::uint64_t tag) {
       part_ended(static_cast<std::uint32_t>(index), now);
       break;
     case Tag::transfer:
-      transfer(static_cast<RankIndex>(index / 2), index % 2 == 1, now);
+      transfer(static_cast<RankIndex>(index / channels),
+               Channel{static_cast<std::uint8_t>(index % channels)}, now);
       break;
   }
   work();
@@ -282,9 +389,10 @@ void Replayer::on_flow_end(double now, std::uint64_t tag) {
       part_ended(id, now);
     }
   } else {
-    const auto r = static_cast<RankIndex>(index / 2);
-    bytes_ended(r, index % 2 == 1, now);
-    pump_channel(r, index % 2 == 1);
+    const auto r = static_cast<RankIndex>(index / channels);
+    const Channel channel{static_cast<std::uint8_t>(index % channels)};
+    bytes_ended(r, channel, now);
+    pump_channel(r, channel);
   }
   work();
 }

@@ -2,10 +2,12 @@
 #include <array>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "../record/recorder.hpp"
 #include "rank_state.hpp"
 #include "stepcast/sim/replay.hpp"
 
@@ -41,28 +43,35 @@ class Replayer : public EngineClient {
   bool run_step(RankIndex r);
   bool next_instruction(RankIndex r, const Instructions& code);
   bool execute(RankIndex r, const Instruction& instruction);
-  const Instructions& unit_code(RankState& rank, const StageProgram& program,
+  std::uint32_t gradients_per_chunk() const;
+  const Instructions& unit_code(const RankState& rank, const StageProgram& program,
                                 const Unit& unit) const;
+  const Instructions* pair_code(const RankState& rank, const StageProgram& program) const;
+  bool receive_inputs(RankIndex r);
+  bool run_code(RankIndex r);
   bool run_unit(RankIndex r);
-  void compute(RankIndex r, const Segment& segment);
+  void compute(RankIndex r, std::uint32_t index);
+  double attention_factor(RankIndex r, std::uint32_t segment) const;
+  /// The host waits for the compute stream.
+  void synchronise(RankIndex r, double cost);
   void end_step(RankIndex r);
 
   // stalls
   void start_stalls(RankIndex r);
   void begin_step(RankIndex r);
   void begin_unit(RankIndex r);
-  void end_unit(RankState& rank);
+  void end_unit(RankIndex r);
   void collect_garbage(RankState& rank);
-  void save_checkpoint(RankState& rank);
+  void save_checkpoint(RankIndex r);
   double jitter(RankIndex r);
-  double run_segment(RankIndex r, const Segment& segment);
+  double run_segment(RankIndex r, const Segment& segment, double work_factor);
 
   // steady state
   /// The job at a unit of rank 0 that begins a period.
   struct Mark {
     struct Rank {
       std::size_t unit;
-      std::vector<std::uint32_t> forwards, backwards;
+      std::vector<std::uint32_t> forwards, gradients;
       StepBooks books;
     };
     double time = 0, length = 0;  ///< and how long the period before it took
@@ -82,28 +91,38 @@ class Replayer : public EngineClient {
   bool receive(RankIndex r, const Unit& unit);
   void send(RankIndex r, const Unit& unit);
   bool settle_send(RankIndex r);
-  void pump_channel(RankIndex r, bool forward);
-  void transfer(RankIndex r, bool forward, double start);
-  void bytes_ended(RankIndex r, bool forward, double end);
-  ChannelState& channel(RankIndex r, bool forward) {
-    return forward ? ranks_[r].forward : ranks_[r].backward;
+  void pump_channel(RankIndex r, Channel channel);
+  void transfer(RankIndex r, Channel channel, double start);
+  void record_transfer(RankIndex r, Channel channel, double start);
+  void bytes_ended(RankIndex r, Channel channel, double end);
+  static std::uint64_t transfer_tag(RankIndex r, Channel channel) {
+    return tag_of(Tag::transfer, channels * r + static_cast<std::uint64_t>(channel));
+  }
+  ChannelState& sends(RankIndex r, Channel channel) {
+    return ranks_[r].channel[static_cast<std::size_t>(channel)];
   }
   const StageProgram& program(RankIndex r) const {
-    return input_.programs[map_.classes.stage[r].value];
+    const std::uint32_t stage = map_.classes.stage[r].value;
+    return input_.kinds ? input_.kinds->programs[kind(r)][stage] : input_.programs[stage];
+  }
+  std::uint32_t kind(RankIndex r) const {
+    return input_.kinds->of_rank[map_.classes.representative[r].value];
+  }
+  const HostSpec& host(RankIndex r) const {
+    return input_.kinds ? input_.kinds->hosts[kind(r)] : input_.host;
   }
   const NetworkCall& network_call(RankIndex r, std::uint32_t call) const {
     return map_.calls[map_.call_of[r][call]];
   }
-  const NetworkHop& hop(RankIndex r, bool forward) const {
-    return forward ? map_.forward[r] : map_.backward[r];
-  }
-  static bool feeds(const PipelineShape& shape, const Unit& unit, Stage stage, bool sending);
 
   // collectives
   void communicate(RankIndex r, const Communicate& instruction);
   bool wait_slot(RankIndex r, std::uint32_t slot);
   void pump_stream(RankIndex r, Stream stream);
   void end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start);
+  /// The host issues a communication; returns when that is done. `entry` is what was recorded.
+  double issue(RankIndex r, const OperatorCost& cost, bool after_compute, std::uint32_t& entry);
+  void record_collective(Meeting& meeting);
   std::uint32_t meeting_of(RankIndex r, std::uint32_t call);
   void arrive(RankIndex r, const StreamState::Pending& pending, double start);
   void begin_meeting(std::uint32_t id);
@@ -116,10 +135,11 @@ class Replayer : public EngineClient {
     ranks_[r].waiting = Waiting::nothing;
     ready_.push_back(r);
   }
-  void idle(RankState& rank, double to, double moving_from, ExposedKind kind, double host_ready,
-            bool pipeline);
+  void idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,
+            bool pipeline, std::uint32_t recorded = Recording::none);
   void settle_when_due();
   void settle();
+  void settle(RankIndex r, double known, double device);
   [[noreturn]] void report_deadlock() const;
   Timeline timeline();
   RankTimes later_steps(const RankState& rank) const;
@@ -127,7 +147,7 @@ class Replayer : public EngineClient {
   const ReplayInput& input_;
   const NetworkMap& map_;
   Engine engine_;
-  std::vector<StageOrder> orders_;  ///< by stage
+  std::optional<Recorder> recorder_;
   std::vector<RankState> ranks_;
   std::deque<RankIndex> ready_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective
@@ -138,6 +158,7 @@ class Replayer : public EngineClient {
   std::vector<double> step_ends_;  ///< of the last rank so far, by step
   std::array<Mark, 4> marks_;      ///< the last one, by kind of its unit
   bool mark_due_ = false;
+  std::vector<Recording::Piece> pieces_;  ///< of waits that are being settled, for the recording
   bool may_recur_;     ///< nothing random or dated stands in the way of repetition
   bool host_is_free_;  ///< no instruction costs host time, so the device never waits for it
   std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0, skipped_micro_batches_ = 0;

@@ -39,12 +39,12 @@ void Replayer::begin_unit(RankIndex r) {
       uniform_number(static_cast<std::uint64_t>(pauses.seed), map_.classes.representative[r].value,
                      allocator_stream, rank.units_run++);
   if (drawn >= pauses.probability) return;
-  rank.clocks = host_sync(rank.clocks, pauses.duration.value());
+  synchronise(r, pauses.duration.value());
 }
 
-void Replayer::end_unit(RankState& rank) {
+void Replayer::end_unit(RankIndex r) {
   if (!input_.stalls || input_.stalls->spec.host_sync != StallsSpec::HostSyncAt::unit) return;
-  rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
+  synchronise(r, host(r).synchronise.value());
 }
 
 /// A collection that is due happens before the host does anything else; those that were missed
@@ -59,15 +59,15 @@ void Replayer::collect_garbage(RankState& rank) {
 }
 
 /// The device has nothing to do until the host has written what it wants to keep.
-void Replayer::save_checkpoint(RankState& rank) {
+void Replayer::save_checkpoint(RankIndex r) {
   if (!input_.stalls) return;
+  RankState& rank = ranks_[r];
   const StallsSpec& spec = input_.stalls->spec;
-  if (spec.host_sync == StallsSpec::HostSyncAt::step)
-    rank.clocks = host_sync(rank.clocks, input_.host.synchronise.value());
+  if (spec.host_sync == StallsSpec::HostSyncAt::step) synchronise(r, host(r).synchronise.value());
   if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
-  rank.clocks = host_sync(rank.clocks, spec.checkpoint->blocking_time.value());
+  synchronise(r, spec.checkpoint->blocking_time.value());
   const double saved = rank.clocks.main;
-  idle(rank, saved, saved, ExposedKind::data, saved, false);
+  idle(r, saved, saved, ExposedKind::data, saved, false);
 }
 
 /// Lognormal of mean 1.
@@ -81,9 +81,10 @@ double Replayer::jitter(RankIndex r) {
 }
 
 /// Returns how long the device worked.
-double Replayer::run_segment(RankIndex r, const Segment& segment) {
+double Replayer::run_segment(RankIndex r, const Segment& segment, double work_factor) {
   RankState& rank = ranks_[r];
   SpeedFactors speed = rank.speed;
+  speed.device *= work_factor;
   if (input_.stalls) {
     speed.device *= jitter(r);
     const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);

@@ -29,7 +29,7 @@ bool Replayer::at_mark(const RankState& rank) const {
   if (rank.part != RankState::Part::receive || rank.pc != 0 || rank.unit == rank.marked_unit)
     return false;
   const Unit& unit = (*rank.order)[rank.unit];
-  return unit.chunk.value == 0 && unit.micro_batch.value % period() == 0;
+  return unit.chunk.value == 0 && unit.slice.value == 0 && unit.micro_batch.value % period() == 0;
 }
 
 /// Ranks that nothing holds back let the others catch up, so that a state can recur.
@@ -68,7 +68,7 @@ void Replayer::consider_skip() {
 /// What the future depends on, relative to the mark, and the counters that move on with it.
 void Replayer::describe(Mark& mark) const {
   for (const RankState& rank : ranks_) {
-    mark.ranks.push_back({rank.unit, rank.forwards, rank.backwards, rank.books});
+    mark.ranks.push_back({rank.unit, rank.forwards, rank.gradients, rank.books});
     const bool free_host =
         host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
     rank.append_state(free_host, mark.time, mark.micro_batch, mark.state);
@@ -100,23 +100,26 @@ std::int64_t Replayer::recurring_periods(const Mark& before, const Mark& now) co
     if (b.unit - a.unit != units || ranks_[r].phase != RankState::Phase::units) return 0;
     for (std::size_t c = 0; c < a.forwards.size(); ++c) {
       if (a.forwards[c] < 2) return 0;
-      const std::uint32_t moved = b.backwards[c] - a.backwards[c];
+      const std::uint32_t moved = b.gradients[c] - a.gradients[c];
       if (moved > 0)
-        periods = std::min(periods, (input_.shape.micro_batches - 1 - b.backwards[c]) / moved);
+        periods =
+            std::min(periods, (std::int64_t{gradients_per_chunk()} - 1 - b.gradients[c]) / moved);
     }
     const StageOrder& order = *ranks_[r].order;
     std::size_t i = a.unit;
     const auto again = [&](const Unit& u, const Unit& later) {
-      return u.kind == later.kind && u.chunk == later.chunk &&
+      return u.kind == later.kind && u.chunk == later.chunk && u.slice == later.slice &&
+             u.with_next == later.with_next &&
              later.micro_batch.value == u.micro_batch.value + period();
     };
-    // The rank may be inside its unit, so that one repeats too.
+    // The rank may be inside its unit or pair, so that repeats too.
+    const std::size_t inside = order[i].with_next ? 2 : 1;
     const std::size_t wanted =
-        a.unit + 1 +
+        a.unit + inside +
         units * static_cast<std::size_t>(std::clamp<std::int64_t>(periods, 0, 1 << 30));
     while (i < wanted && i + units < order.size() && again(order[i], order[i + units])) ++i;
-    if (i == a.unit) return 0;
-    periods = std::min(periods, static_cast<std::int64_t>((i - a.unit - 1) / units));
+    if (i < a.unit + inside) return 0;
+    periods = std::min(periods, static_cast<std::int64_t>((i - a.unit - inside) / units));
   }
   return std::max<std::int64_t>(0, periods);
 }
@@ -134,7 +137,7 @@ void Replayer::skip(const Mark& before, const Mark& now, std::int64_t periods) {
     if (rank.marked_unit != no_unit) rank.marked_unit += units;
     for (std::size_t c = 0; c < a.forwards.size(); ++c) {
       rank.forwards[c] += static_cast<std::uint32_t>(periods) * (b.forwards[c] - a.forwards[c]);
-      rank.backwards[c] += static_cast<std::uint32_t>(periods) * (b.backwards[c] - a.backwards[c]);
+      rank.gradients[c] += static_cast<std::uint32_t>(periods) * (b.gradients[c] - a.gradients[c]);
     }
     for (std::size_t k = 0; k < rank.books.times.size(); ++k) {
       RankTimes period = b.books.times[k];

@@ -49,12 +49,14 @@ Timeline Replayer::timeline() {
   result.step_time = steps == 1
                          ? Seconds{end}
                          : Seconds{(end - step_ends_.front()) / static_cast<double>(steps - 1)};
-  for (RankState& rank : ranks_) {
-    idle(rank, end, end, ExposedKind::pipeline, 0, true);
-    rank.log.settle(unknown_time, unknown_time, rank.books);
+  for (RankIndex r = 0; r < ranks_.size(); ++r) {
+    const RankState& rank = ranks_[r];
+    idle(r, end, end, ExposedKind::pipeline, 0, true);
+    settle(r, unknown_time, unknown_time);
     result.classes.push_back(steps == 1 ? rank.books.times[0] : later_steps(rank));
     result.classes.back().end = Seconds{rank.end};
   }
+  if (recorder_) recorder_->finish(end);
   result.tasks = tasks_;
   result.events = engine_.events();
   result.flows = engine_.flows();

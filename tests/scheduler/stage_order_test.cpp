@@ -10,6 +10,7 @@
 
 #include "scheduler/schedule_oracles.hpp"
 #include "scheduler/shapes.hpp"
+#include "stepcast/scheduler/order_times.hpp"
 
 namespace stepcast {
 namespace {
@@ -179,6 +180,27 @@ TEST(StageOrder, RulesSayWhatIsAllowed) {
   for (const auto& [schedule, shape, says] : rows) {
     const std::string rule = pipeline_schedule(schedule).rule(shape);
     EXPECT_NE(rule.find(says), std::string::npos) << schedule << ": " << rule;
+  }
+}
+
+// One forward ahead of what the schedule needs, so that no pair waits for itself.
+TEST(StageOrder, PairsOfTheSteadyPhaseRun) {
+  EXPECT_TRUE(rc::check([] {
+    const PipelineSchedule& schedule = pipeline_schedule("interleaved_1f1b");
+    PipelineShape shape = any_shape(schedule);
+    shape.warm_up = {WarmUp::Kind::extra, *rc::gen::inRange<std::int64_t>(1, 4)};
+    RC_PRE(schedule.rule(shape).empty());
+    RC_ASSERT(pairing_rule(schedule, shape).empty());
+    const auto orders = paired_orders(schedule, shape);
+    RC_ASSERT(order_faults(orders, shape).empty());
+    const auto units = static_cast<std::size_t>(2 * shape.micro_batches * shape.chunks);
+    for (const StageOrder& order : orders) RC_ASSERT(order.size() == units);
+  }));
+  for (const std::int64_t m : {1, 2, 9}) {
+    const PipelineShape one{1, 1, m, 1};
+    const auto orders = paired_orders(pipeline_schedule("1f1b"), one);
+    EXPECT_TRUE(order_faults(orders, one).empty());
+    EXPECT_EQ(peak_in_flight(orders[0]), m == 1 ? 1 : 2);
   }
 }
 

@@ -48,7 +48,8 @@ TEST(Accuracy, ThePageKeepsTheOverallFigure) {
   Ledger ledger;
   ledger.rows = {row("a", 1, 1.1234)};
   const std::string page =
-      "above\n<!-- ledger: written by stepcast accuracy --write -->\nold\n<!-- end of the ledger -->\n"
+      "above\n<!-- ledger: written by stepcast accuracy --write -->\nold\n<!-- end of the ledger "
+      "-->\n"
       "below\n";
   const std::string fresh = replace_ledger(page, "page.md", ledger_markdown(ledger));
   EXPECT_TRUE(fresh.starts_with("above\n"));
@@ -65,7 +66,8 @@ TEST(Accuracy, EveryRowIsInEachForm) {
   Ledger ledger;
   ledger.rows = {row("some-row", 10, 12)};
   ledger.ratios = {{"a ratio", "x", "y", "source", 0.5, 0.6}};
-  for (const std::string& text : {ledger_text(ledger), ledger_json(ledger), ledger_markdown(ledger)}) {
+  for (const std::string& text :
+       {ledger_text(ledger), ledger_json(ledger), ledger_markdown(ledger)}) {
     EXPECT_NE(text.find("some-row"), std::string::npos);
     EXPECT_NE(text.find("a ratio"), std::string::npos);
   }

@@ -51,11 +51,39 @@ TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
   }));
 }
 
+TEST(Fold, ClassesGiveTheSameWithUnequalExperts) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
+    load_unevenly(job);
+    RC_CLASSIFY(std::set(job.variant_of.begin(), job.variant_of.end()).size() > 1, "unequal");
+    RC_CLASSIFY(job.plan.expert_part > 0, "cut into parts");
+    expect_fold_changes_nothing(job);
+  }));
+}
+
 TEST(Fold, ClassesGiveTheSameUnderStallsOverSteps) {
   EXPECT_TRUE(rc::check([] {
     Job job = random_job_as(NetworkForm::ports);
     job.stalls = random_stalls(job);
     job.steps = *rc::gen::inRange(1, 4);
+    expect_fold_changes_nothing(job);
+  }));
+}
+
+TEST(Fold, ClassesGiveTheSameWithUnequalDocuments) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(NetworkForm::ports);
+    add_loads(job);
+    RC_CLASSIFY(job.loads.repeats(), "alike micro-batches");
+    check(std::move(job));
+  }));
+}
+
+TEST(Fold, ClassesGiveTheSameForEverySchedule) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(NetworkForm::ports);
+    reschedule(job, 3);
+    RC_TAG(job.schedule);
     expect_fold_changes_nothing(job);
   }));
 }
@@ -74,10 +102,24 @@ TEST(Fold, SkippingRecurringMicroBatchesChangesNothing) {
     job.steps = *rc::gen::inRange(1, 3);
     job.schedule = *rc::gen::element("1f1b", "gpipe");
     if (*rc::gen::arbitrary<bool>()) drop_host_costs(job);
+    if (*rc::gen::arbitrary<bool>()) add_loads(job);
     const Fold fold = *rc::gen::element(Fold::automatic, Fold::off);
     const auto skipped = in_child([&] { return result_of(job, fold); });
     job.skip_recurring = false;
     const auto full = in_child([&] { return result_of(job, fold); });
+    expect_equal(job, skipped, full);
+  }));
+}
+
+TEST(Fold, SkippingChangesNothingForEverySchedule) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(NetworkForm::ports);
+    reschedule(job, 12);
+    RC_TAG(job.schedule);
+    if (*rc::gen::arbitrary<bool>()) drop_host_costs(job);
+    const auto skipped = in_child([&] { return result_of(job, Fold::automatic); });
+    job.skip_recurring = false;
+    const auto full = in_child([&] { return result_of(job, Fold::automatic); });
     expect_equal(job, skipped, full);
   }));
 }

@@ -49,7 +49,8 @@ inline LoneResult run_lone(const LoneCase& c, NetworkForm form, Fold fold = Fold
   const NetworkMap network =
       build_network_map({placement, fabric, programs, algorithms, fold, {}, form});
   const PipelineShape shape{c.stride, 1, 1, c.stride};
-  const Timeline t = replay({programs, network, c.cluster.host, shape, pipeline_schedule("1f1b")});
+  const Timeline t = replay(
+      {programs, network, c.cluster.host, shape, stage_orders(pipeline_schedule("1f1b"), shape)});
   const RankTimes& times = t.classes[network.classes.class_of[0]];
   const auto tensor = static_cast<std::size_t>(ExposedKind::tensor);
   return {times.exposed[tensor].value(), network.calls.front().alone, static_cast<double>(t.flows)};

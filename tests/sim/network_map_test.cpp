@@ -64,8 +64,8 @@ ParallelPlan plan_of(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
 TEST(NetworkMap, TransfersOfTwoStagesMeetNothing) {
   const ParallelPlan plan = plan_of(1, 2, 8);
   const Job job(cluster_of(16, 8, 64, 1), plan, pipeline_programs(plan, 25_MiB));
-  EXPECT_TRUE(job.map.forward[0].flow.path.empty());
-  EXPECT_NEAR(job.map.forward[0].flow.alone, (25_MiB / 25_GBps).value(), 1e-15);
+  EXPECT_TRUE(job.map.hop(Channel::output_next, 0).flow.path.empty());
+  EXPECT_NEAR(job.map.hop(Channel::output_next, 0).flow.alone, (25_MiB / 25_GBps).value(), 1e-15);
   EXPECT_TRUE(job.map.bandwidths.empty());
 }
 
@@ -73,9 +73,10 @@ TEST(NetworkMap, TransfersOfTwoStagesMeetNothing) {
 TEST(NetworkMap, MiddleStageSharesItsNic) {
   const ParallelPlan plan = plan_of(1, 3, 8);
   const Job job(cluster_of(24, 8, 64, 1), plan, pipeline_programs(plan, 25_MiB));
-  EXPECT_FALSE(job.map.forward[1].flow.path.empty());
-  EXPECT_FALSE(job.map.backward[1].flow.path.empty());
-  EXPECT_DOUBLE_EQ(job.map.bandwidths.at(job.map.forward[1].flow.path[0].link), 25e9);
+  EXPECT_FALSE(job.map.hop(Channel::output_next, 1).flow.path.empty());
+  EXPECT_FALSE(job.map.hop(Channel::gradient_previous, 1).flow.path.empty());
+  EXPECT_DOUBLE_EQ(job.map.bandwidths.at(job.map.hop(Channel::output_next, 1).flow.path[0].link),
+                   25e9);
 }
 
 // 16 devices of stage 0 below one leaf send to stage 1 below the other; 4:1 oversubscription leaves
@@ -83,7 +84,8 @@ TEST(NetworkMap, MiddleStageSharesItsNic) {
 TEST(NetworkMap, OversubscribedTrunkIsSharedByEverySenderBelowIt) {
   const ParallelPlan plan = plan_of(1, 2, 16);
   const Job job(cluster_of(32, 8, 16, 4), plan, pipeline_programs(plan, 25_MiB));
-  EXPECT_NEAR(job.map.forward[0].flow.alone, 4 * (25_MiB / 25_GBps).value(), 1e-12);
+  EXPECT_NEAR(job.map.hop(Channel::output_next, 0).flow.alone, 4 * (25_MiB / 25_GBps).value(),
+              1e-12);
 }
 
 // The same trunk with stages interleaved below each leaf: half of the devices below it send, across
@@ -92,7 +94,7 @@ TEST(NetworkMap, TransfersBelowOneLeafLeaveTheTrunkAlone) {
   ParallelPlan plan = plan_of(1, 2, 16);
   plan.order = {"tp", "cp", "ep", "pp", "dp"};
   const Job job(cluster_of(32, 8, 16, 4), plan, pipeline_programs(plan, 25_MiB));
-  EXPECT_NEAR(job.map.forward[0].flow.alone, (25_MiB / 50_GBps).value(), 1e-12);
+  EXPECT_NEAR(job.map.hop(Channel::output_next, 0).flow.alone, (25_MiB / 50_GBps).value(), 1e-12);
 }
 
 StageCall call_of(GroupKind group, CollectiveKind kind, Bytes bytes, Stream stream) {
@@ -121,7 +123,7 @@ TEST(NetworkMap, GradientsShareTheNicWithTransfers) {
   }
   const Job job(cluster_of(64, 8, 64, 1), plan, std::move(programs));
   EXPECT_FALSE(job.map.calls[0].lone);
-  EXPECT_FALSE(job.map.forward[0].flow.path.empty());
+  EXPECT_FALSE(job.map.hop(Channel::output_next, 0).flow.path.empty());
 }
 
 // A collective of 4 stages is one call: all of them meet, and the flows are those of the first.
@@ -224,10 +226,13 @@ TEST(NetworkMap, LostUplinksOfALeafSlowWhatCrossesIt) {
   const Job intact(cluster_of(32, 8, 16, 1), plan, pipeline_programs(plan, 25_MiB));
   const Job up(cluster_of(32, 8, 16, 1), plan, pipeline_programs(plan, 25_MiB),
                failed("leaf:0.up", 12));
-  EXPECT_NEAR(intact.map.forward[0].flow.alone, (25_MiB / 25_GBps).value(), 1e-15);
-  EXPECT_NEAR(up.map.forward[0].flow.alone, 4 * (25_MiB / 25_GBps).value(), 1e-12);
+  EXPECT_NEAR(intact.map.hop(Channel::output_next, 0).flow.alone, (25_MiB / 25_GBps).value(),
+              1e-15);
+  EXPECT_NEAR(up.map.hop(Channel::output_next, 0).flow.alone, 4 * (25_MiB / 25_GBps).value(),
+              1e-12);
   const std::uint32_t last = up.map.classes.class_of[31];
-  EXPECT_NEAR(up.map.backward[last].flow.alone, (25_MiB / 25_GBps).value(), 1e-15);
+  EXPECT_NEAR(up.map.hop(Channel::gradient_previous, last).flow.alone, (25_MiB / 25_GBps).value(),
+              1e-15);
   // A collective across both leaves sees it too.
   const auto slowdown = slowdowns(cluster_of(32, 8, 16, 1), plan_of(1, 1, 32), GroupKind::data,
                                   CollectiveKind::all_to_all, failed("leaf:1.down", 12));

@@ -3,7 +3,9 @@
 #include <functional>
 
 #include "scheduler/schedule_oracles.hpp"
+#include "scheduler/shapes.hpp"
 #include "sim/pipelines.hpp"
+#include "stepcast/scheduler/order_times.hpp"
 
 namespace stepcast {
 namespace {
@@ -71,9 +73,11 @@ TEST(PipelineClosedForm, LatencyAddsItsPublishedMultiple) {
 
 TEST(PipelineClosedForm, ReferenceSchedules) {
   for (const auto& oracle : testing::schedule_oracles()) {
-    if (!pipeline_schedule(oracle.schedule).replayed) continue;
     PipelineCase c{oracle.schedule, oracle.shape};
     const Timeline free = run_pipeline(c);
+    const auto orders = stage_orders(pipeline_schedule(oracle.schedule), oracle.shape);
+    for (std::size_t s = 0; s < orders.size(); ++s)
+      EXPECT_EQ(peak_in_flight(orders[s]), oracle.peak_in_flight[s]) << oracle.name;
     expect_relative(free.step_time.value(), oracle.makespan, oracle.name);
     for (std::size_t s = 0; s < oracle.idle.size(); ++s) {
       expect_relative(free.classes[s].bubble.value(), oracle.idle[s], oracle.name + " idle");
@@ -82,6 +86,32 @@ TEST(PipelineClosedForm, ReferenceSchedules) {
     expect_relative(run_pipeline(c).step_time.value(), oracle.makespan_latency,
                     oracle.name + " latency 0.1");
   }
+}
+
+// The replay and the times of the scheduler layer are two implementations of one rule.
+TEST(PipelineClosedForm, RandomShapesOfEveryScheduleTakeWhatTheirOrdersTake) {
+  EXPECT_TRUE(rc::check([] {
+    const PipelineSchedule& schedule = *rc::gen::elementOf(pipeline_schedules());
+    const PipelineShape shape = testing::any_shape(schedule);
+    RC_TAG(std::string(schedule.name));
+    const auto cost = [] { return Seconds{*rc::gen::inRange(1, 40) * 0.1}; };
+    PipelineCase c{std::string(schedule.name), shape, {cost(), cost(), cost()}};
+    c.latency = *rc::gen::inRange(0, 20) * 0.05;
+    const OrderTimes times = time_orders(stage_orders(schedule, shape), shape,
+                                         {c.costs.forward,
+                                          c.costs.backward_input,
+                                          c.costs.backward_weight,
+                                          {},
+                                          {},
+                                          Seconds{c.latency}});
+    const Timeline t = run_pipeline(c);
+    const double most = 1e-9 * times.makespan.value();
+    RC_ASSERT(std::abs((t.step_time - times.makespan).value()) <= most);
+    for (std::uint32_t s = 0; s < shape.stages; ++s) {
+      RC_ASSERT(std::abs((t.classes[s].computing - times.computing[s]).value()) <= most);
+      RC_ASSERT(std::abs((t.classes[s].total() - t.step_time).value()) <= most);
+    }
+  }));
 }
 
 // Blocking transfers hold the sender: one stage pair, F then B, each waits for its own send.

@@ -25,8 +25,10 @@ inline NetworkMap free_network(std::uint32_t stages) {
     map.classes.ranks.push_back(1);
     map.classes.class_of.push_back(s);
     map.call_of.emplace_back();
-    map.forward.push_back({(s + 1) % stages, {}});
-    map.backward.push_back({(s + stages - 1) % stages, {}});
+    for (const Channel next : {Channel::output_next, Channel::gradient_next})
+      map.hops[static_cast<std::size_t>(next)].push_back({(s + 1) % stages, {}});
+    for (const Channel previous : {Channel::output_previous, Channel::gradient_previous})
+      map.hops[static_cast<std::size_t>(previous)].push_back({(s + stages - 1) % stages, {}});
   }
   return map;
 }
@@ -35,14 +37,17 @@ inline Timeline run_pipeline(const PipelineCase& c) {
   ParallelPlan plan;
   plan.pp = c.shape.stages;
   plan.vpp = c.shape.chunks;
+  plan.slices = c.shape.slices;
+  plan.chunk_placement = c.shape.placement;
   SyntheticSpec synthetic;
   synthetic.chunks = {c.costs};
   std::vector<StageProgram> programs;
   for (std::uint32_t s = 0; s < plan.pp; ++s)
     programs.push_back(lower_synthetic(synthetic, plan, Stage{s}));
   const NetworkMap network = free_network(static_cast<std::uint32_t>(plan.pp));
-  return replay({programs, network, HostSpec{}, c.shape, pipeline_schedule(c.schedule), c.p2p,
-                 Seconds{c.latency}, nullptr, c.steps, c.skip_recurring});
+  const auto orders = stage_orders(pipeline_schedule(c.schedule), c.shape);
+  return replay({programs, network, HostSpec{}, c.shape, orders, c.p2p, Seconds{c.latency}, nullptr,
+                 c.steps, c.skip_recurring});
 }
 
 }  // namespace stepcast::testing

@@ -41,10 +41,11 @@ class Kernels {
     sample.op = {type, work, Flops{flops}, Bytes{2 * elements}, LaunchClass::matmul};
     const double duration = 1e6 * sample_time(sample, cluster_).value();
     for (int repeat = 0; repeat < 3; ++repeat) {
-      text_ += fmt::format("0,1,2,3,op{},{},dynamic,{},{:.4f}\t,{:.6f},0,20,0,N/A,\"{}\",{},"
-                           "FORMAT_ND,\"{}\",DT_BF16,FORMAT_ND,N/A\n",
-                           repeat, type, core, start_, duration, in,
-                           in.find(';') == std::string::npos ? "DT_BF16" : "DT_BF16;DT_BF16", out);
+      text_ += fmt::format(
+          "0,1,2,3,op{},{},dynamic,{},{:.4f}\t,{:.6f},0,20,0,N/A,\"{}\",{},"
+          "FORMAT_ND,\"{}\",DT_BF16,FORMAT_ND,N/A\n",
+          repeat, type, core, start_, duration, in,
+          in.find(';') == std::string::npos ? "DT_BF16" : "DT_BF16;DT_BF16", out);
       start_ += duration + 1e6 * cluster_.device.launch.vector.value();
     }
   }
@@ -80,8 +81,8 @@ std::string kernel_details(const ClusterSpec& cluster) {
             AttentionWork{1, s, s, 16, 128, 128, true, backward},
             (backward ? 2.5 : 1) * s * s * 16 * 2 * 128, 3 * 16 * s * 128);
   for (const double count : {1e6, 1e7, 1e8})
-    k.add("Add", "AI_VECTOR_CORE", fmt::format("{0:.0f};{0:.0f}", count), fmt::format("{:.0f}", count),
-          MemoryBoundWork{}, 0, 3 * count);
+    k.add("Add", "AI_VECTOR_CORE", fmt::format("{0:.0f};{0:.0f}", count),
+          fmt::format("{:.0f}", count), MemoryBoundWork{}, 0, 3 * count);
   return k.text();
 }
 
@@ -114,7 +115,8 @@ double fitted(const ProfileCalibration& calibration, const std::string& path) {
   return 0;
 }
 
-void expect_recovered(const ProfileCalibration& calibration, const std::string& path, double value) {
+void expect_recovered(const ProfileCalibration& calibration, const std::string& path,
+                      double value) {
   EXPECT_NEAR(fitted(calibration, path), value, 0.02 * value) << path;
 }
 
@@ -151,7 +153,8 @@ TEST(Profile, TheFitFindsTheNumbersBehindTheFiles) {
 TEST(Profile, CollectiveTablesOfBothToolsAreRead) {
   const test::TemporaryFiles files;
   std::string hccl = "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:\n";
-  std::string nccl = "# out-of-place\n#       size         count      type   redop    root     time\n";
+  std::string nccl =
+      "# out-of-place\n#       size         count      type   redop    root     time\n";
   for (const double bytes : {1048576.0, 16777216.0, 268435456.0}) {
     Sample s;
     s.kind = Sample::Kind::collective;

@@ -25,6 +25,9 @@ struct Job {
   std::int64_t steps = 1;
   std::string schedule = "1f1b";
   bool skip_recurring = true;
+  AttentionLoads loads = {};  ///< none: all attention is whole
+  /// By expert rank, the variant of the programs that it runs; empty: all run the first.
+  std::vector<std::uint32_t> variant_of = {};
 };
 
 inline ClusterSpec random_cluster(std::int64_t devices) {
@@ -66,11 +69,12 @@ inline std::uint32_t add_call(StageProgram& program, GroupKind group, Collective
 }
 
 /// Tensor collectives in each pass, gradients behind the last backward, a world reduction at the
-/// end.
+/// end. A chunk per chunk and slice of the plan.
 inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage) {
   StageProgram program;
   const Bytes boundary{*rc::gen::inRange(0, 4) * 1e6};
   const auto run = add_compute(program, *rc::gen::inRange(1, 9) * 1e-4);
+  const auto weight = add_compute(program, *rc::gen::inRange(1, 9) * 1e-4);
   const auto tensor =
       add_call(program, GroupKind::tensor, CollectiveKind::all_gather, 3_MiB, Stream::tensor);
   const auto expert =
@@ -81,7 +85,7 @@ inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage
       add_call(program, GroupKind::dense_data, CollectiveKind::all_reduce, 5_MiB, Stream::data);
   const auto world =
       add_call(program, GroupKind::world, CollectiveKind::all_reduce, 4_B, Stream::data);
-  program.slots = 5;
+  program.slots = 6;
   ChunkProgram chunk;
   chunk.forward = {Compute{run},
                    Communicate{tensor, 0, true},
@@ -95,9 +99,23 @@ inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage
   chunk.first_forward = chunk.forward;
   chunk.last_backward = chunk.backward;
   chunk.last_backward.push_back(Communicate{data, 2, true});
-  if (stage + 1 < plan.pp) chunk.send_forward = boundary;
-  if (stage > 0) chunk.send_backward = boundary;
-  program.chunks = {chunk};
+  chunk.backward_input = chunk.backward;
+  chunk.backward_weight = {Compute{weight}};
+  chunk.last_backward_weight = {Compute{weight}, Communicate{data, 2, true}};
+  const Instructions pair{Communicate{expert, 1, true},
+                          Compute{run},
+                          Communicate{tensor, 5, true},
+                          Wait{1},
+                          Compute{run},
+                          Wait{5}};
+  if (*rc::gen::arbitrary<bool>()) chunk.paired.assign(static_cast<std::size_t>(plan.vpp), pair);
+  for (std::uint32_t c = 0; c < plan.vpp; ++c) {
+    const Seat seat{{c}, {stage}};
+    chunk.send_forward = plan.chunk_map().after(seat) ? boundary : Bytes{0};
+    chunk.send_backward = plan.chunk_map().before(seat) ? boundary : Bytes{0};
+    program.chunks.insert(program.chunks.end(), static_cast<std::size_t>(plan.slices), chunk);
+  }
+  program.slices = static_cast<std::uint32_t>(plan.slices);
   program.epilogue = {Compute{run}, Wait{2}, Communicate{world, 3, true}, Wait{3}, Compute{run}};
   return program;
 }
@@ -135,6 +153,71 @@ inline Job random_job() {
   for (std::uint32_t s = 0; s < job.plan.pp; ++s)
     job.programs.push_back(random_program(job.plan, s));
   return job;
+}
+
+/// Experts of unequal loads: ranks work longer or shorter, get more or fewer tokens, and reach each
+/// other through the parts of their group.
+inline void load_unevenly(Job& job) {
+  constexpr double loads[] = {1, 0.5, 2.5};
+  Skew skew;
+  for (std::int64_t e = 0; e < job.plan.ep; ++e) {
+    job.variant_of.push_back(*rc::gen::inRange(0U, 3U));
+    skew.factor.push_back(loads[job.variant_of.back()]);
+  }
+  ParallelPlan cut = job.plan;
+  cut.expert_part = job.cluster.node_devices;
+  if (Placement(cut).cuts_experts_evenly()) job.plan = cut;
+  for (StageProgram& program : job.programs) {
+    for (std::size_t v = 1; v < std::size(loads); ++v) {
+      auto& variant = program.variants.emplace_back();
+      for (const Segment& segment : program.segments) {
+        std::vector<OperatorCost> operators = segment.operators();
+        for (OperatorCost& op : operators) op.device *= loads[v];
+        variant.emplace_back(operators);
+      }
+    }
+    skew.senders = *rc::gen::arbitrary<bool>();
+    for (StageCall& call : program.calls)
+      if (call.group == GroupKind::expert) call.call.skew = skew;
+    if (job.plan.expert_part == 0) continue;
+    const auto inner = add_call(program, GroupKind::expert_inner, CollectiveKind::all_to_all, 2_MiB,
+                                Stream::expert);
+    program.calls.back().call.skew = skew;
+    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::all_gather, 1_MiB,
+                                Stream::expert_outer);
+    Instructions& code = program.chunks.front().forward;
+    for (const std::uint32_t call : {outer, inner}) {
+      code.push_back(Communicate{call, program.slots, true});
+      code.push_back(Wait{program.slots++});
+    }
+    program.chunks.front().first_forward = code;
+  }
+}
+
+/// The job with another schedule, on as many stages, chunks and slices as that serves.
+inline void reschedule(Job& job, std::int64_t most_rounds) {
+  const PipelineSchedule& schedule = *rc::gen::elementOf(pipeline_schedules());
+  const auto count = [](const CountRange& range, std::int64_t most) {
+    return *rc::gen::inRange(range.low, std::max(range.low, std::min(range.high, most)) + 1);
+  };
+  do {
+    job.shape.stages = *rc::gen::inRange<std::int64_t>(1, 5);
+    job.shape.chunks = count(schedule.chunks, 3);
+    job.shape.slices = count(schedule.slices, 3);
+    job.shape.micro_batches =
+        *rc::gen::inRange<std::int64_t>(1, job.shape.stages * most_rounds + 1);
+    job.shape.group = job.shape.stages;
+    job.shape.placement = schedule.placement;
+  } while (!schedule.rule(job.shape).empty());
+  job.schedule = schedule.name;
+  job.plan.pp = job.shape.stages;
+  job.plan.vpp = job.shape.chunks;
+  job.plan.slices = job.shape.slices;
+  job.plan.chunk_placement = job.shape.placement;
+  job.cluster.devices = (job.plan.world() + 3) / 4 * 4;
+  job.programs.clear();
+  for (std::uint32_t s = 0; s < job.plan.pp; ++s)
+    job.programs.push_back(random_program(job.plan, s));
 }
 
 /// Stragglers, damped clocks, pausing and waiting hosts; few enough that some ranks stay alike.
@@ -176,23 +259,66 @@ inline CollectiveChoice random_algorithms() {
   return choice;
 }
 
+/// Attention of unequal replicas and context ranks; the second compute of a unit is attention.
+inline void add_loads(Job& job) {
+  const Placement placement(job.plan);
+  const auto micro_batches = static_cast<std::size_t>(job.shape.micro_batches);
+  const bool repeats = *rc::gen::arbitrary<bool>();
+  const auto sequences = *rc::gen::inRange<std::uint32_t>(1, 5);
+  for (std::uint32_t s = 0; s < sequences; ++s) {
+    auto& loads = job.loads.sequences.emplace_back();
+    for (std::size_t m = 0; m < micro_batches; ++m) {
+      loads.push_back({*rc::gen::element(0.05, 0.3, 1.0), *rc::gen::element(0.5, 1.0)});
+      if (repeats) loads.back() = loads.front();
+    }
+  }
+  for (std::uint32_t r = 0; r < placement.world(); ++r) {
+    const Coordinates c = placement.coordinates(Rank{r});
+    job.loads.of_rank.push_back((c.dp + c.cp) % sequences);
+  }
+  for (StageProgram& program : job.programs) {
+    AttentionScaling scaling;
+    scaling.fixed = 5e-6;
+    scaling.work = program.segments.front().device_time() - scaling.fixed;
+    scaling.floor = 2e-5;
+    scaling.half = 0.1;
+    program.attention.assign(program.segments.size(), {});
+    program.attention.push_back(scaling);
+    program.segments.push_back(program.segments.front());
+    const auto attention = static_cast<std::uint32_t>(program.segments.size() - 1);
+    for (ChunkProgram& chunk : program.chunks) {
+      chunk.forward.push_back(Compute{attention});
+      chunk.backward.push_back(Compute{attention});
+      chunk.first_forward = chunk.forward;
+      chunk.last_backward.push_back(Compute{attention});
+    }
+  }
+}
+
 /// Step time, then the parts of every stage, summed over its ranks.
 inline std::vector<double> result_of(const Job& job, Fold fold) {
   const Fabric fabric(job.cluster, job.faults);
   const Placement placement(job.plan);
   const StallPlan stalls = plan_stalls(job.stalls, placement, job.cluster);
+  const bool loaded = !job.loads.sequences.empty();
+  const auto keys = loaded ? told_apart(stalls.keys(), job.loads.of_rank) : stalls.keys();
+  std::vector<std::uint32_t> variants;
+  for (std::uint32_t r = 0; r < placement.world() && !job.variant_of.empty(); ++r)
+    variants.push_back(job.variant_of[placement.coordinates(Rank{r}).ep]);
   const NetworkMap network = build_network_map(
-      {placement, fabric, job.programs, job.algorithms, fold, stalls.keys(), job.form});
+      {placement, fabric, job.programs, job.algorithms, fold, keys, job.form, variants});
+  const auto orders = stage_orders(pipeline_schedule(job.schedule), job.shape);
   const Timeline t = replay({job.programs,
                              network,
                              job.cluster.host,
                              job.shape,
-                             pipeline_schedule(job.schedule),
+                             orders,
                              ScheduleSpec::PointToPoint::overlapped,
                              {},
                              &stalls,
                              job.steps,
-                             job.skip_recurring});
+                             job.skip_recurring,
+                             loaded ? &job.loads : nullptr});
   std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
   for (std::size_t c = 0; c < t.classes.size(); ++c) {
     const RankTimes& times = t.classes[c];

@@ -34,15 +34,18 @@ struct Job {
     call.alone = 5;
     network.calls = {call};
     network.call_of = {{0}, {0}};
-    network.forward = network.backward = {NetworkHop{0, {}}, NetworkHop{1, {}}};
+    network.hops.fill({NetworkHop{0, {}}, NetworkHop{1, {}}});
   }
 };
 
 // The reductions run from 1, 6, 11 and 16 on; the wait is for the last of them.
 TEST(ReissuedSlot, AWaitIsForTheLastIssue) {
   const Job job;
-  const Timeline t =
-      replay({job.programs, job.network, HostSpec{}, {1, 1, 4, 1}, pipeline_schedule("gpipe")});
+  const Timeline t = replay({job.programs,
+                             job.network,
+                             HostSpec{},
+                             {1, 1, 4, 1},
+                             stage_orders(pipeline_schedule("gpipe"), {1, 1, 4, 1})});
   EXPECT_NEAR(t.step_time.value(), 22, 1e-12);
   for (const RankTimes& times : t.classes) {
     EXPECT_NEAR(times.computing.value(), 5, 1e-12);

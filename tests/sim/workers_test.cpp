@@ -44,9 +44,9 @@ TEST(Workers, TellWhatAJobThrewAndWhichSignalEndedIt) {
 
 TEST(Workers, StopWhenTheAnswersAreNotWanted) {
   const auto stop = [](const WorkerAnswer&) { throw std::runtime_error("enough"); };
-  EXPECT_THROW(
-      run_in_workers(100, 2, [](std::size_t) { return std::string("x"); }, stop),
-      std::runtime_error);
+  EXPECT_THROW(run_in_workers(
+                   100, 2, [](std::size_t) { return std::string("x"); }, stop),
+               std::runtime_error);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/small_scenario.hpp"
+#include "sim/wrong_data.hpp"
 #include "sim/wrong_keys.hpp"
 #include "sim/wrong_plans.hpp"
 #include "sim/wrong_stalls.hpp"
@@ -52,6 +53,7 @@ TEST_P(WrongFile, IsRefusedWithPlacePathAndCure) {
 const auto row_name = [](const auto& info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Values, WrongFile, testing::ValuesIn(wrong_values), row_name);
 INSTANTIATE_TEST_SUITE_P(Keys, WrongFile, testing::ValuesIn(wrong_keys), row_name);
+INSTANTIATE_TEST_SUITE_P(Data, WrongFile, testing::ValuesIn(wrong_data), row_name);
 INSTANTIATE_TEST_SUITE_P(Plans, WrongFile, testing::ValuesIn(wrong_plans), row_name);
 INSTANTIATE_TEST_SUITE_P(Stalls, WrongFile, testing::ValuesIn(wrong_stalls), row_name);
 INSTANTIATE_TEST_SUITE_P(Texts, WrongFile, testing::ValuesIn(wrong_texts), row_name);
@@ -64,6 +66,38 @@ TEST(WrongFiles, FilesThatCannotBeRead) {
   EXPECT_EQ(errors_of(files, files.path("directory")),
             "directory: is a directory, allowed: a YAML file");
   EXPECT_EQ(errors_of(files, ""), "file name: is empty, allowed: the path of a YAML file");
+}
+
+TEST(WrongFiles, ExpertGroupsThatNodesCutUnevenly) {
+  const TemporaryFiles files;
+  EXPECT_EQ(
+      errors_of(files,
+                files.write("s.yaml", spoiled("vocabulary: 32000",
+                                              "vocabulary: 32000\nmoe: {dispatch: two_hop}")),
+                {"cluster.devices=24", "model.moe.experts=12", "parallel.ep=6", "parallel.tp=1",
+                 "training.global_batch=48"}),
+      "s.yaml:36:17: moe.dispatch: needs equally many ranks of an expert group in each node of "
+      "8 devices, allowed: flat, allgather, or another ep or order");
+}
+
+TEST(WrongFiles, CountsOfExperts) {
+  const TemporaryFiles files;
+  const std::string path = files.write(
+      "s.yaml", spoiled("vocabulary: 32000",
+                        "vocabulary: 32000\nmoe: {routing: {distribution: file, file: c.csv}}"));
+  const std::string at = "s.yaml:36:43: moe.routing.file: names 'c.csv', which holds ";
+  files.write("c.csv", "1, 2, 3\n4");
+  EXPECT_EQ(errors_of(files, path),
+            at + "4 numbers of sum 10, allowed: one for each of the 8 experts, not all 0");
+  files.write("c.csv", "0 0 0 0 0 0 0 0");
+  EXPECT_EQ(errors_of(files, path),
+            at + "8 numbers of sum 0, allowed: one for each of the 8 experts, not all 0");
+  files.write("c.csv", "1 2 x 4 5 6 7 8");
+  EXPECT_EQ(errors_of(files, path), at + "'x', allowed: numbers of at least 0");
+  files.write("c.csv", "1 2 -3 4 5 6 7 8");
+  EXPECT_EQ(errors_of(files, path), at + "'-3', allowed: numbers of at least 0");
+  files.write("c.csv", "1, 2, 3, 4\n5, 6, 7, 8\n");
+  EXPECT_EQ(errors_of(files, path), "no error");
 }
 
 TEST(WrongFiles, KeysOfAnExtendedFileAreGivenOnce) {
@@ -124,6 +158,23 @@ TEST(WrongFiles, AMissingPreset) {
           .find(
               "a.yaml:3:12: cluster.extends: names 'clusters/none.yaml', which does not exist in"),
       std::string::npos);
+}
+
+TEST(WrongFiles, AFileOfLengths) {
+  const TemporaryFiles files;
+  files.write("lengths.csv", "# tokens\n12\n\nlong\n0\n3000\n");
+  files.write("empty.csv", "# nothing\n");
+  const std::string head = "interleaved_1f1b\n  data: {documents: {distribution: file, file: ";
+  EXPECT_EQ(
+      errors_of(files, files.write("a.yaml", spoiled("interleaved_1f1b", head + "lengths.csv}}"))),
+      "lengths.csv:4:1: schedule.data.documents.file: is 'long', allowed: one whole number "
+      "of tokens per line, 1 to 1073741824\n"
+      "lengths.csv:5:1: schedule.data.documents.file: is '0', allowed: one whole number of "
+      "tokens per line, 1 to 1073741824");
+  EXPECT_EQ(
+      errors_of(files, files.write("b.yaml", spoiled("interleaved_1f1b", head + "empty.csv}}"))),
+      "b.yaml:50:48: schedule.data.documents.file: names 'empty.csv', which holds no length, "
+      "allowed: one per line");
 }
 
 TEST(WrongFiles, AMissingConfig) {
@@ -220,6 +271,11 @@ const WrongOverride wrong_overrides[] = {
      "--set training.recompute=[[1, 1], [1, 2]]: training.recompute: recomputes 2 layers of chunk "
      "1 on "
      "stage 1, which has 1, allowed: 0 to 1"},
+    {"too_many_documents",
+     {"schedule.data.documents={distribution: fixed, length: 1}", "training.sequence=1048576"},
+     "--set schedule.data.documents={distribution: fixed, length: 1}: schedule.data.documents: "
+     "make "
+     "about 33554432 documents of one step of 33554432 tokens, allowed: at most 16777216"},
     {"interleaved_group",
      {"schedule.group=1"},
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b has group 1, allowed: pp (2) to the number "

@@ -99,7 +99,27 @@ inline constexpr WrongRow wrong_plans[] = {
      "  moe: {first_dense: 1, experts: 8, top_k: 2, expert_hidden: 512}\n"
      "  vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
      "  vocabulary: 32000\nmoe: {overlap: shared_expert}\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n",
-     "s.yaml:35:16: moe.overlap: is shared_expert but the model has no experts, allowed: none"},
+     "s.yaml:35:16: moe.overlap: is set but the model has no experts, allowed: none"},
+    {"expert_keys_of_a_dense_model",
+     "  moe: {first_dense: 1, experts: 8, top_k: 2, expert_hidden: 512}\n"
+     "  vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
+     "  vocabulary: 32000\n"
+     "moe: {dispatch: two_hop, routing: {distribution: zipf}, capacity_factor: 1,\n"
+     "  placement: balanced, wire_precision: fp8}\n"
+     "parallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n",
+     "s.yaml:35:17: moe.dispatch: is set but the model has no experts, allowed: flat\n"
+     "s.yaml:35:50: moe.routing.distribution: is set but the model has no experts, allowed: "
+     "uniform\n"
+     "s.yaml:35:74: moe.capacity_factor: is set but the model has no experts, allowed: none\n"
+     "s.yaml:36:14: moe.placement: is balanced but the model has no experts, allowed: contiguous\n"
+     "s.yaml:36:40: moe.wire_precision: is fp8 but the model has no experts, allowed: bf16"},
+    {"tiles_of_cut_experts", "vocabulary: 32000\nparallel:",
+     "vocabulary: 32000\nmoe: {overlap: tiles(4)}\nparallel:\n  etp: 2",
+     "s.yaml:36:16: moe.overlap: is tiles, whose kernel holds whole experts, but etp is 2, "
+     "allowed: none, shared_expert, chunks(n), or etp 1"},
+    {"inner_super_node_without_one", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {dispatch: two_hop, inner: super_node}",
+     "s.yaml:36:33: moe.inner: is super_node but the cluster has none, allowed: auto, node"},
     {"algorithm_of_another_collective", "vocabulary: 32000",
      "vocabulary: 32000\ncommunication:\n"
      "  algorithm: {all_to_all: ring, broadcast: tree, all_reduce: ring}",
@@ -110,7 +130,7 @@ inline constexpr WrongRow wrong_plans[] = {
     {"shared_expert_overlap_without_one", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {overlap: shared_expert}",
      "s.yaml:36:16: moe.overlap: is shared_expert but the model has no shared experts, allowed: "
-     "none"},
+     "none, chunks(n), tiles(n)"},
 };
 
 }  // namespace stepcast::test

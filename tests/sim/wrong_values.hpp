@@ -95,8 +95,8 @@ inline constexpr WrongRow wrong_values[] = {
     {"boolean_in_capitals", "sequence_parallel: true", "sequence_parallel: True",
      "s.yaml:43:22: parallel.sequence_parallel: is 'True', allowed: true, false"},
     {"expectation_without_percent", "tolerance: 1%", "tolerance: 0.01",
-     "s.yaml:51:39: expect.step_time.tolerance: is '0.01', allowed: a percentage such as 1%, 0 to "
-     "10"},
+     "s.yaml:51:39: expect.step_time.tolerance: is '0.01', allowed: a percentage such as 1%, or a "
+     "time such as 50ms"},
     {"expectation_without_unit", "value: 1.5s", "value: 1.5",
      "s.yaml:51:22: expect.step_time.value: is 1.5 without a unit, allowed: a time such as 1.5us "
      "or 12.3s"},

@@ -78,6 +78,8 @@ bool together(GroupKind kind, const Coordinates& a, const Coordinates& b, std::u
       return etp && ep && pp;
     case GroupKind::embedding:
       return tp && cp && dp && (pp || (tied(a.pp) && tied(b.pp)));
+    case GroupKind::mirror:
+      return tp && cp && dp && (pp || a.pp + b.pp == last);
     case GroupKind::world:
       return true;
   }
@@ -107,7 +109,8 @@ TEST(Placement, GroupsMatchCounting) {
       }
       RC_ASSERT(placement.group(kind, rank) == expected);
       const bool between = kind == GroupKind::embedding && want.pp != 0 && want.pp != last;
-      RC_ASSERT(expected.size() == (between ? 1 : placement.group_size(kind)));
+      const bool middle = kind == GroupKind::mirror && 2 * want.pp == last;
+      RC_ASSERT(expected.size() == (between || middle ? 1 : placement.group_size(kind)));
     }
     const Stage stage{*rc::gen::inRange(0U, last + 1)};
     Coordinates there = mine;

@@ -126,5 +126,33 @@ TEST(AssignLayers, IdealDeviceBalancesCounts) {
   for (const auto& slice : table.slices[0]) EXPECT_EQ(slice.count, 2);
 }
 
+// The layers of a pipeline follow each other whatever seat holds them, and each pipeline holds all.
+TEST(AssignLayers, FollowThePlacementOfChunks) {
+  EXPECT_TRUE(rc::check([] {
+    WorkloadSpec spec = workload(small_dense());
+    spec.plan.pp = *rc::gen::element(1, 2, 4);
+    spec.plan.vpp = 2;
+    spec.plan.chunk_placement = *rc::gen::element(ChunkPlacement::loop, ChunkPlacement::v_shape,
+                                                  ChunkPlacement::bidirectional);
+    const LayerTable table = assign_layers(spec, plain_device());
+    const ChunkMap map = spec.plan.chunk_map();
+    for (std::uint32_t first = 0; first < static_cast<std::uint32_t>(map.copies()); ++first) {
+      std::optional<Seat> seat =
+          first == 0 ? Seat{} : Seat{{1}, {static_cast<std::uint32_t>(spec.plan.pp - 1)}};
+      std::int64_t next = 0, place = 0;
+      for (; seat; seat = map.after(*seat), ++place) {
+        const auto& slice = table.slices[seat->chunk.value][seat->stage.value];
+        RC_ASSERT(map.virtual_stage(*seat) == place);
+        RC_ASSERT(slice.first == next);
+        RC_ASSERT(slice.embedding == (place == 0));
+        RC_ASSERT(slice.head == !map.after(*seat));
+        next += slice.count;
+      }
+      RC_ASSERT(next == spec.model.layers);
+      RC_ASSERT(place == map.virtual_stages());
+    }
+  }));
+}
+
 }  // namespace
 }  // namespace stepcast

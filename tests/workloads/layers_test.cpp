@@ -41,7 +41,7 @@ TEST(Layers, BackwardDoublesProductsAndRunsAttentionTwoAndAHalfTimes) {
       if (kind == LayerKind::moe && !spec.model.moe) continue;
       const Passes layer = transformer_layer(context(spec), kind);
       const double forward = product_flops(layer.forward);
-      // rows of the core are named exactly `attention`; its projection is `attention out`
+      // rows of the core are attention_flops exactly `attention`; its projection is `attention out`
       const double core =
           product_flops(layer.forward, "attention") - product_flops(layer.forward, "attention out");
       const double expected = 2 * (forward - core) + 2.5 * core;
@@ -267,7 +267,7 @@ TEST(Layers, DispatchAndCombineCarryEveryChosenToken) {
 
   spec.moe.overlap = MoeSpec::Overlap::shared_expert;
   const Passes hidden = transformer_layer(context(spec), LayerKind::moe);
-  EXPECT_EQ(traffic(hidden.forward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 1);
+  EXPECT_EQ(traffic(hidden.forward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 2);
   EXPECT_EQ(traffic(hidden.backward, GroupKind::expert, CollectiveKind::all_to_all).overlapped, 2);
   EXPECT_EQ(total_flops(hidden.forward), total_flops(layer.forward));
   EXPECT_EQ(total_flops(hidden.backward), total_flops(layer.backward));
@@ -366,6 +366,54 @@ TEST(Layers, HeadReducesThreeNumbersPerToken) {
   EXPECT_EQ(loss.bytes, 3 * 4 * tokens(spec));
   EXPECT_EQ(product_flops(passes.forward), tokens(spec) * 2 * 1024 * 32000 / 4);
   EXPECT_EQ(product_flops(passes.backward), 2 * product_flops(passes.forward));
+}
+
+/// Forward and backward work of a layer, all slices together.
+std::array<double, 3> sliced_work(WorkloadSpec spec, LayerKind kind, std::int64_t slices) {
+  spec.plan.slices = slices;
+  std::array<double, 3> sum{};
+  for (std::int64_t slice = 0; slice < slices; ++slice) {
+    LayerContext of_slice = context(spec);
+    of_slice.slice = slice;
+    const Passes passes = transformer_layer(of_slice, kind);
+    sum[0] += product_flops(passes.forward);
+    sum[1] += product_flops(passes.backward_input);
+    sum[2] += product_flops(passes.backward_weight);
+  }
+  return sum;
+}
+
+TEST(Layers, SlicesDoTheWorkOfTheSequenceTogether) {
+  for (const ModelSpec& model : {small_dense(), small_moe(), small_latent()}) {
+    const WorkloadSpec spec = workload(model);
+    const LayerKind kind = model.moe ? LayerKind::moe : LayerKind::dense;
+    const auto whole = sliced_work(spec, kind, 1);
+    for (const std::int64_t slices : {2, 4, 8}) {
+      const auto parts = sliced_work(spec, kind, slices);
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        EXPECT_NEAR(parts[i], whole[i], 1e-12 * whole[i]) << slices << " slices";
+    }
+  }
+}
+
+// Slice k of n sees k slices of keys and half of its own: (2k + 1) / n^2 of the attention.
+TEST(Layers, LaterSlicesAttendToMore) {
+  WorkloadSpec spec = workload(small_dense());
+  const auto attention_flops = [&](std::int64_t slice) {
+    LayerContext of_slice = context(spec);
+    of_slice.slice = slice;
+    double sum = 0;
+    const Passes passes = transformer_layer(of_slice, LayerKind::dense);
+    for (const LayerItem& item : passes.forward) {
+      const auto* op = std::get_if<Operator>(&item);
+      if (op && std::holds_alternative<AttentionWork>(op->work)) sum += op->flops.value();
+    }
+    return sum;
+  };
+  const double whole = attention_flops(0);
+  spec.plan.slices = 4;
+  for (const int k : {0, 1, 2, 3})
+    EXPECT_NEAR(attention_flops(k), whole * (2 * k + 1) / 16, 1e-12 * whole);
 }
 
 }  // namespace

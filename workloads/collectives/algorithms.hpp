@@ -29,6 +29,9 @@ enum class Level { node, super_node };
 /// Nothing when the parts have different sizes.
 std::optional<Split> split(const Fabric& fabric, Group members, Level level);
 
+/// Sizes of the messages of a skewed all-to-all over the members.
+MessageSize message_sizes(Group members, CollectiveCall call);
+
 /// The widest locality of any pair.
 Locality reach(const Fabric& fabric, Group members);
 /// Every pair has a mesh link.

@@ -51,7 +51,10 @@ Plan flat(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm 
       break;
     case CollectiveKind::all_to_all:
       if (pattern != Pattern::mesh) return std::nullopt;
-      full_mesh(schedule, sets, call.bytes / static_cast<double>(members.size()));
+      if (!call.skew.factor.empty())
+        full_mesh(schedule, sets, message_sizes(members, call));
+      else
+        full_mesh(schedule, sets, call.bytes / static_cast<double>(members.size()));
       break;
   }
   return std::move(schedule).plan(std::move(name));
@@ -97,8 +100,11 @@ Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm fo
 Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
   Schedule schedule(fabric, members, call, form);
-  pairwise(schedule, {Members(members.begin(), members.end())},
-           call.bytes / static_cast<double>(members.size()));
+  const Sets sets{Members(members.begin(), members.end())};
+  if (!call.skew.factor.empty())
+    pairwise(schedule, sets, message_sizes(members, call));
+  else
+    pairwise(schedule, sets, call.bytes / static_cast<double>(members.size()));
   return std::move(schedule).plan("pairwise");
 }
 

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "algorithms.hpp"
+#include "stepcast/base/errors.hpp"
 
 namespace stepcast::collectives {
 
@@ -33,6 +36,16 @@ std::optional<Split> split(const Fabric& fabric, Group members, Level level) {
     for (const Members& part : result.inside) result.across[i].push_back(part[i]);
   }
   return result;
+}
+
+MessageSize message_sizes(Group members, CollectiveCall call) {
+  expects(call.skew.factor.size() == members.size(), "one factor of a skew for each member");
+  std::map<DeviceId, double> of;
+  for (std::size_t i = 0; i < members.size(); ++i) of[members[i]] = call.skew.factor[i];
+  const Bytes equal = call.bytes / static_cast<double>(members.size());
+  return [of = std::move(of), equal, senders = call.skew.senders](DeviceId from, DeviceId to) {
+    return equal * of.at(senders ? from : to);
+  };
 }
 
 Locality reach(const Fabric& fabric, Group members) {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "algorithms.hpp"
 
@@ -82,14 +84,41 @@ void spread(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
   all_gather(schedule, tiers[0].sets, bytes, tiers[0].pattern);
 }
 
+/// Sizes of both hops of a staged exchange, by from and to: what passes through a member is summed
+/// over whom it stands for.
+struct StagedSizes {
+  StagedSizes(Group members, CollectiveCall call, const Split& parts) {
+    const MessageSize direct = message_sizes(members, call);
+    for (const Members& own : parts.inside)
+      for (const DeviceId from : own)
+        for (const Members& part : parts.inside)
+          for (std::size_t i = 0; i < part.size(); ++i) {
+            const Bytes bytes = direct(from, part[i]);
+            inside[{from, own[i]}] += bytes;
+            across[{own[i], part[i]}] += bytes;
+          }
+  }
+  using Sizes = std::map<std::pair<DeviceId, DeviceId>, Bytes>;
+  static MessageSize of(const Sizes& sizes) {
+    return [&sizes](DeviceId from, DeviceId to) { return sizes.at({from, to}); };
+  }
+  Sizes inside, across;
+};
+
 /// First to the member of like index in the own part of the fabric, then across.
 Plan staged(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   const bool super = fabric.cluster().super_node && reach(fabric, members) > Locality::super_node;
   const auto parts = split(fabric, members, super ? Level::super_node : Level::node);
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
   Schedule schedule(fabric, members, call, form);
-  full_mesh(schedule, parts->inside, call.bytes / static_cast<double>(parts->across.size()));
-  pairwise(schedule, parts->across, call.bytes / static_cast<double>(parts->inside.size()));
+  if (!call.skew.factor.empty()) {
+    const StagedSizes sizes(members, call, *parts);
+    full_mesh(schedule, parts->inside, StagedSizes::of(sizes.inside));
+    pairwise(schedule, parts->across, StagedSizes::of(sizes.across));
+  } else {
+    full_mesh(schedule, parts->inside, call.bytes / static_cast<double>(parts->across.size()));
+    pairwise(schedule, parts->across, call.bytes / static_cast<double>(parts->inside.size()));
+  }
   return std::move(schedule).plan("hierarchical(mesh, pairwise)");
 }
 

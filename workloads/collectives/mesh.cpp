@@ -46,4 +46,37 @@ void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair) {
   }
 }
 
+void full_mesh(Schedule& schedule, const Sets& sets, const MessageSize& bytes) {
+  Step step = schedule.step();
+  for (const Members& members : sets) {
+    step.send_at_once(members, Bytes{0});  // its latency
+    for (const DeviceId a : members)
+      for (const DeviceId b : members) step.send(a, b, bytes(a, b));
+  }
+  schedule.then(step);
+}
+
+void pairwise(Schedule& schedule, const Sets& sets, const MessageSize& bytes) {
+  const std::size_t size = sets.front().size();
+  const auto send = [&](Step& step, std::size_t k) {
+    for (const Members& members : sets)
+      for (std::size_t i = 0; i < size; ++i) {
+        const DeviceId to = members[(i + k) % size];
+        step.send(members[i], to, bytes(members[i], to));
+      }
+  };
+  if (!has_pair_links(schedule.fabric(), sets.front())) {
+    Step all = schedule.step();
+    for (std::size_t k = 1; k < size; ++k) send(all, k);
+    schedule.then_together({{all, 1, all.latency() * static_cast<double>(size - 1)}});
+    return;
+  }
+  Step step = schedule.step();
+  for (std::size_t k = 1; k < size; ++k) {
+    step.clear();
+    send(step, k);
+    schedule.then(step);
+  }
+}
+
 }  // namespace stepcast::collectives

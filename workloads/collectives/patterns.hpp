@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "schedule.hpp"
 
 /// The flat algorithms over sets in lock step. Bytes as in CollectiveCall, for one set of p
@@ -19,6 +21,12 @@ void scatter(Schedule& schedule, const Sets& sets, Bytes bytes);
 void full_mesh(Schedule& schedule, const Sets& sets, Bytes per_pair);
 /// p - 1 steps; in step k each member sends to the k-th after it.
 void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair);
+
+/// Of the message between two members of a set.
+using MessageSize = std::function<Bytes(DeviceId from, DeviceId to)>;
+/// As above, with messages of any sizes.
+void full_mesh(Schedule& schedule, const Sets& sets, const MessageSize& bytes);
+void pairwise(Schedule& schedule, const Sets& sets, const MessageSize& bytes);
 
 /// Parts of the above, a file each.
 void ring_pass(Schedule& schedule, const Sets& sets, Bytes bytes);

@@ -90,8 +90,7 @@ Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind
   const CollectiveLibrarySpec& library = cluster.collectives;
   const Seconds latency =
       library.selection_latency_given ? library.selection_latency : library.step_latency;
-  const Seconds whole =
-      std::min(bytes, library.buffer) / (nic.link.bandwidth * nic.efficiency);
+  const Seconds whole = std::min(bytes, library.buffer) / (nic.link.bandwidth * nic.efficiency);
   const Seconds once = whole * ((count - 1) / count);
   const auto steps = static_cast<double>(std::bit_width(servers - 1));
   const Seconds ring_time = latency * (count - 1) + once;

@@ -23,12 +23,14 @@ struct Split {
 };
 
 /// One block of queries against one block of keys: half of it is visible (zigzag order keeps ranks
-/// equal).
+/// equal). Keys of earlier slices are visible as a whole.
 Operator block(const Shape& shape, const Core& core, const Split& split, bool backward) {
   const double rows = split.gather ? shape.length / shape.cp : shape.length / split.blocks;
-  const double keys = split.gather ? shape.length : rows;
+  const double own = split.gather ? shape.length : rows;
+  const double keys = shape.before + own;
   const double heads = core.heads / split.ulysses;
-  const double forward_flops = shape.sequences * rows * keys * heads * (core.qk_dim + core.v_dim);
+  const double forward_flops =
+      shape.sequences * rows * (2 * shape.before + own) * heads * (core.qk_dim + core.v_dim);
   const double q_side = shape.sequences * rows / split.ulysses;
   const double k_side = shape.sequences * keys / split.ulysses;
   const double in_out = q_side * (core.q + core.out) + k_side * (core.k + core.v);
@@ -70,6 +72,13 @@ void blocks(LayerItems& items, const Shape& shape, const Core& core, const Split
     items.push_back(block(shape, core, split, backward));
     if (step > 0) items.push_back(merge(shape, core, backward));
   }
+}
+
+/// Gradients of the keys and values of earlier slices are added to those of slices before.
+void accumulate_slices(LayerItems& items, const Shape& shape, const Core& core) {
+  if (shape.before <= 0) return;
+  const double count = shape.sequences * shape.before * (core.k + core.v);
+  items.push_back(vector_row("accumulate slice gradients", count, 3 * element * count));
 }
 
 void gather_keys(LayerItems& items, const Shape& shape, const Core& core, const Split& split) {
@@ -114,6 +123,7 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
   gather_keys(items, shape, core, split);
   exchange_heads(items, shape, split, "attention out gradient", core.out);
   blocks(items, shape, core, split, true);
+  accumulate_slices(items, shape, core);
   if (split.gather)
     communicate(items, "reduce_scatter keys and values gradient", GroupKind::context, shape.cp,
                 CollectiveKind::reduce_scatter,

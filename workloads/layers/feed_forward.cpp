@@ -31,21 +31,43 @@ Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, doubl
   return vector_row(std::move(name), 13 * count, 3 * element * count);
 }
 
-void feed_forward_forward(LayerItems& items, const LayerContext& context, const std::string& name,
-                          FeedForwardSpec::Kind kind, double width) {
+void feed_forward_in(LayerItems& items, const LayerContext& context, const std::string& name,
+                     FeedForwardSpec::Kind kind, double width) {
   const Shape shape{context};
   column_forward(items, shape, up(shape, name, kind, width));
   items.push_back(activation_forward(name + " activation", kind, shape.tokens * width / shape.tp));
+}
+
+void feed_forward_out(LayerItems& items, const LayerContext& context, const std::string& name,
+                      double width) {
+  const Shape shape{context};
   row_forward(items, shape, down(shape, name, width));
 }
 
-void feed_forward_backward(Backward& backward, const LayerContext& context, const std::string& name,
-                           FeedForwardSpec::Kind kind, double width) {
+void feed_forward_out_backward(Backward& backward, const LayerContext& context,
+                               const std::string& name, FeedForwardSpec::Kind kind, double width) {
   const Shape shape{context};
   row_backward(backward, shape, down(shape, name, width));
   backward.add_input(
       activation_backward(name + " activation", kind, shape.tokens * width / shape.tp));
+}
+
+void feed_forward_in_backward(Backward& backward, const LayerContext& context,
+                              const std::string& name, FeedForwardSpec::Kind kind, double width) {
+  const Shape shape{context};
   column_backward(backward, shape, up(shape, name, kind, width));
+}
+
+void feed_forward_forward(LayerItems& items, const LayerContext& context, const std::string& name,
+                          FeedForwardSpec::Kind kind, double width) {
+  feed_forward_in(items, context, name, kind, width);
+  feed_forward_out(items, context, name, width);
+}
+
+void feed_forward_backward(Backward& backward, const LayerContext& context, const std::string& name,
+                           FeedForwardSpec::Kind kind, double width) {
+  feed_forward_out_backward(backward, context, name, kind, width);
+  feed_forward_in_backward(backward, context, name, kind, width);
 }
 
 }  // namespace stepcast::rows

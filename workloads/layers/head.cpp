@@ -56,7 +56,8 @@ Passes head(const LayerContext& context) {
   rows::head_backward(backward, context);
   const ModelSpec& model = context.model;
   ParameterGroups groups{.replicated = norm_width(model)};
-  if (!model.tied_embeddings || context.plan.pp > 1)
+  const bool apart = context.plan.pp > 1 && context.plan.chunk_placement == ChunkPlacement::loop;
+  if (!model.tied_embeddings || apart)
     groups.tensor = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
   return rows::assemble(context, std::move(forward), std::move(backward), groups);
 }

@@ -1,49 +1,21 @@
-#include "rows.hpp"
+#include "experts.hpp"
 
 namespace stepcast::rows {
 
 namespace {
 
-/// Sizes of the routed experts on one rank.
-struct Experts {
-  explicit Experts(const LayerContext& context)
-      : shape{context},
-        spec{*context.model.moe},
-        kind{context.model.ffn.kind},
-        ep{static_cast<double>(context.plan.ep)},
-        etp{static_cast<double>(context.plan.etp)},
-        top_k{static_cast<double>(spec.top_k)},
-        count{static_cast<double>(spec.experts)},
-        local{count / ep},
-        copies{shape.expert_tokens * top_k},
-        rows{copies * etp * context.load},
-        width{static_cast<double>(spec.expert_hidden) / etp},
-        hides{context.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 &&
-              shared_width() > 0} {}
+using Put = std::function<void(const LayerItem&)>;
 
-  double shared_width() const {
-    return static_cast<double>(spec.shared_experts * spec.shared_hidden);
-  }
-  double row_bytes(double n) const { return element * n * shape.hidden; }
-  bool sorts() const { return ep > 1 && local > 1; }
-  Linear router() const { return {"router", shape.expert_tokens, shape.hidden, count}; }
-  Linear up() const {
-    return {"experts up", rows / local, shape.hidden, projections(kind) * width};
-  }
-  Linear down() const { return {"experts down", rows / local, width, shape.hidden}; }
-  Operator activation() const {
-    return activation_forward("experts activation", kind, rows * width);
-  }
+Put into(LayerItems& items) {
+  return [&items](const LayerItem& item) { items.push_back(item); };
+}
+Put into(Backward& backward) {
+  return [&backward](const LayerItem& item) { backward.add_input(item); };
+}
 
-  Shape shape;
-  const ExpertSpec& spec;
-  FeedForwardSpec::Kind kind;
-  double ep, etp, top_k, count, local;
-  double copies;  ///< (token, expert) pairs that the rank sends
-  double rows;    ///< pairs that it computes, after the gather over expert_tensor
-  double width;
-  bool hides;  ///< shared experts run beside the routed ones' all-to-all
-};
+void put_all(const Put& put, const LayerItems& items) {
+  for (const LayerItem& item : items) put(item);
+}
 
 /// The router computes in fp32.
 Operator in_fp32(Operator op) {
@@ -59,6 +31,11 @@ Operator router_weight_gradient(const Experts& e) {
   return op;
 }
 
+/// Random routing (PanGu-Sigma) has no router to learn.
+bool learns_routing(const Experts& e) {
+  return e.context.moe.routing.distribution != RoutingSpec::Distribution::random;
+}
+
 /// Without sequence parallelism the ranks of a tensor group hold the same tokens and each takes its
 /// part.
 void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
@@ -67,132 +44,156 @@ void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
                 e.row_bytes(e.shape.tokens));
 }
 
-LayerCommunication expert_exchange(const Experts& e, const char* name, bool overlap) {
-  return {
-      name, GroupKind::expert, {CollectiveKind::all_to_all, Bytes{e.row_bytes(e.copies)}}, overlap};
-}
-
-void exchange(LayerItems& items, const Experts& e, const char* name) {
-  if (e.ep > 1) items.push_back(expert_exchange(e, name, false));
-}
-
-void gather_rows(LayerItems& items, const Experts& e, const char* name) {
-  communicate(items, name, GroupKind::expert_tensor, e.etp, CollectiveKind::all_gather,
-              e.row_bytes(e.copies * e.etp));
-}
-
-void reduce_rows(LayerItems& items, const Experts& e, const char* name) {
-  communicate(items, name, GroupKind::expert_tensor, e.etp, CollectiveKind::reduce_scatter,
-              e.row_bytes(e.copies * e.etp));
+/// The ranks of an expert's tensor group share its rows, as many as the expert is loaded.
+void share_rows(LayerItems& items, const Experts& e, const char* name, CollectiveKind kind) {
+  if (e.etp <= 1) return;
+  CollectiveCall call{kind, Bytes{e.row_bytes(e.copies * e.etp)}};
+  if (e.context.loads != nullptr && !e.context.loads->even())
+    call.skew.factor = e.context.loads->of_rank;
+  items.push_back(LayerCommunication{name, GroupKind::expert_tensor, std::move(call), false});
 }
 
 void sort_rows(LayerItems& items, const Experts& e, const char* name) {
-  if (e.sorts()) items.push_back(vector_row(name, 0, 2 * e.row_bytes(e.rows)));
+  if (e.sorts()) items.push_back(routed(vector_row(name, 0, 2 * e.row_bytes(e.rows))));
+}
+
+/// Lining up tokens for the exchange, or adding them up behind it.
+void permute(const Put& put, const Experts& e, const char* name, double flops) {
+  const double rows = permuted_rows(e);
+  if (rows > 0) put(vector_row(name, flops, (1 + rows) * e.row_bytes(e.tokens)));
 }
 
 void route(LayerItems& items, const Experts& e) {
-  const double scores = e.shape.expert_tokens * e.count;
-  items.push_back(in_fp32(forward(e.router())));
-  items.push_back(vector_row("top-k", 20 * scores, 6 * fp32 * scores));
-  items.push_back(vector_row("permute", 0, (1 + e.top_k) * e.row_bytes(e.shape.expert_tokens)));
-  if (e.ep <= 1) return;
-  communicate(items, "all_to_all expert counts", GroupKind::expert, e.ep,
-              CollectiveKind::all_to_all, fp32 * e.count);
-  items.push_back(HostReadback{"expert splits"});
-}
-
-void shared_forward(LayerItems& items, const LayerContext& context, const Experts& e) {
-  if (e.shared_width() > 0)
-    feed_forward_forward(items, context, "shared expert", e.kind, e.shared_width());
-}
-
-void shared_backward(Backward& backward, const LayerContext& context, const Experts& e) {
-  if (e.shared_width() > 0)
-    feed_forward_backward(backward, context, "shared expert", e.kind, e.shared_width());
-}
-
-void combine_backward(Backward& backward, const LayerContext& context, const Experts& e) {
-  LayerItems items;
-  items.push_back(vector_row("unpermute backward", 4 * e.copies * e.shape.hidden,
-                             (1 + e.top_k) * e.row_bytes(e.shape.expert_tokens)));
-  if (e.hides) {
-    const LayerCommunication call = expert_exchange(e, "combine backward", true);
-    items.push_back(call);
-    backward.add_input(items);
-    shared_backward(backward, context, e);
-    backward.add_input(WaitFor{call.name});
-    return;
+  const double scores = e.tokens * e.count;
+  if (learns_routing(e)) {
+    items.push_back(in_fp32(forward(e.router())));
+    items.push_back(vector_row("top-k", 20 * scores, 6 * fp32 * scores));
   }
-  backward.add_input(items);
-  shared_backward(backward, context, e);
-  items.clear();
-  exchange(items, e, "combine backward");
-  backward.add_input(items);
+  permute(into(items), e, "permute", 0);
+  announce(items, e);
 }
 
-void experts_backward(Backward& backward, const Experts& e) {
-  LayerItems items;
-  gather_rows(items, e, "all_gather expert gradient");
-  sort_rows(items, e, "sort gradient by expert");
-  backward.add_input(items);
-  backward.add_input(grouped_input_gradient(e.down(), e.local));
-  backward.add_weight(grouped_weight_gradient(e.down(), e.local, e.shape.gradient_bytes));
-  backward.add_input(activation_backward("experts activation", e.kind, e.rows * e.width));
-  backward.add_input(grouped_input_gradient(e.up(), e.local));
-}
-
-void dispatch_backward(Backward& backward, const Experts& e) {
-  LayerItems items;
-  sort_rows(items, e, "unsort gradient");
-  reduce_rows(items, e, "reduce_scatter expert gradient");
-  backward.add_input(items);
-  const LayerCommunication call = expert_exchange(e, "dispatch backward", e.hides);
-  if (e.hides) backward.add_input(call);
-  backward.add_weight(grouped_weight_gradient(e.up(), e.local, e.shape.gradient_bytes));
-  if (e.hides)
-    backward.add_input(WaitFor{call.name});
-  else if (e.ep > 1)
-    backward.add_input(call);
-  backward.add_input(vector_row("permute backward", e.copies * e.shape.hidden,
-                                (1 + e.top_k) * e.row_bytes(e.shape.expert_tokens)));
+/// The hops one after the other; `beside` runs while the one between the parts is under way.
+void run(const Put& put, Hops hops, const std::function<void()>& beside) {
+  const std::size_t wide = widest(hops);
+  for (std::size_t i = 0; i < hops.size(); ++i) {
+    put_all(put, hops[i].before);
+    hops[i].call.overlapped = beside && i == wide;
+    put(hops[i].call);
+    if (hops[i].call.overlapped) {
+      beside();
+      put(WaitFor{hops[i].call.name});
+    }
+    put_all(put, hops[i].after);
+  }
 }
 
 }  // namespace
 
-void moe_forward(LayerItems& items, const LayerContext& context) {
-  const Experts e{context};
-  route(items, e);
-  if (e.hides) {
-    const LayerCommunication call = expert_exchange(e, "dispatch", true);
-    items.push_back(call);
-    shared_forward(items, context, e);
-    items.push_back(WaitFor{call.name});
-  } else {
-    exchange(items, e, "dispatch");
-  }
-  gather_rows(items, e, "all_gather expert rows");
+void experts_forward(LayerItems& items, const Experts& e) {
+  share_rows(items, e, "all_gather expert rows", CollectiveKind::all_gather);
   sort_rows(items, e, "sort by expert");
   items.push_back(grouped_forward(e.up(), e.local));
   items.push_back(e.activation());
   items.push_back(grouped_forward(e.down(), e.local));
   sort_rows(items, e, "unsort");
-  reduce_rows(items, e, "reduce_scatter expert rows");
-  exchange(items, e, "combine");
-  items.push_back(vector_row("unpermute", 2 * e.copies * e.shape.hidden,
-                             (1 + e.top_k) * e.row_bytes(e.shape.expert_tokens)));
+  share_rows(items, e, "reduce_scatter expert rows", CollectiveKind::reduce_scatter);
+}
+
+void experts_backward(Backward& backward, const Experts& e, bool weights) {
+  LayerItems items;
+  share_rows(items, e, "all_gather expert gradient", CollectiveKind::all_gather);
+  sort_rows(items, e, "sort gradient by expert");
+  backward.add_input(items);
+  backward.add_input(grouped_input_gradient(e.down(), e.local));
+  if (weights)
+    backward.add_weight(grouped_weight_gradient(e.down(), e.local, e.shape.gradient_bytes));
+  backward.add_input(routed(activation_backward("experts activation", e.kind, e.rows * e.width)));
+  backward.add_input(grouped_input_gradient(e.up(), e.local));
+  items.clear();
+  sort_rows(items, e, "unsort gradient");
+  share_rows(items, e, "reduce_scatter expert gradient", CollectiveKind::reduce_scatter);
+  backward.add_input(items);
+}
+
+namespace {
+
+const char* const shared = "shared expert";
+
+void shared_forward(LayerItems& items, const Experts& e) {
+  if (e.shared_width() > 0)
+    feed_forward_forward(items, e.context, shared, e.kind, e.shared_width());
+}
+
+void shared_backward(Backward& backward, const Experts& e) {
+  if (e.shared_width() > 0)
+    feed_forward_backward(backward, e.context, shared, e.kind, e.shared_width());
+}
+
+/// Up projection and activation of the shared experts beside the dispatch, down projection beside
+/// the combine.
+void exchange_forward(LayerItems& items, const Experts& e) {
+  const double width = e.shared_width();
+  std::function<void()> up, down;
+  if (e.hides) {
+    up = [&] { feed_forward_in(items, e.context, shared, e.kind, width); };
+    down = [&] { feed_forward_out(items, e.context, shared, width); };
+  }
+  run(into(items), dispatch_hops(e, "dispatch"), up);
+  experts_forward(items, e);
+  run(into(items), combine_hops(e, "combine"), down);
+}
+
+/// Backward the gradient of the shared down projection runs beside the combine's; that of the up
+/// projection, and the weight gradient of the routed experts, beside the dispatch's.
+void exchange_backward(Backward& backward, const Experts& e) {
+  const double width = e.shared_width();
+  const auto routed_weights = [&] {
+    backward.add_weight(grouped_weight_gradient(e.up(), e.local, e.shape.gradient_bytes));
+  };
+  std::function<void()> down, up;
+  if (e.hides) {
+    down = [&] { feed_forward_out_backward(backward, e.context, shared, e.kind, width); };
+    up = [&] {
+      routed_weights();
+      feed_forward_in_backward(backward, e.context, shared, e.kind, width);
+    };
+  }
+  run(into(backward), dispatch_hops(e, "combine backward"), down);
+  experts_backward(backward, e, true);
+  if (!e.hides) routed_weights();
+  run(into(backward), combine_hops(e, "dispatch backward"), up);
+}
+
+}  // namespace
+
+void moe_forward(LayerItems& items, const LayerContext& context) {
+  const Experts e{context, 1};
+  route(items, e);
+  if (context.moe.in_pieces() && e.ep > 1)
+    pieces_forward(items, context);
+  else
+    exchange_forward(items, e);
+  permute(into(items), e, "unpermute", 2 * e.copies * e.shape.hidden);
   gather_tokens(items, e, "all_gather tokens");
-  if (!e.hides) shared_forward(items, context, e);
+  if (!e.hides) shared_forward(items, e);
 }
 
 void moe_backward(Backward& backward, const LayerContext& context) {
-  const Experts e{context};
-  combine_backward(backward, context, e);
-  experts_backward(backward, e);
-  dispatch_backward(backward, e);
-  const double scores = e.shape.expert_tokens * e.count;
-  backward.add_input(vector_row("top-k backward", 8 * scores, 6 * fp32 * scores));
-  backward.add_input(in_fp32(input_gradient(e.router())));
-  backward.add_weight(router_weight_gradient(e));
+  const Experts e{context, 1};
+  permute(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden);
+  if (!e.hides) shared_backward(backward, e);
+  if (context.moe.in_pieces() && e.ep > 1)
+    pieces_backward(backward, context);
+  else
+    exchange_backward(backward, e);
+  permute(into(backward), e, "permute backward", e.copies * e.shape.hidden);
+  if (learns_routing(e)) {
+    const double scores = e.tokens * e.count;
+    backward.add_input(vector_row("top-k backward", 8 * scores, 6 * fp32 * scores));
+    backward.add_input(in_fp32(input_gradient(e.router())));
+    backward.add_weight(router_weight_gradient(e));
+  }
   LayerItems items;
   gather_tokens(items, e, "all_gather tokens gradient");
   backward.add_input(items);

@@ -7,13 +7,15 @@ Shape::Shape(const LayerContext& context) {
   tp = static_cast<double>(plan.tp);
   cp = static_cast<double>(plan.cp);
   sequences = static_cast<double>(context.training.micro_batch);
-  length = static_cast<double>(context.training.sequence);
+  length = static_cast<double>(context.training.sequence) / static_cast<double>(plan.slices);
+  before = length * static_cast<double>(context.slice);
   tokens = sequences * length / cp;
   sequence_parallel = plan.sequence_parallel && plan.tp > 1;
   shard = sequence_parallel ? tokens / tp : tokens;
   expert_tokens = tokens / tp;
   hidden = static_cast<double>(context.model.hidden);
   gradient_bytes = context.gradient_bytes;
+  chunks = tp > 1 ? context.tensor_chunks : 1;
 }
 
 void Backward::add_input(const LayerItem& item) {
@@ -53,8 +55,12 @@ Operator matmul(std::string name, double m, double n, double k, double output_by
 
 Operator grouped(std::string name, double groups, double m, double n, double k,
                  double output_bytes) {
-  return {std::move(name), GroupedMatmulWork{groups, m, n, k}, Flops{2 * groups * m * n * k},
-          Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)}, LaunchClass::matmul};
+  return {std::move(name),
+          GroupedMatmulWork{groups, m, n, k},
+          Flops{2 * groups * m * n * k},
+          Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)},
+          LaunchClass::matmul,
+          true};
 }
 
 }  // namespace
@@ -100,10 +106,43 @@ LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind 
   return {std::move(name), group, {kind, Bytes{bytes}}, true, std::move(algorithm)};
 }
 
+namespace {
+
+/// Rows of the product in one of the shape's pieces.
+Linear piece_of(const Linear& linear, const Shape& shape) {
+  Linear piece = linear;
+  piece.tokens /= static_cast<double>(shape.chunks);
+  return piece;
+}
+
+std::string piece_name(const std::string& name, std::int64_t piece, std::int64_t pieces) {
+  return pieces == 1 ? name : name + " " + std::to_string(piece + 1) + "/" + std::to_string(pieces);
+}
+
+/// Gathers in pieces, all started first, each waited for by its part of the product.
+template <class Put, class Product>
+void gather_then(const Put& put, const Shape& shape, const std::string& name, double bytes,
+                 const Product& product) {
+  const auto pieces = static_cast<double>(shape.chunks);
+  for (std::int64_t p = 0; p < shape.chunks; ++p)
+    put(overlapped(piece_name(name, p, shape.chunks), GroupKind::tensor, CollectiveKind::all_gather,
+                   bytes / pieces));
+  for (std::int64_t p = 0; p < shape.chunks; ++p) {
+    put(WaitFor{piece_name(name, p, shape.chunks)});
+    put(product);
+  }
+}
+
+}  // namespace
+
 void column_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
-  if (shape.sequence_parallel)
-    communicate(items, "all_gather " + linear.name + " in", GroupKind::tensor, shape.tp,
-                CollectiveKind::all_gather, element * linear.tokens * linear.in);
+  if (!shape.sequence_parallel) return items.push_back(forward(linear));
+  const std::string name = "all_gather " + linear.name + " in";
+  const double bytes = element * linear.tokens * linear.in;
+  if (shape.chunks > 1)
+    return gather_then([&](const LayerItem& item) { items.push_back(item); }, shape, name, bytes,
+                       forward(piece_of(linear, shape)));
+  communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_gather, bytes);
   items.push_back(forward(linear));
 }
 
@@ -126,24 +165,38 @@ void column_backward(Backward& backward, const Shape& shape, const Linear& linea
 }
 
 void row_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
-  items.push_back(forward(linear));
   const double bytes = element * linear.tokens * linear.out;
-  if (shape.sequence_parallel)
-    communicate(items, "reduce_scatter " + linear.name + " out", GroupKind::tensor, shape.tp,
-                CollectiveKind::reduce_scatter, bytes);
-  else
-    communicate(items, "all_reduce " + linear.name + " out", GroupKind::tensor, shape.tp,
-                CollectiveKind::all_reduce, bytes);
+  const CollectiveKind kind =
+      shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  const std::string name =
+      (shape.sequence_parallel ? "reduce_scatter " : "all_reduce ") + linear.name + " out";
+  if (shape.chunks == 1) {
+    items.push_back(forward(linear));
+    return communicate(items, name, GroupKind::tensor, shape.tp, kind, bytes);
+  }
+  const auto pieces = static_cast<double>(shape.chunks);
+  for (std::int64_t p = 0; p < shape.chunks; ++p) {
+    items.push_back(forward(piece_of(linear, shape)));
+    items.push_back(
+        overlapped(piece_name(name, p, shape.chunks), GroupKind::tensor, kind, bytes / pieces));
+  }
+  for (std::int64_t p = 0; p < shape.chunks; ++p)
+    items.push_back(WaitFor{piece_name(name, p, shape.chunks)});
 }
 
 void row_backward(Backward& backward, const Shape& shape, const Linear& linear) {
-  if (shape.sequence_parallel) {
+  const std::string name = "all_gather " + linear.name + " gradient";
+  const double bytes = element * linear.tokens * linear.out;
+  if (shape.sequence_parallel && shape.chunks > 1) {
+    gather_then([&](const LayerItem& item) { backward.add_input(item); }, shape, name, bytes,
+                input_gradient(piece_of(linear, shape)));
+  } else {
     LayerItems items;
-    communicate(items, "all_gather " + linear.name + " gradient", GroupKind::tensor, shape.tp,
-                CollectiveKind::all_gather, element * linear.tokens * linear.out);
+    if (shape.sequence_parallel)
+      communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_gather, bytes);
     backward.add_input(items);
+    backward.add_input(input_gradient(linear));
   }
-  backward.add_input(input_gradient(linear));
   backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
 }
 

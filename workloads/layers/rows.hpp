@@ -18,7 +18,8 @@ struct Shape {
   explicit Shape(const LayerContext& context);
 
   double sequences;      ///< of the micro-batch
-  double length;         ///< tokens of a sequence, over all context ranks
+  double length;         ///< tokens of a sequence or of its slice, over all context ranks
+  double before;         ///< tokens of earlier slices, which attention sees too
   double tokens;         ///< of this context rank: inside tensor-parallel regions
   double shard;          ///< tokens outside them: tokens / tp with sequence parallelism
   double expert_tokens;  ///< tokens / tp: what the rank sends into its expert group
@@ -26,6 +27,7 @@ struct Shape {
   double tp, cp;
   double gradient_bytes;   ///< of one weight's gradient
   bool sequence_parallel;  ///< and there is something to be parallel over
+  std::int64_t chunks;     ///< of products that overlap their tensor collective
 };
 
 /// The backward pass under construction: `both` is the order in which frameworks issue it.
@@ -108,6 +110,15 @@ void feed_forward_forward(LayerItems& items, const LayerContext& context, const 
                           FeedForwardSpec::Kind kind, double width);
 void feed_forward_backward(Backward& backward, const LayerContext& context, const std::string& name,
                            FeedForwardSpec::Kind kind, double width);
+/// Its two halves: up projection with activation, and down projection.
+void feed_forward_in(LayerItems& items, const LayerContext& context, const std::string& name,
+                     FeedForwardSpec::Kind kind, double width);
+void feed_forward_out(LayerItems& items, const LayerContext& context, const std::string& name,
+                      double width);
+void feed_forward_out_backward(Backward& backward, const LayerContext& context,
+                               const std::string& name, FeedForwardSpec::Kind kind, double width);
+void feed_forward_in_backward(Backward& backward, const LayerContext& context,
+                              const std::string& name, FeedForwardSpec::Kind kind, double width);
 /// Products of the up projection: a gated unit makes gate and value in one.
 double projections(FeedForwardSpec::Kind kind);
 Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count);

@@ -51,6 +51,7 @@ struct Choice {
   std::int64_t* number = nullptr;  ///< target of the call form's number
   Table* table = nullptr;  ///< a list of lists is accepted too and selects option `table_option`
   std::size_t table_option = 0;
+  std::string* file = nullptr;  ///< `{table: FILE}` is accepted too; empty where a word is given
 };
 
 /// A choice whose option i is the enumerator with value i.
@@ -85,6 +86,14 @@ struct Percent {
   double* target;  ///< a fraction, written `1%`
 };
 
+/// How far a value may be off: `1%` of it, or an amount in the value's own unit (`50ms`, `0.002`).
+struct Tolerance {
+  enum class Of { number, time, size };
+  double* target;  ///< a fraction, or the amount in SI units
+  bool* relative;
+  Of of;
+};
+
 struct Identifier {
   std::string* target;  ///< a name of lower-case letters, digits and `. _ -`
 };
@@ -93,7 +102,7 @@ struct Identifier {
 using Target =
     std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*, std::int64_t*, bool*,
                  std::string*, Identifier, Choice, OptionalCount, OptionalNumber, OptionalTime,
-                 Percent, std::vector<std::string>*, std::vector<std::int64_t>*>;
+                 Percent, Tolerance, std::vector<std::string>*, std::vector<std::int64_t>*>;
 
 struct Field {
   std::string_view key;

@@ -67,6 +67,10 @@ std::optional<std::filesystem::path> find_file(const std::filesystem::path& name
 /// Merges `over` into `base` by the rules of load_document.
 void merge(Node& base, Node over);
 
+/// Merges `value` into what stands at `path` ("parallel.tp"), which is made if it is not there.
+/// `path` is not empty and has no empty keys.
+void set_value(Node& root, std::string_view path, Node value);
+
 /// Applies one `--set path.to.key=value`; the value is YAML (`--set training.sequence=4096`).
 /// A mapping given here may extend a preset. Throws InputError: no `=`, an empty path, bad YAML.
 void apply_override(Node& root, const std::string& assignment, const SearchPath& search);

@@ -51,6 +51,10 @@ class Section : public Visitor {
                      const std::function<void(Visitor&, std::size_t)>& body) override;
   void reserved(std::string_view key, std::string_view doc, std::string_view neutral) override;
 
+  /// A mapping whose keys the file chooses, for formats that have such; nothing when it is left
+  /// out. Anything but a mapping is reported.
+  const Node* open_mapping(std::string_view key);
+
   /// Reports every key that no description named, with the nearest known one. Call last.
   void finish();
 

@@ -7,6 +7,8 @@
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/ids.hpp"
+#include "stepcast/scheduler/packing.hpp"
+#include "stepcast/topology/chunk_placement.hpp"
 
 /// Which work in which order: the pipeline schedules. Sources and closed forms of all of them:
 /// docs/models/pipeline.md.
@@ -26,14 +28,6 @@ struct Unit {
 
 using StageOrder = std::vector<Unit>;
 
-/// Which part of the model the chunks of a stage hold.
-enum class ChunkPlacement : std::uint8_t {
-  loop,           ///< chunk c of stage s is virtual stage c * p + s
-  v_shape,        ///< two chunks: virtual stages s and 2p - 1 - s; loss and input on stage 0
-  bidirectional,  ///< two pipelines: chunk 0 is stage s of one, chunk 1 stage p - 1 - s of the
-                  ///< other
-};
-
 /// Forwards before the steady phase, next to what the schedule's source says.
 struct WarmUp {
   enum class Kind : std::uint8_t { standard, extra, less_memory };
@@ -45,10 +39,15 @@ struct WarmUp {
 /// `schedule:`
 struct ScheduleSpec {
   enum class PointToPoint { overlapped, blocking };
-  std::string pipeline = "1f1b";
+  std::string pipeline = "1f1b";  ///< without meaning where a table is given
+  std::string table;              ///< file of the orders; empty: those of `pipeline`
+  std::int64_t slices = 1;        ///< of the sequence of a micro-batch; a table says its own
   std::int64_t pipeline_group_given = 0;  ///< `group`: micro-batches per chunk visit; 0 = auto = pp
   WarmUp warm_up = {};
   PointToPoint p2p = PointToPoint::overlapped;
+  DataSpec data = {};
+
+  const std::string& name() const { return table.empty() ? pipeline : table; }
 };
 void describe(Visitor& visitor, ScheduleSpec& spec);
 
@@ -59,6 +58,8 @@ struct PipelineShape {
   std::int64_t slices = 1;  ///< of the sequence of each micro-batch
   WarmUp warm_up = {};
   ChunkPlacement placement = ChunkPlacement::loop;  ///< that of the schedule
+
+  constexpr ChunkMap chunk_map() const { return {placement, stages, chunks}; }
 };
 
 /// `F3.1`, `B0`, `b2.0`, `w2.0`; the chunk is left out when there is one chunk.
@@ -88,7 +89,6 @@ struct PipelineSchedule {
   bool groups = false;           ///< it looks at `shape.group`
   bool splits_backward = false;  ///< some backwards are backward_input and backward_weight
   bool pairs = false;            ///< some forwards run as one with a backward
-  bool replayed = false;         ///< the replay runs it, a scenario may ask for it
   /// All stages at once, where that is cheaper than one by one.
   std::vector<StageOrder> (*orders)(const PipelineShape&) = nullptr;
 };
@@ -99,6 +99,13 @@ const PipelineSchedule& pipeline_schedule(std::string_view name);
 /// The orders of all stages. [stage]
 std::vector<StageOrder> stage_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
 
+/// The same with each forward of the steady phase and the backward after it as one (Megatron-LM,
+/// combined 1F1B). For schedules that do not pair by themselves: interleaved_1f1b with a warm-up of
+/// extra(n), and 1f1b on one stage, which then runs one forward ahead.
+std::vector<StageOrder> paired_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
+/// Why paired_orders() cannot serve; empty: it can.
+std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& shape);
+
 /// Most forwards of each chunk that are not yet freed by their backward, along one order. [chunk]
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
 /// The different sets of forwards that are held at once along one order, each once, ascending.
@@ -108,34 +115,27 @@ std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::in
 /// backward, or until its backward_weight where the backward is split.
 int peak_in_flight(const StageOrder& order);
 
-/// One chunk of one stage.
-struct Seat {
-  Chunk chunk;
-  Stage stage;
-  friend bool operator==(const Seat&, const Seat&) = default;
-};
-
 /// Place of a chunk in its pipeline, 0 = the one that reads the input.
 constexpr std::int64_t virtual_stage(const PipelineShape& shape, Chunk chunk, Stage stage) {
-  switch (shape.placement) {
-    case ChunkPlacement::v_shape:
-      return chunk.value == 0 ? stage.value : 2 * shape.stages - 1 - stage.value;
-    case ChunkPlacement::bidirectional:
-      return chunk.value == 0 ? stage.value : shape.stages - 1 - stage.value;
-    case ChunkPlacement::loop:
-      break;
-  }
-  return chunk.value * shape.stages + stage.value;
+  return shape.chunk_map().virtual_stage({chunk, stage});
 }
 /// Virtual stages of one pipeline.
 constexpr std::int64_t virtual_stages(const PipelineShape& shape) {
-  return shape.placement == ChunkPlacement::bidirectional ? shape.stages
-                                                          : shape.stages * shape.chunks;
+  return shape.chunk_map().virtual_stages();
 }
 /// The seat whose forward this seat's forward reads; nothing at the input of the model.
-std::optional<Seat> seat_before(const PipelineShape& shape, Seat seat);
+constexpr std::optional<Seat> seat_before(const PipelineShape& shape, Seat seat) {
+  return shape.chunk_map().before(seat);
+}
 /// The seat whose backward this seat's backward reads; nothing at the loss.
-std::optional<Seat> seat_after(const PipelineShape& shape, Seat seat);
+constexpr std::optional<Seat> seat_after(const PipelineShape& shape, Seat seat) {
+  return shape.chunk_map().after(seat);
+}
+/// The seat whose unit makes the input of this seat's unit: an activation for a forward, a gradient
+/// for a backward; nothing at the ends of the model, and for backward_weight.
+std::optional<Seat> source_of(const PipelineShape& shape, const Unit& unit, Stage stage);
+/// The seat whose unit reads what this unit makes.
+std::optional<Seat> reader_of(const PipelineShape& shape, const Unit& unit, Stage stage);
 /// Micro-batches that a chunk sees: all, or its direction's half.
 constexpr std::int64_t micro_batches_per_chunk(const PipelineShape& shape) {
   return shape.placement == ChunkPlacement::bidirectional ? shape.micro_batches / 2

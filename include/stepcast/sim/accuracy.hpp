@@ -16,8 +16,8 @@ struct PublishedRow {
   Scenario scenario;
 };
 
-/// Every scenario below `folder` that expects a step time, sorted by file. Throws InputError with the
-/// errors of all files, or where the folder does not exist or holds no such scenario.
+/// Every scenario below `folder` that expects a step time, sorted by file. Throws InputError with
+/// the errors of all files, or where the folder does not exist or holds no such scenario.
 std::vector<PublishedRow> published_rows(const std::string& folder, const SearchPath& search);
 
 /// Whether a row is kept from fitting: about half are, by a hash of their name alone.
@@ -35,8 +35,8 @@ std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenar
 
 struct MeasuredRow {
   std::string name, family, file, device;
-  bool held_out = false, model = true, experts = false;  ///< model: not a synthetic workload
-  double published = 0, forecast = 0;                    ///< step times [s]
+  bool held_out = false, model = true, experts = false;     ///< model: not a synthetic workload
+  double published = 0, forecast = 0;                       ///< step times [s]
   std::optional<double> published_memory, forecast_memory;  ///< [B]
   std::string failure;
   double error() const { return forecast / published - 1; }

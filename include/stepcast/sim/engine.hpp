@@ -26,15 +26,21 @@ class EngineClient {
   virtual void on_flow_end(double now, std::uint64_t tag) = 0;
 };
 
+/// Who shares the links among the flows that meet. All give the same rates; `incremental` solves
+/// only what a change moves, which pays where thousands of links are joined; `automatic` takes it
+/// from `most_links_of_simgrid` links on (docs/models/engine.md).
+enum class Sharing { automatic, simgrid, incremental };
+inline constexpr std::size_t most_links_of_simgrid = 4096;
+
 /// One run. Flows share links max-min fairly; a lone flow takes exactly max over links of
 /// count * bytes / bandwidth. A flow enters SimGrid when it first meets another one on a link, with
 /// the bytes that it has left, so a run in which none meet costs nothing of it. A process makes at
-/// most one run in which flows meet: SimGrid's clock is not reset, and a later run would get other
-/// last digits.
+/// most one run in which flows meet in SimGrid: its clock is not reset, and a later run would get
+/// other last digits.
 class Engine {
  public:
   /// `bandwidths` in B/s, by link index.
-  explicit Engine(std::vector<double> bandwidths);
+  explicit Engine(std::vector<double> bandwidths, Sharing sharing = Sharing::automatic);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -49,14 +55,14 @@ class Engine {
   double now() const;
   /// Nothing of the engine happens before this time; infinity when nothing is pending.
   double earliest() const;
-  /// Whether SimGrid shares no flow at the moment.
+  /// Whether no flows share links at the moment.
   bool between_flows() const;
   /// Moves the clock and all that is pending; only between flows, from inside a callback.
   void shift(double time);
   /// Appends what is pending and the flows that are alone, times relative to `origin`.
   void append_state(double origin, std::vector<double>& state) const;
 
-  std::uint64_t flows() const;       ///< that met another and were shared by SimGrid
+  std::uint64_t flows() const;       ///< that met another on a link
   std::uint64_t lone_flows() const;  ///< that had their links to themselves all the time
   std::uint64_t events() const;      ///< handled so far
 

@@ -3,12 +3,22 @@
 #include <vector>
 
 #include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/data_plan.hpp"
+#include "stepcast/sim/engine.hpp"
 #include "stepcast/sim/network_map.hpp"
+#include "stepcast/sim/recording.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/sim/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
 
 namespace stepcast {
+
+/// Programs and hosts of a cluster whose nodes differ.
+struct KindPrograms {
+  std::vector<std::vector<StageProgram>> programs;  ///< [kind][stage], alike but for their times
+  std::vector<HostSpec> hosts;                      ///< [kind]
+  std::vector<std::uint32_t> of_rank;               ///< [rank] its kind
+};
 
 /// Everything that one replay needs; all of it is checked and outlives the call.
 struct ReplayInput {
@@ -16,13 +26,19 @@ struct ReplayInput {
   const NetworkMap& network;
   const HostSpec& host;
   PipelineShape shape;
-  const PipelineSchedule& schedule;
+  const std::vector<StageOrder>& orders;  ///< [stage], without order_faults()
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
   std::optional<Seconds>
-      boundary_latency;               ///< replaces the network for pipeline transfers when set
-  const StallPlan* stalls = nullptr;  ///< nothing: no rank stalls
-  std::int64_t steps = 1;             ///< replayed one after another, at least 1
-  bool skip_recurring = true;         ///< micro-batches that repeat others exactly, once each
+      boundary_latency;                   ///< replaces the network for pipeline transfers when set
+  const StallPlan* stalls = nullptr;      ///< nothing: no rank stalls
+  std::int64_t steps = 1;                 ///< replayed one after another, at least 1
+  bool skip_recurring = true;             ///< micro-batches that repeat others exactly, once each
+  const AttentionLoads* loads = nullptr;  ///< nothing: attention over whole sequences
+  const KindPrograms* kinds = nullptr;    ///< nothing: `programs` and `host` are everybody's
+  Sharing sharing = Sharing::automatic;
+  bool await_inputs = true;     ///< false: no stage waits for another, the ideal without a bubble
+  Recording* record = nullptr;  ///< filled when there is one; then nothing is skipped
+  std::uint32_t recorded_ranks = Recording::none;  ///< classes, from the first on
 };
 
 /// Executes the programs of all rank classes over the steps: host threads issue, streams run in

@@ -18,9 +18,14 @@ struct RunTiming {
 std::string report_json(const Scenario& scenario, const Forecast& forecast,
                         const std::optional<RunTiming>& timing);
 
-/// The result for people: at most 100 columns of plain text.
+/// The result for people: at most 100 columns of text; `colour`: with the escape codes of a
+/// terminal.
 std::string report_table(const Scenario& scenario, const Forecast& forecast,
-                         const std::optional<RunTiming>& timing);
+                         const std::optional<RunTiming>& timing, bool colour = false);
+
+/// The executed schedule, one row of at most `width` columns per stage (its first rank class): what
+/// fills most of a column's time, with waits of each kind apart.
+std::string pipeline_text(const RecordedRun& run, std::size_t width, bool colour);
 
 /// One sentence: what bounds the step, and what comes next.
 std::string verdict(const Forecast& forecast);

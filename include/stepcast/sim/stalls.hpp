@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stepcast/base/describe.hpp"
+#include "stepcast/base/random.hpp"
 #include "stepcast/base/units.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 #include "stepcast/topology/fabric.hpp"
@@ -162,17 +163,5 @@ StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
 /// The links of `degraded_links` and `failed_links`, by their names on the intact fabric. The spec
 /// is checked.
 LinkFaults link_faults(const StallsSpec& spec, const Fabric& intact);
-
-/// Streams of numbers, so that one seed may serve several stalls.
-inline constexpr std::uint32_t jitter_stream = 0, gc_stream = 1, allocator_stream = 2;
-
-/// Standard normal numbers that depend on nothing but the four words (Philox 4x32-10 and
-/// Box-Muller), so that they are the same in every order of evaluation. Salmon et al., Parallel
-/// Random Numbers: As Easy as 1, 2, 3, SC 2011; the seed is the key, the rest the counter.
-double normal_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
-                     std::uint64_t index);
-/// Uniform in [0, 1) in steps of 2^-53, likewise.
-double uniform_number(std::uint64_t seed, std::uint32_t rank, std::uint32_t stream,
-                      std::uint64_t index);
 
 }  // namespace stepcast

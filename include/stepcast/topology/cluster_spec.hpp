@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/units.hpp"
@@ -59,6 +60,10 @@ struct DeviceSpec {
   Bytes memory_reserve{0};  ///< taken by runtime and driver before the model
   EfficiencySpec efficiency;
   OperatorClassTimes launch;  ///< fixed cost of each operator or transfer on its stream
+  Seconds tile_task{0};       ///< start of one task of a kernel that runs already
+  /// Time of an operator beside a communication over its time alone: they share the memory, and
+  /// some collectives run on vector cores.
+  double interference_matmul = 1, interference_vector = 1;
 };
 
 struct HostSpec {
@@ -68,6 +73,8 @@ struct HostSpec {
   double task_queue_worker = 0;  ///< fraction of `dispatch` on the second thread
   double graph_sink_factor = 0;  ///< fraction of `dispatch` per operator when a graph is sunk
   Seconds graph_launch{0};       ///< host time to launch one sunk graph (one per step)
+  /// Host time to make a kernel for a new shape: as bytecode (DVM), or compiled.
+  Seconds compile_bytecode{0}, compile_kernel{0};
   std::int64_t queue_depth = 1024;  ///< operators that the host may run ahead of the compute stream
   Seconds synchronise{0};           ///< host time of one stream synchronisation
   Seconds step_overhead{0};  ///< host time between two steps: next batch, loss, logging, clean-up
@@ -128,10 +135,22 @@ struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
   Bytes buffer{200.0 * 1048576};  ///< a larger collective runs in ceil(bytes / buffer) loops
-  Seconds step_latency{0};       ///< one step between servers
-  Seconds selection_latency{0};  ///< what the library's selection reckons for it, where given
+  Seconds step_latency{0};        ///< one step between servers
+  Seconds selection_latency{0};   ///< what the library's selection reckons for it, where given
   bool selection_latency_given = false;  ///< else step_latency
-  Seconds node_step_latency{0};  ///< one step inside a node or super-node
+  Seconds node_step_latency{0};          ///< one step inside a node or super-node
+};
+
+/// One kind of node of a cluster that has several; what is not here is the whole cluster's.
+struct NodeKind {
+  std::int64_t nodes = 1;  ///< that many, behind those of the kinds before
+  std::string name;
+  DeviceSpec device;
+  HostSpec host;
+  std::int64_t node_devices = 8;
+  NodeFabric node_fabric;
+  NicSpec nic;
+  bool super_node = false;  ///< its file has one
 };
 
 /// Published over forecast step time between which 80 % of the measured steps of this hardware lie.
@@ -149,12 +168,20 @@ struct ClusterSpec {
   NetworkSpec network;
   CollectiveLibrarySpec collectives;
   std::optional<ForecastInterval> interval;
-  std::int64_t devices = 8;  ///< size of this cluster
+  std::int64_t devices = 8;     ///< size of this cluster
+  std::vector<NodeKind> kinds;  ///< empty: all nodes are as above
 
+  /// Index into `kinds` of the kind of a device's node; 0 without kinds.
+  std::uint32_t kind_of(std::int64_t which) const;
+  /// The cluster as a program of that kind sees it: its device and its host.
+  ClusterSpec as_kind(std::size_t kind) const;
   std::int64_t nodes() const { return (devices + node_devices - 1) / node_devices; }
 };
 
 inline constexpr double max_devices = 1048576;  ///< the largest cluster that is accepted
+
+/// With kinds: gives the cluster the fastest links of all, so that the fabric is sized for them.
+void take_fastest_links(ClusterSpec& spec);
 
 /// The keys of a cluster file.
 void describe(Visitor& visitor, ClusterSpec& spec);

@@ -1,6 +1,5 @@
 #pragma once
 #include <array>
-#include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,17 +53,6 @@ struct LinkFaults {
   std::map<std::uint32_t, std::vector<LinkId>>
       detour;  ///< of a failed one: the links that stand in
 };
-
-/// Vertices are devices, then switches; edges carry the LinkId and the usable bandwidth [B/s].
-struct FabricVertex {
-  std::string name;
-};
-struct FabricEdge {
-  LinkId link;
-  double bandwidth;
-};
-using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS,
-                                          FabricVertex, FabricEdge>;
 
 /// The links of a cluster, by arithmetic: no link is stored, so a fabric of 10^5 devices costs
 /// nothing until it is asked. Leaf uplinks are one trunk per leaf and direction (ideal spreading
@@ -133,9 +121,6 @@ class Fabric {
   bool trunks_can_saturate() const;  ///< some leaf trunk can
   Seconds route_latency(DeviceId a, DeviceId b) const;
 
-  /// The same fabric as a Boost.Graph, for flows, cuts, DOT and tests.
-  FabricGraph graph() const;
-
   const ClusterSpec& cluster() const { return cluster_; }
 
  private:
@@ -161,6 +146,9 @@ class Fabric {
 /// both directions of the pair. Empty when the fabric has no such link.
 std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name);
 
+/// Links of a cluster of several kinds that are slower than the fastest of their block.
+LinkFaults links_of_kinds(const Fabric& fabric);
+
 /// For people: the names that the fabric has, "nic:0 to nic:15, leaf:0 to leaf:7".
 std::string link_names(const Fabric& fabric);
 
@@ -169,12 +157,5 @@ std::string link_names(const Fabric& fabric);
 /// over the fabric of its node and the NIC of the next device that works, counting on from its own.
 std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
                                   const std::set<std::uint32_t>& failed);
-
-/// Largest flow between the two halves of the devices (by index, whole nodes), from max-flow [B/s].
-/// One node is halved by devices; one device has no halves (0).
-BytesPerSecond bisection_bandwidth(const Fabric& fabric);
-
-/// The graph for Graphviz: one line per vertex and directed link.
-std::string fabric_dot(const Fabric& fabric);
 
 }  // namespace stepcast

@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "stepcast/base/describe.hpp"
+#include "stepcast/topology/chunk_placement.hpp"
 
 namespace stepcast {
 
 /// The kinds of group that a rank belongs to. `expert_data` replicates expert parameters (edp).
-/// `dense_data` = data x context: the replicas of the dense parameters.
+/// `dense_data` = data x context: the replicas of the dense parameters. `expert_inner`: those of an
+/// expert group that live in one part of the fabric (`ParallelPlan::expert_part`); `expert_outer`:
+/// those of like index in each part.
 enum class GroupKind {
   tensor,
   context,
@@ -20,9 +23,12 @@ enum class GroupKind {
   expert_data,
   dense_data,
   embedding,
-  world
+  mirror,  ///< the two holders of the same chunks in a bidirectional placement
+  world,
+  expert_inner,
+  expert_outer
 };
-inline constexpr std::size_t group_kinds = 10;
+inline constexpr std::size_t group_kinds = 13;
 const char* name(GroupKind kind);
 
 /// How the model and the batch are spread over the ranks. Once checked against the devices:
@@ -41,10 +47,18 @@ struct ParallelPlan {
   std::int64_t zero = 1;  ///< 0..3
   Layers layers = Layers::automatic;
   Table layers_per_chunk;  ///< [chunk][stage], of `table`
+  /// Devices of one part (node or super-node) that an expert group is cut into, resolved by the
+  /// scenario reader; 0: it is not cut. Every expert group has equally many ranks in each part.
+  std::int64_t expert_part = 0;
+  /// What the schedule says, set by the scenario reader: how chunks are placed, and into how many
+  /// slices the sequence of a micro-batch is cut.
+  ChunkPlacement chunk_placement = ChunkPlacement::loop;
+  std::int64_t slices = 1;
 
   std::int64_t world() const { return tp * cp * pp * dp; }
   std::int64_t stage_ranks() const { return tp * cp * dp; }  ///< ranks of one pipeline stage
   std::int64_t edp() const { return stage_ranks() / (etp * ep); }
+  ChunkMap chunk_map() const { return {chunk_placement, pp, vpp}; }
 };
 
 /// The keys of `parallel:`.

@@ -33,13 +33,16 @@ class Placement {
   Rank first_of(Stage stage) const;
   /// Ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp, cp, dp, pp, ep,
   /// etp, edp, dp*cp (dense_data), world; embedding: the first and the last stage of the replica, a
-  /// rank between them is alone.
+  /// rank between them is alone; mirror: stages s and pp - 1 - s of the replica; expert_inner,
+  /// expert_outer: the whole expert group and the rank alone where the plan does not cut it.
   std::vector<Rank> group(GroupKind kind, Rank rank) const;
   std::uint32_t group_size(
       GroupKind kind) const;  ///< embedding: of ranks on the first and last stage
   /// A number that is the same for two ranks iff they share the group of that kind (its smallest
   /// rank).
   std::uint64_t group_key(GroupKind kind, Rank rank) const;
+  /// Whether every expert group has equally many ranks in each part that it touches.
+  bool cuts_experts_evenly() const;
   /// The rank of the same replica on another stage.
   Rank on_stage(Rank rank, Stage stage) const;
 
@@ -50,8 +53,12 @@ class Placement {
   std::uint32_t digit(Rank rank, Dimension d) const;
   std::uint32_t in_stage(Rank rank) const;  ///< index among the ranks of the stage, in rank order
   Rank from_stage(std::uint32_t index, std::uint32_t stage) const;
+  std::vector<Rank> mirrored(Rank rank) const;
   std::vector<Rank> along(Rank rank, std::initializer_list<Dimension> dimensions) const;
   std::vector<Rank> along_experts(Rank rank, std::uint32_t size, std::uint32_t stride) const;
+  /// The expert group of `rank`, part by part.
+  std::vector<std::vector<Rank>> expert_parts(Rank rank) const;
+  std::vector<Rank> part_of_experts(GroupKind kind, Rank rank) const;
 
   ParallelPlan plan_;
   std::uint32_t world_;

@@ -17,12 +17,22 @@ enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, 
 inline constexpr std::size_t collective_kinds = 5;
 const char* name(CollectiveKind kind);
 
+/// Unequal messages of an all-to-all: the message from a to b is `factor[b]` times the equal one,
+/// or `factor[a]` times where the `senders` differ.
+struct Skew {
+  std::vector<double> factor;  ///< by member, each >= 0; empty: all alike
+  bool senders = false;
+  friend bool operator==(const Skew&, const Skew&) = default;
+  friend auto operator<=>(const Skew&, const Skew&) = default;
+};
+
 /// Bytes of a collective: all_reduce and broadcast = buffer per rank; reduce_scatter = input per
 /// rank; all_gather = output per rank; all_to_all = bytes that one rank holds for all ranks, itself
-/// included.
+/// included. Only an all_to_all may be skewed; its bytes are then those of the equal one.
 struct CollectiveCall {
   CollectiveKind kind;
   Bytes bytes;
+  Skew skew = {};
 };
 
 /// Weight of one flow on one link: bytes over the link / bytes of the flow.
@@ -95,7 +105,7 @@ CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> m
 Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan);
 
 /// No algorithm in which only members pass data on can be faster on this fabric: max over ports and
-/// cuts of the bytes that must cross / capacity.
+/// cuts of the bytes that must cross / capacity. Skews are left out.
 Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members,
                         CollectiveCall call);
 

@@ -18,6 +18,8 @@ struct MemoryBudget {
 /// What fused attention keeps of its softmax per head and token: one FP32 number (`compact`), or
 /// maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).
 enum class SoftmaxState { compact, wide };
+/// Wide on clusters with HCCL.
+SoftmaxState softmax_state(const ClusterSpec& cluster);
 
 /// Bytes of activations that one micro-batch leaves behind on one layer of one rank, by recompute
 /// mode. `selective` recomputes the attention core, `full` keeps the layer's input only; `table`
@@ -26,9 +28,9 @@ enum class SoftmaxState { compact, wide };
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
                         SoftmaxState state = SoftmaxState::wide);
 
-/// `moments[moment][chunk]`: micro-batches of each chunk whose activations are held at once on this
-/// stage; the moment that holds most bytes counts. At least one moment. The softmax state is wide
-/// on clusters with HCCL.
+/// `moments[moment][chunk]`: micro-batches of each chunk (with plan.slices, slices of them) whose
+/// activations are held at once on this stage; the moment that holds most bytes counts. At least
+/// one moment. The softmax state is wide on clusters with HCCL.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<int>>& moments);

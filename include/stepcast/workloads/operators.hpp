@@ -11,6 +11,10 @@
 #include "stepcast/workloads/model_spec.hpp"
 #include "stepcast/workloads/training_spec.hpp"
 
+namespace stepcast {
+struct ExpertLoads;
+}
+
 /// What one layer does on one rank: operators (rows) and communications, in issue order.
 /// FLOPs, bytes and volumes with their sources: docs/models/operators.md.
 namespace stepcast {
@@ -37,9 +41,25 @@ struct MemoryBoundWork {};
 struct FixedWork {
   Seconds time;
 };
-using Work = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork>;
+using PlainWork =
+    std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork>;
+/// A stage of a fused kernel: what an operator of its own would do.
+struct FusedStage {
+  PlainWork work;
+  Flops flops{0};
+  Bytes bytes{0};
+};
+/// One of `tiles` equal tiles of a kernel that takes every tile through its stages, on cube and
+/// vector cores at the same time. Stages are those of all tiles together.
+struct FusedWork {
+  std::vector<FusedStage> stages;
+  double tiles = 1;
+};
+using Work = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork,
+                          FusedWork>;
 
-enum class LaunchClass { matmul, vector, communication };
+/// Who starts an operator and what that costs; `in_kernel`: a kernel that runs already.
+enum class LaunchClass { matmul, vector, communication, in_kernel };
 
 /// A row of the inventory, per rank.
 struct Operator {
@@ -48,6 +68,7 @@ struct Operator {
   Flops flops{0};  ///< executed
   Bytes bytes{0};  ///< HBM traffic, lower bound
   LaunchClass launch = LaunchClass::vector;
+  bool routed = false;  ///< its shape follows from the routing of the micro-batch
 };
 
 /// A collective of one layer; the compute stream waits for it at once unless it is `overlapped`.
@@ -57,6 +78,7 @@ struct LayerCommunication {
   CollectiveCall call;
   bool overlapped = false;     ///< runs beside what follows, until the WaitFor with the same name
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
+  bool in_kernel = false;      ///< started by a kernel that runs already, not by the host
 };
 struct WaitFor {
   std::string name;
@@ -75,8 +97,11 @@ struct LayerContext {
   const ParallelPlan& plan;
   const TrainingSpec& training;
   const MoeSpec& moe;
-  double load = 1;            ///< expert load multiplier of this rank (1 = balanced)
-  double gradient_bytes = 4;  ///< of one weight's gradient where it is accumulated
+  double load = 1;                     ///< expert load multiplier of this rank (1 = balanced)
+  double gradient_bytes = 4;           ///< of one weight's gradient where it is accumulated
+  std::int64_t tensor_chunks = 1;      ///< CommunicationSpec::tensor_chunks
+  const ExpertLoads* loads = nullptr;  ///< of the expert group; nothing: even
+  std::int64_t slice = 0;  ///< of plan.slices: which part of the sequence, counted from 0
 };
 
 enum class LayerKind { dense, moe, mtp };
@@ -104,10 +129,17 @@ Passes embedding(const LayerContext& context);
 Passes head(const LayerContext& context);
 /// One MTP module with its head: norms, projection, layer, head.
 Passes mtp_module(const LayerContext& context);
+/// Forward of one MoE layer and backward of another as one, for two in-order streams: exchanges of
+/// tokens run beside the other's computation (Megatron-LM, combined 1F1B with
+/// `--overlap-moe-expert-parallel-comm`). Both must have one exchange each way.
+LayerItems paired_layers(const Passes& forward, const Passes& backward);
 /// Adam over the parameters that this rank owns: 30 bytes each with fp32 state.
 Operator optimizer_step(double owned_parameters);
 /// Local sum of squares of the owned gradients.
 Operator gradient_norm(double owned_parameters, double gradient_bytes);
+
+/// The operator as a stage of a fused kernel; not a fused one.
+FusedStage fused_stage(const Operator& op);
 
 Flops total_flops(const LayerItems& items);
 

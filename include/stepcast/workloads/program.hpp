@@ -17,12 +17,13 @@
 namespace stepcast {
 
 /// In-order streams beside the compute stream. Pipeline transfers have channels of their own.
-enum class Stream { tensor, expert, data, context };
-inline constexpr std::size_t streams = 4;
+/// `expert_outer`: of expert groups cut into parts, what crosses between the parts.
+enum class Stream { tensor, expert, data, context, expert_outer, to_host, from_host };
+inline constexpr std::size_t streams = 7;
 
 /// Why a rank waits for a communication, as the report splits it.
-enum class ExposedKind { tensor, expert, pipeline, data, context };
-inline constexpr std::size_t exposed_kinds = 5;
+enum class ExposedKind { tensor, expert, pipeline, data, context, offload };
+inline constexpr std::size_t exposed_kinds = 6;
 const char* name(ExposedKind kind);
 
 /// Run segment `segment` of the stage on the compute stream.
@@ -51,36 +52,82 @@ using Instructions = std::vector<Instruction>;
 struct StageCall {
   std::string name;
   GroupKind group;
+  /// The factors of a skew are by expert rank (Coordinates::ep) instead of by member. In an
+  /// expert_tensor group, whose ranks hold the same experts, the factor scales the bytes.
   CollectiveCall call;
   Stream stream;
   ExposedKind kind;
   OperatorCost issue;          ///< host main and worker time of issuing it; no device time
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
+  /// Above 0: no collective, but a transfer of that length over the device's own host link; group
+  /// and kind of collective mean nothing then.
+  Seconds host_link{0};
+  bool over_host_link() const { return host_link > Seconds{0}; }
+  bool in_kernel = false;  ///< a kernel that runs already starts it: no launch
 };
 
-/// One chunk of the model on one stage.
+/// One chunk of the model on one stage, for one slice of the sequence.
 struct ChunkProgram {
   Instructions forward;
   Instructions first_forward;  ///< of the step: also waits for this chunk's gathered parameters
   /// backward_input and backward_weight together; with sharded gradients (zero 2, 3) also their
   /// reductions
   Instructions backward;
-  Instructions
-      last_backward;       ///< of the step: also starts the gradient reductions, bucket by bucket
+  /// The last one of the step that makes gradients: also starts their reductions, bucket by bucket.
+  Instructions last_backward;
+  Instructions backward_input;        ///< what a neighbour waits for, and what is computed again
+  Instructions backward_weight;       ///< the rest of `backward`, with its reductions
+  Instructions last_backward_weight;  ///< as last_backward
+  /// [chunk] The forward of this chunk and a backward of that one as one; empty: one after the
+  /// other.
+  std::vector<Instructions> paired;
   Bytes send_forward{0};   ///< activation to the next virtual stage; 0 for the last
   Bytes send_backward{0};  ///< gradient to the previous virtual stage; 0 for the first
 };
 
+/// How a segment that is one attention operator takes less time on shorter documents.
+struct AttentionScaling {
+  double fixed = 0;  ///< launch [s]
+  double work = 0;   ///< cube time over whole sequences [s]
+  double floor = 0;  ///< memory time, whatever the documents are [s]
+  /// Queries at which the kernel reaches half its speed, over the queries that it has.
+  double half = 0;
+
+  bool scales() const { return work > 0; }
+  /// Factor on device time when the visible pairs and the tokens are these shares of the whole.
+  double factor(double pairs, double tokens) const;
+};
+
 struct StageProgram {
   std::vector<Segment> segments;
+  /// [segment] With documents: attention operators are segments of their own. Empty: nothing
+  /// scales.
+  std::vector<AttentionScaling> attention;
+  /// [variant - 1]: the same segments on ranks that have other amounts of expert work
+  /// (ExpertLoads::variant_of); variant 0 is `segments`.
+  std::vector<std::vector<Segment>> variants;
+  std::vector<std::string> operator_names;  ///< each once
+  /// [segment] for each operator its name; empty where operators have none.
+  std::vector<std::vector<std::uint32_t>> segment_names;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
-  std::vector<ChunkProgram> chunks;  ///< [chunk]
+  std::vector<ChunkProgram> chunks;  ///< [chunk * slices + slice]
+  std::uint32_t slices = 1;          ///< of the sequence of a micro-batch
   Instructions prologue;             ///< before the first unit: parameter gathers
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
   double model_flops = 0;   ///< per rank and step, without recompute
-  double executed_flops = 0;  ///< with recompute
+  double executed_flops = 0;            ///< with recompute; mean over the expert ranks
+  double executed_attention_flops = 0;  ///< those of attention, over whole sequences
+
+  const Segment& segment(std::uint32_t index, std::uint32_t variant) const {
+    return variant == 0 ? segments[index] : variants[variant - 1][index];
+  }
+
+  std::uint32_t chunk_count() const { return static_cast<std::uint32_t>(chunks.size()) / slices; }
+  const ChunkProgram& of(Chunk chunk, SequenceSlice slice) const {
+    return chunks[chunk.value * slices + slice.value];
+  }
 };
 
 /// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk
@@ -94,7 +141,8 @@ struct LayerTable {
   std::vector<std::vector<Slice>> slices;  ///< [chunk][stage]
 };
 
-/// All that lowering needs; every member is checked.
+/// All that lowering needs; every member is checked. Expert loads follow from model, plan, training
+/// and moe: expert_loads().
 struct WorkloadSpec {
   ModelSpec model;
   ParallelPlan plan;
@@ -102,6 +150,8 @@ struct WorkloadSpec {
   MoeSpec moe;
   CommunicationSpec communication;
   RuntimeSpec runtime;
+  bool documents = false;  ///< attention depends on the micro-batch (`schedule.data.documents`)
+  bool pairs = false;      ///< some forwards run as one with a backward; set by the scenario reader
 };
 
 /// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or
@@ -116,6 +166,8 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
 
 /// FLOPs of the model for one whole step over all ranks (training_flops_per_token x tokens).
 double model_flops_per_step(const WorkloadSpec& spec);
+/// Those of them that grow with the square of the sequence: attention, causal.
+double model_attention_flops_per_step(const WorkloadSpec& spec);
 
 // ---- a synthetic workload instead of a model
 // ---------------------------------------------------------------

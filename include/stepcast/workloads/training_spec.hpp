@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/workloads/collectives.hpp"
@@ -17,17 +19,45 @@ struct TrainingSpec {
   std::int64_t micro_batch = 1;   ///< sequences
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
-  Table recompute_layers;  ///< [chunk][stage] fully recomputed layers, of `table`
+  Table recompute_layers;          ///< [chunk][stage] fully recomputed layers, of `table`
+  double offload_activations = 0;  ///< part of the layers' activations that waits on the host
+  bool offload_optimizer = false;  ///< master weights and moments live on the host
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
 
+/// `moe.routing:` - how many tokens each expert gets.
+struct RoutingSpec {
+  enum class Distribution { uniform, zipf, random, file };
+  Distribution distribution = Distribution::uniform;
+  double exponent = 1;         ///< of zipf
+  std::int64_t seed = 1;       ///< of zipf: which expert is how popular; of random: the draws
+  std::string file;            ///< as written
+  std::vector<double> counts;  ///< of `file`, by expert; read by the scenario reader
+};
+
 /// `moe:` - how experts are reached; the model file says what they are.
 struct MoeSpec {
-  enum class Dispatch { flat };
-  enum class Overlap { none, shared_expert };
+  enum class Dispatch { flat, two_hop, two_hop_dedup, hierarchical_allgather, allgather };
+  enum class Inner { automatic, node, super_node };
+  enum class Overlap { none, shared_expert, chunks, fb_pair, tiles };
+  enum class Placement { contiguous, balanced };
+  enum class Wire { bf16, fp8 };
   Dispatch dispatch = Dispatch::flat;
+  Inner inner = Inner::automatic;  ///< part of the fabric inside which the second hop stays
   Overlap overlap = Overlap::none;
+  std::int64_t pieces = 1;  ///< of chunks(n), tiles(n)
+  RoutingSpec routing;
+  std::optional<double> capacity_factor;
+  Placement placement = Placement::contiguous;
+  Wire wire = Wire::bf16;
+
+  /// Whether expert groups are cut into parts of the fabric.
+  bool cuts_groups() const {
+    return dispatch == Dispatch::two_hop || dispatch == Dispatch::two_hop_dedup ||
+           dispatch == Dispatch::hierarchical_allgather;
+  }
+  bool in_pieces() const { return overlap == Overlap::chunks || overlap == Overlap::tiles; }
 };
 void describe(Visitor& visitor, MoeSpec& spec);
 
@@ -37,6 +67,9 @@ struct CommunicationSpec {
   GradientPrecision gradient_precision = GradientPrecision::fp32;
   bool gradient_overlap = true;        ///< reduce buckets while the backward pass still runs
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
+  /// Pieces in which a matrix product overlaps its tensor-parallel collective; 1: they do not
+  /// overlap.
+  std::int64_t tensor_chunks = 1;
   CollectiveChoice algorithms;
 };
 /// Bytes of one gradient, accumulated and sent: 4 or 2.
@@ -46,8 +79,12 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 /// `runtime:`
 struct RuntimeSpec {
   enum class Dispatch { eager, task_queue, graph_sink };
+  enum class Fusion { none, pattern, dvm };
   Dispatch dispatch = Dispatch::eager;
-  double host_speed = 1;  ///< all host times are divided by it
+  Fusion fusion = Fusion::none;
+  double compile_misses = 0;    ///< part of the routed operators whose shape is new
+  bool compile_hidden = false;  ///< other threads compile, and old kernels serve meanwhile
+  double host_speed = 1;        ///< all host times are divided by it
 };
 void describe(Visitor& visitor, RuntimeSpec& spec);
 

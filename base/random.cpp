@@ -1,10 +1,10 @@
+#include "stepcast/base/random.hpp"
+
 #include <Random123/philox.h>
 
 #include <array>
 #include <cmath>
 #include <numbers>
-
-#include "stepcast/sim/stalls.hpp"
 
 namespace stepcast {
 namespace {

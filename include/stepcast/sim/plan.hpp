@@ -1,0 +1,124 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stepcast/sim/scenario.hpp"
+
+/// Search of parallel strategies: an analytic estimate and an admissible bound over the whole
+/// space, then the simulation of the best. Method, formulas and what is proven:
+/// docs/models/plan.md.
+namespace stepcast {
+
+/// `plan:`
+struct PlanSpec {
+  enum class Objective { step_time, tokens_per_device, pareto };
+  Objective objective = Objective::step_time;
+  Bytes memory_reserve{0};        ///< kept free on each device, next to the cluster's own reserve
+  std::int64_t top = 20;          ///< points that are simulated at least
+  std::int64_t shortlist = 512;   ///< points that are timed in order, without contention
+  std::int64_t simulations = 64;  ///< points that are simulated at most
+  bool tensor_in_node = false;    ///< a tensor group stays inside one node
+  std::int64_t least_micro_batches = 1;
+  std::optional<double> least_parameters, most_parameters;            ///< of the whole model
+  std::optional<double> least_flops_per_token, most_flops_per_token;  ///< of training [FLOP]
+};
+/// The keys of `plan:` but `search`.
+void describe(Visitor& visitor, PlanSpec& spec);
+
+/// One point of the space. What is not here is in the scenario of its base.
+struct Strategy {
+  std::uint32_t base = 0;
+  std::uint32_t schedule = 0;  ///< index into PlanSpace::schedules
+  std::int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1, zero = 1, micro_batch = 1;
+  bool sequence_parallel = false;
+  friend bool operator==(const Strategy&, const Strategy&) = default;
+};
+
+/// Values of the keys that are quick to change, all of them each time.
+struct PlanDimensions {
+  std::vector<std::int64_t> tp, pp, vpp, cp, ep, etp, zero, micro_batch, sequence_parallel;
+  std::vector<std::string> schedules;
+  /// Points per combination of the keys that change a layer or the number of stages.
+  double size() const;
+};
+
+/// A scenario with one combination of all other keys that have several values: devices, recompute,
+/// dispatch, overlap, and the paths of `plan.search`. Its parallel sizes are placeholders.
+struct PlanBase {
+  Scenario scenario;
+  std::vector<std::pair<std::string, std::string>> settings;  ///< (path, value) of those keys
+};
+
+struct PlanSpace {
+  std::string file;
+  std::vector<std::string> overrides;  ///< of the command line, before those of a point
+  PlanSpec spec;
+  std::vector<PlanBase> bases;
+  PlanDimensions dimensions;
+  double points() const { return static_cast<double>(bases.size()) * dimensions.size(); }
+};
+
+/// Reads a scenario in which keys may hold a list of values or the word `search`, and its `plan:`.
+/// `devices` replaces cluster.devices (empty: as the file says). Throws InputError with every error
+/// of the file at once.
+PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
+                    const std::vector<std::int64_t>& devices, const SearchPath& search);
+
+/// The scenario of a point, `dp` resolved. Its cross-checks are not made, its hash is not set.
+Scenario scenario_of(const PlanSpace& space, const Strategy& strategy);
+/// `path=value` of all keys of a point, in a fixed order; they make the file an ordinary scenario.
+std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy);
+/// `tp 8  pp 4  vpp 2 ...`: the point for people, with what differs between bases.
+std::string strategy_text(const PlanSpace& space, const Strategy& strategy);
+
+/// The points that differ from it in the value of one dimension.
+std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy);
+
+/// What one point is believed to take.
+struct PlanPoint {
+  Strategy strategy;
+  std::int64_t devices = 0;
+  Seconds bound{0};                  ///< no simulation of the point is faster
+  Seconds estimate{0};               ///< closed form
+  std::optional<Seconds> alone;      ///< replayed without contention: the tight bound
+  std::optional<Seconds> simulated;  ///< replayed on the network
+  Bytes peak{0};                     ///< of the fullest device
+  Bytes capacity{0};
+};
+
+/// Why points were left out.
+struct PlanCounts {
+  double points = 0;                         ///< of the whole space
+  std::map<std::string, double> infeasible;  ///< by reason
+  double bounded = 0;                        ///< whose bound is above what is kept
+  double estimated = 0;                      ///< whose estimate was made
+  double timed = 0;                          ///< replayed without contention
+  double simulated = 0;
+};
+
+struct PlanResult {
+  std::vector<PlanPoint> best;       ///< simulated, the best first
+  std::vector<PlanPoint> shortlist;  ///< all that were timed, by estimate
+  PlanCounts counts;
+  bool proven = false;  ///< no point of the space is faster than the best
+  /// Lower bound on the objective of all points that were not simulated.
+  std::optional<double> least_bound;
+  std::optional<double> rank_correlation;  ///< Spearman, estimates of `best` against simulations
+  std::optional<PlanPoint> nearest;        ///< when nothing is feasible: the least memory excess
+  std::string tightest;                    ///< when nothing is feasible: what stands in the way
+};
+
+/// Searches the space. `workers` processes simulate at a time. When nothing is feasible, `best` is
+/// empty and `tightest` and `nearest` say why. Throws EngineError when a point cannot be simulated.
+PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers);
+
+/// What an objective minimises: step time [s], or devices times step time [s].
+double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
+
+}  // namespace stepcast

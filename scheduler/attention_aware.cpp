@@ -1,0 +1,173 @@
+#include "attention_aware.hpp"
+
+#include <algorithm>
+#include <boost/heap/d_ary_heap.hpp>
+#include <numeric>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+/// A bin under construction; the heap yields the cheapest, of equals the first.
+struct Bin {
+  double cost = 0;
+  std::uint32_t index = 0;
+  bool operator<(const Bin& other) const {
+    return cost != other.cost ? cost > other.cost : index > other.index;
+  }
+};
+using BinHeap = boost::heap::d_ary_heap<Bin, boost::heap::arity<4>>;
+
+BinHeap bins_of(std::size_t count) {
+  BinHeap heap;
+  heap.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) heap.push({0, i});
+  return heap;
+}
+
+double square(std::int64_t n) { return static_cast<double>(n) * static_cast<double>(n); }
+
+/// Deals pieces to packs with room.
+class Dealer {
+ public:
+  Dealer(std::size_t packs, std::int64_t capacity)
+      : packs_(packs), room_(packs, capacity), heap_{bins_of(packs)} {}
+
+  /// To the cheapest pack with room for all of it; where no pack has, part of it fills the roomiest
+  /// one and the rest is dealt again. Returns the number of cuts.
+  std::int64_t deal(std::int64_t piece) {
+    std::int64_t cuts = 0;
+    while (!put(piece)) {
+      const auto roomiest = std::ranges::max_element(room_);
+      const auto pack = static_cast<std::uint32_t>(roomiest - room_.begin());
+      const std::int64_t part = *roomiest;
+      expects(part > 0, "the packs hold all pieces");
+      fill(pack, part);
+      piece -= part;
+      ++cuts;
+    }
+    return cuts;
+  }
+  std::vector<Pack> take() { return std::move(packs_); }
+
+ private:
+  bool put(std::int64_t piece) {
+    std::vector<Bin> without_room;
+    bool done = false;
+    while (!heap_.empty() && !done) {
+      Bin bin = heap_.top();
+      heap_.pop();
+      if (room_[bin.index] == 0) continue;
+      if (room_[bin.index] >= piece) {
+        fill(bin.index, piece);
+        bin.cost += square(piece);
+        done = true;
+      }
+      without_room.push_back(bin);
+    }
+    for (const Bin& bin : without_room) heap_.push(bin);
+    return done;
+  }
+
+  void fill(std::uint32_t pack, std::int64_t piece) {
+    packs_[pack].push_back(piece);
+    room_[pack] -= piece;
+  }
+
+  std::vector<Pack> packs_;
+  std::vector<std::int64_t> room_;
+  BinHeap heap_;
+};
+
+/// Sequences in descending order of cost, equal ones in their old order.
+std::vector<std::size_t> by_cost(std::span<const double> costs) {
+  std::vector<std::size_t> order(costs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t i) { return costs[i]; });
+  return order;
+}
+
+std::vector<double> costs_of(std::span<const Pack> packs) {
+  std::vector<double> costs;
+  for (const Pack& pack : packs) costs.push_back(attention_cost(pack));
+  return costs;
+}
+
+/// The sequences grouped into slots of `shape.sequences`.
+std::vector<std::vector<Pack>> slots_of(std::vector<Pack> packs, const BatchShape& shape) {
+  const std::vector<double> costs = costs_of(packs);
+  const auto bins = static_cast<std::uint32_t>(shape.slots());
+  const auto bin = longest_first(costs, bins, static_cast<std::size_t>(shape.sequences));
+  std::vector<std::vector<Pack>> slots(bins);
+  for (std::size_t p = 0; p < packs.size(); ++p) slots[bin[p]].push_back(std::move(packs[p]));
+  return slots;
+}
+
+/// Slots of like cost get the same micro-batch index; every second index deals the replicas in
+/// reverse, so that their sums come out alike.
+void place(std::vector<std::vector<Pack>> slots, PackedBatch& batch) {
+  std::vector<double> costs;
+  for (const auto& slot : slots) costs.push_back(attention_cost(std::span<const Pack>{slot}));
+  const BatchShape& shape = batch.shape;
+  std::int64_t i = 0;
+  for (const std::size_t s : by_cost(costs)) {
+    const std::int64_t m = i / shape.replicas, k = i % shape.replicas;
+    const std::int64_t replica = m % 2 == 0 ? k : shape.replicas - 1 - k;
+    std::ranges::move(slots[s],
+                      batch.packs.begin() + (replica * shape.micro_batches + m) * shape.sequences);
+    ++i;
+  }
+}
+
+double costliest_slot(const PackedBatch& batch) {
+  double most = 0;
+  for (std::int64_t r = 0; r < batch.shape.replicas; ++r)
+    for (std::int64_t m = 0; m < batch.shape.micro_batches; ++m)
+      most = std::max(most, attention_cost(batch.slot(r, m)));
+  return most;
+}
+
+std::vector<std::vector<Pack>> slots_as_they_are(const PackedBatch& batch) {
+  std::vector<std::vector<Pack>> slots;
+  for (std::int64_t r = 0; r < batch.shape.replicas; ++r)
+    for (std::int64_t m = 0; m < batch.shape.micro_batches; ++m) {
+      const auto slot = batch.slot(r, m);
+      slots.emplace_back(slot.begin(), slot.end());
+    }
+  return slots;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> longest_first(std::span<const double> weights, std::uint32_t bins,
+                                         std::size_t most) {
+  expects(bins > 0 && (weights.size() + bins - 1) / bins <= most, "the bins hold all weights");
+  std::vector<std::uint32_t> result(weights.size());
+  std::vector<std::size_t> held(bins);
+  BinHeap heap = bins_of(bins);
+  for (const std::size_t i : by_cost(weights)) {
+    Bin bin = heap.top();
+    heap.pop();
+    bin.cost += weights[i];
+    result[i] = bin.index;
+    if (++held[bin.index] < most) heap.push(bin);
+  }
+  return result;
+}
+
+PackedBatch balance_attention(const PackedBatch& batch) {
+  std::vector<std::int64_t> pieces;
+  for (const Pack& pack : batch.packs) pieces.insert(pieces.end(), pack.begin(), pack.end());
+  std::ranges::sort(pieces, std::greater<>{});
+  PackedBatch result = batch;
+  Dealer dealer(batch.packs.size(), batch.shape.capacity);
+  for (const std::int64_t piece : pieces) result.cuts += dealer.deal(piece);
+  place(slots_of(dealer.take(), batch.shape), result);
+  if (costliest_slot(result) <= costliest_slot(batch)) return result;
+  result.cuts = batch.cuts;
+  place(slots_as_they_are(batch), result);
+  return result;
+}
+
+}  // namespace stepcast

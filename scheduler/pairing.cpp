@@ -1,0 +1,45 @@
+#include "orders.hpp"
+#include "units.hpp"
+
+namespace stepcast {
+namespace {
+
+StageOrder one_ahead(std::int64_t micro_batches) {
+  StageOrder order = with_room(2 * micro_batches);
+  for (std::int64_t i = 0; i < micro_batches; ++i) {
+    order.push_back(unit_of(UnitKind::forward, i));
+    if (i == 0) continue;
+    order.back().with_next = true;
+    order.push_back(unit_of(UnitKind::backward, i - 1));
+  }
+  order.push_back(unit_of(UnitKind::backward, micro_batches - 1));
+  return order;
+}
+
+bool is_single_stage(const PipelineSchedule& schedule, const PipelineShape& shape) {
+  return schedule.name == "1f1b" && shape.stages == 1;
+}
+
+}  // namespace
+
+std::vector<StageOrder> paired_orders(const PipelineSchedule& schedule,
+                                      const PipelineShape& shape) {
+  if (is_single_stage(schedule, shape)) return {one_ahead(shape.micro_batches)};
+  std::vector<StageOrder> orders = stage_orders(schedule, shape);
+  for (StageOrder& order : orders) {
+    for (std::size_t i = 0; i + 1 < order.size(); ++i)
+      order[i].with_next =
+          order[i].kind == UnitKind::forward && order[i + 1].kind == UnitKind::backward;
+  }
+  return orders;
+}
+
+std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& shape) {
+  const bool ahead =
+      schedule.name == "interleaved_1f1b" && shape.warm_up.kind == WarmUp::Kind::extra;
+  if (schedule.pairs || ahead || is_single_stage(schedule, shape)) return {};
+  return "needs a schedule whose forwards and backwards can run as one, allowed: dualpipe, "
+         "dualpipe_v, interleaved_1f1b with warmup extra(1), 1f1b with pp 1";
+}
+
+}  // namespace stepcast

@@ -1,0 +1,45 @@
+#include "plan.hpp"
+
+#include <filesystem>
+
+#include "stepcast/sim/plan_report.hpp"
+#include "stepcast/sim/workers.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr std::int64_t most_points = 100'000, most_jobs = 1024;
+
+PlanSpace read(const PlanOptions& options, const SearchPath& search) {
+  std::vector<std::int64_t> devices;
+  for (const std::string& text : options.devices)
+    devices.push_back(count_option("--devices", text, 1, static_cast<std::int64_t>(max_devices)));
+  PlanSpace space = read_plan(options.scenario, options.overrides, devices, search);
+  if (!options.top.empty()) space.spec.top = count_option("--top", options.top, 1, most_points);
+  return space;
+}
+
+}  // namespace
+
+Outcome plan(const PlanOptions& options) {
+  const SearchPath search = default_search_path(options.presets);
+  const PlanSpace space = read(options, search);
+  const int jobs = options.jobs.empty()
+                       ? usable_processors()
+                       : static_cast<int>(count_option("--jobs", options.jobs, 1, most_jobs));
+  const PlanResult result = search_plan(space, search, jobs);
+  if (result.best.empty()) return {"", bad_input, plan_failure(space, result)};
+  const Strategy& winner = result.best.front().strategy;
+  if (!options.output.empty()) {
+    const auto directory = std::filesystem::path(options.output).parent_path();
+    write_file(options.output, plan_scenario(space, winner, directory.string()));
+  }
+  if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));
+  if (options.csv == "-") return {plan_csv(space, result)};
+  const Scenario best = scenario_of(space, winner);
+  return shown(plan_table(space, result) + "\nMindFormers:\n" + mindformers_keys(best) +
+                   "\nMegatron-LM, MindSpeed-LLM:\n" + megatron_arguments(best),
+               options.json, options.json.empty() ? "" : plan_json(space, result));
+}
+
+}  // namespace stepcast::cli

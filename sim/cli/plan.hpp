@@ -1,0 +1,16 @@
+#pragma once
+#include "commands.hpp"
+
+namespace stepcast::cli {
+
+struct PlanOptions : PresetOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;  ///< --set
+  std::vector<std::string> devices;
+  std::string top, jobs;  ///< empty: as the file says, all processors
+  std::string output;     ///< file for the winning scenario
+  std::string csv, json;  ///< as for run
+};
+Outcome plan(const PlanOptions& options);
+
+}  // namespace stepcast::cli

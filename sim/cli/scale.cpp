@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scaling.hpp"
+#include "sweep_commands.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr std::int64_t most_devices = 1 << 20;
+constexpr std::size_t most_sizes = 1000;
+
+/// `128..8192`: doubled from the first while not beyond the last, and the last; `128,1024,7968`.
+std::vector<std::int64_t> device_list(const std::string& text) {
+  const auto one = [](const std::string& part) {
+    return count_option("--devices", part, 1, most_devices);
+  };
+  std::vector<std::int64_t> list;
+  const std::size_t dots = text.find("..");
+  if (dots != std::string::npos) {
+    const std::int64_t first = one(text.substr(0, dots)), last = one(text.substr(dots + 2));
+    if (first > last) bad_option("--devices", "is '" + text + "', allowed: from the smaller up");
+    for (std::int64_t n = first; n < last; n *= 2) list.push_back(n);
+    list.push_back(last);
+    return list;
+  }
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    list.push_back(one(text.substr(begin, comma - begin)));
+    begin = comma + 1;
+  }
+  if (list.size() > most_sizes)
+    bad_option("--devices", fmt::format("lists {} sizes, allowed: {}", list.size(), most_sizes));
+  return list;
+}
+
+/// A sweep file says itself what varies.
+Sweep file_sweep(const ScaleOptions& options, const SearchPath& search) {
+  const Sweep sweep = read_sweep(options.file, search);
+  if (options.weak || options.strong || !options.devices.empty() || !options.overrides.empty())
+    bad_option(options.file,
+               "is a sweep file and says itself what varies, allowed with it: no "
+               "--devices, --weak, --strong or --set");
+  const std::vector<PointValue> values = point_values(sweep, 0);
+  for (const PointValue& value : values)
+    if (value.path == "cluster.devices" && !sweep.baseline.empty()) return sweep;
+  bad_option(options.file, "does not scale, allowed: a sweep of cluster.devices with a baseline");
+}
+
+Sweep scenario_sweep(const ScaleOptions& options, const SearchPath& search) {
+  if (options.weak && options.strong) bad_option("--weak", "and --strong, allowed: one of them");
+  if (options.devices.empty())
+    bad_option("--devices", "is missing, allowed: 128..8192 or 128,1024,7968");
+  return devices_sweep(load_scenario(options.file, options.overrides, search),
+                       device_list(options.devices), !options.strong, search);
+}
+
+bool is_sweep(const std::string& file, const SearchPath& search) {
+  std::vector<Diagnostic> repeated;  // the reader itself reports them
+  const std::string text = read_document_text(file, search);
+  return file_kind(load_document_text(text, file, search, &repeated)) == FileKind::sweep;
+}
+
+}  // namespace
+
+Outcome scale(const ScaleOptions& options) {
+  const SearchPath search = default_search_path(options.presets);
+  const Sweep sweep = is_sweep(options.file, search) ? file_sweep(options, search)
+                                                     : scenario_sweep(options, search);
+  const PointTable table = run_points(sweep, choose_points(sweep, {}), options.store, search,
+                                      in_processes(options.workers));
+  Outcome outcome =
+      shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
+  if (options.svg == "-") outcome.text = scaling_svg(sweep, table);
+  if (!options.svg.empty() && options.svg != "-")
+    write_file(options.svg, scaling_svg(sweep, table));
+  return outcome;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include "progress.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/workers.hpp"
+#include "sweep_commands.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr std::int64_t most_workers = 4096, most_points = 1'000'000;
+
+/// `2/8`: the second of eight.
+void read_shard(const std::string& text, PointChoice& choice) {
+  const std::size_t slash = text.find('/');
+  const auto index = parse_count(text.substr(0, slash));
+  const auto of = slash == std::string::npos ? std::nullopt : parse_count(text.substr(slash + 1));
+  if (!index || !of || *index < 1 || *index > *of || *of > static_cast<double>(most_points))
+    bad_option("--shard", fmt::format("is '{}', allowed: i/n with i from 1 to n", text));
+  choice.shard = static_cast<std::size_t>(*index) - 1;
+  choice.shards = static_cast<std::size_t>(*of);
+}
+
+PointChoice choice_of(const SweepOptions& options) {
+  PointChoice choice;
+  choice.filters = options.filters;
+  if (!options.shard.empty()) read_shard(options.shard, choice);
+  if (!options.limit.empty())
+    choice.limit = static_cast<std::size_t>(count_option("--limit", options.limit, 1, most_points));
+  return choice;
+}
+
+std::string listed(const Sweep& sweep, const std::vector<std::size_t>& points) {
+  std::string text;
+  for (const std::size_t point : points)
+    text += fmt::format("{}  {}\n", point, label(point_values(sweep, point)));
+  return text + fmt::format("{} of {} points\n", points.size(), point_count(sweep));
+}
+
+std::string outcome_line(const PointResult& result) {
+  const std::string time =
+      result.simulated() ? human(Seconds{*result.number("step_time_s")}) : name(result.status);
+  return result.values + ": " + time + (result.reason.empty() ? "" : ", " + result.reason);
+}
+
+}  // namespace
+
+Outcome shown_points(const std::string& table, const std::string& name, const PointTable& points,
+                     const std::string& csv, const std::string& json) {
+  if (csv == "-" && json == "-") bad_option("--csv", "and --json are both -, allowed: one of them");
+  Outcome outcome = shown(csv == "-" ? points_csv(points) : table, json,
+                          json.empty() ? "" : points_json(name, points));
+  if (!csv.empty() && csv != "-") write_file(csv, points_csv(points));
+  for (const PointResult& row : points.rows)
+    if (row.status == PointStatus::failed) outcome.exit_code = internal_error;
+  return outcome;
+}
+
+int workers_option(const std::string& text) {
+  if (text.empty()) return usable_processors();
+  return static_cast<int>(count_option("-j", text, 1, most_workers));
+}
+
+RunMissing in_processes(const std::string& workers) {
+  return [count = workers_option(workers)](SweepRun& run, const Sweep& sweep,
+                                           const SearchPath& search, const auto& watch) {
+    run_missing(run, sweep, count, search, watch);
+  };
+}
+
+PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points,
+                      const std::string& store_file, const SearchPath& search,
+                      const RunMissing& run_missing) {
+  std::unique_ptr<Store> store;
+  if (!store_file.empty()) store = std::make_unique<Store>(store_file, Store::Open::create);
+  SweepRun run(sweep, points, search, store.get());
+  {
+    Progress progress;
+    run_missing(run, sweep, search,
+                [&](const PointDone& p) { progress.step(p.done, p.of, outcome_line(p.result)); });
+  }
+  PointTable table{run.results(), {}};
+  if (!sweep.baseline.empty()) table.efficiency = scaling_efficiency(sweep, table.rows);
+  return table;
+}
+
+Outcome sweep(const SweepOptions& options, const RunMissing& run_missing) {
+  const SearchPath search = default_search_path(options.presets);
+  const PointChoice choice = choice_of(options);
+  const Sweep sweep = read_sweep(options.sweep, search);
+  const std::vector<std::size_t> points = choose_points(sweep, choice);
+  if (options.dry_run) return {listed(sweep, points)};
+  const PointTable table = run_points(sweep, points, options.store, search, run_missing);
+  return shown_points(points_table(table), sweep.name, table, options.csv, options.json);
+}
+
+Outcome sweep(const SweepOptions& options) { return sweep(options, in_processes(options.workers)); }
+
+Outcome results(const ResultsOptions& options) {
+  const std::vector<std::string>& names = options.stores;
+  if (names.front() != "merge") {
+    if (names.size() > 1) bad_option(names[1], "is one store too many, allowed: one, or merge");
+    const Store store(names.front(), Store::Open::existing);
+    const PointTable table{store.rows(options.where), {}};
+    return shown_points(points_table(table), "", table, options.csv, options.json);
+  }
+  if (names.size() < 3) bad_option("merge", "needs a target and at least one store to take from");
+  std::vector<PointResult> rows;
+  for (std::size_t i = 2; i < names.size(); ++i) {
+    const std::vector<PointResult> more =
+        Store(names[i], Store::Open::existing).rows(options.where);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  Store(names[1], Store::Open::create).put(rows);
+  return {
+      fmt::format("{}: took {} rows from {} stores\n", names[1], rows.size(), names.size() - 2)};
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,111 @@
+#include "sweep_commands.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "command_line.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+void add_tables(CLI::App* sub, std::string& csv, std::string& json) {
+  sub->add_option("--csv", csv, "write the points as CSV, - for stdout instead of the table")
+      ->type_name("FILE");
+  CommandLine::json(sub, json);
+}
+
+void add_workers(CLI::App* sub, std::string& workers) {
+  sub->add_option("-j,--jobs", workers, "processes at a time, default one per processor")
+      ->type_name("N");
+}
+
+void add_sweep(CommandLine& line) {
+  auto options = std::make_shared<SweepOptions>();
+  CLI::App* sub = line.command("sweep", "predict every point of a sweep file; resumes from a store",
+                               "stepcast sweep scenarios/scaling/telechat3-105b.yaml --store "
+                               "results.sqlite --csv points.csv",
+                               [options] { return sweep(*options); });
+  add_sweep_options(sub, *options);
+  add_workers(sub, options->workers);
+}
+
+void add_results(CommandLine& line) {
+  auto options = std::make_shared<ResultsOptions>();
+  CLI::App* sub = line.command(
+      "results", "show what a store of sweeps holds; results merge TARGET STORE... joins stores",
+      "stepcast results results.sqlite --where 'mfu > 0.4 AND tp = 8' --csv -",
+      [options] { return results(*options); });
+  sub->add_option("store", options->stores, "store, or: merge TARGET STORE...")
+      ->required()
+      ->type_name("STORE");
+  sub->add_option("--where", options->where, "SQL expression over the columns of the CSV")
+      ->type_name("SQL");
+  add_tables(sub, options->csv, options->json);
+}
+
+void add_scale(CommandLine& line) {
+  auto options = std::make_shared<ScaleOptions>();
+  CLI::App* sub = line.command(
+      "scale", "how a scenario scales over devices: efficiency, and what grows",
+      "stepcast scale scenarios/telechat3-105b-4096.yaml --devices 256..8192 --svg curve.svg",
+      [options] { return scale(*options); });
+  sub->add_option("file", options->file, "scenario, or sweep file that varies cluster.devices")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("--devices", options->devices, "128..8192 doubles, 128,1024,7968 lists")
+      ->type_name("LIST");
+  sub->add_flag("--weak", options->weak, "keep the tokens per device (default)");
+  sub->add_flag("--strong", options->strong, "keep the global batch");
+  CommandLine::overrides(sub, options->overrides);
+  add_workers(sub, options->workers);
+  sub->add_option("--store", options->store, "keep results here, simulate only what is missing")
+      ->type_name("FILE");
+  sub->add_option("--svg", options->svg,
+                  "write the curves as SVG, - for stdout instead of the table")
+      ->type_name("FILE");
+  add_tables(sub, options->csv, options->json);
+  CommandLine::presets(sub, *options);
+}
+
+void add_check(CommandLine& line) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* sub =
+      line.command("check", "hold scenarios to what they expect; exit 1 where one fails",
+                   "stepcast check scenarios/regression --junit check.xml",
+                   [options] { return check(*options); });
+  sub->add_option("paths", options->paths, "scenarios with expect:, or folders of them")
+      ->required()
+      ->type_name("PATH");
+  add_workers(sub, options->workers);
+  sub->add_flag("--update", options->update, "write what came out into the files, in place");
+  sub->add_option("--junit", options->junit,
+                  "write a JUnit report, - for stdout instead of the table")
+      ->type_name("FILE");
+  CommandLine::presets(sub, *options);
+}
+
+void add_diff(CommandLine& line) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App* sub =
+      line.command("diff", "what differs between two scenarios or results, and where the time went",
+                   "stepcast diff scenarios/telechat3-105b-4096.yaml "
+                   "scenarios/what-if/telechat3-105b-ep64.yaml",
+                   [options] { return diff(*options); });
+  sub->add_option("before", options->before, "scenario, or result of run --json")
+      ->required()
+      ->type_name("A");
+  sub->add_option("after", options->after, "what it is compared with")->required()->type_name("B");
+  CommandLine::json(sub, options->json);
+  CommandLine::presets(sub, *options);
+}
+
+}  // namespace
+
+void add_sweep_commands(CommandLine& line) {
+  add_sweep(line);
+  add_results(line);
+  add_scale(line);
+  add_check(line);
+  add_diff(line);
+}
+
+}  // namespace stepcast::cli

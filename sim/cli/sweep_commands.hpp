@@ -1,0 +1,77 @@
+#pragma once
+#include <functional>
+
+#include "commands.hpp"
+#include "stepcast/sim/sweep_report.hpp"
+#include "stepcast/sim/sweep_run.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace stepcast::cli {
+
+struct SweepOptions : PresetOptions {
+  std::string sweep;
+  std::string workers;               ///< -j; empty: one per processor
+  std::string store;                 ///< empty: results are not kept
+  std::string csv, json;             ///< as for run
+  std::vector<std::string> filters;  ///< --filter
+  std::string limit, shard;          ///< empty: all
+  bool dry_run = false;
+};
+/// All options of a sweep but `-j`; the options must outlive the parsing.
+void add_sweep_options(CLI::App* sub, SweepOptions& options);
+
+/// Simulates the missing points of a run, telling `watch` of each.
+using RunMissing = std::function<void(SweepRun& run, const Sweep& sweep, const SearchPath& search,
+                                      const std::function<void(const PointDone&)>& watch)>;
+Outcome sweep(const SweepOptions& options, const RunMissing& run_missing);
+/// In processes of this machine, as many as `-j` says.
+Outcome sweep(const SweepOptions& options);
+
+struct ScaleOptions : PresetOptions {
+  std::string file;                    ///< a scenario, or a sweep file
+  std::string devices;                 ///< `128..8192` doubles, `128,7968` lists
+  std::vector<std::string> overrides;  ///< --set
+  bool weak = false, strong = false;   ///< neither: weak
+  std::string workers, store;          ///< as for sweep
+  std::string csv, json, svg;          ///< as for run
+};
+Outcome scale(const ScaleOptions& options);
+
+struct CheckOptions : PresetOptions {
+  std::vector<std::string> paths;
+  std::string workers;  ///< as for sweep
+  bool update = false;
+  std::string junit;  ///< file; empty: none
+};
+Outcome check(const CheckOptions& options);
+
+struct DiffOptions : PresetOptions {
+  std::string before, after;  ///< a scenario, or a result of `run --json`
+  std::string json;           ///< as for run
+};
+Outcome diff(const DiffOptions& options);
+
+struct ResultsOptions {
+  std::vector<std::string> stores;  ///< one; or `merge`, a target and its sources
+  std::string where;
+  std::string csv, json;  ///< as for run
+};
+Outcome results(const ResultsOptions& options);
+
+RunMissing in_processes(const std::string& workers);
+/// Simulates what the store (empty: none) does not hold, with progress on stderr.
+PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points,
+                      const std::string& store_file, const SearchPath& search,
+                      const RunMissing& run_missing);
+
+/// The table of points; with `--csv` and `--json` the same numbers in files or, for `-`, instead.
+Outcome shown_points(const std::string& table, const std::string& name, const PointTable& points,
+                     const std::string& csv, const std::string& json);
+
+/// The number of processes that `-j` asks for. Throws InputError.
+int workers_option(const std::string& text);
+
+}  // namespace stepcast::cli

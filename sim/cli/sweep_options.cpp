@@ -1,0 +1,30 @@
+#include <CLI/CLI.hpp>
+
+#include "sweep_commands.hpp"
+
+namespace stepcast::cli {
+
+void add_sweep_options(CLI::App* sub, SweepOptions& options) {
+  sub->add_option("sweep", options.sweep, "sweep file")->required()->type_name("SWEEP");
+  sub->add_option("--store", options.store, "keep results here, simulate only what is missing")
+      ->type_name("FILE");
+  sub->add_option("--csv", options.csv,
+                  "write the points as CSV, - for stdout instead of the table")
+      ->type_name("FILE");
+  sub->add_option("--json", options.json,
+                  "write the result as JSON, - for stdout instead of the table")
+      ->type_name("FILE");
+  sub->add_option("--filter", options.filters,
+                  "only points with path.to.key=value, also != < <= > >= (repeatable)")
+      ->type_name("F")
+      ->allow_extra_args(false);
+  sub->add_option("--limit", options.limit, "at most so many points")->type_name("N");
+  sub->add_option("--shard", options.shard, "the i-th of n equal parts, for job arrays")
+      ->type_name("I/N");
+  sub->add_flag("--dry-run", options.dry_run, "list the points instead");
+  sub->add_option("--presets", options.presets, "folder to look for presets in (repeatable)")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,67 @@
+'use strict';
+const data = JSON.parse(document.getElementById('data').textContent);
+const main = d3.select('main');
+const tip = d3.select('body').append('div').attr('id', 'tip').attr('role', 'status');
+
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+const significant = (value, unit) => `${Number(value.toPrecision(3))} ${unit}`;
+
+function seconds(value) {
+  const size = Math.abs(value);
+  if (size === 0) return '0 s';
+  if (size >= 1) return significant(value, 's');
+  if (size >= 1e-3) return significant(value * 1e3, 'ms');
+  return size >= 1e-6 ? significant(value * 1e6, 'us') : significant(value * 1e9, 'ns');
+}
+const gib = bytes => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+const percent = share => `${(100 * share).toFixed(1)} %`;
+
+function showTip(event, text) {
+  tip.style('opacity', 1).text(text);
+  const box = tip.node().getBoundingClientRect();
+  const x = Math.min(event.clientX + 14, innerWidth - box.width - 8);
+  const y = Math.min(event.clientY + 14, innerHeight - box.height - 8);
+  tip.style('left', `${x}px`).style('top', `${y}px`);
+}
+const hideTip = () => tip.style('opacity', 0);
+
+/* d3 5 hands the datum first and keeps the event apart. */
+function hover(selection, text) {
+  return selection.on('mousemove', d => showTip(d3.event, text(d))).on('mouseleave', hideTip);
+}
+
+function section(id, title, note, long) {
+  const block = main.append('section').attr('id', id).classed('long', Boolean(long));
+  block.append('h2').text(title);
+  if (note) block.append('p').attr('class', 'quiet').text(note);
+  d3.select('nav').append('a').attr('href', `#${id}`).text(title);
+  return block;
+}
+
+function legend(block, items) {
+  const list = block.append('div').attr('class', 'legend');
+  items.forEach(([name, text]) => {
+    const item = list.append('span');
+    item.append('i').style('background', `var(--${name})`);
+    item.append('span').text(text);
+  });
+}
+
+function svg(block, width, height, label) {
+  return block.append('svg').attr('class', 'chart').attr('viewBox', `0 0 ${width} ${height}`)
+    .attr('role', 'img').attr('aria-label', label);
+}
+
+function shareTable(block, title, rows, total) {
+  if (!rows.length) return;
+  block.append('h3').text(title);
+  const table = block.append('table');
+  rows.slice(0, 12).forEach(row => {
+    const line = table.append('tr');
+    line.append('td').text(row.name);
+    line.append('td').attr('class', 'number').text(seconds(row.seconds));
+    line.append('td').attr('class', 'number').text(percent(row.seconds / total));
+    line.append('td').style('width', '26%').append('span').attr('class', 'bar')
+      .style('width', `${Math.max(0.5, 100 * row.seconds / total)}%`);
+  });
+}

@@ -1,0 +1,69 @@
+#include "html.hpp"
+
+#include "page_assets.hpp"
+#include "stepcast/sim/version.hpp"
+
+namespace stepcast {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "&lt;";
+    } else if (c == '&') {
+      safe += "&amp;";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+/// A script must not end early.
+std::string in_script(const std::string& json) {
+  std::string safe;
+  for (const char c : json) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+void script(std::string& page, const std::string_view text) {
+  page += "<script>\n";
+  page += text;
+  page += "</script>\n";
+}
+
+}  // namespace
+
+std::string html_page(const std::string& title, const std::string& lead, const std::string& verdict,
+                      const std::string& data) {
+  std::string page =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n<title>" +
+      escaped(title) + "</title>\n<style>\n";
+  page += assets::style;
+  page += "</style>\n</head>\n<body>\n<header>\n<h1>" + escaped(title) +
+          "</h1>\n<p class=\"quiet\">" + escaped(lead) + "</p>\n<p class=\"verdict\">" +
+          escaped(verdict) +
+          "</p>\n<nav aria-label=\"Sections\"></nav>\n</header>\n<main></main>\n"
+          "<footer>Stepcast " +
+          std::string(version) +
+          ". Charts: D3, copyright Mike Bostock, BSD 3-clause licence (text in the source of this "
+          "page).</footer>\n<script type=\"application/json\" id=\"data\">";
+  page += in_script(data);
+  page += "</script>\n<!--\n";
+  page += assets::chart_library_licence;
+  page += "-->\n";
+  script(page, assets::chart_library);
+  script(page, assets::script);
+  return page + "</body>\n</html>\n";
+}
+
+}  // namespace stepcast

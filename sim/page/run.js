@@ -1,0 +1,263 @@
+const parts = [['computing', 'computing'], ['exposed', 'exposed communication'], ['bubble', 'bubble'],
+               ['host', 'host stall'], ['idle', 'other idle']];
+
+function headline() {
+  const cards = d3.select('header').append('div').attr('class', 'cards');
+  data.headline.forEach(item => {
+    const card = cards.append('div').attr('class', 'card').classed('bad', item.bad);
+    card.append('span').text(item.label);
+    card.append('b').text(item.value);
+    card.append('span').text(item.note);
+  });
+}
+
+function breakdown() {
+  const block = section('breakdown', 'Where the time goes',
+    'Each bar is the step of a mean rank of the stage; its parts add up to the step time.');
+  legend(block, parts);
+  const width = 1130, height = 24 * data.stages.length + 34, left = 74;
+  const chart = svg(block, width, height, 'Breakdown of the step per stage');
+  const x = d3.scaleLinear([0, data.step_time], [left, width - 20]);
+  data.stages.forEach((stage, i) => {
+    let from = 0;
+    chart.append('text').attr('x', left - 8).attr('y', 24 * i + 16).attr('text-anchor', 'end').text(stage.name);
+    parts.forEach(([key, text]) => {
+      const time = stage.parts[key];
+      const detail = key === 'exposed' ? '\n' + Object.entries(stage.exposed).filter(e => e[1] > 0)
+        .map(e => `${e[0]} ${seconds(e[1])}`).join('\n') : '';
+      hover(chart.append('rect').attr('class', 'part').attr('x', x(from)).attr('y', 24 * i + 2)
+        .attr('width', Math.max(0, x(from + time) - x(from))).attr('height', 19).style('fill', `var(--${key})`),
+        () => `${stage.name}: ${text} ${seconds(time)} (${percent(time / data.step_time)})${detail}`);
+      from += time;
+    });
+  });
+  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(8).tickFormat(seconds));
+  const details = block.append('details');
+  details.append('summary').text('the same as a table');
+  const table = details.append('div').attr('class', 'scroll').append('table');
+  const head = table.append('tr');
+  ['stage', 'layers', ...parts.map(p => p[1]), 'bound by'].forEach((t, i) => head.append('th').classed('number', i > 1 && i < 7).text(t));
+  data.stages.forEach(stage => {
+    const line = table.append('tr');
+    line.append('td').text(stage.name);
+    line.append('td').text(stage.layers);
+    parts.forEach(([key]) => line.append('td').attr('class', 'number').text(seconds(stage.parts[key])));
+    line.append('td').text(stage.bound_by);
+  });
+}
+
+/* The pipeline on a canvas: thousands of units and waits, redrawn at every zoom. */
+function pipeline() {
+  const block = section('pipeline', 'The pipeline as it ran',
+    'One row per stage (a rank that stands for those alike). Drag to move, wheel to zoom; with the keyboard: arrows, + and -, 0 for all.');
+  legend(block, [['forward', 'forward'], ['backward', 'backward'], ['weight', 'weight gradients'], ['beside', 'beside the pipeline'],
+                 ['exposed', 'exposed communication'], ['bubble', 'bubble'], ['host', 'host stall'], ['idle', 'other idle']]);
+  if (data.timeline.shortest_wait > 0)
+    block.append('p').attr('class', 'quiet').text(`Waits shorter than ${seconds(data.timeline.shortest_wait)} are not drawn.`);
+  const rows = data.timeline.rows, end = data.timeline.end;
+  const tall = rows.length > 16 ? 16 : 30, left = 74, top = 24;
+  const height = top + tall * rows.length + 8;
+  const canvas = block.append('canvas').attr('tabindex', 0).attr('role', 'img').attr('id', 'gantt')
+    .attr('aria-label', 'Timeline of the pipeline, one row per stage').style('height', `${height}px`);
+  const node = canvas.node(), draw = node.getContext('2d');
+  const kinds = ['forward', 'backward', 'backward', 'weight', 'beside'], waits = ['exposed', 'bubble', 'host', 'idle'];
+  const letters = ['F', 'B', 'b', 'w', ''];
+  let transform = d3.zoomIdentity, wide = 0;
+  const base = d3.scaleLinear([0, end], [left, 1000]);
+  const scale = () => transform.rescaleX(base);
+
+  function bars(list, size, x, y, high, paint) {
+    const [low, top] = x.domain();
+    for (let i = 0; i < list.length; i += size) {
+      if (list[i + 1] < low || list[i] > top) continue;
+      const a = Math.max(left, x(list[i])), b = Math.min(wide, x(list[i + 1]));
+      if (b > left) paint(i, a, Math.max(b - a, 0.4), y, high);
+    }
+  }
+  function redraw() {
+    wide = node.clientWidth;
+    const dense = devicePixelRatio || 1;
+    node.width = wide * dense; node.height = height * dense;
+    draw.setTransform(dense, 0, 0, dense, 0, 0);
+    base.range([left, wide - 10]);
+    const x = scale(), ink = colour('ink'), shades = Object.fromEntries([...kinds, ...waits].map(k => [k, colour(k)]));
+    draw.font = '11px system-ui, sans-serif';
+    draw.textBaseline = 'middle';
+    rows.forEach((row, r) => {
+      const y = top + tall * r, high = tall - 4;
+      bars(row.units, 5, x, y, high, (i, a, w) => {
+        draw.fillStyle = shades[kinds[row.units[i + 2]]];
+        draw.fillRect(a, y, w > 3 ? w - 0.6 : w, high);
+      });
+      bars(row.waits, 3, x, y, high, (i, a, w) => {
+        draw.fillStyle = shades[waits[row.waits[i + 2]]];
+        draw.fillRect(a, y, w, high);
+      });
+      if (high > 14) bars(row.units, 5, x, y, high, (i, a, w) => {
+        const kind = row.units[i + 2], text = letters[kind] + (kind < 4 ? row.units[i + 3] : '');
+        if (w < 8 + 7 * text.length) return;
+        draw.fillStyle = '#fff';
+        draw.fillText(text, a + 4, y + high / 2);
+      });
+      draw.fillStyle = ink;
+      draw.fillText(row.name, 6, y + high / 2);
+    });
+    draw.fillStyle = colour('quiet');
+    x.ticks(8).forEach(t => {
+      draw.fillText(`${seconds(t)}`, x(t) + 3, 10);
+      draw.fillRect(x(t), 4, 1, top - 8);
+    });
+  }
+  const zoom = d3.zoom().scaleExtent([1, 20000]).on('zoom', () => {
+    transform = d3.event.transform;
+    redraw();
+  });
+  function bound() { zoom.extent([[left, 0], [node.clientWidth - 10, height]]).translateExtent([[left, 0], [node.clientWidth - 10, height]]); }
+  bound();
+  canvas.call(zoom);
+  canvas.on('keydown', () => {
+    const step = { ArrowLeft: 60, ArrowRight: -60 }[d3.event.key], factor = { '+': 1.5, '=': 1.5, '-': 1 / 1.5 }[d3.event.key];
+    if (step) zoom.translateBy(canvas, step / transform.k, 0);
+    else if (factor) zoom.scaleBy(canvas, factor);
+    else if (d3.event.key === '0') zoom.transform(canvas, d3.zoomIdentity);
+    else return;
+    d3.event.preventDefault();
+  });
+  canvas.on('mousemove', () => {
+    const [mx, my] = d3.mouse(node), row = rows[Math.floor((my - top) / tall)], time = scale().invert(mx);
+    if (!row || mx < left) return hideTip();
+    const find = (list, size) => { for (let i = 0; i < list.length; i += size) if (list[i] <= time && time < list[i + 1]) return i; return -1; };
+    const u = find(row.units, 5), w = find(row.waits, 3);
+    const unit = u < 0 ? '' : row.units[u + 2] > 3 ? 'beside the pipeline'
+      : `${['forward', 'backward', 'input gradient', 'weight gradient'][row.units[u + 2]]}, micro-batch ${row.units[u + 3]}, chunk ${row.units[u + 4]}: ${seconds(row.units[u + 1] - row.units[u])}`;
+    const wait = w < 0 ? '' : `${parts[row.waits[w + 2] + 1][1]}: ${seconds(row.waits[w + 1] - row.waits[w])}`;
+    showTip(d3.event, [row.name + ' at ' + seconds(time), unit, wait].filter(Boolean).join('\n'));
+  }).on('mouseleave', hideTip);
+  const again = () => { bound(); redraw(); };
+  addEventListener('resize', again);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  addEventListener('beforeprint', again);
+  addEventListener('afterprint', again);
+  redraw();
+}
+
+function memory() {
+  if (!data.stages.some(s => s.memory)) return;
+  const block = section('memory', 'Memory per device', 'The worst moment of each stage against what the device has, and over the step.');
+  const kinds = ['parameters', 'gradients', 'optimizer', 'activations', 'buffers'];
+  const shades = ['#4c78a8', '#72b7b2', '#7f8fb0', '#e69f00', '#b58bbd'];
+  const list = block.append('div').attr('class', 'legend');
+  kinds.forEach((k, i) => { const s = list.append('span'); s.append('i').style('background', shades[i]); s.append('span').text(k); });
+  const stages = data.stages.filter(s => s.memory), width = 1130, left = 74, height = 24 * stages.length + 34;
+  const most = d3.max(stages, s => Math.max(s.memory.capacity, s.memory.peak)) * 1.03;
+  const x = d3.scaleLinear([0, most], [left, width - 20]);
+  const chart = svg(block, width, height, 'Memory per stage');
+  stages.forEach((stage, i) => {
+    let from = 0;
+    chart.append('text').attr('x', left - 8).attr('y', 24 * i + 16).attr('text-anchor', 'end').text(stage.name);
+    kinds.forEach((kind, k) => {
+      const bytes = stage.memory[kind];
+      hover(chart.append('rect').attr('class', 'memory').attr('x', x(from)).attr('y', 24 * i + 2).attr('height', 19)
+        .attr('width', x(from + bytes) - x(from)).style('fill', shades[k]), () => `${stage.name}: ${kind} ${gib(bytes)}`);
+      from += bytes;
+    });
+    chart.append('line').attr('x1', x(stage.memory.capacity)).attr('x2', x(stage.memory.capacity)).attr('y1', 24 * i).attr('y2', 24 * i + 23)
+      .style('stroke', 'var(--host)').attr('stroke-width', 2);
+  });
+  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(8).tickFormat(b => gib(b)));
+  const over = svg(block, width, 190, 'Memory over the step'), series = data.memory_over_time;
+  const tx = d3.scaleLinear([0, data.timeline.end], [left, width - 90]);
+  const ty = d3.scaleLinear([0, d3.max(series, s => d3.max(s.points, p => p[1]))], [164, 10]).nice();
+  const line = d3.line().x(p => tx(p[0])).y(p => ty(p[1])).curve(d3.curveStepAfter);
+  const hue = d3.scaleSequential(d3.interpolateViridis).domain([-0.6, series.length]);
+  series.forEach((s, i) => {
+    over.append('path').attr('class', 'moment').attr('fill', 'none').attr('stroke', hue(i)).attr('stroke-width', 1.5).attr('d', line(s.points));
+    if (series.length <= 10) over.append('text').attr('x', width - 82).attr('y', 20 + 15 * i).text(s.name).style('fill', hue(i));
+  });
+  over.append('g').attr('transform', 'translate(0,164)').call(d3.axisBottom(tx).ticks(8).tickFormat(seconds));
+  over.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(ty).ticks(4).tickFormat(b => gib(b)));
+}
+
+function links() {
+  if (!data.links.length) return;
+  const block = section('links', 'Links and ports',
+    'Share of its bandwidth that each class of links carries over the step; a collective loads its links evenly while it lasts. Rows go from the inside of a node outwards.');
+  const bins = data.links[0].share.length, width = 1130, left = 190, right = 90, height = 20 * data.links.length + 30;
+  const chart = svg(block, width, height, 'Use of the links over the step');
+  const x = d3.scaleLinear([0, data.timeline.end], [left, width - right]), cell = (width - right - left) / bins;
+  const heat = d3.scaleLinear([0, 1], ['var(--heat-low)', 'var(--heat-high)']);
+  data.links.forEach((link, i) => {
+    chart.append('text').attr('x', left - 8).attr('y', 20 * i + 15).attr('text-anchor', 'end').text(`${link.kind} x ${link.count}`);
+    link.share.forEach((share, b) => {
+      hover(chart.append('rect').attr('class', 'heat').attr('x', left + b * cell).attr('y', 20 * i + 2).attr('width', cell + 0.3).attr('height', 16)
+        .style('fill', 'var(--heat-high)').style('fill-opacity', Math.min(1, share)),
+        () => `${link.kind} (${link.name} and ${link.count - 1} more)\n${percent(share)} of ${(link.bandwidth / 1e9).toFixed(1)} GB/s`);
+    });
+    chart.append('rect').attr('x', left).attr('y', 20 * i + 2).attr('width', cell * bins).attr('height', 16).attr('fill', 'none').style('stroke', 'var(--line)');
+    chart.append('text').attr('x', width - right + 8).attr('y', 20 * i + 15).attr('class', 'quiet').text(`mean ${percent(link.mean)}`);
+  });
+  chart.append('g').attr('transform', `translate(0,${height - 24})`).call(d3.axisBottom(x).ticks(8).tickFormat(seconds));
+}
+
+const pathShade = category => category === 'computing' ? 'computing' : category === 'host' ? 'host' : category === 'pauses' ? 'idle' : 'exposed';
+
+function path() {
+  const block = section('path', 'Critical path',
+    'The longest chain of waiting through all that ran: making anything else faster changes nothing until this chain is shorter.');
+  legend(block, [['computing', 'computing'], ['exposed', 'communication'], ['host', 'host'], ['idle', 'pauses']]);
+  const names = data.stages.filter(s => s.stage >= 0).map(s => s.name), width = 1130, left = 74, tall = names.length > 16 ? 8 : 16;
+  const height = tall * names.length + 30, chart = svg(block, width, height, 'Critical path over the stages');
+  const x = d3.scaleLinear([0, data.timeline.end], [left, width - 20]);
+  names.forEach((name, i) => { if (tall > 10) chart.append('text').attr('x', left - 8).attr('y', tall * i + 13).attr('text-anchor', 'end').text(name); });
+  chart.append('g').selectAll('rect').data(data.path.spans).enter().append('rect').attr('class', 'path')
+    .attr('x', s => x(s[0])).attr('width', s => Math.max(0.3, x(s[1]) - x(s[0]))).attr('y', s => tall * s[2] + 2).attr('height', tall - 3)
+    .style('fill', s => `var(--${pathShade(data.path.names[s[3]])})`)
+    .call(hover, s => `${data.path.names[s[3]]}, stage ${s[2]}: ${seconds(s[1] - s[0])}`);
+  chart.append('g').attr('transform', `translate(0,${height - 26})`).call(d3.axisBottom(x).ticks(8).tickFormat(seconds));
+  const columns = block.append('div').attr('class', 'columns');
+  shareTable(columns.append('div'), 'by category', data.path.categories, data.path.total);
+  shareTable(columns.append('div'), 'by operator and communication', data.path.operators, data.path.total);
+  shareTable(columns.append('div'), 'its communication by link', data.path.links, data.path.total);
+}
+
+function assumptions() {
+  const block = section('assumptions', 'Assumptions',
+    'Every number of the scenario that states its source. Numbers that are assumed deserve a look first.', true);
+  const tools = block.append('div').attr('class', 'tools');
+  tools.append('label').attr('for', 'source').text('source');
+  const select = tools.append('select').attr('id', 'source');
+  const sources = ['all', ...new Set(data.assumptions.map(a => a.source))];
+  select.selectAll('option').data(sources).enter().append('option').text(s => s);
+  const table = block.append('div').attr('class', 'scroll').append('table').attr('id', 'numbers');
+  function fill() {
+    const wanted = select.property('value');
+    table.html('');
+    const head = table.append('tr');
+    ['number', 'value', 'source', 'note'].forEach(t => head.append('th').text(t));
+    data.assumptions.filter(a => wanted === 'all' || a.source === wanted).forEach(a => {
+      const line = table.append('tr');
+      [a.path, a.value, a.source, a.note].forEach(t => line.append('td').text(t));
+    });
+  }
+  select.on('change', fill);
+  select.property('value', sources.includes('assumed') ? 'assumed' : 'all');
+  fill();
+}
+
+function resolved() {
+  const block = section('scenario', 'The scenario in full', 'Every key with its value, presets merged. It runs as it is.', true);
+  const tools = block.append('div').attr('class', 'tools');
+  const button = tools.append('button').attr('class', 'plain').attr('id', 'copy').text('Copy');
+  const pre = block.append('pre').attr('tabindex', 0).text(data.resolved);
+  button.on('click', () => {
+    const range = document.createRange();
+    range.selectNodeContents(pre.node());
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    const done = () => button.text('Copied');
+    if (navigator.clipboard) navigator.clipboard.writeText(data.resolved).then(done, () => document.execCommand('copy') && done());
+    else if (document.execCommand('copy')) done();
+  });
+}
+
+if (data.kind === 'run') [headline, breakdown, pipeline, memory, links, path, assumptions, resolved].forEach(part => part());

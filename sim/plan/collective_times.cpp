@@ -1,0 +1,62 @@
+#include "collective_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepcast {
+
+std::uint32_t CollectiveTimes::members_of(const Placement& placement, GroupKind group, Rank rank) {
+  std::vector<std::uint32_t> key;
+  for (const Rank member : placement.group(group, rank))
+    key.push_back(placement.device_of(member).value);
+  const auto next = static_cast<std::uint32_t>(groups_.size());
+  const auto [place, fresh] = group_index_.try_emplace(std::move(key), next);
+  if (fresh) {
+    auto& devices = groups_.emplace_back();
+    for (const std::uint32_t device : place->first) devices.push_back(DeviceId{device});
+  }
+  return place->second;
+}
+
+double CollectiveTimes::planned(std::uint32_t members, CollectiveCall call,
+                                const std::string& algorithm) {
+  const auto [place, fresh] =
+      times_.try_emplace({members, call.kind, call.bytes.value(), algorithm}, 0.0);
+  if (fresh) {
+    const CollectivePlan plan = plan_collective(fabric_, groups_[members], call, algorithm);
+    const double launch = fabric_.cluster().device.launch.communication.value();
+    if (!plan.phases.empty()) place->second = lone_time(fabric_, plan).value() + launch;
+  }
+  return place->second;
+}
+
+double CollectiveTimes::alone(const Placement& placement, const StageCall& call, Rank rank) {
+  const std::string& chosen = call.algorithm.empty()
+                                  ? choice_.algorithm[static_cast<std::size_t>(call.call.kind)]
+                                  : call.algorithm;
+  return planned(members_of(placement, call.group, rank), call.call, chosen);
+}
+
+double CollectiveTimes::about(const Placement& placement, GroupKind group, CollectiveCall call,
+                              Rank rank) {
+  const double bytes = call.bytes.value();
+  if (bytes <= 0) return 0;
+  const std::uint32_t members = members_of(placement, group, rank);
+  const std::string& chosen = choice_.algorithm[static_cast<std::size_t>(call.kind)];
+  const double low = std::exp2(std::floor(std::log2(bytes)));
+  const double before = planned(members, {call.kind, Bytes{low}}, chosen);
+  const double after = planned(members, {call.kind, Bytes{2 * low}}, chosen);
+  return before + (after - before) * (bytes - low) / low;
+}
+
+CollectiveTimes::Hop CollectiveTimes::hop(Rank from, Rank to, double bytes) const {
+  const DeviceId a{from.value}, b{to.value};
+  double slowest = 0;
+  for (const LinkId link : fabric_.route(a, b))
+    if (fabric_.can_saturate(link))
+      slowest = std::max(slowest, 1 / fabric_.link(link).bandwidth.value());
+  const double launch = fabric_.cluster().device.launch.communication.value();
+  return {fabric_.route_latency(a, b).value() + launch, bytes * slowest};
+}
+
+}  // namespace stepcast

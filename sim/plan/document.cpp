@@ -1,0 +1,134 @@
+#include "document.hpp"
+
+#include <algorithm>
+
+#include "../scenario_draft.hpp"
+
+namespace stepcast {
+namespace {
+
+/// Splits the first key off a dotted path.
+std::string_view first_key(std::string_view& path) {
+  const std::size_t dot = path.find('.');
+  const std::string_view key = path.substr(0, dot);
+  path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
+  return key;
+}
+
+/// Finds the words of one choice in a description.
+class WordFinder : public Visitor {
+ public:
+  WordFinder(std::string here, const std::string& wanted, std::vector<std::string>& words)
+      : here_{std::move(here)}, wanted_{wanted}, words_{words} {}
+
+  void field(const Field& field) override {
+    const auto* found = std::get_if<Choice>(&field.target);
+    if (found == nullptr || here_ + std::string(field.key) != wanted_) return;
+    for (std::size_t i = 0; i < found->options.size(); ++i) {
+      const Option& option = found->options[i];
+      const bool word = found->table == nullptr || i != found->table_option;
+      if (option.built && !option.takes_number && word) words_.emplace_back(option.name);
+    }
+  }
+  void section(std::string_view key, std::string_view, const Body& body) override {
+    WordFinder inner(here_ + std::string(key) + ".", wanted_, words_);
+    body(inner);
+  }
+  void optional_section(std::string_view, std::string_view, bool&, const Body&) override {}
+  void alternatives(std::string_view, std::string_view, std::size_t&,
+                    const std::vector<Alternative>&) override {}
+  void one_of(std::size_t&, const std::vector<Alternative>&) override {}
+  void list(std::string_view, std::string_view, std::size_t,
+            const std::function<void(std::size_t)>&,
+            const std::function<void(Visitor&, std::size_t)>&) override {}
+  void optional_list(std::string_view, std::string_view, std::size_t,
+                     const std::function<void(std::size_t)>&,
+                     const std::function<void(Visitor&, std::size_t)>&) override {}
+  void reserved(std::string_view, std::string_view, std::string_view) override {}
+
+ private:
+  std::string here_;
+  const std::string& wanted_;
+  std::vector<std::string>& words_;
+};
+
+}  // namespace
+
+const Node* find_node(const Node& root, std::string_view path) {
+  const Node* node = &root;
+  while (node != nullptr && !path.empty())
+    node = node->kind == Node::Kind::mapping ? node->find(first_key(path)) : nullptr;
+  return node;
+}
+
+void put_node(Node& root, std::string_view path, Node value) {
+  Node* node = &root;
+  while (!path.empty()) {
+    const std::string_view key = first_key(path);
+    if (node->kind != Node::Kind::mapping)
+      *node = Node{.kind = Node::Kind::mapping, .place = value.place};
+    if (node->find(key) == nullptr)
+      node->entries.push_back({std::string(key), value.place, Node{.place = value.place}});
+    node = node->find(key);
+  }
+  *node = std::move(value);
+}
+
+ListedKey listed_key(const std::string& path, const Node& node, Reading& reading) {
+  ListedKey key{path, {}, false, node.place};
+  key.searched = node.kind == Node::Kind::scalar && node.text == "search" && !node.quoted;
+  if (key.searched) return key;
+  if (node.kind != Node::Kind::list) {
+    key.values.push_back(node);
+    return key;
+  }
+  if (node.items.empty())
+    reading.report(node.place, path, "is an empty list, allowed: at least one value, search");
+  std::vector<std::string> seen;
+  for (const Node& item : node.items) {
+    const std::string text = flow_text(item);
+    if (item.kind == Node::Kind::list) {
+      reading.report(item.place, path, "holds a list in a list, allowed: single values");
+    } else if (std::ranges::find(seen, text) != seen.end()) {
+      reading.report(item.place, path, "holds " + text + " twice, allowed: each value once");
+    } else {
+      key.values.push_back(item);
+    }
+    seen.push_back(text);
+  }
+  return key;
+}
+
+std::string flow_text(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::null:
+      return "null";
+    case Node::Kind::scalar: {
+      if (!node.quoted) return node.text;
+      std::string text = "'";
+      for (const char c : node.text) text += c == '\'' ? std::string("''") : std::string(1, c);
+      return text + "'";
+    }
+    case Node::Kind::list: {
+      std::string text = "[";
+      for (const Node& item : node.items) text += (text.size() > 1 ? ", " : "") + flow_text(item);
+      return text + "]";
+    }
+    case Node::Kind::mapping:
+      break;
+  }
+  std::string text = "{";
+  for (const Node::Entry& entry : node.entries)
+    text += (text.size() > 1 ? ", " : "") + entry.key + ": " + flow_text(entry.value);
+  return text + "}";
+}
+
+std::vector<std::string> built_words(const std::string& path) {
+  ScenarioDraft draft;
+  std::vector<std::string> words;
+  WordFinder finder("", path, words);
+  describe(finder, draft);
+  return words;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,334 @@
+#include "enumerate.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace stepcast {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr std::size_t most_refused = 16;
+constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.md
+
+/// Points that share unit times and the number of stages; vpp, schedule and zero are open.
+struct Family {
+  Strategy strategy;
+  const LayerCosts* costs;
+  double bound;  ///< score
+};
+
+class Enumerator {
+ public:
+  /// What is kept: at most `most` points with a bound below `limit`, the best by estimate or bound.
+  struct Keeping {
+    std::size_t most = std::numeric_limits<std::size_t>::max();
+    double limit = infinite;
+    bool by_bound = false;
+  };
+  Enumerator(const PlanSpace& space, std::vector<BaseCosts>& costs, const Keeping& keeping)
+      : space_{space}, dims_{space.dimensions}, costs_{costs}, keeping_{keeping} {
+    for (const std::string& name : dims_.schedules) {
+      schedules_.push_back(&pipeline_schedule(name));
+      plain_ = plain_ && plain_units(*schedules_.back());
+    }
+  }
+
+  Enumeration run();
+  void expand(const Family& family);
+  std::optional<Family> family_of(const Strategy& strategy);
+  Enumeration& result() { return result_; }
+  void only(const Strategy& strategy) { only_ = &strategy; }
+
+ private:
+  using Values = std::vector<std::int64_t>;
+  void refuse(const char* reason, double points) { result_.counts.infeasible[reason] += points; }
+  void branch_base(std::uint32_t base);
+  void branch_experts(Strategy strategy);
+  void branch_batch(Strategy strategy);
+  const LayerCosts& layer_costs_of(const Scenario& scenario, const Strategy& s);
+  double least_states(const Scenario& scenario, const Strategy& s);
+  double capacity(const Scenario& scenario) const;
+  void expand_layout(const Family& family, Scenario& scenario,
+                     const std::vector<std::uint32_t>& schedules);
+  void consider(PlanPoint point, const LayoutEstimate& layout, double peak);
+  void keep(const PlanPoint& point);
+  double key(const PlanPoint& point) const;
+  double threshold() const;
+  void remember_refused(const PlanPoint& point, double bound);
+  double score(const PlanPoint& point, double time) const {
+    return plan_score(space_.spec, point, Seconds{time});
+  }
+  double inner() const {
+    return static_cast<double>(dims_.vpp.size() * dims_.schedules.size() * dims_.zero.size());
+  }
+
+  const PlanSpace& space_;
+  const PlanDimensions& dims_;
+  std::vector<BaseCosts>& costs_;
+  std::vector<const PipelineSchedule*> schedules_;
+  MomentTable moments_;
+  std::vector<Family> families_;
+  Enumeration result_;
+  const Strategy* only_ = nullptr;  ///< the one point that counts
+  Keeping keeping_;
+  bool plain_ = true;
+};
+
+double Enumerator::capacity(const Scenario& scenario) const {
+  const DeviceSpec& device = scenario.cluster.device;
+  return (device.memory_capacity - device.memory_reserve - space_.spec.memory_reserve).value();
+}
+
+void Enumerator::branch_base(std::uint32_t base) {
+  const Scenario& scenario = space_.bases[base].scenario;
+  const double experts = static_cast<double>(dims_.ep.size() * dims_.etp.size());
+  const double batches =
+      static_cast<double>(dims_.micro_batch.size() * dims_.sequence_parallel.size());
+  const double whole = inner() * experts * batches;
+  if (!keeps_constraints(scenario, space_.spec)) {
+    refuse("the model is outside plan.constraints",
+           whole * static_cast<double>(dims_.tp.size() * dims_.cp.size() * dims_.pp.size()));
+    return;
+  }
+  Strategy s;
+  s.base = base;
+  for (const std::int64_t tp : dims_.tp)
+    for (const std::int64_t cp : dims_.cp)
+      for (const std::int64_t pp : dims_.pp) {
+        s.tp = tp, s.cp = cp, s.pp = pp;
+        if (const char* wrong = wrong_sizes(scenario, s, space_.spec)) {
+          refuse(wrong, whole);
+        } else {
+          branch_experts(s);
+        }
+      }
+}
+
+void Enumerator::branch_experts(Strategy s) {
+  const Scenario& scenario = space_.bases[s.base].scenario;
+  const double points =
+      inner() * static_cast<double>(dims_.micro_batch.size() * dims_.sequence_parallel.size());
+  for (const std::int64_t ep : dims_.ep)
+    for (const std::int64_t etp : dims_.etp) {
+      s.ep = ep, s.etp = etp;
+      if (const char* wrong = wrong_experts(scenario, s)) {
+        refuse(wrong, points);
+      } else if (least_states(scenario_of(space_, s), s) > capacity(scenario)) {
+        refuse("memory: parameters and optimizer alone", points);
+      } else {
+        branch_batch(s);
+      }
+    }
+}
+
+void Enumerator::branch_batch(Strategy s) {
+  const Scenario& scenario = space_.bases[s.base].scenario;
+  for (const std::int64_t micro_batch : dims_.micro_batch)
+    for (const std::int64_t sp : dims_.sequence_parallel) {
+      s.micro_batch = micro_batch, s.sequence_parallel = sp == 1;
+      if (s.tp == 1 && sp == 1 && dims_.sequence_parallel.size() > 1) {
+        refuse("sequence parallelism without a tensor group", inner());
+      } else if (const char* wrong = wrong_batch(scenario, s, space_.spec)) {
+        refuse(wrong, inner());
+      } else if (const auto family = family_of(s)) {
+        families_.push_back(*family);
+      }
+    }
+}
+
+std::optional<Family> Enumerator::family_of(const Strategy& s) {
+  const Scenario scenario = scenario_of(space_, s);
+  const LayerCosts& costs = layer_costs_of(scenario, s);
+  PlanPoint point;
+  point.devices = scenario.cluster.devices;
+  return Family{s, &costs, score(point, family_bound(scenario, costs, plain_))};
+}
+
+const LayerCosts& Enumerator::layer_costs_of(const Scenario& scenario, const Strategy& s) {
+  static const ParallelPlan usual;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const bool same_groups = plan.order == usual.order;  // whatever the stages and replicas
+  const std::array<std::int64_t, 9> key{s.tp,
+                                        s.cp,
+                                        s.ep,
+                                        s.etp,
+                                        s.micro_batch,
+                                        s.sequence_parallel,
+                                        same_groups ? 0 : s.pp,
+                                        same_groups ? 0 : plan.dp,
+                                        0};
+  auto& known = costs_[s.base].layers;
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  return known.emplace(key, layer_costs(scenario, costs_[s.base].times)).first->second;
+}
+
+/// Bytes of weights, gradients and optimizer on the mean stage under the largest zero: the fullest
+/// stage has no less.
+double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
+  auto& known = costs_[s.base].parameters;
+  const std::array<std::int64_t, 4> key{s.tp, s.ep, s.etp, s.cp};
+  auto found = known.find(key);
+  if (found == known.end()) found = known.emplace(key, piece_parameters(scenario)).first;
+  const PieceCounts counts = model_pieces(scenario.workload.model);
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t zero = *std::ranges::max_element(dims_.zero);
+  const double gradient = gradient_bytes(scenario.workload.communication);
+  const auto bytes = [&](double parameters, double replicas) {
+    return parameters *
+           (weight_bytes / (zero >= 3 ? replicas : 1) + gradient / (zero >= 2 ? replicas : 1) +
+            optimizer_bytes / (zero >= 1 ? replicas : 1));
+  };
+  double sum = 0;
+  for (std::size_t i = 0; i < plan_pieces; ++i)
+    sum += counts[i] * (bytes(found->second[i].dense, static_cast<double>(plan.dp * plan.cp)) +
+                        bytes(found->second[i].expert, static_cast<double>(plan.edp())));
+  return sum / static_cast<double>(plan.pp);
+}
+
+double Enumerator::key(const PlanPoint& point) const {
+  return score(point, (keeping_.by_bound ? point.bound : point.estimate).value());
+}
+
+/// Points with a bound at or above this are not kept.
+double Enumerator::threshold() const {
+  if (result_.kept.size() < keeping_.most) return keeping_.limit;
+  return std::min(keeping_.limit, key(result_.kept.front()));
+}
+
+void Enumerator::expand(const Family& family) {
+  const double limit = threshold();
+  if (family.bound >= limit) {
+    result_.counts.bounded += inner();
+    result_.dropped_bound = std::min(result_.dropped_bound, family.bound);
+    return;
+  }
+  for (const std::int64_t vpp : dims_.vpp) {
+    Strategy s = family.strategy;
+    s.vpp = vpp;
+    if (only_ != nullptr && only_->vpp != vpp) continue;
+    Scenario scenario = scenario_of(space_, s);
+    std::vector<std::uint32_t> schedules;
+    for (s.schedule = 0; s.schedule < schedules_.size(); ++s.schedule) {
+      if (only_ != nullptr && only_->schedule != s.schedule) continue;
+      scenario.schedule.pipeline = dims_.schedules[s.schedule];
+      if (const char* wrong = wrong_schedule(scenario)) {
+        refuse(wrong, static_cast<double>(dims_.zero.size()));
+      } else {
+        schedules.push_back(s.schedule);
+      }
+    }
+    if (!schedules.empty()) expand_layout({s, family.costs, family.bound}, scenario, schedules);
+  }
+}
+
+void Enumerator::expand_layout(const Family& family, Scenario& scenario,
+                               const std::vector<std::uint32_t>& schedules) {
+  const PlanLayout layout = lay_out(scenario, *family.costs, dims_.zero);
+  const EstimateInput input{scenario, *family.costs, costs_[family.strategy.base].times};
+  const LayoutEstimate estimate(input, layout);
+  PlanPoint point;
+  point.strategy = family.strategy;
+  point.devices = scenario.cluster.devices;
+  point.capacity = Bytes{capacity(scenario)};
+  for (const std::uint32_t schedule : schedules) {
+    point.strategy.schedule = schedule;
+    scenario.schedule.pipeline = dims_.schedules[schedule];
+    const HeldMoments& moments = moments_.of(*schedules_[schedule], scenario.pipeline_shape());
+    for (const std::int64_t zero : dims_.zero) {
+      if (only_ != nullptr && only_->zero != zero) continue;
+      point.strategy.zero = zero;
+      consider(point, estimate, peak_memory(layout, moments, zero));
+    }
+  }
+}
+
+void Enumerator::consider(PlanPoint point, const LayoutEstimate& layout, double peak) {
+  const PipelineSchedule& schedule = *schedules_[point.strategy.schedule];
+  point.peak = Bytes{peak};
+  point.bound = Seconds{layout.bound(schedule, point.strategy.zero)};
+  const double bound = score(point, point.bound.value());
+  if (point.peak > point.capacity) {
+    refuse("memory", 1);
+    remember_refused(point, bound);
+    return;
+  }
+  if (bound >= threshold()) {
+    result_.counts.bounded += 1;
+    result_.dropped_bound = std::min(result_.dropped_bound, bound);
+    return;
+  }
+  point.estimate = Seconds{layout.estimate(schedule, point.strategy.zero)};
+  result_.counts.estimated += 1;
+  keep(point);
+}
+
+void Enumerator::remember_refused(const PlanPoint& point, double bound) {
+  const auto excess = [](const PlanPoint& p) { return p.peak - p.capacity; };
+  if (!result_.nearest || excess(point) < excess(*result_.nearest)) result_.nearest = point;
+  auto& refused = result_.refused;
+  const auto place = std::ranges::upper_bound(
+      refused, bound, {}, [&](const PlanPoint& p) { return score(p, p.bound.value()); });
+  if (refused.size() == most_refused && place == refused.end()) return;
+  refused.insert(place, point);
+  if (refused.size() > most_refused) refused.pop_back();
+}
+
+/// `kept` is a heap with the worst point in front.
+void Enumerator::keep(const PlanPoint& point) {
+  auto& kept = result_.kept;
+  const auto better = [&](const PlanPoint& a, const PlanPoint& b) { return key(a) < key(b); };
+  const auto drop = [&](const PlanPoint& p) {
+    result_.dropped_bound = std::min(result_.dropped_bound, score(p, p.bound.value()));
+  };
+  if (kept.size() >= keeping_.most && key(point) >= key(kept.front())) return drop(point);
+  kept.push_back(point);
+  std::ranges::push_heap(kept, better);
+  if (kept.size() <= keeping_.most) return;
+  std::ranges::pop_heap(kept, better);
+  drop(kept.back());
+  kept.pop_back();
+}
+
+Enumeration Enumerator::run() {
+  result_.counts.points = space_.points();
+  for (std::uint32_t base = 0; base < space_.bases.size(); ++base) branch_base(base);
+  std::ranges::stable_sort(families_, {}, &Family::bound);
+  for (const Family& family : families_) expand(family);
+  std::ranges::stable_sort(result_.kept, {}, [&](const PlanPoint& p) { return key(p); });
+  return std::move(result_);
+}
+
+}  // namespace
+
+Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs) {
+  Enumerator::Keeping keeping;
+  if (space.spec.objective != PlanSpec::Objective::pareto)
+    keeping.most = static_cast<std::size_t>(space.spec.shortlist);
+  return Enumerator(space, costs, keeping).run();
+}
+
+Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, double limit,
+                            std::size_t most) {
+  return Enumerator(space, costs, {most, limit, true}).run();
+}
+
+std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<BaseCosts>& costs,
+                                        const Strategy& strategy) {
+  const Scenario& base = space.bases[strategy.base].scenario;
+  if (wrong_sizes(base, strategy, space.spec) || wrong_experts(base, strategy) ||
+      wrong_batch(base, strategy, space.spec))
+    return {};
+  Enumerator enumerator(space, costs, {});
+  enumerator.only(strategy);
+  enumerator.expand(*enumerator.family_of(strategy));
+  const auto& kept = enumerator.result().kept;
+  if (kept.empty()) return {};
+  return kept.front();
+}
+
+double estimate_all(const PlanSpace& space, std::vector<BaseCosts>& costs) {
+  return Enumerator(space, costs, {}).run().counts.estimated;
+}
+
+}  // namespace stepcast

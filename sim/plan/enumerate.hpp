@@ -1,0 +1,43 @@
+#pragma once
+#include <limits>
+#include <unordered_map>
+
+#include "estimate.hpp"
+#include "rules.hpp"
+
+/// The whole space by arithmetic: branch and bound over families of points.
+namespace stepcast {
+
+/// What is known of a base whatever the point.
+struct BaseCosts {
+  explicit BaseCosts(const PlanBase& base)
+      : times{base.scenario.cluster, base.scenario.workload.communication.algorithms} {}
+  CollectiveTimes times;
+  std::map<std::array<std::int64_t, 9>, LayerCosts> layers;
+  std::map<std::array<std::int64_t, 4>, std::array<PieceCost, plan_pieces>> parameters;
+};
+
+struct Enumeration {
+  std::vector<PlanPoint> kept;  ///< by score of the estimate
+  PlanCounts counts;
+  /// Score of the bound below which every point is kept.
+  double dropped_bound = std::numeric_limits<double>::infinity();
+  std::optional<PlanPoint> nearest;  ///< that memory alone refuses, the least excess
+  std::vector<PlanPoint> refused;    ///< by memory alone, those with the least bounds
+};
+
+/// Keeps the points with the best estimates, at most spec.shortlist; with `pareto` all of them.
+Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs);
+
+/// Keeps the points with the least bounds below the score `limit`, at most `most`.
+Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, double limit,
+                            std::size_t most);
+
+/// One point by itself; nothing where a rule or the memory refuses it.
+std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<BaseCosts>& costs,
+                                        const Strategy& strategy);
+
+/// Estimates every point of the space and keeps none; how many there were. For benchmarks.
+double estimate_all(const PlanSpace& space, std::vector<BaseCosts>& costs);
+
+}  // namespace stepcast

@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "stepcast/sim/plan_report.hpp"
+
+namespace stepcast {
+namespace {
+
+/// Dotted settings as nested YAML, keys in the order of their first appearance.
+struct Tree {
+  std::string key, value;
+  std::vector<Tree> below;
+
+  Tree& child(const std::string& name) {
+    const auto found = std::ranges::find(below, name, &Tree::key);
+    if (found != below.end()) return *found;
+    below.push_back({name, {}, {}});
+    return below.back();
+  }
+  std::string text(std::size_t depth) const {
+    std::string all;
+    for (const Tree& t : below) {
+      all += std::string(2 * depth, ' ') + t.key + ":";
+      all += t.below.empty() ? " " + t.value + "\n" : "\n" + t.text(depth + 1);
+    }
+    return all;
+  }
+};
+
+void put(Tree& root, const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  std::string path = setting.substr(0, equals);
+  Tree* node = &root;
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.')) {
+    node = &node->child(path.substr(0, dot));
+    path = path.substr(dot + 1);
+  }
+  node->child(path).value = setting.substr(equals + 1);
+}
+
+/// Layers of each chunk and stage against the even share, as MindFormers' `offset` has it.
+std::string offsets(const LayerTable& layers, std::int64_t base) {
+  std::string text = "[";
+  for (const auto& chunk : layers.slices) {
+    text += text.size() > 1 ? ", [" : "[";
+    for (std::size_t s = 0; s < chunk.size(); ++s)
+      text += (s > 0 ? ", " : "") + std::to_string(chunk[s].count - base);
+    text += "]";
+  }
+  return text + "]";
+}
+
+std::string recomputed(const TrainingSpec& training, const LayerTable& layers) {
+  if (training.recompute == TrainingSpec::Recompute::full) return "True";
+  if (training.recompute != TrainingSpec::Recompute::table) return "False";
+  std::string text = "[";
+  for (std::size_t c = 0; c < layers.slices.size(); ++c) {
+    text += c > 0 ? ", [" : "[";
+    for (std::size_t s = 0; s < layers.slices[c].size(); ++s)
+      text += (s > 0 ? ", " : "") + std::to_string(training.recompute_layers[c][s]);
+    text += "]";
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::string plan_scenario(const PlanSpace& space, const Strategy& strategy,
+                          const std::string& directory) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::weakly_canonical(space.file);
+  const fs::path from = fs::weakly_canonical(directory.empty() ? "." : directory);
+  Tree root;
+  for (const std::string& setting : space.overrides) put(root, setting);
+  for (const std::string& setting : settings_of(space, strategy)) put(root, setting);
+  return "# question: what does the best plan of " + space.file + " take?\nextends: '" +
+         file.lexically_proximate(from).string() + "'\n" + root.text(0);
+}
+
+std::string mindformers_keys(const Scenario& scenario) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const LayerTable layers = assign_layers(scenario.workload, scenario.cluster.device);
+  const std::int64_t base = scenario.workload.model.layers / (plan.pp * plan.vpp);
+  std::string text = "parallel_config:\n";
+  const auto line = [&](const char* key, std::int64_t value) {
+    text += fmt::format("  {}: {}\n", key, value);
+  };
+  line("data_parallel", plan.dp);
+  line("model_parallel", plan.tp);
+  line("context_parallel", plan.cp);
+  line("expert_parallel", plan.ep);
+  line("pipeline_stage", plan.pp);
+  line("micro_batch_num", scenario.micro_batches());
+  text += fmt::format("  use_seq_parallel: {}\n", plan.sequence_parallel ? "True" : "False");
+  text += fmt::format("runner_config:\n  batch_size: {}\n", scenario.workload.training.micro_batch);
+  text +=
+      fmt::format("parallel:\n  enable_parallel_optimizer: {}\n", plan.zero > 0 ? "True" : "False");
+  if (plan.zero > 1)
+    text += "  parallel_optimizer_config:\n    gradient_accumulation_shard: True\n";
+  text += fmt::format(
+      "  pipeline_config:\n    pipeline_interleave: {}\n    pipeline_scheduler: {}\n",
+      plan.vpp > 1 ? "True" : "False",
+      scenario.schedule.pipeline == "interleaved_1f1b" ? "1f1b" : scenario.schedule.pipeline);
+  text += fmt::format("recompute_config:\n  recompute: {}\n",
+                      recomputed(scenario.workload.training, layers));
+  if (scenario.workload.training.recompute == TrainingSpec::Recompute::selective)
+    text += "  select_recompute: True\n";
+  return text + fmt::format("model:\n  model_config:\n    pp_interleave_num: {}\n    offset: {}\n",
+                            plan.vpp, offsets(layers, base));
+}
+
+std::string megatron_arguments(const Scenario& scenario) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const TrainingSpec& training = scenario.workload.training;
+  std::string text = fmt::format(
+      "--tensor-model-parallel-size {} --pipeline-model-parallel-size {} "
+      "--context-parallel-size {} --micro-batch-size {} --global-batch-size {}",
+      plan.tp, plan.pp, plan.cp, training.micro_batch, training.global_batch);
+  if (plan.vpp > 1) text += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.vpp);
+  if (scenario.workload.model.moe)
+    text += fmt::format(" --expert-model-parallel-size {} --expert-tensor-parallel-size {}",
+                        plan.ep, plan.etp);
+  if (plan.sequence_parallel) text += " --sequence-parallel";
+  if (plan.zero > 0) text += " --use-distributed-optimizer";
+  if (plan.zero > 0 && scenario.workload.communication.gradient_overlap)
+    text += " --overlap-grad-reduce --overlap-param-gather";
+  if (training.recompute == TrainingSpec::Recompute::full)
+    text += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+  if (training.recompute == TrainingSpec::Recompute::selective)
+    text += " --recompute-granularity selective";
+  return text + "\n";
+}
+
+}  // namespace stepcast

@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "../scenario_draft.hpp"
+#include "document.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/plan.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double most_bases = 20'000;
+// Automatic values end here; longer lists can be written out.
+constexpr std::int64_t most_chunks_searched = 16, most_micro_batch_searched = 64;
+
+/// A key of which every point has a value of its own, and how a scenario holds it.
+struct FastKey {
+  const char* path;
+  const char* placeholder;
+  std::vector<std::int64_t> PlanDimensions::*values;
+  std::int64_t (*of)(const Scenario&);
+};
+
+const FastKey fast_keys[] = {
+    {"parallel.tp", "1", &PlanDimensions::tp, [](const Scenario& s) { return s.workload.plan.tp; }},
+    {"parallel.pp", "1", &PlanDimensions::pp, [](const Scenario& s) { return s.workload.plan.pp; }},
+    {"parallel.vpp", "1", &PlanDimensions::vpp,
+     [](const Scenario& s) { return s.workload.plan.vpp; }},
+    {"parallel.cp", "1", &PlanDimensions::cp, [](const Scenario& s) { return s.workload.plan.cp; }},
+    {"parallel.ep", "1", &PlanDimensions::ep, [](const Scenario& s) { return s.workload.plan.ep; }},
+    {"parallel.etp", "1", &PlanDimensions::etp,
+     [](const Scenario& s) { return s.workload.plan.etp; }},
+    {"parallel.zero", "1", &PlanDimensions::zero,
+     [](const Scenario& s) { return s.workload.plan.zero; }},
+    {"training.micro_batch", "1", &PlanDimensions::micro_batch,
+     [](const Scenario& s) { return s.workload.training.micro_batch; }},
+    {"parallel.sequence_parallel", "false", &PlanDimensions::sequence_parallel,
+     [](const Scenario& s) -> std::int64_t { return s.workload.plan.sequence_parallel ? 1 : 0; }},
+};
+constexpr const char* schedule_key = "schedule.pipeline";
+/// Keys that make a base of each value; `search` takes the words that are built.
+constexpr const char* word_keys[] = {"training.recompute", "moe.dispatch", "moe.overlap"};
+
+std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t d = 1; d <= std::min(n, most); ++d)
+    if (n % d == 0) all.push_back(d);
+  return all;
+}
+
+Node scalar(const std::string& text, const Place& place) {
+  return Node{.kind = Node::Kind::scalar, .place = place, .text = text};
+}
+
+class PlanReader {
+ public:
+  PlanReader(Node root, std::string file, const SearchPath& search)
+      : root_{std::move(root)}, search_{search} {
+    space_.file = std::move(file);
+  }
+
+  PlanSpace read(const std::vector<std::int64_t>& devices);
+
+ private:
+  void take_plan();
+  void take_fast_keys();
+  void take_slow_keys(const std::vector<std::int64_t>& devices);
+  void take_slow_key(const std::string& path);
+  void read_bases();
+  void add_base(std::size_t number);
+  void read_fast_values();
+  void read_schedules();
+  void search_fast_values();
+  std::vector<std::int64_t> searched(const std::string& path) const;
+  Scenario scenario_with(const std::vector<std::pair<std::string, Node>>& changes);
+  void refuse_what_is_not_searched();
+  void throw_if_wrong();
+
+  Node root_;  ///< with placeholders for the keys that have several values
+  Node plan_;
+  const SearchPath& search_;
+  Reading reading_;
+  std::vector<ListedKey> fast_, slow_;
+  ListedKey schedules_;
+  PlanSpace space_;
+};
+
+void PlanReader::throw_if_wrong() {
+  if (reading_.diagnostics.empty()) return;
+  std::vector<Diagnostic> once;
+  std::set<std::string> seen;
+  for (Diagnostic& d : reading_.diagnostics)
+    if (seen.insert(d.text()).second) once.push_back(std::move(d));
+  throw InputError(std::move(once));
+}
+
+/// `plan:` leaves the document; what is `search` below it stays here.
+void PlanReader::take_plan() {
+  const auto entry = std::ranges::find(root_.entries, "plan", &Node::Entry::key);
+  if (entry == root_.entries.end()) return;
+  plan_ = std::move(entry->value);
+  root_.entries.erase(entry);
+  Node spec = plan_;
+  std::erase_if(spec.entries, [](const Node::Entry& e) { return e.key == "search"; });
+  Section section(spec, "plan", reading_);
+  describe(section, space_.spec);
+  section.finish();
+}
+
+void PlanReader::take_fast_keys() {
+  const auto take = [&](const char* path, const char* placeholder) {
+    const Node* node = find_node(root_, path);
+    ListedKey key =
+        node == nullptr ? ListedKey{path, {}, false, {}} : listed_key(path, *node, reading_);
+    if (key.searched || key.values.size() != 1 ||
+        (node != nullptr && node->kind == Node::Kind::list)) {
+      if (node != nullptr) put_node(root_, path, scalar(placeholder, node->place));
+    }
+    return key;
+  };
+  for (const FastKey& key : fast_keys) fast_.push_back(take(key.path, key.placeholder));
+  schedules_ = take(schedule_key, "1f1b");
+}
+
+void PlanReader::take_slow_key(const std::string& path) {
+  const Node* node = find_node(root_, path);
+  if (node == nullptr) return;
+  const bool table = node->kind == Node::Kind::list && !node->items.empty() &&
+                     node->items.front().kind == Node::Kind::list;
+  if (table) return;
+  ListedKey key = listed_key(path, *node, reading_);
+  if (key.searched)
+    for (const std::string& word : built_words(path)) key.values.push_back(scalar(word, key.place));
+  if (key.searched || node->kind == Node::Kind::list) slow_.push_back(std::move(key));
+}
+
+void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
+  if (devices.empty()) {
+    take_slow_key("cluster.devices");
+  } else {
+    ListedKey key{"cluster.devices", {}, false, {"--devices"}};
+    for (const std::int64_t n : devices) key.values.push_back(scalar(std::to_string(n), key.place));
+    slow_.push_back(std::move(key));
+  }
+  for (const char* path : word_keys) take_slow_key(path);
+  const Node* search = plan_.find("search");
+  if (search == nullptr) return;
+  if (search->kind != Node::Kind::mapping) {
+    reading_.report(search->place, "plan.search", "must map paths of keys to lists of values");
+    return;
+  }
+  for (const Node::Entry& entry : search->entries) {
+    ListedKey key = listed_key(entry.key, entry.value, reading_);
+    const bool fast =
+        std::ranges::any_of(fast_keys, [&](const FastKey& f) { return entry.key == f.path; });
+    const bool twice = fast || entry.key == schedule_key ||
+                       std::ranges::count(slow_, entry.key, &ListedKey::path) > 0;
+    if (twice || key.searched || entry.value.kind != Node::Kind::list) {
+      reading_.report(entry.value.place, "plan.search." + entry.key,
+                      twice ? "is listed at its own key, allowed: keys that have no list there"
+                            : "must be a list of values");
+    } else {
+      slow_.push_back(std::move(key));
+    }
+  }
+}
+
+Scenario PlanReader::scenario_with(const std::vector<std::pair<std::string, Node>>& changes) {
+  Node document = root_;
+  for (const auto& [path, value] : changes) put_node(document, path, value);
+  Reading reading;
+  Scenario scenario = read_values(document, search_, reading);
+  reading_.diagnostics.insert(reading_.diagnostics.end(), reading.diagnostics.begin(),
+                              reading.diagnostics.end());
+  return scenario;
+}
+
+void PlanReader::add_base(std::size_t number) {
+  std::vector<std::pair<std::string, Node>> changes;
+  PlanBase base;
+  for (const ListedKey& key : slow_) {
+    const Node& value = key.values[number % key.values.size()];
+    number /= key.values.size();
+    changes.emplace_back(key.path, value);
+    base.settings.emplace_back(key.path, flow_text(value));
+  }
+  base.scenario = scenario_with(changes);
+  space_.bases.push_back(std::move(base));
+}
+
+void PlanReader::read_bases() {
+  for (const ListedKey& key : slow_) put_node(root_, key.path, key.values.front());
+  double count = 1;
+  for (const ListedKey& key : slow_) count *= static_cast<double>(key.values.size());
+  if (count > most_bases) {
+    reading_.report({space_.file}, "plan.search",
+                    "and the lists of words make " + shortest(count) +
+                        " combinations, allowed: at most " + shortest(most_bases));
+    throw_if_wrong();
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    add_base(i);
+    if (!reading_.diagnostics.empty() && i > slow_.size()) break;
+  }
+}
+
+/// Every listed value passes the strict reader, by itself.
+void PlanReader::read_fast_values() {
+  for (std::size_t k = 0; k < fast_.size(); ++k) {
+    auto& values = space_.dimensions.*fast_keys[k].values;
+    if (fast_[k].values.empty() && !fast_[k].searched)
+      values = {fast_keys[k].of(space_.bases.front().scenario)};
+    for (const Node& value : fast_[k].values)
+      values.push_back(fast_keys[k].of(scenario_with({{fast_keys[k].path, value}})));
+  }
+}
+
+void PlanReader::read_schedules() {
+  std::vector<std::string>& names = space_.dimensions.schedules;
+  if (schedules_.searched) {
+    for (const PipelineSchedule& schedule : pipeline_schedules())
+      if (schedule.replayed) names.emplace_back(schedule.name);
+  } else if (schedules_.values.empty()) {
+    names = {space_.bases.front().scenario.schedule.pipeline};
+  }
+  for (const Node& value : schedules_.values)
+    names.push_back(scenario_with({{schedule_key, value}}).schedule.pipeline);
+}
+
+std::vector<std::int64_t> PlanReader::searched(const std::string& path) const {
+  std::set<std::int64_t> all;
+  const auto add = [&](const std::vector<std::int64_t>& values) {
+    all.insert(values.begin(), values.end());
+  };
+  for (const PlanBase& base : space_.bases) {
+    const Scenario& s = base.scenario;
+    const auto& moe = s.workload.model.moe;
+    const std::int64_t devices = s.cluster.devices;
+    if (path == "parallel.tp" || path == "parallel.cp") add(divisors_of(devices, devices));
+    if (path == "parallel.pp") add(divisors_of(devices, s.workload.model.layers));
+    if (path == "parallel.vpp") {
+      for (std::int64_t v = 1; v <= std::min(most_chunks_searched, s.workload.model.layers); ++v)
+        all.insert(v);
+    }
+    if (path == "parallel.ep") add(divisors_of(moe ? moe->experts : 1, devices));
+    if (path == "parallel.etp")
+      add(divisors_of(moe ? moe->expert_hidden : 1, s.cluster.node_devices));
+    if (path == "training.micro_batch")
+      add(divisors_of(s.workload.training.global_batch, most_micro_batch_searched));
+  }
+  if (path == "parallel.zero") all = {0, 1, 2, 3};
+  if (path == "parallel.sequence_parallel") all = {0, 1};
+  return {all.begin(), all.end()};
+}
+
+void PlanReader::search_fast_values() {
+  for (std::size_t k = 0; k < fast_.size(); ++k)
+    if (fast_[k].searched) space_.dimensions.*fast_keys[k].values = searched(fast_keys[k].path);
+}
+
+void PlanReader::refuse_what_is_not_searched() {
+  const Scenario& first = space_.bases.front().scenario;
+  const auto refuse = [&](const char* path, const char* message) {
+    reading_.report(place_of(root_, path), path, message);
+  };
+  if (first.synthetic) refuse("workload", "has no model to split, allowed: a model");
+  if (first.stalls != StallsSpec{})
+    refuse("stalls", "are not searched: the bound holds for an intact cluster, allowed: none");
+  if (first.workload.training.recompute == TrainingSpec::Recompute::table)
+    refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
+  if (!first.workload.plan.layers_auto)
+    refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
+  if (first.workload.plan.dp_given)
+    refuse("parallel.dp", "follows from the other sizes, allowed: auto");
+  if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
+}
+
+PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {
+  if (root_.kind != Node::Kind::mapping)
+    throw InputError({{root_.place, {}, "holds no mapping, allowed: a scenario with plan:"}});
+  take_plan();
+  take_fast_keys();
+  take_slow_keys(devices);
+  throw_if_wrong();
+  read_bases();
+  throw_if_wrong();
+  read_fast_values();
+  read_schedules();
+  search_fast_values();
+  refuse_what_is_not_searched();
+  throw_if_wrong();
+  return std::move(space_);
+}
+
+}  // namespace
+
+PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
+                    const std::vector<std::int64_t>& devices, const SearchPath& search) {
+  if (path == "-")
+    throw InputError(
+        {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
+  Node root = load_document(path, search);
+  for (const std::string& assignment : overrides) apply_override(root, assignment, search);
+  PlanSpace space = PlanReader(std::move(root), path, search).read(devices);
+  space.overrides = overrides;
+  return space;
+}
+
+}  // namespace stepcast

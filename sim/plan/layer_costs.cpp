@@ -1,0 +1,208 @@
+#include "layer_costs.hpp"
+
+#include <algorithm>
+
+#include "stepcast/workloads/operators.hpp"
+
+namespace stepcast {
+namespace {
+
+using Slice = LayerTable::Slice;
+
+constexpr std::size_t index_of(PlanPiece piece) { return static_cast<std::size_t>(piece); }
+
+/// The first layer of the wanted kind; nothing when the model has none.
+std::optional<std::int64_t> layer_of(const ModelSpec& model, bool moe) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    if (model.is_moe_layer(layer) == moe) return layer;
+  return {};
+}
+
+/// A chunk of its own for each kind that the model has.
+struct Chunks {
+  std::vector<PlanPiece> pieces;
+  LayerTable table;
+  void add(PlanPiece piece, const Slice& slice) {
+    pieces.push_back(piece);
+    table.slices.push_back({slice});
+  }
+};
+
+Chunks chunks_of(const ModelSpec& model) {
+  Chunks chunks;
+  chunks.add(PlanPiece::embedding, {.embedding = true});
+  if (const auto dense = layer_of(model, false))
+    chunks.add(PlanPiece::dense_layer, {.first = *dense, .count = 1});
+  if (const auto moe = layer_of(model, true))
+    chunks.add(PlanPiece::moe_layer, {.first = *moe, .count = 1});
+  if (model.mtp_layers > 0) chunks.add(PlanPiece::mtp_module, {.mtp = 1});
+  chunks.add(PlanPiece::head, {.head = true});
+  return chunks;
+}
+
+/// The host's busier thread over the code [s].
+double host_time(const Instructions& code, const StageProgram& program) {
+  double main = 0, worker = 0;
+  const auto add = [&](const OperatorCost& cost) {
+    main += cost.main;
+    worker += cost.worker;
+  };
+  for (const Instruction& instruction : code) {
+    if (const auto* run = std::get_if<Compute>(&instruction)) {
+      for (const OperatorCost& cost : program.segments[run->segment].operators()) add(cost);
+    } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
+      add(program.calls[start->call].issue);
+    }
+  }
+  return std::max(main, worker);
+}
+
+double compute_time(const Instructions& code, const StageProgram& program) {
+  double sum = 0;
+  for (const Instruction& instruction : code)
+    if (const auto* run = std::get_if<Compute>(&instruction))
+      sum += program.segments[run->segment].device_time();
+  return sum;
+}
+
+/// Adds the times of the calls that may meet gradients and parameters: those that leave the node,
+/// and inside it those of the context group, whose ranks are replicas of each other.
+void add_calls(const Instructions& code, const StageProgram& program,
+               const std::vector<double>& call_times, const Placement& placement,
+               const Fabric& fabric, PieceCost& cost) {
+  for (const Instruction& instruction : code) {
+    const auto* start = std::get_if<Communicate>(&instruction);
+    if (start == nullptr) continue;
+    const GroupKind group = program.calls[start->call].group;
+    const std::vector<Rank> members = placement.group(group, Rank{0});
+    const bool leaves = fabric.node_of(placement.device_of(members.back())).value !=
+                        fabric.node_of(placement.device_of(members.front())).value;
+    if (leaves) cost.wide += call_times[start->call];
+    if (!leaves && group == GroupKind::context) cost.near += call_times[start->call];
+  }
+}
+
+double sum(const std::array<PieceCost, plan_pieces>& pieces, const PieceCounts& counts,
+           double PieceCost::*part) {
+  double total = 0;
+  for (std::size_t i = 0; i < plan_pieces; ++i) total += counts[i] * (pieces[i].*part);
+  return total;
+}
+
+}  // namespace
+
+double device_time(const Instructions& code, const StageProgram& program,
+                   const std::vector<double>& call_times) {
+  double device = 0;
+  std::array<double, streams> free{};
+  std::vector<double> slots(program.slots, 0);
+  for (const Instruction& instruction : code) {
+    if (const auto* run = std::get_if<Compute>(&instruction)) {
+      device += program.segments[run->segment].device_time();
+    } else if (const auto* start = std::get_if<Communicate>(&instruction)) {
+      double& stream = free[static_cast<std::size_t>(program.calls[start->call].stream)];
+      stream = std::max(stream, start->after_compute ? device : 0) + call_times[start->call];
+      slots[start->slot] = stream;
+    } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
+      device = std::max(device, slots[wait->slot]);
+    }
+  }
+  return device;
+}
+
+PieceCounts model_pieces(const ModelSpec& model) {
+  PieceCounts counts{};
+  counts[index_of(PlanPiece::embedding)] = counts[index_of(PlanPiece::head)] = 1;
+  counts[index_of(PlanPiece::mtp_module)] = static_cast<double>(model.mtp_layers);
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    counts[index_of(model.is_moe_layer(layer) ? PlanPiece::moe_layer : PlanPiece::dense_layer)] +=
+        1;
+  return counts;
+}
+
+double LayerCosts::forward(const PieceCounts& counts) const {
+  return std::max(sum(pieces, counts, &PieceCost::forward),
+                  sum(pieces, counts, &PieceCost::host_forward) + host_unit);
+}
+
+double LayerCosts::backward(const PieceCounts& counts) const {
+  return std::max(sum(pieces, counts, &PieceCost::backward),
+                  sum(pieces, counts, &PieceCost::host_backward) + host_unit);
+}
+
+double LayerCosts::device(const PieceCounts& counts) const {
+  return sum(pieces, counts, &PieceCost::forward) + sum(pieces, counts, &PieceCost::backward);
+}
+
+double LayerCosts::compute(const PieceCounts& counts) const {
+  return sum(pieces, counts, &PieceCost::compute);
+}
+
+double LayerCosts::near(const PieceCounts& counts) const {
+  return sum(pieces, counts, &PieceCost::near);
+}
+
+double LayerCosts::wide(const PieceCounts& counts) const {
+  return sum(pieces, counts, &PieceCost::wide);
+}
+
+double LayerCosts::dense(const PieceCounts& counts) const {
+  return sum(pieces, counts, &PieceCost::dense);
+}
+
+double LayerCosts::expert(const PieceCounts& counts) const {
+  return sum(pieces, counts, &PieceCost::expert);
+}
+
+std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
+  const WorkloadSpec& w = scenario.workload;
+  const LayerContext context{w.model, w.plan, w.training,
+                             w.moe,   1,      gradient_bytes(w.communication)};
+  std::array<PieceCost, plan_pieces> pieces;
+  const auto set = [&](PlanPiece piece, const Passes& passes) {
+    pieces[index_of(piece)].dense = passes.dense_parameters;
+    pieces[index_of(piece)].expert = passes.expert_parameters;
+  };
+  set(PlanPiece::embedding, embedding(context));
+  set(PlanPiece::head, head(context));
+  if (layer_of(w.model, false))
+    set(PlanPiece::dense_layer, transformer_layer(context, LayerKind::dense));
+  if (layer_of(w.model, true))
+    set(PlanPiece::moe_layer, transformer_layer(context, LayerKind::moe));
+  if (w.model.mtp_layers > 0) set(PlanPiece::mtp_module, mtp_module(context));
+  return pieces;
+}
+
+LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
+  const Chunks chunks = chunks_of(scenario.workload.model);
+  WorkloadSpec spec = scenario.workload;
+  spec.plan.pp = 1;
+  spec.plan.vpp = static_cast<std::int64_t>(chunks.pieces.size());
+  spec.plan.zero = 0;
+  const StageProgram program = lower_stage(spec, chunks.table, scenario.cluster, Stage{0});
+  const Placement placement(scenario.workload.plan);
+  std::vector<double> call_times;
+  for (const StageCall& call : program.calls) {
+    const bool inside = call.stream != Stream::data;
+    call_times.push_back(inside ? times.alone(placement, call, Rank{0}) : 0);
+  }
+  LayerCosts costs;
+  costs.pieces = piece_parameters(scenario);
+  for (std::size_t c = 0; c < chunks.pieces.size(); ++c) {
+    PieceCost& cost = costs.pieces[index_of(chunks.pieces[c])];
+    const ChunkProgram& chunk = program.chunks[c];
+    cost.forward = device_time(chunk.forward, program, call_times);
+    cost.backward = device_time(chunk.backward, program, call_times);
+    cost.compute = compute_time(chunk.forward, program) + compute_time(chunk.backward, program);
+    for (const Instructions* code : {&chunk.forward, &chunk.backward})
+      add_calls(*code, program, call_times, placement, times.fabric(), cost);
+    cost.host_forward = host_time(chunk.forward, program);
+    cost.host_backward = host_time(chunk.backward, program);
+    costs.boundary = std::max(costs.boundary, chunk.send_forward.value());
+  }
+  const OperatorCost& send = program.send_issue;
+  costs.host_unit = 2 * std::max(send.main, send.worker);
+  return costs;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,53 @@
+#pragma once
+#include <array>
+
+#include "collective_times.hpp"
+#include "stepcast/sim/scenario.hpp"
+
+/// Times of the pieces of a model on one rank: what an estimate adds up.
+namespace stepcast {
+
+/// Kinds of pieces, in the order in which they stand in a model.
+enum class PlanPiece : std::uint8_t { embedding, dense_layer, moe_layer, mtp_module, head };
+inline constexpr std::size_t plan_pieces = 5;
+
+struct PieceCost {
+  double forward = 0, backward = 0;  ///< of the device with its waits, recomputation included [s]
+  double host_forward = 0, host_backward = 0;  ///< of the busier host thread [s]
+  double compute = 0;                          ///< of both passes, the compute stream alone [s]
+  double near = 0, wide = 0;     ///< collectives that gradients meet, inside a node and beyond [s]
+  double dense = 0, expert = 0;  ///< parameters of one rank
+};
+
+/// How many pieces of each kind.
+using PieceCounts = std::array<double, plan_pieces>;
+PieceCounts model_pieces(const ModelSpec& model);
+
+struct LayerCosts {
+  std::array<PieceCost, plan_pieces> pieces;
+  double boundary = 0;   ///< bytes of one pipeline transfer
+  double host_unit = 0;  ///< host time of posting a send and a receive [s]
+
+  double forward(const PieceCounts& counts) const;   ///< the longer of device and host [s]
+  double backward(const PieceCounts& counts) const;  ///< likewise [s]
+  /// Of a forward and a backward, the device alone: what no schedule can go below [s].
+  double device(const PieceCounts& counts) const;
+  double compute(const PieceCounts& counts) const;  ///< without waits for collectives [s]
+  double near(const PieceCounts& counts) const;
+  double wide(const PieceCounts& counts) const;
+  double dense(const PieceCounts& counts) const;
+  double expert(const PieceCounts& counts) const;
+};
+
+/// Lowers each kind of piece once under the scenario's sizes and runs its instructions on one rank
+/// with nothing else on the network.
+LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times);
+
+/// Time of one run of instructions from a drained device, host free [s].
+double device_time(const Instructions& code, const StageProgram& program,
+                   const std::vector<double>& call_times);
+
+/// Parameters of one rank by kind of piece.
+std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario);
+
+}  // namespace stepcast

@@ -1,0 +1,47 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "layer_costs.hpp"
+
+/// A model on the stages of one pipeline: times and bytes of each stage.
+namespace stepcast {
+
+/// In-flight counts of a schedule: for each stage the moments that no other moment covers.
+/// [stage][moment][chunk]
+using HeldMoments = std::vector<std::vector<std::vector<int>>>;
+
+class MomentTable {
+ public:
+  const HeldMoments& of(const PipelineSchedule& schedule, const PipelineShape& shape);
+
+ private:
+  using Key = std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  std::map<Key, HeldMoments> known_;
+};
+
+struct StageLayout {
+  std::vector<double> forward, backward;  ///< [chunk] [s]
+  std::vector<double> activation;         ///< [chunk] of one micro-batch [B]
+  double unit = 0;                  ///< device time of a forward and a backward of every chunk [s]
+  double first_chunk = 0;           ///< of it, the first chunk [s]
+  double compute = 0;               ///< of it, the compute stream alone [s]
+  double near = 0, wide = 0;        ///< of it, collectives that gradients meet [s]
+  double dense = 0, expert = 0;     ///< parameters of one rank
+  std::vector<PieceCounts> pieces;  ///< [chunk]
+  std::array<double, 4> fixed{};    ///< by zero: bytes that do not depend on what is in flight
+};
+
+struct PlanLayout {
+  std::vector<StageLayout> stages;
+  LayerTable layers;
+};
+
+/// Spreads the layers as a forecast does. `zeros` are the values of zero that are asked for.
+PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs,
+                   const std::vector<std::int64_t>& zeros);
+
+/// Bytes of the fullest stage.
+double peak_memory(const PlanLayout& layout, const HeldMoments& moments, std::int64_t zero);
+
+}  // namespace stepcast

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/plan_report.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t most_rows = 20;
+
+Seconds best_time(const PlanPoint& p) { return p.simulated.value_or(p.alone.value_or(p.estimate)); }
+
+bool beats(const PlanPoint& a, const PlanPoint& b) {
+  const Seconds x = best_time(a), y = best_time(b);
+  const bool no_worse = x <= y && a.peak <= b.peak && a.devices <= b.devices;
+  return no_worse && (x < y || a.peak < b.peak || a.devices < b.devices);
+}
+
+std::string row(const PlanSpace& space, const PlanPoint& p, std::size_t number) {
+  const double gib = 1024.0 * 1024 * 1024;
+  return fmt::format("  {:>3} {:>9} {:>9} {:>9} {:>9} {:>6.1f} {:>7}  {}\n", number,
+                     p.simulated ? human(*p.simulated) : "-", p.alone ? human(*p.alone) : "-",
+                     human(p.bound), human(p.estimate), p.peak.value() / gib, p.devices,
+                     strategy_text(space, p.strategy));
+}
+
+std::string counts_text(const PlanCounts& counts) {
+  std::string text = fmt::format("\n  {:>12.0f} points\n", counts.points);
+  for (const auto& [reason, points] : counts.infeasible)
+    text += fmt::format("  {:>12.0f} infeasible: {}\n", points, reason);
+  text += fmt::format("  {:>12.0f} with a bound above what was kept\n", counts.bounded);
+  text += fmt::format("  {:>12.0f} estimated, {:.0f} timed without contention, {:.0f} simulated\n",
+                      counts.estimated, counts.timed, counts.simulated);
+  return text;
+}
+
+std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
+  std::string text = "\n  no other point is faster with as little memory on as few devices\n";
+  for (const FrontierEntry& entry : frontier(result)) {
+    if (entry.dominator != nullptr) continue;
+    text += fmt::format("  {:>13} {:>10} {:>7}  {}\n", human(entry.time), human(entry.point->peak),
+                        entry.point->devices, strategy_text(space, entry.point->strategy));
+  }
+  return text;
+}
+
+std::string proof_text(const PlanSpace& space, const PlanResult& result) {
+  if (result.proven)
+    return "  No point of the space is better: every other one has a bound above it.\n";
+  const PlanPoint& winner = result.best.front();
+  const double best = plan_score(space.spec, winner, *winner.simulated);
+  const double gap = 1 - result.least_bound.value_or(best) / best;
+  return fmt::format(
+      "  Not proven: points that were not simulated have bounds down to {:.1f}% below it.\n",
+      100 * gap);
+}
+
+}  // namespace
+
+std::vector<FrontierEntry> frontier(const PlanResult& result) {
+  std::vector<FrontierEntry> entries;
+  for (const PlanPoint& p : result.shortlist)
+    if (best_time(p).value() < std::numeric_limits<double>::infinity())
+      entries.push_back({&p, nullptr, best_time(p)});
+  std::ranges::stable_sort(entries, {}, [](const FrontierEntry& e) {
+    return std::tuple{e.time, e.point->peak, e.point->devices};
+  });
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    for (std::size_t k = 0; k < i && entries[i].dominator == nullptr; ++k)
+      if (entries[k].dominator == nullptr && beats(*entries[k].point, *entries[i].point))
+        entries[i].dominator = entries[k].point;
+  }
+  return entries;
+}
+
+std::string plan_table(const PlanSpace& space, const PlanResult& result) {
+  std::string text = fmt::format("plan of {}\n\n", space.bases.front().scenario.name);
+  text += "      simulated     alone     bound  estimate    GiB devices  strategy\n";
+  for (std::size_t i = 0; i < std::min(most_rows, result.best.size()); ++i)
+    text += row(space, result.best[i], i + 1);
+  text += "\n" + proof_text(space, result);
+  if (result.rank_correlation)
+    text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
+                        result.best.size(), *result.rank_correlation);
+  return text + frontier_text(space, result) + counts_text(result.counts);
+}
+
+std::string plan_failure(const PlanSpace& space, const PlanResult& result) {
+  std::string text = fmt::format("{}: plan: nothing is feasible, the tightest constraint is: {}\n",
+                                 space.file, result.tightest);
+  if (result.nearest) {
+    const PlanPoint& p = *result.nearest;
+    text += fmt::format("  nearest point: {}: needs {} of {}, {} more\n",
+                        strategy_text(space, p.strategy), human(p.peak), human(p.capacity),
+                        human(p.peak - p.capacity));
+  }
+  return text + counts_text(result.counts);
+}
+
+}  // namespace stepcast

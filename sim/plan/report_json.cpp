@@ -1,0 +1,82 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/plan_report.hpp"
+#include "stepcast/sim/version.hpp"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json point_json(const PlanSpace& space, const PlanPoint& p) {
+  Json settings = Json::object();
+  for (const std::string& setting : settings_of(space, p.strategy)) {
+    const std::size_t equals = setting.find('=');
+    settings[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  settings.erase("plan");
+  Json json{{"settings", settings},
+            {"devices", p.devices},
+            {"simulated_s", nullptr},
+            {"alone_s", nullptr},
+            {"bound_s", p.bound.value()},
+            {"estimate_s", p.estimate.value()},
+            {"peak_memory_bytes", p.peak.value()},
+            {"capacity_bytes", p.capacity.value()}};
+  if (p.simulated) json["simulated_s"] = p.simulated->value();
+  if (p.alone && std::isfinite(p.alone->value())) json["alone_s"] = p.alone->value();
+  return json;
+}
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string plan_json(const PlanSpace& space, const PlanResult& result) {
+  Json json{{"stepcast", version}, {"file", space.file}};
+  json["proven"] = result.proven;
+  json["least_bound"] = optional_json(result.least_bound);
+  json["rank_correlation"] = optional_json(result.rank_correlation);
+  Json infeasible = Json::object();
+  for (const auto& [reason, points] : result.counts.infeasible) infeasible[reason] = points;
+  json["counts"] = {{"points", result.counts.points},   {"infeasible", infeasible},
+                    {"bounded", result.counts.bounded}, {"estimated", result.counts.estimated},
+                    {"timed", result.counts.timed},     {"simulated", result.counts.simulated}};
+  json["best"] = Json::array();
+  for (const PlanPoint& p : result.best) json["best"].push_back(point_json(space, p));
+  json["frontier"] = Json::array();
+  json["dominated"] = Json::array();
+  for (const FrontierEntry& entry : frontier(result)) {
+    Json point = point_json(space, *entry.point);
+    if (entry.dominator == nullptr) {
+      json["frontier"].push_back(point);
+    } else {
+      point["dominated_by"] = strategy_text(space, entry.dominator->strategy);
+      json["dominated"].push_back(point);
+    }
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string plan_csv(const PlanSpace& space, const PlanResult& result) {
+  std::string text =
+      "strategy,devices,simulated_s,alone_s,bound_s,estimate_s,peak_bytes,dominated_by\n";
+  const auto time = [](const std::optional<Seconds>& t) {
+    return t ? shortest(t->value()) : std::string{};
+  };
+  for (const FrontierEntry& entry : frontier(result)) {
+    const PlanPoint& p = *entry.point;
+    text += strategy_text(space, p.strategy) + "," + std::to_string(p.devices) + "," +
+            time(p.simulated) + "," + time(p.alone) + "," + shortest(p.bound.value()) + "," +
+            shortest(p.estimate.value()) + "," + shortest(p.peak.value()) + "," +
+            (entry.dominator == nullptr ? "" : strategy_text(space, entry.dominator->strategy)) +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace stepcast

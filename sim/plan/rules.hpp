@@ -1,0 +1,26 @@
+#pragma once
+#include <string>
+
+#include "stepcast/sim/plan.hpp"
+
+/// Which combinations of sizes can run at all. The rules of the scenario reader, ordered so that
+/// whole branches fall at once; the reader itself has the last word on what is timed.
+namespace stepcast {
+
+/// Why these sizes fit no scenario of the base, whatever the other keys: nullptr when they may.
+/// They look at tp, cp, pp.
+const char* wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec);
+/// At ep and etp as well.
+const char* wrong_experts(const Scenario& base, const Strategy& s);
+/// At micro_batch and sequence_parallel as well.
+const char* wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec);
+/// At vpp and the schedule as well; `scenario` is that of the strategy.
+const char* wrong_schedule(const Scenario& scenario);
+
+/// What the reader says of a scenario; empty when it may run. The first finding, with its key.
+std::string reader_finding(Scenario scenario);
+
+/// Whether model and cluster of a base keep the constraints on their size.
+bool keeps_constraints(const Scenario& base, const PlanSpec& spec);
+
+}  // namespace stepcast

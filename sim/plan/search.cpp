@@ -1,0 +1,246 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <sstream>
+
+#include "alone.hpp"
+#include "correlation.hpp"
+#include "enumerate.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast.hpp"
+#include "stepcast/sim/plan_report.hpp"
+#include "stepcast/sim/workers.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t timed_per_process = 16;
+
+class PlanSearch {
+ public:
+  PlanSearch(const PlanSpace& space, const SearchPath& search, int workers)
+      : space_{space}, search_{search}, workers_{workers} {
+    for (const PlanBase& base : space.bases) costs_.emplace_back(base);
+  }
+  PlanResult run();
+
+ private:
+  void time(std::vector<PlanPoint*> points);
+  std::string time_block(const std::vector<PlanPoint*>& points, std::size_t block);
+  void simulate(const std::vector<PlanPoint*>& points);
+  std::string simulate_one(const PlanPoint& point) const;
+  std::vector<PlanPoint*> promising(bool timed, std::size_t most);
+  void prove();
+  void simulate_promising();
+  void take_back();
+  void time_frontier();
+  bool search_around();
+  void finish();
+  void explain_nothing();
+  double best() const;
+  double score(const PlanPoint& p, Seconds time) const { return plan_score(space_.spec, p, time); }
+  std::size_t simulations_left() const {
+    const auto most = static_cast<double>(std::max(space_.spec.simulations, space_.spec.top));
+    return static_cast<std::size_t>(std::max(most - result_.counts.simulated, 0.0));
+  }
+
+  const PlanSpace& space_;
+  const SearchPath& search_;
+  int workers_;
+  std::vector<BaseCosts> costs_;
+  std::vector<PlanPoint> points_;
+  double dropped_bound_ = 0;
+  PlanResult result_;
+};
+
+double PlanSearch::best() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const PlanPoint& p : points_)
+    if (p.simulated) least = std::min(least, score(p, *p.simulated));
+  return least;
+}
+
+/// One line per point: its time without contention, or what the reader finds wrong with it.
+std::string PlanSearch::time_block(const std::vector<PlanPoint*>& points, std::size_t block) {
+  std::string text;
+  const std::size_t end = std::min((block + 1) * timed_per_process, points.size());
+  for (std::size_t i = block * timed_per_process; i < end; ++i) {
+    const Scenario scenario = scenario_of(space_, points[i]->strategy);
+    const std::string finding = reader_finding(scenario);
+    text += finding.empty()
+                ? shortest(step_alone(scenario, costs_[points[i]->strategy.base].times).value())
+                : "wrong " + finding;
+    text += "\n";
+  }
+  return text;
+}
+
+void PlanSearch::time(std::vector<PlanPoint*> points) {
+  const std::size_t blocks = (points.size() + timed_per_process - 1) / timed_per_process;
+  run_in_workers(
+      blocks, workers_, [&](std::size_t block) { return time_block(points, block); },
+      [&](const WorkerAnswer& answer) {
+        if (answer.failed()) throw EngineError("a point could not be timed: " + answer.failure);
+        std::istringstream lines(answer.text);
+        std::string line;
+        for (std::size_t i = answer.index * timed_per_process; std::getline(lines, line); ++i) {
+          const auto time = parse_number(line);
+          points[i]->alone = Seconds{time.value_or(std::numeric_limits<double>::infinity())};
+          if (!time) result_.counts.infeasible[line.substr(line.find(' ') + 1)] += 1;
+          result_.counts.timed += time ? 1 : 0;
+        }
+      });
+}
+
+std::string PlanSearch::simulate_one(const PlanPoint& point) const {
+  std::vector<std::string> settings = space_.overrides;
+  for (std::string& setting : settings_of(space_, point.strategy)) settings.push_back(setting);
+  const Forecast result = forecast(read_scenario(space_.file, settings, search_));
+  Bytes peak{0};
+  for (const StageForecast& stage : result.stages)
+    if (stage.memory) peak = std::max(peak, stage.memory->peak());
+  return shortest(result.step_time.value()) + "\n" + shortest(peak.value());
+}
+
+void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
+  run_in_workers(
+      points.size(), workers_, [&](std::size_t i) { return simulate_one(*points[i]); },
+      [&](const WorkerAnswer& answer) {
+        PlanPoint& point = *points[answer.index];
+        if (answer.failed())
+          throw EngineError("a point could not be simulated (" +
+                            strategy_text(space_, point.strategy) + "): " + answer.failure);
+        const std::size_t split = answer.text.find('\n');
+        point.simulated = Seconds{parse_number(answer.text.substr(0, split)).value_or(0)};
+        point.peak = Bytes{parse_number(answer.text.substr(split + 1)).value_or(0)};
+        result_.counts.simulated += 1;
+      });
+}
+
+/// Points that may still be better than the best: not timed yet, or timed and not simulated.
+std::vector<PlanPoint*> PlanSearch::promising(bool timed, std::size_t most) {
+  const double limit = best();
+  std::vector<PlanPoint*> chosen;
+  for (PlanPoint& p : points_) {
+    if (p.simulated || p.alone.has_value() != timed) continue;
+    if (score(p, timed ? *p.alone : p.bound) < limit) chosen.push_back(&p);
+  }
+  std::ranges::stable_sort(
+      chosen, {}, [&](const PlanPoint* p) { return score(*p, timed ? *p->alone : p->estimate); });
+  if (chosen.size() > most) chosen.resize(most);
+  return chosen;
+}
+
+/// Simulates until nothing that is left can be better, or the number of simulations is used up.
+void PlanSearch::prove() {
+  const auto top = static_cast<std::size_t>(space_.spec.top);
+  time(promising(false, 4 * top));
+  simulate(promising(true, top));
+  time(promising(false, points_.size()));
+  simulate_promising();
+}
+
+void PlanSearch::simulate_promising() {
+  while (simulations_left() > 0) {
+    const auto next = promising(true, std::min<std::size_t>(simulations_left(), 2 * workers_));
+    if (next.empty()) return;
+    simulate(next);
+  }
+}
+
+/// The points that differ from the best one in one key; whether one of them was better.
+bool PlanSearch::search_around() {
+  const double before = best();
+  const auto winner = std::ranges::find_if(
+      points_, [&](const PlanPoint& p) { return p.simulated && score(p, *p.simulated) == before; });
+  if (winner == points_.end()) return false;
+  std::vector<PlanPoint> found;
+  const Strategy centre = winner->strategy;
+  for (const Strategy& s : neighbours(space_, centre)) {
+    if (std::ranges::count(points_, s, &PlanPoint::strategy) > 0) continue;
+    if (const auto point = estimate_point(space_, costs_, s)) found.push_back(*point);
+  }
+  points_.insert(points_.end(), found.begin(), found.end());
+  time(promising(false, points_.size()));
+  simulate(promising(true, std::max<std::size_t>(simulations_left(), 1)));
+  return best() < before;
+}
+
+/// Points that were dropped for their estimates, as far as they may be better than the best.
+void PlanSearch::take_back() {
+  if (dropped_bound_ >= best()) return;
+  const auto most = static_cast<std::size_t>(space_.spec.shortlist);
+  const Enumeration below = enumerate_below(space_, costs_, best(), most);
+  for (const PlanPoint& p : below.kept)
+    if (std::ranges::count(points_, p.strategy, &PlanPoint::strategy) == 0) points_.push_back(p);
+  dropped_bound_ = below.dropped_bound;
+  result_.counts.estimated += below.counts.estimated;
+  time(promising(false, points_.size()));
+  simulate_promising();
+}
+
+/// The frontier by estimates is timed, so that it is told by one measure.
+void PlanSearch::time_frontier() {
+  result_.shortlist = points_;
+  std::vector<PlanPoint*> open;
+  for (const FrontierEntry& entry : frontier(result_))
+    if (entry.dominator == nullptr && !entry.point->alone)
+      open.push_back(&points_[static_cast<std::size_t>(entry.point - result_.shortlist.data())]);
+  time(open);
+}
+
+void PlanSearch::finish() {
+  double left = dropped_bound_;
+  std::vector<double> estimates, simulated;
+  for (const PlanPoint& p : points_) {
+    if (p.simulated) {
+      result_.best.push_back(p);
+      estimates.push_back(score(p, p.estimate));
+      simulated.push_back(score(p, *p.simulated));
+    } else {
+      left = std::min(left, score(p, p.alone.value_or(p.bound)));
+    }
+  }
+  std::ranges::stable_sort(result_.best, {},
+                           [&](const PlanPoint& p) { return score(p, *p.simulated); });
+  result_.proven = left >= best();
+  if (left < std::numeric_limits<double>::infinity()) result_.least_bound = left;
+  if (simulated.size() > 2) result_.rank_correlation = rank_correlation(estimates, simulated);
+  result_.shortlist = points_;
+}
+
+void PlanSearch::explain_nothing() {
+  const auto& reasons = result_.counts.infeasible;
+  const auto most =
+      std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
+  result_.tightest = most == reasons.end() ? "the space is empty" : most->first;
+  if (result_.nearest) result_.tightest = "memory";
+}
+
+PlanResult PlanSearch::run() {
+  Enumeration all = enumerate(space_, costs_);
+  points_ = std::move(all.kept);
+  result_.counts = std::move(all.counts);
+  result_.nearest = all.nearest;
+  dropped_bound_ = all.dropped_bound;
+  if (!points_.empty()) prove();
+  if (best() == std::numeric_limits<double>::infinity()) {
+    explain_nothing();
+    return std::move(result_);
+  }
+  while (search_around()) {
+  }
+  take_back();
+  time_frontier();
+  finish();
+  return std::move(result_);
+}
+
+}  // namespace
+
+PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers) {
+  return PlanSearch(space, search, workers).run();
+}
+
+}  // namespace stepcast

@@ -1,0 +1,46 @@
+#include "stepcast/sim/plan.hpp"
+
+namespace stepcast {
+
+void describe(Visitor& visitor, PlanSpec& spec) {
+  constexpr double most_points = 100'000;
+  visitor.field({"objective",
+                 choice(spec.objective, {{"step_time"}, {"tokens_per_device"}, {"pareto"}}),
+                 "what is best; pareto: time against memory and devices"});
+  visitor.field({"memory_reserve", &spec.memory_reserve,
+                 "kept free on each device, next to cluster.device.memory.reserve", at_least(0)});
+  visitor.field({"top", &spec.top, "points that are simulated at least", between(1, most_points)});
+  visitor.field({"shortlist", &spec.shortlist, "points that are timed without contention",
+                 between(1, most_points)});
+  visitor.field({"simulations", &spec.simulations,
+                 "points that are simulated at most, to prove that none is better",
+                 between(1, most_points)});
+  visitor.section("constraints", "what a point must keep", [&](Visitor& v) {
+    v.field({"tensor_in_node", &spec.tensor_in_node, "a tensor group stays inside one node"});
+    v.field({"least_micro_batches", &spec.least_micro_batches, "micro-batches of a replica",
+             between(1, 1 << 30)});
+    v.field({"least_parameters", OptionalNumber{&spec.least_parameters, "none"}, "of the model",
+             at_least(0)});
+    v.field({"most_parameters", OptionalNumber{&spec.most_parameters, "none"}, "of the model",
+             at_least(0)});
+    v.field({"least_flops_per_token", OptionalNumber{&spec.least_flops_per_token, "none"},
+             "FLOPs of training one token", at_least(0)});
+    v.field({"most_flops_per_token", OptionalNumber{&spec.most_flops_per_token, "none"},
+             "FLOPs of training one token", at_least(0)});
+  });
+}
+
+double PlanDimensions::size() const {
+  double size = static_cast<double>(schedules.size());
+  for (const auto* values :
+       {&tp, &pp, &vpp, &cp, &ep, &etp, &zero, &micro_batch, &sequence_parallel})
+    size *= static_cast<double>(values->size());
+  return size;
+}
+
+double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time) {
+  const bool per_device = spec.objective == PlanSpec::Objective::tokens_per_device;
+  return per_device ? time.value() * static_cast<double>(point.devices) : time.value();
+}
+
+}  // namespace stepcast

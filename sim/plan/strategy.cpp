@@ -1,0 +1,89 @@
+#include <numeric>
+#include <type_traits>
+
+#include "stepcast/sim/plan.hpp"
+
+namespace stepcast {
+
+Scenario scenario_of(const PlanSpace& space, const Strategy& strategy) {
+  Scenario scenario = space.bases.at(strategy.base).scenario;
+  ParallelPlan& plan = scenario.workload.plan;
+  plan.tp = strategy.tp;
+  plan.pp = strategy.pp;
+  plan.vpp = strategy.vpp;
+  plan.cp = strategy.cp;
+  plan.ep = strategy.ep;
+  plan.etp = strategy.etp;
+  plan.zero = strategy.zero;
+  plan.sequence_parallel = strategy.sequence_parallel;
+  plan.dp = scenario.cluster.devices / (plan.tp * plan.cp * plan.pp);
+  scenario.workload.training.micro_batch = strategy.micro_batch;
+  scenario.schedule.pipeline = space.dimensions.schedules.at(strategy.schedule);
+  return scenario;
+}
+
+std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy) {
+  const auto number = [](const char* path, std::int64_t value) {
+    return std::string(path) + "=" + std::to_string(value);
+  };
+  std::vector<std::string> settings{
+      number("parallel.tp", strategy.tp),
+      number("parallel.pp", strategy.pp),
+      number("parallel.vpp", strategy.vpp),
+      number("parallel.cp", strategy.cp),
+      number("parallel.ep", strategy.ep),
+      number("parallel.etp", strategy.etp),
+      number("parallel.zero", strategy.zero),
+      std::string("parallel.sequence_parallel=") + (strategy.sequence_parallel ? "true" : "false"),
+      number("training.micro_batch", strategy.micro_batch),
+      "schedule.pipeline=" + space.dimensions.schedules.at(strategy.schedule)};
+  for (const auto& [path, value] : space.bases.at(strategy.base).settings)
+    settings.push_back(path + "=" + value);
+  settings.emplace_back("plan=none");
+  return settings;
+}
+
+std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy) {
+  std::vector<Strategy> all;
+  const PlanDimensions& dims = space.dimensions;
+  const auto vary = [&](const std::vector<std::int64_t>& values, auto member) {
+    for (const std::int64_t value : values) {
+      Strategy s = strategy;
+      s.*member = static_cast<std::remove_reference_t<decltype(s.*member)>>(value);
+      if (s != strategy) all.push_back(s);
+    }
+  };
+  vary(dims.tp, &Strategy::tp);
+  vary(dims.pp, &Strategy::pp);
+  vary(dims.vpp, &Strategy::vpp);
+  vary(dims.cp, &Strategy::cp);
+  vary(dims.ep, &Strategy::ep);
+  vary(dims.etp, &Strategy::etp);
+  vary(dims.zero, &Strategy::zero);
+  vary(dims.micro_batch, &Strategy::micro_batch);
+  vary(dims.sequence_parallel, &Strategy::sequence_parallel);
+  std::vector<std::int64_t> schedules(dims.schedules.size()), bases(space.bases.size());
+  std::iota(schedules.begin(), schedules.end(), 0);
+  std::iota(bases.begin(), bases.end(), 0);
+  vary(schedules, &Strategy::schedule);
+  vary(bases, &Strategy::base);
+  return all;
+}
+
+std::string strategy_text(const PlanSpace& space, const Strategy& strategy) {
+  const auto part = [](const char* key, std::int64_t value) {
+    return value == 1 ? std::string{} : " " + std::string(key) + std::to_string(value);
+  };
+  std::string text = "tp" + std::to_string(strategy.tp) + " pp" + std::to_string(strategy.pp);
+  text += part("vpp", strategy.vpp) + part("cp", strategy.cp) + part("ep", strategy.ep) +
+          part("etp", strategy.etp);
+  text += " mb" + std::to_string(strategy.micro_batch) + " zero" + std::to_string(strategy.zero);
+  if (strategy.sequence_parallel) text += " sp";
+  if (space.dimensions.schedules.size() > 1)
+    text += " " + space.dimensions.schedules.at(strategy.schedule);
+  for (const auto& [path, value] : space.bases.at(strategy.base).settings)
+    text += " " + path.substr(path.rfind('.') + 1) + "=" + value;
+  return text;
+}
+
+}  // namespace stepcast

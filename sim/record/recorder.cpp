@@ -1,0 +1,148 @@
+#include "recorder.hpp"
+
+#include <algorithm>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+/// About 1.5 GB; a folded step of 4096 devices has some hundred thousand.
+constexpr std::size_t most_entries = 16'000'000;
+
+}  // namespace
+
+Recorder::Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t channels)
+    : out_{out},
+      limit_{static_cast<std::uint32_t>(std::min<std::size_t>(classes, ranks))},
+      channels_{channels},
+      cursors_(limit_),
+      last_on_channel_(limit_ * channels, none) {
+  out_ = {};
+  out_.ranks.resize(classes);
+}
+
+void Recorder::host_speed(std::uint32_t r, double factor) {
+  if (records(r)) out_.ranks[r].host_speed = factor;
+}
+
+void Recorder::begin_unit(std::uint32_t r, const Unit& unit, std::uint32_t step, double device) {
+  if (!records(r)) return;
+  auto& units = out_.ranks[r].units;
+  cursors_[r].unit = static_cast<std::uint32_t>(units.size());
+  units.push_back({unit, step, device, device});
+}
+
+void Recorder::end_unit(std::uint32_t r, double device) {
+  if (!records(r)) return;
+  out_.ranks[r].units[cursors_[r].unit].end = device;
+  cursors_[r].unit = none;
+}
+
+/// The other unit of a pair, which took the same time.
+void Recorder::add_beside(std::uint32_t r, const Unit& unit) {
+  if (!records(r)) return;
+  auto& units = out_.ranks[r].units;
+  Recording::UnitSpan beside = units.back();
+  beside.unit = unit;
+  units.push_back(beside);
+}
+
+void Recorder::end_step(std::uint32_t r, double device) {
+  if (records(r)) out_.ranks[r].step_ends.push_back(device);
+}
+
+std::uint32_t Recorder::add(std::uint32_t r, const Clocks& before, Recording::Entry entry) {
+  Cursor& cursor = cursors_[r];
+  auto& entries = out_.ranks[r].entries;
+  if (before != cursor.last) {
+    entries.push_back({.after = before, .unit = cursor.unit, .kind = Recording::Kind::pause});
+    ++entries_;
+  }
+  entry.unit = cursor.unit;
+  cursor.last = entry.after;
+  entries.push_back(entry);
+  if (++entries_ > most_entries) {
+    throw InputError({Diagnostic{
+        {},
+        {},
+        "the run is too long to record, allowed: " + std::to_string(most_entries) +
+            " entries; simulate fewer steps, micro-batches or ranks apart from each other"}});
+  }
+  return static_cast<std::uint32_t>(entries.size() - 1);
+}
+
+std::uint32_t Recorder::segment(std::uint32_t r, const Clocks& before, const Clocks& after,
+                                std::uint32_t what, double worked) {
+  if (!records(r)) return none;
+  return add(r, before,
+             {.after = after, .worked = worked, .what = what, .kind = Recording::Kind::segment});
+}
+
+std::uint32_t Recorder::issue(std::uint32_t r, const Clocks& before, const Clocks& after,
+                              bool after_compute) {
+  if (!records(r)) return none;
+  return add(r, before,
+             {.after = after, .kind = Recording::Kind::issue, .after_compute = after_compute});
+}
+
+void Recorder::wait(std::uint32_t r, const Clocks& before, const Clocks& after,
+                    std::uint32_t communication) {
+  if (!records(r)) return;
+  add(r, before, {.after = after, .communication = communication, .kind = Recording::Kind::wait});
+}
+
+void Recorder::sync(std::uint32_t r, const Clocks& before, const Clocks& after) {
+  if (records(r)) add(r, before, {.after = after, .kind = Recording::Kind::sync});
+}
+
+void Recorder::catch_up(std::uint32_t r, const Clocks& now) {
+  if (!records(r) || cursors_[r].last == now) return;
+  out_.ranks[r].entries.push_back({.after = now, .unit = cursors_[r].unit});
+  cursors_[r].last = now;
+}
+
+void Recorder::piece(std::uint32_t r, const Recording::Piece& piece) {
+  if (records(r) && piece.to > piece.from) out_.ranks[r].pieces.push_back(piece);
+}
+
+std::uint32_t Recorder::begin_collective(std::uint32_t network, double start) {
+  out_.communications.push_back({.start = start,
+                                 .network = network,
+                                 .first_member = static_cast<std::uint32_t>(out_.members.size())});
+  return static_cast<std::uint32_t>(out_.communications.size() - 1);
+}
+
+std::uint32_t Recorder::begin_transfer(Channel channel, const Unit& unit, double start) {
+  out_.communications.push_back({.start = start,
+                                 .channel = channel,
+                                 .unit = unit,
+                                 .first_member = static_cast<std::uint32_t>(out_.members.size())});
+  return static_cast<std::uint32_t>(out_.communications.size() - 1);
+}
+
+void Recorder::member(std::uint32_t communication, const Recording::Member& member,
+                      std::size_t channel) {
+  Recording::Member known = member;
+  if (records(member.rank_class)) {
+    std::uint32_t& last = last_on_channel_[member.rank_class * channels_ + channel];
+    known.before = last;
+    if (member.entry != none) {
+      out_.ranks[member.rank_class].entries[member.entry].communication = communication;
+      last = communication;
+    }
+  }
+  ++out_.communications[communication].members;
+  out_.members.push_back(known);
+}
+
+void Recorder::end(std::uint32_t communication, double end, double arrival) {
+  out_.communications[communication].end = end;
+  out_.communications[communication].arrival = arrival;
+}
+
+std::uint32_t Recorder::communication_of(std::uint32_t r, std::uint32_t entry) const {
+  return records(r) && entry != none ? out_.ranks[r].entries[entry].communication : none;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,126 @@
+#include <algorithm>
+
+#include "checks.hpp"
+
+// Checks between the schedule, the plan and the batch.
+namespace stepcast {
+namespace {
+
+constexpr std::int64_t most_micro_batches = 1'000'000;
+constexpr std::int64_t most_units = 100'000'000;
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+bool check_micro_batches(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const TrainingSpec& training = scenario.workload.training;
+  const std::int64_t one = training.micro_batch * plan.dp;
+  const std::int64_t near = std::max(training.global_batch / one, std::int64_t{1}) * one;
+  return checks.require(
+      training.global_batch % one == 0, "training.global_batch",
+      "is " + text(training.global_batch) +
+          ", must be a multiple of micro_batch*dp = " + text(training.micro_batch) + "*" +
+          text(plan.dp) + " = " + text(one) + ", allowed: " + text(near) + ", " + text(near + one));
+}
+
+bool check_size(const PipelineShape& shape, Checks& checks) {
+  if (!checks.require(shape.micro_batches <= most_micro_batches, "training.global_batch",
+                      "gives " + text(shape.micro_batches) + " micro-batches, allowed: at most " +
+                          text(most_micro_batches))) {
+    return false;
+  }
+  const std::int64_t chunks = shape.stages * shape.chunks;
+  return checks.require(chunks * shape.slices <= most_units / shape.micro_batches,
+                        "training.global_batch",
+                        "gives " + text(shape.micro_batches) + " micro-batches on " + text(chunks) +
+                            " chunks, allowed: at most " + text(most_units) + " in all");
+}
+
+/// A slice is a whole number of tokens on every rank, and attention sees whole slices.
+void check_slices(const Scenario& scenario, std::int64_t slices, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  if (slices == 1 || scenario.synthetic) return;
+  checks.require(plan.cp == 1, "parallel.cp",
+                 "is " + text(plan.cp) + " but the sequence is cut into " + text(slices) +
+                     " slices, allowed: cp 1");
+  if (!checks.good({"training.sequence"})) return;
+  const std::int64_t parts = slices * (plan.sequence_parallel ? plan.tp : 1);
+  checks.require(scenario.workload.training.sequence % parts == 0, "schedule.slices",
+                 "is " + text(slices) + ", the " + text(scenario.workload.training.sequence) +
+                     " tokens of a sequence must be a multiple of " +
+                     (plan.sequence_parallel ? "slices*tp = " : "slices = ") + text(parts));
+}
+
+/// A table of orders is for one shape.
+void check_table(const Scenario& scenario, const PipelineShape& table, Checks& checks) {
+  const PipelineShape shape = scenario.pipeline_shape();
+  const auto same = [&](std::int64_t own, std::int64_t written, const char* path,
+                        const char* what) {
+    checks.require(own == written, path,
+                   "gives " + text(own) + " " + what + ", " + scenario.schedule.table +
+                       " has orders for " + text(written) + ", allowed: " + text(written) + " " +
+                       what);
+  };
+  same(shape.stages, table.stages, "parallel.pp", "stages");
+  same(shape.chunks, table.chunks, "parallel.vpp", "chunks per stage");
+  same(shape.micro_batches, table.micro_batches, "training.global_batch", "micro-batches");
+  checks.require(scenario.schedule.slices == 1 || scenario.schedule.slices == table.slices,
+                 "schedule.slices",
+                 "is " + text(scenario.schedule.slices) + ", " + scenario.schedule.table +
+                     " has orders for " + text(table.slices) + ", allowed: leave it out");
+  checks.require(scenario.schedule.warm_up.kind == WarmUp::Kind::standard, "schedule.warmup",
+                 "means nothing to a table of orders, allowed: standard");
+}
+
+/// What Megatron-LM's and MindSpeed's overlap of a forward with a backward asks for.
+void check_pairs(const Scenario& scenario, const PipelineShape& shape, Checks& checks) {
+  const WorkloadSpec& spec = scenario.workload;
+  if (spec.moe.overlap != MoeSpec::Overlap::fb_pair || scenario.synthetic) return;
+  const std::string key = "moe.overlap", is = "is fb_pair, which ";
+  const bool serves = scenario.order_table.has_value();
+  const std::string wrong =
+      serves ? "" : pairing_rule(pipeline_schedule(scenario.schedule.pipeline), shape);
+  checks.require(wrong.empty(), key, is + wrong);
+  checks.require(spec.plan.ep > 1, key, is + "hides the exchange of tokens, allowed: with ep > 1");
+  checks.require(spec.moe.dispatch == MoeSpec::Dispatch::flat, key,
+                 is + "hides one all-to-all each way, allowed: with moe.dispatch flat");
+  checks.require(spec.training.recompute != TrainingSpec::Recompute::full, key,
+                 is + "has no place for computing a layer again, allowed: with training.recompute "
+                      "none, selective or a table");
+  checks.require(spec.plan.zero <= 1, key,
+                 is + "keeps whole gradients, allowed: with parallel.zero 0 or 1");
+  checks.require(spec.plan.slices == 1, key,
+                 is + "pairs whole micro-batches, allowed: with schedule.slices 1");
+}
+
+}  // namespace
+
+void place_chunks(Scenario& scenario, const Checks& checks) {
+  if (!checks.good({"schedule.pipeline", "schedule.slices"})) return;
+  const PipelineShape shape = scenario.pipeline_shape();
+  scenario.workload.plan.chunk_placement = shape.placement;
+  scenario.workload.plan.slices = shape.slices;
+  const bool pairs = scenario.order_table || pipeline_schedule(scenario.schedule.pipeline).pairs;
+  scenario.workload.pairs = pairs || scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+}
+
+void check_schedule(const Scenario& scenario, Checks& checks) {
+  if (!checks.good({"training.global_batch", "training.micro_batch", "parallel.tp", "parallel.cp",
+                    "parallel.pp", "parallel.dp", "parallel.vpp", "schedule.pipeline",
+                    "schedule.group", "schedule.slices"})) {
+    return;
+  }
+  if (!check_micro_batches(scenario, checks)) return;
+  const PipelineShape shape = scenario.pipeline_shape();
+  if (!check_size(shape, checks)) return;
+  if (scenario.order_table) {
+    check_table(scenario, scenario.order_table->shape, checks);
+  } else {
+    const std::string wrong = pipeline_schedule(scenario.schedule.pipeline).rule(shape);
+    checks.require(wrong.empty(), "schedule.pipeline", scenario.schedule.pipeline + " " + wrong);
+  }
+  check_slices(scenario, shape.slices, checks);
+  check_pairs(scenario, shape, checks);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,32 @@
+#pragma once
+#include "sim/wrong_row.hpp"
+
+namespace stepcast::test {
+
+/// Wrong `schedule.data`.
+inline constexpr WrongRow wrong_data[] = {
+    {"packing_without_documents", "interleaved_1f1b",
+     "interleaved_1f1b\n  data: {packing: best_fit, mask: document, context_split: per_document}",
+     "s.yaml:50:19: schedule.data.packing: is best_fit but there are no schedule.data.documents, "
+     "allowed: none\n"
+     "s.yaml:50:35: schedule.data.mask: is document but there are no schedule.data.documents, "
+     "allowed: causal\n"
+     "s.yaml:50:60: schedule.data.context_split: is per_document but there are no "
+     "schedule.data.documents, allowed: zigzag"},
+    {"packing_of_no_name", "interleaved_1f1b", "interleaved_1f1b\n  data: {packing: worst_fit}",
+     "s.yaml:50:19: schedule.data.packing: is 'worst_fit', allowed: none, sequential, best_fit, "
+     "attention_aware; did you mean best_fit?"},
+    {"documents_of_no_length", "interleaved_1f1b",
+     "interleaved_1f1b\n  data: {documents: {distribution: fixed, length: 0}}",
+     "s.yaml:50:51: schedule.data.documents.length: is 0, allowed: 1 to 1073741824"},
+    {"documents_without_mean", "interleaved_1f1b",
+     "interleaved_1f1b\n  data: {documents: {distribution: lognormal}}",
+     "s.yaml:50:21: schedule.data.documents.mean: is missing (mean length [tokens]), allowed: a "
+     "number such as 0.8, 1 to 1073741824"},
+    {"documents_of_a_missing_file", "interleaved_1f1b",
+     "interleaved_1f1b\n  data: {documents: {distribution: file, file: none.csv}}",
+     "s.yaml:50:48: schedule.data.documents.file: names 'none.csv', which does not exist, allowed: "
+     "the path of a file with one length per line"},
+};
+
+}  // namespace stepcast::test

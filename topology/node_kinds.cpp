@@ -1,0 +1,95 @@
+#include <algorithm>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/topology/fabric.hpp"
+
+/// Clusters whose nodes are of several kinds. docs/models/heterogeneous.md.
+namespace stepcast {
+namespace {
+
+struct NodeLink {
+  LinkSpec* link;
+  double* efficiency;
+  double usable() const { return link->bandwidth.value() * *efficiency; }
+};
+
+/// The one kind of link inside a node; fabrics of groups have two and are not for kinds.
+NodeLink node_link(NodeFabric& fabric) {
+  if (auto* mesh = std::get_if<MeshFabric>(&fabric)) return {&mesh->link, &mesh->efficiency};
+  auto* port = std::get_if<SwitchFabric>(&fabric);
+  expects(port != nullptr, "kinds have meshes or switches");
+  return {&port->port, &port->efficiency};
+}
+
+double usable(NodeFabric fabric) { return node_link(fabric).usable(); }
+double usable(const NicSpec& nic) { return nic.link.bandwidth.value() * nic.efficiency; }
+
+void slow_down(LinkFaults& faults, LinkId link, double factor) {
+  if (factor < 1) faults.bandwidth_factor[link.value] = factor;
+}
+
+void slow_node_links(LinkFaults& faults, const Fabric& fabric, std::uint32_t device,
+                     double factor) {
+  const auto size = static_cast<std::uint32_t>(fabric.mesh_size());
+  if (size == 0) {
+    slow_down(faults, fabric.device_link(LinkKind::port_up, {device}), factor);
+    slow_down(faults, fabric.device_link(LinkKind::port_down, {device}), factor);
+    return;
+  }
+  for (std::uint32_t to = device / size * size; to < (device / size + 1) * size; ++to)
+    if (to != device) slow_down(faults, fabric.mesh_link({device}, {to}), factor);
+}
+
+}  // namespace
+
+std::uint32_t ClusterSpec::kind_of(std::int64_t which) const {
+  std::int64_t end = 0;
+  for (std::uint32_t k = 0; k < kinds.size(); ++k) {
+    end += kinds[k].nodes * node_devices;
+    if (which < end) return k;
+  }
+  expects(kinds.empty(), "the kinds hold all nodes");
+  return 0;
+}
+
+ClusterSpec ClusterSpec::as_kind(std::size_t kind) const {
+  ClusterSpec cluster = *this;
+  cluster.device = kinds[kind].device;
+  cluster.host = kinds[kind].host;
+  return cluster;
+}
+
+void take_fastest_links(ClusterSpec& spec) {
+  if (spec.kinds.empty()) return;
+  Seconds node_latency{0}, nic_latency{0};
+  for (NodeKind& kind : spec.kinds) {
+    node_latency = std::max(node_latency, node_link(kind.node_fabric).link->latency);
+    nic_latency = std::max(nic_latency, kind.nic.link.latency);
+  }
+  const auto faster = [](const auto& part) {
+    return
+        [part](const NodeKind& a, const NodeKind& b) { return usable(a.*part) < usable(b.*part); };
+  };
+  spec.node_fabric =
+      std::ranges::max_element(spec.kinds, faster(&NodeKind::node_fabric))->node_fabric;
+  spec.network.nic = std::ranges::max_element(spec.kinds, faster(&NodeKind::nic))->nic;
+  node_link(spec.node_fabric).link->latency = node_latency;
+  spec.network.nic.link.latency = nic_latency;
+}
+
+LinkFaults links_of_kinds(const Fabric& fabric) {
+  const ClusterSpec& cluster = fabric.cluster();
+  LinkFaults faults;
+  if (cluster.kinds.empty()) return faults;
+  for (std::uint32_t d = 0; d < fabric.devices(); ++d) {
+    const NodeKind& kind = cluster.kinds[cluster.kind_of(d)];
+    if (cluster.node_devices > 1)
+      slow_node_links(faults, fabric, d, usable(kind.node_fabric) / usable(cluster.node_fabric));
+    const double nic = usable(kind.nic) / usable(cluster.network.nic);
+    slow_down(faults, fabric.device_link(LinkKind::nic_up, {d}), nic);
+    slow_down(faults, fabric.device_link(LinkKind::nic_down, {d}), nic);
+  }
+  return faults;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,48 @@
+#include "host_offload.hpp"
+
+namespace stepcast {
+
+void HostOffload::open_slots() {
+  if (open_) return;
+  open_ = true;
+  store_slot_ = builder_.new_slot();
+  for (std::uint32_t& slot : fetch_slots_) slot = builder_.new_slot();
+}
+
+void HostOffload::store(const PlacedPiece& piece, Instructions& out) {
+  if (piece.offloaded <= 0) return;
+  open_slots();
+  stored_ = true;
+  builder_.to_host(Bytes{piece.offloaded}, store_slot_, out);
+}
+
+void HostOffload::fetch(const Pieces& pieces, std::size_t i, Instructions& out) {
+  if (pieces[i].offloaded > 0)
+    builder_.from_host(Bytes{pieces[i].offloaded}, fetch_slots_[i % 2], out);
+}
+
+void HostOffload::fetch_for(const Pieces& pieces, std::size_t i, Instructions& out) {
+  if (i + 1 == pieces.size()) fetch(pieces, i, out);
+  if (i > 0) fetch(pieces, i - 1, out);
+  if (pieces[i].offloaded > 0) out.push_back(Wait{fetch_slots_[i % 2]});
+}
+
+void HostOffload::settle(Instructions& out) {
+  if (stored_) out.push_back(Wait{store_slot_});
+}
+
+void HostOffload::optimize(double parameters, Instructions& out) {
+  open_slots();
+  const double part = parameters / optimizer_parts;
+  const Bytes bytes{optimizer_state_bytes * part};
+  builder_.from_host(bytes, fetch_slots_[0], out);
+  for (std::size_t k = 0; k < optimizer_parts; ++k) {
+    if (k + 1 < optimizer_parts) builder_.from_host(bytes, fetch_slots_[(k + 1) % 2], out);
+    out.push_back(Wait{fetch_slots_[k % 2]});
+    builder_.compute(optimizer_step(part), out);
+    builder_.to_host(bytes, store_slot_, out);
+  }
+  out.push_back(Wait{store_slot_});
+}
+
+}  // namespace stepcast

@@ -1,0 +1,37 @@
+#pragma once
+#include <array>
+
+#include "stage_pieces.hpp"
+
+/// What waits in host memory: docs/models/offload.md. Private to workloads/.
+namespace stepcast {
+
+/// Parts in which an offloaded optimizer goes over the device (swap-optimizer-times of MindSpeed).
+inline constexpr int optimizer_parts = 16;
+/// Master weight and both moments, FP32 [bytes per parameter].
+inline constexpr double optimizer_state_bytes = 12;
+
+class HostOffload {
+ public:
+  explicit HostOffload(ProgramBuilder& builder) : builder_{builder} {}
+
+  /// Behind the forward of a piece: what it leaves begins its way to the host.
+  void store(const PlacedPiece& piece, Instructions& out);
+  /// Before the backward of piece i: fetches the piece that comes next and waits for its own.
+  void fetch_for(const Pieces& pieces, std::size_t i, Instructions& out);
+  /// At the end of a step everything that was stored is there.
+  void settle(Instructions& out);
+  /// The optimizer part by part: one is fetched while another is worked on and a third goes back.
+  void optimize(double parameters, Instructions& out);
+
+ private:
+  void fetch(const Pieces& pieces, std::size_t i, Instructions& out);
+  void open_slots();
+
+  ProgramBuilder& builder_;
+  bool open_ = false, stored_ = false;
+  std::uint32_t store_slot_ = 0;
+  std::array<std::uint32_t, 2> fetch_slots_{};
+};
+
+}  // namespace stepcast

@@ -1,0 +1,278 @@
+#include <cmath>
+
+#include "../program_builder.hpp"
+#include "experts.hpp"
+
+namespace stepcast::rows {
+
+namespace {
+
+/// FP8 rows carry one FP32 scale per 128 elements (DeepSeek-V3, section 3.3: 1 x 128 tiles).
+constexpr double fp8_element = 1 + fp32 / 128;
+
+bool in_fp8(const Experts& e) { return e.context.moe.wire == MoeSpec::Wire::fp8; }
+
+LayerItems vector_work(std::string name, double bytes) {
+  return {vector_row(std::move(name), 0, bytes)};
+}
+
+/// Shares of the parts of an expert group in its load; 1 = even.
+std::vector<double> part_loads(const Experts& e) {
+  std::vector<double> loads(static_cast<std::size_t>(e.outer), 0);
+  const auto inner = static_cast<std::size_t>(e.inner);
+  for (std::size_t i = 0; i < e.context.loads->of_rank.size(); ++i)
+    loads[i / inner] += e.context.loads->of_rank[i] / e.inner;
+  return loads;
+}
+
+/// How often a token goes to a part that has `load` times the even share: as if its experts were
+/// drawn one by one, as many as give the expected number of parts where all are even.
+double visits(double even, double parts, double load) {
+  if (parts <= 1 || even >= parts) return 1;
+  const double draws = std::log1p(-even / parts) / std::log1p(-1 / parts);
+  return 1 - std::pow(std::max(0.0, 1 - load / parts), draws);
+}
+
+enum class Share { of_rank, of_column, of_part };
+
+/// Of the rows that a rank gets in a hop: those of its own experts, of the experts that the ranks
+/// of its index hold, or one per token that needs its part.
+Skew skew(const Experts& e, Share share, bool senders, double even_parts = 0) {
+  if (e.context.loads == nullptr || e.context.loads->even()) return {};
+  Skew result{e.context.loads->of_rank, senders};
+  std::vector<double>& factor = result.factor;
+  const auto inner = static_cast<std::size_t>(e.inner);
+  if (share == Share::of_column) {
+    for (std::size_t column = 0; column < inner; ++column) {
+      double mean = 0;
+      for (std::size_t i = column; i < factor.size(); i += inner) mean += factor[i] / e.outer;
+      for (std::size_t i = column; i < factor.size(); i += inner) factor[i] = mean;
+    }
+  } else if (share == Share::of_part) {
+    const std::vector<double> parts = part_loads(e);
+    for (std::size_t i = 0; i < factor.size(); ++i)
+      factor[i] = visits(even_parts, e.outer, parts[i / inner]) * e.outer / even_parts;
+  }
+  return result;
+}
+
+/// Parts to which a token goes.
+double reached_parts(const Experts& e) {
+  return expected_parts(e.outer, e.count, e.top_k, most_parts(e.spec, e.outer));
+}
+
+LayerCommunication exchange(const std::string& name, GroupKind group, double bytes, Skew skew) {
+  return {name, group, {CollectiveKind::all_to_all, Bytes{bytes}, std::move(skew)}, false};
+}
+
+/// Bytes of `rows` rows in the precision of the direction.
+double hop_bytes(const Experts& e, double rows, bool back) {
+  return back ? e.row_bytes(rows) : e.wire_bytes(rows);
+}
+
+// Each scheme gives the hops of the dispatch; the way back is the same in reverse, so that what
+// was gathered is reduced.
+
+Hops flat(const Experts& e, const std::string& name, bool back) {
+  return {{{},
+           exchange(name, GroupKind::expert, hop_bytes(e, e.copies, back),
+                    skew(e, Share::of_rank, back)),
+           {}}};
+}
+
+Hop inner_hop(const Experts& e, const std::string& name, bool back, Share share) {
+  return {{},
+          exchange(name + " inner", GroupKind::expert_inner, hop_bytes(e, e.copies, back),
+                   skew(e, share, back)),
+          {}};
+}
+
+/// First to the rank of like index in the own part, then across (as HCCL's staged all-to-all).
+Hops two_hop(const Experts& e, const std::string& name, bool back) {
+  const Hop inside = inner_hop(e, name, back, Share::of_column);
+  const Hop across{{},
+                   exchange(name + " outer", GroupKind::expert_outer, hop_bytes(e, e.copies, back),
+                            skew(e, Share::of_rank, back)),
+                   {}};
+  return back ? Hops{across, inside} : Hops{inside, across};
+}
+
+/// Each token once to every part that it needs, there to its experts (DeepSeek-V3, DeepEP).
+Hops two_hop_dedup(const Experts& e, const std::string& name, bool back) {
+  const double parts = reached_parts(e);
+  const double sent = parts * e.tokens;
+  Hop across{{},
+             exchange(name + " outer", GroupKind::expert_outer, hop_bytes(e, sent, back),
+                      skew(e, Share::of_part, back, parts)),
+             {}};
+  Hop inside = inner_hop(e, name, back, Share::of_rank);
+  const double moved = e.row_bytes(sent) + e.row_bytes(e.copies);
+  if (back) {
+    inside.after = vector_work(name + " add up rows", moved);
+    return {inside, across};
+  }
+  inside.before = vector_work(name + " copy rows", moved);
+  inside.before.push_back(HostReadback{"expert splits inside"});
+  return {across, inside};
+}
+
+/// Every part gets all tokens; inside a part they go to their experts (Pangu Ultra MoE, MindFormers
+/// alltoall_deredundency).
+Hops hierarchical_allgather(const Experts& e, const std::string& name, bool back) {
+  const double all = e.outer * e.tokens;
+  Hop inside = inner_hop(e, name, back, Share::of_rank);
+  Hop across{{}, {name + " outer", GroupKind::expert_outer, {}, false}, {}};
+  if (back) {
+    across.call.call = {CollectiveKind::reduce_scatter, Bytes{e.row_bytes(all)}};
+    across.before =
+        vector_work(name + " add up rows", e.row_bytes(e.copies) + 2 * e.row_bytes(all));
+    return {inside, across};
+  }
+  across.call.call = {CollectiveKind::all_gather, Bytes{e.wire_bytes(all)}};
+  inside.before = vector_work(name + " select rows", 2 * e.row_bytes(e.copies));
+  return {across, inside};
+}
+
+/// Every rank gets all tokens of the group and takes those of its experts (Megatron-LM allgather).
+Hops allgather(const Experts& e, const std::string& name, bool back) {
+  const double all = e.ep * e.tokens;
+  const double own = e.rows / e.etp;
+  if (back)
+    return {{vector_work(name + " add up rows", e.row_bytes(own) + 2 * e.row_bytes(all)),
+             {name,
+              GroupKind::expert,
+              {CollectiveKind::reduce_scatter, Bytes{e.row_bytes(all)}},
+              false},
+             {}}};
+  return {{{},
+           {name, GroupKind::expert, {CollectiveKind::all_gather, Bytes{e.wire_bytes(all)}}, false},
+           vector_work(name + " select rows", 2 * e.row_bytes(own))}};
+}
+
+Hops hops(const Experts& e, const std::string& name, bool back) {
+  if (e.ep <= 1) return {};
+  switch (e.context.moe.dispatch) {
+    case MoeSpec::Dispatch::flat:
+      break;
+    case MoeSpec::Dispatch::two_hop:
+      if (e.cut() && e.inner > 1) return two_hop(e, name, back);
+      break;
+    case MoeSpec::Dispatch::two_hop_dedup:
+      if (e.cut()) return two_hop_dedup(e, name, back);
+      break;
+    case MoeSpec::Dispatch::hierarchical_allgather:
+      if (e.cut()) return hierarchical_allgather(e, name, back);
+      break;
+    case MoeSpec::Dispatch::allgather:
+      return allgather(e, name, back);
+  }
+  return flat(e, name, back);
+}
+
+/// A hop over groups of one rank moves nothing; what stands around it stays.
+void drop_lone_hops(Hops& hops, const Experts& e) {
+  for (std::size_t i = hops.size(); i-- > 0;) {
+    if (hops[i].call.group != GroupKind::expert_inner || e.inner > 1) continue;
+    LayerItems rest = std::move(hops[i].before);
+    rest.insert(rest.end(), hops[i].after.begin(), hops[i].after.end());
+    hops.erase(hops.begin() + static_cast<std::ptrdiff_t>(i));
+    LayerItems& into = i > 0 ? hops[i - 1].after : hops[i].before;
+    into.insert(i > 0 ? into.end() : into.begin(), rest.begin(), rest.end());
+  }
+}
+
+void tell(LayerItems& items, const char* name, GroupKind group, CollectiveKind kind, double bytes) {
+  items.push_back(LayerCommunication{name, group, {kind, Bytes{bytes}}, false});
+}
+
+}  // namespace
+
+Experts::Experts(const LayerContext& layer, double pieces)
+    : context{layer},
+      shape{layer},
+      spec{*layer.model.moe},
+      kind{layer.model.ffn.kind},
+      ep{static_cast<double>(layer.plan.ep)},
+      etp{static_cast<double>(layer.plan.etp)},
+      top_k{static_cast<double>(spec.top_k)},
+      count{static_cast<double>(spec.experts)},
+      local{count / ep},
+      tokens{shape.expert_tokens / pieces},
+      copies{tokens * top_k},
+      rows{copies * etp * layer.load},
+      width{static_cast<double>(spec.expert_hidden) / etp},
+      hides{layer.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 && shared_width() > 0} {
+  if (!layer.moe.cuts_groups()) return;
+  inner = group_size(layer.plan, GroupKind::expert_inner);
+  outer = ep / inner;
+}
+
+double Experts::wire_bytes(double n) const {
+  return (in_fp8(*this) ? fp8_element : element) * n * shape.hidden;
+}
+
+Hops dispatch_hops(const Experts& e, const std::string& name) {
+  Hops result = hops(e, name, false);
+  drop_lone_hops(result, e);
+  if (!in_fp8(e) || result.empty()) return result;
+  const double rows = e.rows / e.etp;
+  LayerItems& before = result.front().before;
+  before.insert(before.begin(),
+                vector_row(name + " to fp8", 0, e.row_bytes(e.tokens) + e.wire_bytes(e.tokens)));
+  // FP8 matrix products take the rows as they are.
+  if (e.context.training.precision != TrainingSpec::Precision::fp8_mixed)
+    result.back().after.push_back(
+        vector_row(name + " to bf16", 0, e.row_bytes(rows) + e.wire_bytes(rows)));
+  return result;
+}
+
+Hops combine_hops(const Experts& e, const std::string& name) {
+  Hops result = hops(e, name, true);
+  drop_lone_hops(result, e);
+  return result;
+}
+
+void announce(LayerItems& items, const Experts& e) {
+  if (e.ep <= 1) return;
+  const double pairs = e.copies;
+  const bool gathers = e.context.moe.dispatch == MoeSpec::Dispatch::hierarchical_allgather;
+  if (e.context.moe.dispatch == MoeSpec::Dispatch::allgather) {
+    // expert numbers and router weights
+    tell(items, "all_gather expert numbers", GroupKind::expert, CollectiveKind::all_gather,
+         e.ep * pairs * (fp32 + element));
+  } else if (gathers && e.cut()) {
+    tell(items, "all_gather expert numbers", GroupKind::expert_outer, CollectiveKind::all_gather,
+         e.outer * pairs * fp32);
+    if (e.inner > 1)
+      tell(items, "all_to_all expert counts", GroupKind::expert_inner, CollectiveKind::all_to_all,
+           fp32 * e.count / e.outer);
+  } else {
+    tell(items, "all_to_all expert counts", GroupKind::expert, CollectiveKind::all_to_all,
+         fp32 * e.count);
+  }
+  items.push_back(HostReadback{"expert splits"});
+  if (gathers && e.cut())
+    tell(items, "all_gather router weights", GroupKind::expert_outer, CollectiveKind::all_gather,
+         e.outer * pairs * element);
+}
+
+std::size_t widest(const Hops& hops) {
+  for (std::size_t i = 0; i < hops.size(); ++i)
+    if (hops[i].call.group != GroupKind::expert_inner) return i;
+  return 0;
+}
+
+double permuted_rows(const Experts& e) {
+  switch (e.context.moe.dispatch) {
+    case MoeSpec::Dispatch::two_hop_dedup:
+      return e.cut() ? reached_parts(e) : e.top_k;
+    case MoeSpec::Dispatch::hierarchical_allgather:
+      return e.cut() ? 0 : e.top_k;
+    case MoeSpec::Dispatch::allgather:
+      return e.ep > 1 ? 0 : e.top_k;
+    default:
+      return e.top_k;
+  }
+}
+
+}  // namespace stepcast::rows

@@ -1,0 +1,92 @@
+#include "stage_pieces.hpp"
+
+// Forward and backward units that run as one. docs/models/pipeline.md.
+namespace stepcast {
+
+namespace {
+
+void append(Instructions& out, const Instructions& more) {
+  out.insert(out.end(), more.begin(), more.end());
+}
+
+void append_backward(Instructions& out, const PlacedPiece& placed) {
+  if (placed.recomputed) append(out, placed.piece->recompute);
+  append(out, placed.piece->backward);
+}
+
+/// One code to the next place where it waits, then the other: each communicates while the other
+/// computes.
+Instructions take_turns(const Instructions& a, const Instructions& b) {
+  Instructions out;
+  const Instructions* code[] = {&a, &b};
+  std::size_t at[] = {0, 0};
+  for (std::size_t turn = 0; at[0] < a.size() || at[1] < b.size(); turn = 1 - turn) {
+    const Instructions& own = *code[turn];
+    std::size_t& next = at[turn];
+    if (next == own.size()) continue;
+    do {
+      out.push_back(own[next++]);
+    } while (next < own.size() && !std::holds_alternative<Wait>(own[next]));
+  }
+  return out;
+}
+
+}  // namespace
+
+/// What the backward computes again issues the communications of a forward, which may be under way.
+Instructions PieceLibrary::with_own_slots(Instructions code) {
+  const auto own = [&](std::uint32_t slot) {
+    const auto [place, fresh] = own_slots_.try_emplace(slot, 0);
+    if (fresh) place->second = builder_.new_slot();
+    return place->second;
+  };
+  for (Instruction& instruction : code) {
+    if (auto* start = std::get_if<Communicate>(&instruction)) start->slot = own(start->slot);
+    if (auto* wait = std::get_if<Wait>(&instruction)) wait->slot = own(wait->slot);
+  }
+  return code;
+}
+
+const Instructions& PieceLibrary::moe_pair() {
+  if (moe_pair_.empty()) {
+    std::vector<LayerItems> pairs;
+    for (const double load : loads_.distinct) {
+      const Passes passes = build_passes(spec_, PieceKind::moe_layer, loads_, load);
+      pairs.push_back(paired_layers(passes, passes));
+    }
+    builder_.lower(pairs, moe_pair_);
+  }
+  return moe_pair_;
+}
+
+/// MoE layers of the forward, ascending, with MoE layers of the backward, descending; all others,
+/// and those that are left, run alone.
+Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward) {
+  Instructions out;
+  auto f = forward.begin();
+  auto b = backward.rbegin();
+  const auto pairs = [](const PlacedPiece& placed) {
+    return placed.piece->kind == PieceKind::moe_layer && !placed.recomputed;
+  };
+  while (f != forward.end() || b != backward.rend()) {
+    const bool f_alone = f != forward.end() && (b == backward.rend() || !pairs(*f));
+    const bool b_alone = b != backward.rend() && (f == forward.end() || !pairs(*b));
+    if (f_alone) append(out, (f++)->piece->forward);
+    if (b_alone) append_backward(out, *b++);
+    if (f_alone || b_alone) continue;
+    append(out, moe_pair());
+    ++f, ++b;
+  }
+  return out;
+}
+
+Instructions PieceLibrary::pair(const Pieces& forward, const Pieces& backward) {
+  if (spec_.moe.overlap == MoeSpec::Overlap::fb_pair) return zipped(forward, backward);
+  Instructions ahead, back;
+  for (const PlacedPiece& placed : forward) append(ahead, placed.piece->forward);
+  for (auto placed = backward.rbegin(); placed != backward.rend(); ++placed)
+    append_backward(back, *placed);
+  return take_turns(ahead, with_own_slots(std::move(back)));
+}
+
+}  // namespace stepcast
