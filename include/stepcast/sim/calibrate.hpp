@@ -87,7 +87,9 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
                                    const std::vector<std::string>& devices, int workers);
 
 std::string calibration_text(const Calibration& calibration);
-/// A part of a cluster file that a preset extends, each number with `source: fitted`.
-std::string calibration_yaml(const Calibration& calibration, const std::string& question);
+/// A part of a cluster file that a preset extends, each number with `source: fitted`. It extends
+/// `base` itself, unless that is empty.
+std::string calibration_yaml(const Calibration& calibration, const std::string& question,
+                             const std::string& base);
 
 }  // namespace stepcast
