@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/topological_sort.hpp>
+#include <boost/range/iterator_range.hpp>
 #include <cmath>
 #include <limits>
 

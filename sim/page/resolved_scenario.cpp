@@ -42,9 +42,15 @@ struct Written {
     return *v.given ? shortest(v.target->value()) + "s" : std::string(v.word);
   }
   std::string operator()(const Percent& v) const { return shortest(100 * *v.target) + "%"; }
+  std::string operator()(const Tolerance& v) const {
+    if (*v.relative) return shortest(100 * *v.target) + "%";
+    const char* unit = v.of == Tolerance::Of::time ? "s" : v.of == Tolerance::Of::size ? "B" : "";
+    return shortest(*v.target) + unit;
+  }
   std::string operator()(const std::vector<std::string>* v) const { return "[" + joined(*v) + "]"; }
   std::string operator()(const std::vector<std::int64_t>* v) const { return list_text(*v); }
   std::string operator()(const Choice& choice) const {
+    if (choice.file != nullptr && !choice.file->empty()) return "{table: " + *choice.file + "}";
     const std::size_t index = choice.get();
     if (choice.table != nullptr && index == choice.table_option) {
       std::string text = "[";

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "../fold/job_graph.hpp"
 #include "../stage_programs.hpp"
 #include "stepcast/sim/replay.hpp"
 
@@ -27,13 +26,21 @@ NetworkCall lone_call(GroupKind group, std::uint32_t stage, std::uint32_t stages
   return call;
 }
 
+/// The largest output of the stage's chunks, or gradient of their inputs.
+Bytes sent_bytes(const StageProgram& program, bool forward) {
+  Bytes most{0};
+  for (const ChunkProgram& chunk : program.chunks)
+    most = std::max(most, forward ? chunk.send_forward : chunk.send_backward);
+  return most;
+}
+
 NetworkHop lone_hop(const Placement& placement, const std::vector<StageProgram>& programs,
                     std::uint32_t stage, bool forward, const CollectiveTimes& times) {
   const auto stages = static_cast<std::uint32_t>(programs.size());
   NetworkHop hop;
   hop.peer = (stage + (forward ? 1 : stages - 1)) % stages;
   if (stages == 1) return hop;
-  hop.flow.bytes = channel_bytes(programs[stage], forward).value();
+  hop.flow.bytes = sent_bytes(programs[stage], forward).value();
   const CollectiveTimes::Hop time = times.hop(placement.first_of(Stage{stage}),
                                               placement.first_of(Stage{hop.peer}), hop.flow.bytes);
   hop.flow.latency = time.latency;
@@ -53,14 +60,17 @@ NetworkMap map_without_contention(const Placement& placement,
     map.classes.representative.push_back(first);
     map.classes.stage.push_back(Stage{s});
     map.classes.ranks.push_back(1);
+    map.classes.variant.push_back(0);
     map.classes.class_of.push_back(s);
     auto& calls = map.call_of.emplace_back();
     for (const StageCall& call : programs[s].calls) {
       calls.push_back(static_cast<std::uint32_t>(map.calls.size()));
       map.calls.push_back(lone_call(call.group, s, stages, times.alone(placement, call, first)));
     }
-    map.forward.push_back(lone_hop(placement, programs, s, true, times));
-    map.backward.push_back(lone_hop(placement, programs, s, false, times));
+    for (std::size_t c = 0; c < channels; ++c) {
+      const bool forward = Channel{static_cast<std::uint8_t>(c)} == Channel::output_next;
+      map.hops[c].push_back(lone_hop(placement, programs, s, forward, times));
+    }
   }
   return map;
 }
@@ -74,7 +84,7 @@ Seconds step_alone(const Scenario& scenario, CollectiveTimes& times) {
                  map,
                  scenario.cluster.host,
                  scenario.pipeline_shape(),
-                 pipeline_schedule(scenario.schedule.pipeline),
+                 scenario.orders(),
                  scenario.schedule.p2p,
                  {}})
       .step_time;

@@ -216,11 +216,17 @@ void PlanReader::read_fast_values() {
   }
 }
 
+/// Schedules whose steady state the estimate knows.
+bool estimated(const PipelineSchedule& schedule) {
+  return schedule.placement == ChunkPlacement::loop && !schedule.splits_backward &&
+         !schedule.pairs && schedule.slices.low <= 1 && schedule.slices.high == 1;
+}
+
 void PlanReader::read_schedules() {
   std::vector<std::string>& names = space_.dimensions.schedules;
   if (schedules_.searched) {
     for (const PipelineSchedule& schedule : pipeline_schedules())
-      if (schedule.replayed) names.emplace_back(schedule.name);
+      if (estimated(schedule)) names.emplace_back(schedule.name);
   } else if (schedules_.values.empty()) {
     names = {space_.bases.front().scenario.schedule.pipeline};
   }
@@ -269,7 +275,7 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("stalls", "are not searched: the bound holds for an intact cluster, allowed: none");
   if (first.workload.training.recompute == TrainingSpec::Recompute::table)
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
-  if (!first.workload.plan.layers_auto)
+  if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");

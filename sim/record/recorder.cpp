@@ -12,12 +12,12 @@ constexpr std::size_t most_entries = 16'000'000;
 
 }  // namespace
 
-Recorder::Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t channels)
+Recorder::Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t lanes)
     : out_{out},
       limit_{static_cast<std::uint32_t>(std::min<std::size_t>(classes, ranks))},
-      channels_{channels},
+      channels_{lanes},
       cursors_(limit_),
-      last_on_channel_(limit_ * channels, none) {
+      last_on_channel_(limit_ * lanes, none) {
   out_ = {};
   out_.ranks.resize(classes);
 }

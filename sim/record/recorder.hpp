@@ -12,7 +12,7 @@ class Recorder {
  public:
   static constexpr std::uint32_t none = Recording::none;
 
-  Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t channels);
+  Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t lanes);
 
   bool records(std::uint32_t r) const { return r < limit_; }
   void host_speed(std::uint32_t r, double factor);
