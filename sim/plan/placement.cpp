@@ -44,7 +44,8 @@ std::vector<Slice> slices_of(const PlacementProblem& problem, const PlacedLayers
 }
 
 double slice_unit(const Prefix& p, const Slice& s) {
-  return p.unit[s.end] - p.unit[s.first] + p.recompute[s.first + s.recomputed] - p.recompute[s.first];
+  return p.unit[s.end] - p.unit[s.first] + p.recompute[s.first + s.recomputed] -
+         p.recompute[s.first];
 }
 
 double slice_kept(const Prefix& p, const Slice& s) {
@@ -108,7 +109,8 @@ std::optional<std::size_t> StageProgramme::recomputed(std::size_t part, std::siz
 PlacedLayers StageProgramme::placed(const std::vector<std::vector<std::size_t>>& from) const {
   const auto stages = static_cast<std::size_t>(problem_.stages);
   PlacedLayers result;
-  result.layers.assign(static_cast<std::size_t>(problem_.chunks), std::vector<std::int64_t>(stages));
+  result.layers.assign(static_cast<std::size_t>(problem_.chunks),
+                       std::vector<std::int64_t>(stages));
   result.recomputed = result.layers;
   std::size_t end = layers_;
   for (std::size_t part = parts_; part-- > 0;) {
@@ -164,7 +166,8 @@ double placement_time(const PlacementProblem& problem, const PlacedLayers& place
     unit[v % stages] += time;
     if (v < stages) pass += time;
   }
-  const double rounds = static_cast<double>(problem.micro_batches) - 1.0 / static_cast<double>(problem.chunks);
+  const double rounds =
+      static_cast<double>(problem.micro_batches) - 1.0 / static_cast<double>(problem.chunks);
   return rounds * *std::ranges::max_element(unit) + pass;
 }
 

@@ -11,18 +11,18 @@ namespace stepcast {
 /// Like layers that follow each other in the model.
 struct LayerRun {
   std::int64_t layers = 0;
-  double unit = 0;       ///< forward and backward of one layer and micro-batch [s]
-  double recompute = 0;  ///< more when its forward runs again [s]
-  double states = 0;     ///< bytes of parameters, gradients and optimizer
+  double unit = 0;                       ///< forward and backward of one layer and micro-batch [s]
+  double recompute = 0;                  ///< more when its forward runs again [s]
+  double states = 0;                     ///< bytes of parameters, gradients and optimizer
   double kept = 0, kept_recomputed = 0;  ///< bytes of activations of one micro-batch
 };
 
 struct PlacementProblem {
   std::int64_t stages = 1, chunks = 1, micro_batches = 1;
-  std::vector<LayerRun> runs;              ///< in the order of the model
-  LayerRun first, last;                    ///< embedding; MTP modules and head; `layers` is unused
-  double capacity = 0;                     ///< bytes for states and activations of a stage
-  HeldMoments moments;                     ///< [stage][moment][chunk]
+  std::vector<LayerRun> runs;  ///< in the order of the model
+  LayerRun first, last;        ///< embedding; MTP modules and head; `layers` is unused
+  double capacity = 0;         ///< bytes for states and activations of a stage
+  HeldMoments moments;         ///< [stage][moment][chunk]
   std::int64_t layers() const;
 };
 

@@ -9,9 +9,9 @@
 namespace stepcast {
 namespace {
 
-/// The integer programme. Columns: layers of each run on each virtual stage, kept or recomputed; for
-/// each border between runs and each virtual stage, whether the earlier run may still be there; and
-/// the time of the busiest stage.
+/// The integer programme. Columns: layers of each run on each virtual stage, kept or recomputed;
+/// for each border between runs and each virtual stage, whether the earlier run may still be there;
+/// and the time of the busiest stage.
 class Programme {
  public:
   explicit Programme(const PlacementProblem& problem)
@@ -45,7 +45,9 @@ class Programme {
       factors.push_back(factor);
     }
   };
-  int layers(int part, int run, bool again) const { return (part * runs_ + run) * 2 + (again ? 1 : 0); }
+  int layers(int part, int run, bool again) const {
+    return (part * runs_ + run) * 2 + (again ? 1 : 0);
+  }
   int open(int part, int border) const { return parts_ * runs_ * 2 + part * (runs_ - 1) + border; }
   int busiest() const { return parts_ * runs_ * 2 + parts_ * (runs_ - 1); }
   const LayerRun& run(int r) const { return problem_.runs[static_cast<std::size_t>(r)]; }
@@ -73,8 +75,8 @@ class Programme {
 
 LayerRun Programme::ends(int part) const {
   LayerRun sum;
-  for (const auto& [here, end] : {std::pair{part == 0, &problem_.first},
-                                  std::pair{part + 1 == parts_, &problem_.last}}) {
+  for (const auto& [here, end] :
+       {std::pair{part == 0, &problem_.first}, std::pair{part + 1 == parts_, &problem_.last}}) {
     if (!here) continue;
     sum.unit += end->unit;
     sum.states += end->states;

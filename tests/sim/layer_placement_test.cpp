@@ -113,7 +113,8 @@ TEST(LayerPlacement, TheStageProgrammeFitsWhatItPlaces) {
 TEST(LayerPlacement, SolvesSixteenStagesOfThreeKinds) {
   PlacementProblem p;
   p.stages = 16, p.chunks = 2, p.micro_batches = 64;
-  p.runs = {{3, 2.0, 0.7, 1.0, 1.0, 0.1}, {58, 3.0, 1.0, 2.0, 1.2, 0.1}, {6, 4.0, 1.4, 2.5, 1.5, 0.1}};
+  p.runs = {
+      {3, 2.0, 0.7, 1.0, 1.0, 0.1}, {58, 3.0, 1.0, 2.0, 1.2, 0.1}, {6, 4.0, 1.4, 2.5, 1.5, 0.1}};
   p.first = {0, 0.2, 0, 1.0, 0.1, 0.1};
   p.last = {0, 2.5, 0, 2.0, 0.5, 0.5};
   p.capacity = 70;

@@ -95,8 +95,9 @@ TEST(Schedules, PairsNeedASchedule) {
 TEST(Schedules, DocumentsNeedWholeMicroBatches) {
   const auto with_documents = [](const std::string& pipeline) {
     try {
-      scenario_with({"schedule.pipeline=" + pipeline,
-                     "schedule.data={documents: {distribution: fixed, length: 512}, mask: document}"});
+      scenario_with(
+          {"schedule.pipeline=" + pipeline,
+           "schedule.data={documents: {distribution: fixed, length: 512}, mask: document}"});
       return std::string{};
     } catch (const InputError& error) {
       return std::string(error.what());
