@@ -147,6 +147,7 @@ void read_orders(const Node& root, Scenario& scenario, const SearchPath& search,
                                    search, reading)) {
     try {
       scenario.order_table = read_order_table(*file, search);
+      scenario.order_file = std::filesystem::absolute(*file).string();
       return;
     } catch (const InputError& error) {
       append(reading.diagnostics, error);

@@ -28,7 +28,7 @@ class Kinds : public ::testing::Test {
   void SetUp() override {
     files.write("base.yaml", cluster_file());
     files.write("slow_device.yaml", cluster_file({{"value: 300TFLOPS", "value: 150TFLOPS"}}));
-    files.write("slow_nic.yaml", cluster_file({{"bandwidth: 200Gbps", "bandwidth: 100Gbps"}}));
+    files.write("slow_nic.yaml", cluster_file({{"bandwidth: 200Gbps", "bandwidth: 25Gbps"}}));
     files.write("slow_host.yaml", cluster_file({{"matmul: 8us", "matmul: 800us"}}));
     scenario = files.write("s.yaml", test::small_scenario);
   }

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "../../sim/page/resolved_scenario.hpp"
 #include "sim/in_child.hpp"
+#include "sim/page/resolved_scenario.hpp"
 #include "sim/recorded_scenarios.hpp"
 #include "stepcast/sim/sweep_page.hpp"
 #include "temporary_files.hpp"

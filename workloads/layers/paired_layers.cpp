@@ -13,13 +13,18 @@ struct Cut {
   LayerCommunication first, second;
 };
 
+/// The exchange of that name; of one with two hops the outer, which takes longest and which the
+/// other layer should hide.
 LayerItems::const_iterator find_exchange(const LayerItems& items, const std::string& name) {
-  const auto found = std::ranges::find_if(items, [&](const LayerItem& item) {
-    const auto* call = std::get_if<LayerCommunication>(&item);
-    return call != nullptr && call->name == name;
-  });
-  expects(found != items.end(), "a paired layer exchanges tokens");
-  return found;
+  for (const char* hop : {" outer", "", " inner"}) {
+    const auto found = std::ranges::find_if(items, [&](const LayerItem& item) {
+      const auto* call = std::get_if<LayerCommunication>(&item);
+      return call != nullptr && call->name == name + hop;
+    });
+    if (found != items.end()) return found;
+  }
+  expects(false, "a paired layer exchanges tokens");
+  return items.end();
 }
 
 Cut cut(const LayerItems& items, const std::string& first, const std::string& second) {

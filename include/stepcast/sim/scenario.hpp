@@ -50,6 +50,7 @@ struct Scenario {
   std::optional<SyntheticSpec> synthetic;
   ScheduleSpec schedule;
   std::optional<OrderTable> order_table;  ///< the file that schedule.table names
+  std::string order_file;                 ///< where it was found, an absolute path
   StallsSpec stalls;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
