@@ -286,8 +286,7 @@ void PlanReader::refuse_what_is_not_searched() {
   if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
   if (first.schedule.data.documents)
     refuse("schedule.data.documents", "are not searched, allowed: none");
-  const bool uneven =
-      first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
+  const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
   for (const PlanBase& base : space_.bases)
     if (base.scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair)

@@ -95,8 +95,7 @@ std::vector<PlanPoint> place_best(const PlanSpace& space, const SearchPath& sear
                                   const std::vector<PlanPoint>& points) {
   std::vector<PlanPoint> placed(points);
   run_in_workers(
-      points.size(), workers,
-      [&](std::size_t i) { return placed_text(space, search, points[i]); },
+      points.size(), workers, [&](std::size_t i) { return placed_text(space, search, points[i]); },
       [&](const WorkerAnswer& answer) {
         if (answer.failed()) throw EngineError("a placement failed: " + answer.failure);
         PlanPoint& point = placed[answer.index];
@@ -105,8 +104,8 @@ std::vector<PlanPoint> place_best(const PlanSpace& space, const SearchPath& sear
           take(answer.text, scenario_of(space, point.strategy).workload.plan, point);
       });
   std::erase_if(placed, [](const PlanPoint& p) { return !p.simulated || p.peak > p.capacity; });
-  std::ranges::stable_sort(placed, {},
-                           [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); });
+  std::ranges::stable_sort(
+      placed, {}, [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); });
   return placed;
 }
 

@@ -44,7 +44,8 @@ std::vector<Slice> slices_of(const PlacementProblem& problem, const PlacedLayers
 }
 
 double slice_unit(const Prefix& p, const Slice& s) {
-  return p.unit[s.end] - p.unit[s.first] + p.recompute[s.first + s.recomputed] - p.recompute[s.first];
+  return p.unit[s.end] - p.unit[s.first] + p.recompute[s.first + s.recomputed] -
+         p.recompute[s.first];
 }
 
 double slice_kept(const Prefix& p, const Slice& s) {
@@ -108,7 +109,8 @@ std::optional<std::size_t> StageProgramme::recomputed(std::size_t part, std::siz
 PlacedLayers StageProgramme::placed(const std::vector<std::vector<std::size_t>>& from) const {
   const auto stages = static_cast<std::size_t>(problem_.stages);
   PlacedLayers result;
-  result.layers.assign(static_cast<std::size_t>(problem_.chunks), std::vector<std::int64_t>(stages));
+  result.layers.assign(static_cast<std::size_t>(problem_.chunks),
+                       std::vector<std::int64_t>(stages));
   result.recomputed = result.layers;
   std::size_t end = layers_;
   for (std::size_t part = parts_; part-- > 0;) {
@@ -157,15 +159,18 @@ double placement_time(const PlacementProblem& problem, const PlacedLayers& place
   const Prefix prefix(problem);
   const std::vector<Slice> slices = slices_of(problem, placed);
   const auto stages = static_cast<std::size_t>(problem.stages);
-  std::vector<double> unit(stages, 0);
+  std::vector<double> busiest(static_cast<std::size_t>(problem.chunks), 0);
   double pass = 0;
   for (std::size_t v = 0; v < slices.size(); ++v) {
     const double time = slice_unit(prefix, slices[v]) + ends_of(problem, v).unit;
-    unit[v % stages] += time;
+    busiest[v / stages] = std::max(busiest[v / stages], time);
     if (v < stages) pass += time;
   }
-  const double rounds = static_cast<double>(problem.micro_batches) - 1.0 / static_cast<double>(problem.chunks);
-  return rounds * *std::ranges::max_element(unit) + pass;
+  double period = 0;
+  for (const double time : busiest) period += time;
+  const double rounds =
+      static_cast<double>(problem.micro_batches) - 1.0 / static_cast<double>(problem.chunks);
+  return rounds * period + pass;
 }
 
 double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed) {

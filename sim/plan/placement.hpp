@@ -11,18 +11,18 @@ namespace stepcast {
 /// Like layers that follow each other in the model.
 struct LayerRun {
   std::int64_t layers = 0;
-  double unit = 0;       ///< forward and backward of one layer and micro-batch [s]
-  double recompute = 0;  ///< more when its forward runs again [s]
-  double states = 0;     ///< bytes of parameters, gradients and optimizer
+  double unit = 0;                       ///< forward and backward of one layer and micro-batch [s]
+  double recompute = 0;                  ///< more when its forward runs again [s]
+  double states = 0;                     ///< bytes of parameters, gradients and optimizer
   double kept = 0, kept_recomputed = 0;  ///< bytes of activations of one micro-batch
 };
 
 struct PlacementProblem {
   std::int64_t stages = 1, chunks = 1, micro_batches = 1;
-  std::vector<LayerRun> runs;              ///< in the order of the model
-  LayerRun first, last;                    ///< embedding; MTP modules and head; `layers` is unused
-  double capacity = 0;                     ///< bytes for states and activations of a stage
-  HeldMoments moments;                     ///< [stage][moment][chunk]
+  std::vector<LayerRun> runs;  ///< in the order of the model
+  LayerRun first, last;        ///< embedding; MTP modules and head; `layers` is unused
+  double capacity = 0;         ///< bytes for states and activations of a stage
+  HeldMoments moments;         ///< [stage][moment][chunk]
   std::int64_t layers() const;
 };
 
@@ -30,8 +30,9 @@ struct PlacedLayers {
   Table layers, recomputed;  ///< [chunk][stage]; the first layers of a chunk are recomputed
 };
 
-/// Busiest stage over all micro-batches, and one micro-batch through the first chunks of the others
-/// [s]: what is minimised.
+/// The busiest stage of each chunk over all micro-batches, and one micro-batch through the first
+/// chunks of the others [s]: what is minimised. Stages pass chunk after chunk in step, so a long
+/// chunk of one stage is not made up for by a short one.
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed);
 /// Bytes of the fullest stage.
 double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed);
