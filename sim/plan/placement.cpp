@@ -159,16 +159,18 @@ double placement_time(const PlacementProblem& problem, const PlacedLayers& place
   const Prefix prefix(problem);
   const std::vector<Slice> slices = slices_of(problem, placed);
   const auto stages = static_cast<std::size_t>(problem.stages);
-  std::vector<double> unit(stages, 0);
+  std::vector<double> busiest(static_cast<std::size_t>(problem.chunks), 0);
   double pass = 0;
   for (std::size_t v = 0; v < slices.size(); ++v) {
     const double time = slice_unit(prefix, slices[v]) + ends_of(problem, v).unit;
-    unit[v % stages] += time;
+    busiest[v / stages] = std::max(busiest[v / stages], time);
     if (v < stages) pass += time;
   }
+  double period = 0;
+  for (const double time : busiest) period += time;
   const double rounds =
       static_cast<double>(problem.micro_batches) - 1.0 / static_cast<double>(problem.chunks);
-  return rounds * *std::ranges::max_element(unit) + pass;
+  return rounds * period + pass;
 }
 
 double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed) {

@@ -30,8 +30,9 @@ struct PlacedLayers {
   Table layers, recomputed;  ///< [chunk][stage]; the first layers of a chunk are recomputed
 };
 
-/// Busiest stage over all micro-batches, and one micro-batch through the first chunks of the others
-/// [s]: what is minimised.
+/// The busiest stage of each chunk over all micro-batches, and one micro-batch through the first
+/// chunks of the others [s]: what is minimised. Stages pass chunk after chunk in step, so a long
+/// chunk of one stage is not made up for by a short one.
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed);
 /// Bytes of the fullest stage.
 double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed);

@@ -11,7 +11,7 @@ namespace {
 
 /// The integer programme. Columns: layers of each run on each virtual stage, kept or recomputed;
 /// for each border between runs and each virtual stage, whether the earlier run may still be there;
-/// and the time of the busiest stage.
+/// and the time of the busiest stage of each chunk.
 class Programme {
  public:
   explicit Programme(const PlacementProblem& problem)
@@ -26,7 +26,7 @@ class Programme {
     for (int r = 0; r < runs_; ++r) place_all(r);
     for (int v = 0; v < parts_; ++v) hold_one(v);
     for (int border = 0; border + 1 < runs_; ++border) keep_order(border);
-    for (int s = 0; s < stages_; ++s) bound_stage(s);
+    for (int v = 0; v < parts_; ++v) bound_part(v);
     for (int s = 0; s < stages_; ++s) fit_memory(s);
   }
   ~Programme() { Cbc_deleteModel(model_); }
@@ -49,7 +49,7 @@ class Programme {
     return (part * runs_ + run) * 2 + (again ? 1 : 0);
   }
   int open(int part, int border) const { return parts_ * runs_ * 2 + part * (runs_ - 1) + border; }
-  int busiest() const { return parts_ * runs_ * 2 + parts_ * (runs_ - 1); }
+  int busiest(int chunk) const { return parts_ * runs_ * 2 + parts_ * (runs_ - 1) + chunk; }
   const LayerRun& run(int r) const { return problem_.runs[static_cast<std::size_t>(r)]; }
   LayerRun ends(int part) const;
   double unit(int r, bool again) const { return run(r).unit + (again ? run(r).recompute : 0); }
@@ -62,7 +62,7 @@ class Programme {
   void place_all(int r);
   void hold_one(int part);
   void keep_order(int border);
-  void bound_stage(int stage);
+  void bound_part(int part);
   void fit_memory(int stage);
   void fit_moment(int stage, const std::vector<int>& moment);
   PlacedLayers read() const;
@@ -97,7 +97,7 @@ void Programme::add_columns() {
     for (int border = 0; border + 1 < runs_; ++border) column(1, 0, true);
   const double rounds =
       static_cast<double>(problem_.micro_batches) - 1.0 / static_cast<double>(problem_.chunks);
-  column(1e30, rounds, false);
+  for (int c = 0; c < parts_ / stages_; ++c) column(1e30, rounds, false);
   for (int v = 0; v < stages_; ++v) pass_of_ends_ += ends(v).unit;
 }
 
@@ -137,16 +137,12 @@ void Programme::keep_order(int border) {
   }
 }
 
-void Programme::bound_stage(int stage) {
+void Programme::bound_part(int part) {
   Row row;
-  double fixed = 0;
-  for (int v = stage; v < parts_; v += stages_) {
-    fixed += ends(v).unit;
-    for (int r = 0; r < runs_; ++r)
-      for (const bool again : {false, true}) row.add(layers(v, r, again), unit(r, again));
-  }
-  row.add(busiest(), -1);
-  add_row(row, 'L', -fixed);
+  for (int r = 0; r < runs_; ++r)
+    for (const bool again : {false, true}) row.add(layers(part, r, again), unit(r, again));
+  row.add(busiest(part / stages_), -1);
+  add_row(row, 'L', -ends(part).unit);
 }
 
 void Programme::fit_memory(int stage) {
@@ -169,7 +165,7 @@ void Programme::fit_moment(int stage, const std::vector<int>& moment) {
 }
 
 void Programme::start_from(const PlacedLayers& placed) {
-  std::vector<double> values(static_cast<std::size_t>(busiest()) + 1, 0);
+  std::vector<double> values(static_cast<std::size_t>(busiest(0)), 0);
   int r = 0;
   std::int64_t left = run(0).layers;
   for (int v = 0; v < parts_; ++v) {
@@ -184,7 +180,7 @@ void Programme::start_from(const PlacedLayers& placed) {
   }
   std::vector<int> columns;
   std::vector<double> whole;
-  for (int column = 0; column < busiest(); ++column) {
+  for (int column = 0; column < busiest(0); ++column) {
     columns.push_back(column);
     whole.push_back(values[static_cast<std::size_t>(column)]);
   }

@@ -119,11 +119,11 @@ TEST(LayerPlacement, SolvesSixteenStagesOfThreeKinds) {
   p.last = {0, 2.5, 0, 2.0, 0.5, 0.5};
   p.capacity = 70;
   p.moments = moments_of("interleaved_1f1b", p);
-  const PlacementSolution solution = place_layers(p, {15, 20'000});
+  const PlacementSolution solution = place_layers(p, {5, 2'000});
   ASSERT_TRUE(solution.placed) << solution.status;
   EXPECT_LE(placement_memory(p, *solution.placed), p.capacity * (1 + 1e-9));
   EXPECT_GE(solution.time, solution.bound * (1 - 1e-9));
-  RecordProperty("status", solution.status);
+  RecordProperty("solver_status", solution.status);
   RecordProperty("gap_percent", std::to_string(100 * solution.gap()));
   std::cout << solution.solver << ": " << solution.status << ", time " << solution.time << ", gap "
             << 100 * solution.gap() << " %\n";
