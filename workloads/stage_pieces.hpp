@@ -11,17 +11,7 @@
 /// workloads/.
 namespace stepcast {
 
-/// received_input and received_gradient put together what the stage before and behind hands over in
-/// parts.
-enum class PieceKind {
-  embedding,
-  dense_layer,
-  moe_layer,
-  mtp_module,
-  head,
-  received_input,
-  received_gradient
-};
+enum class PieceKind { embedding, dense_layer, moe_layer, mtp_module, head };
 
 /// Parameters on one rank by what they are reduced over.
 struct Share {
