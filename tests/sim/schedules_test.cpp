@@ -92,6 +92,22 @@ TEST(Schedules, PairsNeedASchedule) {
   EXPECT_FALSE(refused({"moe.overlap=fb_pair", "schedule.pipeline=dualpipe_v"}));
 }
 
+TEST(Schedules, DocumentsNeedWholeMicroBatches) {
+  const auto with_documents = [](const std::string& pipeline) {
+    try {
+      scenario_with(
+          {"schedule.pipeline=" + pipeline,
+           "schedule.data={documents: {distribution: fixed, length: 512}, mask: document}"});
+      return std::string{};
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(with_documents("interleaved_1f1b"), "");
+  EXPECT_EQ(with_documents("zb_v"), "");
+  EXPECT_NE(with_documents("dualpipe").find("are not told apart in pairs"), std::string::npos);
+}
+
 /// A table that says what a schedule says.
 std::string table_text(const std::vector<StageOrder>& orders, const PipelineShape& shape) {
   std::string text = "stepcast: 1\nmicro_batches: " + std::to_string(shape.micro_batches) +
