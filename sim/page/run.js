@@ -63,6 +63,20 @@ function pipeline() {
   const kinds = ['forward', 'backward', 'backward', 'weight', 'beside'], waits = ['exposed', 'bubble', 'host', 'idle'];
   const letters = ['F', 'B', 'b', 'w', ''];
   let transform = d3.zoomIdentity, wide = 0;
+
+  /* Of each wait, whether it is exposed inside a unit. */
+  rows.forEach(row => {
+    const spans = [];
+    for (let i = 0; i < row.units.length; i += 5) if (row.units[i + 2] < 4) spans.push([row.units[i], row.units[i + 1]]);
+    spans.sort((a, b) => a[0] - b[0]);
+    const starts = spans.map(s => s[0]);
+    row.inside = [];
+    for (let i = 0; i < row.waits.length; i += 3) {
+      const middle = (row.waits[i] + row.waits[i + 1]) / 2, at = d3.bisect(starts, middle) - 1;
+      row.inside.push(row.waits[i + 2] === 0 && at >= 0 && middle < spans[at][1]);
+    }
+  });
+
   const base = d3.scaleLinear([0, end], [left, 1000]);
   const scale = () => transform.rescaleX(base);
 
@@ -90,7 +104,7 @@ function pipeline() {
         draw.fillRect(a, y, w > 3 ? w - 0.6 : w, high);
       });
       bars(row.waits, 3, x, y, high, (i, a, w) => {
-        const exposed = row.waits[i + 2] === 0;  // lies inside units: leaves their colour to be seen
+        const exposed = row.inside[i / 3];  // leaves the colour of the unit to be seen
         draw.fillStyle = shades[waits[row.waits[i + 2]]];
         draw.fillRect(a, exposed ? y + high * 0.55 : y, w, exposed ? high * 0.45 : high);
       });

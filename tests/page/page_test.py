@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Opens report pages in headless Chromium: no console error, charts hold the data, filters and keys work.
 
 Usage: page_test.py STEPCAST SCENARIOS. Exits 77 (skipped) where Chromium or selenium is missing.

@@ -130,8 +130,8 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:30:3: model.hf_config: stands beside layers, allowed: exactly one of layers, "
      "hf_config"},
     {"table_with_a_word", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[2, two], [2, 2]]",
-     "s.yaml:41:21: parallel.layers_per_chunk: holds 'two', allowed: auto, a table [chunk][stage] "
-     "of whole numbers such as [[4, 4], [4, 3]], 0 to 100000"},
+     "s.yaml:41:21: parallel.layers_per_chunk: holds 'two', allowed: auto, even, a table "
+     "[chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 0 to 100000"},
 };
 
 }  // namespace stepcast::test

@@ -156,7 +156,7 @@ TEST(Lower, DeepStageStaysSmall) {
   EXPECT_GT(program.chunks[0].forward.size(), 96u * 8u);
 }
 
-TEST(Lower, BoundaryIsShardedBySequenceParallelismOnly) {
+TEST(Lower, TensorRanksHandOverAPartEach) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.tp = 4;
   spec.plan.pp = 2;
@@ -164,12 +164,18 @@ TEST(Lower, BoundaryIsShardedBySequenceParallelismOnly) {
   spec.plan.cp = 2;
   const double whole = 2048.0 / 2 * 1024 * 2;
   auto programs = lower_all(spec);
-  EXPECT_EQ(programs[0].chunks[0].send_forward.value(), whole);
+  const auto gathers = [&](const char* name) {
+    return std::ranges::count(lower_all(spec)[1].calls, name, &StageCall::name);
+  };
+  EXPECT_EQ(gathers("all_gather received input"), 1);
+  EXPECT_EQ(gathers("all_gather received gradient"), 1);
+  EXPECT_EQ(programs[0].chunks[0].send_forward.value(), whole / 4);
   EXPECT_EQ(programs[0].chunks[0].send_backward.value(), 0);
   EXPECT_EQ(programs[1].chunks[1].send_forward.value(), 0);
-  EXPECT_EQ(programs[1].chunks[1].send_backward.value(), whole);
+  EXPECT_EQ(programs[1].chunks[1].send_backward.value(), whole / 4);
   spec.plan.sequence_parallel = true;
   EXPECT_EQ(lower_all(spec)[1].chunks[0].send_forward.value(), whole / 4);
+  EXPECT_EQ(gathers("all_gather received input"), 0);
 }
 
 // ---- host
