@@ -25,24 +25,21 @@ Overrides schedule_of(const PipelineSchedule& schedule) {
                                    schedule.slices.low, schedule.slices.high > 1 ? 2 : 1))};
 }
 
-double exposed_experts(const Forecast& f) {
-  return f.mean.exposed[static_cast<std::size_t>(ExposedKind::expert)].value();
-}
-
 /// Step time, computing of the mean rank, the difference of its parts to the step time, the largest
-/// peak of memory, executed FLOPs, exposed expert communication.
+/// peak of memory, FLOPs executed, and exposed exchange of tokens of the mean rank.
 std::vector<double> numbers_of(const Overrides& overrides) {
   const Scenario scenario = scenario_with(overrides);
   return testing::in_child([&] {
     const Forecast f = forecast(scenario);
     double peak = 0;
     for (const StageForecast& stage : f.stages) peak = std::max(peak, stage.memory->peak().value());
-    return std::vector<double>{f.step_time.value(),
-                               f.mean.computing.value(),
-                               f.mean.total().value() - f.step_time.value(),
-                               peak,
-                               *f.executed_flops,
-                               exposed_experts(f)};
+    return std::vector<double>{
+        f.step_time.value(),
+        f.mean.computing.value(),
+        f.mean.total().value() - f.step_time.value(),
+        peak,
+        *f.executed_flops,
+        f.mean.exposed[static_cast<std::size_t>(ExposedKind::expert)].value()};
   });
 }
 
@@ -74,6 +71,7 @@ TEST(Schedules, TwoDirectionsDoTheWorkOnce) {
   EXPECT_NEAR(both[4], one[4], 0.01 * one[4]);  // but for the optimizer's second copy
 }
 
+// Of two inputs and two outputs at once, so that the bubble may grow.
 TEST(Schedules, PairsHideTheExchangeOfTokens) {
   const Overrides plain{"schedule.warmup=extra(1)"};
   const auto alone = numbers_of(plain);

@@ -23,11 +23,7 @@ WorkloadSpec any_placed_workload() {
   spec.pairs = *rc::gen::arbitrary<bool>();
   const bool exchanges =
       spec.model.moe && plan.ep > 1 && spec.training.recompute != TrainingSpec::Recompute::full;
-  if (exchanges && *rc::gen::arbitrary<bool>()) {
-    spec.moe.overlap = MoeSpec::Overlap::fb_pair;
-    spec.moe.dispatch = MoeSpec::Dispatch::flat;
-    plan.expert_part = 0;
-  }
+  if (exchanges && *rc::gen::arbitrary<bool>()) spec.moe.overlap = MoeSpec::Overlap::fb_pair;
   return spec;
 }
 
