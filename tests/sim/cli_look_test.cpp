@@ -48,9 +48,9 @@ TEST(CliLook, WritesATracePlainAndCompressed) {
   ASSERT_EQ(run(files, "run " + scenario + " --trace " + files.path("t.json.gz")).code, 0);
   EXPECT_GT(nlohmann::json::parse(content(files.path("t.json")))["traceEvents"].size(), 64U);
   EXPECT_EQ(content(files.path("t.json.gz")).substr(0, 2), "\x1f\x8b");
-  ASSERT_EQ(std::system(("gunzip '" + files.path("t.json.gz") + "' -c > '" +
-                         files.path("again.json") + "'")
-                            .c_str()),
+  ASSERT_EQ(std::system(
+                ("gunzip '" + files.path("t.json.gz") + "' -c > '" + files.path("again.json") + "'")
+                    .c_str()),
             0);
   EXPECT_EQ(content(files.path("again.json")), content(files.path("t.json")));
 }
@@ -59,9 +59,9 @@ TEST(CliLook, LookingChangesNoByteOfTheResult) {
   const test::TemporaryFiles files;
   const std::string scenario = scenarios + "telechat3-36b-2048.yaml";
   const Ran plain = run(files, "run " + scenario + " --json -");
-  const Ran looked = run(files, "run " + scenario + " --json - --trace " + files.path("t.json") +
-                                    " --report " + files.path("r.html") + " --step-trace " +
-                                    files.path("s.csv"));
+  const Ran looked =
+      run(files, "run " + scenario + " --json - --trace " + files.path("t.json") + " --report " +
+                     files.path("r.html") + " --step-trace " + files.path("s.csv"));
   ASSERT_EQ(looked.code, 0) << looked.err;
   EXPECT_EQ(plain.out, looked.out);
   for (const char* file : {"t.json", "r.html", "s.csv"})
@@ -81,7 +81,8 @@ TEST(CliLook, RefusesAPlaceThatCannotBeWritten) {
 
 TEST(CliLook, TablesFitHundredColumnsWithoutColour) {
   const test::TemporaryFiles files;
-  for (const char* file : {"ideal-pipeline.yaml", "telechat3-105b-4096.yaml", "mixtral-8x7b.yaml"}) {
+  for (const char* file :
+       {"ideal-pipeline.yaml", "telechat3-105b-4096.yaml", "mixtral-8x7b.yaml"}) {
     const Ran ran = run(files, "run " + scenarios + file + " --pipeline");
     EXPECT_EQ(ran.code, 0) << file;
     EXPECT_EQ(ran.out.find('\x1b'), std::string::npos);
