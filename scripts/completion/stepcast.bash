@@ -37,13 +37,16 @@ _stepcast_options() {
     scale) echo "--report --devices --weak --strong --set --jobs --store --svg --csv --json --presets --help" ;;
     check) echo "--jobs --update --junit --presets --help" ;;
     diff) echo "--json --presets --help" ;;
+    plan) echo "--devices --top --jobs --output --csv --set --json --presets --help" ;;
+    accuracy) echo "--json --write --check --jobs --presets --help" ;;
+    calibrate) echo "--cluster --from-results --device --output --jobs --presets --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
   esac
 }
 
 _stepcast() {
-  local commands="run explain validate schema sweep results scale check diff topology collective model schedule completion"
+  local commands="run explain validate schema sweep results scale check diff topology collective model schedule plan accuracy calibrate completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -78,7 +81,7 @@ _stepcast() {
   fi
   case $command in
     "") _stepcast_words "$commands" ;;
-    run | explain | validate | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
+    run | explain | plan | validate | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
     diff) _stepcast_files .yaml .yml .json ;;
     results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;

@@ -77,6 +77,7 @@ Scenario without_communication(Scenario s) {
 Scenario without_host(Scenario s) {
   s.cluster.host.dispatch = {};
   s.cluster.host.graph_launch = s.cluster.host.synchronise = Seconds{0};
+  s.cluster.host.step_overhead = Seconds{0};
   return s;
 }
 
