@@ -32,9 +32,9 @@ _stepcast_options() {
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     model) echo "--sequence --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --latency --orders --width --svg --json --help" ;;
-    sweep) echo "--jobs --store --csv --json --filter --limit --shard --dry-run --presets --help" ;;
+    sweep) echo "--report --jobs --store --csv --json --filter --limit --shard --dry-run --presets --help" ;;
     results) echo "--where --csv --json --help" ;;
-    scale) echo "--devices --weak --strong --set --jobs --store --svg --csv --json --presets --help" ;;
+    scale) echo "--report --devices --weak --strong --set --jobs --store --svg --csv --json --presets --help" ;;
     check) echo "--jobs --update --junit --presets --help" ;;
     diff) echo "--json --presets --help" ;;
     plan) echo "--devices --top --jobs --output --csv --set --json --presets --help" ;;

@@ -71,6 +71,7 @@ Outcome scale(const ScaleOptions& options) {
                                       in_processes(options.workers));
   Outcome outcome =
       shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
+  if (!options.report.empty()) write_points_page(options.report, sweep, table);
   if (options.svg == "-") outcome.text = scaling_svg(sweep, table);
   if (!options.svg.empty() && options.svg != "-")
     write_file(options.svg, scaling_svg(sweep, table));

@@ -2,6 +2,7 @@
 
 #include "progress.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/sweep_page.hpp"
 #include "stepcast/sim/workers.hpp"
 #include "sweep_commands.hpp"
 
@@ -56,6 +57,27 @@ Outcome shown_points(const std::string& table, const std::string& name, const Po
   return outcome;
 }
 
+void write_points_page(const std::string& file, const Sweep& sweep, const PointTable& points) {
+  PageTable page;
+  page.name = sweep.name;
+  page.question = sweep.question;
+  page.columns = {"values", "status", "schedule"};
+  page.columns.insert(page.columns.end(), number_names().begin(), number_names().end());
+  const bool compared = !points.efficiency.empty();
+  if (compared) page.columns.emplace_back("efficiency");
+  const auto cell = [](const std::optional<double>& number) {
+    return number ? PageTable::Cell{*number} : PageTable::Cell{};
+  };
+  for (std::size_t i = 0; i < points.rows.size(); ++i) {
+    const PointResult& point = points.rows[i];
+    auto& row = page.rows.emplace_back();
+    row = {point.values, std::string(stepcast::name(point.status)), point.schedule};
+    for (const auto& number : point.numbers) row.push_back(cell(number));
+    if (compared) row.push_back(cell(points.efficiency[i]));
+  }
+  write_file(file, sweep_page(page));
+}
+
 int workers_option(const std::string& text) {
   if (text.empty()) return usable_processors();
   return static_cast<int>(count_option("-j", text, 1, most_workers));
@@ -91,6 +113,7 @@ Outcome sweep(const SweepOptions& options, const RunMissing& run_missing) {
   const std::vector<std::size_t> points = choose_points(sweep, choice);
   if (options.dry_run) return {listed(sweep, points)};
   const PointTable table = run_points(sweep, points, options.store, search, run_missing);
+  if (!options.report.empty()) write_points_page(options.report, sweep, table);
   return shown_points(points_table(table), sweep.name, table, options.csv, options.json);
 }
 

@@ -59,6 +59,8 @@ void add_scale(CommandLine& line) {
   add_workers(sub, options->workers);
   sub->add_option("--store", options->store, "keep results here, simulate only what is missing")
       ->type_name("FILE");
+  sub->add_option("--report", options->report, "write a page that shows the points (.html)")
+      ->type_name("FILE");
   sub->add_option("--svg", options->svg,
                   "write the curves as SVG, - for stdout instead of the table")
       ->type_name("FILE");

@@ -16,6 +16,7 @@ struct SweepOptions : PresetOptions {
   std::string workers;               ///< -j; empty: one per processor
   std::string store;                 ///< empty: results are not kept
   std::string csv, json;             ///< as for run
+  std::string report;                ///< page, empty: none
   std::vector<std::string> filters;  ///< --filter
   std::string limit, shard;          ///< empty: all
   bool dry_run = false;
@@ -37,6 +38,7 @@ struct ScaleOptions : PresetOptions {
   bool weak = false, strong = false;   ///< neither: weak
   std::string workers, store;          ///< as for sweep
   std::string csv, json, svg;          ///< as for run
+  std::string report;                  ///< page, empty: none
 };
 Outcome scale(const ScaleOptions& options);
 
@@ -70,6 +72,9 @@ PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points
 /// The table of points; with `--csv` and `--json` the same numbers in files or, for `-`, instead.
 Outcome shown_points(const std::string& table, const std::string& name, const PointTable& points,
                      const std::string& csv, const std::string& json);
+
+/// Writes the points as a page for a browser.
+void write_points_page(const std::string& file, const Sweep& sweep, const PointTable& points);
 
 /// The number of processes that `-j` asks for. Throws InputError.
 int workers_option(const std::string& text);

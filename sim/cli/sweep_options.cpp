@@ -14,6 +14,8 @@ void add_sweep_options(CLI::App* sub, SweepOptions& options) {
   sub->add_option("--json", options.json,
                   "write the result as JSON, - for stdout instead of the table")
       ->type_name("FILE");
+  sub->add_option("--report", options.report, "write a page that shows the points (.html)")
+      ->type_name("FILE");
   sub->add_option("--filter", options.filters,
                   "only points with path.to.key=value, also != < <= > >= (repeatable)")
       ->type_name("F")

@@ -72,6 +72,12 @@ Explanation explain(const Scenario& scenario, int workers) {
       return forecast(scenario, ideal).step_time.value();
     }));
   }
+  Scenario balanced = scenario;
+  balanced.workload.moe.routing = {};
+  const bool uneven =
+      scenario.workload.moe.routing.distribution != balanced.workload.moe.routing.distribution;
+  if (uneven)
+    bounds.emplace_back("experts balanced", variants.add([&] { return step_time(balanced); }));
   variants.run(workers);
 
   Explanation result;

@@ -41,4 +41,20 @@ inline std::vector<RecordedCase> recorded_cases() {
   };
 }
 
+/// Those, and larger runs with schedules, experts and documents of all kinds.
+inline std::vector<RecordedCase> all_recorded_cases() {
+  std::vector<RecordedCase> all = recorded_cases();
+  const std::vector<RecordedCase> more{
+      {"what-if/gpt3-175b-zb-h1.yaml", {}},
+      {"what-if/telechat3-105b-zipf.yaml", {}},
+      {"what-if/telechat3-105b-ep64-chunks.yaml", {}},
+      {"what-if/deepseek-v3-dualpipe.yaml", {}},
+      {"what-if/telechat3-36b-seqpipe.yaml", {}},
+      {"what-if/telechat3-36b-packed-8k.yaml",
+       {"cluster.devices=64", "parallel.dp=auto", "training.global_batch=32"}},
+  };
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 }  // namespace stepcast::testing

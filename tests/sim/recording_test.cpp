@@ -50,7 +50,7 @@ double difference(const RecordedRun& run) {
 }
 
 TEST(Recording, AddsUpToTheBreakdown) {
-  for (const RecordedCase& c : testing::recorded_cases()) {
+  for (const RecordedCase& c : testing::all_recorded_cases()) {
     const auto result = in_child([&] {
       const Scenario scenario = testing::scenario_of(c);
       const RecordedRun run = record(scenario);
@@ -62,7 +62,7 @@ TEST(Recording, AddsUpToTheBreakdown) {
 }
 
 TEST(Recording, DoesNotChangeTheForecast) {
-  for (const RecordedCase& c : testing::recorded_cases()) {
+  for (const RecordedCase& c : testing::all_recorded_cases()) {
     const Scenario scenario = testing::scenario_of(c);
     const auto recorded =
         in_child([&] { return std::vector<double>{record(scenario).forecast.step_time.value()}; });
@@ -91,7 +91,7 @@ TEST(Recording, LeavesOutTheRanksThatNobodyAskedFor) {
 // The graph holds all that a moment waits for, and nothing that it did not wait for: its longest
 // path to every moment is that moment's date.
 TEST(ExecutedGraph, LongestPathsAreTheDates) {
-  for (const RecordedCase& c : testing::recorded_cases()) {
+  for (const RecordedCase& c : testing::all_recorded_cases()) {
     const auto result = in_child([&] {
       const RecordedRun run = record(testing::scenario_of(c));
       const ExecutedGraph graph(run);
@@ -110,7 +110,7 @@ TEST(ExecutedGraph, LongestPathsAreTheDates) {
 }
 
 TEST(CriticalPath, AddsUpToTheStepTime) {
-  for (const RecordedCase& c : testing::recorded_cases()) {
+  for (const RecordedCase& c : testing::all_recorded_cases()) {
     const auto result = in_child([&] {
       const RecordedRun run = record(testing::scenario_of(c));
       const CriticalPath path = critical_path(run);
