@@ -23,7 +23,7 @@ std::string cluster_file(const std::vector<std::pair<std::string, std::string>>&
   return file;
 }
 
-class Kinds : public testing::Test {
+class Kinds : public ::testing::Test {
  protected:
   void SetUp() override {
     files.write("base.yaml", cluster_file());
@@ -55,7 +55,7 @@ class Kinds : public testing::Test {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-9 * a[0]) << i;
   }
-  TemporaryFiles files;
+  test::TemporaryFiles files;
   std::string scenario;
 };
 
