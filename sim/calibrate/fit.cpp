@@ -100,6 +100,21 @@ void linearise(const FitProblem& p, const Residuals& residuals, const Point& x, 
       jacobian[i][j] = (values[j + 1][i] - at[i]) / (points[j + 1][j] - x[j]);
 }
 
+/// Broyden's update: the Jacobian explains the step to `next` as well.
+void carry(FitResult& result, const Point& next, const Point& there) {
+  double length = 0;
+  for (std::size_t j = 0; j < next.size(); ++j)
+    length += (next[j] - result.point[j]) * (next[j] - result.point[j]);
+  if (length == 0) return;
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    double expected = result.residuals[i];
+    for (std::size_t j = 0; j < next.size(); ++j)
+      expected += result.jacobian[i][j] * (next[j] - result.point[j]);
+    for (std::size_t j = 0; j < next.size(); ++j)
+      result.jacobian[i][j] += (there[i] - expected) * (next[j] - result.point[j]) / length;
+  }
+}
+
 }  // namespace
 
 FitResult fit(const FitProblem& problem, const Residuals& residuals) {
@@ -107,28 +122,41 @@ FitResult fit(const FitProblem& problem, const Residuals& residuals) {
           "one bound of each kind per parameter");
   FitResult result;
   result.point = problem.start;
-  linearise(problem, residuals, result.point, result.residuals, result.jacobian);
+  const auto refresh = [&] {
+    linearise(problem, residuals, result.point, result.residuals, result.jacobian);
+  };
+  refresh();
   expects(result.residuals.size() == problem.weights.size(), "one weight per row");
   result.cost = result.cost_before = cost(problem, result.point, result.residuals);
   double radius = first_radius;
+  bool fresh = true;  // the Jacobian is of this point, not carried here
   for (; result.rounds < problem.rounds && radius > least_radius; ++result.rounds) {
     const Linear linear{problem, result.point, result.residuals, result.jacobian};
     const Point next = inner_minimum(linear, radius);
-    Point none, at;
+    Point none;
     const double promised = result.cost - linear.value(next, none);
-    if (promised <= inner_tolerance * result.cost) break;
-    std::vector<Point> jacobian;
-    linearise(problem, residuals, next, at, jacobian);
-    const double reached = cost(problem, next, at);
-    const double gain = (result.cost - reached) / promised;
-    if (gain > 0.75) radius *= 2;
-    if (gain < 0.25) radius /= 3;
-    if (gain <= 0) continue;
-    result.point = next;
-    result.residuals = std::move(at);
-    result.jacobian = std::move(jacobian);
-    result.cost = reached;
+    if (promised > inner_tolerance * result.cost) {
+      const Point there = residuals({next}).front();
+      const double gain = (result.cost - cost(problem, next, there)) / promised;
+      if (gain > 0.75) radius *= 2;
+      if (gain < 0.25) radius /= 3;
+      carry(result, next, there);
+      if (gain > 0) {
+        fresh = false;
+        result.point = next;
+        result.residuals = there;
+        result.cost = cost(problem, next, there);
+        if (gain > 0.1) continue;
+      }
+    }
+    if (fresh) {
+      if (promised <= inner_tolerance * result.cost) break;
+      continue;
+    }
+    refresh();
+    fresh = true;
   }
+  refresh();
   return result;
 }
 

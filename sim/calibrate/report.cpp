@@ -94,11 +94,12 @@ std::string calibration_text(const Calibration& c) {
   return text;
 }
 
-std::string calibration_yaml(const Calibration& c, const std::string& question) {
+std::string calibration_yaml(const Calibration& c, const std::string& question,
+                             const std::string& base) {
   std::string text =
       "# question: " + question + "\n# Written by stepcast calibrate; " +
       fmt::format("{} measured steps, {} of them fitted.\n", c.rows, c.calibrated_after.rows) +
-      "stepcast: 1\n";
+      (base.empty() ? "" : "extends: " + base + "\n") + "stepcast: 1\n";
   Tree tree;
   add_numbers(tree, c.values);
   const auto bound = [](double value, const char* what) {

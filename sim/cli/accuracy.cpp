@@ -82,9 +82,10 @@ Outcome calibrate(const CalibrateOptions& options) {
   const Calibration fitted =
       calibrate_from_results(rows, options.devices, workers_of(options.workers));
   if (!options.output.empty())
-    write_file(options.output,
-               calibration_yaml(fitted, "which numbers of " + joined(options.devices) +
-                                            " follow from published step times?"));
+    write_file(options.output, calibration_yaml(fitted,
+                                                "which numbers of " + joined(options.devices) +
+                                                    " follow from published step times?",
+                                                options.cluster));
   return {calibration_text(fitted)};
 }
 

@@ -15,7 +15,7 @@ Outcome accuracy(const AccuracyOptions& options);
 
 struct CalibrateOptions : PresetOptions {
   std::vector<std::string> profiles;  ///< folders of profiles, with `cluster`
-  std::string cluster;
+  std::string cluster;               ///< where the fit starts; with `results` what `output` extends
   std::string results;               ///< --from-results, with `devices`
   std::vector<std::string> devices;  ///< --device
   std::string output;

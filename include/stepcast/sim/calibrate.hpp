@@ -43,8 +43,8 @@ struct FitResult {
   double cost_before = 0, cost = 0;
   int rounds = 0;
 };
-/// Bounded robust least squares: Gauss-Newton in a trust region, its inner problem by NLopt's
-/// SLSQP. Deterministic.
+/// Bounded robust least squares: Gauss-Newton in a trust region with Broyden's update, its inner
+/// problem by NLopt's SLSQP. Deterministic.
 FitResult fit(const FitProblem& problem, const Residuals& residuals);
 
 /// What the rows say about each parameter. `spread` is the standard deviation of its logarithm by
@@ -87,7 +87,9 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
                                    const std::vector<std::string>& devices, int workers);
 
 std::string calibration_text(const Calibration& calibration);
-/// A part of a cluster file that a preset extends, each number with `source: fitted`.
-std::string calibration_yaml(const Calibration& calibration, const std::string& question);
+/// A part of a cluster file that a preset extends, each number with `source: fitted`. It extends
+/// `base` itself, unless that is empty.
+std::string calibration_yaml(const Calibration& calibration, const std::string& question,
+                             const std::string& base);
 
 }  // namespace stepcast
