@@ -16,6 +16,10 @@ void check_offload(const Scenario& scenario, Checks& checks) {
                    "is given but cluster.host.device_link.bandwidth is 0" + allowed);
   };
   check(training.offload_activations > 0, "training.offload.activations", "0");
+  checks.require(training.offload_activations <= 0 || !scenario.workload.pairs ||
+                     !checks.good({"schedule.pipeline"}),
+                 "training.offload.activations",
+                 "does not go with pairs of forward and backward units, allowed: 0");
   check(training.offload_optimizer, "training.offload.optimizer", "false");
 }
 

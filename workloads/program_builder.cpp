@@ -289,7 +289,7 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   scaling.floor = operator_time(traffic, cluster_.device, false).value();
   scaling.half = cluster_.device.efficiency.attention.sequence_half / work.query_length;
   Run run;
-  add(op.name, cost(op), run);
+  add(op.name, beside_communication(cost(op), op.launch), run);
   return segment_of({std::move(run)}, scaling);
 }
 

@@ -133,9 +133,9 @@ double PieceLibrary::offloaded(PieceKind kind, bool recomputed) const {
   if (!layer || training.offload_activations <= 0) return 0;
   Recompute mode = recomputed ? Recompute::full : Recompute::none;
   if (training.recompute == Recompute::selective) mode = Recompute::selective;
-  return training.offload_activations *
-         layer_activations(spec_, kind == PieceKind::moe_layer, mode, builder_.softmax_state())
-             .value();
+  const Bytes whole =
+      layer_activations(spec_, kind == PieceKind::moe_layer, mode, builder_.softmax_state());
+  return training.offload_activations * whole.value() / static_cast<double>(spec_.plan.slices);
 }
 
 /// Whether some chunk of the stage reads the input.

@@ -76,8 +76,10 @@ TEST(Fusion, KeepsTheWorkOfALayerAndItsCommunications) {
       const LayerItems fused = fuse(*items, fusion);
       RC_ASSERT(std::abs(total_flops(fused).value() - total_flops(*items).value()) <=
                 1e-12 * total_flops(*items).value());
-      RC_ASSERT(bytes_of(fused) < bytes_of(*items));
-      RC_ASSERT(fused.size() < items->size());
+      // Libraries have no kernel for the chains of the backward pass.
+      const bool joins = items == &passes.forward || fusion == Fusion::dvm;
+      RC_ASSERT((bytes_of(fused) < bytes_of(*items)) == joins);
+      RC_ASSERT((fused.size() < items->size()) == joins);
       RC_ASSERT(product_flops(fused) == product_flops(*items));
       RC_ASSERT(fused.size() - operators(fused).size() == items->size() - operators(*items).size());
     }
