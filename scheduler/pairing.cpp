@@ -16,6 +16,18 @@ StageOrder one_ahead(std::int64_t micro_batches) {
   return order;
 }
 
+/// A forward and the backward after it, where they take turns: not the last forward of a warm-up
+/// behind which only backwards are left.
+void pair_turns(StageOrder& order) {
+  const auto is = [&](std::size_t i, UnitKind kind) {
+    return i < order.size() && order[i].kind == kind;
+  };
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const bool turns = is(i - 1, UnitKind::backward) || is(i + 2, UnitKind::forward);
+    order[i].with_next = turns && is(i, UnitKind::forward) && is(i + 1, UnitKind::backward);
+  }
+}
+
 bool is_single_stage(const PipelineSchedule& schedule, const PipelineShape& shape) {
   return schedule.name == "1f1b" && shape.stages == 1;
 }
@@ -26,11 +38,7 @@ std::vector<StageOrder> paired_orders(const PipelineSchedule& schedule,
                                       const PipelineShape& shape) {
   if (is_single_stage(schedule, shape)) return {one_ahead(shape.micro_batches)};
   std::vector<StageOrder> orders = stage_orders(schedule, shape);
-  for (StageOrder& order : orders) {
-    for (std::size_t i = 0; i + 1 < order.size(); ++i)
-      order[i].with_next =
-          order[i].kind == UnitKind::forward && order[i + 1].kind == UnitKind::backward;
-  }
+  for (StageOrder& order : orders) pair_turns(order);
   return orders;
 }
 

@@ -36,6 +36,12 @@ bool check_size(const PipelineShape& shape, Checks& checks) {
                             " chunks, allowed: at most " + text(most_units) + " in all");
 }
 
+bool has_pairs(const std::vector<StageOrder>& orders) {
+  return std::ranges::any_of(orders, [](const StageOrder& order) {
+    return std::ranges::any_of(order, [](const Unit& unit) { return unit.with_next; });
+  });
+}
+
 /// A slice is a whole number of tokens on every rank, and attention sees whole slices.
 void check_slices(const Scenario& scenario, std::int64_t slices, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
@@ -93,6 +99,16 @@ void check_pairs(const Scenario& scenario, const PipelineShape& shape, Checks& c
                  is + "pairs whole micro-batches, allowed: with schedule.slices 1");
 }
 
+/// The replay scales the attention of a unit by the documents of its micro-batch: of one whole
+/// micro-batch, and known by its number.
+void check_documents(const Scenario& scenario, const PipelineShape& shape, Checks& checks) {
+  const bool whole = shape.slices == 1 && !scenario.workload.pairs &&
+                     shape.placement != ChunkPlacement::bidirectional;
+  checks.require(whole || !scenario.schedule.data.documents, "schedule.data.documents",
+                 "are not told apart in pairs, slices and two directions, allowed: none, or a "
+                 "schedule without them");
+}
+
 }  // namespace
 
 void place_chunks(Scenario& scenario, const Checks& checks) {
@@ -100,7 +116,8 @@ void place_chunks(Scenario& scenario, const Checks& checks) {
   const PipelineShape shape = scenario.pipeline_shape();
   scenario.workload.plan.chunk_placement = shape.placement;
   scenario.workload.plan.slices = shape.slices;
-  const bool pairs = scenario.order_table || pipeline_schedule(scenario.schedule.pipeline).pairs;
+  const bool pairs = scenario.order_table ? has_pairs(scenario.order_table->orders)
+                                          : pipeline_schedule(scenario.schedule.pipeline).pairs;
   scenario.workload.pairs = pairs || scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
 }
 
@@ -121,6 +138,7 @@ void check_schedule(const Scenario& scenario, Checks& checks) {
   }
   check_slices(scenario, shape.slices, checks);
   check_pairs(scenario, shape, checks);
+  check_documents(scenario, shape, checks);
 }
 
 }  // namespace stepcast

@@ -25,7 +25,8 @@ _stepcast_files() {
 # The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
   case $1 in
-    run) echo "--set --json --timing --fail-on-oom --presets --help" ;;
+    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --pipeline --fail-on-oom --presets --help" ;;
+    explain) echo "--set --json --svg --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
@@ -36,13 +37,16 @@ _stepcast_options() {
     scale) echo "--devices --weak --strong --set --jobs --store --svg --csv --json --presets --help" ;;
     check) echo "--jobs --update --junit --presets --help" ;;
     diff) echo "--json --presets --help" ;;
+    plan) echo "--devices --top --jobs --output --csv --set --json --presets --help" ;;
+    accuracy) echo "--json --write --check --jobs --presets --help" ;;
+    calibrate) echo "--cluster --from-results --device --output --jobs --presets --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
   esac
 }
 
 _stepcast() {
-  local commands="run validate schema sweep results scale check diff topology collective model schedule completion"
+  local commands="run explain validate schema sweep results scale check diff topology collective model schedule plan accuracy calibrate completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -55,6 +59,9 @@ _stepcast() {
   case $previous in
     --cluster) _stepcast_files .yaml .yml; return ;;
     --json) _stepcast_files .json; return ;;
+    --trace) _stepcast_files .json .gz; return ;;
+    --report) _stepcast_files .html; return ;;
+    --step-trace) _stepcast_files .csv; return ;;
     --dot) _stepcast_files .dot .gv; return ;;
     --svg) _stepcast_files .svg; return ;;
     --csv) _stepcast_files .csv; return ;;
@@ -65,7 +72,7 @@ _stepcast() {
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
     --network) _stepcast_words "ports pairwise"; return ;;
-    --set | --ranks | --stride | --size | --devices | --sequence) return ;;   # a value of the user's own
+    --set | --ranks | --stride | --size | --devices | --sequence | --trace-ranks | --top | --workers) return ;;   # a value of the user's own
     --pp | --micro-batches | --vpp | --slices | --group | --costs | --pair | --latency | --width) return ;;
   esac
   if [[ $word == -* ]]; then
@@ -74,7 +81,7 @@ _stepcast() {
   fi
   case $command in
     "") _stepcast_words "$commands" ;;
-    run | validate | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
+    run | explain | plan | validate | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
     diff) _stepcast_files .yaml .yml .json ;;
     results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../breakdown.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/check.hpp"
 
@@ -43,8 +44,7 @@ double excess(const CheckedValue& v) {
 
 std::string part_name(std::size_t i) {
   const std::string& name = breakdown_names()[i];
-  const bool exposed = i > 0 && i <= exposed_kinds;
-  if (exposed) return "exposed " + name + " communication";
+  if (is_exposed_part(i)) return "exposed " + name + " communication";
   if (name == "host_stall") return "host stall";
   return name == "other_idle" ? "other idle" : name;
 }

@@ -45,6 +45,7 @@ CheckResult check_one(const std::string& file, const SearchPath& search) {
   try {
     const Scenario scenario = read_scenario(file, {}, search);
     result.name = scenario.name;
+    if (!scenario.expect) throw InputError({Diagnostic{{file}, "expect", "is missing"}});
     const Forecast outcome = forecast(scenario);
     result.values = compare(scenario, outcome);
     result.breakdown = breakdown_of(outcome);
@@ -84,7 +85,9 @@ bool has_expectations(const std::string& file, const SearchPath& search) {
   std::vector<Diagnostic> repeated;
   try {
     const Node root = load_document_text(read_document_text(file, search), file, search, &repeated);
-    return file_kind(root) == FileKind::scenario && root.find("expect") != nullptr;
+    const Node* expect = root.find("expect");
+    return file_kind(root) == FileKind::scenario && expect != nullptr &&
+           expect->kind == Node::Kind::mapping;
   } catch (const InputError&) {
     return true;
   }

@@ -29,14 +29,14 @@ Outcome plan(const PlanOptions& options) {
                        : static_cast<int>(count_option("--jobs", options.jobs, 1, most_jobs));
   const PlanResult result = search_plan(space, search, jobs);
   if (result.best.empty()) return {"", bad_input, plan_failure(space, result)};
-  const Strategy& winner = result.best.front().strategy;
+  const PlanPoint& winner = best_point(space, result);
   if (!options.output.empty()) {
     const auto directory = std::filesystem::path(options.output).parent_path();
     write_file(options.output, plan_scenario(space, winner, directory.string()));
   }
   if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));
   if (options.csv == "-") return {plan_csv(space, result)};
-  const Scenario best = scenario_of(space, winner);
+  const Scenario best = scenario_of(space, winner.strategy, winner.placement);
   return shown(plan_table(space, result) + "\nMindFormers:\n" + mindformers_keys(best) +
                    "\nMegatron-LM, MindSpeed-LLM:\n" + megatron_arguments(best),
                options.json, options.json.empty() ? "" : plan_json(space, result));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "../breakdown.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report.hpp"
 #include "stepcast/sim/version.hpp"
@@ -59,7 +60,7 @@ DiffSide side_of(const Json& json) {
   if (!result.at("mfu").is_null()) side.mfu = result.at("mfu").get<double>();
   side.peak_memory = peak_of(result.at("stages"));
   for (const std::string& part : breakdown_names()) {
-    const bool exposed = !side.parts.empty() && side.parts.size() <= exposed_kinds;
+    const bool exposed = is_exposed_part(side.parts.size());
     const Json& section = result.at(exposed ? "exposed_by_kind_s" : "breakdown_s");
     side.parts.push_back(section.value(part, 0.0));
   }
@@ -152,10 +153,9 @@ std::string diff_table(const DiffSide& before, const DiffSide& after) {
   text += fmt::format("\n  {:<24}{:>11}{:>11}{:>12}{:>10}\n", "where the time went", "before",
                       "after", "change", "of step");
   for (std::size_t p = 0; p < before.parts.size(); ++p) {
-    const bool exposed = p > 0 && p <= exposed_kinds;
     if (before.parts[p] == 0 && after.parts[p] == 0) continue;
-    text += row((exposed ? "exposed " : "") + breakdown_names()[p], before.parts[p], after.parts[p],
-                before.step_time);
+    text += row((is_exposed_part(p) ? "exposed " : "") + breakdown_names()[p], before.parts[p],
+                after.parts[p], before.step_time);
   }
   text += row("step time", before.step_time, after.step_time, before.step_time);
   if (before.mfu && after.mfu)

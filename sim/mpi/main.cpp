@@ -88,7 +88,7 @@ int lead(const mpi::communicator& world, const SweepOptions& options) {
   return code;
 }
 
-int run(int argc, char** argv) {
+int run_ranks(int argc, char** argv) {
   SweepOptions options;
   CLI::App app{"stepcast-mpi predicts every point of a sweep file on the ranks of an MPI job."};
   app.set_version_flag("--version", std::string("stepcast-mpi ") + version);
@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   // Points run in forked processes, which do not use MPI.
   setenv("OMPI_MCA_mpi_warn_on_fork", "0", 0);
   try {
-    return stepcast::cli::run(argc, argv);
+    return stepcast::cli::run_ranks(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return stepcast::cli::internal_error;

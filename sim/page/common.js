@@ -56,7 +56,7 @@ function shareTable(block, title, rows, total) {
   if (!rows.length) return;
   block.append('h3').text(title);
   const table = block.append('table');
-  rows.slice(0, 12).forEach(row => {
+  rows.filter(row => row.seconds >= 5e-4 * total).slice(0, 12).forEach(row => {
     const line = table.append('tr');
     line.append('td').text(row.name);
     line.append('td').attr('class', 'number').text(seconds(row.seconds));

@@ -63,6 +63,20 @@ function pipeline() {
   const kinds = ['forward', 'backward', 'backward', 'weight', 'beside'], waits = ['exposed', 'bubble', 'host', 'idle'];
   const letters = ['F', 'B', 'b', 'w', ''];
   let transform = d3.zoomIdentity, wide = 0;
+
+  /* Of each wait, whether it is exposed inside a unit. */
+  rows.forEach(row => {
+    const spans = [];
+    for (let i = 0; i < row.units.length; i += 5) if (row.units[i + 2] < 4) spans.push([row.units[i], row.units[i + 1]]);
+    spans.sort((a, b) => a[0] - b[0]);
+    const starts = spans.map(s => s[0]);
+    row.inside = [];
+    for (let i = 0; i < row.waits.length; i += 3) {
+      const middle = (row.waits[i] + row.waits[i + 1]) / 2, at = d3.bisect(starts, middle) - 1;
+      row.inside.push(row.waits[i + 2] === 0 && at >= 0 && middle < spans[at][1]);
+    }
+  });
+
   const base = d3.scaleLinear([0, end], [left, 1000]);
   const scale = () => transform.rescaleX(base);
 
@@ -90,14 +104,15 @@ function pipeline() {
         draw.fillRect(a, y, w > 3 ? w - 0.6 : w, high);
       });
       bars(row.waits, 3, x, y, high, (i, a, w) => {
+        const exposed = row.inside[i / 3];  // leaves the colour of the unit to be seen
         draw.fillStyle = shades[waits[row.waits[i + 2]]];
-        draw.fillRect(a, y, w, high);
+        draw.fillRect(a, exposed ? y + high * 0.55 : y, w, exposed ? high * 0.45 : high);
       });
       if (high > 14) bars(row.units, 5, x, y, high, (i, a, w) => {
         const kind = row.units[i + 2], text = letters[kind] + (kind < 4 ? row.units[i + 3] : '');
         if (w < 8 + 7 * text.length) return;
         draw.fillStyle = '#fff';
-        draw.fillText(text, a + 4, y + high / 2);
+        draw.fillText(text, a + 4, y + high * 0.3);
       });
       draw.fillStyle = ink;
       draw.fillText(row.name, 6, y + high / 2);
@@ -169,7 +184,7 @@ function memory() {
   const tx = d3.scaleLinear([0, data.timeline.end], [left, width - 90]);
   const ty = d3.scaleLinear([0, d3.max(series, s => d3.max(s.points, p => p[1]))], [164, 10]).nice();
   const line = d3.line().x(p => tx(p[0])).y(p => ty(p[1])).curve(d3.curveStepAfter);
-  const hue = d3.scaleSequential(d3.interpolateViridis).domain([-0.6, series.length]);
+  const hue = i => d3.schemeTableau10[i % 10];
   series.forEach((s, i) => {
     over.append('path').attr('class', 'moment').attr('fill', 'none').attr('stroke', hue(i)).attr('stroke-width', 1.5).attr('d', line(s.points));
     if (series.length <= 10) over.append('text').attr('x', width - 82).attr('y', 20 + 15 * i).text(s.name).style('fill', hue(i));

@@ -24,17 +24,22 @@ double CollectiveTimes::planned(std::uint32_t members, CollectiveCall call,
       times_.try_emplace({members, call.kind, call.bytes.value(), algorithm}, 0.0);
   if (fresh) {
     const CollectivePlan plan = plan_collective(fabric_, groups_[members], call, algorithm);
-    const double launch = fabric_.cluster().device.launch.communication.value();
-    if (!plan.phases.empty()) place->second = lone_time(fabric_, plan).value() + launch;
+    if (!plan.phases.empty()) place->second = lone_time(fabric_, plan).value();
   }
   return place->second;
 }
 
+double CollectiveTimes::launch() const {
+  return fabric_.cluster().device.launch.communication.value();
+}
+
 double CollectiveTimes::alone(const Placement& placement, const StageCall& call, Rank rank) {
+  if (call.over_host_link()) return call.host_link.value();
   const std::string& chosen = call.algorithm.empty()
                                   ? choice_.algorithm[static_cast<std::size_t>(call.call.kind)]
                                   : call.algorithm;
-  return planned(members_of(placement, call.group, rank), call.call, chosen);
+  const double moving = planned(members_of(placement, call.group, rank), call.call, chosen);
+  return moving > 0 && !call.in_kernel ? moving + launch() : moving;
 }
 
 double CollectiveTimes::about(const Placement& placement, GroupKind group, CollectiveCall call,
@@ -46,7 +51,8 @@ double CollectiveTimes::about(const Placement& placement, GroupKind group, Colle
   const double low = std::exp2(std::floor(std::log2(bytes)));
   const double before = planned(members, {call.kind, Bytes{low}}, chosen);
   const double after = planned(members, {call.kind, Bytes{2 * low}}, chosen);
-  return before + (after - before) * (bytes - low) / low;
+  const double moving = before + (after - before) * (bytes - low) / low;
+  return moving > 0 ? moving + launch() : 0;
 }
 
 CollectiveTimes::Hop CollectiveTimes::hop(Rank from, Rank to, double bytes) const {
@@ -55,8 +61,7 @@ CollectiveTimes::Hop CollectiveTimes::hop(Rank from, Rank to, double bytes) cons
   for (const LinkId link : fabric_.route(a, b))
     if (fabric_.can_saturate(link))
       slowest = std::max(slowest, 1 / fabric_.link(link).bandwidth.value());
-  const double launch = fabric_.cluster().device.launch.communication.value();
-  return {fabric_.route_latency(a, b).value() + launch, bytes * slowest};
+  return {fabric_.route_latency(a, b).value() + launch(), bytes * slowest};
 }
 
 }  // namespace stepcast

@@ -27,6 +27,7 @@ class CollectiveTimes {
   Hop hop(Rank from, Rank to, double bytes) const;
 
  private:
+  double launch() const;  ///< of one collective or transfer [s]
   double planned(std::uint32_t members, CollectiveCall call, const std::string& algorithm);
   std::uint32_t members_of(const Placement& placement, GroupKind group, Rank rank);
 

@@ -7,7 +7,7 @@ namespace stepcast {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr std::size_t most_refused = 16;
+constexpr std::size_t most_refused = 64;
 constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.md
 
 /// Points that share unit times and the number of stages; vpp, schedule and zero are open.
@@ -316,8 +316,8 @@ Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& cost
 std::optional<PlanPoint> estimate_point(const PlanSpace& space, std::vector<BaseCosts>& costs,
                                         const Strategy& strategy) {
   const Scenario& base = space.bases[strategy.base].scenario;
-  if (wrong_sizes(base, strategy, space.spec) || wrong_experts(base, strategy) ||
-      wrong_batch(base, strategy, space.spec))
+  if (!keeps_constraints(base, space.spec) || wrong_sizes(base, strategy, space.spec) ||
+      wrong_experts(base, strategy) || wrong_batch(base, strategy, space.spec))
     return {};
   Enumerator enumerator(space, costs, {});
   enumerator.only(strategy);

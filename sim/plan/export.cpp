@@ -67,14 +67,15 @@ std::string recomputed(const TrainingSpec& training, const LayerTable& layers) {
 
 }  // namespace
 
-std::string plan_scenario(const PlanSpace& space, const Strategy& strategy,
+std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
                           const std::string& directory) {
   namespace fs = std::filesystem;
   const fs::path file = fs::weakly_canonical(space.file);
   const fs::path from = fs::weakly_canonical(directory.empty() ? "." : directory);
   Tree root;
   for (const std::string& setting : space.overrides) put(root, setting);
-  for (const std::string& setting : settings_of(space, strategy)) put(root, setting);
+  for (const std::string& setting : settings_of(space, point.strategy, point.placement))
+    put(root, setting);
   return "# question: what does the best plan of " + space.file + " take?\nextends: '" +
          file.lexically_proximate(from).string() + "'\n" + root.text(0);
 }

@@ -131,7 +131,8 @@ void PlanReader::take_slow_key(const std::string& path) {
   if (table) return;
   ListedKey key = listed_key(path, *node, reading_);
   if (key.searched)
-    for (const std::string& word : built_words(path)) key.values.push_back(scalar(word, key.place));
+    for (const std::string& word : built_words(path))
+      if (word != "fb_pair") key.values.push_back(scalar(word, key.place));
   if (key.searched || node->kind == Node::Kind::list) slow_.push_back(std::move(key));
 }
 
@@ -279,6 +280,17 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
+  for (const std::string& name : space_.dimensions.schedules)
+    if (!estimated(pipeline_schedule(name)))
+      refuse(schedule_key, ("names " + name + ", which plans do not bound yet").c_str());
+  if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
+  if (first.schedule.data.documents)
+    refuse("schedule.data.documents", "are not searched, allowed: none");
+  const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
+  if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
+  for (const PlanBase& base : space_.bases)
+    if (base.scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair)
+      refuse("moe.overlap", "fb_pair pairs units, which plans do not bound yet");
   if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
 }
 

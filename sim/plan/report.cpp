@@ -48,6 +48,21 @@ std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
   return text;
 }
 
+std::string placed_text(const PlanSpace& space, const PlanResult& result) {
+  if (result.placed.empty()) return {};
+  std::string text = "\n  layers and recomputation placed by integer programme\n";
+  for (const PlanPoint& p : result.placed) {
+    std::int64_t recomputed = 0;
+    for (const auto& row : p.placement->recomputed)
+      for (const std::int64_t n : row) recomputed += n;
+    text +=
+        fmt::format("  {:>13} {:>10}  {}, {} layers recomputed ({}: {}, gap {:.1f}%)\n",
+                    human(*p.simulated), human(p.peak), strategy_text(space, p.strategy),
+                    recomputed, p.placement->solver, p.placement->status, 100 * p.placement->gap);
+  }
+  return text;
+}
+
 std::string proof_text(const PlanSpace& space, const PlanResult& result) {
   if (result.proven)
     return "  No point of the space is better: every other one has a bound above it.\n";
@@ -77,6 +92,13 @@ std::vector<FrontierEntry> frontier(const PlanResult& result) {
   return entries;
 }
 
+const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result) {
+  const auto score = [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); };
+  const PlanPoint& balanced = result.best.front();
+  const bool placed = !result.placed.empty() && score(result.placed.front()) < score(balanced);
+  return placed ? result.placed.front() : balanced;
+}
+
 std::string plan_table(const PlanSpace& space, const PlanResult& result) {
   std::string text = fmt::format("plan of {}\n\n", space.bases.front().scenario.name);
   text += "      simulated     alone     bound  estimate    GiB devices  strategy\n";
@@ -86,7 +108,8 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result) {
   if (result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);
-  return text + frontier_text(space, result) + counts_text(result.counts);
+  return text + placed_text(space, result) + frontier_text(space, result) +
+         counts_text(result.counts);
 }
 
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {

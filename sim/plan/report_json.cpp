@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 Json point_json(const PlanSpace& space, const PlanPoint& p) {
   Json settings = Json::object();
-  for (const std::string& setting : settings_of(space, p.strategy)) {
+  for (const std::string& setting : settings_of(space, p.strategy, p.placement)) {
     const std::size_t equals = setting.find('=');
     settings[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
@@ -48,6 +48,14 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
                     {"timed", result.counts.timed},     {"simulated", result.counts.simulated}};
   json["best"] = Json::array();
   for (const PlanPoint& p : result.best) json["best"].push_back(point_json(space, p));
+  json["placed"] = Json::array();
+  for (const PlanPoint& p : result.placed) {
+    Json point = point_json(space, p);
+    point["solver"] = p.placement->solver;
+    point["status"] = p.placement->status;
+    point["gap"] = p.placement->gap;
+    json["placed"].push_back(point);
+  }
   json["frontier"] = Json::array();
   json["dominated"] = Json::array();
   for (const FrontierEntry& entry : frontier(result)) {

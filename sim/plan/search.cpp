@@ -7,8 +7,8 @@
 #include "alone.hpp"
 #include "correlation.hpp"
 #include "enumerate.hpp"
+#include "place_best.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/forecast.hpp"
 #include "stepcast/sim/plan_report.hpp"
 #include "stepcast/sim/workers.hpp"
 
@@ -29,7 +29,6 @@ class PlanSearch {
   void time(std::vector<PlanPoint*> points);
   std::string time_block(const std::vector<PlanPoint*>& points, std::size_t block);
   void simulate(const std::vector<PlanPoint*>& points);
-  std::string simulate_one(const PlanPoint& point) const;
   std::vector<PlanPoint*> promising(bool timed, std::size_t most);
   void prove();
   void simulate_promising();
@@ -38,6 +37,7 @@ class PlanSearch {
   bool search_around();
   void finish();
   void explain_nothing();
+  std::vector<PlanPoint> candidates_to_place() const;
   double best() const;
   double score(const PlanPoint& p, Seconds time) const { return plan_score(space_.spec, p, time); }
   std::size_t simulations_left() const {
@@ -51,6 +51,7 @@ class PlanSearch {
   std::vector<BaseCosts> costs_;
   std::vector<PlanPoint> points_;
   double dropped_bound_ = 0;
+  std::vector<PlanPoint> refused_;  ///< by memory, those with the least bounds
   PlanResult result_;
 };
 
@@ -93,19 +94,10 @@ void PlanSearch::time(std::vector<PlanPoint*> points) {
       });
 }
 
-std::string PlanSearch::simulate_one(const PlanPoint& point) const {
-  std::vector<std::string> settings = space_.overrides;
-  for (std::string& setting : settings_of(space_, point.strategy)) settings.push_back(setting);
-  const Forecast result = forecast(read_scenario(space_.file, settings, search_));
-  Bytes peak{0};
-  for (const StageForecast& stage : result.stages)
-    if (stage.memory) peak = std::max(peak, stage.memory->peak());
-  return shortest(result.step_time.value()) + "\n" + shortest(peak.value());
-}
-
 void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
   run_in_workers(
-      points.size(), workers_, [&](std::size_t i) { return simulate_one(*points[i]); },
+      points.size(), workers_,
+      [&](std::size_t i) { return simulated_text(space_, *points[i], search_); },
       [&](const WorkerAnswer& answer) {
         PlanPoint& point = *points[answer.index];
         if (answer.failed())
@@ -210,6 +202,26 @@ void PlanSearch::finish() {
   result_.shortlist = points_;
 }
 
+/// The best points, and those that memory refuses and that may be better.
+std::vector<PlanPoint> PlanSearch::candidates_to_place() const {
+  std::vector<PlanPoint> chosen;
+  const auto most = static_cast<std::size_t>(space_.spec.placements);
+  const auto add = [&](const PlanPoint& p) {
+    const auto same = [&](const PlanPoint& c) { return same_plan(c.strategy, p.strategy, space_); };
+    const auto mode = space_.bases[p.strategy.base].scenario.workload.training.recompute;
+    if (chosen.size() < most && mode != TrainingSpec::Recompute::selective &&
+        std::ranges::none_of(chosen, same))
+      chosen.push_back(p);
+  };
+  for (const PlanPoint& p : result_.best) {
+    if (2 * chosen.size() >= most) break;
+    add(p);
+  }
+  for (const PlanPoint& p : refused_)
+    if (score(p, p.bound) < best()) add(p);
+  return chosen;
+}
+
 void PlanSearch::explain_nothing() {
   const auto& reasons = result_.counts.infeasible;
   const auto most =
@@ -224,6 +236,7 @@ PlanResult PlanSearch::run() {
   result_.counts = std::move(all.counts);
   result_.nearest = all.nearest;
   dropped_bound_ = all.dropped_bound;
+  refused_ = std::move(all.refused);
   if (!points_.empty()) prove();
   if (best() == std::numeric_limits<double>::infinity()) {
     explain_nothing();
@@ -234,6 +247,7 @@ PlanResult PlanSearch::run() {
   take_back();
   time_frontier();
   finish();
+  result_.placed = place_best(space_, search_, workers_, candidates_to_place());
   return std::move(result_);
 }
 

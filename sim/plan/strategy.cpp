@@ -4,8 +4,23 @@
 #include "stepcast/sim/plan.hpp"
 
 namespace stepcast {
+namespace {
 
-Scenario scenario_of(const PlanSpace& space, const Strategy& strategy) {
+std::string flow_text(const Table& table) {
+  std::string text = "[";
+  for (const auto& row : table) {
+    text += text.size() > 1 ? ", [" : "[";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += (i > 0 ? ", " : "") + std::to_string(row[i]);
+    text += "]";
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
+                     const std::optional<PlanPlacement>& placement) {
   Scenario scenario = space.bases.at(strategy.base).scenario;
   ParallelPlan& plan = scenario.workload.plan;
   plan.tp = strategy.tp;
@@ -19,10 +34,17 @@ Scenario scenario_of(const PlanSpace& space, const Strategy& strategy) {
   plan.dp = scenario.cluster.devices / (plan.tp * plan.cp * plan.pp);
   scenario.workload.training.micro_batch = strategy.micro_batch;
   scenario.schedule.pipeline = space.dimensions.schedules.at(strategy.schedule);
+  if (placement) {
+    plan.layers = ParallelPlan::Layers::table;
+    plan.layers_per_chunk = placement->layers;
+    scenario.workload.training.recompute = TrainingSpec::Recompute::table;
+    scenario.workload.training.recompute_layers = placement->recomputed;
+  }
   return scenario;
 }
 
-std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy) {
+std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy,
+                                     const std::optional<PlanPlacement>& placement) {
   const auto number = [](const char* path, std::int64_t value) {
     return std::string(path) + "=" + std::to_string(value);
   };
@@ -39,6 +61,10 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
       "schedule.pipeline=" + space.dimensions.schedules.at(strategy.schedule)};
   for (const auto& [path, value] : space.bases.at(strategy.base).settings)
     settings.push_back(path + "=" + value);
+  if (placement) {
+    settings.push_back("parallel.layers_per_chunk=" + flow_text(placement->layers));
+    settings.push_back("training.recompute=" + flow_text(placement->recomputed));
+  }
   settings.emplace_back("plan=none");
   return settings;
 }

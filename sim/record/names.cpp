@@ -123,7 +123,9 @@ CallNames::CallNames(const RecordedRun& run, const ModelSpec& model, std::uint32
 }
 
 std::string CallNames::of_entry(std::uint32_t entry, std::uint32_t call) const {
-  const std::string& name = program_.calls[call].name;
+  const StageCall& called = program_.calls[call];
+  const std::string kind = stepcast::name(called.call.kind);
+  const std::string name = called.name.starts_with(kind) ? called.name : kind + " " + called.name;
   const bool known = entry < layer_.size() && layer_[entry] != no_layer;
   return known ? fmt::format("{} L{}", name, layer_[entry]) : name;
 }

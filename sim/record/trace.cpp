@@ -177,10 +177,8 @@ void TraceWriter::host(std::uint32_t c) {
       main.from = entry.after.main;
     }
     main.to = entry.after.main;
-    if (entry.after.worker > before.worker && before.worker >= before.main) {
-      worker.to = entry.after.worker;
-    } else if (entry.after.worker > entry.after.main) {
-      if (worker.to <= worker.from) worker.from = before.main;
+    if (entry.after.worker > std::max(before.worker, entry.after.main)) {
+      if (worker.to <= worker.from) worker.from = std::max(before.worker, before.main);
       worker.to = entry.after.worker;
     }
     before = entry.after;

@@ -50,7 +50,9 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
 void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start) {
   RankState& rank = ranks_[r];
   const StreamState::Pending head = state.queue.front();
-  const double end = start + call.alone;
+  // Hosts of other kinds of nodes may have other links.
+  const StageCall& own = program(r).calls[head.call];
+  const double end = start + (own.over_host_link() ? own.host_link.value() : call.alone);
   SlotState& slot = rank.slots[head.slot];
   const bool last_issue = slot.issue == head.issue;
   if (last_issue) slot.start = start;

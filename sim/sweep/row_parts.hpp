@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "../breakdown.hpp"
 #include "stepcast/sim/point_result.hpp"
 
 namespace stepcast {
@@ -9,8 +10,8 @@ namespace stepcast {
 inline std::vector<double> row_parts(const PointResult& row) {
   std::vector<double> parts;
   for (const std::string& part : breakdown_names()) {
-    const bool exposed = parts.size() > 0 && parts.size() <= exposed_kinds;
-    parts.push_back(*row.number((exposed ? "exposed_" : "") + part + "_s"));
+    const char* prefix = is_exposed_part(parts.size()) ? "exposed_" : "";
+    parts.push_back(*row.number(prefix + part + "_s"));
   }
   return parts;
 }

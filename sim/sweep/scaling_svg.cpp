@@ -39,10 +39,15 @@ std::string line(double x1, double y1, double x2, double y2, const char* stroke)
       y2, stroke);
 }
 
-/// The values of a point but its devices: what a line of the diagram stands for.
+/// The values of a point but its devices and what goes with them: what a line of the diagram stands
+/// for.
 std::string series_of(const Sweep& sweep, const PointResult& row) {
   std::vector<PointValue> values = point_values(sweep, static_cast<std::size_t>(row.point));
-  std::erase_if(values, [](const PointValue& v) { return v.path == "cluster.devices"; });
+  for (const SweepAxis& axis : sweep.axes) {
+    if (std::ranges::count(axis.paths, "cluster.devices") == 0) continue;
+    std::erase_if(values,
+                  [&](const PointValue& v) { return std::ranges::count(axis.paths, v.path) > 0; });
+  }
   return label(values);
 }
 

@@ -177,8 +177,10 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
   c.check(sqlite3_open_v2(path.c_str(), &c.db, flags, nullptr));
   sqlite3_busy_timeout(c.db, patience_ms);
   if (how == Open::create && sqlite3_db_readonly(c.db, "main") == 1) c.refuse(SQLITE_READONLY);
+  // In this order: what another process makes in between is then seen as made.
+  const bool empty = c.number("SELECT count(*) FROM sqlite_master") == 0;
   const std::int64_t owner = c.number("PRAGMA application_id");
-  const bool fresh = c.number("SELECT count(*) FROM sqlite_master") == 0 && owner == 0;
+  const bool fresh = empty && owner == 0;
   if (!fresh && owner != application) c.refuse(SQLITE_NOTADB);
   if (fresh && how == Open::existing) c.refuse(SQLITE_NOTADB);
   if (fresh) {

@@ -51,9 +51,10 @@ std::optional<double> count_at(const Node& root, const char* section, const char
 /// Weak scaling: the global batch follows the devices and the length of a sequence.
 void keep_tokens(Node& root, double tokens_per_device) {
   const auto devices = count_at(root, "cluster", "devices");
-  const auto sequence = count_at(root, "training", "sequence");
-  if (!devices || !sequence || *sequence <= 0) return;  // reading the point says what is wrong
-  const double batch = tokens_per_device * *devices / *sequence;
+  if (!devices) return;  // reading the point says what is wrong
+  // A synthetic workload counts sequences.
+  const double sequence = std::max(count_at(root, "training", "sequence").value_or(1), 1.0);
+  const double batch = tokens_per_device * *devices / sequence;
   const double whole = std::round(batch);
   if (whole < 1 || std::abs(batch - whole) > 1e-9 * batch) {
     throw InputError({Diagnostic{

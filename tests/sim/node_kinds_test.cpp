@@ -23,7 +23,7 @@ std::string cluster_file(const std::vector<std::pair<std::string, std::string>>&
   return file;
 }
 
-class Kinds : public testing::Test {
+class Kinds : public ::testing::Test {
  protected:
   void SetUp() override {
     files.write("base.yaml", cluster_file());
@@ -55,7 +55,7 @@ class Kinds : public testing::Test {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-9 * a[0]) << i;
   }
-  TemporaryFiles files;
+  test::TemporaryFiles files;
   std::string scenario;
 };
 
@@ -84,6 +84,37 @@ TEST_F(Kinds, TheOrderOfKindsSaysWhichNodesAreSlow) {
   EXPECT_EQ(s.cluster.kind_of(7), 0U);
   EXPECT_EQ(s.cluster.kind_of(8), 1U);
   EXPECT_EQ(s.cluster.as_kind(0).device.matmul_peak.value(), 150e12);
+}
+
+TEST_F(Kinds, OfAnotherShapeAreRefused) {
+  files.write("switch.yaml", cluster_file({{"kind: mesh, link", "kind: switch, port"}}));
+  files.write("fours.yaml", cluster_file({{"devices: 8", "devices: 4"}}));
+  files.write("super.yaml",
+              cluster_file({{"super_node: none",
+                             "super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: "
+                             "196GB/s}}}"}}));
+  const auto said = [&](const std::string& second, const std::string& nodes) -> std::string {
+    try {
+      read_scenario(scenario,
+                    {"cluster.kinds=[{nodes: 1, extends: " + files.path("base.yaml") +
+                     "}, {nodes: " + nodes + ", extends: " + files.path(second) + "}]"},
+                    {});
+    } catch (const InputError& error) {
+      const Diagnostic& d = error.diagnostics().front();
+      return d.path + ": " + d.message;
+    }
+    return "no error";
+  };
+  EXPECT_EQ(said("base.yaml", "1"), "no error");
+  EXPECT_EQ(said("base.yaml", "2"), "cluster.kinds: have 3 nodes, allowed: the 2 of the cluster");
+  EXPECT_EQ(said("base.yaml", "0"), "cluster.kinds.1.nodes: is 0, allowed: 1 to 1048576");
+  EXPECT_EQ(said("fours.yaml", "1"),
+            "cluster.kinds.1.node.devices: is 4, allowed: 8 as on the other nodes");
+  EXPECT_EQ(said("switch.yaml", "1"),
+            "cluster.kinds.1.node.fabric.kind: must be that of the other nodes, allowed: mesh or "
+            "switch on all of them");
+  EXPECT_EQ(said("super.yaml", "1"),
+            "cluster.kinds.1.super_node: does not go with kinds, allowed: none");
 }
 
 TEST_F(Kinds, TheReportSaysWhichGroupsMix) {

@@ -48,7 +48,7 @@ class OneLayer {
   /// Two pairs between a forward and a backward alone.
   double step_time(double exchange_time) const {
     NetworkMap network;
-    network.classes = {{Rank{0}}, {Stage{0}}, {1}, {0}};
+    network.classes = {{Rank{0}}, {Stage{0}}, {0}, {1}, {0}};
     NetworkCall call;
     call.lone = true;
     call.alone = exchange_time;

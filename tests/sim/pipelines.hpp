@@ -22,6 +22,7 @@ inline NetworkMap free_network(std::uint32_t stages) {
   for (std::uint32_t s = 0; s < stages; ++s) {
     map.classes.representative.push_back(Rank{s});
     map.classes.stage.push_back(Stage{s});
+    map.classes.variant.push_back(0);
     map.classes.ranks.push_back(1);
     map.classes.class_of.push_back(s);
     map.call_of.emplace_back();

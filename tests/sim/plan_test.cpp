@@ -249,7 +249,7 @@ TEST(Plan, TheWinnersFileIsTheWinner) {
   const PlanPoint& winner = plan.best.front();
   const std::string directory = std::filesystem::path(file.path()).parent_path().string();
   const std::string beside = directory + "/winner.yaml";
-  std::ofstream(beside) << plan_scenario(space, winner.strategy, directory);
+  std::ofstream(beside) << plan_scenario(space, winner, directory);
   const auto time = testing::in_child([&]() -> std::vector<double> {
     return {forecast(read_scenario(beside, {}, presets())).step_time.value()};
   });

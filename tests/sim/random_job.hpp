@@ -85,7 +85,11 @@ inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage
       add_call(program, GroupKind::dense_data, CollectiveKind::all_reduce, 5_MiB, Stream::data);
   const auto world =
       add_call(program, GroupKind::world, CollectiveKind::all_reduce, 4_B, Stream::data);
-  program.slots = 6;
+  const bool mirrors = plan.chunk_map().copies() > 1 && plan.pp > 1;
+  const auto mirror = mirrors ? add_call(program, GroupKind::mirror, CollectiveKind::all_reduce,
+                                         1_MiB, Stream::data)
+                              : 0;
+  program.slots = 7;
   ChunkProgram chunk;
   chunk.forward = {Compute{run},
                    Communicate{tensor, 0, true},
@@ -116,7 +120,13 @@ inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage
     program.chunks.insert(program.chunks.end(), static_cast<std::size_t>(plan.slices), chunk);
   }
   program.slices = static_cast<std::uint32_t>(plan.slices);
-  program.epilogue = {Compute{run}, Wait{2}, Communicate{world, 3, true}, Wait{3}, Compute{run}};
+  program.epilogue = {Compute{run}, Wait{2}};
+  if (mirrors) {
+    program.epilogue.push_back(Communicate{mirror, 6, true});
+    program.epilogue.push_back(Wait{6});
+  }
+  program.epilogue.insert(program.epilogue.end(),
+                          {Communicate{world, 3, true}, Wait{3}, Compute{run}});
   return program;
 }
 
@@ -159,6 +169,7 @@ inline Job random_job() {
 /// other through the parts of their group.
 inline void load_unevenly(Job& job) {
   constexpr double loads[] = {1, 0.5, 2.5};
+  job.plan.ep = job.plan.dp;
   Skew skew;
   for (std::int64_t e = 0; e < job.plan.ep; ++e) {
     job.variant_of.push_back(*rc::gen::inRange(0U, 3U));
@@ -183,8 +194,8 @@ inline void load_unevenly(Job& job) {
     const auto inner = add_call(program, GroupKind::expert_inner, CollectiveKind::all_to_all, 2_MiB,
                                 Stream::expert);
     program.calls.back().call.skew = skew;
-    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::all_gather, 1_MiB,
-                                Stream::expert_outer);
+    const auto outer = add_call(program, GroupKind::expert_outer, CollectiveKind::reduce_scatter,
+                                1_MiB, Stream::expert_outer);
     Instructions& code = program.chunks.front().forward;
     for (const std::uint32_t call : {outer, inner}) {
       code.push_back(Communicate{call, program.slots, true});
@@ -197,15 +208,15 @@ inline void load_unevenly(Job& job) {
 /// The job with another schedule, on as many stages, chunks and slices as that serves.
 inline void reschedule(Job& job, std::int64_t most_rounds) {
   const PipelineSchedule& schedule = *rc::gen::elementOf(pipeline_schedules());
-  const auto count = [](const CountRange& range, std::int64_t most) {
-    return *rc::gen::inRange(range.low, std::max(range.low, std::min(range.high, most)) + 1);
+  constexpr int any_size = 100;  // else the first shapes are always the smallest, and refused
+  const auto count = [](std::int64_t low, std::int64_t most) {
+    return *rc::gen::resize(any_size, rc::gen::inRange(low, std::max(low, most) + 1));
   };
   do {
-    job.shape.stages = *rc::gen::inRange<std::int64_t>(1, 5);
-    job.shape.chunks = count(schedule.chunks, 3);
-    job.shape.slices = count(schedule.slices, 3);
-    job.shape.micro_batches =
-        *rc::gen::inRange<std::int64_t>(1, job.shape.stages * most_rounds + 1);
+    job.shape.stages = count(1, 4);
+    job.shape.chunks = count(schedule.chunks.low, std::min<std::int64_t>(schedule.chunks.high, 3));
+    job.shape.slices = count(schedule.slices.low, std::min<std::int64_t>(schedule.slices.high, 3));
+    job.shape.micro_batches = count(1, job.shape.stages * most_rounds);
     job.shape.group = job.shape.stages;
     job.shape.placement = schedule.placement;
   } while (!schedule.rule(job.shape).empty());

@@ -27,7 +27,7 @@ struct Job {
     program.chunks = {chunk};
     program.epilogue = {Wait{0}, Compute{0}};
 
-    network.classes = {{Rank{0}, Rank{1}}, {Stage{0}, Stage{0}}, {1, 1}, {0, 1}};
+    network.classes = {{Rank{0}, Rank{1}}, {Stage{0}, Stage{0}}, {0, 0}, {1, 1}, {0, 1}};
     NetworkCall call;
     call.arrivals = 2;
     call.lone = true;

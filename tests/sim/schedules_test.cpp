@@ -92,6 +92,22 @@ TEST(Schedules, PairsNeedASchedule) {
   EXPECT_FALSE(refused({"moe.overlap=fb_pair", "schedule.pipeline=dualpipe_v"}));
 }
 
+TEST(Schedules, DocumentsNeedWholeMicroBatches) {
+  const auto with_documents = [](const std::string& pipeline) {
+    try {
+      scenario_with(
+          {"schedule.pipeline=" + pipeline,
+           "schedule.data={documents: {distribution: fixed, length: 512}, mask: document}"});
+      return std::string{};
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(with_documents("interleaved_1f1b"), "");
+  EXPECT_EQ(with_documents("zb_v"), "");
+  EXPECT_NE(with_documents("dualpipe").find("are not told apart in pairs"), std::string::npos);
+}
+
 /// A table that says what a schedule says.
 std::string table_text(const std::vector<StageOrder>& orders, const PipelineShape& shape) {
   std::string text = "stepcast: 1\nmicro_batches: " + std::to_string(shape.micro_batches) +
@@ -139,13 +155,17 @@ TEST(ScheduleTables, AreCheckedBeforeTheyRun) {
             "own.yaml:5:5: orders.1: holds 'C0', allowed: units such as F0, B3.1, b3/0, w2 and "
             "pairs {F3|B1}");
   EXPECT_EQ(wrong_table("stepcast: 1\nmicro_batches: 1\norders:\n  - F0\n  - F0 B0\n"),
-            "own.yaml:3:1: orders: stage 0: B0 is missing");
+            "own.yaml:4:3: orders: stage 0: B0 is missing");
   EXPECT_EQ(wrong_table("stepcast: 1\nmicro_batches: 2\norders: [F0 B0 F1 B1, F1 B1 F0 B0]\n"),
             "own.yaml:3:9: orders: the stages wait for each other: stage 0 at B0 needs B0 of stage "
             "1, stage 1 at F1 needs F1 of stage 0");
-  EXPECT_EQ(wrong_table("stepcast: 1\nmicro_batches: 1\norders: [F0 B0]\n"),
-            "s.yaml:37:7: parallel.pp: gives 2 stages, own.yaml has orders for 1, allowed: 1 "
-            "stages");
+  EXPECT_EQ(
+      wrong_table("stepcast: 1\nmicro_batches: 1\norders: [F0 B0]\n"),
+      "s.yaml:38:7: parallel.pp: gives 2 stages, own.yaml has orders for 1, allowed: 1 stages\n"
+      "s.yaml:39:8: parallel.vpp: gives 2 chunks per stage, own.yaml has orders for 1, "
+      "allowed: 1 chunks per stage\n"
+      "s.yaml:46:17: training.global_batch: gives 8 micro-batches, own.yaml has orders for 1, "
+      "allowed: 1 micro-batches");
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ const WrongSweep wrong_sweeps[] = {
      "sweep.yaml:8:5: sweep.grid.name: changes no prediction, allowed: keys that do"},
     {"zip_of_two_lengths",
      "  keep:", "  zip: {schedule.pipeline: [1f1b, gpipe], training.micro_batch: [1]}\n  keep:",
-     "sweep.yaml:9:66: sweep.zip.training.micro_batch: has 1 values beside the 2 of "
+     "sweep.yaml:9:65: sweep.zip.training.micro_batch: has 1 values beside the 2 of "
      "schedule.pipeline, allowed: as many"},
     {"grid_and_zip", "  keep:", "  zip: {parallel.pp: [1]}\n  keep:",
      "sweep.yaml:9:9: sweep.zip.parallel.pp: stands in grid and zip, allowed: one of them"},
@@ -109,8 +109,8 @@ const WrongSweep wrong_sweeps[] = {
      "sweep.yaml:5:9: sweep.base: names 'gone.yaml', which does not exist, allowed: a scenario "
      "file"},
 };
-INSTANTIATE_TEST_SUITE_P(, WrongSweeps, testing::ValuesIn(wrong_sweeps),
-                         [](const auto& info) { return std::string(info.param.name); });
+const auto row_name = [](const auto& row) { return std::string(row.param.name); };
+INSTANTIATE_TEST_SUITE_P(, WrongSweeps, testing::ValuesIn(wrong_sweeps), row_name);
 
 TEST(Sweep, AWrongBaseIsReportedAsItself) {
   const TemporaryFiles files;
@@ -244,6 +244,21 @@ TEST(SweepRun, InvalidPointsAreResultsWithAReason) {
   EXPECT_FALSE(rows[1].number("step_time_s").has_value());
   EXPECT_EQ(rows[5].status, PointStatus::ok) << "24 devices are 8 pipelines of 3";
   EXPECT_FALSE(scaling_efficiency(sweep, rows)[5].has_value()) << "its baseline is invalid";
+}
+
+TEST(SweepRun, PointsThatDoNotFitAreResultsWithAReason) {
+  const TemporaryFiles files;
+  const Sweep sweep = read_sweep(
+      files.write("s.yaml",
+                  "stepcast: 1\nname: s\nsweep:\n"
+                  "  base: " STEPCAST_SOURCE_DIR "/scenarios/llama2-7b-8.yaml\n"
+                  "  grid: {training.sequence: [1024, 262144], training.recompute: [none]}\n"),
+      search());
+  const std::vector<PointResult> rows = rows_of(sweep, nullptr, 2);
+  EXPECT_EQ(rows[0].status, PointStatus::ok) << rows[0].reason;
+  EXPECT_EQ(rows[1].status, PointStatus::out_of_memory);
+  EXPECT_TRUE(rows[1].reason.starts_with("stage 0 needs ")) << rows[1].reason;
+  EXPECT_GT(rows[1].number("peak_memory_bytes"), rows[1].number("memory_capacity_bytes"));
 }
 
 TEST(SweepRun, ResultsDoNotDependOnTheNumberOfWorkers) {

@@ -27,6 +27,23 @@ inline constexpr WrongRow wrong_data[] = {
      "interleaved_1f1b\n  data: {documents: {distribution: file, file: none.csv}}",
      "s.yaml:50:48: schedule.data.documents.file: names 'none.csv', which does not exist, allowed: "
      "the path of a file with one length per line"},
+    {"offload_without_link", "  micro_batch: 1",
+     "  micro_batch: 1\n  offload: {activations: 0.5, optimizer: true}",
+     "s.yaml:48:26: training.offload.activations: is given but "
+     "cluster.host.device_link.bandwidth is 0, allowed: 0\n"
+     "s.yaml:48:42: training.offload.optimizer: is given but cluster.host.device_link.bandwidth is "
+     "0, allowed: false"},
+    {"offload_of_too_much", "  micro_batch: 1", "  micro_batch: 1\n  offload: {activations: 1.5}",
+     "s.yaml:48:26: training.offload.activations: is 1.5, allowed: 0 to 1"},
+    {"compile_without_cost", "expect:", "runtime: {compile: {misses: 0.5}}\nexpect:",
+     "s.yaml:50:29: runtime.compile.misses: is 0.5 but cluster.host.compile.kernel is 0s, allowed: "
+     "0"},
+    {"compile_bytecode_without_cost",
+     "expect:", "runtime: {fusion: dvm, compile: {misses: 0.5}}\nexpect:",
+     "s.yaml:50:42: runtime.compile.misses: is 0.5 but cluster.host.compile.bytecode is 0s, "
+     "allowed: 0"},
+    {"fusion_of_no_name", "expect:", "runtime: {fusion: all}\nexpect:",
+     "s.yaml:50:19: runtime.fusion: is 'all', allowed: none, pattern, dvm"},
 };
 
 }  // namespace stepcast::test

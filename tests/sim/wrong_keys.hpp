@@ -35,8 +35,8 @@ inline constexpr WrongRow wrong_keys[] = {
     {"no_schedule_table", "interleaved_1f1b", "{table: nowhere.yaml}",
      "s.yaml:49:21: schedule.pipeline.table: names 'nowhere.yaml', which does not exist, allowed: "
      "the path of a file of orders"},
-    {"unknown_dispatch", "vocabulary: 32000", "vocabulary: 32000\nmoe: {dispatch: three_hop}",
-     "s.yaml:36:17: moe.dispatch: is 'three_hop', allowed: flat, two_hop, two_hop_dedup, "
+    {"unknown_dispatch", "vocabulary: 32000", "vocabulary: 32000\nmoe: {dispatch: two_hops}",
+     "s.yaml:36:17: moe.dispatch: is 'two_hops', allowed: flat, two_hop, two_hop_dedup, "
      "hierarchical_allgather, allgather; did you mean two_hop?"},
     {"unknown_routing", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: normal}}",
@@ -50,16 +50,17 @@ inline constexpr WrongRow wrong_keys[] = {
     {"no_seed", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: zipf, seed: x}}",
      "s.yaml:36:43: moe.routing.seed: is 'x', allowed: a whole number such as 8 or 40Mi, 0 to "
-     "9000000000000000"},
+     "9e+15"},
     {"counts_without_file", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: file}}",
-     "s.yaml:36:16: moe.routing.file: is missing, allowed: text"},
+     "s.yaml:36:16: moe.routing.file: is missing (path of a text file with one number per expert, "
+     "separated by commas or space), allowed: a text"},
     {"counts_that_do_not_exist", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: file, file: gone.csv}}",
      "s.yaml:36:43: moe.routing.file: names 'gone.csv', which does not exist, allowed: the path "
      "of a text file"},
     {"no_capacity", "vocabulary: 32000", "vocabulary: 32000\nmoe: {capacity_factor: 0}",
-     "s.yaml:36:24: moe.capacity_factor: is 0, allowed: 0.001 to 1000000 or none"},
+     "s.yaml:36:24: moe.capacity_factor: is 0, allowed: 0.001 to 1000000"},
     {"unknown_expert_placement", "vocabulary: 32000", "vocabulary: 32000\nmoe: {placement: best}",
      "s.yaml:36:18: moe.placement: is 'best', allowed: contiguous, balanced"},
     {"unknown_wire", "vocabulary: 32000", "vocabulary: 32000\nmoe: {wire_precision: int8}",
@@ -76,7 +77,8 @@ inline constexpr WrongRow wrong_keys[] = {
     {"interference_below_one", "    cores: {cube: 20, vector: 40}",
      "    cores: {cube: 20, vector: 40}\n    interference: {matmul: 0.5}\n    tile_task: 1",
      "s.yaml:11:28: cluster.device.interference.matmul: is 0.5, allowed: 1 to 1000\n"
-     "s.yaml:12:16: cluster.device.tile_task: is '1', allowed: a time with its unit such as 1.5us"},
+     "s.yaml:12:16: cluster.device.tile_task: is 1 without a unit, allowed: a time such as "
+     "1.5us or 12.3s"},
     {"no_steps", "expect:", "simulate: {steps: 0}\nexpect:",
      "s.yaml:50:19: simulate.steps: is 0, allowed: 1 to 100000"},
     {"sweep_file",
@@ -128,8 +130,8 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:30:3: model.hf_config: stands beside layers, allowed: exactly one of layers, "
      "hf_config"},
     {"table_with_a_word", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[2, two], [2, 2]]",
-     "s.yaml:41:21: parallel.layers_per_chunk: holds 'two', allowed: auto, a table [chunk][stage] "
-     "of whole numbers such as [[4, 4], [4, 3]], 0 to 100000"},
+     "s.yaml:41:21: parallel.layers_per_chunk: holds 'two', allowed: auto, even, a table "
+     "[chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 0 to 100000"},
 };
 
 }  // namespace stepcast::test

@@ -130,7 +130,7 @@ inline constexpr WrongRow wrong_plans[] = {
     {"shared_expert_overlap_without_one", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {overlap: shared_expert}",
      "s.yaml:36:16: moe.overlap: is shared_expert but the model has no shared experts, allowed: "
-     "none, chunks(n), tiles(n)"},
+     "none, chunks(n), tiles(n), fb_pair"},
 };
 
 }  // namespace stepcast::test

@@ -71,9 +71,12 @@ bool together(GroupKind kind, const Coordinates& a, const Coordinates& b, std::u
     case GroupKind::dense_data:
       return tp && pp;
     case GroupKind::expert:
+    case GroupKind::expert_inner:  // of a plan that cuts no group
       return etp && edp && pp;
     case GroupKind::expert_tensor:
       return ep && edp && pp;
+    case GroupKind::expert_outer:
+      return etp && ep && edp && pp;
     case GroupKind::expert_data:
       return etp && ep && pp;
     case GroupKind::embedding:

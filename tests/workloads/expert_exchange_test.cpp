@@ -214,7 +214,8 @@ void expect_waits(const LayerItems& items) {
   std::set<std::string> under_way;
   for (const LayerItem& item : items) {
     if (const auto* call = std::get_if<LayerCommunication>(&item)) {
-      if (call->overlapped) EXPECT_TRUE(under_way.insert(call->name).second) << call->name;
+      if (!call->overlapped) continue;
+      EXPECT_TRUE(under_way.insert(call->name).second) << call->name;
     } else if (const auto* wait = std::get_if<WaitFor>(&item)) {
       EXPECT_EQ(under_way.erase(wait->name), 1U) << wait->name;
     }

@@ -1,164 +1,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
-#include "lowering_fixtures.hpp"
+#include "lowered_steps.hpp"
 
 namespace stepcast {
 namespace {
 
 using namespace lowering;
 
-std::vector<StageProgram> lower_all(const WorkloadSpec& spec) {
-  const ClusterSpec cluster = plain_cluster();
-  const LayerTable layers = assign_layers(spec, cluster.device);
-  std::vector<StageProgram> programs;
-  for (std::uint32_t stage = 0; stage < spec.plan.pp; ++stage)
-    programs.push_back(lower_stage(spec, layers, cluster, Stage{stage}));
-  return programs;
-}
-
-/// What one rank runs in a step of `units` micro-batches, in the order gpipe would give.
-Instructions step(const StageProgram& program, int units) {
-  Instructions all = program.prologue;
-  const auto append = [&](const Instructions& more) {
-    all.insert(all.end(), more.begin(), more.end());
-  };
-  for (const ChunkProgram& chunk : program.chunks)
-    for (int unit = 0; unit < units; ++unit)
-      append(unit == 0 ? chunk.first_forward : chunk.forward);
-  for (auto chunk = program.chunks.rbegin(); chunk != program.chunks.rend(); ++chunk)
-    for (int unit = 0; unit < units; ++unit)
-      append(unit + 1 == units ? chunk->last_backward : chunk->backward);
-  append(program.epilogue);
-  return all;
-}
-
-/// Every Communicate is awaited later, no Wait comes before its Communicate, indices are in range.
-void check_slots(const StageProgram& program, const Instructions& code) {
-  std::set<std::uint32_t> open, issued;
-  for (const Instruction& instruction : code) {
-    if (const auto* call = std::get_if<Communicate>(&instruction)) {
-      RC_ASSERT(call->call < program.calls.size());
-      RC_ASSERT(call->slot < program.slots);
-      open.insert(call->slot);
-      issued.insert(call->slot);
-    } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
-      RC_ASSERT(issued.contains(wait->slot));
-      open.erase(wait->slot);
-    } else if (const auto* run = std::get_if<Compute>(&instruction)) {
-      RC_ASSERT(run->segment < program.segments.size());
-    }
-  }
-  RC_ASSERT(open.empty());
-}
-
 TEST(Lower, EveryCommunicationIsAwaitedAfterItsIssue) {
   EXPECT_TRUE(rc::check([] {
     const WorkloadSpec spec = any_workload();
     for (const StageProgram& program : lower_all(spec)) check_slots(program, step(program, 2));
-  }));
-}
-
-/// Any plan in any placement; several slices only without context parallelism.
-WorkloadSpec any_placed_workload() {
-  WorkloadSpec spec = any_workload();
-  ParallelPlan& plan = spec.plan;
-  if (plan.vpp == 2)
-    plan.chunk_placement = *rc::gen::element(ChunkPlacement::loop, ChunkPlacement::v_shape,
-                                             ChunkPlacement::bidirectional);
-  if (plan.cp == 1) plan.slices = *rc::gen::element(1, 2, 4);
-  spec.pairs = *rc::gen::arbitrary<bool>();
-  const bool exchanges =
-      spec.model.moe && plan.ep > 1 && spec.training.recompute != TrainingSpec::Recompute::full;
-  if (exchanges && *rc::gen::arbitrary<bool>()) spec.moe.overlap = MoeSpec::Overlap::fb_pair;
-  return spec;
-}
-
-/// A step whose backwards are split, and before whose last micro-batch pairs ran where there are
-/// any.
-Instructions split_step(const StageProgram& program) {
-  Instructions all = program.prologue;
-  const auto append = [&](const Instructions& more) {
-    all.insert(all.end(), more.begin(), more.end());
-  };
-  for (const ChunkProgram& chunk : program.chunks) append(chunk.first_forward);
-  for (const ChunkProgram& chunk : program.chunks)
-    for (const Instructions& pair : chunk.paired) append(pair);
-  for (auto chunk = program.chunks.rbegin(); chunk != program.chunks.rend(); ++chunk)
-    append(chunk->backward_input);
-  for (const ChunkProgram& chunk : program.chunks) {
-    append(chunk.backward_weight);
-    append(chunk.last_backward_weight);
-  }
-  append(program.epilogue);
-  return all;
-}
-
-TEST(Lower, EveryCommunicationOfSplitAndPairedUnitsIsAwaited) {
-  EXPECT_TRUE(rc::check([] {
-    const WorkloadSpec spec = any_placed_workload();
-    for (const StageProgram& program : lower_all(spec)) {
-      check_slots(program, step(program, 2));
-      check_slots(program, split_step(program));
-    }
-  }));
-}
-
-/// What code does, whatever the order: operators, collectives and waits of the host.
-struct Content {
-  std::multiset<std::array<double, 4>> operators;
-  std::map<std::uint32_t, int> calls;
-  int host_syncs = 0;
-  bool operator==(const Content&) const = default;
-};
-
-Content content(const StageProgram& program, std::initializer_list<const Instructions*> codes) {
-  Content sum;
-  for (const Instructions* code : codes)
-    for (const Instruction& instruction : *code) {
-      if (const auto* run = std::get_if<Compute>(&instruction)) {
-        for (const OperatorCost& c : program.segments[run->segment].operators())
-          sum.operators.insert({c.main, c.worker, c.launch, c.device});
-      } else if (const auto* call = std::get_if<Communicate>(&instruction)) {
-        ++sum.calls[call->call];
-      } else if (std::holds_alternative<HostSync>(instruction)) {
-        ++sum.host_syncs;
-      }
-    }
-  return sum;
-}
-
-TEST(Lower, BothPartsOfABackwardAreTheWhole) {
-  EXPECT_TRUE(rc::check([] {
-    const WorkloadSpec spec = any_placed_workload();
-    for (const StageProgram& program : lower_all(spec)) {
-      for (const ChunkProgram& c : program.chunks) {
-        RC_ASSERT(content(program, {&c.backward}) ==
-                  content(program, {&c.backward_input, &c.backward_weight}));
-        RC_ASSERT(content(program, {&c.last_backward}) ==
-                  content(program, {&c.backward_input, &c.last_backward_weight}));
-      }
-    }
-  }));
-}
-
-TEST(Lower, APairIsItsForwardAndItsBackward) {
-  EXPECT_TRUE(rc::check([] {
-    WorkloadSpec spec = any_placed_workload();
-    spec.pairs = true;
-    spec.plan.slices = 1;
-    spec.plan.zero = *rc::gen::element(0, 1);
-    for (const StageProgram& program : lower_all(spec)) {
-      for (const ChunkProgram& forward : program.chunks) {
-        RC_ASSERT(forward.paired.size() == program.chunks.size());
-        for (std::size_t b = 0; b < program.chunks.size(); ++b)
-          RC_ASSERT(content(program, {&forward.paired[b]}) ==
-                    content(program, {&forward.forward, &program.chunks[b].backward}));
-      }
-    }
   }));
 }
 
@@ -178,6 +35,10 @@ TEST(Lower, OnlyGroupsOfSeveralRanksCommunicate) {
             break;
           case GroupKind::expert:
             RC_ASSERT(plan.ep > 1);
+            break;
+          case GroupKind::expert_inner:
+          case GroupKind::expert_outer:
+            RC_ASSERT(Placement(plan).group_size(call.group) > 1);
             break;
           case GroupKind::expert_tensor:
             RC_ASSERT(plan.etp > 1);
@@ -211,6 +72,37 @@ TEST(Lower, CallsKeepTheAlgorithmOfTheirLayer) {
     rings += call.algorithm == "ring";
   }
   EXPECT_EQ(rings, 2);  // forward and backward
+}
+
+/// Device time of the segments of some instructions, inside and outside of an open communication.
+std::array<double, 2> times_beside(const StageProgram& program, const Instructions& code) {
+  std::array<double, 2> sum{};
+  std::set<std::uint32_t> open;
+  for (const Instruction& i : code) {
+    if (const auto* start = std::get_if<Communicate>(&i)) open.insert(start->slot);
+    if (const auto* wait = std::get_if<Wait>(&i)) open.erase(wait->slot);
+    if (const auto* run = std::get_if<Compute>(&i))
+      sum[open.empty() ? 0 : 1] += program.segments[run->segment].device_time();
+  }
+  return sum;
+}
+
+TEST(Lower, OperatorsBesideACommunicationSlowDown) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = spec.plan.ep = 4;
+  spec.moe.overlap = MoeSpec::Overlap::shared_expert;
+  ClusterSpec cluster = plain_cluster();
+  const LayerTable layers = assign_layers(spec, cluster.device);
+  const auto times = [&] {
+    const StageProgram program = lower_stage(spec, layers, cluster, Stage{0});
+    return times_beside(program, program.chunks[0].forward);
+  };
+  const auto alone = times();
+  ASSERT_GT(alone[1], 0);
+  cluster.device.interference_matmul = cluster.device.interference_vector = 1.5;
+  const auto beside = times();
+  EXPECT_NEAR(beside[0], alone[0], 1e-12);
+  EXPECT_NEAR(beside[1], 1.5 * alone[1], 1e-12);
 }
 
 TEST(Lower, ModelFlopsOfAllRanksAreThoseOfTheStep) {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "known_models.hpp"
+#include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -76,8 +77,14 @@ inline double product_flops(const LayerItems& items, const std::string& prefix =
   double sum = 0;
   for (const LayerItem& item : items) {
     const auto* op = std::get_if<Operator>(&item);
-    if (op && !std::holds_alternative<MemoryBoundWork>(op->work) && op->name.starts_with(prefix))
+    if (!op || !op->name.starts_with(prefix)) continue;
+    if (const auto* fused = std::get_if<FusedWork>(&op->work)) {
+      for (const FusedStage& stage : fused->stages)
+        if (!std::holds_alternative<MemoryBoundWork>(stage.work))
+          sum += stage.flops.value() / fused->tiles;
+    } else if (!std::holds_alternative<MemoryBoundWork>(op->work)) {
       sum += op->flops.value();
+    }
   }
   return sum;
 }
@@ -99,6 +106,25 @@ inline Traffic traffic(const LayerItems& items, GroupKind group, CollectiveKind 
   return sum;
 }
 
+/// Any way to reach the experts of a spec whose plan is set.
+inline void take_any_experts(WorkloadSpec& spec) {
+  MoeSpec& moe = spec.moe;
+  moe.overlap = *rc::gen::element(MoeSpec::Overlap::none, MoeSpec::Overlap::shared_expert,
+                                  MoeSpec::Overlap::chunks, MoeSpec::Overlap::tiles);
+  if (spec.plan.etp > 1 && moe.overlap == MoeSpec::Overlap::tiles)
+    moe.overlap = MoeSpec::Overlap::chunks;
+  moe.pieces = *rc::gen::inRange(1, 5);
+  moe.dispatch = *rc::gen::element(
+      MoeSpec::Dispatch::flat, MoeSpec::Dispatch::two_hop, MoeSpec::Dispatch::two_hop_dedup,
+      MoeSpec::Dispatch::hierarchical_allgather, MoeSpec::Dispatch::allgather);
+  moe.wire = *rc::gen::element(MoeSpec::Wire::bf16, MoeSpec::Wire::fp8);
+  moe.routing.distribution =
+      *rc::gen::element(RoutingSpec::Distribution::uniform, RoutingSpec::Distribution::zipf);
+  ParallelPlan cut = spec.plan;
+  cut.expert_part = *rc::gen::element(1, 2, 4);
+  if (moe.cuts_groups() && Placement(cut).cuts_experts_evenly()) spec.plan = cut;
+}
+
 /// Any plan that divides the small models, with any ZeRO stage, recompute and runtime.
 inline WorkloadSpec any_workload() {
   WorkloadSpec spec = workload(*rc::gen::element(small_dense(), small_moe(), small_latent()));
@@ -117,7 +143,7 @@ inline WorkloadSpec any_workload() {
     plan.ep = *rc::gen::element(1, 2, 4);
     plan.ep = std::min(plan.ep, plan.stage_ranks());
     plan.etp = plan.stage_ranks() % (2 * plan.ep) == 0 ? *rc::gen::element(1, 2) : 1;
-    spec.moe.overlap = *rc::gen::element(MoeSpec::Overlap::none, MoeSpec::Overlap::shared_expert);
+    take_any_experts(spec);
   }
   spec.training.recompute =
       *rc::gen::element(TrainingSpec::Recompute::none, TrainingSpec::Recompute::selective,

@@ -23,6 +23,7 @@ struct PlanSpec {
   std::int64_t top = 20;          ///< points that are simulated at least
   std::int64_t shortlist = 512;   ///< points that are timed in order, without contention
   std::int64_t simulations = 64;  ///< points that are simulated at most
+  std::int64_t placements = 6;    ///< points whose layers are placed by integer programme
   bool tensor_in_node = false;    ///< a tensor group stays inside one node
   std::int64_t least_micro_batches = 1;
   std::optional<double> least_parameters, most_parameters;            ///< of the whole model
@@ -70,10 +71,20 @@ struct PlanSpace {
 PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
                     const std::vector<std::int64_t>& devices, const SearchPath& search);
 
+/// Layers of each chunk of each stage, and how many of them are recomputed, in place of the balance
+/// and the recompute mode of the base.
+struct PlanPlacement {
+  Table layers, recomputed;  ///< [chunk][stage]
+  std::string solver, status;
+  double gap = 0;  ///< between the placement's pipeline time and what the solver proved
+};
+
 /// The scenario of a point, `dp` resolved. Its cross-checks are not made, its hash is not set.
-Scenario scenario_of(const PlanSpace& space, const Strategy& strategy);
+Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
+                     const std::optional<PlanPlacement>& placement = {});
 /// `path=value` of all keys of a point, in a fixed order; they make the file an ordinary scenario.
-std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy);
+std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy,
+                                     const std::optional<PlanPlacement>& placement = {});
 /// `tp 8  pp 4  vpp 2 ...`: the point for people, with what differs between bases.
 std::string strategy_text(const PlanSpace& space, const Strategy& strategy);
 
@@ -83,6 +94,7 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
 /// What one point is believed to take.
 struct PlanPoint {
   Strategy strategy;
+  std::optional<PlanPlacement> placement;  ///< nothing: balanced
   std::int64_t devices = 0;
   Seconds bound{0};                  ///< no simulation of the point is faster
   Seconds estimate{0};               ///< closed form
@@ -110,6 +122,7 @@ struct PlanResult {
   /// Lower bound on the objective of all points that were not simulated.
   std::optional<double> least_bound;
   std::optional<double> rank_correlation;  ///< Spearman, estimates of `best` against simulations
+  std::vector<PlanPoint> placed;           ///< by integer programme, simulated, the best first
   std::optional<PlanPoint> nearest;        ///< when nothing is feasible: the least memory excess
   std::string tightest;                    ///< when nothing is feasible: what stands in the way
 };

@@ -16,6 +16,9 @@ struct FrontierEntry {
 /// All simulated or timed points, by time. The result must outlive the entries.
 std::vector<FrontierEntry> frontier(const PlanResult& result);
 
+/// The winner: the best simulated point, placed by integer programme or balanced.
+const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result);
+
 /// The ranked table, the counts per reason and the frontier, at most 100 columns wide where names
 /// allow it.
 std::string plan_table(const PlanSpace& space, const PlanResult& result);
@@ -28,7 +31,7 @@ std::string plan_failure(const PlanSpace& space, const PlanResult& result);
 
 /// A scenario that extends the plan's file with the values of the point: `stepcast run` takes it.
 /// `directory` is where it will stand.
-std::string plan_scenario(const PlanSpace& space, const Strategy& strategy,
+std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
                           const std::string& directory);
 /// The keys of a MindFormers configuration, as YAML.
 std::string mindformers_keys(const Scenario& scenario);

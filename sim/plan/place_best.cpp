@@ -1,0 +1,112 @@
+#include "place_best.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "placement.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast.hpp"
+#include "stepcast/sim/workers.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double seconds_per_placement = 15;
+
+void write(std::ostream& out, const Table& table) {
+  for (const auto& row : table)
+    for (const std::int64_t n : row) out << n << ' ';
+}
+
+Table read(std::istream& in, const ParallelPlan& plan) {
+  Table table(static_cast<std::size_t>(plan.vpp),
+              std::vector<std::int64_t>(static_cast<std::size_t>(plan.pp)));
+  for (auto& row : table)
+    for (std::int64_t& n : row) in >> n;
+  return table;
+}
+
+/// Solver, status, gap, tables, then what the simulation says; empty when nothing fits.
+std::string placed_text(const PlanSpace& space, const SearchPath& search, PlanPoint point) {
+  const Scenario scenario = scenario_of(space, point.strategy);
+  CollectiveTimes times(scenario.cluster, scenario.workload.communication.algorithms);
+  MomentTable moments;
+  const PlacementProblem problem =
+      placement_problem(scenario, point.capacity.value(), times, moments);
+  PlacementLimits limits;
+  limits.seconds = seconds_per_placement;
+  const PlacementSolution solution = place_layers(problem, limits);
+  if (!solution.placed) return {};
+  point.placement = PlanPlacement{solution.placed->layers, solution.placed->recomputed,
+                                  solution.solver, solution.status, solution.gap()};
+  std::ostringstream out;
+  out << solution.solver << '\n' << solution.status << '\n' << shortest(solution.gap()) << '\n';
+  write(out, point.placement->layers);
+  write(out, point.placement->recomputed);
+  out << '\n' << simulated_text(space, point, search) << '\n';
+  return out.str();
+}
+
+void take(const std::string& text, const ParallelPlan& plan, PlanPoint& point) {
+  std::istringstream in(text);
+  PlanPlacement placement;
+  std::string line;
+  std::getline(in, placement.solver);
+  std::getline(in, placement.status);
+  std::getline(in, line);
+  placement.gap = parse_number(line).value_or(0);
+  placement.layers = read(in, plan);
+  placement.recomputed = read(in, plan);
+  std::getline(in, line);
+  std::getline(in, line);
+  point.simulated = Seconds{parse_number(line).value_or(0)};
+  std::getline(in, line);
+  point.peak = Bytes{parse_number(line).value_or(0)};
+  point.placement = std::move(placement);
+}
+
+}  // namespace
+
+bool same_plan(const Strategy& a, const Strategy& b, const PlanSpace& space) {
+  Strategy c = a;
+  c.base = b.base;
+  if (c != b) return false;
+  const auto others = [&](const Strategy& s) {
+    auto settings = space.bases[s.base].settings;
+    std::erase_if(settings, [](const auto& p) { return p.first == "training.recompute"; });
+    return settings;
+  };
+  return others(a) == others(b);
+}
+
+std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
+                           const SearchPath& search) {
+  std::vector<std::string> settings = space.overrides;
+  for (std::string& setting : settings_of(space, point.strategy, point.placement))
+    settings.push_back(setting);
+  const Forecast result = forecast(read_scenario(space.file, settings, search));
+  Bytes peak{0};
+  for (const StageForecast& stage : result.stages)
+    if (stage.memory) peak = std::max(peak, stage.memory->peak());
+  return shortest(result.step_time.value()) + "\n" + shortest(peak.value());
+}
+
+std::vector<PlanPoint> place_best(const PlanSpace& space, const SearchPath& search, int workers,
+                                  const std::vector<PlanPoint>& points) {
+  std::vector<PlanPoint> placed(points);
+  run_in_workers(
+      points.size(), workers, [&](std::size_t i) { return placed_text(space, search, points[i]); },
+      [&](const WorkerAnswer& answer) {
+        if (answer.failed()) throw EngineError("a placement failed: " + answer.failure);
+        PlanPoint& point = placed[answer.index];
+        point.simulated.reset();
+        if (!answer.text.empty())
+          take(answer.text, scenario_of(space, point.strategy).workload.plan, point);
+      });
+  std::erase_if(placed, [](const PlanPoint& p) { return !p.simulated || p.peak > p.capacity; });
+  std::ranges::stable_sort(
+      placed, {}, [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); });
+  return placed;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,21 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "stepcast/sim/plan.hpp"
+
+/// Placement of layers and recomputation for the best points of a search, and their simulation.
+namespace stepcast {
+
+/// Whether two points differ in their recompute mode only, which a placement replaces.
+bool same_plan(const Strategy& a, const Strategy& b, const PlanSpace& space);
+
+/// Simulates one point from its file: step time [s] and bytes of the fullest device, a line each.
+std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
+                           const SearchPath& search);
+
+/// Places and simulates each point; those that fit, by their score.
+std::vector<PlanPoint> place_best(const PlanSpace& space, const SearchPath& search, int workers,
+                                  const std::vector<PlanPoint>& points);
+
+}  // namespace stepcast

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""Opens report pages in headless Chromium: no console error, charts hold the data, filters and keys work.
+
+Usage: page_test.py STEPCAST SCENARIOS. Exits 77 (skipped) where Chromium or selenium is missing.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+STEPCAST, SCENARIOS = sys.argv[1:3]
+MOST_BYTES = 3_000_000
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    print("page_test: skipped, needs Debian's python3-selenium")
+    sys.exit(77)
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if not CHROMIUM or not DRIVER:
+    print("page_test: skipped, needs Debian's chromium and chromium-driver")
+    sys.exit(77)
+
+
+def browser():
+    options = Options()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     "--window-size=1300,900", "--host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(argument)
+    options.binary_location = CHROMIUM
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(service=Service(DRIVER), options=options)
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.driver = browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.driver.quit()
+        cls.folder.cleanup()
+
+    def report(self, arguments):
+        page = os.path.join(self.folder.name, "page.html")
+        subprocess.run([STEPCAST, *arguments, "--report", page], check=True, capture_output=True)
+        self.assertLess(os.path.getsize(page), MOST_BYTES)
+        self.driver.get("file://" + page)
+        self.data = json.loads(self.js("return document.getElementById('data').textContent"))
+
+    def js(self, code):
+        return self.driver.execute_script(code)
+
+    def count(self, selector):
+        return self.js(f"return document.querySelectorAll('{selector}').length")
+
+    def assert_no_complaints(self):
+        self.assertEqual(self.driver.get_log("browser"), [])
+
+    def test_run_of_4096_devices(self):
+        self.report(["run", os.path.join(SCENARIOS, "telechat3-105b-4096.yaml")])
+        data = self.data
+        self.assertEqual(self.count("rect.part"), 5 * len(data["stages"]))
+        self.assertEqual(self.count("rect.memory"), 5 * (len(data["stages"]) - 1))
+        self.assertEqual(self.count("rect.heat"), sum(len(l["share"]) for l in data["links"]))
+        self.assertEqual(self.count("rect.path"), len(data["path"]["spans"]))
+        self.assertEqual(self.count("path.moment"), len(data["memory_over_time"]))
+        self.assertEqual(self.count("nav a"), self.count("section"))
+        for stage in data["stages"]:
+            self.assertAlmostEqual(sum(stage["parts"].values()), data["step_time"], delta=1e-6)
+        self.assertEqual(self.js("return document.querySelectorAll('[src], link[href^=http]').length"), 0)
+        self.assert_no_complaints()
+
+    def test_keys_zoom_the_timeline(self):
+        self.report(["run", os.path.join(SCENARIOS, "ideal-pipeline.yaml")])
+        canvas = self.driver.find_element("id", "gantt")
+        pixels = "return document.getElementById('gantt').toDataURL()"
+        whole = self.js(pixels)
+        canvas.send_keys("+")
+        self.driver.implicitly_wait(1)
+        zoomed = self.js(pixels)
+        self.assertNotEqual(whole, zoomed)
+        canvas.send_keys(Keys.ARROW_RIGHT)
+        self.assertNotEqual(zoomed, self.js(pixels))
+        canvas.send_keys("0")
+        self.assertEqual(whole, self.js(pixels))
+        self.assert_no_complaints()
+
+    def test_assumptions_filter(self):
+        self.report(["run", os.path.join(SCENARIOS, "telechat3-36b-2048.yaml")])
+        rows = lambda: self.count("#numbers tr") - 1
+        sources = [a["source"] for a in self.data["assumptions"]]
+        self.assertEqual(rows(), sources.count("assumed"))
+        self.js("const s = document.getElementById('source'); s.value = 'all'; s.dispatchEvent(new Event('change'))")
+        self.assertEqual(rows(), len(sources))
+        self.assert_no_complaints()
+
+    def test_resolved_scenario_runs(self):
+        self.report(["run", os.path.join(SCENARIOS, "telechat3-36b-2048.yaml")])
+        again = subprocess.run([STEPCAST, "run", "-", "--json", "-"], input=self.data["resolved"],
+                               text=True, check=True, capture_output=True)
+        self.assertEqual(json.loads(again.stdout)["result"]["step_time_s"] > 0, True)
+        self.assertAlmostEqual(json.loads(again.stdout)["result"]["step_time_s"],
+                               self.data["step_time"], delta=1e-9 * self.data["step_time"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
