@@ -88,8 +88,6 @@ void check_pairs(const Scenario& scenario, const PipelineShape& shape, Checks& c
       serves ? "" : pairing_rule(pipeline_schedule(scenario.schedule.pipeline), shape);
   checks.require(wrong.empty(), key, is + wrong);
   checks.require(spec.plan.ep > 1, key, is + "hides the exchange of tokens, allowed: with ep > 1");
-  checks.require(spec.moe.dispatch == MoeSpec::Dispatch::flat, key,
-                 is + "hides one all-to-all each way, allowed: with moe.dispatch flat");
   checks.require(spec.training.recompute != TrainingSpec::Recompute::full, key,
                  is + "has no place for computing a layer again, allowed: with training.recompute "
                       "none, selective or a table");
