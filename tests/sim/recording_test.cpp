@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "../../sim/explain/executed_graph.hpp"
+#include "explain/executed_graph.hpp"
 #include "sim/in_child.hpp"
 #include "sim/recorded_scenarios.hpp"
 #include "stepcast/sim/explain.hpp"
