@@ -75,8 +75,10 @@ Scenario without_communication(Scenario s) {
 }
 
 Scenario without_host(Scenario s) {
-  s.cluster.host.dispatch = {};
-  s.cluster.host.graph_launch = s.cluster.host.synchronise = Seconds{0};
+  for (const Parameter& p : parameters(s)) {
+    const bool host = p.path.starts_with("cluster.host.") || p.path.starts_with("runtime.");
+    if (host && p.nature == Parameter::Nature::time) s = scaled(s, p.path, 0);
+  }
   s.cluster.host.step_overhead = Seconds{0};
   return s;
 }
