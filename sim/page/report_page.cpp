@@ -94,9 +94,14 @@ Json PageData::headline() const {
     list.push_back({{"label", label}, {"value", value}, {"note", note}, {"bad", bad}});
   };
   std::string spread;
+  if (m.step_time_low) {
+    spread = fmt::format("80% interval {} to {}", human(Seconds{*m.step_time_low}),
+                         human(Seconds{*m.step_time_high}));
+  }
   if (const auto& steps = run_.forecast.timeline.steps; steps.size() > 1) {
     const StepStatistics s = step_statistics(steps);
-    spread = fmt::format("p50 {}, p99 {} of {} steps", human(s.p50), human(s.p99), steps.size());
+    if (!spread.empty()) spread += "; ";
+    spread += fmt::format("p50 {}, p99 {} of {} steps", human(s.p50), human(s.p99), steps.size());
   }
   card("step time", human(run_.forecast.step_time), spread);
   if (m.has_model) {
