@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "page/html.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/explain.hpp"
 
@@ -17,20 +18,6 @@ constexpr const char* style =
     ".less{fill:#0f766e}.axis{stroke:#9aa5b1;stroke-width:1}"
     "@media (prefers-color-scheme:dark){svg{background:#11161d}text{fill:#e6eaf0}"
     ".quiet{fill:#9aa5b1}.more{fill:#fb923c}.less{fill:#2dd4bf}}</style>";
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '<') {
-      safe += "&lt;";
-    } else if (c == '&') {
-      safe += "&amp;";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
 
 std::string row_svg(const Elasticity& row, double y, double centre, double scale) {
   const double length = std::abs(row.value) * scale;

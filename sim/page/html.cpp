@@ -6,20 +6,6 @@
 namespace stepcast {
 namespace {
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '<') {
-      safe += "&lt;";
-    } else if (c == '&') {
-      safe += "&amp;";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
 /// A script must not end early.
 std::string in_script(const std::string& json) {
   std::string safe;
@@ -40,6 +26,20 @@ void script(std::string& page, const std::string_view text) {
 }
 
 }  // namespace
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "&lt;";
+    } else if (c == '&') {
+      safe += "&amp;";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
 
 std::string html_page(const std::string& title, const std::string& lead, const std::string& verdict,
                       const std::string& data) {
