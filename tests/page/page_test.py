@@ -103,6 +103,24 @@ class PageTest(unittest.TestCase):
         self.assertEqual(rows(), len(sources))
         self.assert_no_complaints()
 
+    def test_points_of_a_sweep_filter_and_sort(self):
+        self.report(["sweep", os.path.join(SCENARIOS, "scaling", "telechat3-105b.yaml")])
+        shown = lambda: self.count("#points tbody tr")
+        points = len(self.data["rows"])
+        self.assertEqual(shown(), points)
+        self.js("const f = document.getElementById('filter'); f.value = 'step_time_s < 2.2'; f.dispatchEvent(new Event('input'))")
+        column = self.data["columns"].index("step_time_s")
+        fast = [row for row in self.data["rows"] if row[column] < 2.2]
+        self.assertTrue(0 < len(fast) < points)
+        self.assertEqual(shown(), len(fast))
+        head = f"document.querySelectorAll('#points th button')[{column}]"
+        first = f"return document.querySelectorAll('#points tbody tr')[0].cells[{column}].textContent"
+        self.js(f"{head}.click()")
+        least = self.js(first)
+        self.js(f"{head}.click()")
+        self.assertNotEqual(least, self.js(first))
+        self.assert_no_complaints()
+
     def test_resolved_scenario_runs(self):
         self.report(["run", os.path.join(SCENARIOS, "telechat3-36b-2048.yaml")])
         again = subprocess.run([STEPCAST, "run", "-", "--json", "-"], input=self.data["resolved"],
