@@ -95,6 +95,16 @@ struct Store::Connection {
   void run(const std::string& sql) const {
     check(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr));
   }
+  /// SQLite does not wait where two processes change the journal of a new file at once.
+  void write_ahead() const {
+    constexpr int pause_ms = 5;
+    int code = SQLITE_BUSY;
+    for (int waited = 0; code == SQLITE_BUSY && waited < patience_ms; waited += pause_ms) {
+      code = sqlite3_exec(db, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+      if (code == SQLITE_BUSY) sqlite3_sleep(pause_ms);
+    }
+    check(code);
+  }
   std::int64_t number(const char* sql) const;
 };
 
@@ -184,7 +194,7 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
   if (!fresh && owner != application) c.refuse(SQLITE_NOTADB);
   if (fresh && how == Open::existing) c.refuse(SQLITE_NOTADB);
   if (fresh) {
-    c.run("PRAGMA journal_mode = WAL");
+    c.write_ahead();
     c.run("BEGIN IMMEDIATE");  // two sweeps may begin one store at once
     if (c.number("PRAGMA application_id") == 0) {
       c.run(table_text());
