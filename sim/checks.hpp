@@ -44,6 +44,9 @@ void check_scenario(Scenario& scenario, Checks& checks);
 
 /// Tells the plan how the schedule places chunks and cuts sequences. Before the other checks.
 void place_chunks(Scenario& scenario, const Checks& checks);
+/// Tells the plan the tokens of `schedule.slices: balanced(n)`; equal slices where their step is no
+/// longer. After all other checks of the plan.
+void choose_slices(Scenario& scenario, Checks& checks);
 /// Micro-batches, and what the schedule can do with the plan.
 void check_schedule(const Scenario& scenario, Checks& checks);
 
