@@ -278,6 +278,8 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
   if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
+  if (first.workload.communication.scatter_gather)
+    refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
   for (const std::string& name : space_.dimensions.schedules)

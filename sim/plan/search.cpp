@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
+#include "../correlation.hpp"
 #include "alone.hpp"
-#include "correlation.hpp"
 #include "enumerate.hpp"
 #include "place_best.hpp"
 #include "stepcast/base/text.hpp"

@@ -8,8 +8,8 @@
 
 #include "../temporary_files.hpp"
 #include "in_child.hpp"
+#include "sim/correlation.hpp"
 #include "sim/plan/alone.hpp"
-#include "sim/plan/correlation.hpp"
 #include "sim/plan/enumerate.hpp"
 #include "stepcast/sim/forecast.hpp"
 #include "stepcast/sim/plan_report.hpp"
