@@ -13,6 +13,7 @@ struct BaseCosts {
   explicit BaseCosts(const PlanBase& base)
       : times{base.scenario.cluster, base.scenario.workload.communication.algorithms} {}
   CollectiveTimes times;
+  IdleTable idle;
   std::map<std::array<std::int64_t, 9>, LayerCosts> layers;
   std::map<std::array<std::int64_t, 4>, std::array<PieceCost, plan_pieces>> parameters;
 };

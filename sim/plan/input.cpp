@@ -39,8 +39,18 @@ const FastKey fast_keys[] = {
      [](const Scenario& s) -> std::int64_t { return s.workload.plan.sequence_parallel ? 1 : 0; }},
 };
 constexpr const char* schedule_key = "schedule.pipeline";
-/// Keys that make a base of each value; `search` takes the words that are built.
-constexpr const char* word_keys[] = {"training.recompute", "moe.dispatch", "moe.overlap"};
+/// Keys that make a base of each value, and what `search` stands for; empty: the words that are
+/// built.
+struct SlowKey {
+  const char* path;
+  std::vector<std::string> searched = {};
+};
+const SlowKey slow_keys[] = {{"training.recompute"},
+                             {"training.offload.activations", {"0", "0.5", "1"}},
+                             {"training.offload.optimizer", {"false", "true"}},
+                             {"moe.dispatch"},
+                             {"moe.overlap"},
+                             {"schedule.slices", {"1", "2", "4"}}};
 
 std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
   std::vector<std::int64_t> all;
@@ -66,7 +76,7 @@ class PlanReader {
   void take_plan();
   void take_fast_keys();
   void take_slow_keys(const std::vector<std::int64_t>& devices);
-  void take_slow_key(const std::string& path);
+  void take_slow_key(const SlowKey& slow);
   void read_bases();
   void add_base(std::size_t number);
   void read_fast_values();
@@ -123,7 +133,8 @@ void PlanReader::take_fast_keys() {
   schedules_ = take(schedule_key, "1f1b");
 }
 
-void PlanReader::take_slow_key(const std::string& path) {
+void PlanReader::take_slow_key(const SlowKey& slow) {
+  const std::string path = slow.path;
   const Node* node = find_node(root_, path);
   if (node == nullptr) return;
   const bool table = node->kind == Node::Kind::list && !node->items.empty() &&
@@ -131,20 +142,20 @@ void PlanReader::take_slow_key(const std::string& path) {
   if (table) return;
   ListedKey key = listed_key(path, *node, reading_);
   if (key.searched)
-    for (const std::string& word : built_words(path))
-      if (word != "fb_pair") key.values.push_back(scalar(word, key.place));
+    for (const std::string& word : slow.searched.empty() ? built_words(path) : slow.searched)
+      key.values.push_back(scalar(word, key.place));
   if (key.searched || node->kind == Node::Kind::list) slow_.push_back(std::move(key));
 }
 
 void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
   if (devices.empty()) {
-    take_slow_key("cluster.devices");
+    take_slow_key({"cluster.devices"});
   } else {
     ListedKey key{"cluster.devices", {}, false, {"--devices"}};
     for (const std::int64_t n : devices) key.values.push_back(scalar(std::to_string(n), key.place));
     slow_.push_back(std::move(key));
   }
-  for (const char* path : word_keys) take_slow_key(path);
+  for (const SlowKey& key : slow_keys) take_slow_key(key);
   const Node* search = plan_.find("search");
   if (search == nullptr) return;
   if (search->kind != Node::Kind::mapping) {
@@ -217,17 +228,15 @@ void PlanReader::read_fast_values() {
   }
 }
 
-/// Schedules whose steady state the estimate knows.
-bool estimated(const PipelineSchedule& schedule) {
-  return schedule.placement == ChunkPlacement::loop && !schedule.splits_backward &&
-         !schedule.pairs && schedule.slices.low <= 1 && schedule.slices.high == 1;
-}
-
 void PlanReader::read_schedules() {
   std::vector<std::string>& names = space_.dimensions.schedules;
   if (schedules_.searched) {
     for (const PipelineSchedule& schedule : pipeline_schedules())
-      if (estimated(schedule)) names.emplace_back(schedule.name);
+      if (std::ranges::any_of(space_.bases, [&](const PlanBase& base) {
+            const std::int64_t slices = base.scenario.schedule.slices;
+            return slices >= schedule.slices.low && slices <= schedule.slices.high;
+          }))
+        names.emplace_back(schedule.name);
   } else if (schedules_.values.empty()) {
     names = {space_.bases.front().scenario.schedule.pipeline};
   }
@@ -280,17 +289,11 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
-  for (const std::string& name : space_.dimensions.schedules)
-    if (!estimated(pipeline_schedule(name)))
-      refuse(schedule_key, ("names " + name + ", which plans do not bound yet").c_str());
   if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
   if (first.schedule.data.documents)
     refuse("schedule.data.documents", "are not searched, allowed: none");
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
-  for (const PlanBase& base : space_.bases)
-    if (base.scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair)
-      refuse("moe.overlap", "fb_pair pairs units, which plans do not bound yet");
   if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
 }
 

@@ -37,14 +37,32 @@ void keep_largest(std::vector<std::vector<int>>& moments) {
   moments = std::move(kept);
 }
 
-/// As many micro-batches as show everything that more of them would: the warm-up of 1f1b is over
-/// after 2p of them, and orders repeat with the group.
-std::int64_t telling_micro_batches(const PipelineSchedule& schedule, const PipelineShape& shape) {
-  if (schedule.name != "1f1b" && schedule.name != "interleaved_1f1b") return shape.micro_batches;
-  const std::int64_t period = std::max(shape.stages, shape.group);
-  const std::int64_t extra = (shape.warm_up.extra / period + 1) * period;
-  const std::int64_t enough = 4 * period + extra + shape.micro_batches % period;
-  return std::min(shape.micro_batches, enough);
+/// All forwards before the first backward.
+bool holds_all(const PipelineSchedule& schedule) {
+  return schedule.name == "gpipe" || schedule.name == "terapipe";
+}
+
+/// Adds the times of one chunk.
+void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& counts,
+               std::int64_t layers) {
+  const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
+  const bool first = stage.forward.empty();
+  stage.forward.push_back(costs.forward(counts));
+  stage.backward.push_back(costs.backward(counts));
+  stage.unit += costs.device(counts);
+  stage.split_unit +=
+      part(&PieceCost::forward) + part(&PieceCost::input) + part(&PieceCost::weight);
+  if (first) stage.entry_forward = part(&PieceCost::entry_forward);
+  if (first) stage.entry_backward = part(&PieceCost::entry_backward);
+  stage.entry += part(&PieceCost::entry_forward) + part(&PieceCost::entry_backward);
+  stage.pair += part(&PieceCost::pair);
+  stage.fetched += part(&PieceCost::fetched);
+  if (layers > 0) stage.first_fetches += part(&PieceCost::fetched) / static_cast<double>(layers);
+  stage.compute += costs.compute(counts);
+  stage.near += costs.near(counts);
+  stage.wide += costs.wide(counts);
+  stage.dense += costs.dense(counts);
+  stage.expert += costs.expert(counts);
 }
 
 /// Memory of one stage from the bytes that the budget of a forecast has.
@@ -78,26 +96,27 @@ class StageBytes {
 
 }  // namespace
 
-const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given) {
-  PipelineShape shape = given;
-  shape.micro_batches = telling_micro_batches(schedule, given);
+const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
+                                   bool paired) {
+  const PipelineShape shape = telling_shape(schedule, given);
   const std::int64_t warm_up =
       static_cast<std::int64_t>(shape.warm_up.kind) * any_count + shape.warm_up.extra;
-  const auto [place, fresh] =
-      known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks,
-                             shape.micro_batches * any_count + shape.group, warm_up});
+  const auto [place, fresh] = known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks,
+                                                     shape.micro_batches * any_count + shape.group,
+                                                     warm_up, shape.slices, paired});
   if (!fresh) return place->second;
-  for (std::uint32_t s = 0; s < shape.stages; ++s) {
-    auto& moments = place->second.emplace_back();
-    if (schedule.name == "gpipe") {
-      moments = {std::vector<int>(static_cast<std::size_t>(shape.chunks),
-                                  static_cast<int>(shape.micro_batches))};
-    } else {
-      moments = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
-      keep_largest(moments);
-    }
+  HeldMoments& held = place->second;
+  if (holds_all(schedule)) {
+    const std::vector<int> all(static_cast<std::size_t>(shape.chunks),
+                               static_cast<int>(shape.micro_batches * shape.slices));
+    held.assign(static_cast<std::size_t>(shape.stages), {all});
+    return held;
   }
-  return place->second;
+  for (const StageOrder& order : orders_of(schedule, shape, paired)) {
+    auto& moments = held.emplace_back(in_flight_moments(order, shape.chunks));
+    keep_largest(moments);
+  }
+  return held;
 }
 
 PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs,
@@ -118,16 +137,8 @@ PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs,
     StageLayout& stage = layout.stages.emplace_back();
     const StageBytes bytes(scenario, layout.layers, Stage{static_cast<std::uint32_t>(s)});
     for (std::size_t c = 0; c < counts.size(); ++c) {
-      stage.forward.push_back(costs.forward(counts[c]));
-      stage.backward.push_back(costs.backward(counts[c]));
+      add_chunk(stage, costs, counts[c], layout.layers.slices[c][s].count);
       stage.activation.push_back(bytes.activation(c));
-      stage.unit += costs.device(counts[c]);
-      if (c == 0) stage.first_chunk = stage.unit;
-      stage.compute += costs.compute(counts[c]);
-      stage.near += costs.near(counts[c]);
-      stage.wide += costs.wide(counts[c]);
-      stage.dense += costs.dense(counts[c]);
-      stage.expert += costs.expert(counts[c]);
     }
     stage.pieces = counts;
     for (const std::int64_t zero : zeros)

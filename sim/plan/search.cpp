@@ -210,7 +210,7 @@ std::vector<PlanPoint> PlanSearch::candidates_to_place() const {
     const auto same = [&](const PlanPoint& c) { return same_plan(c.strategy, p.strategy, space_); };
     const auto mode = space_.bases[p.strategy.base].scenario.workload.training.recompute;
     if (chosen.size() < most && mode != TrainingSpec::Recompute::selective &&
-        std::ranges::none_of(chosen, same))
+        places_layers(space_, p.strategy) && std::ranges::none_of(chosen, same))
       chosen.push_back(p);
   };
   for (const PlanPoint& p : result_.best) {
