@@ -122,9 +122,50 @@ TEST(Plan, SaysWhatStandsInTheWayWhenNothingIsFeasible) {
   EXPECT_TRUE(none.best.empty());
   ASSERT_TRUE(none.nearest);
   EXPECT_NE(plan_failure(small, none).find("memory"), std::string::npos);
+  EXPECT_NE(plan_failure(small, none).find("nearest to fitting: "), std::string::npos);
   const PlanSpace odd = file.read({"parallel.tp=3"});
   const PlanResult nothing = search_plan(odd, presets(), 1);
   EXPECT_EQ(nothing.tightest, "tp*cp*pp does not divide the devices");
+  ASSERT_TRUE(nothing.relaxed);
+  EXPECT_EQ(nothing.relaxed->change, "parallel.tp 4 instead of 3");
+}
+
+/// The nearest feasible point of a space without any.
+PlanRelaxation nearest(const std::vector<std::string>& overrides) {
+  const PlanFile file(dense);
+  const PlanSpace space = file.read(overrides);
+  const PlanResult none = search_plan(space, presets(), 1);
+  EXPECT_TRUE(none.best.empty());
+  EXPECT_TRUE(none.relaxed);
+  EXPECT_NE(plan_failure(space, none).find("nearest feasible point: "), std::string::npos);
+  return none.relaxed.value_or(PlanRelaxation{});
+}
+
+TEST(Plan, NamesTheNearestFeasiblePoint) {
+  EXPECT_EQ(nearest({"plan.constraints.most_parameters=1e9"}).tightest,
+            "plan.constraints.most_parameters");
+  EXPECT_EQ(nearest({"plan.constraints.least_micro_batches=33"}).tightest,
+            "plan.constraints.least_micro_batches");
+  EXPECT_EQ(nearest({"parallel.pp=16"}).change, "parallel.pp 8 instead of 16");
+  EXPECT_EQ(nearest({"parallel.vpp=3", "schedule.pipeline=1f1b"}).change,
+            "parallel.vpp 1 instead of 3");
+  EXPECT_EQ(nearest({"training.micro_batch=5"}).change, "training.micro_batch 4 instead of 5");
+  EXPECT_EQ(nearest({"parallel.tp=3", "training.micro_batch=5"}).keys, 2U);
+  const PlanRelaxation schedule =
+      nearest({"schedule.pipeline=zb_v", "parallel.pp=1", "parallel.vpp=1"});
+  EXPECT_EQ(schedule.keys, 1U);
+}
+
+TEST(Plan, ContradictoryConstraintsAreAnErrorAtTheirPlace) {
+  const PlanFile file(dense);
+  try {
+    file.read({"plan.constraints={least_parameters: 2e9, most_parameters: 1e9}"});
+    FAIL() << "the constraints contradict each other";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("plan.constraints.most_parameters: is 1e+09, less"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Plan, ReportsAllWrongKeysAtTheirPlaces) {
