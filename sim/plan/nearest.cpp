@@ -67,8 +67,8 @@ std::optional<PlanRelaxation> nearest_of(const PlanSpace& space, PlanSpace open)
   std::optional<PlanRelaxation> nearest;
   for (const PlanPoint& point : enumerate(open, costs).kept) {
     const Leaving left = leaving(space, open, point.strategy);
-    const bool nearer = !nearest || std::pair{left.keys, left.far} <
-                                        std::pair{nearest->keys, nearest->distance};
+    const bool nearer =
+        !nearest || std::pair{left.keys, left.far} < std::pair{nearest->keys, nearest->distance};
     if (!nearer || !reader_finding(scenario_of(open, point.strategy)).empty()) continue;
     nearest = {left.text, strategy_text(open, point.strategy), "", left.keys, left.far};
   }

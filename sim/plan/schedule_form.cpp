@@ -24,9 +24,8 @@ PipelineShape timed_shape(PipelineShape shape) {
 double outside_pairs(const std::vector<StageOrder>& orders, double per_micro_batch) {
   double units = 0;
   for (const StageOrder& order : orders)
-    units += static_cast<double>(std::ranges::count_if(order, [](const Unit& unit) {
-      return unit.kind == UnitKind::forward && !unit.with_next;
-    }));
+    units += static_cast<double>(std::ranges::count_if(
+        order, [](const Unit& unit) { return unit.kind == UnitKind::forward && !unit.with_next; }));
   return units / (static_cast<double>(orders.size()) * per_micro_batch);
 }
 
@@ -57,10 +56,10 @@ PipelineShape telling_shape(const PipelineSchedule& schedule, const PipelineShap
 IdleTable::Idle IdleTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
                               bool paired) {
   const PipelineShape shape = timed_shape(given);
-  const auto [place, fresh] = known_.try_emplace(
-      Key{schedule.name, shape.stages, shape.chunks, shape.micro_batches, shape.group,
-          shape.slices, paired},
-      Idle{});
+  const auto [place, fresh] =
+      known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks, shape.micro_batches,
+                             shape.group, shape.slices, paired},
+                         Idle{});
   if (!fresh || !schedule.rule(shape).empty()) return place->second;
   const std::vector<StageOrder> orders = orders_of(schedule, shape, paired);
   const OrderTimes times = time_orders(orders, shape, UnitCosts{});

@@ -107,8 +107,7 @@ plan: {search: {schedule.warmup: [standard, extra(1)]}}
 class SmallSpaces : public ::testing::TestWithParam<SmallSpace> {};
 
 std::string file_of(const SmallSpace& space) {
-  return std::string("stepcast: 1\nname: ") + space.name + space.text +
-         "\n";
+  return std::string("stepcast: 1\nname: ") + space.name + space.text + "\n";
 }
 
 /// Simulated step time; nothing where the point does not fit into memory.
@@ -135,8 +134,8 @@ bool same_as_without(const PlanSpace& space, const Strategy& s) {
 
 TEST_P(SmallSpaces, TheWinnerIsTheExhaustiveOptimum) {
   const test::PlanFile file(file_of(GetParam()));
-  const PlanSpace space = file.read(
-      {"plan.top=4", "plan.shortlist=4000", "plan.simulations=500", "plan.placements=0"});
+  const PlanSpace space =
+      file.read({"plan.top=4", "plan.shortlist=4000", "plan.simulations=64", "plan.placements=0"});
   ASSERT_LE(space.points(), 2000);
   const PlanResult plan = search_plan(space, test::presets(), 1);
   auto costs = test::costs_of(space);

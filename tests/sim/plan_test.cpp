@@ -273,6 +273,59 @@ TEST(Plan, SearchTriesEveryScheduleAndWhatTheHostMayHold) {
   EXPECT_EQ(offloaded.bases.size(), 6U);
 }
 
+TEST(Plan, TheFrontierIsSimulatedAndEveryOtherPointLosesToIt) {
+  const PlanFile file(dense);
+  const PlanSpace space = file.read({"parallel.cp=1", "parallel.sequence_parallel=true"});
+  const PlanResult plan = search_plan(space, presets(), 1);
+  const std::vector<FrontierEntry> entries = frontier(plan);
+  std::size_t on = 0;
+  for (const FrontierEntry& entry : entries) {
+    on += entry.dominator == nullptr ? 1 : 0;
+    if (entry.dominator == nullptr) {
+      EXPECT_TRUE(entry.point->simulated) << strategy_text(space, entry.point->strategy);
+      continue;
+    }
+    EXPECT_TRUE(entry.dominator->simulated);
+    EXPECT_LE(*entry.dominator->simulated, entry.time);
+    EXPECT_LE(entry.dominator->peak, entry.point->peak);
+    EXPECT_NE(beaten_by(entry).find("% slower"), std::string::npos);
+  }
+  EXPECT_GT(on, 2U);
+  EXPECT_LT(on, entries.size() / 4);
+}
+
+TEST(Plan, TheBaselineIsComparedPartByPart) {
+  const PlanFile file(dense);
+  const std::string directory = std::filesystem::path(file.path()).parent_path().string();
+  std::ofstream(directory + "/known.yaml") << R"(
+stepcast: 1
+name: known
+cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
+model: {extends: models/llama2-7b.yaml, layers: 8}
+parallel: {tp: 4, pp: 4, sequence_parallel: true}
+training: {sequence: 2048, global_batch: 64, recompute: full}
+schedule: {pipeline: gpipe}
+runtime: {dispatch: graph_sink}
+)";
+  const PlanSpace space =
+      file.read({"parallel.cp=1", "plan.baseline=" + directory + "/known.yaml"});
+  const PlanResult plan = search_plan(space, presets(), 1);
+  ASSERT_TRUE(plan.comparison);
+  const PlanComparison& c = *plan.comparison;
+  for (const PlanRun* run : {&c.baseline, &c.winner}) {
+    double sum = 0;
+    for (const double part : run->parts) sum += part;
+    EXPECT_NEAR(sum, run->step_time.value(), 1e-6 * sum);
+    EXPECT_GT(run->parts.back(), 0);
+  }
+  EXPECT_EQ(c.winner.step_time.value(), best_point(space, plan).simulated->value());
+  EXPECT_EQ(c.baseline.tokens, 2 * c.winner.tokens);
+  EXPECT_NEAR(1 + c.difference(), 2 * (c.winner.step_time / c.baseline.step_time), 1e-6);
+  EXPECT_LT(c.difference(), 0);
+  EXPECT_NE(plan_table(space, plan).find("faster by "), std::string::npos);
+  EXPECT_THROW(file.read({"plan.baseline=nowhere.yaml"}), InputError);
+}
+
 TEST(Plan, RanksWithTiesAsSpearmanDoes) {
   EXPECT_NEAR(rank_correlation({1, 2, 3, 4}, {10, 20, 30, 40}), 1, 1e-12);
   EXPECT_NEAR(rank_correlation({1, 2, 3}, {3, 2, 1}), -1, 1e-12);
