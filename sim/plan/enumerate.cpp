@@ -13,7 +13,7 @@ constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.
 /// Points that share unit times and the number of stages; vpp, schedule and zero are open.
 struct Family {
   Strategy strategy;
-  const LayerCosts* costs;
+  BaseCosts::Sized* sized;
   double bound;  ///< score
 };
 
@@ -45,12 +45,17 @@ class Enumerator {
   void branch_base(std::uint32_t base);
   void branch_experts(Strategy strategy);
   void branch_batch(Strategy strategy);
-  const LayerCosts& layer_costs_of(const Scenario& scenario, const Strategy& s);
+  BaseCosts::Sized& sized(const Scenario& scenario, const Strategy& s);
   double least_states(const Scenario& scenario, const Strategy& s);
   double capacity(const Scenario& scenario) const;
+  /// What the layouts of a family share.
+  struct Shared {
+    FamilyNetwork network;
+    FamilyBytes bytes;
+  };
   void expand_layout(const Family& family, Scenario& scenario,
-                     const std::vector<std::uint32_t>& schedules);
-  void consider(PlanPoint point, const LayoutEstimate& layout, double peak);
+                     const std::vector<std::uint32_t>& schedules, Shared& shared);
+  void consider(PlanPoint& point, const LayoutEstimate& layout, double peak);
   void keep(const PlanPoint& point);
   double key(const PlanPoint& point) const;
   double threshold() const;
@@ -138,29 +143,30 @@ void Enumerator::branch_batch(Strategy s) {
 
 std::optional<Family> Enumerator::family_of(const Strategy& s) {
   const Scenario scenario = scenario_of(space_, s);
-  const LayerCosts& costs = layer_costs_of(scenario, s);
+  BaseCosts::Sized& costs = sized(scenario, s);
   PlanPoint point;
   point.devices = scenario.cluster.devices;
-  return Family{s, &costs, score(point, family_bound(scenario, costs, plain_))};
+  return Family{s, &costs, score(point, family_bound(scenario, costs.costs, plain_))};
 }
 
-const LayerCosts& Enumerator::layer_costs_of(const Scenario& scenario, const Strategy& s) {
+BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s) {
   static const ParallelPlan usual;
   const ParallelPlan& plan = scenario.workload.plan;
   const bool same_groups = plan.order == usual.order;  // whatever the stages and replicas
-  const std::array<std::int64_t, 9> key{s.tp,
+  const std::array<std::int64_t, 8> key{s.tp,
                                         s.cp,
                                         s.ep,
                                         s.etp,
                                         s.micro_batch,
                                         s.sequence_parallel,
                                         same_groups ? 0 : s.pp,
-                                        same_groups ? 0 : plan.dp,
-                                        0};
+                                        same_groups ? 0 : plan.dp};
   auto& known = costs_[s.base].layers;
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  return known.emplace(key, layer_costs(scenario, costs_[s.base].times)).first->second;
+  BaseCosts::Sized fresh{layer_costs(scenario, costs_[s.base].times),
+                         LayerEnds(layer_times(scenario.workload, scenario.cluster.device))};
+  return known.emplace(key, std::move(fresh)).first->second;
 }
 
 /// Bytes of weights, gradients and optimizer on the mean stage under the largest zero: the fullest
@@ -203,11 +209,13 @@ void Enumerator::expand(const Family& family) {
     result_.dropped_bound = std::min(result_.dropped_bound, family.bound);
     return;
   }
+  Strategy s = family.strategy;
+  Scenario scenario = scenario_of(space_, s);
+  const LayerCosts& costs = family.sized->costs;
+  Shared shared{FamilyNetwork(scenario, costs, costs_[s.base].times), FamilyBytes(dims_.zero)};
   for (const std::int64_t vpp : dims_.vpp) {
-    Strategy s = family.strategy;
-    s.vpp = vpp;
     if (only_ != nullptr && only_->vpp != vpp) continue;
-    Scenario scenario = scenario_of(space_, s);
+    s.vpp = scenario.workload.plan.vpp = vpp;
     std::vector<std::uint32_t> schedules;
     for (s.schedule = 0; s.schedule < schedules_.size(); ++s.schedule) {
       if (only_ != nullptr && only_->schedule != s.schedule) continue;
@@ -218,14 +226,16 @@ void Enumerator::expand(const Family& family) {
         schedules.push_back(s.schedule);
       }
     }
-    if (!schedules.empty()) expand_layout({s, family.costs, family.bound}, scenario, schedules);
+    if (!schedules.empty())
+      expand_layout({s, family.sized, family.bound}, scenario, schedules, shared);
   }
 }
 
 void Enumerator::expand_layout(const Family& family, Scenario& scenario,
-                               const std::vector<std::uint32_t>& schedules) {
-  const PlanLayout layout = lay_out(scenario, *family.costs, dims_.zero);
-  const EstimateInput input{scenario, *family.costs, costs_[family.strategy.base].times};
+                               const std::vector<std::uint32_t>& schedules, Shared& shared) {
+  BaseCosts::Sized& sized = *family.sized;
+  const PlanLayout layout = lay_out(scenario, sized.costs, sized.ends, shared.bytes);
+  const EstimateInput input{scenario, sized.costs, shared.network};
   const LayoutEstimate estimate(input, layout);
   PlanPoint point;
   point.strategy = family.strategy;
@@ -234,16 +244,17 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
   for (const std::uint32_t schedule : schedules) {
     point.strategy.schedule = schedule;
     scenario.schedule.pipeline = dims_.schedules[schedule];
-    const HeldMoments& moments = moments_.of(*schedules_[schedule], scenario.pipeline_shape());
+    const std::vector<double> held =
+        held_bytes(layout, moments_.of(*schedules_[schedule], scenario.pipeline_shape()));
     for (const std::int64_t zero : dims_.zero) {
       if (only_ != nullptr && only_->zero != zero) continue;
       point.strategy.zero = zero;
-      consider(point, estimate, peak_memory(layout, moments, zero));
+      consider(point, estimate, peak_memory(layout, held, zero));
     }
   }
 }
 
-void Enumerator::consider(PlanPoint point, const LayoutEstimate& layout, double peak) {
+void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double peak) {
   const PipelineSchedule& schedule = *schedules_[point.strategy.schedule];
   point.peak = Bytes{peak};
   point.bound = Seconds{layout.bound(schedule, point.strategy.zero)};

@@ -5,10 +5,35 @@
 /// The two numbers of a point by arithmetic over unit times. Forms: docs/models/plan.md.
 namespace stepcast {
 
+/// What all layouts of a family ask of the network: a transfer between stages, and collectives over
+/// the ranks that hold the same parameters.
+class FamilyNetwork {
+ public:
+  /// The scenario's chunks, schedule and zero are left aside. `times` must outlive this.
+  FamilyNetwork(const Scenario& scenario, const LayerCosts& costs, CollectiveTimes& times);
+
+  double hop() const { return hop_; }  ///< [s]
+  /// Gradients and parameters of one rank that has so many dense and expert parameters [s].
+  double reduce(double dense, double expert);
+  double gather(double dense, double expert);
+  struct Piece {
+    double gather = 0, reduce = 0;
+  };
+  const std::array<Piece, plan_pieces>& pieces() const { return pieces_; }
+
+ private:
+  double moved(CollectiveKind kind, double bytes_each, double dense, double expert);
+
+  CollectiveTimes& times_;
+  CollectiveTimes::Members dense_, expert_;
+  double gradient_, hop_ = 0;
+  std::array<Piece, plan_pieces> pieces_;
+};
+
 struct EstimateInput {
   const Scenario& scenario;
   const LayerCosts& costs;
-  CollectiveTimes& times;
+  FamilyNetwork& network;
 };
 
 /// The units of a stage run one by one, each with all of its waits: a schedule without pairs and
@@ -32,21 +57,27 @@ class LayoutEstimate {
  private:
   double pipeline(const PipelineSchedule& schedule, std::int64_t zero) const;
   double transfers(const PipelineSchedule& schedule) const;
-  double gradients(std::size_t stage, std::int64_t zero) const;
-  double optimizer(std::int64_t zero) const;
-  /// Time of a micro-batch on a stage, with what ZeRO moves for each [s].
-  double paced(std::size_t stage, std::int64_t zero, bool forwards_apart) const;
+  double gradients(std::size_t kind, bool first, std::int64_t zero) const;
+  double optimizer(std::int64_t zero) const { return zero == 0 ? whole_step_ : sharded_step_; }
+  double longest_step(double dense_ranks, double expert_ranks) const;
+  void bound_pipeline();
+  /// Time of a micro-batch on a kind of stage, with what ZeRO moves for each [s].
+  double paced(std::size_t kind, std::int64_t zero, bool forwards_apart) const;
   /// Of all pieces of a stage when each gathers the next one and reduces what it leaves [s].
-  double gathered_units(std::size_t stage) const;
+  double gathered_units(const StageLayout& stage) const;
   /// Time that `moved` seconds of gradients and parameters take from the collectives of a unit.
   double contention(const StageLayout& stage, double unit, double moved) const;
-  double data_time(CollectiveKind kind, double bytes_each, double dense, double expert) const;
 
+  /// Of all gradients and parameters of a kind of stage, and its passes over all chunks [s].
+  struct Moved {
+    double reduce = 0, gather = 0, gathered_units = 0, forward = 0, backward = 0;
+  };
   const EstimateInput& input_;
   const PlanLayout& layout_;
-  Placement placement_;
-  double micro_batches_, hop_ = 0;
-  std::vector<double> reduce_, gather_;  ///< [stage] of all gradients and parameters [s]
+  double micro_batches_;
+  std::vector<Moved> moved_;                           ///< [kind]
+  double whole_step_ = 0, sharded_step_ = 0;           ///< of the optimizer [s]
+  double plain_bound_ = 0, any_bound_ = 0, pass_ = 0;  ///< without the optimizer [s]
 };
 
 }  // namespace stepcast

@@ -41,6 +41,10 @@ double placement_memory(const PlacementProblem& problem, const PlacedLayers& pla
 /// memory. Nothing when no split fits that share.
 std::optional<PlacedLayers> place_by_stages(const PlacementProblem& problem);
 
+/// Layers balanced as a forecast does, and on each stage as many recomputed as fit it, the most
+/// bytes per time first. Nothing when a stage does not fit with all of them.
+std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem);
+
 struct PlacementLimits {
   double seconds = 15;
   int nodes = 20'000;
@@ -55,8 +59,9 @@ struct PlacementSolution {
   double gap() const { return time > 0 ? (time - bound) / time : 0; }
 };
 
-/// Integer programme by CBC, started from the stage dynamic programme, which also stands in where
-/// CBC has no solution that fits.
+/// Integer programme by CBC, started from the better one of the stage dynamic programme and the
+/// even placement, which also stands in where CBC has no solution that fits. Solved period by
+/// period over columns of stages where those are few (`optimal`: of all tables), otherwise at once.
 PlacementSolution place_layers(const PlacementProblem& problem, const PlacementLimits& limits);
 
 /// The problem of one point; the scenario's own recompute mode is left aside.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "placement.hpp"
+#include "placement_columns.hpp"
 
 namespace stepcast {
 namespace {
@@ -227,10 +227,18 @@ bool fits(const PlacementProblem& problem, const PlacedLayers& placed) {
   return placement_memory(problem, placed) <= problem.capacity * (1 + rounding);
 }
 
-}  // namespace
+/// The better one of what the stage programme and the balance of a forecast give.
+std::optional<PlacedLayers> start_of(const PlacementProblem& problem) {
+  const auto by_stages = place_by_stages(problem), evenly = place_evenly(problem);
+  if (!by_stages || !evenly) return by_stages ? by_stages : evenly;
+  const bool even = placement_time(problem, *evenly) < placement_time(problem, *by_stages);
+  return even ? evenly : by_stages;
+}
 
-PlacementSolution place_layers(const PlacementProblem& problem, const PlacementLimits& limits) {
-  const auto start = place_by_stages(problem);
+/// Everything in one programme.
+PlacementSolution place_at_once(const PlacementProblem& problem,
+                                const std::optional<PlacedLayers>& start,
+                                const PlacementLimits& limits) {
   Programme programme(problem);
   if (start) programme.start_from(*start);
   PlacementSolution solution = programme.solve(limits);
@@ -244,6 +252,14 @@ PlacementSolution place_layers(const PlacementProblem& problem, const PlacementL
   }
   if (solution.placed) solution.time = placement_time(problem, *solution.placed);
   return solution;
+}
+
+}  // namespace
+
+PlacementSolution place_layers(const PlacementProblem& problem, const PlacementLimits& limits) {
+  const auto start = start_of(problem);
+  if (auto solution = place_by_columns(problem, start, limits)) return *std::move(solution);
+  return place_at_once(problem, start, limits);
 }
 
 }  // namespace stepcast
