@@ -209,8 +209,8 @@ class ColumnMaster::Model {
 
   const ColumnMaster& master_;
   std::size_t runs_, virtual_stages_;
-  std::vector<Row> all_, one_;         ///< layers of a run; columns of a stage
-  std::vector<Row> up_to_, behind_;    ///< columns with layers on either side of a border
+  std::vector<Row> all_, one_;       ///< layers of a run; columns of a stage
+  std::vector<Row> up_to_, behind_;  ///< columns with layers on either side of a border
   int columns_ = 0;
   Cbc_Model* cbc_;
 };
@@ -277,8 +277,7 @@ ColumnMaster::Answer ColumnMaster::Model::solve(const PlacementLimits& limits) {
   Answer answer;
   answer.nodes = std::max(Cbc_getNodeCount(cbc_), 1);
   const bool found = Cbc_bestSolution(cbc_) != nullptr;
-  answer.complete =
-      Cbc_isProvenOptimal(cbc_) != 0 || (!found && Cbc_isProvenInfeasible(cbc_) != 0);
+  answer.complete = Cbc_isProvenOptimal(cbc_) != 0 || (!found && Cbc_isProvenInfeasible(cbc_) != 0);
   if (!found) return answer;
   answer.placed = master_.read(Cbc_bestSolution(cbc_));
   answer.pass = Cbc_getObjValue(cbc_);

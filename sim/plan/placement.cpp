@@ -147,6 +147,16 @@ std::int64_t PlacementProblem::layers() const {
   return sum;
 }
 
+double steady_period(const PlacementProblem& problem, const std::vector<double>& busiest) {
+  double sum = 0, waits = 0;
+  for (std::size_t c = 0; c < busiest.size(); ++c) {
+    sum += busiest[c];
+    waits += std::max(busiest[(c + 1) % busiest.size()] - busiest[c], 0.0);
+  }
+  const auto stages = static_cast<double>(problem.stages);
+  return sum + lost_between_chunks * (stages - 1) / stages * waits;
+}
+
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed) {
   const LayerSums prefix(problem);
   const std::vector<LayerSlice> slices = slices_of(problem, placed);
@@ -158,11 +168,9 @@ double placement_time(const PlacementProblem& problem, const PlacedLayers& place
     busiest[v / stages] = std::max(busiest[v / stages], time);
     if (v < stages) pass += time;
   }
-  double period = 0;
-  for (const double time : busiest) period += time;
   const double rounds =
       static_cast<double>(problem.micro_batches) - 1.0 / static_cast<double>(problem.chunks);
-  return rounds * period + pass;
+  return rounds * steady_period(problem, busiest) + pass;
 }
 
 std::optional<PlacedLayers> place_by_stages(const PlacementProblem& problem) {

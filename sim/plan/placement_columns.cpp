@@ -118,9 +118,7 @@ std::vector<double> PeriodSearch::periods(const Range& range, std::size_t last) 
 /// Keeps what of the range can be better than the best.
 void PeriodSearch::push(Range range) {
   const auto time = [&](std::size_t last, double pass) {
-    double sum = 0;
-    for (const double period : periods(range, last)) sum += period;
-    return rounds_ * sum + pass;
+    return rounds_ * steady_period(problem_, periods(range, last)) + pass;
   };
   const double limit = best_.time * (1 - rounding);
   for (std::size_t closed = range.high; range.low < closed;) {
@@ -181,9 +179,7 @@ std::optional<PlacementSolution> PeriodSearch::solve(const std::optional<PlacedL
   if (too_many_) return {};
   const bool done = open_.empty() || open_.top().bound >= best_.time * limit;
   best_.bound = done ? best_.time : open_.top().bound;
-  best_.status = !done          ? "stopped at the limit"
-                 : best_.placed ? "optimal"
-                                : "infeasible";
+  best_.status = !done ? "stopped at the limit" : best_.placed ? "optimal" : "infeasible";
   return best_;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -30,10 +31,10 @@ class ExactPlacement {
     for (const double a : first) {
       // a longer second period never takes a placement away
       const auto fit = std::partition_point(second.begin(), second.end(), [&](double b) {
-        return rounds_ * (a + b) < best && least_pass(a, b) == infinite;
+        return rounds_ * period(a, b) < best && least_pass(a, b) == infinite;
       });
-      for (auto b = fit; b != second.end() && rounds_ * (a + *b) < best; ++b)
-        best = std::min(best, rounds_ * (a + *b) + least_pass(a, *b));
+      for (auto b = fit; b != second.end() && rounds_ * period(a, *b) < best; ++b)
+        best = std::min(best, rounds_ * period(a, *b) + least_pass(a, *b));
     }
     return best;
   }
@@ -42,6 +43,11 @@ class ExactPlacement {
   static constexpr double infinite = std::numeric_limits<double>::infinity();
   static constexpr double rounding = 1 + 1e-9;
 
+  /// With two chunks one of the two ways between them goes up.
+  double period(double a, double b) const {
+    const double waits = lost_between_chunks * (stages_ - 1) / stages_ * std::abs(a - b);
+    return a + b + waits;
+  }
   struct Slice {
     int first, count;
   };
