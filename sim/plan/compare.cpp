@@ -86,7 +86,9 @@ const std::vector<std::string>& plan_part_names() {
 }
 
 std::vector<double> PlanComparison::differences() const {
-  const auto cost = [](const PlanRun& run) { return static_cast<double>(run.devices) / run.tokens; };
+  const auto cost = [](const PlanRun& run) {
+    return static_cast<double>(run.devices) / run.tokens;
+  };
   const double scale = cost(winner) / cost(baseline), whole = baseline.step_time.value();
   std::vector<double> result;
   for (std::size_t i = 0; i < baseline.parts.size(); ++i)

@@ -15,7 +15,7 @@ constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.
 /// Points that share unit times and the number of stages; vpp, schedule and zero are open.
 struct Family {
   Strategy strategy;
-  const LayerCosts* costs;
+  BaseCosts::Sized* sized;
   double bound;  ///< score
 };
 
@@ -46,13 +46,18 @@ class Enumerator {
   void branch_base(std::uint32_t base);
   void branch_experts(Strategy strategy);
   void branch_batch(Strategy strategy);
-  const LayerCosts& layer_costs_of(const Scenario& scenario, const Strategy& s);
+  BaseCosts::Sized& sized(const Scenario& scenario, const Strategy& s);
   double least_states(const Scenario& scenario, const Strategy& s);
   double capacity(const Scenario& scenario) const;
+  /// What the layouts of a family share.
+  struct Shared {
+    FamilyNetwork network;
+    FamilyBytes bytes;
+  };
   void expand_layout(const Family& family, Scenario& scenario,
-                     const std::vector<std::uint32_t>& schedules);
+                     const std::vector<std::uint32_t>& schedules, Shared& shared);
   UnitForm weakest_form(const Scenario& scenario) const;
-  void consider(PlanPoint point, const LayoutEstimate& layout, double peak);
+  void consider(PlanPoint& point, const LayoutEstimate& layout, double peak);
   void keep(const PlanPoint& point);
   double key(const PlanPoint& point) const;
   double threshold() const;
@@ -142,10 +147,11 @@ void Enumerator::branch_batch(Strategy s) {
 std::optional<Family> Enumerator::family_of(const Strategy& s) {
   Scenario scenario = scenario_of(space_, s);
   scenario.workload.pairs = weakest_form(scenario) == UnitForm::paired;
-  const LayerCosts& costs = layer_costs_of(scenario, s);
+  BaseCosts::Sized& costs = sized(scenario, s);
   PlanPoint point;
   point.devices = scenario.cluster.devices;
-  return Family{s, &costs, score(point, family_bound(scenario, costs, weakest_form(scenario)))};
+  const UnitForm form = weakest_form(scenario);
+  return Family{s, &costs, score(point, family_bound(scenario, costs.costs, form))};
 }
 
 UnitForm Enumerator::weakest_form(const Scenario& scenario) const {
@@ -155,23 +161,24 @@ UnitForm Enumerator::weakest_form(const Scenario& scenario) const {
   return weakest;
 }
 
-const LayerCosts& Enumerator::layer_costs_of(const Scenario& scenario, const Strategy& s) {
+BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s) {
   static const ParallelPlan usual;
   const ParallelPlan& plan = scenario.workload.plan;
   const bool same_groups = plan.order == usual.order;  // whatever the stages and replicas
-  const std::array<std::int64_t, 9> key{s.tp,
+  const std::array<std::int64_t, 8> key{s.tp,
                                         s.cp,
                                         s.ep,
                                         s.etp,
                                         s.micro_batch,
                                         s.sequence_parallel,
                                         same_groups ? 0 : s.pp,
-                                        same_groups ? 0 : plan.dp,
-                                        0};
+                                        same_groups ? 0 : plan.dp};
   auto& known = costs_[s.base].layers;
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  return known.emplace(key, layer_costs(scenario, costs_[s.base].times)).first->second;
+  BaseCosts::Sized fresh{layer_costs(scenario, costs_[s.base].times),
+                         LayerEnds(layer_times(scenario.workload, scenario.cluster.device))};
+  return known.emplace(key, std::move(fresh)).first->second;
 }
 
 /// Bytes of weights, gradients and optimizer on the mean stage under the largest zero: the fullest
@@ -216,11 +223,13 @@ void Enumerator::expand(const Family& family) {
     result_.dropped_bound = std::min(result_.dropped_bound, family.bound);
     return;
   }
+  Strategy s = family.strategy;
+  Scenario scenario = scenario_of(space_, s);
+  const LayerCosts& costs = family.sized->costs;
+  Shared shared{FamilyNetwork(scenario, costs, costs_[s.base].times), FamilyBytes(dims_.zero)};
   for (const std::int64_t vpp : dims_.vpp) {
-    Strategy s = family.strategy;
-    s.vpp = vpp;
     if (only_ != nullptr && only_->vpp != vpp) continue;
-    Scenario scenario = scenario_of(space_, s);
+    s.vpp = scenario.workload.plan.vpp = vpp;
     std::array<std::vector<std::uint32_t>, 3> by_placement;
     for (s.schedule = 0; s.schedule < schedules_.size(); ++s.schedule) {
       if (only_ != nullptr && only_->schedule != s.schedule) continue;
@@ -234,18 +243,20 @@ void Enumerator::expand(const Family& family) {
       }
     }
     for (const auto& schedules : by_placement)
-      if (!schedules.empty()) expand_layout({s, family.costs, family.bound}, scenario, schedules);
+      if (!schedules.empty())
+        expand_layout({s, family.sized, family.bound}, scenario, schedules, shared);
   }
 }
 
 void Enumerator::expand_layout(const Family& family, Scenario& scenario,
-                               const std::vector<std::uint32_t>& schedules) {
+                               const std::vector<std::uint32_t>& schedules, Shared& shared) {
   const bool paired = scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+  BaseCosts::Sized& sized = *family.sized;
   scenario.schedule.pipeline = dims_.schedules[schedules.front()];
   place_chunks(scenario);
-  const PlanLayout layout = lay_out(scenario, *family.costs, dims_.zero);
-  BaseCosts& base = costs_[family.strategy.base];
-  const EstimateInput input{scenario, *family.costs, base.times, base.idle};
+  const PlanLayout layout = lay_out(scenario, sized.costs, sized.ends, shared.bytes);
+  IdleTable& idle = costs_[family.strategy.base].idle;
+  const EstimateInput input{scenario, sized.costs, shared.network, idle};
   const LayoutEstimate estimate(input, layout);
   PlanPoint point;
   point.strategy = family.strategy;
@@ -254,8 +265,8 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
   for (const std::uint32_t schedule : schedules) {
     point.strategy.schedule = schedule;
     scenario.schedule.pipeline = dims_.schedules[schedule];
-    const HeldMoments& moments =
-        moments_.of(*schedules_[schedule], scenario.pipeline_shape(), paired);
+    const std::vector<double> held =
+        held_bytes(layout, moments_.of(*schedules_[schedule], scenario.pipeline_shape(), paired));
     for (const std::int64_t zero : dims_.zero) {
       if (only_ != nullptr && only_->zero != zero) continue;
       if (paired && zero > 1) {
@@ -263,12 +274,12 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
         continue;
       }
       point.strategy.zero = zero;
-      consider(point, estimate, peak_memory(layout, moments, zero));
+      consider(point, estimate, peak_memory(layout, held, zero));
     }
   }
 }
 
-void Enumerator::consider(PlanPoint point, const LayoutEstimate& layout, double peak) {
+void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double peak) {
   const PipelineSchedule& schedule = *schedules_[point.strategy.schedule];
   point.peak = Bytes{peak};
   point.bound = Seconds{layout.bound(schedule, point.strategy.zero)};

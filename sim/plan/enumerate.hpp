@@ -14,7 +14,11 @@ struct BaseCosts {
       : times{base.scenario.cluster, base.scenario.workload.communication.algorithms} {}
   CollectiveTimes times;
   IdleTable idle;
-  std::map<std::array<std::int64_t, 9>, LayerCosts> layers;
+  struct Sized {
+    LayerCosts costs;
+    LayerEnds ends;
+  };
+  std::map<std::array<std::int64_t, 8>, Sized> layers;  ///< by what changes a layer
   std::map<std::array<std::int64_t, 4>, std::array<PieceCost, plan_pieces>> parameters;
 };
 

@@ -43,8 +43,7 @@ bool holds_all(const PipelineSchedule& schedule) {
 }
 
 /// Adds the times of one chunk.
-void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& counts,
-               std::int64_t layers) {
+void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& counts) {
   const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
   const bool first = stage.forward.empty();
   stage.forward.push_back(costs.forward(counts));
@@ -57,7 +56,9 @@ void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& c
   stage.entry += part(&PieceCost::entry_forward) + part(&PieceCost::entry_backward);
   stage.pair += part(&PieceCost::pair);
   stage.fetched += part(&PieceCost::fetched);
-  if (layers > 0) stage.first_fetches += part(&PieceCost::fetched) / static_cast<double>(layers);
+  const double layers = counts[static_cast<std::size_t>(PlanPiece::dense_layer)] +
+                        counts[static_cast<std::size_t>(PlanPiece::moe_layer)];
+  if (layers > 0) stage.first_fetches += part(&PieceCost::fetched) / layers;
   stage.compute += costs.compute(counts);
   stage.near += costs.near(counts);
   stage.wide += costs.wide(counts);
@@ -77,10 +78,15 @@ class StageBytes {
     const double with = budget(scenario_.workload, one).activations.value();
     return with - budget(scenario_.workload, std::vector<int>(chunks_, 0)).activations.value();
   }
-  double fixed(std::int64_t zero) const {
+  std::array<double, 4> fixed(const std::vector<std::int64_t>& zeros) const {
+    std::array<double, 4> bytes{};
     WorkloadSpec spec = scenario_.workload;
-    spec.plan.zero = zero;
-    return budget(spec, std::vector<int>(chunks_, 0)).peak().value();
+    for (const std::int64_t zero : zeros) {
+      spec.plan.zero = zero;
+      bytes[static_cast<std::size_t>(zero)] =
+          budget(spec, std::vector<int>(chunks_, 0)).peak().value();
+    }
+    return bytes;
   }
 
  private:
@@ -119,47 +125,78 @@ const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const Pipel
   return held;
 }
 
-PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs,
-                   const std::vector<std::int64_t>& zeros) {
+const std::vector<std::size_t>& LayerEnds::of(std::size_t parts) {
+  const auto [place, fresh] = known_.try_emplace(parts);
+  if (fresh) place->second = balanced_ends(times_, parts);
+  return place->second;
+}
+
+void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage stage,
+                      StageLayout& layout) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const StageBytes bytes(scenario, layers, stage);
+  PieceCounts all{};
+  for (std::size_t c = 0; c < layout.pieces.size(); ++c) {
+    const PieceCounts& counts = layout.pieces[c];
+    for (std::size_t k = 0; k < plan_pieces; ++k) all[k] += counts[k];
+    const auto [place, fresh] =
+        activation_.try_emplace({counts, plan.slices, plan.chunk_placement}, 0.0);
+    if (fresh) place->second = bytes.activation(c);
+    layout.activation.push_back(place->second);
+  }
+  const auto [place, fresh] = fixed_.try_emplace({all, plan.slices, plan.chunk_placement});
+  if (fresh) place->second = bytes.fixed(zeros_);
+  layout.fixed = place->second;
+}
+
+namespace {
+
+StageLayout stage_of(const std::vector<PieceCounts>& counts, const LayerCosts& costs) {
+  StageLayout stage;
+  stage.pieces = counts;
+  for (const PieceCounts& chunk : counts) add_chunk(stage, costs, chunk);
+  return stage;
+}
+
+}  // namespace
+
+PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
+                   FamilyBytes& bytes) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
+  const LayerTable layers = layer_table(scenario.workload, ends.of(parts));
   PlanLayout layout;
-  layout.layers = assign_layers(scenario.workload, scenario.cluster.device);
-  const auto stages = static_cast<std::size_t>(scenario.workload.plan.pp);
-  std::map<std::vector<PieceCounts>, std::size_t> alike;
-  for (std::size_t s = 0; s < stages; ++s) {
-    std::vector<PieceCounts> counts;
-    for (const auto& chunk : layout.layers.slices)
-      counts.push_back(counts_of(scenario.workload.model, chunk[s]));
-    const auto [place, fresh] = alike.try_emplace(counts, s);
-    if (!fresh) {
-      layout.stages.push_back(layout.stages[place->second]);
-      continue;
-    }
-    StageLayout& stage = layout.stages.emplace_back();
-    const StageBytes bytes(scenario, layout.layers, Stage{static_cast<std::uint32_t>(s)});
-    for (std::size_t c = 0; c < counts.size(); ++c) {
-      add_chunk(stage, costs, counts[c], layout.layers.slices[c][s].count);
-      stage.activation.push_back(bytes.activation(c));
-    }
-    stage.pieces = counts;
-    for (const std::int64_t zero : zeros)
-      stage.fixed[static_cast<std::size_t>(zero)] = bytes.fixed(zero);
+  std::vector<PieceCounts> counts(layers.slices.size());
+  for (std::uint32_t s = 0; s < plan.pp; ++s) {
+    for (std::size_t c = 0; c < counts.size(); ++c)
+      counts[c] = counts_of(scenario.workload.model, layers.slices[c][s]);
+    const auto known = std::ranges::find(layout.kinds, counts, &StageLayout::pieces);
+    layout.kind_of.push_back(static_cast<std::size_t>(known - layout.kinds.begin()));
+    if (known != layout.kinds.end()) continue;
+    layout.kinds.push_back(stage_of(counts, costs));
+    bytes.add(scenario, layers, Stage{s}, layout.kinds.back());
   }
   return layout;
 }
 
-double peak_memory(const PlanLayout& layout, const HeldMoments& moments, std::int64_t zero) {
-  double peak = 0;
-  for (std::size_t s = 0; s < layout.stages.size(); ++s) {
-    const StageLayout& stage = layout.stages[s];
-    double held = 0;
+std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& moments) {
+  std::vector<double> held(layout.stages(), 0);
+  for (std::size_t s = 0; s < held.size(); ++s) {
+    const StageLayout& stage = layout.stage(s);
     for (const std::vector<int>& moment : moments[s]) {
       double bytes = 0;
       for (std::size_t c = 0; c < moment.size(); ++c)
         bytes += static_cast<double>(moment[c]) * stage.activation[c];
-      held = std::max(held, bytes);
+      held[s] = std::max(held[s], bytes);
     }
-    peak = std::max(peak, held + stage.fixed[static_cast<std::size_t>(zero)]);
   }
+  return held;
+}
+
+double peak_memory(const PlanLayout& layout, const std::vector<double>& held, std::int64_t zero) {
+  double peak = 0;
+  for (std::size_t s = 0; s < held.size(); ++s)
+    peak = std::max(peak, held[s] + layout.stage(s).fixed[static_cast<std::size_t>(zero)]);
   return peak;
 }
 

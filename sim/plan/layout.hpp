@@ -1,5 +1,6 @@
 #pragma once
-#include <memory>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "layer_costs.hpp"
@@ -24,6 +25,7 @@ class MomentTable {
   std::map<Key, HeldMoments> known_;
 };
 
+/// A stage, and all others that hold the same.
 struct StageLayout {
   std::vector<double> forward, backward;  ///< [chunk] [s]
   std::vector<double> activation;         ///< [chunk] of one micro-batch [B]
@@ -43,15 +45,46 @@ struct StageLayout {
 };
 
 struct PlanLayout {
-  std::vector<StageLayout> stages;
-  LayerTable layers;
+  std::vector<StageLayout> kinds;
+  std::vector<std::size_t> kind_of;  ///< [stage]
+  std::size_t stages() const { return kind_of.size(); }
+  const StageLayout& stage(std::size_t s) const { return kinds[kind_of[s]]; }
 };
 
-/// Spreads the layers as a forecast does. `zeros` are the values of zero that are asked for.
-PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs,
-                   const std::vector<std::int64_t>& zeros);
+/// Ends of the layers by number of virtual stages, each balanced once. `times` are those of every
+/// scenario that it is asked with.
+class LayerEnds {
+ public:
+  explicit LayerEnds(LayerTimes times) : times_{std::move(times)} {}
+  const std::vector<std::size_t>& of(std::size_t parts);
 
-/// Bytes of the fullest stage.
-double peak_memory(const PlanLayout& layout, const HeldMoments& moments, std::int64_t zero);
+ private:
+  LayerTimes times_;
+  std::map<std::size_t, std::vector<std::size_t>> known_;
+};
+
+/// Bytes of chunks and stages that repeat between the layouts of one family: scenarios that differ
+/// in nothing but chunks, placement of chunks, slices, schedule and zero.
+class FamilyBytes {
+ public:
+  /// `zeros` are the values of zero that are asked for.
+  explicit FamilyBytes(std::vector<std::int64_t> zeros) : zeros_{std::move(zeros)} {}
+  void add(const Scenario& scenario, const LayerTable& layers, Stage stage, StageLayout& layout);
+
+ private:
+  using Key = std::tuple<PieceCounts, std::int64_t, ChunkPlacement>;
+  std::vector<std::int64_t> zeros_;
+  std::map<Key, double> activation_;
+  std::map<Key, std::array<double, 4>> fixed_;
+};
+
+/// Spreads the layers as a forecast does.
+PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
+                   FamilyBytes& bytes);
+
+/// Bytes of activations at the worst moment of each stage.
+std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& moments);
+/// Bytes of the fullest stage; `held` are the held_bytes().
+double peak_memory(const PlanLayout& layout, const std::vector<double>& held, std::int64_t zero);
 
 }  // namespace stepcast
