@@ -19,6 +19,7 @@ class CollectiveTimes {
       : fabric_{cluster}, choice_{choice} {}
 
   const Fabric& fabric() const { return fabric_; }
+  const CollectiveChoice& choice() const { return choice_; }
   /// Of one call of the group of `rank`, with the launch of its first phase [s].
   double alone(const Placement& placement, const StageCall& call, Rank rank);
   /// The devices of a group, to ask for it more than once.

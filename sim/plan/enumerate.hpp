@@ -13,6 +13,7 @@ struct BaseCosts {
   explicit BaseCosts(const PlanBase& base)
       : times{base.scenario.cluster, base.scenario.workload.communication.algorithms} {}
   CollectiveTimes times;
+  IdleTable idle;
   struct Sized {
     LayerCosts costs;
     LayerEnds ends;

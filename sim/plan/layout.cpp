@@ -1,7 +1,6 @@
 #include "layout.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "stepcast/workloads/memory.hpp"
 
@@ -37,14 +36,33 @@ void keep_largest(std::vector<std::vector<int>>& moments) {
   moments = std::move(kept);
 }
 
-/// As many micro-batches as show everything that more of them would: the warm-up of 1f1b is over
-/// after 2p of them, and orders repeat with the group.
-std::int64_t telling_micro_batches(const PipelineSchedule& schedule, const PipelineShape& shape) {
-  if (schedule.name != "1f1b" && schedule.name != "interleaved_1f1b") return shape.micro_batches;
-  const std::int64_t period = std::max(shape.stages, shape.group);
-  const std::int64_t extra = (shape.warm_up.extra / period + 1) * period;
-  const std::int64_t enough = 4 * period + extra + shape.micro_batches % period;
-  return std::min(shape.micro_batches, enough);
+/// All forwards before the first backward.
+bool holds_all(const PipelineSchedule& schedule) {
+  return schedule.name == "gpipe" || schedule.name == "terapipe";
+}
+
+/// Adds the times of one chunk.
+void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& counts) {
+  const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
+  const bool first = stage.forward.empty();
+  stage.forward.push_back(costs.forward(counts));
+  stage.backward.push_back(costs.backward(counts));
+  stage.unit += costs.device(counts);
+  stage.split_unit +=
+      part(&PieceCost::forward) + part(&PieceCost::input) + part(&PieceCost::weight);
+  if (first) stage.entry_forward = part(&PieceCost::entry_forward);
+  if (first) stage.entry_backward = part(&PieceCost::entry_backward);
+  stage.entry += part(&PieceCost::entry_forward) + part(&PieceCost::entry_backward);
+  stage.pair += part(&PieceCost::pair);
+  stage.fetched += part(&PieceCost::fetched);
+  const double layers = counts[static_cast<std::size_t>(PlanPiece::dense_layer)] +
+                        counts[static_cast<std::size_t>(PlanPiece::moe_layer)];
+  if (layers > 0) stage.first_fetches += part(&PieceCost::fetched) / layers;
+  stage.compute += costs.compute(counts);
+  stage.near += costs.near(counts);
+  stage.wide += costs.wide(counts);
+  stage.dense += costs.dense(counts);
+  stage.expert += costs.expert(counts);
 }
 
 /// Memory of one stage from the bytes that the budget of a forecast has.
@@ -83,32 +101,37 @@ class StageBytes {
 
 }  // namespace
 
-const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given) {
-  PipelineShape shape = given;
-  shape.micro_batches = telling_micro_batches(schedule, given);
+const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
+                                   bool paired) {
+  const PipelineShape shape = telling_shape(schedule, given);
   const std::int64_t warm_up =
       static_cast<std::int64_t>(shape.warm_up.kind) * any_count + shape.warm_up.extra;
-  const auto [place, fresh] =
-      known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks,
-                             shape.micro_batches * any_count + shape.group, warm_up});
+  const auto [place, fresh] = known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks,
+                                                     shape.micro_batches * any_count + shape.group,
+                                                     warm_up, shape.slices, paired});
   if (!fresh) return place->second;
-  for (std::uint32_t s = 0; s < shape.stages; ++s) {
-    auto& moments = place->second.emplace_back();
-    if (schedule.name == "gpipe") {
-      moments = {std::vector<int>(static_cast<std::size_t>(shape.chunks),
-                                  static_cast<int>(shape.micro_batches))};
-    } else {
-      moments = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
-      keep_largest(moments);
-    }
+  HeldMoments& held = place->second;
+  if (holds_all(schedule)) {
+    const std::vector<int> all(static_cast<std::size_t>(shape.chunks),
+                               static_cast<int>(shape.micro_batches * shape.slices));
+    held.assign(static_cast<std::size_t>(shape.stages), {all});
+    return held;
   }
-  return place->second;
+  for (const StageOrder& order : orders_of(schedule, shape, paired)) {
+    auto& moments = held.emplace_back(in_flight_moments(order, shape.chunks));
+    keep_largest(moments);
+  }
+  return held;
 }
 
-const std::vector<std::size_t>& LayerEnds::of(std::size_t parts) {
-  const auto [place, fresh] = known_.try_emplace(parts);
-  if (fresh) place->second = balanced_ends(times_, parts);
-  return place->second;
+const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
+  const auto [place, fresh] = known_.try_emplace({plan.slices, parts});
+  if (!fresh) return place->second;
+  const auto [times, unknown] = times_.try_emplace(plan.slices);
+  if (unknown) times->second = layer_times(scenario.workload, scenario.cluster.device);
+  return place->second = balanced_ends(times->second, parts);
 }
 
 void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage stage,
@@ -129,32 +152,10 @@ void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage 
   layout.fixed = place->second;
 }
 
-namespace {
-
-StageLayout stage_of(const std::vector<PieceCounts>& counts, const LayerCosts& costs) {
-  StageLayout stage;
-  stage.pieces = counts;
-  for (const PieceCounts& chunk : counts) {
-    stage.forward.push_back(costs.forward(chunk));
-    stage.backward.push_back(costs.backward(chunk));
-    stage.unit += costs.device(chunk);
-    if (stage.forward.size() == 1) stage.first_chunk = stage.unit;
-    stage.compute += costs.compute(chunk);
-    stage.near += costs.near(chunk);
-    stage.wide += costs.wide(chunk);
-    stage.dense += costs.dense(chunk);
-    stage.expert += costs.expert(chunk);
-  }
-  return stage;
-}
-
-}  // namespace
-
 PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
                    FamilyBytes& bytes) {
   const ParallelPlan& plan = scenario.workload.plan;
-  const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
-  const LayerTable layers = layer_table(scenario.workload, ends.of(parts));
+  const LayerTable layers = layer_table(scenario.workload, ends.of(scenario));
   PlanLayout layout;
   std::vector<PieceCounts> counts(layers.slices.size());
   for (std::uint32_t s = 0; s < plan.pp; ++s) {
@@ -163,8 +164,10 @@ PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds&
     const auto known = std::ranges::find(layout.kinds, counts, &StageLayout::pieces);
     layout.kind_of.push_back(static_cast<std::size_t>(known - layout.kinds.begin()));
     if (known != layout.kinds.end()) continue;
-    layout.kinds.push_back(stage_of(counts, costs));
-    bytes.add(scenario, layers, Stage{s}, layout.kinds.back());
+    StageLayout& stage = layout.kinds.emplace_back();
+    for (const PieceCounts& chunk : counts) add_chunk(stage, costs, chunk);
+    stage.pieces = counts;
+    bytes.add(scenario, layers, Stage{s}, stage);
   }
   return layout;
 }

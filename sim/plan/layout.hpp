@@ -1,9 +1,11 @@
 #pragma once
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "layer_costs.hpp"
+#include "schedule_form.hpp"
 
 /// A model on the stages of one pipeline: times and bytes of each stage.
 namespace stepcast {
@@ -14,10 +16,13 @@ using HeldMoments = std::vector<std::vector<std::vector<int>>>;
 
 class MomentTable {
  public:
-  const HeldMoments& of(const PipelineSchedule& schedule, const PipelineShape& shape);
+  /// `paired`: with the pairs of `moe.overlap: fb_pair`.
+  const HeldMoments& of(const PipelineSchedule& schedule, const PipelineShape& shape,
+                        bool paired = false);
 
  private:
-  using Key = std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  using Key = std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, bool>;
   std::map<Key, HeldMoments> known_;
 };
 
@@ -26,7 +31,13 @@ struct StageLayout {
   std::vector<double> forward, backward;  ///< [chunk] [s]
   std::vector<double> activation;         ///< [chunk] of one micro-batch [B]
   double unit = 0;                  ///< device time of a forward and a backward of every chunk [s]
-  double first_chunk = 0;           ///< of it, the first chunk [s]
+  double split_unit = 0;            ///< the same with each backward in two parts [s]
+  double pair = 0;                  ///< the same, forwards and backwards in pairs; 0: none are
+  double entry_forward = 0;         ///< of it, a slice through the first chunk [s]
+  double entry_backward = 0;        ///< likewise [s]
+  double entry = 0;                 ///< of it, a slice through all chunks, both ways [s]
+  double fetched = 0;               ///< over the host link, in each direction [s]
+  double first_fetches = 0;         ///< of it, the layers that a backward begins with [s]
   double compute = 0;               ///< of it, the compute stream alone [s]
   double near = 0, wide = 0;        ///< of it, collectives that gradients meet [s]
   double dense = 0, expert = 0;     ///< parameters of one rank
@@ -41,16 +52,15 @@ struct PlanLayout {
   const StageLayout& stage(std::size_t s) const { return kinds[kind_of[s]]; }
 };
 
-/// Ends of the layers by number of virtual stages, each balanced once. `times` are those of every
-/// scenario that it is asked with.
+/// Ends of the layers by number of virtual stages and of slices, each balanced once, for scenarios
+/// whose layers take equally long but for that.
 class LayerEnds {
  public:
-  explicit LayerEnds(LayerTimes times) : times_{std::move(times)} {}
-  const std::vector<std::size_t>& of(std::size_t parts);
+  const std::vector<std::size_t>& of(const Scenario& scenario);
 
  private:
-  LayerTimes times_;
-  std::map<std::size_t, std::vector<std::size_t>> known_;
+  std::map<std::int64_t, LayerTimes> times_;  ///< by slices
+  std::map<std::pair<std::int64_t, std::size_t>, std::vector<std::size_t>> known_;
 };
 
 /// Bytes of chunks and stages that repeat between the layouts of one family: scenarios that differ

@@ -117,9 +117,15 @@ std::string plan_failure(const PlanSpace& space, const PlanResult& result) {
                                  space.file, result.tightest);
   if (result.nearest) {
     const PlanPoint& p = *result.nearest;
-    text += fmt::format("  nearest point: {}: needs {} of {}, {} more\n",
+    text += fmt::format("  nearest to fitting: {}: needs {} of {}, {} more\n",
                         strategy_text(space, p.strategy), human(p.peak), human(p.capacity),
                         human(p.peak - p.capacity));
+  }
+  if (result.relaxed) {
+    text += fmt::format("  nearest feasible point: {}: {}\n", result.relaxed->point,
+                        result.relaxed->change);
+  } else {
+    text += "  no other values of the listed keys make a point feasible\n";
   }
   return text + counts_text(result.counts);
 }

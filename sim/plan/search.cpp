@@ -7,6 +7,7 @@
 #include "alone.hpp"
 #include "correlation.hpp"
 #include "enumerate.hpp"
+#include "nearest.hpp"
 #include "place_best.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/plan_report.hpp"
@@ -210,7 +211,7 @@ std::vector<PlanPoint> PlanSearch::candidates_to_place() const {
     const auto same = [&](const PlanPoint& c) { return same_plan(c.strategy, p.strategy, space_); };
     const auto mode = space_.bases[p.strategy.base].scenario.workload.training.recompute;
     if (chosen.size() < most && mode != TrainingSpec::Recompute::selective &&
-        std::ranges::none_of(chosen, same))
+        places_layers(space_, p.strategy) && std::ranges::none_of(chosen, same))
       chosen.push_back(p);
   };
   for (const PlanPoint& p : result_.best) {
@@ -228,6 +229,9 @@ void PlanSearch::explain_nothing() {
       std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
   result_.tightest = most == reasons.end() ? "the space is empty" : most->first;
   if (result_.nearest) result_.tightest = "memory";
+  result_.relaxed = nearest_feasible(space_);
+  if (result_.relaxed && !result_.relaxed->tightest.empty())
+    result_.tightest = result_.relaxed->tightest;
 }
 
 PlanResult PlanSearch::run() {

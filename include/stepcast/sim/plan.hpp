@@ -62,6 +62,7 @@ struct PlanSpace {
   PlanSpec spec;
   std::vector<PlanBase> bases;
   PlanDimensions dimensions;
+  PlanDimensions allowed;  ///< what `search` stands for, of every key
   double points() const { return static_cast<double>(bases.size()) * dimensions.size(); }
 };
 
@@ -114,6 +115,15 @@ struct PlanCounts {
   double simulated = 0;
 };
 
+/// The nearest point that can run, where nothing of a space can.
+struct PlanRelaxation {
+  std::string change;    ///< what has to give: `parallel.tp 4 instead of 3`
+  std::string point;     ///< as strategy_text()
+  std::string tightest;  ///< the constraint that alone stands in the way; may be empty
+  std::size_t keys = 0;  ///< that leave their lists
+  double distance = 0;   ///< of their values from the lists, in doublings
+};
+
 struct PlanResult {
   std::vector<PlanPoint> best;       ///< simulated, the best first
   std::vector<PlanPoint> shortlist;  ///< all that were timed, by estimate
@@ -125,6 +135,7 @@ struct PlanResult {
   std::vector<PlanPoint> placed;           ///< by integer programme, simulated, the best first
   std::optional<PlanPoint> nearest;        ///< when nothing is feasible: the least memory excess
   std::string tightest;                    ///< when nothing is feasible: what stands in the way
+  std::optional<PlanRelaxation> relaxed;   ///< when nothing is feasible: what would be
 };
 
 /// Searches the space. `workers` processes simulate at a time. When nothing is feasible, `best` is
