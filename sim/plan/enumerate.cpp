@@ -150,8 +150,8 @@ std::optional<Family> Enumerator::family_of(const Strategy& s) {
   BaseCosts::Sized& costs = sized(scenario, s);
   PlanPoint point;
   point.devices = scenario.cluster.devices;
-  const UnitForm form = weakest_form(scenario);
-  return Family{s, &costs, score(point, family_bound(scenario, costs.costs, form))};
+  return Family{s, &costs,
+                score(point, family_bound(scenario, costs.costs, weakest_form(scenario)))};
 }
 
 UnitForm Enumerator::weakest_form(const Scenario& scenario) const {
@@ -176,8 +176,7 @@ BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s)
   auto& known = costs_[s.base].layers;
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  BaseCosts::Sized fresh{layer_costs(scenario, costs_[s.base].times),
-                         LayerEnds(layer_times(scenario.workload, scenario.cluster.device))};
+  BaseCosts::Sized fresh{layer_costs(scenario, costs_[s.base].times), {}};
   return known.emplace(key, std::move(fresh)).first->second;
 }
 
@@ -225,8 +224,8 @@ void Enumerator::expand(const Family& family) {
   }
   Strategy s = family.strategy;
   Scenario scenario = scenario_of(space_, s);
-  const LayerCosts& costs = family.sized->costs;
-  Shared shared{FamilyNetwork(scenario, costs, costs_[s.base].times), FamilyBytes(dims_.zero)};
+  Shared shared{FamilyNetwork(scenario, family.sized->costs, costs_[s.base].times),
+                FamilyBytes(dims_.zero)};
   for (const std::int64_t vpp : dims_.vpp) {
     if (only_ != nullptr && only_->vpp != vpp) continue;
     s.vpp = scenario.workload.plan.vpp = vpp;
@@ -251,12 +250,12 @@ void Enumerator::expand(const Family& family) {
 void Enumerator::expand_layout(const Family& family, Scenario& scenario,
                                const std::vector<std::uint32_t>& schedules, Shared& shared) {
   const bool paired = scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
-  BaseCosts::Sized& sized = *family.sized;
   scenario.schedule.pipeline = dims_.schedules[schedules.front()];
   place_chunks(scenario);
+  BaseCosts::Sized& sized = *family.sized;
   const PlanLayout layout = lay_out(scenario, sized.costs, sized.ends, shared.bytes);
-  IdleTable& idle = costs_[family.strategy.base].idle;
-  const EstimateInput input{scenario, sized.costs, shared.network, idle};
+  const EstimateInput input{scenario, sized.costs, shared.network,
+                            costs_[family.strategy.base].idle};
   const LayoutEstimate estimate(input, layout);
   PlanPoint point;
   point.strategy = family.strategy;

@@ -86,10 +86,11 @@ LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& lay
   whole_step_ = longest_step(1, 1);
   sharded_step_ =
       longest_step(static_cast<double>(plan.dp * plan.cp), static_cast<double>(plan.edp()));
-  for (const UnitForm form : {UnitForm::plain, UnitForm::split, UnitForm::paired})
-    bounds_[static_cast<std::size_t>(form)] = bound_pipeline(form);
-  for (const std::size_t kind : layout.kind_of)
-    pass_ += layout.kinds[kind].forward.front() + layout.kinds[kind].backward.front();
+  for (const std::size_t kind : layout.kind_of) {
+    const StageLayout& stage = layout.kinds[kind];
+    pass_ += stage.forward.front() + stage.backward.front();
+    mean_ += unit(kind, UnitForm::plain) / static_cast<double>(layout.stages());
+  }
 }
 
 double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) const {
@@ -101,16 +102,16 @@ double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) con
   return longest;
 }
 
-double LayoutEstimate::serial(const StageLayout& stage, UnitForm form) {
+double LayoutEstimate::serial(const StageLayout& stage, UnitForm form) const {
   if (form == UnitForm::paired) return stage.compute;
   return form == UnitForm::split ? std::min(stage.unit, stage.split_unit) : stage.unit;
 }
 
 /// Before a stage has its first micro-batch, a slice passes the first chunk of every stage before
 /// it; after its last backward the gradient passes them back, unless weight gradients come last.
-double LayoutEstimate::bound_pipeline(UnitForm form) const {
-  const ParallelPlan& plan = input_.scenario.workload.plan;
-  const bool one_entry = plan.chunk_placement != ChunkPlacement::bidirectional;
+double LayoutEstimate::bound(const PipelineSchedule& schedule, std::int64_t zero) const {
+  const UnitForm form = unit_form(schedule, input_.scenario);
+  const bool one_entry = schedule.placement != ChunkPlacement::bidirectional;
   double busiest = 0, before = 0, whole = 0;
   for (const std::size_t kind : layout_.kind_of) {
     const StageLayout& stage = layout_.kinds[kind];
@@ -119,39 +120,35 @@ double LayoutEstimate::bound_pipeline(UnitForm form) const {
     if (form == UnitForm::plain) before += stage.entry_backward;
     if (form == UnitForm::plain) whole += stage.entry;
   }
-  return std::max(busiest, whole);
-}
-
-double LayoutEstimate::bound(const PipelineSchedule& schedule, std::int64_t zero) const {
-  const UnitForm form = unit_form(schedule, input_.scenario);
   const bool meets_all = input_.scenario.workload.plan.world() > 1;
-  return bounds_[static_cast<std::size_t>(form)] + (meets_all ? optimizer(zero) : 0);
-}
-
-double LayoutEstimate::owned(std::int64_t zero) const {
-  const ParallelPlan& plan = input_.scenario.workload.plan;
-  const double dense = zero == 0 ? 1 : static_cast<double>(plan.dp * plan.cp);
-  const double expert = zero == 0 ? 1 : static_cast<double>(plan.edp());
-  double most = 0;
-  for (const StageLayout& stage : layout_.kinds)
-    most = std::max(most, stage.dense / dense + stage.expert / expert);
-  return most;
+  return std::max(busiest, whole) + (meets_all ? optimizer(zero) : 0);
 }
 
 /// Part by part over the host link: one in, the longest of each round, one out
 /// (docs/models/offload.md).
 double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
-  const HostSpec& host = input_.scenario.cluster.host;
+  const Scenario& s = input_.scenario;
+  const ParallelPlan& plan = s.workload.plan;
   const double work = optimizer(zero) / optimizer_parts;
-  const Bytes part{optimizer_state_bytes * owned(zero) / optimizer_parts};
+  double parameters = 0;
+  for (const StageLayout& stage : layout_.kinds)
+    parameters = std::max(parameters,
+                          stage.dense / (zero == 0 ? 1 : static_cast<double>(plan.dp * plan.cp)) +
+                              stage.expert / (zero == 0 ? 1 : static_cast<double>(plan.edp())));
+  const HostSpec& host = s.cluster.host;
+  const Bytes part{optimizer_state_bytes * parameters / optimizer_parts};
   const double moved = (host.device_link_latency + part / host.device_link_bandwidth).value();
   return 2 * moved + work + (optimizer_parts - 1) * std::max(moved, work);
 }
 
+/// Of the gradients that two directions update together.
 double LayoutEstimate::between_directions(std::int64_t zero) const {
   const ParallelPlan& plan = input_.scenario.workload.plan;
-  const bool one = plan.chunk_map().copies() == 1 || plan.pp == 1;
-  return one ? 0 : input_.network.mirror(owned(zero));
+  if (plan.chunk_map().copies() == 1 || plan.pp == 1) return 0;
+  const StageLayout& stage = layout_.stage(0);
+  const double own = stage.dense / (zero == 0 ? 1 : static_cast<double>(plan.dp * plan.cp)) +
+                     stage.expert / (zero == 0 ? 1 : static_cast<double>(plan.edp()));
+  return input_.network.mirror(own);
 }
 
 UnitForm LayoutEstimate::form_of(const PipelineSchedule& schedule, std::int64_t zero) const {
@@ -223,20 +220,19 @@ double LayoutEstimate::transfers(const PipelineSchedule& schedule) const {
 double LayoutEstimate::scheduled(const PipelineSchedule& schedule, std::int64_t zero) const {
   const Scenario& scenario = input_.scenario;
   const bool fb_pair = scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
-  const IdleTable::Idle& idle = input_.idle.of(schedule, scenario.pipeline_shape(), fb_pair);
+  const IdleTable::Idle idle = input_.idle.of(schedule, scenario.pipeline_shape(), fb_pair);
   const UnitForm form = form_of(schedule, zero);
-  const bool pairs = form == UnitForm::paired;
-  const double alone = pairs ? std::min(idle.unpaired, micro_batches_) : micro_batches_;
-  double longest = 0, mean = 0;
+  const double alone =
+      form == UnitForm::paired ? std::min(idle.unpaired, micro_batches_) : micro_batches_;
+  const UnitForm others = form == UnitForm::paired ? UnitForm::plain : form;
+  double longest = 0;
   for (std::size_t k = 0; k < layout_.kinds.size(); ++k) {
-    const double paired = pairs ? (micro_batches_ - alone) * paced(k, zero, form, false) : 0;
-    const double single = alone * paced(k, zero, pairs ? UnitForm::plain : form, false);
-    longest = std::max(longest, paired + single);
+    const double paired =
+        alone < micro_batches_ ? (micro_batches_ - alone) * paced(k, zero, form, false) : 0;
+    longest = std::max(longest, paired + alone * paced(k, zero, others, false));
   }
-  for (const std::size_t kind : layout_.kind_of)
-    mean += unit(kind, UnitForm::plain) / static_cast<double>(layout_.stages());
-  const auto copies = static_cast<double>(scenario.workload.plan.chunk_map().copies());
-  return longest + idle.stages * mean / copies;
+  const double copies = static_cast<double>(scenario.workload.plan.chunk_map().copies());
+  return longest + idle.stages * mean_ / copies;
 }
 
 /// The busiest stage, and around it one micro-batch through the first chunks of the others.

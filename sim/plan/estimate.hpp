@@ -16,7 +16,7 @@ class FamilyNetwork {
   /// Gradients and parameters of one rank that has so many dense and expert parameters [s].
   double reduce(double dense, double expert);
   double gather(double dense, double expert);
-  /// Of what two directions update together, by a rank that owns so many parameters [s].
+  /// All gradients of one rank between the two stages that hold the same [s].
   double mirror(double parameters);
   struct Piece {
     double gather = 0, reduce = 0;
@@ -55,8 +55,8 @@ class LayoutEstimate {
 
  private:
   /// Least time of a micro-batch on a stage that is never idle [s].
-  static double serial(const StageLayout& stage, UnitForm form);
-  /// Time of a micro-batch on a kind of stage, as far as nothing hides it [s].
+  double serial(const StageLayout& stage, UnitForm form) const;
+  /// Time of a micro-batch on a stage, as far as nothing hides it [s].
   double unit(std::size_t kind, UnitForm form) const;
   /// How the units run where sharded gradients keep them from pairs.
   UnitForm form_of(const PipelineSchedule& schedule, std::int64_t zero) const;
@@ -68,9 +68,6 @@ class LayoutEstimate {
   double longest_step(double dense_ranks, double expert_ranks) const;
   double offloaded_optimizer(std::int64_t zero) const;
   double between_directions(std::int64_t zero) const;
-  /// Parameters that a rank updates on the stage that has most.
-  double owned(std::int64_t zero) const;
-  double bound_pipeline(UnitForm form) const;
   /// Time of a micro-batch on a kind of stage, with what ZeRO moves for each [s].
   double paced(std::size_t kind, std::int64_t zero, UnitForm form, bool forwards_apart) const;
   /// Of all pieces of a stage when each gathers the next one and reduces what it leaves [s].
@@ -87,8 +84,7 @@ class LayoutEstimate {
   double micro_batches_;                      ///< that a chunk sees
   std::vector<Moved> moved_;                  ///< [kind]
   double whole_step_ = 0, sharded_step_ = 0;  ///< of the optimizer [s]
-  std::array<double, 3> bounds_{};            ///< by form, without the optimizer [s]
-  double pass_ = 0;                           ///< of a micro-batch through all first chunks [s]
+  double pass_ = 0, mean_ = 0;  ///< a micro-batch through the first chunks, on the mean stage [s]
 };
 
 }  // namespace stepcast

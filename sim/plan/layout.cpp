@@ -1,7 +1,6 @@
 #include "layout.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "stepcast/workloads/memory.hpp"
 
@@ -125,10 +124,14 @@ const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const Pipel
   return held;
 }
 
-const std::vector<std::size_t>& LayerEnds::of(std::size_t parts) {
-  const auto [place, fresh] = known_.try_emplace(parts);
-  if (fresh) place->second = balanced_ends(times_, parts);
-  return place->second;
+const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
+  const auto [place, fresh] = known_.try_emplace({plan.slices, parts});
+  if (!fresh) return place->second;
+  const auto [times, unknown] = times_.try_emplace(plan.slices);
+  if (unknown) times->second = layer_times(scenario.workload, scenario.cluster.device);
+  return place->second = balanced_ends(times->second, parts);
 }
 
 void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage stage,
@@ -149,22 +152,10 @@ void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage 
   layout.fixed = place->second;
 }
 
-namespace {
-
-StageLayout stage_of(const std::vector<PieceCounts>& counts, const LayerCosts& costs) {
-  StageLayout stage;
-  stage.pieces = counts;
-  for (const PieceCounts& chunk : counts) add_chunk(stage, costs, chunk);
-  return stage;
-}
-
-}  // namespace
-
 PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
                    FamilyBytes& bytes) {
   const ParallelPlan& plan = scenario.workload.plan;
-  const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
-  const LayerTable layers = layer_table(scenario.workload, ends.of(parts));
+  const LayerTable layers = layer_table(scenario.workload, ends.of(scenario));
   PlanLayout layout;
   std::vector<PieceCounts> counts(layers.slices.size());
   for (std::uint32_t s = 0; s < plan.pp; ++s) {
@@ -173,8 +164,10 @@ PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds&
     const auto known = std::ranges::find(layout.kinds, counts, &StageLayout::pieces);
     layout.kind_of.push_back(static_cast<std::size_t>(known - layout.kinds.begin()));
     if (known != layout.kinds.end()) continue;
-    layout.kinds.push_back(stage_of(counts, costs));
-    bytes.add(scenario, layers, Stage{s}, layout.kinds.back());
+    StageLayout& stage = layout.kinds.emplace_back();
+    for (const PieceCounts& chunk : counts) add_chunk(stage, costs, chunk);
+    stage.pieces = counts;
+    bytes.add(scenario, layers, Stage{s}, stage);
   }
   return layout;
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "layer_costs.hpp"
@@ -51,16 +52,15 @@ struct PlanLayout {
   const StageLayout& stage(std::size_t s) const { return kinds[kind_of[s]]; }
 };
 
-/// Ends of the layers by number of virtual stages, each balanced once. `times` are those of every
-/// scenario that it is asked with.
+/// Ends of the layers by number of virtual stages and of slices, each balanced once, for scenarios
+/// whose layers take equally long but for that.
 class LayerEnds {
  public:
-  explicit LayerEnds(LayerTimes times) : times_{std::move(times)} {}
-  const std::vector<std::size_t>& of(std::size_t parts);
+  const std::vector<std::size_t>& of(const Scenario& scenario);
 
  private:
-  LayerTimes times_;
-  std::map<std::size_t, std::vector<std::size_t>> known_;
+  std::map<std::int64_t, LayerTimes> times_;  ///< by slices
+  std::map<std::pair<std::int64_t, std::size_t>, std::vector<std::size_t>> known_;
 };
 
 /// Bytes of chunks and stages that repeat between the layouts of one family: scenarios that differ

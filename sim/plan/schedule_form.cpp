@@ -53,8 +53,8 @@ PipelineShape telling_shape(const PipelineSchedule& schedule, const PipelineShap
   return shape;
 }
 
-const IdleTable::Idle& IdleTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
-                                     bool paired) {
+IdleTable::Idle IdleTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
+                              bool paired) {
   const PipelineShape shape = timed_shape(given);
   const auto [place, fresh] =
       known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks, shape.micro_batches,

@@ -33,7 +33,7 @@ class IdleTable {
     double stages = 0;
     double unpaired = 0;  ///< micro-batches of a chunk outside pairs, on the mean stage
   };
-  const Idle& of(const PipelineSchedule& schedule, const PipelineShape& shape, bool paired);
+  Idle of(const PipelineSchedule& schedule, const PipelineShape& shape, bool paired);
 
  private:
   using Key = std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
