@@ -18,6 +18,8 @@ namespace stepcast {
 namespace {
 
 constexpr std::size_t timed_per_process = 16;
+// Timing a point takes milliseconds, while a bound that is a tenth below keeps thousands open.
+constexpr std::size_t taken_back_per_kept = 8;
 
 class PlanSearch {
  public:
@@ -165,7 +167,7 @@ bool PlanSearch::search_around() {
 /// Points that were dropped for their estimates, as far as they may be better than the best.
 void PlanSearch::take_back() {
   if (dropped_bound_ >= best()) return;
-  const auto most = static_cast<std::size_t>(space_.spec.shortlist);
+  const std::size_t most = taken_back_per_kept * static_cast<std::size_t>(space_.spec.shortlist);
   const Enumeration below = enumerate_below(space_, costs_, best(), most);
   for (const PlanPoint& p : below.kept)
     if (std::ranges::count(points_, p.strategy, &PlanPoint::strategy) == 0) points_.push_back(p);
