@@ -326,6 +326,28 @@ runtime: {dispatch: graph_sink}
   EXPECT_THROW(file.read({"plan.baseline=nowhere.yaml"}), InputError);
 }
 
+TEST(Plan, ExportsNameTheScheduleOrSayThatThereIsNone) {
+  const PlanFile file(dense);
+  const PlanSpace space =
+      file.read({"schedule.pipeline=[dualpipe_v, zb_h1, seqpipe, 1f1b]", "schedule.slices=[1, 4]"});
+  const auto scenario = [&](std::uint32_t schedule, std::uint32_t base) {
+    Strategy s;
+    s.base = base, s.schedule = schedule, s.pp = 2, s.vpp = schedule == 0 ? 2 : 1;
+    return scenario_of(space, s);
+  };
+  const std::uint32_t sliced = static_cast<std::uint32_t>(space.bases.size()) - 1;
+  const auto holds = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(holds(mindformers_keys(scenario(0, 0)), "pipeline_scheduler: zero_bubble_v"));
+  EXPECT_TRUE(holds(megatron_arguments(scenario(0, 0)), "--schedules-method dualpipev"));
+  EXPECT_TRUE(holds(mindformers_keys(scenario(1, 0)), "zb_h1 has no counterpart"));
+  EXPECT_TRUE(holds(megatron_arguments(scenario(1, 0)), "no counterpart of zb_h1"));
+  EXPECT_TRUE(holds(mindformers_keys(scenario(2, sliced)), "seq_split_num: 4"));
+  EXPECT_FALSE(holds(mindformers_keys(scenario(3, 0)), "seq_split_num"));
+  EXPECT_FALSE(holds(megatron_arguments(scenario(3, 0)), "counterpart"));
+}
+
 TEST(Plan, RanksWithTiesAsSpearmanDoes) {
   EXPECT_NEAR(rank_correlation({1, 2, 3, 4}, {10, 20, 30, 40}), 1, 1e-12);
   EXPECT_NEAR(rank_correlation({1, 2, 3}, {3, 2, 1}), -1, 1e-12);
