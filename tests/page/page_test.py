@@ -123,6 +123,33 @@ class PageTest(unittest.TestCase):
         self.assertNotEqual(least, self.js(first))
         self.assert_no_complaints()
 
+    def test_frontier_of_a_plan(self):
+        self.report(["plan", os.path.join(SCENARIOS, "plans", "telechat3-105b-4096.yaml"), "--top", "4",
+                     "--set", "parallel.vpp=[2, 4]", "--set", "training.recompute=[none, full]"])
+        points = self.data["points"]
+        drawn = [p for p in points if p["time"] <= self.data["slowest_shown"]]
+        best = [p for p in drawn if p["beaten_by"] < 0]
+        self.assertTrue(1 < len(best) < len(drawn))
+        self.assertEqual(self.count("circle.best"), len(best))
+        self.assertEqual(self.count("circle.beaten"), len(drawn) - len(best))
+        for p in points:
+            if p["beaten_by"] >= 0:
+                other = points[p["beaten_by"]]
+                self.assertTrue(other["time"] <= p["time"] and other["memory"] <= p["memory"])
+                self.assertIn("slower", p["because"])
+        self.js("document.querySelector('circle.beaten').focus()")
+        self.assertIn("loses to", self.driver.find_element("id", "said").text)
+        self.js("document.querySelector('circle.best').focus()")
+        self.assertIn("on the frontier", self.driver.find_element("id", "said").text)
+        comparison = self.data["comparison"]
+        seen = [v for v in comparison["parts"].values() if abs(v) >= 5e-4]
+        self.assertEqual(self.count("rect.difference"), len(seen) + 1)
+        self.assertAlmostEqual(sum(comparison["parts"].values()), comparison["difference"], delta=1e-9)
+        self.assertEqual(self.count("#rows tbody tr"), len(points))
+        self.assertEqual(self.count("#reasons tr"), len(self.data["counts"]))
+        self.assertEqual(self.count("nav a"), self.count("section"))
+        self.assert_no_complaints()
+
     def test_resolved_scenario_runs(self):
         self.report(["run", os.path.join(SCENARIOS, "telechat3-36b-2048.yaml")])
         again = subprocess.run([STEPCAST, "run", "-", "--json", "-"], input=self.data["resolved"],
