@@ -8,6 +8,7 @@
 #include "in_child.hpp"
 #include "sim/correlation.hpp"
 #include "sim/plan/alone.hpp"
+#include "sim/plan/enumerate.hpp"
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast.hpp"
 #include "stepcast/sim/plan_report.hpp"
