@@ -43,10 +43,15 @@ void check_data(const Scenario& scenario, Checks& checks);
 void check_scenario(Scenario& scenario, Checks& checks);
 
 /// Tells the plan how the schedule places chunks and cuts sequences. Before the other checks.
-void place_chunks(Scenario& scenario, const Checks& checks);
+void place_chunks(Scenario& scenario);
 /// Tells the plan the tokens of `schedule.slices: balanced(n)`; equal slices where their step is no
 /// longer. After all other checks of the plan.
 void choose_slices(Scenario& scenario, Checks& checks);
+/// Cuts the expert groups where the dispatch has an inner and an outer hop. `moe.inner` fits the
+/// cluster; whether the parts are equal, Placement::cuts_experts_evenly() says.
+void cut_expert_groups(Scenario& scenario);
+/// What `moe.overlap: fb_pair` does not go with; empty: nothing, or another overlap.
+std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineShape& shape);
 /// Micro-batches, and what the schedule can do with the plan.
 void check_schedule(const Scenario& scenario, Checks& checks);
 

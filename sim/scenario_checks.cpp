@@ -96,10 +96,13 @@ void check_experts(const Scenario& scenario, Checks& checks) {
                      ", allowed: none, shared_expert, chunks(n), or etp 1");
 }
 
+bool inside_super_node(const Scenario& scenario) {
+  return scenario.cluster.super_node && scenario.workload.moe.inner != MoeSpec::Inner::node;
+}
+
 /// Cuts the expert groups where the dispatch has an inner and an outer hop.
 void resolve_expert_parts(Scenario& scenario, Checks& checks) {
   const MoeSpec& moe = scenario.workload.moe;
-  ParallelPlan& plan = scenario.workload.plan;
   const bool known = !scenario.synthetic && scenario.workload.model.moe && moe.cuts_groups() &&
                      checks.good({"cluster", "parallel", "moe.dispatch", "moe.inner"});
   const ClusterSpec& cluster = scenario.cluster;
@@ -107,11 +110,11 @@ void resolve_expert_parts(Scenario& scenario, Checks& checks) {
   if (!checks.require(moe.inner != MoeSpec::Inner::super_node || cluster.super_node, "moe.inner",
                       "is super_node but the cluster has none, allowed: auto, node"))
     return;
-  const bool super = cluster.super_node && moe.inner != MoeSpec::Inner::node;
-  plan.expert_part = cluster.node_devices * (super ? cluster.super_node->nodes : 1);
+  cut_expert_groups(scenario);
+  ParallelPlan& plan = scenario.workload.plan;
   if (checks.require(Placement(plan).cuts_experts_evenly(), "moe.dispatch",
                      "needs equally many ranks of an expert group in each " +
-                         std::string(super ? "super-node" : "node") + " of " +
+                         std::string(inside_super_node(scenario) ? "super-node" : "node") + " of " +
                          text(plan.expert_part) +
                          " devices, allowed: flat, allgather, or another ep or order"))
     return;
@@ -300,8 +303,15 @@ void check_synthetic(const Scenario& scenario, Checks& checks) {
 
 }  // namespace
 
+void cut_expert_groups(Scenario& scenario) {
+  if (!scenario.workload.model.moe || !scenario.workload.moe.cuts_groups()) return;
+  const ClusterSpec& cluster = scenario.cluster;
+  scenario.workload.plan.expert_part =
+      cluster.node_devices * (inside_super_node(scenario) ? cluster.super_node->nodes : 1);
+}
+
 void check_scenario(Scenario& scenario, Checks& checks) {
-  place_chunks(scenario, checks);
+  if (checks.good({"schedule.pipeline", "schedule.slices"})) place_chunks(scenario);
   check_cluster(scenario.cluster, "cluster.", checks);
   check_order(scenario.workload.plan, checks);
   check_algorithms(scenario.workload.communication.algorithms, checks);

@@ -104,25 +104,6 @@ void check_table(const Scenario& scenario, const PipelineShape& table, Checks& c
                  "means nothing to a table of orders, allowed: standard");
 }
 
-/// What Megatron-LM's and MindSpeed's overlap of a forward with a backward asks for.
-void check_pairs(const Scenario& scenario, const PipelineShape& shape, Checks& checks) {
-  const WorkloadSpec& spec = scenario.workload;
-  if (spec.moe.overlap != MoeSpec::Overlap::fb_pair || scenario.synthetic) return;
-  const std::string key = "moe.overlap", is = "is fb_pair, which ";
-  const bool serves = scenario.order_table.has_value();
-  const std::string wrong =
-      serves ? "" : pairing_rule(pipeline_schedule(scenario.schedule.pipeline), shape);
-  checks.require(wrong.empty(), key, is + wrong);
-  checks.require(spec.plan.ep > 1, key, is + "hides the exchange of tokens, allowed: with ep > 1");
-  checks.require(spec.training.recompute != TrainingSpec::Recompute::full, key,
-                 is + "has no place for computing a layer again, allowed: with training.recompute "
-                      "none, selective or a table");
-  checks.require(spec.plan.zero <= 1, key,
-                 is + "keeps whole gradients, allowed: with parallel.zero 0 or 1");
-  checks.require(spec.plan.slices == 1, key,
-                 is + "pairs whole micro-batches, allowed: with schedule.slices 1");
-}
-
 /// The replay scales the attention of a unit by the documents of its micro-batch: of one whole
 /// micro-batch, and known by its number.
 void check_documents(const Scenario& scenario, const PipelineShape& shape, Checks& checks) {
@@ -133,10 +114,44 @@ void check_documents(const Scenario& scenario, const PipelineShape& shape, Check
                  "schedule without them");
 }
 
+void check_scatter_gather(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const char* const path = "communication.pipeline.scatter_gather";
+  if (!scenario.workload.communication.scatter_gather) return;
+  checks.require(!scenario.synthetic, path,
+                 "is true, but a synthetic workload says itself what it sends, allowed: false");
+  checks.require(plan.tp > 1 && !plan.sequence_parallel, path,
+                 plan.tp > 1 ? "is true, but with sequence_parallel each rank sends its own part "
+                               "anyway, allowed: false"
+                             : "is true, but tp is 1, allowed: false");
+  checks.require(!scenario.workload.pairs, path,
+                 "is true, but the schedule runs pairs, which gather nothing, allowed: false");
+}
+
 }  // namespace
 
-void place_chunks(Scenario& scenario, const Checks& checks) {
-  if (!checks.good({"schedule.pipeline", "schedule.slices"})) return;
+/// What Megatron-LM's and MindSpeed's overlap of a forward with a backward asks for.
+std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineShape& shape) {
+  const WorkloadSpec& spec = scenario.workload;
+  std::vector<std::string> findings;
+  if (spec.moe.overlap != MoeSpec::Overlap::fb_pair || scenario.synthetic) return findings;
+  const auto require = [&](bool holds, const std::string& what) {
+    if (!holds) findings.push_back("is fb_pair, which " + what);
+  };
+  const bool serves = scenario.order_table.has_value();
+  const std::string wrong =
+      serves ? "" : pairing_rule(pipeline_schedule(scenario.schedule.pipeline), shape);
+  require(wrong.empty(), wrong);
+  require(spec.plan.ep > 1, "hides the exchange of tokens, allowed: with ep > 1");
+  require(spec.training.recompute != TrainingSpec::Recompute::full,
+          "has no place for computing a layer again, allowed: with training.recompute none, "
+          "selective or a table");
+  require(spec.plan.zero <= 1, "keeps whole gradients, allowed: with parallel.zero 0 or 1");
+  require(spec.plan.slices == 1, "pairs whole micro-batches, allowed: with schedule.slices 1");
+  return findings;
+}
+
+void place_chunks(Scenario& scenario) {
   const PipelineShape shape = scenario.pipeline_shape();
   scenario.workload.plan.chunk_placement = shape.placement;
   scenario.workload.plan.slices = shape.slices;
@@ -163,8 +178,10 @@ void check_schedule(const Scenario& scenario, Checks& checks) {
     checks.require(wrong.empty(), "schedule.pipeline", scenario.schedule.pipeline + " " + wrong);
   }
   check_slices(scenario, shape.slices, checks);
-  check_pairs(scenario, shape, checks);
+  for (const std::string& finding : pair_findings(scenario, shape))
+    checks.fail("moe.overlap", finding);
   check_documents(scenario, shape, checks);
+  check_scatter_gather(scenario, checks);
 }
 
 }  // namespace stepcast

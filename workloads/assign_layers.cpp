@@ -36,86 +36,104 @@ double piece_time(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind 
 
 /// What the partition balances. Prefix sums make the time of layers [a, b) one difference.
 struct Costs {
-  std::vector<double> prefix{0};
-  double before = 0, after = 0;  ///< embedding; head and MTP modules
+  const LayerTimes& times;
   std::size_t parts = 1;
 
-  std::size_t layers() const { return prefix.size() - 1; }
+  std::size_t layers() const { return times.prefix.size() - 1; }
   double time(std::size_t part, std::size_t first, std::size_t end) const {
-    return prefix[end] - prefix[first] + (part == 0 ? before : 0) + (part + 1 == parts ? after : 0);
+    return times.prefix[end] - times.prefix[first] + (part == 0 ? times.before : 0) +
+           (part + 1 == parts ? times.after : 0);
   }
 };
 
-Costs measure(const WorkloadSpec& spec, const DeviceSpec& device) {
-  Costs costs;
-  costs.parts = static_cast<std::size_t>(spec.plan.chunk_map().virtual_stages());
-  std::map<PieceKind, double> known;
-  for (std::int64_t layer = 0; layer < spec.model.layers; ++layer) {
-    const PieceKind kind = layer_kind(spec.model, layer);
-    const auto [place, fresh] = known.try_emplace(kind);
-    if (fresh) place->second = piece_time(spec, device, kind);
-    costs.prefix.push_back(costs.prefix.back() + place->second);
-  }
-  costs.before = piece_time(spec, device, PieceKind::embedding);
-  costs.after = piece_time(spec, device, PieceKind::head);
-  if (spec.model.mtp_layers > 0)
-    costs.after += static_cast<double>(spec.model.mtp_layers) *
-                   piece_time(spec, device, PieceKind::mtp_module);
-  if (costs.prefix.back() > 0) return costs;
-  // on an ideal device nothing takes time: balance the number of layers
-  for (std::size_t i = 1; i < costs.prefix.size(); ++i) costs.prefix[i] = static_cast<double>(i);
-  return costs;
-}
-
 constexpr double unreachable = std::numeric_limits<double>::infinity();
 
-/// Splits all layers into `parts` runs of at least `least` so that `join(rest, part time)` is
-/// least; ends of parts.
-template <class Join>
-std::vector<std::size_t> split(const Costs& costs, const Join& join, double* value) {
-  const std::size_t n = costs.layers(), least = n >= costs.parts ? 1 : 0;
+/// Where each part may begin, and the last one end, when no part breaks `allowed(time)`, which no
+/// longer part keeps either. Empty when no split does.
+struct Windows {
+  std::vector<std::size_t> earliest, latest;
+  std::size_t least = 0;
+};
+
+template <class Allowed>
+Windows windows(const Costs& costs, const Allowed& allowed) {
+  const std::size_t n = costs.layers(), parts = costs.parts, least = n >= parts ? 1 : 0;
+  Windows w{std::vector<std::size_t>(parts + 1, n), std::vector<std::size_t>(parts + 1, 0), least};
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t first = w.latest[part], most = n - least * (parts - part - 1);
+    std::size_t end = first + least;
+    if (end > most || !allowed(costs.time(part, first, end))) return {};
+    while (end < most && allowed(costs.time(part, first, end + 1))) ++end;
+    w.latest[part + 1] = end;
+  }
+  if (w.latest[parts] < n) return {};
+  for (std::size_t part = parts; part-- > 0;) {
+    std::size_t first = w.earliest[part + 1] - least;
+    while (first > least * part && allowed(costs.time(part, first - 1, w.earliest[part + 1])))
+      --first;
+    w.earliest[part] = first;
+  }
+  return w;
+}
+
+/// Equal numbers of layers; the first parts take the rest.
+std::size_t even_end(std::size_t layers, std::size_t parts, std::size_t part) {
+  return (part + 1) * (layers / parts) + std::min(part + 1, layers % parts);
+}
+
+/// The least that the largest part can be: splits are asked for that stay below the last one.
+double least_largest(const Costs& costs) {
+  double largest = 0;
+  std::size_t begin = 0;
+  for (std::size_t part = 0; part < costs.parts; ++part) {
+    const std::size_t end = even_end(costs.layers(), costs.parts, part);
+    largest = std::max(largest, costs.time(part, begin, end));
+    begin = end;
+  }
+  while (true) {
+    const Windows w = windows(costs, [&](double time) { return time < largest; });
+    if (w.latest.empty()) return largest;
+    double now = 0;
+    for (std::size_t part = 0; part < costs.parts; ++part)
+      now = std::max(now, costs.time(part, w.latest[part], w.latest[part + 1]));
+    largest = now;
+  }
+}
+
+/// Ends of the most even parts of which none is longer than `limit`: the least sum of squares.
+std::vector<std::size_t> most_even(const Costs& costs, double limit) {
+  const std::size_t n = costs.layers();
+  const Windows w = windows(costs, [&](double time) { return time <= limit; });
   std::vector<std::vector<std::size_t>> from(costs.parts, std::vector<std::size_t>(n + 1, 0));
-  std::vector<double> best(n + 1, unreachable);
+  std::vector<double> best(n + 1, unreachable), next(n + 1, unreachable);
   best[0] = 0;
   for (std::size_t part = 0; part < costs.parts; ++part) {
-    std::vector<double> next(n + 1, unreachable);
-    for (std::size_t end = least; end <= n; ++end)
-      for (std::size_t first = 0; first + least <= end; ++first) {
-        if (best[first] == unreachable) continue;
-        const double joined = join(best[first], costs.time(part, first, end));
-        if (joined < next[end]) {
-          next[end] = joined;
-          from[part][end] = first;
-        }
+    std::size_t first_short = w.earliest[part];
+    for (std::size_t end = w.earliest[part + 1]; end <= w.latest[part + 1]; ++end) {
+      next[end] = unreachable;
+      while (first_short < end && costs.time(part, first_short, end) > limit) ++first_short;
+      for (std::size_t first = first_short; first <= w.latest[part] && first + w.least <= end;
+           ++first) {
+        const double time = costs.time(part, first, end);
+        const double joined = best[first] + time * time;
+        if (joined >= next[end]) continue;
+        next[end] = joined;
+        from[part][end] = first;
       }
-    best = std::move(next);
+    }
+    best.swap(next);
   }
-  *value = best[n];
   std::vector<std::size_t> ends(costs.parts);
   std::size_t end = n;
   for (std::size_t part = costs.parts; part-- > 0; end = from[part][end]) ends[part] = end;
   return ends;
 }
 
-/// The least largest part first; among those splits the most even one.
-std::vector<std::size_t> balanced_ends(const Costs& costs) {
-  double largest = 0, spread = 0;
-  split(
-      costs, [](double rest, double part) { return std::max(rest, part); }, &largest);
-  const double limit = largest * (1 + 1e-12);  // prefix sums round
-  return split(
-      costs,
-      [&](double rest, double part) { return part > limit ? unreachable : rest + part * part; },
-      &spread);
-}
-
-/// Equal numbers of layers; the first parts take the rest.
 std::vector<std::size_t> even_ends(const WorkloadSpec& spec) {
   const auto parts = static_cast<std::size_t>(spec.plan.pp * spec.plan.vpp);
   const auto layers = static_cast<std::size_t>(spec.model.layers);
   std::vector<std::size_t> ends;
-  for (std::size_t part = 1; part <= parts; ++part)
-    ends.push_back(part * (layers / parts) + std::min(part, layers % parts));
+  for (std::size_t part = 0; part < parts; ++part) ends.push_back(even_end(layers, parts, part));
   return ends;
 }
 
@@ -140,10 +158,37 @@ std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const DeviceSpec& 
     case ParallelPlan::Layers::automatic:
       break;
   }
-  return balanced_ends(measure(spec, device));
+  const auto parts = static_cast<std::size_t>(spec.plan.chunk_map().virtual_stages());
+  return balanced_ends(layer_times(spec, device), parts);
 }
 
 }  // namespace
+
+LayerTimes layer_times(const WorkloadSpec& spec, const DeviceSpec& device) {
+  LayerTimes times;
+  std::map<PieceKind, double> known;
+  for (std::int64_t layer = 0; layer < spec.model.layers; ++layer) {
+    const PieceKind kind = layer_kind(spec.model, layer);
+    const auto [place, fresh] = known.try_emplace(kind);
+    if (fresh) place->second = piece_time(spec, device, kind);
+    times.prefix.push_back(times.prefix.back() + place->second);
+  }
+  times.before = piece_time(spec, device, PieceKind::embedding);
+  times.after = piece_time(spec, device, PieceKind::head);
+  if (spec.model.mtp_layers > 0)
+    times.after += static_cast<double>(spec.model.mtp_layers) *
+                   piece_time(spec, device, PieceKind::mtp_module);
+  if (times.prefix.back() > 0) return times;
+  // on an ideal device nothing takes time: balance the number of layers
+  for (std::size_t i = 1; i < times.prefix.size(); ++i) times.prefix[i] = static_cast<double>(i);
+  return times;
+}
+
+std::vector<std::size_t> balanced_ends(const LayerTimes& times, std::size_t parts) {
+  const Costs costs{times, parts};
+  constexpr double rounding = 1e-12;  // of prefix sums
+  return most_even(costs, least_largest(costs) * (1 + rounding));
+}
 
 Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& device, double load) {
   WorkloadSpec plain = spec;
@@ -165,7 +210,10 @@ Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& device, d
 }
 
 LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device) {
-  const auto ends = chunk_ends(spec, device);
+  return layer_table(spec, chunk_ends(spec, device));
+}
+
+LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>& ends) {
   const ChunkMap map = spec.plan.chunk_map();
   LayerTable table;
   for (std::uint32_t chunk = 0; chunk < spec.plan.vpp; ++chunk) {

@@ -1,48 +1,52 @@
 #include "alone.hpp"
 
 #include <algorithm>
+#include <tuple>
 
+#include "../fold/job_graph.hpp"
 #include "../stage_programs.hpp"
 #include "stepcast/sim/replay.hpp"
 
 namespace stepcast {
 namespace {
 
-bool spans_stages(GroupKind group) {
-  return group == GroupKind::world || group == GroupKind::pipeline || group == GroupKind::embedding;
+/// The class of the group, and how many of the stages' first ranks meet in it.
+std::pair<std::uint32_t, std::uint32_t> meeting(const StageCall& call, std::uint32_t stage,
+                                                std::uint32_t stages) {
+  if (call.over_host_link()) return {stage, 1};
+  switch (call.group) {
+    case GroupKind::world:
+    case GroupKind::pipeline:
+      return {stages, stages};
+    case GroupKind::embedding:
+      return {stages, std::min(2U, stages)};
+    case GroupKind::mirror: {
+      const std::uint32_t other = stages - 1 - stage;
+      return {std::min(stage, other), stage == other ? 1 : 2};
+    }
+    default:
+      return {stage, 1};
+  }
 }
 
-std::uint32_t arrivals(GroupKind group, std::uint32_t stages) {
-  if (!spans_stages(group)) return 1;
-  return group == GroupKind::embedding ? std::min(2U, stages) : stages;
+NetworkCall lone_call(const StageCall& call, std::uint32_t stage, std::uint32_t stages,
+                      double alone) {
+  NetworkCall lone;
+  std::tie(lone.group, lone.arrivals) = meeting(call, stage, stages);
+  lone.lone = true;
+  lone.alone = alone;
+  return lone;
 }
 
-NetworkCall lone_call(GroupKind group, std::uint32_t stage, std::uint32_t stages, double alone) {
-  NetworkCall call;
-  call.group = spans_stages(group) ? stages : stage;
-  call.arrivals = arrivals(group, stages);
-  call.lone = true;
-  call.alone = alone;
-  return call;
-}
-
-/// The largest output of the stage's chunks, or gradient of their inputs.
-Bytes sent_bytes(const StageProgram& program, bool forward) {
-  Bytes most{0};
-  for (const ChunkProgram& chunk : program.chunks)
-    most = std::max(most, forward ? chunk.send_forward : chunk.send_backward);
-  return most;
-}
-
-NetworkHop lone_hop(const Placement& placement, const std::vector<StageProgram>& programs,
-                    std::uint32_t stage, bool forward, const CollectiveTimes& times) {
-  const auto stages = static_cast<std::uint32_t>(programs.size());
+NetworkHop lone_hop(const NetworkMapInput& input, Stage stage, Channel channel,
+                    const CollectiveTimes& times) {
   NetworkHop hop;
-  hop.peer = (stage + (forward ? 1 : stages - 1)) % stages;
-  if (stages == 1) return hop;
-  hop.flow.bytes = sent_bytes(programs[stage], forward).value();
-  const CollectiveTimes::Hop time = times.hop(placement.first_of(Stage{stage}),
-                                              placement.first_of(Stage{hop.peer}), hop.flow.bytes);
+  const Stage peer = neighbour_stage(input, stage, channel);
+  hop.peer = peer.value;
+  if (peer == stage) return hop;
+  hop.flow.bytes = channel_bytes(input, stage, channel).value_or(Bytes{0}).value();
+  const CollectiveTimes::Hop time =
+      times.hop(input.placement.first_of(stage), input.placement.first_of(peer), hop.flow.bytes);
   hop.flow.latency = time.latency;
   hop.flow.alone = time.alone;
   return hop;
@@ -54,6 +58,7 @@ NetworkMap map_without_contention(const Placement& placement,
                                   const std::vector<StageProgram>& programs,
                                   CollectiveTimes& times) {
   NetworkMap map;
+  const NetworkMapInput input{placement, times.fabric(), programs, times.choice()};
   const auto stages = static_cast<std::uint32_t>(programs.size());
   for (std::uint32_t s = 0; s < stages; ++s) {
     const Rank first = placement.first_of(Stage{s});
@@ -65,12 +70,10 @@ NetworkMap map_without_contention(const Placement& placement,
     auto& calls = map.call_of.emplace_back();
     for (const StageCall& call : programs[s].calls) {
       calls.push_back(static_cast<std::uint32_t>(map.calls.size()));
-      map.calls.push_back(lone_call(call.group, s, stages, times.alone(placement, call, first)));
+      map.calls.push_back(lone_call(call, s, stages, times.alone(placement, call, first)));
     }
-    for (std::size_t c = 0; c < channels; ++c) {
-      const bool forward = Channel{static_cast<std::uint8_t>(c)} == Channel::output_next;
-      map.hops[c].push_back(lone_hop(placement, programs, s, forward, times));
-    }
+    for (std::uint8_t c = 0; c < channels; ++c)
+      map.hops[c].push_back(lone_hop(input, Stage{s}, Channel{c}, times));
   }
   return map;
 }

@@ -5,7 +5,8 @@
 
 namespace stepcast {
 
-std::uint32_t CollectiveTimes::members_of(const Placement& placement, GroupKind group, Rank rank) {
+CollectiveTimes::Members CollectiveTimes::members(const Placement& placement, GroupKind group,
+                                                  Rank rank) {
   std::vector<std::uint32_t> key;
   for (const Rank member : placement.group(group, rank))
     key.push_back(placement.device_of(member).value);
@@ -15,15 +16,16 @@ std::uint32_t CollectiveTimes::members_of(const Placement& placement, GroupKind 
     auto& devices = groups_.emplace_back();
     for (const std::uint32_t device : place->first) devices.push_back(DeviceId{device});
   }
-  return place->second;
+  return Members{place->second};
 }
 
-double CollectiveTimes::planned(std::uint32_t members, CollectiveCall call,
+double CollectiveTimes::planned(Members members, CollectiveCall call,
                                 const std::string& algorithm) {
   const auto [place, fresh] =
       times_.try_emplace({members, call.kind, call.bytes.value(), algorithm}, 0.0);
   if (fresh) {
-    const CollectivePlan plan = plan_collective(fabric_, groups_[members], call, algorithm);
+    const CollectivePlan plan =
+        plan_collective(fabric_, groups_[static_cast<std::size_t>(members)], call, algorithm);
     if (!plan.phases.empty()) place->second = lone_time(fabric_, plan).value();
   }
   return place->second;
@@ -38,19 +40,27 @@ double CollectiveTimes::alone(const Placement& placement, const StageCall& call,
   const std::string& chosen = call.algorithm.empty()
                                   ? choice_.algorithm[static_cast<std::size_t>(call.call.kind)]
                                   : call.algorithm;
-  const double moving = planned(members_of(placement, call.group, rank), call.call, chosen);
+  const double moving = planned(members(placement, call.group, rank), call.call, chosen);
   return moving > 0 && !call.in_kernel ? moving + launch() : moving;
 }
 
-double CollectiveTimes::about(const Placement& placement, GroupKind group, CollectiveCall call,
-                              Rank rank) {
+double CollectiveTimes::power_of_two(Members members, CollectiveKind kind, int exponent) {
+  const auto [place, fresh] = powers_.try_emplace({members, kind});
+  if (fresh) place->second.fill(-1);
+  double& time = place->second.at(static_cast<std::size_t>(exponent));
+  if (time < 0)
+    time = planned(members, {kind, Bytes{std::ldexp(1.0, exponent)}},
+                   choice_.algorithm[static_cast<std::size_t>(kind)]);
+  return time;
+}
+
+double CollectiveTimes::about(Members members, CollectiveCall call) {
   const double bytes = call.bytes.value();
   if (bytes <= 0) return 0;
-  const std::uint32_t members = members_of(placement, group, rank);
-  const std::string& chosen = choice_.algorithm[static_cast<std::size_t>(call.kind)];
-  const double low = std::exp2(std::floor(std::log2(bytes)));
-  const double before = planned(members, {call.kind, Bytes{low}}, chosen);
-  const double after = planned(members, {call.kind, Bytes{2 * low}}, chosen);
+  const int exponent = std::max(std::ilogb(bytes), 0);
+  const double low = std::ldexp(1.0, exponent);
+  const double before = power_of_two(members, call.kind, exponent);
+  const double after = power_of_two(members, call.kind, exponent + 1);
   const double moving = before + (after - before) * (bytes - low) / low;
   return moving > 0 ? moving + launch() : 0;
 }

@@ -1,7 +1,10 @@
 #pragma once
+#include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "stepcast/topology/placement.hpp"
@@ -16,10 +19,14 @@ class CollectiveTimes {
       : fabric_{cluster}, choice_{choice} {}
 
   const Fabric& fabric() const { return fabric_; }
+  const CollectiveChoice& choice() const { return choice_; }
   /// Of one call of the group of `rank`, with the launch of its first phase [s].
   double alone(const Placement& placement, const StageCall& call, Rank rank);
-  /// The same between powers of two of its bytes: for estimates, where sizes seldom repeat [s].
-  double about(const Placement& placement, GroupKind group, CollectiveCall call, Rank rank);
+  /// The devices of a group, to ask for it more than once.
+  enum class Members : std::uint32_t {};
+  Members members(const Placement& placement, GroupKind group, Rank rank);
+  /// alone() between powers of two of its bytes: for estimates, where sizes seldom repeat [s].
+  double about(Members members, CollectiveCall call);
   /// Of a transfer from `from` to `to`: bytes over the slowest link of the route, then latency [s].
   struct Hop {
     double latency = 0, alone = 0;
@@ -28,14 +35,17 @@ class CollectiveTimes {
 
  private:
   double launch() const;  ///< of one collective or transfer [s]
-  double planned(std::uint32_t members, CollectiveCall call, const std::string& algorithm);
-  std::uint32_t members_of(const Placement& placement, GroupKind group, Rank rank);
+  double planned(Members members, CollectiveCall call, const std::string& algorithm);
+  double power_of_two(Members members, CollectiveKind kind, int exponent);
 
   Fabric fabric_;
   CollectiveChoice choice_;
   std::vector<std::vector<DeviceId>> groups_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
-  std::map<std::tuple<std::uint32_t, CollectiveKind, double, std::string>, double> times_;
+  std::map<std::tuple<Members, CollectiveKind, double, std::string>, double> times_;
+  /// By exponent of the bytes, with the algorithm of the choice; negative: not planned yet.
+  using Powers = std::array<double, 64>;
+  std::map<std::pair<Members, CollectiveKind>, Powers> powers_;
 };
 
 }  // namespace stepcast

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "../checks.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.
 /// Points that share unit times and the number of stages; vpp, schedule and zero are open.
 struct Family {
   Strategy strategy;
-  const LayerCosts* costs;
+  BaseCosts::Sized* sized;
   double bound;  ///< score
 };
 
@@ -29,7 +31,6 @@ class Enumerator {
       : space_{space}, dims_{space.dimensions}, costs_{costs}, keeping_{keeping} {
     for (const std::string& name : dims_.schedules) {
       schedules_.push_back(&pipeline_schedule(name));
-      plain_ = plain_ && plain_units(*schedules_.back());
     }
   }
 
@@ -45,12 +46,18 @@ class Enumerator {
   void branch_base(std::uint32_t base);
   void branch_experts(Strategy strategy);
   void branch_batch(Strategy strategy);
-  const LayerCosts& layer_costs_of(const Scenario& scenario, const Strategy& s);
+  BaseCosts::Sized& sized(const Scenario& scenario, const Strategy& s);
   double least_states(const Scenario& scenario, const Strategy& s);
   double capacity(const Scenario& scenario) const;
+  /// What the layouts of a family share.
+  struct Shared {
+    FamilyNetwork network;
+    FamilyBytes bytes;
+  };
   void expand_layout(const Family& family, Scenario& scenario,
-                     const std::vector<std::uint32_t>& schedules);
-  void consider(PlanPoint point, const LayoutEstimate& layout, double peak);
+                     const std::vector<std::uint32_t>& schedules, Shared& shared);
+  UnitForm weakest_form(const Scenario& scenario) const;
+  void consider(PlanPoint& point, const LayoutEstimate& layout, double peak);
   void keep(const PlanPoint& point);
   double key(const PlanPoint& point) const;
   double threshold() const;
@@ -71,7 +78,6 @@ class Enumerator {
   Enumeration result_;
   const Strategy* only_ = nullptr;  ///< the one point that counts
   Keeping keeping_;
-  bool plain_ = true;
 };
 
 double Enumerator::capacity(const Scenario& scenario) const {
@@ -113,6 +119,8 @@ void Enumerator::branch_experts(Strategy s) {
       s.ep = ep, s.etp = etp;
       if (const char* wrong = wrong_experts(scenario, s)) {
         refuse(wrong, points);
+      } else if (!cuts_evenly(scenario_of(space_, s))) {
+        refuse("the dispatch cuts the expert groups unevenly", points);
       } else if (least_states(scenario_of(space_, s), s) > capacity(scenario)) {
         refuse("memory: parameters and optimizer alone", points);
       } else {
@@ -137,30 +145,39 @@ void Enumerator::branch_batch(Strategy s) {
 }
 
 std::optional<Family> Enumerator::family_of(const Strategy& s) {
-  const Scenario scenario = scenario_of(space_, s);
-  const LayerCosts& costs = layer_costs_of(scenario, s);
+  Scenario scenario = scenario_of(space_, s);
+  scenario.workload.pairs = weakest_form(scenario) == UnitForm::paired;
+  BaseCosts::Sized& costs = sized(scenario, s);
   PlanPoint point;
   point.devices = scenario.cluster.devices;
-  return Family{s, &costs, score(point, family_bound(scenario, costs, plain_))};
+  return Family{s, &costs,
+                score(point, family_bound(scenario, costs.costs, weakest_form(scenario)))};
 }
 
-const LayerCosts& Enumerator::layer_costs_of(const Scenario& scenario, const Strategy& s) {
+UnitForm Enumerator::weakest_form(const Scenario& scenario) const {
+  UnitForm weakest = UnitForm::plain;
+  for (const PipelineSchedule* schedule : schedules_)
+    weakest = std::max(weakest, unit_form(*schedule, scenario));
+  return weakest;
+}
+
+BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s) {
   static const ParallelPlan usual;
   const ParallelPlan& plan = scenario.workload.plan;
   const bool same_groups = plan.order == usual.order;  // whatever the stages and replicas
-  const std::array<std::int64_t, 9> key{s.tp,
+  const std::array<std::int64_t, 8> key{s.tp,
                                         s.cp,
                                         s.ep,
                                         s.etp,
                                         s.micro_batch,
                                         s.sequence_parallel,
                                         same_groups ? 0 : s.pp,
-                                        same_groups ? 0 : plan.dp,
-                                        0};
+                                        same_groups ? 0 : plan.dp};
   auto& known = costs_[s.base].layers;
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  return known.emplace(key, layer_costs(scenario, costs_[s.base].times)).first->second;
+  BaseCosts::Sized fresh{layer_costs(scenario, costs_[s.base].times), {}};
+  return known.emplace(key, std::move(fresh)).first->second;
 }
 
 /// Bytes of weights, gradients and optimizer on the mean stage under the largest zero: the fullest
@@ -174,10 +191,12 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
   const ParallelPlan& plan = scenario.workload.plan;
   const std::int64_t zero = *std::ranges::max_element(dims_.zero);
   const double gradient = gradient_bytes(scenario.workload.communication);
+  // an offloaded optimizer leaves a part of its states, which is not counted here
+  const double states = scenario.workload.training.offload_optimizer ? 0 : optimizer_bytes;
   const auto bytes = [&](double parameters, double replicas) {
     return parameters *
            (weight_bytes / (zero >= 3 ? replicas : 1) + gradient / (zero >= 2 ? replicas : 1) +
-            optimizer_bytes / (zero >= 1 ? replicas : 1));
+            states / (zero >= 1 ? replicas : 1));
   };
   double sum = 0;
   for (std::size_t i = 0; i < plan_pieces; ++i)
@@ -203,29 +222,40 @@ void Enumerator::expand(const Family& family) {
     result_.dropped_bound = std::min(result_.dropped_bound, family.bound);
     return;
   }
+  Strategy s = family.strategy;
+  Scenario scenario = scenario_of(space_, s);
+  Shared shared{FamilyNetwork(scenario, family.sized->costs, costs_[s.base].times),
+                FamilyBytes(dims_.zero)};
   for (const std::int64_t vpp : dims_.vpp) {
-    Strategy s = family.strategy;
-    s.vpp = vpp;
     if (only_ != nullptr && only_->vpp != vpp) continue;
-    Scenario scenario = scenario_of(space_, s);
-    std::vector<std::uint32_t> schedules;
+    s.vpp = scenario.workload.plan.vpp = vpp;
+    std::array<std::vector<std::uint32_t>, 3> by_placement;
     for (s.schedule = 0; s.schedule < schedules_.size(); ++s.schedule) {
       if (only_ != nullptr && only_->schedule != s.schedule) continue;
       scenario.schedule.pipeline = dims_.schedules[s.schedule];
+      place_chunks(scenario);
       if (const char* wrong = wrong_schedule(scenario)) {
         refuse(wrong, static_cast<double>(dims_.zero.size()));
       } else {
-        schedules.push_back(s.schedule);
+        const ChunkPlacement placement = schedules_[s.schedule]->placement;
+        by_placement[static_cast<std::size_t>(placement)].push_back(s.schedule);
       }
     }
-    if (!schedules.empty()) expand_layout({s, family.costs, family.bound}, scenario, schedules);
+    for (const auto& schedules : by_placement)
+      if (!schedules.empty())
+        expand_layout({s, family.sized, family.bound}, scenario, schedules, shared);
   }
 }
 
 void Enumerator::expand_layout(const Family& family, Scenario& scenario,
-                               const std::vector<std::uint32_t>& schedules) {
-  const PlanLayout layout = lay_out(scenario, *family.costs, dims_.zero);
-  const EstimateInput input{scenario, *family.costs, costs_[family.strategy.base].times};
+                               const std::vector<std::uint32_t>& schedules, Shared& shared) {
+  const bool paired = scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+  scenario.schedule.pipeline = dims_.schedules[schedules.front()];
+  place_chunks(scenario);
+  BaseCosts::Sized& sized = *family.sized;
+  const PlanLayout layout = lay_out(scenario, sized.costs, sized.ends, shared.bytes);
+  const EstimateInput input{scenario, sized.costs, shared.network,
+                            costs_[family.strategy.base].idle};
   const LayoutEstimate estimate(input, layout);
   PlanPoint point;
   point.strategy = family.strategy;
@@ -234,16 +264,21 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
   for (const std::uint32_t schedule : schedules) {
     point.strategy.schedule = schedule;
     scenario.schedule.pipeline = dims_.schedules[schedule];
-    const HeldMoments& moments = moments_.of(*schedules_[schedule], scenario.pipeline_shape());
+    const std::vector<double> held =
+        held_bytes(layout, moments_.of(*schedules_[schedule], scenario.pipeline_shape(), paired));
     for (const std::int64_t zero : dims_.zero) {
       if (only_ != nullptr && only_->zero != zero) continue;
+      if (paired && zero > 1) {
+        refuse("fb_pair keeps whole gradients", 1);
+        continue;
+      }
       point.strategy.zero = zero;
-      consider(point, estimate, peak_memory(layout, moments, zero));
+      consider(point, estimate, peak_memory(layout, held, zero));
     }
   }
 }
 
-void Enumerator::consider(PlanPoint point, const LayoutEstimate& layout, double peak) {
+void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double peak) {
   const PipelineSchedule& schedule = *schedules_[point.strategy.schedule];
   point.peak = Bytes{peak};
   point.bound = Seconds{layout.bound(schedule, point.strategy.zero)};

@@ -13,7 +13,12 @@ struct BaseCosts {
   explicit BaseCosts(const PlanBase& base)
       : times{base.scenario.cluster, base.scenario.workload.communication.algorithms} {}
   CollectiveTimes times;
-  std::map<std::array<std::int64_t, 9>, LayerCosts> layers;
+  IdleTable idle;
+  struct Sized {
+    LayerCosts costs;
+    LayerEnds ends;
+  };
+  std::map<std::array<std::int64_t, 8>, Sized> layers;  ///< by what changes a layer
   std::map<std::array<std::int64_t, 4>, std::array<PieceCost, plan_pieces>> parameters;
 };
 

@@ -8,7 +8,9 @@
 namespace stepcast {
 namespace {
 
-constexpr double parameter_bytes = 2;  // bf16
+constexpr double parameter_bytes = 2;         // bf16
+constexpr double optimizer_state_bytes = 12;  // FP32 master weight and both moments
+constexpr int optimizer_parts = 16;           // docs/models/offload.md
 
 // Megatron-LM, distributed_data_parallel.py: elements of a bucket, at least and per replica
 constexpr double least_bucket = 40e6, bucket_per_replica = 1e6;
@@ -21,72 +23,147 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
-bool plain_units(const PipelineSchedule& schedule) {
-  return !schedule.pairs && !schedule.splits_backward && schedule.placement == ChunkPlacement::loop;
+double family_bound(const Scenario& scenario, const LayerCosts& costs, UnitForm form) {
+  const PieceCounts counts = model_pieces(scenario.workload.model);
+  const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
+  const auto stages = static_cast<double>(scenario.workload.plan.pp);
+  const auto micro_batches = static_cast<double>(scenario.micro_batches());
+  const double whole = costs.device(counts);
+  if (form == UnitForm::paired) return micro_batches * costs.compute(counts) / stages;
+  if (form == UnitForm::plain)
+    return std::max(micro_batches * whole / stages,
+                    part(&PieceCost::entry_forward) + part(&PieceCost::entry_backward));
+  const double split =
+      part(&PieceCost::forward) + part(&PieceCost::input) + part(&PieceCost::weight);
+  return micro_batches * std::min(whole, split) / stages;
 }
 
-double family_bound(const Scenario& scenario, const LayerCosts& costs, bool plain) {
-  const PieceCounts counts = model_pieces(scenario.workload.model);
-  const auto stages = static_cast<double>(scenario.workload.plan.pp);
-  const double unit = plain ? costs.device(counts) : costs.compute(counts);
-  const auto micro_batches = static_cast<double>(scenario.micro_batches());
-  return std::max(micro_batches * unit / stages, plain ? unit : 0);
+FamilyNetwork::FamilyNetwork(const Scenario& scenario, const LayerCosts& costs,
+                             CollectiveTimes& times)
+    : times_{times}, gradient_{gradient_bytes(scenario.workload.communication)} {
+  const Placement placement(scenario.workload.plan);
+  dense_ = times.members(placement, GroupKind::dense_data, Rank{0});
+  expert_ = times.members(placement, GroupKind::expert_data, Rank{0});
+  mirror_ = times.members(placement, GroupKind::mirror, Rank{0});
+  if (scenario.workload.plan.pp > 1) {
+    const auto hop =
+        times.hop(placement.first_of(Stage{0}), placement.first_of(Stage{1}), costs.boundary);
+    hop_ = hop.latency + hop.alone;
+  }
+  for (std::size_t k = 0; k < plan_pieces; ++k) {
+    const PieceCost& piece = costs.pieces[k];
+    pieces_[k] = {gather(piece.dense, piece.expert), reduce(piece.dense, piece.expert)};
+  }
+}
+
+double FamilyNetwork::moved(CollectiveKind kind, double bytes_each, double dense, double expert) {
+  return times_.about(dense_, {kind, Bytes{bytes_each * dense}}) +
+         times_.about(expert_, {kind, Bytes{bytes_each * expert}});
+}
+
+double FamilyNetwork::reduce(double dense, double expert) {
+  return moved(CollectiveKind::reduce_scatter, gradient_, dense, expert);
+}
+
+double FamilyNetwork::gather(double dense, double expert) {
+  return moved(CollectiveKind::all_gather, parameter_bytes, dense, expert);
+}
+
+double FamilyNetwork::mirror(double parameters) {
+  return times_.about(mirror_, {CollectiveKind::all_reduce, Bytes{gradient_ * parameters}});
 }
 
 LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& layout)
     : input_{input},
       layout_{layout},
-      placement_{input.scenario.workload.plan},
-      micro_batches_{static_cast<double>(input.scenario.micro_batches())} {
-  if (layout.stages.size() > 1) {
-    const auto hop = input.times.hop(placement_.first_of(Stage{0}), placement_.first_of(Stage{1}),
-                                     input.costs.boundary);
-    hop_ = hop.latency + hop.alone;
-  }
-  const double gradient = gradient_bytes(input.scenario.workload.communication);
-  for (const StageLayout& stage : layout.stages) {
-    reduce_.push_back(
-        data_time(CollectiveKind::reduce_scatter, gradient, stage.dense, stage.expert));
-    gather_.push_back(
-        data_time(CollectiveKind::all_gather, parameter_bytes, stage.dense, stage.expert));
+      micro_batches_{static_cast<double>(input.scenario.micro_batches()) /
+                     static_cast<double>(input.scenario.workload.plan.chunk_map().copies())} {
+  for (const StageLayout& stage : layout.kinds)
+    moved_.push_back({input.network.reduce(stage.dense, stage.expert),
+                      input.network.gather(stage.dense, stage.expert), gathered_units(stage),
+                      sum_of(stage.forward), sum_of(stage.backward)});
+  const ParallelPlan& plan = input.scenario.workload.plan;
+  whole_step_ = longest_step(1, 1);
+  sharded_step_ =
+      longest_step(static_cast<double>(plan.dp * plan.cp), static_cast<double>(plan.edp()));
+  for (const std::size_t kind : layout.kind_of) {
+    const StageLayout& stage = layout.kinds[kind];
+    pass_ += stage.forward.front() + stage.backward.front();
+    mean_ += unit(kind, UnitForm::plain) / static_cast<double>(layout.stages());
   }
 }
 
-double LayoutEstimate::data_time(CollectiveKind kind, double bytes_each, double dense,
-                                 double expert) const {
-  const auto part = [&](GroupKind group, double parameters) {
-    return input_.times.about(placement_, group, {kind, Bytes{bytes_each * parameters}}, Rank{0});
-  };
-  return part(GroupKind::dense_data, dense) + part(GroupKind::expert_data, expert);
-}
-
-double LayoutEstimate::optimizer(std::int64_t zero) const {
-  const Scenario& s = input_.scenario;
-  const ParallelPlan& plan = s.workload.plan;
-  const double dense = zero == 0 ? 1 : static_cast<double>(plan.dp * plan.cp);
-  const double expert = zero == 0 ? 1 : static_cast<double>(plan.edp());
+double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) const {
   double longest = 0;
-  for (const StageLayout& stage : layout_.stages) {
-    const Operator step = optimizer_step(stage.dense / dense + stage.expert / expert);
-    longest = std::max(longest, operator_time(step, s.cluster.device, false).value());
+  for (const StageLayout& stage : layout_.kinds) {
+    const Operator step = optimizer_step(stage.dense / dense_ranks + stage.expert / expert_ranks);
+    longest = std::max(longest, operator_time(step, input_.scenario.cluster.device, false).value());
   }
   return longest;
 }
 
-/// Before a stage has its first micro-batch, and after its last one, a micro-batch passes the first
-/// chunk of every stage before it.
+double LayoutEstimate::serial(const StageLayout& stage, UnitForm form) const {
+  if (form == UnitForm::paired) return stage.compute;
+  return form == UnitForm::split ? std::min(stage.unit, stage.split_unit) : stage.unit;
+}
+
+/// Before a stage has its first micro-batch, a slice passes the first chunk of every stage before
+/// it; after its last backward the gradient passes them back, unless weight gradients come last.
 double LayoutEstimate::bound(const PipelineSchedule& schedule, std::int64_t zero) const {
-  double busiest = 0, before = 0, compute = 0, whole = 0;
-  for (const StageLayout& stage : layout_.stages) {
-    busiest = std::max(busiest, before + micro_batches_ * stage.unit);
-    before += stage.first_chunk;
-    whole += stage.unit;
-    compute += stage.compute / static_cast<double>(layout_.stages.size());
+  const UnitForm form = unit_form(schedule, input_.scenario);
+  const bool one_entry = schedule.placement != ChunkPlacement::bidirectional;
+  double busiest = 0, before = 0, whole = 0;
+  for (const std::size_t kind : layout_.kind_of) {
+    const StageLayout& stage = layout_.kinds[kind];
+    busiest = std::max(busiest, before + micro_batches_ * serial(stage, form));
+    if (form != UnitForm::paired && one_entry) before += stage.entry_forward;
+    if (form == UnitForm::plain) before += stage.entry_backward;
+    if (form == UnitForm::plain) whole += stage.entry;
   }
-  const double pipeline =
-      plain_units(schedule) ? std::max(busiest, whole) : micro_batches_ * compute;
   const bool meets_all = input_.scenario.workload.plan.world() > 1;
-  return pipeline + (meets_all ? optimizer(zero) : 0);
+  return std::max(busiest, whole) + (meets_all ? optimizer(zero) : 0);
+}
+
+/// Part by part over the host link: one in, the longest of each round, one out
+/// (docs/models/offload.md).
+double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
+  const Scenario& s = input_.scenario;
+  const ParallelPlan& plan = s.workload.plan;
+  const double work = optimizer(zero) / optimizer_parts;
+  double parameters = 0;
+  for (const StageLayout& stage : layout_.kinds)
+    parameters = std::max(parameters,
+                          stage.dense / (zero == 0 ? 1 : static_cast<double>(plan.dp * plan.cp)) +
+                              stage.expert / (zero == 0 ? 1 : static_cast<double>(plan.edp())));
+  const HostSpec& host = s.cluster.host;
+  const Bytes part{optimizer_state_bytes * parameters / optimizer_parts};
+  const double moved = (host.device_link_latency + part / host.device_link_bandwidth).value();
+  return 2 * moved + work + (optimizer_parts - 1) * std::max(moved, work);
+}
+
+/// Of the gradients that two directions update together.
+double LayoutEstimate::between_directions(std::int64_t zero) const {
+  const ParallelPlan& plan = input_.scenario.workload.plan;
+  if (plan.chunk_map().copies() == 1 || plan.pp == 1) return 0;
+  const StageLayout& stage = layout_.stage(0);
+  const double own = stage.dense / (zero == 0 ? 1 : static_cast<double>(plan.dp * plan.cp)) +
+                     stage.expert / (zero == 0 ? 1 : static_cast<double>(plan.edp()));
+  return input_.network.mirror(own);
+}
+
+UnitForm LayoutEstimate::form_of(const PipelineSchedule& schedule, std::int64_t zero) const {
+  const UnitForm form = unit_form(schedule, input_.scenario);
+  return form == UnitForm::paired && zero > 1 ? UnitForm::plain : form;
+}
+
+/// What is fetched from the host hides behind a whole micro-batch, but for the first layers of a
+/// backward.
+double LayoutEstimate::unit(std::size_t kind, UnitForm form) const {
+  const StageLayout& stage = layout_.kinds[kind];
+  double time = moved_[kind].forward + moved_[kind].backward;
+  if (form == UnitForm::split) time += std::max(stage.split_unit - stage.unit, 0.0);
+  if (form == UnitForm::paired) time += stage.pair - stage.unit;
+  return std::max(time + stage.first_fetches, stage.fetched);
 }
 
 double LayoutEstimate::contention(const StageLayout& stage, double unit, double moved) const {
@@ -96,18 +173,14 @@ double LayoutEstimate::contention(const StageLayout& stage, double unit, double 
   return unit > 0 ? std::min(moved, unit) * std::min(shared / unit, 1.0) : 0;
 }
 
-double LayoutEstimate::gathered_units(std::size_t s) const {
-  const double gradient = gradient_bytes(input_.scenario.workload.communication);
+double LayoutEstimate::gathered_units(const StageLayout& stage) const {
   double time = 0;
-  for (const PieceCounts& counts : layout_.stages[s].pieces) {
+  for (const PieceCounts& counts : stage.pieces) {
     double first = 0;
     for (std::size_t k = 0; k < plan_pieces; ++k) {
       if (counts[k] == 0) continue;
       const PieceCost& piece = input_.costs.pieces[k];
-      const double gather =
-          data_time(CollectiveKind::all_gather, parameter_bytes, piece.dense, piece.expert);
-      const double reduce =
-          data_time(CollectiveKind::reduce_scatter, gradient, piece.dense, piece.expert);
+      const auto [gather, reduce] = input_.network.pieces()[k];
       time +=
           counts[k] * (std::max(piece.forward, gather) + std::max(piece.backward, gather + reduce));
       first = std::max(first, gather);
@@ -118,54 +191,74 @@ double LayoutEstimate::gathered_units(std::size_t s) const {
 }
 
 /// `forwards_apart`: the schedule has no backward between its forwards that could be reduced.
-double LayoutEstimate::paced(std::size_t s, std::int64_t zero, bool forwards_apart) const {
-  const StageLayout& stage = layout_.stages[s];
-  const double forward = sum_of(stage.forward), backward = sum_of(stage.backward);
-  const double unit = forward + backward;
+double LayoutEstimate::paced(std::size_t kind, std::int64_t zero, UnitForm form,
+                             bool forwards_apart) const {
+  const Moved& of = moved_[kind];
+  const double unit = this->unit(kind, form);
   if (zero < 2) return unit;
-  const double moved = reduce_[s] + (zero == 3 ? 2 * gather_[s] : 0);
+  const double moved = of.reduce + (zero == 3 ? 2 * of.gather : 0);
   if (!input_.scenario.workload.communication.gradient_overlap) return unit + moved;
-  const double busy = zero == 3        ? std::max(unit, gathered_units(s))
-                      : forwards_apart ? forward + std::max(backward, moved)
+  const double busy = zero == 3        ? std::max(unit, of.gathered_units)
+                      : forwards_apart ? of.forward + std::max(unit - of.forward, moved)
                                        : std::max(unit, moved);
-  return busy + contention(stage, unit, moved);
+  return busy + contention(layout_.kinds[kind], unit, moved);
 }
 
 /// Transfers that the pipeline waits for, as docs/models/pipeline.md has them for equal stages.
 double LayoutEstimate::transfers(const PipelineSchedule& schedule) const {
-  const auto p = static_cast<double>(layout_.stages.size());
+  const auto p = static_cast<double>(layout_.stages());
   const double m = micro_batches_;
   if (p <= 1) return 0;
-  const auto v = static_cast<double>(layout_.stages.front().forward.size());
+  const auto v = static_cast<double>(layout_.kinds.front().forward.size());
+  const double hop = input_.network.hop();
   if (schedule.name == "1f1b" && m >= 2)
-    return (2 * (m + p - 3) - 2 * std::floor((m - 2) / p)) * hop_;
-  return 2 * (v * p - 1) * hop_;
+    return (2 * (m + p - 3) - 2 * std::floor((m - 2) / p)) * hop;
+  return 2 * (v * p - 1) * hop;
 }
 
-/// The busiest stage, and around it one micro-batch through the first chunks of the others. A split
-/// backward leaves about a third of that.
-double LayoutEstimate::pipeline(const PipelineSchedule& schedule, std::int64_t zero) const {
-  const bool apart = schedule.name == "gpipe";
-  double pass = 0;
-  for (const StageLayout& stage : layout_.stages)
-    pass += stage.forward.front() + stage.backward.front();
+/// The busiest stage, and the idle time of the schedule with the mean stage's units.
+double LayoutEstimate::scheduled(const PipelineSchedule& schedule, std::int64_t zero) const {
+  const Scenario& scenario = input_.scenario;
+  const bool fb_pair = scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+  const IdleTable::Idle idle = input_.idle.of(schedule, scenario.pipeline_shape(), fb_pair);
+  const UnitForm form = form_of(schedule, zero);
+  const double alone =
+      form == UnitForm::paired ? std::min(idle.unpaired, micro_batches_) : micro_batches_;
+  const UnitForm others = form == UnitForm::paired ? UnitForm::plain : form;
   double longest = 0;
-  for (std::size_t s = 0; s < layout_.stages.size(); ++s) {
-    const StageLayout& stage = layout_.stages[s];
-    const double others = pass - stage.forward.front() - stage.backward.front();
-    const double bubble = schedule.splits_backward ? others / 3 : others;
-    longest = std::max(longest, bubble + micro_batches_ * paced(s, zero, apart));
+  for (std::size_t k = 0; k < layout_.kinds.size(); ++k) {
+    const double paired =
+        alone < micro_batches_ ? (micro_batches_ - alone) * paced(k, zero, form, false) : 0;
+    longest = std::max(longest, paired + alone * paced(k, zero, others, false));
+  }
+  const double copies = static_cast<double>(scenario.workload.plan.chunk_map().copies());
+  return longest + idle.stages * mean_ / copies;
+}
+
+/// The busiest stage, and around it one micro-batch through the first chunks of the others.
+double LayoutEstimate::pipeline(const PipelineSchedule& schedule, std::int64_t zero) const {
+  const UnitForm form = form_of(schedule, zero);
+  const bool known =
+      form == UnitForm::plain &&
+      (schedule.name == "gpipe" || schedule.name == "1f1b" || schedule.name == "interleaved_1f1b");
+  if (!known) return scheduled(schedule, zero);
+  const bool apart = schedule.name == "gpipe";
+  double longest = 0;
+  for (std::size_t k = 0; k < layout_.kinds.size(); ++k) {
+    const StageLayout& stage = layout_.kinds[k];
+    const double others = pass_ - stage.forward.front() - stage.backward.front();
+    longest = std::max(longest, others + micro_batches_ * paced(k, zero, form, apart));
   }
   return longest;
 }
 
 /// What of the gathers before and the reductions behind the work of a stage nothing hides: the last
 /// bucket, or what is left when the chunks have ended, which they do a round of stages apart.
-double LayoutEstimate::gradients(std::size_t s, std::int64_t zero) const {
+double LayoutEstimate::gradients(std::size_t kind, bool first, std::int64_t zero) const {
   const auto& spec = input_.scenario.workload;
-  const StageLayout& stage = layout_.stages[s];
-  const double reduced = (zero == 0 ? 2 : 1) * reduce_[s];
-  const double gathered = zero == 0 || zero == 3 ? 0 : gather_[s];
+  const StageLayout& stage = layout_.kinds[kind];
+  const double reduced = (zero == 0 ? 2 : 1) * moved_[kind].reduce;
+  const double gathered = zero == 0 || zero == 3 ? 0 : moved_[kind].gather;
   if (!spec.communication.gradient_overlap) return (zero < 2 ? reduced : 0) + gathered;
   const double replicas = static_cast<double>(spec.plan.dp * spec.plan.cp);
   const double bucket = spec.communication.bucket
@@ -173,17 +266,19 @@ double LayoutEstimate::gradients(std::size_t s, std::int64_t zero) const {
                             : std::max(least_bucket, bucket_per_replica * replicas);
   const auto chunks = static_cast<double>(stage.forward.size());
   const double buckets = std::max(chunks, (stage.dense + stage.expert) / bucket);
-  const double rounds = (chunks - 1) * static_cast<double>(layout_.stages.size()) + 1;
+  const double rounds = (chunks - 1) * static_cast<double>(layout_.stages()) + 1;
   const double tail = std::max(reduced / buckets, reduced - rounds * stage.backward.front());
   const double ahead = std::max(gathered / buckets, gathered / chunks - stage.forward.front());
-  return (zero < 2 ? tail : reduced / buckets) + (s == 0 ? ahead : 0);
+  return (zero < 2 ? tail : reduced / buckets) + (first ? ahead : 0);
 }
 
 double LayoutEstimate::estimate(const PipelineSchedule& schedule, std::int64_t zero) const {
-  double exposed = 0;
-  for (std::size_t s = 0; s < layout_.stages.size(); ++s)
-    exposed = std::max(exposed, gradients(s, zero));
-  return pipeline(schedule, zero) + transfers(schedule) + exposed + optimizer(zero);
+  double exposed = gradients(layout_.kind_of.front(), true, zero);
+  for (std::size_t k = 0; k < layout_.kinds.size(); ++k)
+    exposed = std::max(exposed, gradients(k, false, zero));
+  const bool offloaded = input_.scenario.workload.training.offload_optimizer;
+  return pipeline(schedule, zero) + transfers(schedule) + exposed + between_directions(zero) +
+         (offloaded ? offloaded_optimizer(zero) : optimizer(zero));
 }
 
 }  // namespace stepcast

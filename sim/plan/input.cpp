@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <set>
 
 #include "../scenario_draft.hpp"
 #include "document.hpp"
+#include "fast_keys.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/plan.hpp"
 
@@ -14,33 +16,19 @@ constexpr double most_bases = 20'000;
 // Automatic values end here; longer lists can be written out.
 constexpr std::int64_t most_chunks_searched = 16, most_micro_batch_searched = 64;
 
-/// A key of which every point has a value of its own, and how a scenario holds it.
-struct FastKey {
-  const char* path;
-  const char* placeholder;
-  std::vector<std::int64_t> PlanDimensions::*values;
-  std::int64_t (*of)(const Scenario&);
-};
-
-const FastKey fast_keys[] = {
-    {"parallel.tp", "1", &PlanDimensions::tp, [](const Scenario& s) { return s.workload.plan.tp; }},
-    {"parallel.pp", "1", &PlanDimensions::pp, [](const Scenario& s) { return s.workload.plan.pp; }},
-    {"parallel.vpp", "1", &PlanDimensions::vpp,
-     [](const Scenario& s) { return s.workload.plan.vpp; }},
-    {"parallel.cp", "1", &PlanDimensions::cp, [](const Scenario& s) { return s.workload.plan.cp; }},
-    {"parallel.ep", "1", &PlanDimensions::ep, [](const Scenario& s) { return s.workload.plan.ep; }},
-    {"parallel.etp", "1", &PlanDimensions::etp,
-     [](const Scenario& s) { return s.workload.plan.etp; }},
-    {"parallel.zero", "1", &PlanDimensions::zero,
-     [](const Scenario& s) { return s.workload.plan.zero; }},
-    {"training.micro_batch", "1", &PlanDimensions::micro_batch,
-     [](const Scenario& s) { return s.workload.training.micro_batch; }},
-    {"parallel.sequence_parallel", "false", &PlanDimensions::sequence_parallel,
-     [](const Scenario& s) -> std::int64_t { return s.workload.plan.sequence_parallel ? 1 : 0; }},
-};
 constexpr const char* schedule_key = "schedule.pipeline";
-/// Keys that make a base of each value; `search` takes the words that are built.
-constexpr const char* word_keys[] = {"training.recompute", "moe.dispatch", "moe.overlap"};
+/// Keys that make a base of each value, and what `search` stands for; empty: the words that are
+/// built.
+struct SlowKey {
+  const char* path;
+  std::vector<std::string> searched = {};
+};
+const SlowKey slow_keys[] = {{"training.recompute"},
+                             {"training.offload.activations", {"0", "0.5", "1"}},
+                             {"training.offload.optimizer", {"false", "true"}},
+                             {"moe.dispatch"},
+                             {"moe.overlap"},
+                             {"schedule.slices", {"1", "2", "4"}}};
 
 std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
   std::vector<std::int64_t> all;
@@ -64,13 +52,15 @@ class PlanReader {
 
  private:
   void take_plan();
+  void find_baseline();
   void take_fast_keys();
   void take_slow_keys(const std::vector<std::int64_t>& devices);
-  void take_slow_key(const std::string& path);
+  void take_slow_key(const SlowKey& slow);
   void read_bases();
   void add_base(std::size_t number);
   void read_fast_values();
   void read_schedules();
+  std::vector<std::string> searched_schedules() const;
   void search_fast_values();
   std::vector<std::int64_t> searched(const std::string& path) const;
   Scenario scenario_with(const std::vector<std::pair<std::string, Node>>& changes);
@@ -106,6 +96,32 @@ void PlanReader::take_plan() {
   Section section(spec, "plan", reading_);
   describe(section, space_.spec);
   section.finish();
+  find_baseline();
+  const auto contradicts = [&](const auto& least, const auto& most, const char* name) {
+    if (!least || !most || *least <= *most) return;
+    const std::string path = std::string("constraints.most_") + name;
+    reading_.report(place_of(spec, path), "plan." + path,
+                    "is " + shortest(*most) + ", less than least_" + name + " = " +
+                        shortest(*least) + ", allowed: at least that");
+  };
+  const PlanSpec& plan = space_.spec;
+  contradicts(plan.least_parameters, plan.most_parameters, "parameters");
+  contradicts(plan.least_flops_per_token, plan.most_flops_per_token, "flops_per_token");
+}
+
+void PlanReader::find_baseline() {
+  const std::string& name = space_.spec.baseline;
+  if (name.empty()) return;
+  const Place place = place_of(plan_, "baseline");
+  const bool in_file = !place.file.starts_with("--set ");
+  const auto beside =
+      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
+  if (const auto file = find_file(name, beside, search_)) {
+    space_.baseline = file->string();
+  } else {
+    reading_.report(place, "plan.baseline",
+                    "names '" + name + "', which does not exist, allowed: the path of a scenario");
+  }
 }
 
 void PlanReader::take_fast_keys() {
@@ -123,7 +139,8 @@ void PlanReader::take_fast_keys() {
   schedules_ = take(schedule_key, "1f1b");
 }
 
-void PlanReader::take_slow_key(const std::string& path) {
+void PlanReader::take_slow_key(const SlowKey& slow) {
+  const std::string path = slow.path;
   const Node* node = find_node(root_, path);
   if (node == nullptr) return;
   const bool table = node->kind == Node::Kind::list && !node->items.empty() &&
@@ -131,20 +148,20 @@ void PlanReader::take_slow_key(const std::string& path) {
   if (table) return;
   ListedKey key = listed_key(path, *node, reading_);
   if (key.searched)
-    for (const std::string& word : built_words(path))
-      if (word != "fb_pair") key.values.push_back(scalar(word, key.place));
+    for (const std::string& word : slow.searched.empty() ? built_words(path) : slow.searched)
+      key.values.push_back(scalar(word, key.place));
   if (key.searched || node->kind == Node::Kind::list) slow_.push_back(std::move(key));
 }
 
 void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
   if (devices.empty()) {
-    take_slow_key("cluster.devices");
+    take_slow_key({"cluster.devices"});
   } else {
     ListedKey key{"cluster.devices", {}, false, {"--devices"}};
     for (const std::int64_t n : devices) key.values.push_back(scalar(std::to_string(n), key.place));
     slow_.push_back(std::move(key));
   }
-  for (const char* path : word_keys) take_slow_key(path);
+  for (const SlowKey& key : slow_keys) take_slow_key(key);
   const Node* search = plan_.find("search");
   if (search == nullptr) return;
   if (search->kind != Node::Kind::mapping) {
@@ -217,22 +234,28 @@ void PlanReader::read_fast_values() {
   }
 }
 
-/// Schedules whose steady state the estimate knows.
-bool estimated(const PipelineSchedule& schedule) {
-  return schedule.placement == ChunkPlacement::loop && !schedule.splits_backward &&
-         !schedule.pairs && schedule.slices.low <= 1 && schedule.slices.high == 1;
+/// All that serve the slices of a base.
+std::vector<std::string> PlanReader::searched_schedules() const {
+  std::vector<std::string> names;
+  for (const PipelineSchedule& schedule : pipeline_schedules())
+    if (std::ranges::any_of(space_.bases, [&](const PlanBase& base) {
+          const std::int64_t slices = base.scenario.schedule.slices;
+          return slices >= schedule.slices.low && slices <= schedule.slices.high;
+        }))
+      names.emplace_back(schedule.name);
+  return names;
 }
 
 void PlanReader::read_schedules() {
   std::vector<std::string>& names = space_.dimensions.schedules;
   if (schedules_.searched) {
-    for (const PipelineSchedule& schedule : pipeline_schedules())
-      if (estimated(schedule)) names.emplace_back(schedule.name);
+    names = searched_schedules();
   } else if (schedules_.values.empty()) {
     names = {space_.bases.front().scenario.schedule.pipeline};
   }
   for (const Node& value : schedules_.values)
     names.push_back(scenario_with({{schedule_key, value}}).schedule.pipeline);
+  space_.allowed.schedules = searched_schedules();
 }
 
 std::vector<std::int64_t> PlanReader::searched(const std::string& path) const {
@@ -262,8 +285,11 @@ std::vector<std::int64_t> PlanReader::searched(const std::string& path) const {
 }
 
 void PlanReader::search_fast_values() {
-  for (std::size_t k = 0; k < fast_.size(); ++k)
-    if (fast_[k].searched) space_.dimensions.*fast_keys[k].values = searched(fast_keys[k].path);
+  for (std::size_t k = 0; k < fast_.size(); ++k) {
+    space_.allowed.*fast_keys[k].values = searched(fast_keys[k].path);
+    if (fast_[k].searched)
+      space_.dimensions.*fast_keys[k].values = space_.allowed.*fast_keys[k].values;
+  }
 }
 
 void PlanReader::refuse_what_is_not_searched() {
@@ -278,19 +304,15 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
   if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
+  if (first.workload.communication.scatter_gather)
+    refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
-  for (const std::string& name : space_.dimensions.schedules)
-    if (!estimated(pipeline_schedule(name)))
-      refuse(schedule_key, ("names " + name + ", which plans do not bound yet").c_str());
   if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
   if (first.schedule.data.documents)
     refuse("schedule.data.documents", "are not searched, allowed: none");
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
-  for (const PlanBase& base : space_.bases)
-    if (base.scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair)
-      refuse("moe.overlap", "fb_pair pairs units, which plans do not bound yet");
   if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
 }
 

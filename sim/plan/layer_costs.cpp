@@ -82,6 +82,16 @@ void add_calls(const Instructions& code, const StageProgram& program,
   }
 }
 
+/// Transfers from the host, each as long as that to it [s].
+double fetch_time(const Instructions& code, const StageProgram& program) {
+  double time = 0;
+  for (const Instruction& instruction : code)
+    if (const auto* start = std::get_if<Communicate>(&instruction))
+      if (program.calls[start->call].stream == Stream::from_host)
+        time += program.calls[start->call].host_link.value();
+  return time;
+}
+
 double sum(const std::array<PieceCost, plan_pieces>& pieces, const PieceCounts& counts,
            double PieceCost::*part) {
   double total = 0;
@@ -138,6 +148,10 @@ double LayerCosts::compute(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::compute);
 }
 
+double LayerCosts::part(const PieceCounts& counts, double PieceCost::*part) const {
+  return sum(pieces, counts, part);
+}
+
 double LayerCosts::near(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::near);
 }
@@ -179,29 +193,37 @@ LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
   spec.plan.pp = 1;
   spec.plan.vpp = static_cast<std::int64_t>(chunks.pieces.size());
   spec.plan.zero = 0;
+  spec.plan.chunk_placement = ChunkPlacement::loop;
   const StageProgram program = lower_stage(spec, chunks.table, scenario.cluster, Stage{0});
   const Placement placement(scenario.workload.plan);
   std::vector<double> call_times;
   for (const StageCall& call : program.calls) {
-    const bool inside = call.stream != Stream::data;
+    const bool inside = call.stream != Stream::data && !call.over_host_link();
     call_times.push_back(inside ? times.alone(placement, call, Rank{0}) : 0);
   }
   LayerCosts costs;
   costs.pieces = piece_parameters(scenario);
   for (std::size_t c = 0; c < chunks.pieces.size(); ++c) {
     PieceCost& cost = costs.pieces[index_of(chunks.pieces[c])];
-    const ChunkProgram& chunk = program.chunks[c];
-    cost.forward = device_time(chunk.forward, program, call_times);
-    cost.backward = device_time(chunk.backward, program, call_times);
-    cost.compute = compute_time(chunk.forward, program) + compute_time(chunk.backward, program);
-    for (const Instructions* code : {&chunk.forward, &chunk.backward})
-      add_calls(*code, program, call_times, placement, times.fabric(), cost);
-    cost.host_forward = host_time(chunk.forward, program);
-    cost.host_backward = host_time(chunk.backward, program);
-    costs.boundary = std::max(costs.boundary, chunk.send_forward.value());
+    for (std::size_t slice = 0; slice < program.slices; ++slice) {
+      const ChunkProgram& chunk = program.chunks[c * program.slices + slice];
+      cost.forward += device_time(chunk.forward, program, call_times);
+      cost.backward += device_time(chunk.backward, program, call_times);
+      cost.input += device_time(chunk.backward_input, program, call_times);
+      cost.weight += device_time(chunk.backward_weight, program, call_times);
+      cost.compute += compute_time(chunk.forward, program) + compute_time(chunk.backward, program);
+      for (const Instructions* code : {&chunk.forward, &chunk.backward})
+        add_calls(*code, program, call_times, placement, times.fabric(), cost);
+      cost.host_forward += host_time(chunk.forward, program);
+      cost.host_backward += host_time(chunk.backward, program);
+      cost.fetched += fetch_time(chunk.backward, program);
+      if (!chunk.paired.empty()) cost.pair = device_time(chunk.paired[c], program, call_times);
+      if (slice == 0) cost.entry_forward = cost.forward, cost.entry_backward = cost.backward;
+      costs.boundary = std::max(costs.boundary, chunk.send_forward.value());
+    }
   }
   const OperatorCost& send = program.send_issue;
-  costs.host_unit = 2 * std::max(send.main, send.worker);
+  costs.host_unit = 2 * std::max(send.main, send.worker) * static_cast<double>(program.slices);
   return costs;
 }
 

@@ -13,8 +13,12 @@ inline constexpr std::size_t plan_pieces = 5;
 
 struct PieceCost {
   double forward = 0, backward = 0;  ///< of the device with its waits, recomputation included [s]
-  double host_forward = 0, host_backward = 0;  ///< of the busier host thread [s]
-  double compute = 0;                          ///< of both passes, the compute stream alone [s]
+  double host_forward = 0, host_backward = 0;    ///< of the busier host thread [s]
+  double compute = 0;                            ///< of both passes, the compute stream alone [s]
+  double input = 0, weight = 0;                  ///< of the device, a backward in two parts [s]
+  double entry_forward = 0, entry_backward = 0;  ///< of the device, the first slice alone [s]
+  double pair = 0;               ///< of the device, a forward and a backward as one; 0: none [s]
+  double fetched = 0;            ///< over the host link in each direction, hidden or not [s]
   double near = 0, wide = 0;     ///< collectives that gradients meet, inside a node and beyond [s]
   double dense = 0, expert = 0;  ///< parameters of one rank
 };
@@ -33,6 +37,7 @@ struct LayerCosts {
   /// Of a forward and a backward, the device alone: what no schedule can go below [s].
   double device(const PieceCounts& counts) const;
   double compute(const PieceCounts& counts) const;  ///< without waits for collectives [s]
+  double part(const PieceCounts& counts, double PieceCost::*part) const;
   double near(const PieceCounts& counts) const;
   double wide(const PieceCounts& counts) const;
   double dense(const PieceCounts& counts) const;

@@ -1,7 +1,6 @@
 #include "layout.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "stepcast/workloads/memory.hpp"
 
@@ -37,14 +36,33 @@ void keep_largest(std::vector<std::vector<int>>& moments) {
   moments = std::move(kept);
 }
 
-/// As many micro-batches as show everything that more of them would: the warm-up of 1f1b is over
-/// after 2p of them, and orders repeat with the group.
-std::int64_t telling_micro_batches(const PipelineSchedule& schedule, const PipelineShape& shape) {
-  if (schedule.name != "1f1b" && schedule.name != "interleaved_1f1b") return shape.micro_batches;
-  const std::int64_t period = std::max(shape.stages, shape.group);
-  const std::int64_t extra = (shape.warm_up.extra / period + 1) * period;
-  const std::int64_t enough = 4 * period + extra + shape.micro_batches % period;
-  return std::min(shape.micro_batches, enough);
+/// All forwards before the first backward.
+bool holds_all(const PipelineSchedule& schedule) {
+  return schedule.name == "gpipe" || schedule.name == "terapipe";
+}
+
+/// Adds the times of one chunk.
+void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& counts) {
+  const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
+  const bool first = stage.forward.empty();
+  stage.forward.push_back(costs.forward(counts));
+  stage.backward.push_back(costs.backward(counts));
+  stage.unit += costs.device(counts);
+  stage.split_unit +=
+      part(&PieceCost::forward) + part(&PieceCost::input) + part(&PieceCost::weight);
+  if (first) stage.entry_forward = part(&PieceCost::entry_forward);
+  if (first) stage.entry_backward = part(&PieceCost::entry_backward);
+  stage.entry += part(&PieceCost::entry_forward) + part(&PieceCost::entry_backward);
+  stage.pair += part(&PieceCost::pair);
+  stage.fetched += part(&PieceCost::fetched);
+  const double layers = counts[static_cast<std::size_t>(PlanPiece::dense_layer)] +
+                        counts[static_cast<std::size_t>(PlanPiece::moe_layer)];
+  if (layers > 0) stage.first_fetches += part(&PieceCost::fetched) / layers;
+  stage.compute += costs.compute(counts);
+  stage.near += costs.near(counts);
+  stage.wide += costs.wide(counts);
+  stage.dense += costs.dense(counts);
+  stage.expert += costs.expert(counts);
 }
 
 /// Memory of one stage from the bytes that the budget of a forecast has.
@@ -59,10 +77,15 @@ class StageBytes {
     const double with = budget(scenario_.workload, one).activations.value();
     return with - budget(scenario_.workload, std::vector<int>(chunks_, 0)).activations.value();
   }
-  double fixed(std::int64_t zero) const {
+  std::array<double, 4> fixed(const std::vector<std::int64_t>& zeros) const {
+    std::array<double, 4> bytes{};
     WorkloadSpec spec = scenario_.workload;
-    spec.plan.zero = zero;
-    return budget(spec, std::vector<int>(chunks_, 0)).peak().value();
+    for (const std::int64_t zero : zeros) {
+      spec.plan.zero = zero;
+      bytes[static_cast<std::size_t>(zero)] =
+          budget(spec, std::vector<int>(chunks_, 0)).peak().value();
+    }
+    return bytes;
   }
 
  private:
@@ -78,77 +101,95 @@ class StageBytes {
 
 }  // namespace
 
-const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given) {
-  PipelineShape shape = given;
-  shape.micro_batches = telling_micro_batches(schedule, given);
+const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
+                                   bool paired) {
+  const PipelineShape shape = telling_shape(schedule, given);
   const std::int64_t warm_up =
       static_cast<std::int64_t>(shape.warm_up.kind) * any_count + shape.warm_up.extra;
-  const auto [place, fresh] =
-      known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks,
-                             shape.micro_batches * any_count + shape.group, warm_up});
+  const auto [place, fresh] = known_.try_emplace(Key{schedule.name, shape.stages, shape.chunks,
+                                                     shape.micro_batches * any_count + shape.group,
+                                                     warm_up, shape.slices, paired});
   if (!fresh) return place->second;
-  for (std::uint32_t s = 0; s < shape.stages; ++s) {
-    auto& moments = place->second.emplace_back();
-    if (schedule.name == "gpipe") {
-      moments = {std::vector<int>(static_cast<std::size_t>(shape.chunks),
-                                  static_cast<int>(shape.micro_batches))};
-    } else {
-      moments = in_flight_moments(schedule.order(shape, Stage{s}), shape.chunks);
-      keep_largest(moments);
-    }
+  HeldMoments& held = place->second;
+  if (holds_all(schedule)) {
+    const std::vector<int> all(static_cast<std::size_t>(shape.chunks),
+                               static_cast<int>(shape.micro_batches * shape.slices));
+    held.assign(static_cast<std::size_t>(shape.stages), {all});
+    return held;
   }
-  return place->second;
+  for (const StageOrder& order : orders_of(schedule, shape, paired)) {
+    auto& moments = held.emplace_back(in_flight_moments(order, shape.chunks));
+    keep_largest(moments);
+  }
+  return held;
 }
 
-PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs,
-                   const std::vector<std::int64_t>& zeros) {
+const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
+  const auto [place, fresh] = known_.try_emplace({plan.slices, parts});
+  if (!fresh) return place->second;
+  const auto [times, unknown] = times_.try_emplace(plan.slices);
+  if (unknown) times->second = layer_times(scenario.workload, scenario.cluster.device);
+  return place->second = balanced_ends(times->second, parts);
+}
+
+void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage stage,
+                      StageLayout& layout) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const StageBytes bytes(scenario, layers, stage);
+  PieceCounts all{};
+  for (std::size_t c = 0; c < layout.pieces.size(); ++c) {
+    const PieceCounts& counts = layout.pieces[c];
+    for (std::size_t k = 0; k < plan_pieces; ++k) all[k] += counts[k];
+    const auto [place, fresh] =
+        activation_.try_emplace({counts, plan.slices, plan.chunk_placement}, 0.0);
+    if (fresh) place->second = bytes.activation(c);
+    layout.activation.push_back(place->second);
+  }
+  const auto [place, fresh] = fixed_.try_emplace({all, plan.slices, plan.chunk_placement});
+  if (fresh) place->second = bytes.fixed(zeros_);
+  layout.fixed = place->second;
+}
+
+PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
+                   FamilyBytes& bytes) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const LayerTable layers = layer_table(scenario.workload, ends.of(scenario));
   PlanLayout layout;
-  layout.layers = assign_layers(scenario.workload, scenario.cluster.device);
-  const auto stages = static_cast<std::size_t>(scenario.workload.plan.pp);
-  std::map<std::vector<PieceCounts>, std::size_t> alike;
-  for (std::size_t s = 0; s < stages; ++s) {
-    std::vector<PieceCounts> counts;
-    for (const auto& chunk : layout.layers.slices)
-      counts.push_back(counts_of(scenario.workload.model, chunk[s]));
-    const auto [place, fresh] = alike.try_emplace(counts, s);
-    if (!fresh) {
-      layout.stages.push_back(layout.stages[place->second]);
-      continue;
-    }
-    StageLayout& stage = layout.stages.emplace_back();
-    const StageBytes bytes(scenario, layout.layers, Stage{static_cast<std::uint32_t>(s)});
-    for (std::size_t c = 0; c < counts.size(); ++c) {
-      stage.forward.push_back(costs.forward(counts[c]));
-      stage.backward.push_back(costs.backward(counts[c]));
-      stage.activation.push_back(bytes.activation(c));
-      stage.unit += costs.device(counts[c]);
-      if (c == 0) stage.first_chunk = stage.unit;
-      stage.compute += costs.compute(counts[c]);
-      stage.near += costs.near(counts[c]);
-      stage.wide += costs.wide(counts[c]);
-      stage.dense += costs.dense(counts[c]);
-      stage.expert += costs.expert(counts[c]);
-    }
+  std::vector<PieceCounts> counts(layers.slices.size());
+  for (std::uint32_t s = 0; s < plan.pp; ++s) {
+    for (std::size_t c = 0; c < counts.size(); ++c)
+      counts[c] = counts_of(scenario.workload.model, layers.slices[c][s]);
+    const auto known = std::ranges::find(layout.kinds, counts, &StageLayout::pieces);
+    layout.kind_of.push_back(static_cast<std::size_t>(known - layout.kinds.begin()));
+    if (known != layout.kinds.end()) continue;
+    StageLayout& stage = layout.kinds.emplace_back();
+    for (const PieceCounts& chunk : counts) add_chunk(stage, costs, chunk);
     stage.pieces = counts;
-    for (const std::int64_t zero : zeros)
-      stage.fixed[static_cast<std::size_t>(zero)] = bytes.fixed(zero);
+    bytes.add(scenario, layers, Stage{s}, stage);
   }
   return layout;
 }
 
-double peak_memory(const PlanLayout& layout, const HeldMoments& moments, std::int64_t zero) {
-  double peak = 0;
-  for (std::size_t s = 0; s < layout.stages.size(); ++s) {
-    const StageLayout& stage = layout.stages[s];
-    double held = 0;
+std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& moments) {
+  std::vector<double> held(layout.stages(), 0);
+  for (std::size_t s = 0; s < held.size(); ++s) {
+    const StageLayout& stage = layout.stage(s);
     for (const std::vector<int>& moment : moments[s]) {
       double bytes = 0;
       for (std::size_t c = 0; c < moment.size(); ++c)
         bytes += static_cast<double>(moment[c]) * stage.activation[c];
-      held = std::max(held, bytes);
+      held[s] = std::max(held[s], bytes);
     }
-    peak = std::max(peak, held + stage.fixed[static_cast<std::size_t>(zero)]);
   }
+  return held;
+}
+
+double peak_memory(const PlanLayout& layout, const std::vector<double>& held, std::int64_t zero) {
+  double peak = 0;
+  for (std::size_t s = 0; s < held.size(); ++s)
+    peak = std::max(peak, held[s] + layout.stage(s).fixed[static_cast<std::size_t>(zero)]);
   return peak;
 }
 

@@ -1,8 +1,11 @@
 #pragma once
-#include <memory>
+#include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "layer_costs.hpp"
+#include "schedule_form.hpp"
 
 /// A model on the stages of one pipeline: times and bytes of each stage.
 namespace stepcast {
@@ -13,18 +16,28 @@ using HeldMoments = std::vector<std::vector<std::vector<int>>>;
 
 class MomentTable {
  public:
-  const HeldMoments& of(const PipelineSchedule& schedule, const PipelineShape& shape);
+  /// `paired`: with the pairs of `moe.overlap: fb_pair`.
+  const HeldMoments& of(const PipelineSchedule& schedule, const PipelineShape& shape,
+                        bool paired = false);
 
  private:
-  using Key = std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  using Key = std::tuple<std::string_view, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, bool>;
   std::map<Key, HeldMoments> known_;
 };
 
+/// A stage, and all others that hold the same.
 struct StageLayout {
   std::vector<double> forward, backward;  ///< [chunk] [s]
   std::vector<double> activation;         ///< [chunk] of one micro-batch [B]
   double unit = 0;                  ///< device time of a forward and a backward of every chunk [s]
-  double first_chunk = 0;           ///< of it, the first chunk [s]
+  double split_unit = 0;            ///< the same with each backward in two parts [s]
+  double pair = 0;                  ///< the same, forwards and backwards in pairs; 0: none are
+  double entry_forward = 0;         ///< of it, a slice through the first chunk [s]
+  double entry_backward = 0;        ///< likewise [s]
+  double entry = 0;                 ///< of it, a slice through all chunks, both ways [s]
+  double fetched = 0;               ///< over the host link, in each direction [s]
+  double first_fetches = 0;         ///< of it, the layers that a backward begins with [s]
   double compute = 0;               ///< of it, the compute stream alone [s]
   double near = 0, wide = 0;        ///< of it, collectives that gradients meet [s]
   double dense = 0, expert = 0;     ///< parameters of one rank
@@ -33,15 +46,45 @@ struct StageLayout {
 };
 
 struct PlanLayout {
-  std::vector<StageLayout> stages;
-  LayerTable layers;
+  std::vector<StageLayout> kinds;
+  std::vector<std::size_t> kind_of;  ///< [stage]
+  std::size_t stages() const { return kind_of.size(); }
+  const StageLayout& stage(std::size_t s) const { return kinds[kind_of[s]]; }
 };
 
-/// Spreads the layers as a forecast does. `zeros` are the values of zero that are asked for.
-PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs,
-                   const std::vector<std::int64_t>& zeros);
+/// Ends of the layers by number of virtual stages and of slices, each balanced once, for scenarios
+/// whose layers take equally long but for that.
+class LayerEnds {
+ public:
+  const std::vector<std::size_t>& of(const Scenario& scenario);
 
-/// Bytes of the fullest stage.
-double peak_memory(const PlanLayout& layout, const HeldMoments& moments, std::int64_t zero);
+ private:
+  std::map<std::int64_t, LayerTimes> times_;  ///< by slices
+  std::map<std::pair<std::int64_t, std::size_t>, std::vector<std::size_t>> known_;
+};
+
+/// Bytes of chunks and stages that repeat between the layouts of one family: scenarios that differ
+/// in nothing but chunks, placement of chunks, slices, schedule and zero.
+class FamilyBytes {
+ public:
+  /// `zeros` are the values of zero that are asked for.
+  explicit FamilyBytes(std::vector<std::int64_t> zeros) : zeros_{std::move(zeros)} {}
+  void add(const Scenario& scenario, const LayerTable& layers, Stage stage, StageLayout& layout);
+
+ private:
+  using Key = std::tuple<PieceCounts, std::int64_t, ChunkPlacement>;
+  std::vector<std::int64_t> zeros_;
+  std::map<Key, double> activation_;
+  std::map<Key, std::array<double, 4>> fixed_;
+};
+
+/// Spreads the layers as a forecast does.
+PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
+                   FamilyBytes& bytes);
+
+/// Bytes of activations at the worst moment of each stage.
+std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& moments);
+/// Bytes of the fullest stage; `held` are the held_bytes().
+double peak_memory(const PlanLayout& layout, const std::vector<double>& held, std::int64_t zero);
 
 }  // namespace stepcast

@@ -79,6 +79,14 @@ bool same_plan(const Strategy& a, const Strategy& b, const PlanSpace& space) {
   return others(a) == others(b);
 }
 
+bool places_layers(const PlanSpace& space, const Strategy& strategy) {
+  const Scenario& base = space.bases[strategy.base].scenario;
+  const PipelineSchedule& schedule =
+      pipeline_schedule(space.dimensions.schedules[strategy.schedule]);
+  return unit_form(schedule, base) == UnitForm::plain && schedule.slices == CountRange{} &&
+         base.workload.training.offload_activations <= 0;
+}
+
 std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
                            const SearchPath& search) {
   std::vector<std::string> settings = space.overrides;

@@ -10,6 +10,10 @@ namespace stepcast {
 /// Whether two points differ in their recompute mode only, which a placement replaces.
 bool same_plan(const Strategy& a, const Strategy& b, const PlanSpace& space);
 
+/// Whether the integer programme knows the period of the point: whole backwards one by one, chunks
+/// in a loop, nothing on the host.
+bool places_layers(const PlanSpace& space, const Strategy& strategy);
+
 /// Simulates one point from its file: step time [s] and bytes of the fullest device, a line each.
 std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
                            const SearchPath& search);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "slices.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -10,28 +11,9 @@ namespace {
 
 constexpr double unreachable = std::numeric_limits<double>::infinity();
 
-/// Sums over the layers before each place of the model.
-struct Prefix {
-  std::vector<double> unit{0}, recompute{0}, states{0}, kept{0}, saved{0};
-  explicit Prefix(const PlacementProblem& problem) {
-    for (const LayerRun& run : problem.runs)
-      for (std::int64_t i = 0; i < run.layers; ++i) {
-        unit.push_back(unit.back() + run.unit);
-        recompute.push_back(recompute.back() + run.recompute);
-        states.push_back(states.back() + run.states);
-        kept.push_back(kept.back() + run.kept);
-        saved.push_back(saved.back() + run.kept - run.kept_recomputed);
-      }
-  }
-};
-
-struct Slice {
-  std::size_t first = 0, end = 0, recomputed = 0;
-};
-
 /// Slices in the order of the model: chunk after chunk, stage after stage.
-std::vector<Slice> slices_of(const PlacementProblem& problem, const PlacedLayers& placed) {
-  std::vector<Slice> slices;
+std::vector<LayerSlice> slices_of(const PlacementProblem& problem, const PlacedLayers& placed) {
+  std::vector<LayerSlice> slices;
   std::size_t first = 0;
   for (std::size_t c = 0; c < placed.layers.size(); ++c)
     for (std::size_t s = 0; s < placed.layers[c].size(); ++s) {
@@ -41,29 +23,6 @@ std::vector<Slice> slices_of(const PlacementProblem& problem, const PlacedLayers
     }
   expects(first == static_cast<std::size_t>(problem.layers()), "every layer is placed");
   return slices;
-}
-
-double slice_unit(const Prefix& p, const Slice& s) {
-  return p.unit[s.end] - p.unit[s.first] + p.recompute[s.first + s.recomputed] -
-         p.recompute[s.first];
-}
-
-double slice_kept(const Prefix& p, const Slice& s) {
-  return p.kept[s.end] - p.kept[s.first] - (p.saved[s.first + s.recomputed] - p.saved[s.first]);
-}
-
-/// What stands at the ends of the model on this virtual stage.
-LayerRun ends_of(const PlacementProblem& problem, std::size_t virtual_stage) {
-  LayerRun ends;
-  const auto last = static_cast<std::size_t>(problem.stages * problem.chunks) - 1;
-  const auto add = [&](const LayerRun& more) {
-    ends.unit += more.unit;
-    ends.states += more.states;
-    ends.kept += more.kept;
-  };
-  if (virtual_stage == 0) add(problem.first);
-  if (virtual_stage == last) add(problem.last);
-  return ends;
 }
 
 int most_held(const PlacementProblem& problem, std::size_t stage, std::size_t chunk) {
@@ -90,7 +49,7 @@ class StageProgramme {
   PlacedLayers placed(const std::vector<std::vector<std::size_t>>& from) const;
 
   const PlacementProblem& problem_;
-  Prefix prefix_;
+  LayerSums prefix_;
   std::size_t layers_, parts_;
 };
 
@@ -149,15 +108,58 @@ std::optional<PlacedLayers> StageProgramme::solve() {
 
 }  // namespace
 
+LayerSums::LayerSums(const PlacementProblem& problem) {
+  for (const LayerRun& run : problem.runs)
+    for (std::int64_t i = 0; i < run.layers; ++i) {
+      unit.push_back(unit.back() + run.unit);
+      recompute.push_back(recompute.back() + run.recompute);
+      states.push_back(states.back() + run.states);
+      kept.push_back(kept.back() + run.kept);
+      saved.push_back(saved.back() + run.kept - run.kept_recomputed);
+    }
+}
+
+double slice_unit(const LayerSums& p, const LayerSlice& s) {
+  return p.unit[s.end] - p.unit[s.first] + p.recompute[s.first + s.recomputed] -
+         p.recompute[s.first];
+}
+
+double slice_kept(const LayerSums& p, const LayerSlice& s) {
+  return p.kept[s.end] - p.kept[s.first] - (p.saved[s.first + s.recomputed] - p.saved[s.first]);
+}
+
+LayerRun ends_of(const PlacementProblem& problem, std::size_t virtual_stage) {
+  LayerRun ends;
+  const auto last = static_cast<std::size_t>(problem.stages * problem.chunks) - 1;
+  const auto add = [&](const LayerRun& more) {
+    ends.unit += more.unit;
+    ends.states += more.states;
+    ends.kept += more.kept;
+  };
+  if (virtual_stage == 0) add(problem.first);
+  if (virtual_stage == last) add(problem.last);
+  return ends;
+}
+
 std::int64_t PlacementProblem::layers() const {
   std::int64_t sum = 0;
   for (const LayerRun& run : runs) sum += run.layers;
   return sum;
 }
 
+double steady_period(const PlacementProblem& problem, const std::vector<double>& busiest) {
+  double sum = 0, waits = 0;
+  for (std::size_t c = 0; c < busiest.size(); ++c) {
+    sum += busiest[c];
+    waits += std::max(busiest[(c + 1) % busiest.size()] - busiest[c], 0.0);
+  }
+  const auto stages = static_cast<double>(problem.stages);
+  return sum + lost_between_chunks * (stages - 1) / stages * waits;
+}
+
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed) {
-  const Prefix prefix(problem);
-  const std::vector<Slice> slices = slices_of(problem, placed);
+  const LayerSums prefix(problem);
+  const std::vector<LayerSlice> slices = slices_of(problem, placed);
   const auto stages = static_cast<std::size_t>(problem.stages);
   std::vector<double> busiest(static_cast<std::size_t>(problem.chunks), 0);
   double pass = 0;
@@ -166,38 +168,92 @@ double placement_time(const PlacementProblem& problem, const PlacedLayers& place
     busiest[v / stages] = std::max(busiest[v / stages], time);
     if (v < stages) pass += time;
   }
-  double period = 0;
-  for (const double time : busiest) period += time;
   const double rounds =
       static_cast<double>(problem.micro_batches) - 1.0 / static_cast<double>(problem.chunks);
-  return rounds * period + pass;
-}
-
-double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed) {
-  const Prefix prefix(problem);
-  const std::vector<Slice> slices = slices_of(problem, placed);
-  const auto stages = static_cast<std::size_t>(problem.stages);
-  double peak = 0;
-  for (std::size_t s = 0; s < stages; ++s) {
-    double states = 0, held = 0;
-    std::vector<double> kept;
-    for (std::size_t v = s; v < slices.size(); v += stages) {
-      const LayerRun ends = ends_of(problem, v);
-      states += prefix.states[slices[v].end] - prefix.states[slices[v].first] + ends.states;
-      kept.push_back(slice_kept(prefix, slices[v]) + ends.kept);
-    }
-    for (const std::vector<int>& moment : problem.moments[s]) {
-      double bytes = 0;
-      for (std::size_t c = 0; c < moment.size(); ++c) bytes += moment[c] * kept[c];
-      held = std::max(held, bytes);
-    }
-    peak = std::max(peak, states + held);
-  }
-  return peak;
+  return rounds * steady_period(problem, busiest) + pass;
 }
 
 std::optional<PlacedLayers> place_by_stages(const PlacementProblem& problem) {
   return StageProgramme(problem).solve();
+}
+
+namespace {
+
+/// The stage's bytes at its worst moment.
+double stage_bytes(const PlacementProblem& problem, const LayerSums& sums,
+                   const std::vector<LayerSlice>& slices, std::size_t s) {
+  const auto stages = static_cast<std::size_t>(problem.stages);
+  double states = 0, held = 0;
+  std::vector<double> kept;
+  for (std::size_t v = s; v < slices.size(); v += stages) {
+    const LayerRun ends = ends_of(problem, v);
+    states += sums.states[slices[v].end] - sums.states[slices[v].first] + ends.states;
+    kept.push_back(slice_kept(sums, slices[v]) + ends.kept);
+  }
+  for (const std::vector<int>& moment : problem.moments[s]) {
+    double bytes = 0;
+    for (std::size_t c = 0; c < moment.size(); ++c) bytes += moment[c] * kept[c];
+    held = std::max(held, bytes);
+  }
+  return states + held;
+}
+
+/// Recomputes one layer after the other on the chunk that gives back most per time.
+bool recompute_until_it_fits(const PlacementProblem& problem, const LayerSums& sums,
+                             std::vector<LayerSlice>& slices, std::size_t s) {
+  const auto stages = static_cast<std::size_t>(problem.stages);
+  while (stage_bytes(problem, sums, slices, s) > problem.capacity) {
+    LayerSlice* best = nullptr;
+    double most = 0;
+    for (std::size_t v = s; v < slices.size(); v += stages) {
+      LayerSlice& slice = slices[v];
+      const std::size_t next = slice.first + slice.recomputed;
+      if (next == slice.end) continue;
+      const double saved =
+          (sums.saved[next + 1] - sums.saved[next]) * most_held(problem, s, v / stages);
+      const double time = sums.recompute[next + 1] - sums.recompute[next];
+      const double worth = saved / std::max(time, std::numeric_limits<double>::min());
+      if (saved <= 0 || worth <= most) continue;
+      most = worth;
+      best = &slice;
+    }
+    if (best == nullptr) return false;
+    ++best->recomputed;
+  }
+  return true;
+}
+
+}  // namespace
+
+double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed) {
+  const LayerSums sums(problem);
+  const std::vector<LayerSlice> slices = slices_of(problem, placed);
+  double peak = 0;
+  for (std::size_t s = 0; s < static_cast<std::size_t>(problem.stages); ++s)
+    peak = std::max(peak, stage_bytes(problem, sums, slices, s));
+  return peak;
+}
+
+std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem) {
+  const LayerSums sums(problem);
+  const auto stages = static_cast<std::size_t>(problem.stages);
+  const auto chunks = static_cast<std::size_t>(problem.chunks);
+  const auto ends =
+      balanced_ends({sums.unit, problem.first.unit, problem.last.unit}, stages * chunks);
+  std::vector<LayerSlice> slices;
+  for (const std::size_t end : ends)
+    slices.push_back({slices.empty() ? 0 : slices.back().end, end, 0});
+  for (std::size_t s = 0; s < stages; ++s)
+    if (!recompute_until_it_fits(problem, sums, slices, s)) return {};
+  PlacedLayers placed;
+  placed.layers.assign(chunks, std::vector<std::int64_t>(stages));
+  placed.recomputed = placed.layers;
+  for (std::size_t v = 0; v < slices.size(); ++v) {
+    const LayerSlice& slice = slices[v];
+    placed.layers[v / stages][v % stages] = static_cast<std::int64_t>(slice.end - slice.first);
+    placed.recomputed[v / stages][v % stages] = static_cast<std::int64_t>(slice.recomputed);
+  }
+  return placed;
 }
 
 }  // namespace stepcast

@@ -26,13 +26,21 @@ struct PlacementProblem {
   std::int64_t layers() const;
 };
 
+/// Of the time that stages in lockstep would wait between chunks, what simulations show to be lost
+/// (docs/models/plan.md).
+inline constexpr double lost_between_chunks = 0.5;
+
 struct PlacedLayers {
   Table layers, recomputed;  ///< [chunk][stage]; the first layers of a chunk are recomputed
 };
 
-/// The busiest stage of each chunk over all micro-batches, and one micro-batch through the first
-/// chunks of the others [s]: what is minimised. Stages pass chunk after chunk in step, so a long
-/// chunk of one stage is not made up for by a short one.
+/// Time per micro-batch in the steady state [s], from the busiest stage of each chunk. Stages pass
+/// chunk after chunk in step, so a long chunk of one stage is not made up for by a short one; while
+/// a round of micro-batches goes over from one chunk to the next, the stages that have the shorter
+/// one wait for the others, half of the time. Grows with each of them.
+double steady_period(const PlacementProblem& problem, const std::vector<double>& busiest);
+/// The steady state over all micro-batches, and one micro-batch through the first chunks [s]: what
+/// is minimised.
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed);
 /// Bytes of the fullest stage.
 double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed);
@@ -40,6 +48,10 @@ double placement_memory(const PlacementProblem& problem, const PlacedLayers& pla
 /// Stage dynamic programme: the least busiest chunk when each chunk may fill its even share of the
 /// memory. Nothing when no split fits that share.
 std::optional<PlacedLayers> place_by_stages(const PlacementProblem& problem);
+
+/// Layers balanced as a forecast does, and on each stage as many recomputed as fit it, the most
+/// bytes per time first. Nothing when a stage does not fit with all of them.
+std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem);
 
 struct PlacementLimits {
   double seconds = 15;
@@ -52,11 +64,12 @@ struct PlacementSolution {
   std::string status;  ///< `optimal`, `stopped at the limit`, `infeasible`, `no solution found`
   double time = 0;     ///< placement_time [s]
   double bound = 0;    ///< no placement of the formulation is faster [s]
-  double gap() const { return time > 0 ? (time - bound) / time : 0; }
+  double gap() const { return time > bound ? (time - bound) / time : 0; }
 };
 
-/// Integer programme by CBC, started from the stage dynamic programme, which also stands in where
-/// CBC has no solution that fits.
+/// Integer programme by CBC, started from the better one of the stage dynamic programme and the
+/// even placement, which also stands in where CBC has no solution that fits. Solved period by
+/// period over columns of stages where those are few (`optimal`: of all tables), otherwise at once.
 PlacementSolution place_layers(const PlacementProblem& problem, const PlacementLimits& limits);
 
 /// The problem of one point; the scenario's own recompute mode is left aside.

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <string>
 
-#include "placement.hpp"
+#include "placement_columns.hpp"
 
 namespace stepcast {
 namespace {
 
 /// The integer programme. Columns: layers of each run on each virtual stage, kept or recomputed;
 /// for each border between runs and each virtual stage, whether the earlier run may still be there;
-/// and the time of the busiest stage of each chunk.
+/// the time of the busiest stage of each chunk, and what is waited before the next one.
 class Programme {
  public:
   explicit Programme(const PlacementProblem& problem)
@@ -27,6 +27,7 @@ class Programme {
     for (int v = 0; v < parts_; ++v) hold_one(v);
     for (int border = 0; border + 1 < runs_; ++border) keep_order(border);
     for (int v = 0; v < parts_; ++v) bound_part(v);
+    for (int c = 0; c < chunks(); ++c) wait_between(c);
     for (int s = 0; s < stages_; ++s) fit_memory(s);
   }
   ~Programme() { Cbc_deleteModel(model_); }
@@ -50,6 +51,8 @@ class Programme {
   }
   int open(int part, int border) const { return parts_ * runs_ * 2 + part * (runs_ - 1) + border; }
   int busiest(int chunk) const { return parts_ * runs_ * 2 + parts_ * (runs_ - 1) + chunk; }
+  int chunks() const { return parts_ / stages_; }
+  int wait(int chunk) const { return busiest(chunks()) + chunk; }
   const LayerRun& run(int r) const { return problem_.runs[static_cast<std::size_t>(r)]; }
   LayerRun ends(int part) const;
   double unit(int r, bool again) const { return run(r).unit + (again ? run(r).recompute : 0); }
@@ -63,6 +66,7 @@ class Programme {
   void hold_one(int part);
   void keep_order(int border);
   void bound_part(int part);
+  void wait_between(int chunk);
   void fit_memory(int stage);
   void fit_moment(int stage, const std::vector<int>& moment);
   PlacedLayers read() const;
@@ -97,7 +101,9 @@ void Programme::add_columns() {
     for (int border = 0; border + 1 < runs_; ++border) column(1, 0, true);
   const double rounds =
       static_cast<double>(problem_.micro_batches) - 1.0 / static_cast<double>(problem_.chunks);
-  for (int c = 0; c < parts_ / stages_; ++c) column(1e30, rounds, false);
+  for (int c = 0; c < chunks(); ++c) column(1e30, rounds, false);
+  const double lost = lost_between_chunks * (stages_ - 1) / stages_;
+  for (int c = 0; c < chunks(); ++c) column(1e30, rounds * lost, false);
   for (int v = 0; v < stages_; ++v) pass_of_ends_ += ends(v).unit;
 }
 
@@ -143,6 +149,16 @@ void Programme::bound_part(int part) {
     for (const bool again : {false, true}) row.add(layers(part, r, again), unit(r, again));
   row.add(busiest(part / stages_), -1);
   add_row(row, 'L', -ends(part).unit);
+}
+
+/// Before a longer chunk, the stages that still have this one.
+void Programme::wait_between(int chunk) {
+  if (chunks() == 1) return;
+  Row row;
+  row.add(busiest((chunk + 1) % chunks()), 1);
+  row.add(busiest(chunk), -1);
+  row.add(wait(chunk), -1);
+  add_row(row, 'L', 0);
 }
 
 void Programme::fit_memory(int stage) {
@@ -227,10 +243,18 @@ bool fits(const PlacementProblem& problem, const PlacedLayers& placed) {
   return placement_memory(problem, placed) <= problem.capacity * (1 + rounding);
 }
 
-}  // namespace
+/// The better one of what the stage programme and the balance of a forecast give.
+std::optional<PlacedLayers> start_of(const PlacementProblem& problem) {
+  const auto by_stages = place_by_stages(problem), evenly = place_evenly(problem);
+  if (!by_stages || !evenly) return by_stages ? by_stages : evenly;
+  const bool even = placement_time(problem, *evenly) < placement_time(problem, *by_stages);
+  return even ? evenly : by_stages;
+}
 
-PlacementSolution place_layers(const PlacementProblem& problem, const PlacementLimits& limits) {
-  const auto start = place_by_stages(problem);
+/// Everything in one programme.
+PlacementSolution place_at_once(const PlacementProblem& problem,
+                                const std::optional<PlacedLayers>& start,
+                                const PlacementLimits& limits) {
   Programme programme(problem);
   if (start) programme.start_from(*start);
   PlacementSolution solution = programme.solve(limits);
@@ -244,6 +268,14 @@ PlacementSolution place_layers(const PlacementProblem& problem, const PlacementL
   }
   if (solution.placed) solution.time = placement_time(problem, *solution.placed);
   return solution;
+}
+
+}  // namespace
+
+PlacementSolution place_layers(const PlacementProblem& problem, const PlacementLimits& limits) {
+  const auto start = start_of(problem);
+  if (auto solution = place_by_columns(problem, start, limits)) return *std::move(solution);
+  return place_at_once(problem, start, limits);
 }
 
 }  // namespace stepcast

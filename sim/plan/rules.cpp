@@ -17,6 +17,8 @@ const char* wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec&
   if (model.ffn.hidden % s.tp != 0) return "tp does not divide the hidden width";
   if (s.pp > model.layers) return "more stages than layers";
   if (base.workload.training.sequence % s.cp != 0) return "cp does not divide the sequence";
+  const std::int64_t slices = base.schedule.slices;
+  if (slices > 1 && s.cp > 1) return "slices go with cp 1";
   return nullptr;
 }
 
@@ -30,6 +32,11 @@ const char* wrong_experts(const Scenario& base, const Strategy& s) {
   return nullptr;
 }
 
+bool cuts_evenly(const Scenario& scenario) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  return plan.expert_part == 0 || Placement(plan).cuts_experts_evenly();
+}
+
 const char* wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
   const TrainingSpec& training = base.workload.training;
   const std::int64_t dp = base.cluster.devices / (s.tp * s.cp * s.pp);
@@ -38,6 +45,8 @@ const char* wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec&
   if (training.global_batch / one < spec.least_micro_batches) return "too few micro-batches";
   if (s.sequence_parallel && training.sequence % (s.cp * s.tp) != 0)
     return "cp*tp does not divide the sequence";
+  if (training.sequence % (base.schedule.slices * (s.sequence_parallel ? s.tp : 1)) != 0)
+    return "the slices do not divide the sequence";
   return nullptr;
 }
 
@@ -45,8 +54,12 @@ const char* wrong_schedule(const Scenario& scenario) {
   const ParallelPlan& plan = scenario.workload.plan;
   if (plan.pp * plan.vpp > scenario.workload.model.layers) return "more chunks than layers";
   const PipelineSchedule& schedule = pipeline_schedule(scenario.schedule.pipeline);
-  const bool fits = schedule.rule(scenario.pipeline_shape()).empty();
-  return fits ? nullptr : "the schedule does not serve the shape";
+  const PipelineShape shape = scenario.pipeline_shape();
+  const auto inside = [](std::int64_t n, const CountRange& r) { return n >= r.low && n <= r.high; };
+  const bool fits = inside(shape.chunks, schedule.chunks) &&
+                    inside(shape.slices, schedule.slices) && schedule.rule(shape).empty();
+  if (!fits) return "the schedule does not serve the shape";
+  return pair_findings(scenario, shape).empty() ? nullptr : "fb_pair does not serve the point";
 }
 
 std::string reader_finding(Scenario scenario) {

@@ -12,6 +12,8 @@ namespace stepcast {
 const char* wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec);
 /// At ep and etp as well.
 const char* wrong_experts(const Scenario& base, const Strategy& s);
+/// Whether the dispatch of a strategy's scenario cuts expert groups, if at all, into equal parts.
+bool cuts_evenly(const Scenario& scenario);
 /// At micro_batch and sequence_parallel as well.
 const char* wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec);
 /// At vpp and the schedule as well; `scenario` is that of the strategy.

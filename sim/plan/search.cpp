@@ -4,9 +4,11 @@
 #include <set>
 #include <sstream>
 
+#include "../correlation.hpp"
 #include "alone.hpp"
-#include "correlation.hpp"
+#include "compare.hpp"
 #include "enumerate.hpp"
+#include "nearest.hpp"
 #include "place_best.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/plan_report.hpp"
@@ -16,6 +18,8 @@ namespace stepcast {
 namespace {
 
 constexpr std::size_t timed_per_process = 16;
+// Timing a point takes milliseconds, while a bound that is a tenth below keeps thousands open.
+constexpr std::size_t taken_back_per_kept = 8;
 
 class PlanSearch {
  public:
@@ -33,7 +37,8 @@ class PlanSearch {
   void prove();
   void simulate_promising();
   void take_back();
-  void time_frontier();
+  std::vector<PlanPoint*> open_frontier(bool (*lacks)(const PlanPoint&));
+  void settle_frontier();
   bool search_around();
   void finish();
   void explain_nothing();
@@ -162,7 +167,7 @@ bool PlanSearch::search_around() {
 /// Points that were dropped for their estimates, as far as they may be better than the best.
 void PlanSearch::take_back() {
   if (dropped_bound_ >= best()) return;
-  const auto most = static_cast<std::size_t>(space_.spec.shortlist);
+  const std::size_t most = taken_back_per_kept * static_cast<std::size_t>(space_.spec.shortlist);
   const Enumeration below = enumerate_below(space_, costs_, best(), most);
   for (const PlanPoint& p : below.kept)
     if (std::ranges::count(points_, p.strategy, &PlanPoint::strategy) == 0) points_.push_back(p);
@@ -172,14 +177,27 @@ void PlanSearch::take_back() {
   simulate_promising();
 }
 
-/// The frontier by estimates is timed, so that it is told by one measure.
-void PlanSearch::time_frontier() {
+/// Points that nothing beats so far and that lack what `lacks` asks for.
+std::vector<PlanPoint*> PlanSearch::open_frontier(bool (*lacks)(const PlanPoint&)) {
   result_.shortlist = points_;
   std::vector<PlanPoint*> open;
   for (const FrontierEntry& entry : frontier(result_))
-    if (entry.dominator == nullptr && !entry.point->alone)
+    if (entry.dominator == nullptr && lacks(*entry.point))
       open.push_back(&points_[static_cast<std::size_t>(entry.point - result_.shortlist.data())]);
-  time(open);
+  return open;
+}
+
+/// The frontier by estimates is timed, then simulated, so that it is told by one measure; at most
+/// `simulations` points more.
+void PlanSearch::settle_frontier() {
+  time(open_frontier([](const PlanPoint& p) { return !p.alone; }));
+  for (auto left = static_cast<std::size_t>(space_.spec.simulations); left > 0;) {
+    auto open = open_frontier([](const PlanPoint& p) { return !p.simulated; });
+    if (open.empty()) return;
+    if (open.size() > left) open.resize(left);
+    left -= open.size();
+    simulate(open);
+  }
 }
 
 void PlanSearch::finish() {
@@ -210,7 +228,7 @@ std::vector<PlanPoint> PlanSearch::candidates_to_place() const {
     const auto same = [&](const PlanPoint& c) { return same_plan(c.strategy, p.strategy, space_); };
     const auto mode = space_.bases[p.strategy.base].scenario.workload.training.recompute;
     if (chosen.size() < most && mode != TrainingSpec::Recompute::selective &&
-        std::ranges::none_of(chosen, same))
+        places_layers(space_, p.strategy) && std::ranges::none_of(chosen, same))
       chosen.push_back(p);
   };
   for (const PlanPoint& p : result_.best) {
@@ -228,6 +246,9 @@ void PlanSearch::explain_nothing() {
       std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
   result_.tightest = most == reasons.end() ? "the space is empty" : most->first;
   if (result_.nearest) result_.tightest = "memory";
+  result_.relaxed = nearest_feasible(space_);
+  if (result_.relaxed && !result_.relaxed->tightest.empty())
+    result_.tightest = result_.relaxed->tightest;
 }
 
 PlanResult PlanSearch::run() {
@@ -245,9 +266,11 @@ PlanResult PlanSearch::run() {
   while (search_around()) {
   }
   take_back();
-  time_frontier();
+  settle_frontier();
   finish();
   result_.placed = place_best(space_, search_, workers_, candidates_to_place());
+  result_.comparison =
+      compare_with_baseline(space_, best_point(space_, result_), search_, workers_);
   return std::move(result_);
 }
 

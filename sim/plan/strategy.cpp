@@ -1,6 +1,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "../checks.hpp"
 #include "stepcast/sim/plan.hpp"
 
 namespace stepcast {
@@ -34,6 +35,8 @@ Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
   plan.dp = scenario.cluster.devices / (plan.tp * plan.cp * plan.pp);
   scenario.workload.training.micro_batch = strategy.micro_batch;
   scenario.schedule.pipeline = space.dimensions.schedules.at(strategy.schedule);
+  place_chunks(scenario);
+  cut_expert_groups(scenario);
   if (placement) {
     plan.layers = ParallelPlan::Layers::table;
     plan.layers_per_chunk = placement->layers;

@@ -2,8 +2,10 @@
 #include <rapidcheck.h>
 
 #include <functional>
+#include <iostream>
 #include <limits>
 
+#include "exact_placement.hpp"
 #include "sim/plan/placement.hpp"
 
 namespace stepcast {
@@ -37,6 +39,19 @@ PlacementProblem random_problem() {
   p.last.kept = *rc::gen::inRange(0, 3);
   p.capacity = *rc::gen::inRange(20, 160);
   p.moments = moments_of(p.chunks > 1 ? "interleaved_1f1b" : "1f1b", p);
+  return p;
+}
+
+/// 16 stages of two chunks, three kinds of layers and memory that asks for recomputation.
+PlacementProblem sixteen_stages() {
+  PlacementProblem p;
+  p.stages = 16, p.chunks = 2, p.micro_batches = 64;
+  p.runs = {
+      {3, 2.0, 0.7, 1.0, 1.0, 0.1}, {58, 3.0, 1.0, 2.0, 1.2, 0.1}, {6, 4.0, 1.4, 2.5, 1.5, 0.1}};
+  p.first = {0, 0.2, 0, 1.0, 0.1, 0.1};
+  p.last = {0, 2.5, 0, 2.0, 0.5, 0.5};
+  p.capacity = 70;
+  p.moments = moments_of("interleaved_1f1b", p);
   return p;
 }
 
@@ -86,17 +101,56 @@ TEST(LayerPlacement, EqualsTheBestOfAllTablesOfOneRun) {
   }));
 }
 
-/// Where runs meet in one chunk, a table recomputes the first layers and the programme any.
-TEST(LayerPlacement, FitsAndIsNeverBelowItsBoundWithSeveralRuns) {
+TEST(LayerPlacement, EqualsTheBestOfAllTablesOfSeveralRuns) {
   EXPECT_TRUE(rc::check("several kinds", [] {
     const PlacementProblem p = random_problem();
     const double best = exhaustive(p);
     const PlacementSolution solution = place_layers(p, {});
     RC_ASSERT(solution.bound <= best * (1 + 1e-6));
-    if (!solution.placed) return;
+    if (best == std::numeric_limits<double>::infinity()) {
+      RC_ASSERT(!solution.placed);
+      RC_ASSERT(solution.status == "infeasible");
+      return;
+    }
+    RC_ASSERT(solution.placed);
     RC_ASSERT(placement_memory(p, *solution.placed) <= p.capacity * (1 + 1e-9));
-    RC_ASSERT(solution.time >= best * (1 - 1e-9));
+    RC_ASSERT(std::abs(solution.time - best) <= 1e-6 * best);
+    RC_ASSERT(solution.status == "optimal");
   }));
+}
+
+TEST(LayerPlacement, TheEvenPlacementFits) {
+  EXPECT_TRUE(rc::check("even placement", [] {
+    const PlacementProblem p = random_problem();
+    const auto placed = place_evenly(p);
+    if (!placed) return;
+    RC_ASSERT(placement_memory(p, *placed) <= p.capacity * (1 + 1e-9));
+    RC_ASSERT(placement_time(p, *placed) >= exhaustive(p) * (1 - 1e-9));
+  }));
+}
+
+TEST(LayerPlacement, TheReferenceOfTwoChunksEqualsTheBestOfAllTables) {
+  EXPECT_TRUE(rc::check("stage dynamic programme of two chunks", [] {
+    PlacementProblem p = random_problem();
+    p.stages = *rc::gen::inRange(1, 4);
+    p.chunks = 2;
+    while (p.layers() < p.stages * p.chunks) p.runs.back().layers += 1;
+    p.moments = moments_of("interleaved_1f1b", p);
+    constexpr double much = 1e6;
+    const double best = std::min(exhaustive(p), much);
+    RC_ASSERT(std::abs(testing::ExactPlacement(p).best(much) - best) <= 1e-6 * best);
+  }));
+}
+
+/// A time limit of nothing: what stands in is no worse than its start, and the gap is a gap.
+TEST(LayerPlacement, SaysWhereItWasStopped) {
+  const PlacementProblem p = sixteen_stages();
+  const PlacementSolution solution = place_layers(p, {0, 1});
+  ASSERT_TRUE(solution.placed);
+  EXPECT_NE(solution.status.find("limit"), std::string::npos) << solution.status;
+  EXPECT_LE(placement_memory(p, *solution.placed), p.capacity * (1 + 1e-9));
+  EXPECT_GT(solution.gap(), 0);
+  EXPECT_LT(solution.bound, solution.time);
 }
 
 TEST(LayerPlacement, TheStageProgrammeFitsWhatItPlaces) {
@@ -109,24 +163,26 @@ TEST(LayerPlacement, TheStageProgrammeFitsWhatItPlaces) {
   }));
 }
 
-/// 16 stages of two chunks, three kinds of layers and memory that asks for recomputation.
+/// Within the limits of a plan, against an exact method that knows no solver.
 TEST(LayerPlacement, SolvesSixteenStagesOfThreeKinds) {
-  PlacementProblem p;
-  p.stages = 16, p.chunks = 2, p.micro_batches = 64;
-  p.runs = {
-      {3, 2.0, 0.7, 1.0, 1.0, 0.1}, {58, 3.0, 1.0, 2.0, 1.2, 0.1}, {6, 4.0, 1.4, 2.5, 1.5, 0.1}};
-  p.first = {0, 0.2, 0, 1.0, 0.1, 0.1};
-  p.last = {0, 2.5, 0, 2.0, 0.5, 0.5};
-  p.capacity = 70;
-  p.moments = moments_of("interleaved_1f1b", p);
-  const PlacementSolution solution = place_layers(p, {5, 2'000});
-  ASSERT_TRUE(solution.placed) << solution.status;
-  EXPECT_LE(placement_memory(p, *solution.placed), p.capacity * (1 + 1e-9));
-  EXPECT_GE(solution.time, solution.bound * (1 - 1e-9));
-  RecordProperty("solver_status", solution.status);
-  RecordProperty("gap_percent", std::to_string(100 * solution.gap()));
-  std::cout << solution.solver << ": " << solution.status << ", time " << solution.time << ", gap "
-            << 100 * solution.gap() << " %\n";
+  PlacementProblem p = sixteen_stages();
+  for (const double capacity : {64.0, 70.0, 100.0}) {
+    p.capacity = capacity;
+    const PlacementSolution solution = place_layers(p, {});
+    ASSERT_TRUE(solution.placed) << solution.status;
+    EXPECT_LE(placement_memory(p, *solution.placed), p.capacity * (1 + 1e-9));
+    const double best = testing::ExactPlacement(p).best(1.03 * solution.time);
+    EXPECT_LE(solution.time, 1.02 * best);
+    EXPECT_GE(solution.time, (1 - 1e-9) * best);
+    EXPECT_LE(solution.bound, best * (1 + 1e-9));
+    if (solution.status == "optimal") {
+      EXPECT_NEAR(solution.time, best, 1e-9 * best);
+      EXPECT_EQ(solution.gap(), 0);
+    }
+    std::cout << solution.solver << ": " << solution.status << ", time " << solution.time
+              << ", gap " << 100 * solution.gap() << " %, best of the exact method " << best
+              << "\n";
+  }
 }
 
 }  // namespace

@@ -4,13 +4,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 
-#include "../temporary_files.hpp"
 #include "in_child.hpp"
+#include "sim/correlation.hpp"
 #include "sim/plan/alone.hpp"
-#include "sim/plan/correlation.hpp"
 #include "sim/plan/enumerate.hpp"
+#include "small_plans.hpp"
 #include "stepcast/sim/forecast.hpp"
 #include "stepcast/sim/plan_report.hpp"
 
@@ -41,55 +40,7 @@ runtime: {dispatch: eager}
 plan: {top: 4, shortlist: 4000, simulations: 500}
 )";
 
-SearchPath presets() { return default_search_path({}); }
-
-class PlanFile {
- public:
-  explicit PlanFile(const std::string& text) : path_{files_.write("plan.yaml", text)} {}
-  PlanSpace read(const std::vector<std::string>& overrides = {}) const {
-    return read_plan(path_, overrides, {}, presets());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  test::TemporaryFiles files_;
-  std::string path_;
-};
-
-std::vector<BaseCosts> costs_of(const PlanSpace& space) {
-  std::vector<BaseCosts> costs;
-  for (const PlanBase& base : space.bases) costs.emplace_back(base);
-  return costs;
-}
-
-/// Every combination by the rules of the reader alone, the reference for every branch that falls.
-std::vector<Strategy> all_strategies(const PlanSpace& space) {
-  std::vector<Strategy> all;
-  const PlanDimensions& d = space.dimensions;
-  Strategy s;
-  for (s.base = 0; s.base < space.bases.size(); ++s.base)
-    for (s.schedule = 0; s.schedule < d.schedules.size(); ++s.schedule)
-      for (const auto tp : d.tp)
-        for (const auto pp : d.pp)
-          for (const auto vpp : d.vpp)
-            for (const auto cp : d.cp)
-              for (const auto ep : d.ep)
-                for (const auto etp : d.etp)
-                  for (const auto zero : d.zero)
-                    for (const auto mb : d.micro_batch)
-                      for (const auto sp : d.sequence_parallel) {
-                        s.tp = tp, s.pp = pp, s.vpp = vpp, s.cp = cp, s.ep = ep, s.etp = etp;
-                        s.zero = zero, s.micro_batch = mb, s.sequence_parallel = sp == 1;
-                        all.push_back(s);
-                      }
-  return all;
-}
-
-bool reader_accepts(const PlanSpace& space, const Strategy& s) {
-  const std::int64_t devices = space.bases[s.base].scenario.cluster.devices;
-  if (devices % (s.tp * s.cp * s.pp) != 0) return false;
-  return reader_finding(scenario_of(space, s)).empty();
-}
+using test::all_strategies, test::costs_of, test::PlanFile, test::presets, test::reader_accepts;
 
 /// Simulated step time and whether the point fits.
 std::vector<double> simulated(const PlanSpace& space, const Strategy& s) {
@@ -97,38 +48,6 @@ std::vector<double> simulated(const PlanSpace& space, const Strategy& s) {
     const Forecast f = forecast(scenario_of(space, s));
     return {f.step_time.value(), f.fits_memory() ? 1.0 : 0.0};
   });
-}
-
-/// The winner of a search is the fastest of all points, each of them simulated.
-void expect_optimum(const std::string& text, const std::vector<std::string>& overrides) {
-  const PlanFile file(text);
-  const PlanSpace space = file.read(overrides);
-  const PlanResult plan = search_plan(space, presets(), 1);
-  double best = std::numeric_limits<double>::infinity();
-  std::size_t feasible = 0;
-  for (const Strategy& s : all_strategies(space)) {
-    if (!reader_accepts(space, s)) continue;
-    const std::vector<double> result = simulated(space, s);
-    ASSERT_EQ(result.size(), 2U) << strategy_text(space, s);
-    if (result[1] == 0) continue;
-    ++feasible;
-    best = std::min(best, result[0]);
-  }
-  ASSERT_GT(feasible, 20U);
-  ASSERT_FALSE(plan.best.empty());
-  EXPECT_TRUE(plan.proven);
-  EXPECT_NEAR(plan.best.front().simulated->value(), best, 1e-9 * best);
-}
-
-TEST(Plan, FindsTheExhaustiveOptimumOfDenseSpaces) {
-  expect_optimum(dense, {"parallel.cp=1"});
-  expect_optimum(dense, {"parallel.cp=1", "runtime.dispatch=eager", "parallel.zero=1"});
-  expect_optimum(dense, {"schedule.pipeline=1f1b", "parallel.vpp=1", "cluster.devices=32"});
-}
-
-TEST(Plan, FindsTheExhaustiveOptimumOfSpacesWithExperts) {
-  expect_optimum(experts, {"parallel.etp=1", "parallel.zero=1"});
-  expect_optimum(experts, {"parallel.etp=1", "training.micro_batch=1"});
 }
 
 TEST(Plan, EveryPointIsCountedOnce) {
@@ -204,9 +123,50 @@ TEST(Plan, SaysWhatStandsInTheWayWhenNothingIsFeasible) {
   EXPECT_TRUE(none.best.empty());
   ASSERT_TRUE(none.nearest);
   EXPECT_NE(plan_failure(small, none).find("memory"), std::string::npos);
+  EXPECT_NE(plan_failure(small, none).find("nearest to fitting: "), std::string::npos);
   const PlanSpace odd = file.read({"parallel.tp=3"});
   const PlanResult nothing = search_plan(odd, presets(), 1);
   EXPECT_EQ(nothing.tightest, "tp*cp*pp does not divide the devices");
+  ASSERT_TRUE(nothing.relaxed);
+  EXPECT_EQ(nothing.relaxed->change, "parallel.tp 4 instead of 3");
+}
+
+/// The nearest feasible point of a space without any.
+PlanRelaxation nearest(const std::vector<std::string>& overrides) {
+  const PlanFile file(dense);
+  const PlanSpace space = file.read(overrides);
+  const PlanResult none = search_plan(space, presets(), 1);
+  EXPECT_TRUE(none.best.empty());
+  EXPECT_TRUE(none.relaxed);
+  EXPECT_NE(plan_failure(space, none).find("nearest feasible point: "), std::string::npos);
+  return none.relaxed.value_or(PlanRelaxation{});
+}
+
+TEST(Plan, NamesTheNearestFeasiblePoint) {
+  EXPECT_EQ(nearest({"plan.constraints.most_parameters=1e9"}).tightest,
+            "plan.constraints.most_parameters");
+  EXPECT_EQ(nearest({"plan.constraints.least_micro_batches=33"}).tightest,
+            "plan.constraints.least_micro_batches");
+  EXPECT_EQ(nearest({"parallel.pp=16"}).change, "parallel.pp 8 instead of 16");
+  EXPECT_EQ(nearest({"parallel.vpp=3", "schedule.pipeline=1f1b"}).change,
+            "parallel.vpp 1 instead of 3");
+  EXPECT_EQ(nearest({"training.micro_batch=5"}).change, "training.micro_batch 4 instead of 5");
+  EXPECT_EQ(nearest({"parallel.tp=3", "training.micro_batch=5"}).keys, 2U);
+  const PlanRelaxation schedule =
+      nearest({"schedule.pipeline=zb_v", "parallel.pp=1", "parallel.vpp=1"});
+  EXPECT_EQ(schedule.keys, 1U);
+}
+
+TEST(Plan, ContradictoryConstraintsAreAnErrorAtTheirPlace) {
+  const PlanFile file(dense);
+  try {
+    file.read({"plan.constraints={least_parameters: 2e9, most_parameters: 1e9}"});
+    FAIL() << "the constraints contradict each other";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("plan.constraints.most_parameters: is 1e+09, less"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Plan, ReportsAllWrongKeysAtTheirPlaces) {
@@ -255,6 +215,138 @@ TEST(Plan, TheWinnersFileIsTheWinner) {
   });
   ASSERT_EQ(time.size(), 1U);
   EXPECT_EQ(time[0], winner.simulated->value());
+}
+
+bool covers(const std::vector<int>& more, const std::vector<int>& less) {
+  for (std::size_t c = 0; c < more.size(); ++c)
+    if (more[c] < less[c]) return false;
+  return true;
+}
+
+/// The moments of fewer micro-batches are those of all.
+void expect_moments(const PipelineSchedule& schedule, const PipelineShape& shape,
+                    MomentTable& table) {
+  const HeldMoments& told = table.of(schedule, shape);
+  const std::vector<StageOrder> orders = stage_orders(schedule, shape);
+  for (std::size_t s = 0; s < orders.size(); ++s) {
+    const auto all = in_flight_moments(orders[s], shape.chunks);
+    for (const auto& moment : all)
+      EXPECT_TRUE(std::ranges::any_of(told[s], [&](const auto& t) { return covers(t, moment); }))
+          << schedule.name << " p" << shape.stages << " m" << shape.micro_batches;
+    for (const auto& moment : told[s])
+      EXPECT_EQ(std::ranges::count(all, moment), 1)
+          << schedule.name << " p" << shape.stages << " m" << shape.micro_batches;
+  }
+}
+
+TEST(Plan, FewMicroBatchesTellWhatAllHold) {
+  MomentTable table;
+  std::size_t shapes = 0;
+  for (const PipelineSchedule& schedule : pipeline_schedules())
+    for (const std::int64_t p : {1, 2, 3, 4, 6, 8})
+      for (const std::int64_t v : {1, 2, 3})
+        for (const std::int64_t slices : {1, 2})
+          for (const std::int64_t m : {4 * p, 5 * p + 1, 7 * p - 1, 9 * p, 11 * p + 2}) {
+            PipelineShape shape{p, v, m, p, slices};
+            shape.placement = schedule.placement;
+            const auto inside = [](std::int64_t n, const CountRange& r) {
+              return n >= r.low && n <= r.high;
+            };
+            if (!inside(v, schedule.chunks) || !inside(slices, schedule.slices)) continue;
+            if (!schedule.rule(shape).empty()) continue;
+            ++shapes;
+            expect_moments(schedule, shape, table);
+          }
+  EXPECT_GT(shapes, 300U);
+}
+
+TEST(Plan, SearchTriesEveryScheduleAndWhatTheHostMayHold) {
+  const PlanFile file(dense);
+  const PlanSpace space = file.read({"schedule.pipeline=search", "training.recompute=none"});
+  EXPECT_EQ(space.dimensions.schedules.size(), pipeline_schedules().size() - 1);  // seqvpp: slices
+  const PlanSpace sliced =
+      file.read({"schedule.pipeline=search", "schedule.slices=[1, 2]", "training.recompute=none"});
+  EXPECT_EQ(sliced.dimensions.schedules.size(), pipeline_schedules().size());
+  EXPECT_EQ(sliced.bases.size(), 2U);
+  const PlanSpace offloaded =
+      file.read({"training.offload.activations=search", "training.offload.optimizer=search",
+                 "training.recompute=none"});
+  EXPECT_EQ(offloaded.bases.size(), 6U);
+}
+
+TEST(Plan, TheFrontierIsSimulatedAndEveryOtherPointLosesToIt) {
+  const PlanFile file(dense);
+  const PlanSpace space = file.read({"parallel.cp=1", "parallel.sequence_parallel=true"});
+  const PlanResult plan = search_plan(space, presets(), 1);
+  const std::vector<FrontierEntry> entries = frontier(plan);
+  std::size_t on = 0;
+  for (const FrontierEntry& entry : entries) {
+    on += entry.dominator == nullptr ? 1 : 0;
+    if (entry.dominator == nullptr) {
+      EXPECT_TRUE(entry.point->simulated) << strategy_text(space, entry.point->strategy);
+      continue;
+    }
+    EXPECT_TRUE(entry.dominator->simulated);
+    EXPECT_LE(*entry.dominator->simulated, entry.time);
+    EXPECT_LE(entry.dominator->peak, entry.point->peak);
+    EXPECT_NE(beaten_by(entry).find("% slower"), std::string::npos);
+  }
+  EXPECT_GT(on, 2U);
+  EXPECT_LT(on, entries.size() / 4);
+}
+
+TEST(Plan, TheBaselineIsComparedPartByPart) {
+  const PlanFile file(dense);
+  const std::string directory = std::filesystem::path(file.path()).parent_path().string();
+  std::ofstream(directory + "/known.yaml") << R"(
+stepcast: 1
+name: known
+cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
+model: {extends: models/llama2-7b.yaml, layers: 8}
+parallel: {tp: 4, pp: 4, sequence_parallel: true}
+training: {sequence: 2048, global_batch: 64, recompute: full}
+schedule: {pipeline: gpipe}
+runtime: {dispatch: graph_sink}
+)";
+  const PlanSpace space =
+      file.read({"parallel.cp=1", "plan.baseline=" + directory + "/known.yaml"});
+  const PlanResult plan = search_plan(space, presets(), 1);
+  ASSERT_TRUE(plan.comparison);
+  const PlanComparison& c = *plan.comparison;
+  for (const PlanRun* run : {&c.baseline, &c.winner}) {
+    double sum = 0;
+    for (const double part : run->parts) sum += part;
+    EXPECT_NEAR(sum, run->step_time.value(), 1e-6 * sum);
+    EXPECT_GT(run->parts.back(), 0);
+  }
+  EXPECT_EQ(c.winner.step_time.value(), best_point(space, plan).simulated->value());
+  EXPECT_EQ(c.baseline.tokens, 2 * c.winner.tokens);
+  EXPECT_NEAR(1 + c.difference(), 2 * (c.winner.step_time / c.baseline.step_time), 1e-6);
+  EXPECT_LT(c.difference(), 0);
+  EXPECT_NE(plan_table(space, plan).find("faster by "), std::string::npos);
+  EXPECT_THROW(file.read({"plan.baseline=nowhere.yaml"}), InputError);
+}
+
+TEST(Plan, ExportsNameTheScheduleOrSayThatThereIsNone) {
+  const PlanFile file(dense);
+  const PlanSpace space =
+      file.read({"schedule.pipeline=[dualpipe_v, zb_h1, seqpipe, 1f1b]", "schedule.slices=[1, 4]"});
+  const auto scenario = [&](std::uint32_t schedule, std::uint32_t base) {
+    Strategy s;
+    s.base = base, s.schedule = schedule, s.pp = 2, s.vpp = schedule == 0 ? 2 : 1;
+    return scenario_of(space, s);
+  };
+  const std::uint32_t sliced = static_cast<std::uint32_t>(space.bases.size()) - 1;
+  const auto holds = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(holds(mindformers_keys(scenario(0, 0)), "pipeline_scheduler: zero_bubble_v"));
+  EXPECT_TRUE(holds(megatron_arguments(scenario(0, 0)), "--schedules-method dualpipev"));
+  EXPECT_TRUE(holds(mindformers_keys(scenario(1, 0)), "zb_h1 has no counterpart"));
+  EXPECT_TRUE(holds(megatron_arguments(scenario(1, 0)), "no counterpart of zb_h1"));
+  EXPECT_TRUE(holds(mindformers_keys(scenario(2, sliced)), "seq_split_num: 4"));
+  EXPECT_FALSE(holds(mindformers_keys(scenario(3, 0)), "seq_split_num"));
+  EXPECT_FALSE(holds(megatron_arguments(scenario(3, 0)), "counterpart"));
 }
 
 TEST(Plan, RanksWithTiesAsSpearmanDoes) {

@@ -159,6 +159,18 @@ struct WorkloadSpec {
 /// included, is least. Throws InputError never: tables are checked by the scenario reader.
 LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device);
 
+/// What a balanced assignment looks at, all in seconds. It depends on neither pp, vpp nor dp.
+struct LayerTimes {
+  std::vector<double> prefix{0};  ///< forward and backward of all layers before each
+  double before = 0, after = 0;   ///< embedding; head and MTP modules
+};
+LayerTimes layer_times(const WorkloadSpec& spec, const DeviceSpec& device);
+/// Ends of the layers of each virtual stage: the largest time is least, and among those the sum of
+/// squares. O(layers * parts * layers of a part).
+std::vector<std::size_t> balanced_ends(const LayerTimes& times, std::size_t parts);
+/// The layers up to each end on the virtual stages of the plan.
+LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>& ends);
+
 /// Builds the program of one stage. Formulas: docs/models/operators.md,
 /// docs/models/data_parallel.md.
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
