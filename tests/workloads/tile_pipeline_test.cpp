@@ -84,5 +84,28 @@ TEST(TilePipeline, FusedOperatorsOverlap) {
   EXPECT_NEAR(fused(1), cube + vector + 2e-6, 1e-12);
 }
 
+// Separate operators copy tokens in front of both exchanges; the kernel writes them in place.
+TEST(TilePipeline, TheKernelCopiesNothingInFront) {
+  WorkloadSpec spec = lowering::workload(lowering::small_moe());
+  spec.plan.dp = spec.plan.ep = 4;
+  const auto bytes = [&](MoeSpec::Overlap overlap, const std::string& name) {
+    spec.moe.overlap = overlap;
+    spec.moe.pieces = 4;
+    const Passes passes = transformer_layer(lowering::context(spec), LayerKind::moe);
+    double sum = 0;
+    for (const LayerItems* items : {&passes.forward, &passes.backward})
+      for (const LayerItem& item : *items)
+        if (const auto* op = std::get_if<Operator>(&item); op && op->name == name)
+          sum += op->bytes.value();
+    return sum;
+  };
+  for (const char* before : {"permute", "unpermute backward"}) {
+    EXPECT_GT(bytes(MoeSpec::Overlap::chunks, before), 0) << before;
+    EXPECT_EQ(bytes(MoeSpec::Overlap::tiles, before), 0) << before;
+  }
+  for (const char* behind : {"unpermute", "permute backward"})
+    EXPECT_EQ(bytes(MoeSpec::Overlap::chunks, behind), bytes(MoeSpec::Overlap::tiles, behind));
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -63,13 +63,23 @@ void permute(const Put& put, const Experts& e, const char* name, double flops) {
   if (rows > 0) put(vector_row(name, flops, (1 + rows) * e.row_bytes(e.tokens)));
 }
 
+/// Lining up tokens in front of an exchange. Vector cores of the fused kernel write rows from where
+/// they stand to their experts: no copy is made, what is computed on the way stays.
+void line_up(const Put& put, const Experts& e, const char* name, double flops) {
+  if (e.context.moe.overlap != MoeSpec::Overlap::tiles || e.ep <= 1)
+    return permute(put, e, name, flops);
+  Operator op = vector_row(name, flops, 0);
+  op.launch = LaunchClass::in_kernel;
+  if (flops > 0 && permuted_rows(e) > 0) put(op);
+}
+
 void route(LayerItems& items, const Experts& e) {
   const double scores = e.tokens * e.count;
   if (learns_routing(e)) {
     items.push_back(in_fp32(forward(e.router())));
     items.push_back(vector_row("top-k", 20 * scores, 6 * fp32 * scores));
   }
-  permute(into(items), e, "permute", 0);
+  line_up(into(items), e, "permute", 0);
   announce(items, e);
 }
 
@@ -181,7 +191,7 @@ void moe_forward(LayerItems& items, const LayerContext& context) {
 
 void moe_backward(Backward& backward, const LayerContext& context) {
   const Experts e{context, 1};
-  permute(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden);
+  line_up(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden);
   if (!e.hides) shared_backward(backward, e);
   if (context.moe.in_pieces() && e.ep > 1)
     pieces_backward(backward, context);
