@@ -304,6 +304,8 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
   if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
+  if (first.workload.communication.scatter_gather)
+    refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
   if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");

@@ -4,9 +4,9 @@
 #include <set>
 #include <sstream>
 
+#include "../correlation.hpp"
 #include "alone.hpp"
 #include "compare.hpp"
-#include "correlation.hpp"
 #include "enumerate.hpp"
 #include "nearest.hpp"
 #include "place_best.hpp"

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
     return arguments.size() > i ? std::strtoull(arguments[i], nullptr, 10) : otherwise;
   };
   const PlanSpace space = read_plan(arguments[1], {}, {}, default_search_path({}));
-  const auto compared = testing::RandomPoints(space, number(3, 1)).compare(number(2, 500));
+  const auto compared =
+      stepcast::testing::RandomPoints(space, number(3, 1)).compare(number(2, 500));
   std::cout << compared.simulations.size() << " feasible of " << compared.drawn << " drawn, space "
             << space.points() << ", rank correlation " << compared.rank_correlation()
             << ", worst estimate " << 100 * compared.worst() << " % off, " << compared.broken.size()

@@ -6,8 +6,9 @@
 #include <fstream>
 
 #include "in_child.hpp"
+#include "sim/correlation.hpp"
 #include "sim/plan/alone.hpp"
-#include "sim/plan/correlation.hpp"
+#include "sim/plan/enumerate.hpp"
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast.hpp"
 #include "stepcast/sim/plan_report.hpp"

@@ -7,7 +7,7 @@
 
 #include "in_child.hpp"
 #include "sim/plan/alone.hpp"
-#include "sim/plan/correlation.hpp"
+#include "sim/correlation.hpp"
 #include "sim/plan/enumerate.hpp"
 #include "stepcast/sim/forecast.hpp"
 
@@ -66,15 +66,16 @@ class RandomPoints {
 
   void add(const PlanPoint& point, Compared& result) {
     const Scenario scenario = scenario_of(space_, point.strategy);
-    const auto time = in_child(
-        [&]() -> std::vector<double> { return {forecast(scenario).step_time.value()}; });
+    const auto time =
+        in_child([&]() -> std::vector<double> { return {forecast(scenario).step_time.value()}; });
     if (time.size() != 1) {
       ++result.failed;
       return;
     }
     const double alone = step_alone(scenario, costs_[point.strategy.base].times).value();
     constexpr double rounding = 1 + 1e-9;
-    if (std::max(point.bound.value(), alone) > time[0] * rounding || point.bound.value() > alone * rounding)
+    if (std::max(point.bound.value(), alone) > time[0] * rounding ||
+        point.bound.value() > alone * rounding)
       result.broken.push_back(strategy_text(space_, point.strategy));
     result.estimates.push_back(point.estimate.value());
     result.simulations.push_back(time[0]);
