@@ -88,6 +88,20 @@ void check_documents(const Scenario& scenario, const PipelineShape& shape, Check
                  "schedule without them");
 }
 
+void check_scatter_gather(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const char* const path = "communication.pipeline.scatter_gather";
+  if (!scenario.workload.communication.scatter_gather) return;
+  checks.require(!scenario.synthetic, path,
+                 "is true, but a synthetic workload says itself what it sends, allowed: false");
+  checks.require(plan.tp > 1 && !plan.sequence_parallel, path,
+                 plan.tp > 1 ? "is true, but with sequence_parallel each rank sends its own part "
+                               "anyway, allowed: false"
+                             : "is true, but tp is 1, allowed: false");
+  checks.require(!scenario.workload.pairs, path,
+                 "is true, but the schedule runs pairs, which gather nothing, allowed: false");
+}
+
 }  // namespace
 
 /// What Megatron-LM's and MindSpeed's overlap of a forward with a backward asks for.
@@ -139,6 +153,7 @@ void check_schedule(const Scenario& scenario, Checks& checks) {
   for (const std::string& finding : pair_findings(scenario, shape))
     checks.fail("moe.overlap", finding);
   check_documents(scenario, shape, checks);
+  check_scatter_gather(scenario, checks);
 }
 
 }  // namespace stepcast

@@ -15,7 +15,8 @@ Bytes boundary_bytes(const WorkloadSpec& spec) {
   const double tokens = static_cast<double>(training.micro_batch) *
                         static_cast<double>(training.sequence) /
                         static_cast<double>(spec.plan.cp * spec.plan.slices);
-  const double shards = spec.plan.sequence_parallel ? static_cast<double>(spec.plan.tp) : 1;
+  const bool in_parts = spec.plan.sequence_parallel || spec.communication.scatter_gather;
+  const double shards = in_parts ? static_cast<double>(spec.plan.tp) : 1;
   return Bytes{bf16 * tokens * static_cast<double>(spec.model.hidden) / shards};
 }
 

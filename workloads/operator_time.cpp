@@ -62,7 +62,9 @@ Seconds vector_time(Flops flops, const DeviceSpec& device) {
 /// Each stage as an operator of its own, cut into tiles that are started one by one.
 TileStage tile_stage(const FusedStage& stage, double tiles, const DeviceSpec& device, bool fp8) {
   const Work work = std::visit([](const auto& w) -> Work { return w; }, stage.work);
-  const Seconds whole = operator_time({"stage", work, stage.flops, stage.bytes}, device, fp8);
+  const Seconds whole = operator_time(
+      {"stage", work, stage.flops, stage.bytes, LaunchClass::vector, false, stage.fp8}, device,
+      fp8);
   const bool vector = std::holds_alternative<MemoryBoundWork>(work);
   return {vector ? TileStage::Cores::vector : TileStage::Cores::cube,
           whole / tiles + device.tile_task};
@@ -84,8 +86,9 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
   if (const auto* fused = std::get_if<FusedWork>(&op.work))
     return fused_time(op, *fused, device, fp8);
   if (op.flops.value() == 0 && op.bytes.value() == 0) return Seconds{0};
-  const FlopsPerSecond peak =
-      fp8 && device.matmul_peak_fp8.value() > 0 ? device.matmul_peak_fp8 : device.matmul_peak;
+  const FlopsPerSecond peak = fp8 && op.fp8 != Fp8::none && device.matmul_peak_fp8.value() > 0
+                                  ? device.matmul_peak_fp8
+                                  : device.matmul_peak;
   const EfficiencySpec& efficiency = device.efficiency;
   const Seconds compute = std::visit(
       overloaded{

@@ -20,7 +20,7 @@ FusedStage fused_stage(const Operator& op) {
   return std::visit(
       [&](const auto& work) -> FusedStage {
         if constexpr (std::is_constructible_v<PlainWork, decltype(work)>)
-          return {work, op.flops, op.bytes};
+          return {work, op.flops, op.bytes, op.fp8};
         expects(false, "a fused kernel is made of plain operators");
         return {};
       },

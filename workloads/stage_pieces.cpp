@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "layers/received.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/workloads/fusion.hpp"
 #include "stepcast/workloads/memory.hpp"
+#include "stepcast/workloads/rewrites.hpp"
 
 namespace stepcast {
 
@@ -67,6 +69,10 @@ Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoad
       return transformer_layer(context, LayerKind::moe);
     case PieceKind::mtp_module:
       return mtp_module(context);
+    case PieceKind::received_input:
+      return received(context, false);
+    case PieceKind::received_gradient:
+      return received(context, true);
     case PieceKind::head:
       break;
   }
@@ -78,9 +84,14 @@ Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoad
 Passes build_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads, double load,
                     std::int64_t slice) {
   Passes passes = unfused_passes(spec, kind, loads, load, slice);
+  const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
   for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
-                            &passes.backward, &passes.recomputed})
+                            &passes.backward, &passes.recomputed}) {
     *items = fuse(std::move(*items), spec.runtime.fusion);
+    if (fp8) *items = with_fp8_casts(std::move(*items));
+    if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
+      *items = with_separate_accumulation(std::move(*items), gradient_bytes(spec.communication));
+  }
   return passes;
 }
 
@@ -154,10 +165,13 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
     pieces.push_back({&lowered, again, lowered.parameters, offloaded(kind, again)});
   };
   const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);
+  const bool in_parts = spec_.communication.scatter_gather;
   if (layers.embedding) place(PieceKind::embedding, false);
+  if (in_parts && !layers.embedding) place(PieceKind::received_input, false);
   for (std::int64_t i = 0; i < layers.count; ++i)
     place(layer_kind(spec_.model, layers.first + i), i < recomputed);
   if (layers.head) place(PieceKind::head, false);
+  if (in_parts && !layers.head) place(PieceKind::received_gradient, false);
   for (std::int64_t i = 0; i < layers.mtp; ++i) {
     place(PieceKind::mtp_module, spec_.training.recompute == TrainingSpec::Recompute::full);
     const bool copies = i == 0 && !holds_embedding(stage) && !spec_.model.tied_embeddings;

@@ -11,7 +11,17 @@
 /// workloads/.
 namespace stepcast {
 
-enum class PieceKind { embedding, dense_layer, moe_layer, mtp_module, head };
+/// received_input and received_gradient put together what the neighbouring stages hand over in
+/// parts: CommunicationSpec::scatter_gather.
+enum class PieceKind {
+  embedding,
+  dense_layer,
+  moe_layer,
+  mtp_module,
+  head,
+  received_input,
+  received_gradient
+};
 
 /// Parameters on one rank by what they are reduced over.
 struct Share {

@@ -130,6 +130,8 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
   visitor.section("gradient", "gradient reduction", [&](Visitor& v) {
     v.field({"precision", choice(spec.gradient_precision, {{"fp32"}, {"bf16"}}),
              "of gradients, accumulated and sent"});
+    v.field({"accumulation", choice(spec.accumulation, {{"fused"}, {"separate"}}),
+             "how micro-batches add up: in the product of the weight gradient, or behind it"});
     v.field(
         {"overlap", &spec.gradient_overlap, "reduce buckets while the backward pass still runs"});
     v.field({"bucket", OptionalCount{&spec.bucket, "auto"},
@@ -146,6 +148,11 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
     v.field({"overlap", overlap,
              "chunks(n): matrix products in n pieces, each beside the collective of the next",
              pieces});
+  });
+  visitor.section("pipeline", "transfers between stages", [&](Visitor& v) {
+    v.field({"scatter_gather", &spec.scatter_gather,
+             "without sequence parallelism: each tensor rank sends a part, and the next stage "
+             "gathers it"});
   });
   visitor.section("algorithm", "of each collective; auto: the library's own selection",
                   [&](Visitor& v) { describe(v, spec.algorithms); });

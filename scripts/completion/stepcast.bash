@@ -39,7 +39,7 @@ _stepcast_options() {
     diff) echo "--json --presets --help" ;;
     plan) echo "--devices --top --jobs --output --csv --set --json --presets --help" ;;
     accuracy) echo "--json --write --check --jobs --presets --help" ;;
-    calibrate) echo "--cluster --from-results --device --output --jobs --presets --help" ;;
+    calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
   esac

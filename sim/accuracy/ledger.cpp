@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "stepcast/base/errors.hpp"
@@ -16,51 +13,19 @@ constexpr std::string_view begin_mark = "<!-- ledger: written by stepcast accura
 constexpr std::string_view end_mark = "<!-- end of the ledger -->";
 constexpr std::string_view overall_mark = "Overall mean absolute error: ";
 
-using Chooser = std::function<bool(const MeasuredRow&)>;
-
-struct Group {
-  std::string name;
-  ErrorFigures all, calibrated, held_out;
-};
-
-ErrorFigures figures_of(const Ledger& ledger, const Chooser& chosen) {
-  std::vector<double> errors;
-  for (const MeasuredRow& row : ledger.rows)
-    if (row.failure.empty() && chosen(row)) errors.push_back(row.error());
-  return figures(std::move(errors));
-}
-
-Group group(const Ledger& ledger, std::string name, const Chooser& chosen) {
-  const auto half = [&](bool out) {
-    return figures_of(ledger, [&](const MeasuredRow& r) { return chosen(r) && r.held_out == out; });
-  };
-  return {std::move(name), figures_of(ledger, chosen), half(false), half(true)};
-}
-
-/// Families, then what the aims ask for, then all rows with a model.
-std::vector<Group> groups(const Ledger& ledger) {
-  std::vector<std::string> families;
-  for (const MeasuredRow& row : ledger.rows)
-    if (std::ranges::find(families, row.family) == families.end()) families.push_back(row.family);
-  std::vector<Group> all;
-  for (const std::string& family : families)
-    all.push_back(group(ledger, family, [&](const MeasuredRow& r) { return r.family == family; }));
-  const auto ascend = [](const MeasuredRow& r) { return r.device.starts_with("ascend"); };
-  const auto model = [](const MeasuredRow& r) { return r.model; };
-  all.push_back(group(ledger, "dense, Ascend",
-                      [&](const MeasuredRow& r) { return r.model && !r.experts && ascend(r); }));
-  all.push_back(group(ledger, "dense, GPU",
-                      [&](const MeasuredRow& r) { return r.model && !r.experts && !ascend(r); }));
-  all.push_back(group(ledger, "experts", [](const MeasuredRow& r) { return r.experts; }));
-  all.push_back(group(ledger, "all with a model", model));
-  return all;
-}
-
 double percent(double fraction) { return 100 * fraction; }
 
-double memory_ratio(const MeasuredRow& row) { return *row.forecast_memory / *row.published_memory; }
-bool has_memory(const MeasuredRow& row) {
-  return row.published_memory && row.forecast_memory && row.failure.empty();
+/// Memory per family that reports it: 5 % low is what a user can still reserve for.
+std::string memory_markdown(const Ledger& ledger) {
+  const std::vector<MemoryFigures> all = memory_figures(ledger);
+  if (all.empty()) return "";
+  std::string text =
+      "\n### Memory\n\n| family | rows | bias | lowest | more than 5 % low "
+      "|\n|---|---|---|---|---|\n";
+  for (const MemoryFigures& m : all)
+    text += fmt::format("| {} | {} | {:+.1f} | {:+.1f} | {} |\n", m.family, m.rows, percent(m.bias),
+                        percent(m.lowest), m.too_low);
+  return text;
 }
 
 std::string half(const ErrorFigures& f) {
@@ -73,7 +38,8 @@ std::string verdict_of(const MeasuredRow& row) {
 }
 
 std::string memory_text(const MeasuredRow& row) {
-  return has_memory(row) ? fmt::format("{:+.0f}", percent(memory_ratio(row) - 1)) : "";
+  const auto error = row.memory_error();
+  return error ? fmt::format("{:+.0f}", percent(*error)) : "";
 }
 
 nlohmann::ordered_json json_of(const ErrorFigures& f) {
@@ -87,13 +53,14 @@ std::string time_text(double seconds) { return human(Seconds{seconds}); }
 
 std::string ledger_text(const Ledger& ledger) {
   std::string text =
-      fmt::format("{:<24}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}  {:>14}  {:>14}\n", "family", "rows",
-                  "mean%", "median", "p90", "worst", "bias", "calibrated on", "held out");
-  for (const Group& g : groups(ledger)) {
+      fmt::format("{:<24}{:>5}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}  {:>14}  {:>14}\n", "family", "rows",
+                  "mean%", "median", "p90", "worst", "bias", "ranks", "calibrated on", "held out");
+  for (const LedgerGroup& g : ledger_groups(ledger)) {
     const ErrorFigures& f = g.all;
-    text += fmt::format("{:<24}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}  {:>14}  {:>14}\n",
-                        g.name, f.rows, percent(f.mean), percent(f.median), percent(f.p90),
-                        percent(f.worst), percent(f.bias), half(g.calibrated), half(g.held_out));
+    text += fmt::format(
+        "{:<24}{:>5}{:>8.1f}{:>8.1f}{:>8.1f}{:>8.1f}{:>+8.1f}{:>8.3f}  {:>14}  {:>14}\n", g.name,
+        f.rows, percent(f.mean), percent(f.median), percent(f.p90), percent(f.worst),
+        percent(f.bias), g.ranks, half(g.calibrated), half(g.held_out));
   }
   text += fmt::format("\n{:<56}{:>11}{:>11}{:>8}{:>8}\n", "row", "published", "forecast", "error%",
                       "memory%");
@@ -110,9 +77,10 @@ std::string ledger_text(const Ledger& ledger) {
 std::string ledger_json(const Ledger& ledger) {
   using Json = nlohmann::ordered_json;
   Json json{{"overall", ledger.overall()}, {"groups", Json::array()}, {"rows", Json::array()}};
-  for (const Group& g : groups(ledger))
+  for (const LedgerGroup& g : ledger_groups(ledger))
     json["groups"].push_back({{"name", g.name},
                               {"all", json_of(g.all)},
+                              {"rank_correlation", g.ranks},
                               {"calibrated_on", json_of(g.calibrated)},
                               {"held_out", json_of(g.held_out)}});
   for (const MeasuredRow& row : ledger.rows) {
@@ -136,14 +104,16 @@ std::string ledger_json(const Ledger& ledger) {
 std::string ledger_markdown(const Ledger& ledger) {
   std::string text = fmt::format("{}{:.2f} %\n\n", overall_mark, percent(ledger.overall()));
   text +=
-      "| group | rows | mean | median | p90 | worst | bias | calibrated on | held out |\n"
-      "|---|---|---|---|---|---|---|---|---|\n";
-  for (const Group& g : groups(ledger)) {
+      "| group | rows | mean | median | p90 | worst | bias | ranks | calibrated on | held out |\n"
+      "|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const LedgerGroup& g : ledger_groups(ledger)) {
     const ErrorFigures& f = g.all;
-    text += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {} | {} |\n",
-                        g.name, f.rows, percent(f.mean), percent(f.median), percent(f.p90),
-                        percent(f.worst), percent(f.bias), half(g.calibrated), half(g.held_out));
+    text += fmt::format(
+        "| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} | {:.3f} | {} | {} |\n", g.name,
+        f.rows, percent(f.mean), percent(f.median), percent(f.p90), percent(f.worst),
+        percent(f.bias), g.ranks, half(g.calibrated), half(g.held_out));
   }
+  text += memory_markdown(ledger);
   if (!ledger.ratios.empty()) {
     text +=
         "\n### Ratios\n\n| step time of one over the other | published | forecast | points |\n"

@@ -24,7 +24,7 @@ double loss(double r, double scale) {
 double slope(double r, double scale) { return 2 * std::clamp(r, -scale, scale); }
 
 double prior(const FitProblem& p, const Point& x, std::size_t j) {
-  return p.scale * (x[j] - p.start[j]) / p.spread;
+  return p.scale * (x[j] - p.start[j]) / p.spread[j];
 }
 
 double cost(const FitProblem& p, const Point& x, const Point& residuals) {
@@ -48,7 +48,7 @@ struct Linear {
       for (std::size_t j = 0; j < x.size(); ++j) there[i] += jacobian[i][j] * (x[j] - at[j]);
     if (!gradient.empty()) {
       for (std::size_t j = 0; j < x.size(); ++j) {
-        gradient[j] = 2 * prior(problem, x, j) * problem.scale / problem.spread;
+        gradient[j] = 2 * prior(problem, x, j) * problem.scale / problem.spread[j];
         for (std::size_t i = 0; i < there.size(); ++i)
           gradient[j] += problem.weights[i] * slope(there[i], problem.scale) * jacobian[i][j];
       }
@@ -118,8 +118,9 @@ void carry(FitResult& result, const Point& next, const Point& there) {
 }  // namespace
 
 FitResult fit(const FitProblem& problem, const Residuals& residuals) {
-  expects(problem.start.size() == problem.low.size() && problem.low.size() == problem.high.size(),
-          "one bound of each kind per parameter");
+  const std::size_t n = problem.start.size();
+  expects(problem.low.size() == n && problem.high.size() == n && problem.spread.size() == n,
+          "one bound of each kind and one spread per parameter");
   FitResult result;
   result.point = problem.start;
   const auto refresh = [&] {

@@ -119,7 +119,7 @@ ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterS
     p.start.push_back(std::log(std::clamp(n.get(cluster), n.low, n.high)));
   }
   p.weights = type_weights(profile.samples);
-  p.spread = 100;  // kernels are measured one by one: the start hardly counts
+  p.spread.assign(p.start.size(), 100);  // kernels are measured one by one: the start hardly counts
   p.rounds = 60;
   const FitResult fitted = fit(p, [&](const std::vector<Point>& points) {
     std::vector<Point> all;

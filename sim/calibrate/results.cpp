@@ -74,13 +74,13 @@ std::vector<double> family_weights(const std::vector<const PublishedRow*>& rows)
   return weights;
 }
 
-FitProblem problem(const std::vector<const PublishedRow*>& rows) {
+FitProblem problem(const std::vector<const PublishedRow*>& rows, const ClusterSpec& cluster) {
   FitProblem p;
-  const ClusterSpec& cluster = rows.front()->scenario.cluster;
   for (const FittedNumber& n : fitted_numbers()) {
     p.low.push_back(std::log(n.low));
     p.high.push_back(std::log(n.high));
     p.start.push_back(std::log(std::clamp(n.get(cluster), n.low, n.high)));
+    p.spread.push_back(n.doubt);
   }
   p.weights = family_weights(rows);
   return p;
@@ -111,9 +111,11 @@ double noise_of(const Point& residuals) {
 }  // namespace
 
 Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
-                                   const std::vector<std::string>& devices, int workers) {
+                                   const std::vector<std::string>& devices,
+                                   const std::optional<ClusterSpec>& start, int workers) {
   const Rows chosen = chosen_rows(rows, devices);
-  const FitProblem p = problem(chosen.fitted);
+  const FitProblem p =
+      problem(chosen.fitted, start ? *start : chosen.fitted.front()->scenario.cluster);
   const FitResult fitted = fit(p, [&](const std::vector<Point>& points) {
     return log_errors(chosen.fitted, points, workers);
   });

@@ -79,8 +79,10 @@ Outcome calibrate(const CalibrateOptions& options) {
     bad_option("PROFILE_DIR", "is missing, give folders of profiles, or --from-results");
   if (options.devices.empty()) bad_option("--device", "is missing, give the devices to fit");
   const auto rows = published_rows(options.results, default_search_path(options.presets));
+  std::optional<ClusterSpec> start;
+  if (!options.start.empty()) start = cluster_option(options.start, "", options);
   const Calibration fitted =
-      calibrate_from_results(rows, options.devices, workers_of(options.workers));
+      calibrate_from_results(rows, options.devices, start, workers_of(options.workers));
   if (!options.output.empty())
     write_file(options.output, calibration_yaml(fitted,
                                                 "which numbers of " + joined(options.devices) +

@@ -15,6 +15,7 @@ Outcome accuracy(const AccuracyOptions& options);
 
 struct CalibrateOptions : PresetOptions {
   std::vector<std::string> profiles;  ///< folders of profiles, with `cluster`
+  std::string start;                  ///< cluster whose numbers the fit to step times starts at
   std::string cluster;               ///< where the fit starts; with `results` what `output` extends
   std::string results;               ///< --from-results, with `devices`
   std::vector<std::string> devices;  ///< --device

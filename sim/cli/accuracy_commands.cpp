@@ -48,6 +48,9 @@ void add_calibrate(CommandLine& line) {
   sub->add_option("--device", options->devices, "beginning of the device names to fit (repeatable)")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  sub->add_option("--start", options->start,
+                  "cluster file whose numbers the fit to step times starts at")
+      ->type_name("CLUSTER");
   sub->add_option("-o,--output", options->output, "write a part of a cluster file")
       ->type_name("FILE");
   workers(sub, options->workers);

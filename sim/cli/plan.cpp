@@ -34,6 +34,7 @@ Outcome plan(const PlanOptions& options) {
     const auto directory = std::filesystem::path(options.output).parent_path();
     write_file(options.output, plan_scenario(space, winner, directory.string()));
   }
+  if (!options.report.empty()) write_file(options.report, plan_page(space, result));
   if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));
   if (options.csv == "-") return {plan_csv(space, result)};
   const Scenario best = scenario_of(space, winner.strategy, winner.placement);

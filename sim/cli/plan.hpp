@@ -9,6 +9,7 @@ struct PlanOptions : PresetOptions {
   std::vector<std::string> devices;
   std::string top, jobs;  ///< empty: as the file says, all processors
   std::string output;     ///< file for the winning scenario
+  std::string report;     ///< file for the page
   std::string csv, json;  ///< as for run
 };
 Outcome plan(const PlanOptions& options);

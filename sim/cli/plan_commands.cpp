@@ -23,6 +23,8 @@ void add_plan_commands(CommandLine& line) {
       ->type_name("N");
   sub->add_option("--output", options->output, "write the best point as a scenario")
       ->type_name("FILE");
+  sub->add_option("--report", options->report, "write a page that shows the frontier (.html)")
+      ->type_name("FILE");
   sub->add_option("--csv", options->csv, "write all timed points, - for stdout")->type_name("FILE");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::json(sub, options->json);

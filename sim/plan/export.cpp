@@ -65,6 +65,23 @@ std::string recomputed(const TrainingSpec& training, const LayerTable& layers) {
   return text + "]";
 }
 
+/// MindSpore's name of a schedule; its zero_bubble_v has the phases of dualpipe_v
+/// (docs/models/pipeline.md).
+std::string mindspore_schedule(const std::string& name) {
+  if (name == "interleaved_1f1b") return "1f1b";
+  if (name == "dualpipe_v") return "zero_bubble_v";
+  const bool same = name == "gpipe" || name == "1f1b" || name == "seqpipe" || name == "seqvpp" ||
+                    name == "seqsmartvpp";
+  return same ? name : "# " + name + " has no counterpart";
+}
+
+/// Empty for the schedules that follow from the number of chunks.
+std::string megatron_schedule(const Scenario& scenario) {
+  const std::string& name = scenario.schedule.pipeline;
+  if (name == "dualpipe_v") return " --schedules-method dualpipev";
+  return name == "1f1b" || name == "interleaved_1f1b" ? "" : "  # no counterpart of " + name;
+}
+
 }  // namespace
 
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
@@ -94,16 +111,16 @@ std::string mindformers_keys(const Scenario& scenario) {
   line("expert_parallel", plan.ep);
   line("pipeline_stage", plan.pp);
   line("micro_batch_num", scenario.micro_batches());
+  if (scenario.schedule.slices > 1) line("seq_split_num", scenario.schedule.slices);
   text += fmt::format("  use_seq_parallel: {}\n", plan.sequence_parallel ? "True" : "False");
   text += fmt::format("runner_config:\n  batch_size: {}\n", scenario.workload.training.micro_batch);
   text +=
       fmt::format("parallel:\n  enable_parallel_optimizer: {}\n", plan.zero > 0 ? "True" : "False");
   if (plan.zero > 1)
     text += "  parallel_optimizer_config:\n    gradient_accumulation_shard: True\n";
-  text += fmt::format(
-      "  pipeline_config:\n    pipeline_interleave: {}\n    pipeline_scheduler: {}\n",
-      plan.vpp > 1 ? "True" : "False",
-      scenario.schedule.pipeline == "interleaved_1f1b" ? "1f1b" : scenario.schedule.pipeline);
+  text +=
+      fmt::format("  pipeline_config:\n    pipeline_interleave: {}\n    pipeline_scheduler: {}\n",
+                  plan.vpp > 1 ? "True" : "False", mindspore_schedule(scenario.schedule.pipeline));
   text += fmt::format("recompute_config:\n  recompute: {}\n",
                       recomputed(scenario.workload.training, layers));
   if (scenario.workload.training.recompute == TrainingSpec::Recompute::selective)
@@ -131,7 +148,8 @@ std::string megatron_arguments(const Scenario& scenario) {
     text += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
   if (training.recompute == TrainingSpec::Recompute::selective)
     text += " --recompute-granularity selective";
-  return text + "\n";
+  if (scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair) text += " --moe-fb-overlap";
+  return text + megatron_schedule(scenario) + "\n";
 }
 
 }  // namespace stepcast

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <set>
 
@@ -51,6 +52,7 @@ class PlanReader {
 
  private:
   void take_plan();
+  void find_baseline();
   void take_fast_keys();
   void take_slow_keys(const std::vector<std::int64_t>& devices);
   void take_slow_key(const SlowKey& slow);
@@ -94,6 +96,7 @@ void PlanReader::take_plan() {
   Section section(spec, "plan", reading_);
   describe(section, space_.spec);
   section.finish();
+  find_baseline();
   const auto contradicts = [&](const auto& least, const auto& most, const char* name) {
     if (!least || !most || *least <= *most) return;
     const std::string path = std::string("constraints.most_") + name;
@@ -104,6 +107,21 @@ void PlanReader::take_plan() {
   const PlanSpec& plan = space_.spec;
   contradicts(plan.least_parameters, plan.most_parameters, "parameters");
   contradicts(plan.least_flops_per_token, plan.most_flops_per_token, "flops_per_token");
+}
+
+void PlanReader::find_baseline() {
+  const std::string& name = space_.spec.baseline;
+  if (name.empty()) return;
+  const Place place = place_of(plan_, "baseline");
+  const bool in_file = !place.file.starts_with("--set ");
+  const auto beside =
+      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
+  if (const auto file = find_file(name, beside, search_)) {
+    space_.baseline = file->string();
+  } else {
+    reading_.report(place, "plan.baseline",
+                    "names '" + name + "', which does not exist, allowed: the path of a scenario");
+  }
 }
 
 void PlanReader::take_fast_keys() {
@@ -286,6 +304,8 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
   if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
+  if (first.workload.communication.scatter_gather)
+    refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
   if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");

@@ -1,16 +1,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
+#include "../breakdown.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/plan_report.hpp"
 
 namespace stepcast {
 namespace {
 
-constexpr std::size_t most_rows = 20;
+constexpr std::size_t most_rows = 20, most_beaten = 10;
+constexpr double least_difference = 5e-4;  // of a step: a tenth of a percent when rounded
 
 Seconds best_time(const PlanPoint& p) { return p.simulated.value_or(p.alone.value_or(p.estimate)); }
 
@@ -38,14 +42,54 @@ std::string counts_text(const PlanCounts& counts) {
   return text;
 }
 
+/// Of simulated points: what each loses against.
+std::string beaten_text(const PlanSpace& space, const PlanResult& result) {
+  std::string text;
+  std::size_t rows = 0;
+  for (const FrontierEntry& entry : frontier(result)) {
+    if (entry.dominator == nullptr || !entry.point->simulated || rows++ >= most_beaten) continue;
+    text +=
+        fmt::format("  {}\n      loses to {}: {}\n", strategy_text(space, entry.point->strategy),
+                    strategy_text(space, entry.dominator->strategy), beaten_by(entry));
+  }
+  return text.empty() ? text : "\n  simulated points that are beaten, and by what\n" + text;
+}
+
 std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
   std::string text = "\n  no other point is faster with as little memory on as few devices\n";
   for (const FrontierEntry& entry : frontier(result)) {
     if (entry.dominator != nullptr) continue;
-    text += fmt::format("  {:>13} {:>10} {:>7}  {}\n", human(entry.time), human(entry.point->peak),
-                        entry.point->devices, strategy_text(space, entry.point->strategy));
+    text +=
+        fmt::format("  {:>13} {:>10} {:>7}  {}{}\n", human(entry.time), human(entry.point->peak),
+                    entry.point->devices, strategy_text(space, entry.point->strategy),
+                    entry.point->simulated ? "" : " (without contention)");
   }
-  return text;
+  return text + beaten_text(space, result);
+}
+
+/// The largest parts of the difference, first what the winner saves or loses most.
+std::string comparison_text(const PlanResult& result) {
+  if (!result.comparison) return {};
+  const PlanComparison& c = *result.comparison;
+  const std::vector<double> differences = c.differences();
+  std::vector<std::size_t> order(differences.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{},
+                           [&](std::size_t i) { return std::abs(differences[i]); });
+  std::string text =
+      "\n  against " + c.file + " (percent of its step time, per token and device)\n";
+  for (const auto& [name, run] : {std::pair{"baseline", &c.baseline}, {"winner", &c.winner}})
+    text += fmt::format("    {:<8} {:>9} {:>10}  {}\n", name, human(run->step_time),
+                        human(run->peak), run->strategy);
+  text += fmt::format("    {} by {:.1f}%:", c.difference() < 0 ? "faster" : "slower",
+                      100 * std::abs(c.difference()));
+  std::string parts;
+  for (const std::size_t i : order)
+    if (std::abs(differences[i]) >= least_difference)
+      parts += fmt::format("{} {}{} {:+.1f}", parts.empty() ? "" : ",",
+                           is_exposed_part(i) ? "exposed " : "", plan_part_names()[i],
+                           100 * differences[i]);
+  return text + parts + "\n";
 }
 
 std::string placed_text(const PlanSpace& space, const PlanResult& result) {
@@ -63,18 +107,28 @@ std::string placed_text(const PlanSpace& space, const PlanResult& result) {
   return text;
 }
 
+}  // namespace
+
 std::string proof_text(const PlanSpace& space, const PlanResult& result) {
   if (result.proven)
-    return "  No point of the space is better: every other one has a bound above it.\n";
+    return "No point of the space is better: every other one has a bound above it.";
   const PlanPoint& winner = result.best.front();
   const double best = plan_score(space.spec, winner, *winner.simulated);
   const double gap = 1 - result.least_bound.value_or(best) / best;
   return fmt::format(
-      "  Not proven: points that were not simulated have bounds down to {:.1f}% below it.\n",
+      "Not proven: points that were not simulated have bounds down to {:.1f}% below it.",
       100 * gap);
 }
 
-}  // namespace
+std::string beaten_by(const FrontierEntry& entry) {
+  const double slower = entry.time / best_time(*entry.dominator) - 1;
+  const Bytes more = entry.point->peak - entry.dominator->peak;
+  std::string text = fmt::format("{:.1f}% slower", 100 * slower);
+  if (more > Bytes{0}) text += ", " + human(more) + " more";
+  const std::int64_t devices = entry.point->devices - entry.dominator->devices;
+  if (devices > 0) text += fmt::format(", {} devices more", devices);
+  return text;
+}
 
 std::vector<FrontierEntry> frontier(const PlanResult& result) {
   std::vector<FrontierEntry> entries;
@@ -104,12 +158,12 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result) {
   text += "      simulated     alone     bound  estimate    GiB devices  strategy\n";
   for (std::size_t i = 0; i < std::min(most_rows, result.best.size()); ++i)
     text += row(space, result.best[i], i + 1);
-  text += "\n" + proof_text(space, result);
+  text += "\n  " + proof_text(space, result) + "\n";
   if (result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);
-  return text + placed_text(space, result) + frontier_text(space, result) +
-         counts_text(result.counts);
+  return text + comparison_text(result) + placed_text(space, result) +
+         frontier_text(space, result) + counts_text(result.counts);
 }
 
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {

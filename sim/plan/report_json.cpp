@@ -34,6 +34,30 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json run_json(const PlanRun& run) {
+  Json parts = Json::object();
+  for (std::size_t i = 0; i < run.parts.size(); ++i) parts[plan_part_names()[i]] = run.parts[i];
+  return {{"strategy", run.strategy},
+          {"devices", run.devices},
+          {"tokens", run.tokens},
+          {"step_time_s", run.step_time.value()},
+          {"peak_memory_bytes", run.peak.value()},
+          {"parts_s", parts}};
+}
+
+Json comparison_json(const PlanResult& result) {
+  if (!result.comparison) return nullptr;
+  const PlanComparison& c = *result.comparison;
+  Json parts = Json::object();
+  const std::vector<double> differences = c.differences();
+  for (std::size_t i = 0; i < differences.size(); ++i) parts[plan_part_names()[i]] = differences[i];
+  return {{"file", c.file},
+          {"difference", c.difference()},
+          {"parts", parts},
+          {"baseline", run_json(c.baseline)},
+          {"winner", run_json(c.winner)}};
+}
+
 }  // namespace
 
 std::string plan_json(const PlanSpace& space, const PlanResult& result) {
@@ -46,6 +70,7 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
   json["counts"] = {{"points", result.counts.points},   {"infeasible", infeasible},
                     {"bounded", result.counts.bounded}, {"estimated", result.counts.estimated},
                     {"timed", result.counts.timed},     {"simulated", result.counts.simulated}};
+  json["comparison"] = comparison_json(result);
   json["best"] = Json::array();
   for (const PlanPoint& p : result.best) json["best"].push_back(point_json(space, p));
   json["placed"] = Json::array();
@@ -64,6 +89,7 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
       json["frontier"].push_back(point);
     } else {
       point["dominated_by"] = strategy_text(space, entry.dominator->strategy);
+      point["because"] = beaten_by(entry);
       json["dominated"].push_back(point);
     }
   }

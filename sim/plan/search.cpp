@@ -4,8 +4,9 @@
 #include <set>
 #include <sstream>
 
+#include "../correlation.hpp"
 #include "alone.hpp"
-#include "correlation.hpp"
+#include "compare.hpp"
 #include "enumerate.hpp"
 #include "nearest.hpp"
 #include "place_best.hpp"
@@ -36,7 +37,8 @@ class PlanSearch {
   void prove();
   void simulate_promising();
   void take_back();
-  void time_frontier();
+  std::vector<PlanPoint*> open_frontier(bool (*lacks)(const PlanPoint&));
+  void settle_frontier();
   bool search_around();
   void finish();
   void explain_nothing();
@@ -175,14 +177,27 @@ void PlanSearch::take_back() {
   simulate_promising();
 }
 
-/// The frontier by estimates is timed, so that it is told by one measure.
-void PlanSearch::time_frontier() {
+/// Points that nothing beats so far and that lack what `lacks` asks for.
+std::vector<PlanPoint*> PlanSearch::open_frontier(bool (*lacks)(const PlanPoint&)) {
   result_.shortlist = points_;
   std::vector<PlanPoint*> open;
   for (const FrontierEntry& entry : frontier(result_))
-    if (entry.dominator == nullptr && !entry.point->alone)
+    if (entry.dominator == nullptr && lacks(*entry.point))
       open.push_back(&points_[static_cast<std::size_t>(entry.point - result_.shortlist.data())]);
-  time(open);
+  return open;
+}
+
+/// The frontier by estimates is timed, then simulated, so that it is told by one measure; at most
+/// `simulations` points more.
+void PlanSearch::settle_frontier() {
+  time(open_frontier([](const PlanPoint& p) { return !p.alone; }));
+  for (auto left = static_cast<std::size_t>(space_.spec.simulations); left > 0;) {
+    auto open = open_frontier([](const PlanPoint& p) { return !p.simulated; });
+    if (open.empty()) return;
+    if (open.size() > left) open.resize(left);
+    left -= open.size();
+    simulate(open);
+  }
 }
 
 void PlanSearch::finish() {
@@ -251,9 +266,11 @@ PlanResult PlanSearch::run() {
   while (search_around()) {
   }
   take_back();
-  time_frontier();
+  settle_frontier();
   finish();
   result_.placed = place_best(space_, search_, workers_, candidates_to_place());
+  result_.comparison =
+      compare_with_baseline(space_, best_point(space_, result_), search_, workers_);
   return std::move(result_);
 }
 

@@ -12,12 +12,17 @@ void describe(Visitor& visitor, PlanSpec& spec) {
   visitor.field({"top", &spec.top, "points that are simulated at least", between(1, most_points)});
   visitor.field({"shortlist", &spec.shortlist, "points that are timed without contention",
                  between(1, most_points)});
-  visitor.field({"simulations", &spec.simulations,
-                 "points that are simulated at most, to prove that none is better",
-                 between(1, most_points)});
+  visitor.field(
+      {"simulations", &spec.simulations,
+       "points that are simulated at most to prove that none is better, and again for the "
+       "frontier",
+       between(1, most_points)});
   visitor.field({"placements", &spec.placements,
                  "points whose layers and recomputation an integer programme places",
                  between(0, 1000)});
+  visitor.field(
+      {"baseline", &spec.baseline,
+       "scenario that the winner is compared with, beside the plan or on the search path"});
   visitor.section("constraints", "what a point must keep", [&](Visitor& v) {
     v.field({"tensor_in_node", &spec.tensor_in_node, "a tensor group stays inside one node"});
     v.field({"least_micro_batches", &spec.least_micro_batches, "micro-batches of a replica",

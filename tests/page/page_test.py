@@ -108,9 +108,11 @@ class PageTest(unittest.TestCase):
         shown = lambda: self.count("#points tbody tr")
         points = len(self.data["rows"])
         self.assertEqual(shown(), points)
-        self.js("const f = document.getElementById('filter'); f.value = 'step_time_s < 2.2'; f.dispatchEvent(new Event('input'))")
         column = self.data["columns"].index("step_time_s")
-        fast = [row for row in self.data["rows"] if row[column] < 2.2]
+        times = sorted(row[column] for row in self.data["rows"])
+        limit = (times[0] + times[-1]) / 2
+        self.js(f"const f = document.getElementById('filter'); f.value = 'step_time_s < {limit}'; f.dispatchEvent(new Event('input'))")
+        fast = [row for row in self.data["rows"] if row[column] < limit]
         self.assertTrue(0 < len(fast) < points)
         self.assertEqual(shown(), len(fast))
         head = f"document.querySelectorAll('#points th button')[{column}]"
@@ -119,6 +121,33 @@ class PageTest(unittest.TestCase):
         least = self.js(first)
         self.js(f"{head}.click()")
         self.assertNotEqual(least, self.js(first))
+        self.assert_no_complaints()
+
+    def test_frontier_of_a_plan(self):
+        self.report(["plan", os.path.join(SCENARIOS, "plans", "telechat3-105b-4096.yaml"), "--top", "4",
+                     "--set", "parallel.vpp=[2, 4]", "--set", "training.recompute=[none, full]"])
+        points = self.data["points"]
+        drawn = [p for p in points if p["time"] <= self.data["slowest_shown"]]
+        best = [p for p in drawn if p["beaten_by"] < 0]
+        self.assertTrue(1 < len(best) < len(drawn))
+        self.assertEqual(self.count("circle.best"), len(best))
+        self.assertEqual(self.count("circle.beaten"), len(drawn) - len(best))
+        for p in points:
+            if p["beaten_by"] >= 0:
+                other = points[p["beaten_by"]]
+                self.assertTrue(other["time"] <= p["time"] and other["memory"] <= p["memory"])
+                self.assertIn("slower", p["because"])
+        self.js("document.querySelector('circle.beaten').focus()")
+        self.assertIn("loses to", self.driver.find_element("id", "said").text)
+        self.js("document.querySelector('circle.best').focus()")
+        self.assertIn("on the frontier", self.driver.find_element("id", "said").text)
+        comparison = self.data["comparison"]
+        seen = [v for v in comparison["parts"].values() if abs(v) >= 5e-4]
+        self.assertEqual(self.count("rect.difference"), len(seen) + 1)
+        self.assertAlmostEqual(sum(comparison["parts"].values()), comparison["difference"], delta=1e-9)
+        self.assertEqual(self.count("#rows tbody tr"), len(points))
+        self.assertEqual(self.count("#reasons tr"), len(self.data["counts"]))
+        self.assertEqual(self.count("nav a"), self.count("section"))
         self.assert_no_complaints()
 
     def test_resolved_scenario_runs(self):

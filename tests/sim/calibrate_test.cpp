@@ -15,8 +15,8 @@ FitProblem box(Point start, double low, double high, std::size_t rows) {
   p.low.assign(start.size(), low);
   p.high.assign(start.size(), high);
   p.weights.assign(rows, 1);
+  p.spread.assign(start.size(), 1e6);
   p.start = std::move(start);
-  p.spread = 1e6;
   p.rounds = 60;
   return p;
 }
@@ -69,7 +69,7 @@ TEST(Fit, AnOutlierMovesARobustFitLittle) {
 
 TEST(Fit, WhatNoRowSeesStaysWhereItWas) {
   FitProblem p = box({0, 0, 0.7}, -4, 4, 6);
-  p.spread = 1;
+  p.spread.assign(3, 1);
   const Residuals two = line(0.5, -0.5);
   const FitResult r = fit(p, two);
   EXPECT_DOUBLE_EQ(r.point[2], 0.7);

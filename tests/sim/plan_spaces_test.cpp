@@ -7,7 +7,7 @@
 
 #include "in_child.hpp"
 #include "sim/plan/alone.hpp"
-#include "sim/plan/correlation.hpp"
+#include "sim/correlation.hpp"
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast.hpp"
 
@@ -135,7 +135,7 @@ bool same_as_without(const PlanSpace& space, const Strategy& s) {
 TEST_P(SmallSpaces, TheWinnerIsTheExhaustiveOptimum) {
   const test::PlanFile file(file_of(GetParam()));
   const PlanSpace space =
-      file.read({"plan.top=4", "plan.shortlist=4000", "plan.simulations=500", "plan.placements=0"});
+      file.read({"plan.top=4", "plan.shortlist=4000", "plan.simulations=64", "plan.placements=0"});
   ASSERT_LE(space.points(), 2000);
   const PlanResult plan = search_plan(space, test::presets(), 1);
   auto costs = test::costs_of(space);

@@ -6,8 +6,9 @@
 #include <fstream>
 
 #include "in_child.hpp"
+#include "sim/correlation.hpp"
 #include "sim/plan/alone.hpp"
-#include "sim/plan/correlation.hpp"
+#include "sim/plan/enumerate.hpp"
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast.hpp"
 #include "stepcast/sim/plan_report.hpp"
@@ -271,6 +272,81 @@ TEST(Plan, SearchTriesEveryScheduleAndWhatTheHostMayHold) {
       file.read({"training.offload.activations=search", "training.offload.optimizer=search",
                  "training.recompute=none"});
   EXPECT_EQ(offloaded.bases.size(), 6U);
+}
+
+TEST(Plan, TheFrontierIsSimulatedAndEveryOtherPointLosesToIt) {
+  const PlanFile file(dense);
+  const PlanSpace space = file.read({"parallel.cp=1", "parallel.sequence_parallel=true"});
+  const PlanResult plan = search_plan(space, presets(), 1);
+  const std::vector<FrontierEntry> entries = frontier(plan);
+  std::size_t on = 0;
+  for (const FrontierEntry& entry : entries) {
+    on += entry.dominator == nullptr ? 1 : 0;
+    if (entry.dominator == nullptr) {
+      EXPECT_TRUE(entry.point->simulated) << strategy_text(space, entry.point->strategy);
+      continue;
+    }
+    EXPECT_TRUE(entry.dominator->simulated);
+    EXPECT_LE(*entry.dominator->simulated, entry.time);
+    EXPECT_LE(entry.dominator->peak, entry.point->peak);
+    EXPECT_NE(beaten_by(entry).find("% slower"), std::string::npos);
+  }
+  EXPECT_GT(on, 2U);
+  EXPECT_LT(on, entries.size() / 4);
+}
+
+TEST(Plan, TheBaselineIsComparedPartByPart) {
+  const PlanFile file(dense);
+  const std::string directory = std::filesystem::path(file.path()).parent_path().string();
+  std::ofstream(directory + "/known.yaml") << R"(
+stepcast: 1
+name: known
+cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
+model: {extends: models/llama2-7b.yaml, layers: 8}
+parallel: {tp: 4, pp: 4, sequence_parallel: true}
+training: {sequence: 2048, global_batch: 64, recompute: full}
+schedule: {pipeline: gpipe}
+runtime: {dispatch: graph_sink}
+)";
+  const PlanSpace space =
+      file.read({"parallel.cp=1", "plan.baseline=" + directory + "/known.yaml"});
+  const PlanResult plan = search_plan(space, presets(), 1);
+  ASSERT_TRUE(plan.comparison);
+  const PlanComparison& c = *plan.comparison;
+  for (const PlanRun* run : {&c.baseline, &c.winner}) {
+    double sum = 0;
+    for (const double part : run->parts) sum += part;
+    EXPECT_NEAR(sum, run->step_time.value(), 1e-6 * sum);
+    EXPECT_GT(run->parts.back(), 0);
+  }
+  EXPECT_EQ(c.winner.step_time.value(), best_point(space, plan).simulated->value());
+  EXPECT_EQ(c.baseline.tokens, 2 * c.winner.tokens);
+  EXPECT_NEAR(1 + c.difference(), 2 * (c.winner.step_time / c.baseline.step_time), 1e-6);
+  EXPECT_LT(c.difference(), 0);
+  EXPECT_NE(plan_table(space, plan).find("faster by "), std::string::npos);
+  EXPECT_THROW(file.read({"plan.baseline=nowhere.yaml"}), InputError);
+}
+
+TEST(Plan, ExportsNameTheScheduleOrSayThatThereIsNone) {
+  const PlanFile file(dense);
+  const PlanSpace space =
+      file.read({"schedule.pipeline=[dualpipe_v, zb_h1, seqpipe, 1f1b]", "schedule.slices=[1, 4]"});
+  const auto scenario = [&](std::uint32_t schedule, std::uint32_t base) {
+    Strategy s;
+    s.base = base, s.schedule = schedule, s.pp = 2, s.vpp = schedule == 0 ? 2 : 1;
+    return scenario_of(space, s);
+  };
+  const std::uint32_t sliced = static_cast<std::uint32_t>(space.bases.size()) - 1;
+  const auto holds = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(holds(mindformers_keys(scenario(0, 0)), "pipeline_scheduler: zero_bubble_v"));
+  EXPECT_TRUE(holds(megatron_arguments(scenario(0, 0)), "--schedules-method dualpipev"));
+  EXPECT_TRUE(holds(mindformers_keys(scenario(1, 0)), "zb_h1 has no counterpart"));
+  EXPECT_TRUE(holds(megatron_arguments(scenario(1, 0)), "no counterpart of zb_h1"));
+  EXPECT_TRUE(holds(mindformers_keys(scenario(2, sliced)), "seq_split_num: 4"));
+  EXPECT_FALSE(holds(mindformers_keys(scenario(3, 0)), "seq_split_num"));
+  EXPECT_FALSE(holds(megatron_arguments(scenario(3, 0)), "counterpart"));
 }
 
 TEST(Plan, RanksWithTiesAsSpearmanDoes) {

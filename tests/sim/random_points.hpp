@@ -7,7 +7,7 @@
 
 #include "in_child.hpp"
 #include "sim/plan/alone.hpp"
-#include "sim/plan/correlation.hpp"
+#include "sim/correlation.hpp"
 #include "sim/plan/enumerate.hpp"
 #include "stepcast/sim/forecast.hpp"
 

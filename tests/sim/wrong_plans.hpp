@@ -131,6 +131,14 @@ inline constexpr WrongRow wrong_plans[] = {
      "vocabulary: 32000\nmoe: {overlap: shared_expert}",
      "s.yaml:36:16: moe.overlap: is shared_expert but the model has no shared experts, allowed: "
      "none, chunks(n), tiles(n), fb_pair"},
+    {"scatter_gather_with_sequence_parallel", "vocabulary: 32000",
+     "vocabulary: 32000\ncommunication: {pipeline: {scatter_gather: true}}",
+     "s.yaml:36:44: communication.pipeline.scatter_gather: is true, but with sequence_parallel "
+     "each "
+     "rank sends its own part anyway, allowed: false"},
+    {"scatter_gather_without_tp", "parallel:\n  tp: 2",
+     "communication: {pipeline: {scatter_gather: true}}\nparallel:\n  tp: 1",
+     "s.yaml:36:44: communication.pipeline.scatter_gather: is true, but tp is 1, allowed: false"},
 };
 
 }  // namespace stepcast::test

@@ -172,6 +172,34 @@ TEST(Lower, BoundaryIsShardedBySequenceParallelismOnly) {
   EXPECT_EQ(lower_all(spec)[1].chunks[0].send_forward.value(), whole / 4);
 }
 
+TEST(Lower, TensorRanksHandOverAPartEach) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.tp = 4;
+  spec.plan.pp = 2;
+  spec.plan.vpp = 2;
+  spec.communication.scatter_gather = true;
+  const double whole = 2048.0 * 1024 * 2;
+  const auto programs = lower_all(spec);
+  const auto gathers = [&](const StageProgram& program, const char* name) {
+    return std::ranges::count(program.calls, name, &StageCall::name);
+  };
+  EXPECT_EQ(programs[0].chunks[0].send_forward.value(), whole / 4);
+  EXPECT_EQ(programs[1].chunks[1].send_backward.value(), whole / 4);
+  EXPECT_EQ(gathers(programs[1], "all_gather received input"), 1);
+  EXPECT_EQ(gathers(programs[1], "all_gather received gradient"), 1);
+  const auto waits = [](const Instructions& code) {
+    return std::ranges::count_if(
+        code, [](const Instruction& i) { return std::holds_alternative<Wait>(i); });
+  };
+  // chunk 0 of stage 0 reads the input itself
+  EXPECT_EQ(waits(programs[0].chunks[1].forward), waits(programs[0].chunks[0].forward));
+  spec.communication.scatter_gather = false;
+  const auto plain = lower_all(spec);
+  EXPECT_EQ(waits(programs[1].chunks[0].forward), waits(plain[1].chunks[0].forward) + 1);
+  EXPECT_EQ(waits(programs[1].chunks[0].backward), waits(plain[1].chunks[0].backward) + 1);
+  EXPECT_EQ(waits(programs[0].chunks[0].forward), waits(plain[0].chunks[0].forward));
+}
+
 // ---- host
 // ------------------------------------------------------------------------------------------------
 OperatorCost first_cost(const StageProgram& program) {

@@ -104,10 +104,13 @@ TEST(OperatorTime, VectorWorkCanBindBeforeMemory) {
 
 TEST(OperatorTime, Fp8SpeedsUpProductsOnlyWhereTheDeviceHasIt) {
   DeviceSpec device = plain_device();
-  const Operator op = matmul(4096, 4096, 4096);
+  Operator op = matmul(4096, 4096, 4096);
+  op.fp8 = Fp8::ready;
   EXPECT_EQ(seconds(op, device, true), seconds(op, device, false));
   device.matmul_peak_fp8 = FlopsPerSecond{600e12};
   EXPECT_NEAR(seconds(op, device, true), seconds(op, device, false) / 2, 1e-15);
+  op.fp8 = Fp8::none;
+  EXPECT_EQ(seconds(op, device, true), seconds(op, device, false));
   EXPECT_EQ(seconds(attention(4096, 128, false), device, true),
             seconds(attention(4096, 128, false), device, false));
 }

@@ -24,6 +24,13 @@ struct Experts {
     return static_cast<double>(spec.shared_experts * spec.shared_hidden);
   }
   double row_bytes(double n) const { return element * n * shape.hidden; }
+  /// Rows travel to the experts in FP8, which FP8 products take as they are.
+  bool arrives_in_fp8() const { return ep > 1 && context.moe.wire == MoeSpec::Wire::fp8; }
+  /// The first product behind the exchange.
+  Operator first(Operator product) const {
+    if (arrives_in_fp8()) product.fp8 = Fp8::ready;
+    return product;
+  }
   /// Of rows on their way to the experts.
   double wire_bytes(double n) const;
   /// Rows come in the order of their ranks; gathered tokens are selected in that of the experts.
@@ -32,7 +39,7 @@ struct Experts {
   }
   /// Whether expert groups are cut into several parts.
   bool cut() const { return outer > 1; }
-  Linear router() const { return {"router", tokens, shape.hidden, count}; }
+  Linear router() const { return {"router", tokens, shape.hidden, count, true}; }
   Linear up() const {
     return {"experts up", rows / local, shape.hidden, projections(kind) * width};
   }

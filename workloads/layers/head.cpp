@@ -7,7 +7,9 @@ namespace rows {
 namespace {
 
 Linear projection(const Shape& shape, const ModelSpec& model) {
-  return {"head", shape.tokens, shape.hidden, static_cast<double>(model.vocabulary) / shape.tp};
+  const bool bf16 = true;  // Megatron-LM's output layer is none of Transformer Engine's
+  return {"head", shape.tokens, shape.hidden, static_cast<double>(model.vocabulary) / shape.tp,
+          bf16};
 }
 
 /// Vocabulary-parallel cross entropy as Megatron-LM's tensor_parallel/cross_entropy.py runs it, a

@@ -93,7 +93,7 @@ void run(const Put& put, Hops hops, const std::function<void()>& beside) {
 void experts_forward(LayerItems& items, const Experts& e) {
   share_rows(items, e, "all_gather expert rows", CollectiveKind::all_gather);
   sort_rows(items, e, "sort by expert");
-  items.push_back(grouped_forward(e.up(), e.local));
+  items.push_back(e.first(grouped_forward(e.up(), e.local)));
   items.push_back(e.activation());
   items.push_back(grouped_forward(e.down(), e.local));
   sort_rows(items, e, "unsort");
@@ -105,7 +105,7 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   share_rows(items, e, "all_gather expert gradient", CollectiveKind::all_gather);
   sort_rows(items, e, "sort gradient by expert");
   backward.add_input(items);
-  backward.add_input(grouped_input_gradient(e.down(), e.local));
+  backward.add_input(e.first(grouped_input_gradient(e.down(), e.local)));
   if (weights)
     backward.add_weight(grouped_weight_gradient(e.down(), e.local, e.shape.gradient_bytes));
   backward.add_input(routed(activation_backward("experts activation", e.kind, e.rows * e.width)));

@@ -48,47 +48,61 @@ Passes assemble(const LayerContext& context, LayerItems forward, Backward backwa
 
 namespace {
 
-Operator matmul(std::string name, double m, double n, double k, double output_bytes) {
-  return {std::move(name), MatmulWork{m, n, k}, Flops{2 * m * n * k},
-          Bytes{element * (m * k + k * n) + output_bytes * m * n}, LaunchClass::matmul};
+Operator matmul(std::string name, double m, double n, double k, double output_bytes, Fp8 fp8) {
+  return {std::move(name),
+          MatmulWork{m, n, k},
+          Flops{2 * m * n * k},
+          Bytes{element * (m * k + k * n) + output_bytes * m * n},
+          LaunchClass::matmul,
+          false,
+          fp8};
 }
 
-Operator grouped(std::string name, double groups, double m, double n, double k,
-                 double output_bytes) {
+Operator grouped(std::string name, double groups, double m, double n, double k, double output_bytes,
+                 Fp8 fp8) {
   return {std::move(name),
           GroupedMatmulWork{groups, m, n, k},
           Flops{2 * groups * m * n * k},
           Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)},
           LaunchClass::matmul,
-          true};
+          true,
+          fp8};
 }
 
 }  // namespace
 
-Operator forward(const Linear& l) { return matmul(l.name, l.tokens, l.out, l.in, element); }
+Operator forward(const Linear& l) {
+  return matmul(l.name, l.tokens, l.out, l.in, element, l.fp8(Fp8::casts));
+}
 
 Operator input_gradient(const Linear& l) {
-  return matmul(l.name + " dgrad", l.tokens, l.in, l.out, element);
+  return matmul(l.name + " dgrad", l.tokens, l.in, l.out, element, l.fp8(Fp8::casts));
 }
 
 Operator weight_gradient(const Linear& l, double gradient_bytes) {
-  return matmul(l.name + " wgrad", l.in, l.out, l.tokens, 2 * gradient_bytes);
+  Operator op =
+      matmul(l.name + " wgrad", l.in, l.out, l.tokens, 2 * gradient_bytes, l.fp8(Fp8::ready));
+  op.accumulated = l.in * l.out;
+  return op;
 }
 
 Operator grouped_forward(const Linear& l, double groups) {
-  return grouped(l.name, groups, l.tokens, l.out, l.in, element);
+  return grouped(l.name, groups, l.tokens, l.out, l.in, element, l.fp8(Fp8::casts));
 }
 
 Operator grouped_input_gradient(const Linear& l, double groups) {
-  return grouped(l.name + " dgrad", groups, l.tokens, l.in, l.out, element);
+  return grouped(l.name + " dgrad", groups, l.tokens, l.in, l.out, element, l.fp8(Fp8::casts));
 }
 
 Operator grouped_weight_gradient(const Linear& l, double groups, double gradient_bytes) {
-  return grouped(l.name + " wgrad", groups, l.in, l.out, l.tokens, 2 * gradient_bytes);
+  Operator op = grouped(l.name + " wgrad", groups, l.in, l.out, l.tokens, 2 * gradient_bytes,
+                        l.fp8(Fp8::ready));
+  op.accumulated = groups * l.in * l.out;
+  return op;
 }
 
 Operator batched_product(std::string name, double batch, double m, double n, double k) {
-  return grouped(std::move(name), batch, m, n, k, element);
+  return grouped(std::move(name), batch, m, n, k, element, Fp8::none);
 }
 
 Operator vector_row(std::string name, double flops, double bytes) {

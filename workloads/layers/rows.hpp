@@ -46,6 +46,9 @@ Passes assemble(const LayerContext& context, LayerItems forward, Backward backwa
 struct Linear {
   std::string name;
   double tokens, in, out;
+  bool bf16 = false;  ///< in an FP8 step too
+
+  Fp8 fp8(Fp8 otherwise) const { return bf16 ? Fp8::none : otherwise; }
 };
 Operator forward(const Linear& linear);
 Operator input_gradient(const Linear& linear);

@@ -40,6 +40,11 @@ struct MeasuredRow {
   std::optional<double> published_memory, forecast_memory;  ///< [B]
   std::string failure;
   double error() const { return forecast / published - 1; }
+  /// Nothing unless both are known.
+  std::optional<double> memory_error() const {
+    if (!published_memory || !forecast_memory || !failure.empty()) return {};
+    return *forecast_memory / *published_memory - 1;
+  }
 };
 std::vector<MeasuredRow> measure(const std::vector<PublishedRow>& rows, int workers);
 
@@ -66,6 +71,26 @@ struct Ledger {
   /// Mean absolute error of all rows with a model [fraction]: what the check holds.
   double overall() const;
 };
+
+/// Errors of rows that belong together, of those that were fitted and of those that were not, and
+/// Spearman's rank correlation of forecast and published step times.
+struct LedgerGroup {
+  std::string name;
+  ErrorFigures all, calibrated, held_out;
+  double ranks = 1;
+};
+/// Families, then hardware types, rows with experts and all rows with a model.
+std::vector<LedgerGroup> ledger_groups(const Ledger& ledger);
+
+/// Errors of the memory of a family's rows that report it, as fractions; `too_low`: rows that are
+/// more than 5 % low.
+struct MemoryFigures {
+  std::string family;
+  std::size_t rows = 0;
+  double bias = 0, lowest = 0;
+  std::size_t too_low = 0;
+};
+std::vector<MemoryFigures> memory_figures(const Ledger& ledger);
 
 std::string ledger_text(const Ledger& ledger);
 std::string ledger_json(const Ledger& ledger);

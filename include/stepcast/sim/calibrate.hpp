@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct FittedNumber {
   const char* path;  ///< in the cluster file
   bool time;         ///< in seconds; else without a dimension
   double low, high;  ///< both above 0: fitting works on logarithms
+  double doubt;      ///< how far, as a logarithm, one expects it from a good guess
   double (*get)(const ClusterSpec&);
   void (*set)(ClusterSpec&, double);
 };
@@ -30,10 +32,10 @@ struct FitProblem {
   std::vector<double> start, low, high;  ///< per parameter; the box
   std::vector<double> weights;           ///< per row
   double scale = 0.05;                   ///< residuals beyond it count linearly (Huber)
-  /// How far a parameter goes from its start at the price of one `scale`; keeps parameters that the
-  /// rows do not see where they were.
-  double spread = 1;
-  int rounds = 12;  ///< at most
+  /// How far each parameter goes from its start at the price of one residual of `scale`; keeps
+  /// parameters that the rows do not see where they were.
+  std::vector<double> spread;
+  int rounds = 60;  ///< at most
 };
 
 struct FitResult {
@@ -82,9 +84,11 @@ struct Calibration {
 };
 
 /// Fits the numbers of all rows whose device name begins with one of `devices`, on the half that is
-/// not held out, starting at the rows' own cluster files. Throws InputError without such rows.
+/// not held out, starting at `start` or else at the first row's own cluster. Throws InputError
+/// without such rows.
 Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
-                                   const std::vector<std::string>& devices, int workers);
+                                   const std::vector<std::string>& devices,
+                                   const std::optional<ClusterSpec>& start, int workers);
 
 std::string calibration_text(const Calibration& calibration);
 /// A part of a cluster file that a preset extends, each number with `source: fitted`. It extends

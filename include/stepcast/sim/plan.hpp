@@ -22,9 +22,10 @@ struct PlanSpec {
   Bytes memory_reserve{0};        ///< kept free on each device, next to the cluster's own reserve
   std::int64_t top = 20;          ///< points that are simulated at least
   std::int64_t shortlist = 512;   ///< points that are timed in order, without contention
-  std::int64_t simulations = 64;  ///< points that are simulated at most
+  std::int64_t simulations = 64;  ///< points simulated at most: for the proof, for the frontier
   std::int64_t placements = 6;    ///< points whose layers are placed by integer programme
-  bool tensor_in_node = false;    ///< a tensor group stays inside one node
+  std::string baseline;  ///< file of a scenario that the winner is compared with; may be empty
+  bool tensor_in_node = false;  ///< a tensor group stays inside one node
   std::int64_t least_micro_batches = 1;
   std::optional<double> least_parameters, most_parameters;            ///< of the whole model
   std::optional<double> least_flops_per_token, most_flops_per_token;  ///< of training [FLOP]
@@ -59,6 +60,7 @@ struct PlanBase {
 struct PlanSpace {
   std::string file;
   std::vector<std::string> overrides;  ///< of the command line, before those of a point
+  std::string baseline;                ///< where spec.baseline was found
   PlanSpec spec;
   std::vector<PlanBase> bases;
   PlanDimensions dimensions;
@@ -124,6 +126,27 @@ struct PlanRelaxation {
   double distance = 0;   ///< of their values from the lists, in doublings
 };
 
+/// One forecast, for comparisons.
+struct PlanRun {
+  std::string strategy;
+  std::int64_t devices = 0;
+  double tokens = 0;  ///< of a step
+  Seconds step_time{0};
+  Bytes peak{0};              ///< of the fullest device
+  std::vector<double> parts;  ///< by plan_part_names() [s]; they add up to the step time
+};
+/// breakdown_names() with the optimizer's part of computing apart.
+const std::vector<std::string>& plan_part_names();
+
+/// The winner of a plan and a configuration that is known.
+struct PlanComparison {
+  std::string file;  ///< of the latter
+  PlanRun baseline, winner;
+  /// Winner minus baseline by plan_part_names(), per token and device, over the baseline's time.
+  std::vector<double> differences() const;
+  double difference() const;  ///< their sum: below 0 the winner is faster
+};
+
 struct PlanResult {
   std::vector<PlanPoint> best;       ///< simulated, the best first
   std::vector<PlanPoint> shortlist;  ///< all that were timed, by estimate
@@ -131,11 +154,12 @@ struct PlanResult {
   bool proven = false;  ///< no point of the space is faster than the best
   /// Lower bound on the objective of all points that were not simulated.
   std::optional<double> least_bound;
-  std::optional<double> rank_correlation;  ///< Spearman, estimates of `best` against simulations
-  std::vector<PlanPoint> placed;           ///< by integer programme, simulated, the best first
-  std::optional<PlanPoint> nearest;        ///< when nothing is feasible: the least memory excess
-  std::string tightest;                    ///< when nothing is feasible: what stands in the way
-  std::optional<PlanRelaxation> relaxed;   ///< when nothing is feasible: what would be
+  std::optional<double> rank_correlation;    ///< Spearman, estimates of `best` against simulations
+  std::vector<PlanPoint> placed;             ///< by integer programme, simulated, the best first
+  std::optional<PlanComparison> comparison;  ///< with the baseline of the plan
+  std::optional<PlanPoint> nearest;          ///< when nothing is feasible: the least memory excess
+  std::string tightest;                      ///< when nothing is feasible: what stands in the way
+  std::optional<PlanRelaxation> relaxed;     ///< when nothing is feasible: what would be
 };
 
 /// Searches the space. `workers` processes simulate at a time. When nothing is feasible, `best` is

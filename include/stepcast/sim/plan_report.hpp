@@ -15,15 +15,22 @@ struct FrontierEntry {
 };
 /// All simulated or timed points, by time. The result must outlive the entries.
 std::vector<FrontierEntry> frontier(const PlanResult& result);
+/// What a beaten entry loses against its dominator: `2.1% slower, 300 MiB more`.
+std::string beaten_by(const FrontierEntry& entry);
 
 /// The winner: the best simulated point, placed by integer programme or balanced.
 const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result);
+
+/// One sentence on whether the best simulated point is known to be the best of all.
+std::string proof_text(const PlanSpace& space, const PlanResult& result);
 
 /// The ranked table, the counts per reason and the frontier, at most 100 columns wide where names
 /// allow it.
 std::string plan_table(const PlanSpace& space, const PlanResult& result);
 /// The same as JSON. Fields: docs/formats.md.
 std::string plan_json(const PlanSpace& space, const PlanResult& result);
+/// The same as one HTML page that needs no network: frontier, comparison, points, counts.
+std::string plan_page(const PlanSpace& space, const PlanResult& result);
 /// One line per point of the shortlist, with a head.
 std::string plan_csv(const PlanSpace& space, const PlanResult& result);
 /// Why nothing is feasible: the tightest constraint, the nearest point, the counts.

@@ -43,11 +43,16 @@ struct FixedWork {
 };
 using PlainWork =
     std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork>;
+/// What a step in `precision: fp8_mixed` does with a product: computes it in BF16 all the same,
+/// casts its left operand to FP8 first, or finds both operands in FP8.
+enum class Fp8 { none, casts, ready };
+
 /// A stage of a fused kernel: what an operator of its own would do.
 struct FusedStage {
   PlainWork work;
   Flops flops{0};
   Bytes bytes{0};
+  Fp8 fp8 = Fp8::none;
 };
 /// One of `tiles` equal tiles of a kernel that takes every tile through its stages, on cube and
 /// vector cores at the same time. Stages are those of all tiles together.
@@ -69,6 +74,8 @@ struct Operator {
   Bytes bytes{0};  ///< HBM traffic, lower bound
   LaunchClass launch = LaunchClass::vector;
   bool routed = false;  ///< its shape follows from the routing of the micro-batch
+  Fp8 fp8 = Fp8::none;
+  double accumulated = 0;  ///< weights whose gradient it adds to what earlier micro-batches left
 };
 
 /// A collective of one layer; the compute stream waits for it at once unless it is `overlapped`.

@@ -64,12 +64,16 @@ void describe(Visitor& visitor, MoeSpec& spec);
 /// `communication:`
 struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
+  enum class Accumulation { fused, separate };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
+  Accumulation accumulation = Accumulation::fused;  ///< over micro-batches: by the product itself
   bool gradient_overlap = true;        ///< reduce buckets while the backward pass still runs
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
   /// Pieces in which a matrix product overlaps its tensor-parallel collective; 1: they do not
   /// overlap.
   std::int64_t tensor_chunks = 1;
+  /// Tensor ranks pass a part each of what all of them hold to the next stage, which gathers it.
+  bool scatter_gather = false;
   CollectiveChoice algorithms;
 };
 /// Bytes of one gradient, accumulated and sent: 4 or 2.

@@ -1,0 +1,18 @@
+#pragma once
+#include "stepcast/workloads/operators.hpp"
+
+/// Operators that a precision or a framework puts beside the products of a layer. Models and
+/// sources: docs/models/operators.md.
+namespace stepcast {
+
+/// The items with a vector operator `NAME to fp8` before each product that casts its left operand
+/// [m x k]: 2 bytes read, two FP8 copies written per element, as it stands for this product and
+/// transposed for the weight gradient. Weights are cast once per step, which is left out.
+LayerItems with_fp8_casts(LayerItems items);
+
+/// The items with every weight gradient written in BF16 and added to the sum of earlier
+/// micro-batches by a vector operator `NAME accumulation` of its own, `gradient_bytes` per weight
+/// read and written there, which is what the product did itself before.
+LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes);
+
+}  // namespace stepcast

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "../breakdown.hpp"
+#include "html.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/plan_report.hpp"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Beyond this many times the fastest a point is in the table only, so that the frontier is seen.
+constexpr double slowest_drawn = 2;
+
+Json optional(const std::optional<Seconds>& time) {
+  return time ? Json(time->value()) : Json(nullptr);
+}
+
+Json card(const char* label, const std::string& value, const std::string& note) {
+  return {{"label", label}, {"value", value}, {"note", note}, {"bad", false}};
+}
+
+Json headline(const PlanSpace& space, const PlanResult& result) {
+  const PlanPoint& winner = best_point(space, result);
+  Json cards = Json::array();
+  cards.push_back(card("step time", human(*winner.simulated), "of the winner, simulated"));
+  cards.push_back(card("memory peak", human(winner.peak), "of " + human(winner.capacity)));
+  cards.push_back(card("points", fmt::format("{:.0f}", result.counts.points),
+                       fmt::format("{:.0f} simulated", result.counts.simulated)));
+  cards.push_back(card("proven", result.proven ? "yes" : "no", "that no point is faster"));
+  if (result.rank_correlation)
+    cards.push_back(card("rank correlation", fmt::format("{:.3f}", *result.rank_correlation),
+                         "estimate, simulation"));
+  if (result.comparison)
+    cards.push_back(card("baseline", fmt::format("{:+.1f}%", 100 * result.comparison->difference()),
+                         "step time against " + result.comparison->file));
+  return cards;
+}
+
+Json points(const PlanSpace& space, const std::vector<FrontierEntry>& entries) {
+  std::map<const PlanPoint*, std::size_t> place;
+  for (std::size_t i = 0; i < entries.size(); ++i) place[entries[i].point] = i;
+  Json list = Json::array();
+  for (const FrontierEntry& entry : entries) {
+    const bool beaten = entry.dominator != nullptr;
+    list.push_back({{"name", strategy_text(space, entry.point->strategy)},
+                    {"devices", entry.point->devices},
+                    {"time", entry.time.value()},
+                    {"memory", entry.point->peak.value()},
+                    {"simulated", entry.point->simulated.has_value()},
+                    {"beaten_by", beaten ? Json(place.at(entry.dominator)) : Json(-1)},
+                    {"because", beaten ? beaten_by(entry) : ""}});
+  }
+  return list;
+}
+
+Json rows(const PlanSpace& space, const std::vector<FrontierEntry>& entries) {
+  Json list = Json::array();
+  for (const FrontierEntry& entry : entries) {
+    const PlanPoint& p = *entry.point;
+    list.push_back(Json::array(
+        {strategy_text(space, p.strategy), p.devices, optional(p.simulated), optional(p.alone),
+         p.bound.value(), p.estimate.value(), p.peak.value(),
+         entry.dominator == nullptr ? "" : strategy_text(space, entry.dominator->strategy)}));
+  }
+  return list;
+}
+
+Json counts(const PlanCounts& counts) {
+  Json list = Json::array();
+  for (const auto& [reason, points] : counts.infeasible)
+    list.push_back(Json::array({"infeasible: " + reason, points}));
+  list.push_back(Json::array({"with a bound above what was kept", counts.bounded}));
+  list.push_back(Json::array({"estimated", counts.estimated}));
+  list.push_back(Json::array({"timed without contention", counts.timed}));
+  list.push_back(Json::array({"simulated", counts.simulated}));
+  return list;
+}
+
+}  // namespace
+
+std::string plan_page(const PlanSpace& space, const PlanResult& result) {
+  const std::vector<FrontierEntry> entries = frontier(result);
+  const PlanPoint& winner = best_point(space, result);
+  Json comparison = Json::parse(plan_json(space, result)).at("comparison");
+  for (std::size_t i = 0; result.comparison && i < breakdown_names().size(); ++i)
+    if (is_exposed_part(i)) comparison["exposed"].push_back(breakdown_names()[i]);
+  const Json data{{"kind", "plan"},
+                  {"headline", headline(space, result)},
+                  {"points", points(space, entries)},
+                  {"slowest_shown", slowest_drawn * entries.front().time.value()},
+                  {"capacity", winner.capacity.value()},
+                  {"comparison", comparison},
+                  {"columns",
+                   {"strategy", "devices", "simulated_s", "alone_s", "bound_s", "estimate_s",
+                    "peak_bytes", "dominated_by"}},
+                  {"rows", rows(space, entries)},
+                  {"proof", proof_text(space, result)},
+                  {"counts", counts(result.counts)}};
+  const Scenario& base = space.bases.front().scenario;
+  return html_page(base.name, base.question,
+                   "The best plan: " + strategy_text(space, winner.strategy), data.dump());
+}
+
+}  // namespace stepcast

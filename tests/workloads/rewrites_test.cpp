@@ -1,0 +1,134 @@
+#include "stepcast/workloads/rewrites.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lowering_fixtures.hpp"
+
+namespace stepcast {
+namespace {
+
+std::vector<Operator> operators(const LayerItems& items) {
+  std::vector<Operator> found;
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item)) found.push_back(*op);
+  return found;
+}
+
+bool is_cast(const Operator& op) { return op.name.ends_with(" to fp8"); }
+
+double cast_bytes(const LayerItems& items) {
+  double sum = 0;
+  for (const Operator& op : operators(items))
+    if (is_cast(op)) sum += op.bytes.value();
+  return sum;
+}
+
+struct Step {
+  WorkloadSpec spec;
+  Step() { spec.training.micro_batch = 2; }
+  LayerContext context() const {
+    return {spec.model, spec.plan, spec.training, spec.moe, 1, 4, 1, nullptr, 0};
+  }
+};
+
+TEST(Rewrites, EveryProductOfADenseLayerReadsItsInputOnce) {
+  Step step;
+  step.spec.model =
+      lowering::small_dense();  // hidden 1024, 16 heads of 64, 8 KV heads, SwiGLU 4096
+  step.spec.training.sequence = 512;
+  const Passes passes = transformer_layer(step.context(), LayerKind::dense);
+  const double tokens = 2 * 512;
+  const double inputs = 1024 + 1024 + 1024 + 4096;         // qkv, attention out, up, down
+  const double gradients = 2048 + 1024 + 2 * 4096 + 1024;  // of their outputs
+  EXPECT_DOUBLE_EQ(cast_bytes(with_fp8_casts(passes.forward)), 4 * tokens * inputs);
+  EXPECT_DOUBLE_EQ(cast_bytes(with_fp8_casts(passes.backward)), 4 * tokens * gradients);
+  EXPECT_DOUBLE_EQ(cast_bytes(with_fp8_casts(passes.backward_weight)), 0);
+}
+
+TEST(Rewrites, StandBeforeTheirProductsAndChangeNothingElse) {
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.training.sequence = 512;
+  const LayerItems plain = transformer_layer(step.context(), LayerKind::moe).backward;
+  const LayerItems cast = with_fp8_casts(plain);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < cast.size(); ++i) {
+    const auto* op = std::get_if<Operator>(&cast[i]);
+    if (op != nullptr && is_cast(*op)) {
+      ASSERT_LT(i + 1, cast.size());
+      EXPECT_EQ(op->name, std::get<Operator>(cast[i + 1]).name + " to fp8");
+      continue;
+    }
+    EXPECT_EQ(cast[i].index(), plain[at].index());
+    ++at;
+  }
+  EXPECT_EQ(at, plain.size());
+}
+
+TEST(Rewrites, HeadRouterAndScoresStayInBf16) {
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.training.sequence = 512;
+  step.spec.training.attention = TrainingSpec::Attention::unfused;
+  EXPECT_EQ(cast_bytes(with_fp8_casts(head(step.context()).forward)), 0);
+  const Passes layer = transformer_layer(step.context(), LayerKind::moe);
+  for (const Operator& op : operators(layer.forward))
+    if (op.name == "router" || op.name.starts_with("attention scores")) {
+      EXPECT_EQ(op.fp8, Fp8::none) << op.name;
+    }
+}
+
+TEST(Rewrites, RowsThatArriveInFp8AreNotCastAgain) {
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.training.sequence = 512;
+  step.spec.plan.dp = 4;
+  step.spec.plan.ep = 4;
+  const auto casts_of = [&](MoeSpec::Wire wire, const std::string& name) {
+    step.spec.moe.wire = wire;
+    int found = 0;
+    for (const Operator& op :
+         operators(with_fp8_casts(transformer_layer(step.context(), LayerKind::moe).forward)))
+      if (op.name == name) ++found;
+    return found;
+  };
+  EXPECT_EQ(casts_of(MoeSpec::Wire::bf16, "experts up to fp8"), 1);
+  EXPECT_EQ(casts_of(MoeSpec::Wire::fp8, "experts up to fp8"), 0);
+  EXPECT_EQ(casts_of(MoeSpec::Wire::fp8, "experts down to fp8"), 1);
+}
+
+double product_bytes(const LayerItems& items) {
+  double sum = 0;
+  for (const Operator& op : operators(items))
+    if (op.name.ends_with(" wgrad")) sum += op.bytes.value();
+  return sum;
+}
+
+TEST(Rewrites, SeparateAccumulationIsAnOperatorOfItsOwn) {
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.training.sequence = 512;
+  const Passes passes = transformer_layer(step.context(), LayerKind::moe);
+  const double weights = 1024 * 2048 + 1024 * 1024  // qkv, attention out
+                         + 3 * 1024 * 1024          // shared expert: gate, up, down
+                         + 1024 * 16                // router
+                         + 16 * (3 * 1024 * 512);   // routed experts
+  double added = 0;
+  const LayerItems separate = with_separate_accumulation(passes.backward, 4);
+  for (const Operator& op : operators(separate))
+    if (op.name.ends_with(" wgrad accumulation")) {
+      EXPECT_TRUE(std::holds_alternative<MemoryBoundWork>(op.work));
+      added += op.bytes.value();
+    }
+  EXPECT_DOUBLE_EQ(added, (2 + 4 + 4) * weights);
+  EXPECT_DOUBLE_EQ(product_bytes(separate), product_bytes(passes.backward) - (4 + 4 - 2) * weights);
+  EXPECT_EQ(operators(with_separate_accumulation(passes.backward_input, 4)).size(),
+            operators(passes.backward_input).size());
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,58 @@
+#include "stepcast/workloads/rewrites.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double bf16 = 2;  // bytes
+
+/// Elements of the left operand of a product; nothing of other work.
+double left_operand(const Work& work) {
+  if (const auto* w = std::get_if<MatmulWork>(&work)) return w->m * w->k;
+  if (const auto* w = std::get_if<GroupedMatmulWork>(&work)) return w->groups * w->m * w->k;
+  return 0;
+}
+
+/// A vector operator beside a product, started the way the product is.
+Operator beside(const Operator& product, const char* what, double flops, double bytes) {
+  const bool in_kernel = product.launch == LaunchClass::in_kernel;
+  return {product.name + what,
+          MemoryBoundWork{},
+          Flops{flops},
+          Bytes{bytes},
+          in_kernel ? LaunchClass::in_kernel : LaunchClass::vector,
+          product.routed};
+}
+
+}  // namespace
+
+LayerItems with_fp8_casts(LayerItems items) {
+  const double bytes = bf16 + 2 * 1;  // the copy and its transpose, of one byte each
+  LayerItems out;
+  for (LayerItem& item : items) {
+    const auto* op = std::get_if<Operator>(&item);
+    if (op != nullptr && op->fp8 == Fp8::casts)
+      out.push_back(beside(*op, " to fp8", 0, bytes * left_operand(op->work)));
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
+  LayerItems out;
+  for (LayerItem& item : items) {
+    auto* op = std::get_if<Operator>(&item);
+    const double weights = op != nullptr ? op->accumulated : 0;
+    if (weights == 0) {
+      out.push_back(std::move(item));
+      continue;
+    }
+    op->bytes += Bytes{(bf16 - 2 * gradient_bytes) * weights};
+    op->accumulated = 0;
+    Operator sum = beside(*op, " accumulation", weights, (bf16 + 2 * gradient_bytes) * weights);
+    out.push_back(std::move(item));
+    out.push_back(std::move(sum));
+  }
+  return out;
+}
+
+}  // namespace stepcast
