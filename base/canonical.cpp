@@ -40,6 +40,11 @@ struct Text {
   std::string operator()(const OptionalTime& t) const {
     return *t.given ? shortest(t.target->value()) : std::string(t.word);
   }
+  std::string operator()(const PartsOf& t) const {
+    if (!t.parts->empty()) return (*this)(t.parts);
+    const std::string count = std::to_string(*t.count);
+    return *t.called ? std::string(t.word) + "(" + count + ")" : count;
+  }
   std::string operator()(const Percent& target) const { return shortest(*target.target); }
   std::string operator()(const Tolerance& t) const {
     return shortest(*t.target) + (*t.relative ? " relative" : "");

@@ -167,6 +167,7 @@ class Reader {
   }
 
   std::string operator()(const Choice& choice) const;
+  std::string operator()(const PartsOf& target) const;
 
  private:
   bool plain() const { return node_.kind == Node::Kind::scalar && !node_.quoted; }
@@ -260,6 +261,27 @@ std::string Reader::operator()(const Choice& choice) const {
   return {};
 }
 
+std::string Reader::operator()(const PartsOf& target) const {
+  std::vector<std::int64_t> parts;
+  std::int64_t count = 0;
+  const Call call = plain() ? split_call(node_.text) : Call{};
+  if (node_.kind == Node::Kind::list) {
+    const Field list{field_.key, &parts, field_.doc, target.part};
+    if (const std::string wrong = Reader{node_, list}(&parts); !wrong.empty()) return wrong;
+    count = static_cast<std::int64_t>(parts.size());
+  } else {
+    const auto value = parse_count(call.number.value_or(plain() ? node_.text : std::string{}));
+    if (!value || (call.number && call.word != target.word))
+      return not_this(node_, allowed_values(field_));
+    if (!field_.range.contains(*value)) return out_of_range(node_, field_.range, "");
+    count = static_cast<std::int64_t>(*value);
+  }
+  *target.count = count;
+  *target.parts = std::move(parts);
+  *target.called = call.number.has_value();
+  return {};
+}
+
 /// What each value type accepts.
 struct Allowed {
   const Field& field;
@@ -290,6 +312,10 @@ struct Allowed {
   std::string operator()(std::vector<std::string>*) const { return "a list of words"; }
   std::string operator()(std::vector<std::int64_t>*) const {
     return with_range("a list of whole numbers such as [3, 17]", field.range, "");
+  }
+  std::string operator()(const PartsOf& t) const {
+    return with_range(whole_number, field.range, "") + ", " + std::string(t.word) +
+           "(n), or a list of whole numbers such as [2048, 1024]";
   }
   std::string operator()(const Choice& choice) const {
     std::vector<Option> words = choice.options;
@@ -339,7 +365,7 @@ std::string quoted(const Node& node) {
 }
 
 bool may_state_source(const Target& target) {
-  return std::holds_alternative<std::int64_t*>(target) ||
+  return std::holds_alternative<std::int64_t*>(target) || std::holds_alternative<PartsOf>(target) ||
          std::holds_alternative<Seconds*>(target) || std::holds_alternative<Bytes*>(target) ||
          std::holds_alternative<BytesPerSecond*>(target) ||
          std::holds_alternative<FlopsPerSecond*>(target) || std::holds_alternative<double*>(target);

@@ -69,6 +69,11 @@ struct Values {
   Json operator()(const OptionalTime& t) const {
     return {{"anyOf", Json::array({Json{{"const", std::string(t.word)}}, (*this)(t.target)})}};
   }
+  Json operator()(const PartsOf& t) const {
+    const Json list{{"type", "array"}, {"minItems", 1}, {"items", count(t.part)}};
+    return {{"anyOf",
+             Json::array({count(field.range), list, words({{t.word, true, true}})["anyOf"][0]})}};
+  }
   Json operator()(const Percent&) const { return pattern(std::string(number_pattern) + "%$"); }
   Json operator()(const Tolerance& t) const {
     const Json percent = pattern(std::string(number_pattern) + "%$");
@@ -116,6 +121,7 @@ struct Default {
   Json operator()(const OptionalCount& t) const { return std::string(t.word); }
   Json operator()(const OptionalNumber& t) const { return std::string(t.word); }
   Json operator()(const OptionalTime& t) const { return std::string(t.word); }
+  Json operator()(const PartsOf& t) const { return *t.count; }
   Json operator()(const Percent& t) const { return shortest(*t.target * 100) + "%"; }
   Json operator()(const Tolerance& t) const {
     return *t.relative ? Json(shortest(*t.target * 100) + "%") : Json(nullptr);

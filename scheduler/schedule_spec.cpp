@@ -39,9 +39,12 @@ void describe(Visitor& visitor, ScheduleSpec& spec) {
                  "forward units before the steady phase; extra(n) and less_memory are for "
                  "interleaved_1f1b",
                  between(1, 1 << 20)});
-  visitor.field({"slices", &spec.slices,
+  visitor.field({"slices",
+                 PartsOf{&spec.slices, &spec.slice_tokens, "balanced", &spec.balanced_slices,
+                         between(1, 1 << 30)},
                  "parts of the sequence of a micro-batch, for terapipe, seqpipe, seqvpp, "
-                 "seqsmartvpp",
+                 "seqsmartvpp: how many equal ones, the tokens of each, or balanced(n): n whose "
+                 "tokens make the pipeline shortest",
                  between(1, 1 << 16)});
   visitor.field({"p2p", choice(spec.p2p, {{"overlapped"}, {"blocking"}}),
                  "whether a stage computes while it sends and receives"});

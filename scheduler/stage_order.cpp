@@ -1,6 +1,7 @@
 #include "stepcast/scheduler/stage_order.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace stepcast {
@@ -79,6 +80,22 @@ std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::in
   for (const Unit& unit : order) {
     held[unit.chunk.value] += held_change(unit.kind);
     if (unit.kind == UnitKind::forward) moments.insert(held);
+  }
+  return {moments.begin(), moments.end()};
+}
+
+std::vector<std::vector<double>> in_flight_moments(const StageOrder& order, std::int64_t chunks,
+                                                   const std::vector<double>& weights) {
+  std::vector<std::vector<int>> held(static_cast<std::size_t>(chunks),
+                                     std::vector<int>(weights.size()));
+  std::set<std::vector<double>> moments{std::vector<double>(held.size())};
+  for (const Unit& unit : order) {
+    held[unit.chunk.value][unit.slice.value] += held_change(unit.kind);
+    if (unit.kind != UnitKind::forward) continue;
+    std::vector<double> now;
+    for (const std::vector<int>& slices : held)
+      now.push_back(std::inner_product(slices.begin(), slices.end(), weights.begin(), 0.0));
+    moments.insert(std::move(now));
   }
   return {moments.begin(), moments.end()};
 }

@@ -44,6 +44,9 @@ void check_scenario(Scenario& scenario, Checks& checks);
 
 /// Tells the plan how the schedule places chunks and cuts sequences. Before the other checks.
 void place_chunks(Scenario& scenario);
+/// Tells the plan the tokens of `schedule.slices: balanced(n)`; equal slices where their step is no
+/// longer. After all other checks of the plan.
+void choose_slices(Scenario& scenario, Checks& checks);
 /// Cuts the expert groups where the dispatch has an inner and an outer hop. `moe.inner` fits the
 /// cluster; whether the parts are equal, Placement::cuts_experts_evenly() says.
 void cut_expert_groups(Scenario& scenario);

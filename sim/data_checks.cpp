@@ -43,13 +43,6 @@ void check_data(const Scenario& scenario, Checks& checks) {
   if (!checks.require(!scenario.synthetic, "schedule.data.documents",
                       "are given but the workload has no operators, allowed: none"))
     return;
-  const ParallelPlan& plan = scenario.workload.plan;
-  const bool whole_units =
-      !scenario.workload.pairs && plan.slices == 1 && plan.chunk_map().copies() == 1;
-  if (!checks.require(
-          whole_units || !checks.good({"schedule.pipeline"}), "schedule.data.documents",
-          "do not go with pairs, slices or two directions of a pipeline, allowed: none"))
-    return;
   const TrainingSpec& training = scenario.workload.training;
   if (!checks.good({"training.sequence", "training.global_batch"})) return;
   const double sequences = static_cast<double>(training.global_batch);

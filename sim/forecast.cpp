@@ -96,10 +96,14 @@ void add_times(Forecast& result, const RankClasses& classes, std::size_t stages)
 
 void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers,
                 const std::vector<StageOrder>& orders) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  std::vector<double> weights;
+  for (std::int64_t slice = 0; slice < plan.slices; ++slice)
+    weights.push_back(plan.slice_weight(scenario.workload.training.sequence, slice));
   for (std::uint32_t s = 0; s < orders.size(); ++s) {
     if (scenario.synthetic) continue;
     StageForecast& stage = result.stages[s];
-    const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp);
+    const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp, weights);
     stage.memory = tightest_memory(scenario, layers, Stage{s}, held);
     for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
   }

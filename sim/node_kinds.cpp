@@ -69,7 +69,7 @@ std::optional<KindPrograms> kind_programs(const Scenario& scenario, const LayerT
 }
 
 MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers, Stage stage,
-                             const std::vector<std::vector<int>>& moments) {
+                             const std::vector<std::vector<double>>& moments) {
   const ClusterSpec& cluster = scenario.cluster;
   if (cluster.kinds.empty())
     return stage_memory(scenario.workload, layers, cluster, stage, moments);

@@ -14,7 +14,7 @@ std::optional<KindPrograms> kind_programs(const Scenario& scenario, const LayerT
 
 /// Of the stage's devices the one with the least room left.
 MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers, Stage stage,
-                             const std::vector<std::vector<int>>& moments);
+                             const std::vector<std::vector<double>>& moments);
 
 /// How far the groups that some program calls reach, by kind of group.
 std::vector<GroupReach> group_fabrics(const Scenario& scenario, const Fabric& fabric,

@@ -48,19 +48,21 @@ Json experts_json(const ExpertForecast& e) {
 
 Json scenario_json(const Scenario& s) {
   const ParallelPlan& p = s.workload.plan;
-  return {{"name", s.name},
-          {"sha256", s.sha256},
-          {"devices", s.cluster.devices},
-          {"parallel",
-           {{"tp", p.tp},
-            {"pp", p.pp},
-            {"vpp", p.vpp},
-            {"cp", p.cp},
-            {"ep", p.ep},
-            {"etp", p.etp},
-            {"dp", p.dp}}},
-          {"schedule", s.schedule.name()},
-          {"micro_batches", s.micro_batches()}};
+  Json json{{"name", s.name},
+            {"sha256", s.sha256},
+            {"devices", s.cluster.devices},
+            {"parallel",
+             {{"tp", p.tp},
+              {"pp", p.pp},
+              {"vpp", p.vpp},
+              {"cp", p.cp},
+              {"ep", p.ep},
+              {"etp", p.etp},
+              {"dp", p.dp}}},
+            {"schedule", s.schedule.name()},
+            {"micro_batches", s.micro_batches()}};
+  if (!p.slice_tokens.empty()) json["slice_tokens"] = p.slice_tokens;
+  return json;
 }
 
 Json collectives_json(const Forecast& forecast) {

@@ -118,6 +118,20 @@ std::string data_lines(const Scenario& scenario, const Forecast& forecast) {
   return text;
 }
 
+/// Only where they are unequal.
+std::string slices_line(const Scenario& scenario) {
+  const std::vector<std::int64_t>& tokens = scenario.workload.plan.slice_tokens;
+  constexpr std::size_t most_shown = 8;
+  if (tokens.empty()) return "";
+  std::string text = fmt::format("  slices         {:>10}    of ", tokens.size());
+  if (tokens.size() > most_shown)
+    return text +
+           fmt::format("{} to {} tokens\n", std::ranges::min(tokens), std::ranges::max(tokens));
+  for (std::size_t k = 0; k < tokens.size(); ++k)
+    text += fmt::format("{}{}", k > 0 ? "+" : "", tokens[k]);
+  return text + " tokens\n";
+}
+
 /// Only where they are loaded unevenly.
 std::string experts_line(const Forecast& forecast) {
   if (!forecast.experts || forecast.experts->rank_imbalance <= 1 + rounding) return "";
@@ -148,8 +162,9 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
                         100 * m.mfu, m.tflops_per_device, 100 * m.hfu);
   }
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
-  return text + data_lines(scenario, forecast) + reliability_line(scenario, forecast) +
-         memory_line(forecast, paint) + experts_line(forecast) + "\n";
+  return text + slices_line(scenario) + data_lines(scenario, forecast) +
+         reliability_line(scenario, forecast) + memory_line(forecast, paint) +
+         experts_line(forecast) + "\n";
 }
 
 struct Part {

@@ -339,6 +339,10 @@ void check_scenario(Scenario& scenario, Checks& checks) {
   check_host(scenario, checks);
   check_stalls(scenario, checks);
   if (!scenario.synthetic) check_recompute(scenario, checks);
+  if (scenario.schedule.balanced_slices) {  // layers may be balanced anew
+    choose_slices(scenario, checks);
+    check_recompute(scenario, checks);
+  }
   check_network(scenario, checks);
 }
 

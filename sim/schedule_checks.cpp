@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 #include "checks.hpp"
 
@@ -42,14 +44,38 @@ bool has_pairs(const std::vector<StageOrder>& orders) {
   });
 }
 
+/// The tokens of slices that are written out.
+void check_slice_tokens(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::vector<std::int64_t>& tokens = scenario.schedule.slice_tokens;
+  const std::int64_t sum = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
+  if (!checks.require(sum == scenario.workload.training.sequence, "schedule.slices",
+                      "hold " + text(sum) + " tokens, allowed: the " +
+                          text(scenario.workload.training.sequence) + " of training.sequence"))
+    return;
+  const std::int64_t part = plan.sequence_parallel ? plan.tp : 1;
+  for (const std::int64_t n : tokens)
+    if (!checks.require(n % part == 0, "schedule.slices",
+                        "hold " + text(n) + " tokens, sequence_parallel needs a multiple of tp = " +
+                            text(part) + ", allowed: " + text((n + part - 1) / part * part)))
+      return;
+}
+
 /// A slice is a whole number of tokens on every rank, and attention sees whole slices.
 void check_slices(const Scenario& scenario, std::int64_t slices, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
-  if (slices == 1 || scenario.synthetic) return;
+  const ScheduleSpec& schedule = scenario.schedule;
+  const bool unequal = schedule.balanced_slices || !schedule.slice_tokens.empty();
+  checks.require(!unequal || !scenario.synthetic, "schedule.slices",
+                 "have tokens but the workload is synthetic, allowed: a number of slices");
+  if (scenario.synthetic) return;
+  if (!schedule.slice_tokens.empty() && checks.good({"training.sequence"}))
+    check_slice_tokens(scenario, checks);
+  if (slices == 1) return;
   checks.require(plan.cp == 1, "parallel.cp",
                  "is " + text(plan.cp) + " but the sequence is cut into " + text(slices) +
                      " slices, allowed: cp 1");
-  if (!checks.good({"training.sequence"})) return;
+  if (unequal || !checks.good({"training.sequence"})) return;
   const std::int64_t parts = slices * (plan.sequence_parallel ? plan.tp : 1);
   checks.require(scenario.workload.training.sequence % parts == 0, "schedule.slices",
                  "is " + text(slices) + ", the " + text(scenario.workload.training.sequence) +
@@ -70,8 +96,8 @@ void check_table(const Scenario& scenario, const PipelineShape& table, Checks& c
   same(shape.stages, table.stages, "parallel.pp", "stages");
   same(shape.chunks, table.chunks, "parallel.vpp", "chunks per stage");
   same(shape.micro_batches, table.micro_batches, "training.global_batch", "micro-batches");
-  checks.require(scenario.schedule.slices == 1 || scenario.schedule.slices == table.slices,
-                 "schedule.slices",
+  const bool left_out = scenario.schedule.slices == 1 && scenario.schedule.slice_tokens.empty();
+  checks.require(left_out || scenario.schedule.slices == table.slices, "schedule.slices",
                  "is " + text(scenario.schedule.slices) + ", " + scenario.schedule.table +
                      " has orders for " + text(table.slices) + ", allowed: leave it out");
   checks.require(scenario.schedule.warm_up.kind == WarmUp::Kind::standard, "schedule.warmup",
@@ -129,6 +155,8 @@ void place_chunks(Scenario& scenario) {
   const PipelineShape shape = scenario.pipeline_shape();
   scenario.workload.plan.chunk_placement = shape.placement;
   scenario.workload.plan.slices = shape.slices;
+  if (std::ssize(scenario.schedule.slice_tokens) == shape.slices)
+    scenario.workload.plan.slice_tokens = scenario.schedule.slice_tokens;
   const bool pairs = scenario.order_table ? has_pairs(scenario.order_table->orders)
                                           : pipeline_schedule(scenario.schedule.pipeline).pairs;
   scenario.workload.pairs = pairs || scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;

@@ -1,6 +1,7 @@
 #include "stepcast/topology/parallel_plan.hpp"
 
 #include <array>
+#include <numeric>
 
 #include "stepcast/topology/cluster_spec.hpp"
 
@@ -12,6 +13,23 @@ const char* name(GroupKind kind) {
       "expert_tensor", "expert_data",  "dense_data",  "embedding", "mirror",
       "world",         "expert_inner", "expert_outer"};
   return names[static_cast<std::size_t>(kind)];
+}
+
+double ParallelPlan::slice_length(std::int64_t sequence, std::int64_t slice) const {
+  if (slice_tokens.empty()) return static_cast<double>(sequence) / static_cast<double>(slices);
+  return static_cast<double>(slice_tokens[static_cast<std::size_t>(slice)]);
+}
+
+double ParallelPlan::slice_start(std::int64_t sequence, std::int64_t slice) const {
+  if (slice_tokens.empty()) return slice_length(sequence, 0) * static_cast<double>(slice);
+  return static_cast<double>(
+      std::accumulate(slice_tokens.begin(), slice_tokens.begin() + slice, std::int64_t{0}));
+}
+
+double ParallelPlan::slice_weight(std::int64_t sequence, std::int64_t slice) const {
+  if (slice_tokens.empty()) return 1;
+  return slice_length(sequence, slice) * static_cast<double>(slices) /
+         static_cast<double>(sequence);
 }
 
 void describe(Visitor& visitor, ParallelPlan& plan) {

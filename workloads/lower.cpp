@@ -9,12 +9,12 @@ namespace stepcast {
 namespace {
 
 /// Bytes of the activation of one slice that a rank passes to its peer on the neighbouring stage.
-Bytes boundary_bytes(const WorkloadSpec& spec) {
+Bytes boundary_bytes(const WorkloadSpec& spec, std::int64_t slice) {
   const TrainingSpec& training = spec.training;
   const double bf16 = 2;
   const double tokens = static_cast<double>(training.micro_batch) *
-                        static_cast<double>(training.sequence) /
-                        static_cast<double>(spec.plan.cp * spec.plan.slices);
+                        spec.plan.slice_length(training.sequence, slice) /
+                        static_cast<double>(spec.plan.cp);
   const bool in_parts = spec.plan.sequence_parallel || spec.communication.scatter_gather;
   const double shards = in_parts ? static_cast<double>(spec.plan.tp) : 1;
   return Bytes{bf16 * tokens * static_cast<double>(spec.model.hidden) / shards};
@@ -88,8 +88,8 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
       const Pieces pieces = library.pieces(held, chunk, stage, slice);
       ChunkProgram& lowered = program.chunks.emplace_back();
       data_parallel.lower_chunk(pieces, slice == 0, lowered);
-      lowered.send_forward = held.head ? Bytes{0} : boundary_bytes(spec);
-      lowered.send_backward = held.embedding ? Bytes{0} : boundary_bytes(spec);
+      lowered.send_forward = held.head ? Bytes{0} : boundary_bytes(spec, slice);
+      lowered.send_backward = held.embedding ? Bytes{0} : boundary_bytes(spec, slice);
       program.executed_flops += executed_flops(pieces) * micro_batches(spec);
       program.executed_attention_flops += executed_attention(pieces) * micro_batches(spec);
       if (slice == 0) chunks.push_back(pieces);

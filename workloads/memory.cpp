@@ -105,17 +105,25 @@ class StageActivations {
     if (slice.head) beside_ += static_cast<double>(1 + slice.mtp) * head_activations(spec_);
   }
 
-  Bytes at(const std::vector<int>& in_flight) const {
+  Bytes at(const std::vector<double>& in_flight) const {
     expects(in_flight.size() == chunks_.size(), "in_flight has one entry per chunk");
-    Bytes sum = beside_ + rebuilt_ + fetched_;
+    Bytes sum = longest_slice() * (beside_ + rebuilt_ + fetched_);
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
-      sum += static_cast<double>(in_flight[chunk]) * chunks_[chunk];
+      sum += in_flight[chunk] * chunks_[chunk];
     }
     return sum / static_cast<double>(spec_.plan.slices);
   }
 
  private:
   using Recompute = TrainingSpec::Recompute;
+
+  /// Over an equal slice.
+  double longest_slice() const {
+    double longest = 0;
+    for (std::int64_t slice = 0; slice < spec_.plan.slices; ++slice)
+      longest = std::max(longest, spec_.plan.slice_weight(spec_.training.sequence, slice));
+    return longest;
+  }
 
   Recompute mode(std::int64_t layer, std::int64_t recomputed) const {
     if (spec_.training.recompute != Recompute::table) return spec_.training.recompute;
@@ -172,7 +180,7 @@ SoftmaxState softmax_state(const ClusterSpec& cluster) {
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
-                          const std::vector<std::vector<int>>& moments) {
+                          const std::vector<std::vector<double>>& moments) {
   const std::vector<Slice> slices = slices_of(layers, stage);
   expects(!moments.empty(), "a stage has at least one moment");
 
@@ -187,12 +195,20 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
         table ? spec.training.recompute_layers.at(chunk).at(stage.value) : 0;
     activations.add(slices[chunk], recomputed);
   }
-  for (const std::vector<int>& moment : moments) {
+  for (const std::vector<double>& moment : moments) {
     budget.activations = std::max(budget.activations, activations.at(moment));
   }
   budget.buffers +=
       static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
   return budget;
+}
+
+MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
+                          const ClusterSpec& cluster, Stage stage,
+                          const std::vector<std::vector<int>>& moments) {
+  std::vector<std::vector<double>> units;
+  for (const std::vector<int>& moment : moments) units.emplace_back(moment.begin(), moment.end());
+  return stage_memory(spec, layers, cluster, stage, units);
 }
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,

@@ -137,7 +137,7 @@ double PieceLibrary::ranks_with(double load) const {
          static_cast<double>(loads_.of_rank.size());
 }
 
-double PieceLibrary::offloaded(PieceKind kind, bool recomputed) const {
+double PieceLibrary::offloaded(PieceKind kind, bool recomputed, std::int64_t slice) const {
   using Recompute = TrainingSpec::Recompute;
   const TrainingSpec& training = spec_.training;
   const bool layer = kind == PieceKind::dense_layer || kind == PieceKind::moe_layer;
@@ -146,7 +146,8 @@ double PieceLibrary::offloaded(PieceKind kind, bool recomputed) const {
   if (training.recompute == Recompute::selective) mode = Recompute::selective;
   const Bytes whole =
       layer_activations(spec_, kind == PieceKind::moe_layer, mode, builder_.softmax_state());
-  return training.offload_activations * whole.value() / static_cast<double>(spec_.plan.slices);
+  return training.offload_activations * whole.value() *
+         spec_.plan.slice_weight(training.sequence, slice) / static_cast<double>(spec_.plan.slices);
 }
 
 /// Whether some chunk of the stage reads the input.
@@ -162,7 +163,7 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   Pieces pieces;
   const auto place = [&](PieceKind kind, bool again) {
     const Piece& lowered = piece(kind, slice);
-    pieces.push_back({&lowered, again, lowered.parameters, offloaded(kind, again)});
+    pieces.push_back({&lowered, again, lowered.parameters, offloaded(kind, again, slice)});
   };
   const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);
   const bool in_parts = spec_.communication.scatter_gather;

@@ -43,7 +43,7 @@ struct PlacedPiece {
   bool recomputed;
   Share parameters;      ///< of the piece, plus the embedding copy that an MTP module needs off the
                          ///< first stage
-  double offloaded = 0;  ///< bytes of activations that one micro-batch leaves on the host
+  double offloaded = 0;  ///< bytes of activations that one unit leaves on the host
 };
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
 
@@ -66,7 +66,7 @@ class PieceLibrary {
  private:
   const Piece& piece(PieceKind kind, std::int64_t slice);
   double ranks_with(double load) const;
-  double offloaded(PieceKind kind, bool recomputed) const;
+  double offloaded(PieceKind kind, bool recomputed, std::int64_t slice) const;
   const Instructions& moe_pair();
   Instructions zipped(const Pieces& forward, const Pieces& backward);
   Instructions with_own_slots(Instructions code);

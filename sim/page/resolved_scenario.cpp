@@ -41,6 +41,11 @@ struct Written {
   std::string operator()(const OptionalTime& v) const {
     return *v.given ? shortest(v.target->value()) + "s" : std::string(v.word);
   }
+  std::string operator()(const PartsOf& v) const {
+    if (!v.parts->empty()) return list_text(*v.parts);
+    const std::string count = std::to_string(*v.count);
+    return *v.called ? std::string(v.word) + "(" + count + ")" : count;
+  }
   std::string operator()(const Percent& v) const { return shortest(100 * *v.target) + "%"; }
   std::string operator()(const Tolerance& v) const {
     if (*v.relative) return shortest(100 * *v.target) + "%";

@@ -68,7 +68,8 @@ std::vector<MemoryMoment> memory_over_time(const Scenario& scenario, const Recor
                                            std::uint32_t rank_class) {
   if (scenario.synthetic) return {};
   const Stage stage = run.network.classes.stage[rank_class];
-  const auto chunks = static_cast<std::size_t>(scenario.workload.plan.vpp);
+  const ParallelPlan& plan = scenario.workload.plan;
+  const auto chunks = static_cast<std::size_t>(plan.vpp);
   std::vector<int> held(chunks, 0);
   double now = with_held(scenario, run, stage, held).value();
   std::vector<double> of_chunk;
@@ -79,7 +80,9 @@ std::vector<MemoryMoment> memory_over_time(const Scenario& scenario, const Recor
   }
   std::vector<MemoryMoment> changes;
   for (const Recording::UnitSpan& span : run.recording.ranks[rank_class].units) {
-    const double bytes = of_chunk[span.unit.chunk.value];
+    const double bytes = of_chunk[span.unit.chunk.value] *
+                         plan.slice_weight(scenario.workload.training.sequence,
+                                           static_cast<std::int64_t>(span.unit.slice.value));
     if (span.unit.kind == UnitKind::forward) changes.push_back({span.start, bytes});
     if (frees(span.unit.kind)) changes.push_back({span.end, -bytes});
   }

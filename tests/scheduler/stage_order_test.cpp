@@ -121,6 +121,23 @@ TEST(StageOrder, InFlightPerChunkCountsEachChunkAlone) {
   EXPECT_EQ(in_flight(order, 2), (std::vector<int>{8, 4}));
 }
 
+TEST(StageOrder, WeightsOfOneCountForwards) {
+  PipelineShape shape{4, 2, 8, 4, 3};
+  const auto order = pipeline_schedule("seqpipe").order(shape, Stage{1});
+  const auto counted = in_flight_moments(order, 2);
+  const auto weighed = in_flight_moments(order, 2, {1, 1, 1});
+  ASSERT_EQ(weighed.size(), counted.size());
+  for (std::size_t i = 0; i < counted.size(); ++i)
+    EXPECT_EQ(weighed[i], std::vector<double>(counted[i].begin(), counted[i].end()));
+}
+
+TEST(StageOrder, SlicesOfUnequalWeightAddUp) {
+  const PipelineShape shape{1, 1, 2, 1, 2};
+  const auto order = pipeline_schedule("terapipe").order(shape, Stage{0});
+  EXPECT_EQ(in_flight_moments(order, 1, {1.5, 0.5}),
+            (std::vector<std::vector<double>>{{0}, {1.5}, {2}, {3.5}, {4}}));
+}
+
 TEST(StageOrder, InFlightMomentsHoldThePeaks) {
   const PipelineShape shape{4, 2, 8, 4};
   const auto order = pipeline_schedule("interleaved_1f1b").order(shape, Stage{0});

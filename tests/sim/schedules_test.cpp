@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 #include "sim/in_child.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/base/errors.hpp"
@@ -95,6 +99,47 @@ TEST(Schedules, PairsNeedASchedule) {
   EXPECT_TRUE(
       refused({"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute=full"}));
   EXPECT_FALSE(refused({"moe.overlap=fb_pair", "schedule.pipeline=dualpipe_v"}));
+}
+
+TEST(Schedules, AListOfEqualSlicesIsTheirNumber) {
+  for (const char* name : {"terapipe", "seqpipe"}) {
+    const Overrides plan{"schedule.pipeline=" + std::string(name), "parallel.vpp=1"};
+    const auto with = [&](const std::string& slices) {
+      Overrides overrides = plan;
+      overrides.push_back("schedule.slices=" + slices);
+      return numbers_of(overrides);
+    };
+    EXPECT_EQ(with("[512, 512, 512, 512]"), with("4")) << name;
+    EXPECT_NE(with("[1024, 512, 256, 256]"), with("4")) << name;
+  }
+}
+
+// Attention is a large part of the work of long sequences: later slices are the slow ones.
+TEST(Schedules, BalancedSlicesAreNeverSlowerThanEqualOnes) {
+  for (const char* sequence : {"2048", "32768", "131072"}) {
+    for (const char* slices : {"2", "4", "8"}) {
+      const Overrides plan{"schedule.pipeline=terapipe", "parallel.vpp=1", "parallel.pp=4",
+                           "training.global_batch=8", "training.sequence=" + std::string(sequence)};
+      const auto step = [&](const std::string& cut) {
+        Overrides overrides = plan;
+        overrides.push_back("schedule.slices=" + cut);
+        return numbers_of(overrides).at(0);
+      };
+      const double balanced = step("balanced(" + std::string(slices) + ")");
+      EXPECT_LE(balanced, step(slices)) << sequence << " in " << slices;
+    }
+  }
+}
+
+TEST(Schedules, BalancedSlicesShrinkAlongTheSequence) {
+  const Scenario scenario =
+      scenario_with({"schedule.pipeline=terapipe", "parallel.vpp=1", "training.global_batch=4",
+                     "training.sequence=131072", "schedule.slices=balanced(4)"});
+  const std::vector<std::int64_t>& tokens = scenario.workload.plan.slice_tokens;
+  ASSERT_EQ(tokens.size(), 4U);
+  EXPECT_EQ(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0}), 131072);
+  EXPECT_TRUE(std::ranges::is_sorted(tokens, std::greater{}));
+  EXPECT_GT(tokens.front(), tokens.back());
 }
 
 TEST(Schedules, DocumentsNeedWholeMicroBatches) {

@@ -276,6 +276,14 @@ const WrongOverride wrong_overrides[] = {
      "--set schedule.data.documents={distribution: fixed, length: 1}: schedule.data.documents: "
      "make "
      "about 33554432 documents of one step of 33554432 tokens, allowed: at most 16777216"},
+    {"slices_of_a_context_group",
+     {"parallel.cp=2", "schedule.pipeline=seqpipe", "schedule.slices=[1024, 1024]"},
+     "--set parallel.cp=2: parallel.cp: is 2 but the sequence is cut into 2 slices, allowed: cp 1"},
+    {"balanced_slices_without_a_grid",
+     {"training.sequence=2018", "schedule.pipeline=seqpipe", "schedule.slices=balanced(3)"},
+     "--set schedule.slices=balanced(3): schedule.slices: is balanced(3), which looks for slices "
+     "among at most 64 equal steps of the 2018 tokens, and finds no such grid, allowed: fewer "
+     "slices, or their tokens as a list"},
     {"interleaved_group",
      {"schedule.group=1"},
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b has group 1, allowed: pp (2) to the number "

@@ -55,6 +55,17 @@ inline constexpr WrongRow wrong_plans[] = {
     {"recompute_of_wrong_shape", "micro_batch: 1", "micro_batch: 1\n  recompute: [[1, 1], [1]]",
      "s.yaml:48:14: training.recompute: must have 2 rows (vpp) of 2 numbers (pp), allowed: a table "
      "[chunk][stage]"},
+    {"slices_without_a_schedule", "interleaved_1f1b", "interleaved_1f1b\n  slices: 2",
+     "s.yaml:49:13: schedule.pipeline: interleaved_1f1b does not slice the sequence but slices is "
+     "2, allowed: slices 1, or terapipe, seqpipe, seqvpp, seqsmartvpp"},
+    {"slices_that_do_not_divide", "interleaved_1f1b", "seqpipe\n  slices: 3",
+     "s.yaml:50:11: schedule.slices: is 3, the 2048 tokens of a sequence must be a multiple of "
+     "slices*tp = 6"},
+    {"slices_of_another_sum", "interleaved_1f1b", "seqpipe\n  slices: [1024, 512]",
+     "s.yaml:50:11: schedule.slices: hold 1536 tokens, allowed: the 2048 of training.sequence"},
+    {"slices_of_odd_tokens", "interleaved_1f1b", "seqpipe\n  slices: [1025, 1023]",
+     "s.yaml:50:11: schedule.slices: hold 1025 tokens, sequence_parallel needs a multiple of tp = "
+     "2, allowed: 1026"},
     {"chunks_without_interleaving", "pipeline: interleaved_1f1b", "pipeline: 1f1b",
      "s.yaml:49:13: schedule.pipeline: 1f1b runs one chunk per stage but vpp is 2, allowed: vpp 1 "
      "or an interleaved schedule"},

@@ -5,6 +5,17 @@ namespace stepcast::test {
 
 /// Wrong scenarios: values that a key cannot hold.
 inline constexpr WrongRow wrong_values[] = {
+    {"slices_of_no_word", "interleaved_1f1b", "seqpipe\n  slices: even(4)",
+     "s.yaml:50:11: schedule.slices: is 'even(4)', allowed: a whole number such as 8 or 40Mi, 1 to "
+     "65536, balanced(n), or a list of whole numbers such as [2048, 1024]"},
+    {"slices_of_nothing", "interleaved_1f1b", "seqpipe\n  slices: []",
+     "s.yaml:50:11: schedule.slices: is an empty list, allowed: a list of whole numbers such as "
+     "[3, 17], 1 to 1073741824"},
+    {"slices_of_no_tokens", "interleaved_1f1b", "seqpipe\n  slices: [2048, 0]",
+     "s.yaml:50:11: schedule.slices: holds '0', allowed: a list of whole numbers such as [3, 17], "
+     "1 to 1073741824"},
+    {"slices_too_many", "interleaved_1f1b", "seqpipe\n  slices: balanced(70000)",
+     "s.yaml:50:11: schedule.slices: is balanced(70000), allowed: 1 to 65536"},
     {"version_of_the_future", "stepcast: 1", "stepcast: 2",
      "s.yaml:2:11: stepcast: is 2, allowed: 1"},
     {"version_missing", "stepcast: 1\n", "",

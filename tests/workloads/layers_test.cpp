@@ -416,5 +416,35 @@ TEST(Layers, LaterSlicesAttendToMore) {
     EXPECT_NEAR(attention_flops(k), whole * (2 * k + 1) / 16, 1e-12 * whole);
 }
 
+// A slice of n tokens behind b of S: n (2b + n) / S^2 of the attention, n / S of the rest.
+TEST(Layers, SlicesOfWrittenLengthAttendToTheirArea) {
+  WorkloadSpec spec = workload(small_dense());
+  const auto flops = [&](std::int64_t slice) {
+    LayerContext of_slice = context(spec);
+    of_slice.slice = slice;
+    const Passes passes = transformer_layer(of_slice, LayerKind::dense);
+    std::array<double, 2> sum{};  // attention, other products
+    for (const LayerItem& item : passes.forward) {
+      const auto* op = std::get_if<Operator>(&item);
+      if (op == nullptr || std::holds_alternative<MemoryBoundWork>(op->work)) continue;
+      sum[std::holds_alternative<AttentionWork>(op->work) ? 0 : 1] += op->flops.value();
+    }
+    return sum;
+  };
+  const auto whole = flops(0);
+  const double sequence = 2048;
+  spec.plan.slices = 3;
+  spec.plan.slice_tokens = {1024, 704, 320};
+  double before = 0;
+  for (std::int64_t k = 0; k < 3; ++k) {
+    const auto n = static_cast<double>(spec.plan.slice_tokens[static_cast<std::size_t>(k)]);
+    const auto part = flops(k);
+    const double area = n * (2 * before + n) / (sequence * sequence);
+    EXPECT_NEAR(part[0], whole[0] * area, 1e-12 * whole[0]);
+    EXPECT_NEAR(part[1], whole[1] * n / sequence, 1e-12 * whole[1]);
+    before += n;
+  }
+}
+
 }  // namespace
 }  // namespace stepcast

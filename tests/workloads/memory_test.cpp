@@ -264,6 +264,22 @@ TEST(StageMemory, TheMomentThatHoldsMostBytesCounts) {
   EXPECT_EQ(held({{1, 1}, {2, 2}, {0, 3}}), held({{2, 2}}));
 }
 
+// Of 4096 and 2 x 2048 tokens: a held slice counts by its tokens, the rebuilt layer by the longest.
+TEST(StageMemory, SlicesCountByTheirTokens) {
+  WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
+  spec.plan.pp = 2;
+  spec.training.recompute = Recompute::full;
+  spec.plan.slices = 3;
+  spec.plan.slice_tokens = {4096, 2048, 2048};
+  const double input = layer_activations(spec, false, Recompute::full).value();
+  const double layer = layer_activations(spec, false, Recompute::none).value();
+  const double two = spec.plan.slice_weight(8192, 0) + spec.plan.slice_weight(8192, 2);
+  const std::vector<std::vector<double>> moments{{two}};
+  const double held = stage_memory(spec, even_layers(spec), device_of(64, 6, 0), Stage{0}, moments)
+                          .activations.value();
+  EXPECT_NEAR(held, 0.75 * (32 * input + 8 * 8192) + 0.5 * (layer - input), 1);
+}
+
 TEST(StageMemory, LogitsStandOnTheLastStage) {
   WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
   spec.plan.pp = 2;

@@ -7,8 +7,8 @@ Shape::Shape(const LayerContext& context) {
   tp = static_cast<double>(plan.tp);
   cp = static_cast<double>(plan.cp);
   sequences = static_cast<double>(context.training.micro_batch);
-  length = static_cast<double>(context.training.sequence) / static_cast<double>(plan.slices);
-  before = length * static_cast<double>(context.slice);
+  length = plan.slice_length(context.training.sequence, context.slice);
+  before = plan.slice_start(context.training.sequence, context.slice);
   tokens = sequences * length / cp;
   sequence_parallel = plan.sequence_parallel && plan.tp > 1;
   shard = sequence_parallel ? tokens / tp : tokens;

@@ -82,6 +82,15 @@ struct OptionalTime {
   std::string_view word;
 };
 
+/// A count, the list of its parts, or a word with the count, `balanced(4)`, which asks for parts.
+struct PartsOf {
+  std::int64_t* count;               ///< in the range of the field
+  std::vector<std::int64_t>* parts;  ///< empty unless a list is given
+  std::string_view word;
+  bool* called;  ///< whether the word is given
+  Range part;    ///< of each part
+};
+
 struct Percent {
   double* target;  ///< a fraction, written `1%`
 };
@@ -99,10 +108,10 @@ struct Identifier {
 };
 
 /// The closed set of value types that a key can hold.
-using Target =
-    std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*, std::int64_t*, bool*,
-                 std::string*, Identifier, Choice, OptionalCount, OptionalNumber, OptionalTime,
-                 Percent, Tolerance, std::vector<std::string>*, std::vector<std::int64_t>*>;
+using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*,
+                            std::int64_t*, bool*, std::string*, Identifier, Choice, OptionalCount,
+                            OptionalNumber, OptionalTime, PartsOf, Percent, Tolerance,
+                            std::vector<std::string>*, std::vector<std::int64_t>*>;
 
 struct Field {
   std::string_view key;

@@ -42,6 +42,8 @@ struct ScheduleSpec {
   std::string pipeline = "1f1b";  ///< without meaning where a table is given
   std::string table;              ///< file of the orders; empty: those of `pipeline`
   std::int64_t slices = 1;        ///< of the sequence of a micro-batch; a table says its own
+  std::vector<std::int64_t> slice_tokens;  ///< of each slice; empty: equal, or `balanced_slices`
+  bool balanced_slices = false;            ///< their tokens are chosen (balanced_slices.hpp)
   std::int64_t pipeline_group_given = 0;  ///< `group`: micro-batches per chunk visit; 0 = auto = pp
   WarmUp warm_up = {};
   PointToPoint p2p = PointToPoint::overlapped;
@@ -111,6 +113,9 @@ std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
 /// The different sets of forwards that are held at once along one order, each once, ascending.
 /// [moment][chunk]
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks);
+/// The same where a forward of slice k counts as `weights[k]`. [moment][chunk]
+std::vector<std::vector<double>> in_flight_moments(const StageOrder& order, std::int64_t chunks,
+                                                   const std::vector<double>& weights);
 /// Most forwards that are held at once, over all chunks together. A forward is held until its
 /// backward, or until its backward_weight where the backward is split.
 int peak_in_flight(const StageOrder& order);

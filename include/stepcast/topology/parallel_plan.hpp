@@ -54,6 +54,14 @@ struct ParallelPlan {
   /// slices the sequence of a micro-batch is cut.
   ChunkPlacement chunk_placement = ChunkPlacement::loop;
   std::int64_t slices = 1;
+  std::vector<std::int64_t> slice_tokens;  ///< [slice] tokens of a sequence; empty: equal slices
+
+  /// Tokens of slice `slice` of a sequence of `sequence` tokens.
+  double slice_length(std::int64_t sequence, std::int64_t slice) const;
+  /// Tokens of the slices before it.
+  double slice_start(std::int64_t sequence, std::int64_t slice) const;
+  /// Its tokens over those of an equal slice.
+  double slice_weight(std::int64_t sequence, std::int64_t slice) const;
 
   std::int64_t world() const { return tp * cp * pp * dp; }
   std::int64_t stage_ranks() const { return tp * cp * dp; }  ///< ranks of one pipeline stage

@@ -28,9 +28,13 @@ SoftmaxState softmax_state(const ClusterSpec& cluster);
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
                         SoftmaxState state = SoftmaxState::wide);
 
-/// `moments[moment][chunk]`: micro-batches of each chunk (with plan.slices, slices of them) whose
-/// activations are held at once on this stage; the moment that holds most bytes counts. At least
-/// one moment. The softmax state is wide on clusters with HCCL.
+/// `moments[moment][chunk]`: micro-batches of each chunk (with plan.slices, slices of them, each by
+/// its plan.slice_weight) whose activations are held at once on this stage; the moment that holds
+/// most bytes counts. At least one moment. The softmax state is wide on clusters with HCCL.
+MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
+                          const ClusterSpec& cluster, Stage stage,
+                          const std::vector<std::vector<double>>& moments);
+/// With whole micro-batches or equal slices.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<int>>& moments);
