@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "in_child.hpp"
-#include "sim/plan/alone.hpp"
 #include "sim/correlation.hpp"
+#include "sim/plan/alone.hpp"
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast.hpp"
 
