@@ -176,7 +176,7 @@ BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s)
   auto& known = costs_[s.base].layers;
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  BaseCosts::Sized fresh{layer_costs(scenario, costs_[s.base].times), {}};
+  BaseCosts::Sized fresh{layer_costs(scenario, costs_[s.base].times), {}, {}};
   return known.emplace(key, std::move(fresh)).first->second;
 }
 
@@ -225,7 +225,7 @@ void Enumerator::expand(const Family& family) {
   Strategy s = family.strategy;
   Scenario scenario = scenario_of(space_, s);
   Shared shared{FamilyNetwork(scenario, family.sized->costs, costs_[s.base].times),
-                FamilyBytes(dims_.zero)};
+                FamilyBytes(dims_.zero, family.sized->chunks)};
   for (const std::int64_t vpp : dims_.vpp) {
     if (only_ != nullptr && only_->vpp != vpp) continue;
     s.vpp = scenario.workload.plan.vpp = vpp;

@@ -17,6 +17,7 @@ struct BaseCosts {
   struct Sized {
     LayerCosts costs;
     LayerEnds ends;
+    ChunkBytes chunks;
   };
   std::map<std::array<std::int64_t, 8>, Sized> layers;  ///< by what changes a layer
   std::map<std::array<std::int64_t, 4>, std::array<PieceCost, plan_pieces>> parameters;

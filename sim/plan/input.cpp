@@ -308,6 +308,12 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
+  for (const PlanBase& base : space_.bases) {
+    const ScheduleSpec& schedule = base.scenario.schedule;
+    if (schedule.balanced_slices || !schedule.slice_tokens.empty())
+      refuse("schedule.slices",
+             "give tokens, which plans do not search, allowed: numbers of slices");
+  }
   if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
   if (first.schedule.data.documents)
     refuse("schedule.data.documents", "are not searched, allowed: none");

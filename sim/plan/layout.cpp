@@ -143,7 +143,7 @@ void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage 
     const PieceCounts& counts = layout.pieces[c];
     for (std::size_t k = 0; k < plan_pieces; ++k) all[k] += counts[k];
     const auto [place, fresh] =
-        activation_.try_emplace({counts, plan.slices, plan.chunk_placement}, 0.0);
+        chunks_.try_emplace({counts, plan.slices, plan.chunk_placement}, 0.0);
     if (fresh) place->second = bytes.activation(c);
     layout.activation.push_back(place->second);
   }

@@ -63,19 +63,25 @@ class LayerEnds {
   std::map<std::pair<std::int64_t, std::size_t>, std::vector<std::size_t>> known_;
 };
 
-/// Bytes of chunks and stages that repeat between the layouts of one family: scenarios that differ
-/// in nothing but chunks, placement of chunks, slices, schedule and zero.
+/// What chunks and stages hold, slices, and how chunks are placed.
+using HeldKey = std::tuple<PieceCounts, std::int64_t, ChunkPlacement>;
+
+/// Activations of one micro-batch that chunks keep, for scenarios whose layers are alike.
+using ChunkBytes = std::map<HeldKey, double>;
+
+/// Bytes of stages that repeat between the layouts of one family: scenarios that differ in nothing
+/// but chunks, placement of chunks, slices, schedule and zero.
 class FamilyBytes {
  public:
-  /// `zeros` are the values of zero that are asked for.
-  explicit FamilyBytes(std::vector<std::int64_t> zeros) : zeros_{std::move(zeros)} {}
+  /// `zeros` are the values of zero that are asked for. `chunks` must outlive this.
+  FamilyBytes(std::vector<std::int64_t> zeros, ChunkBytes& chunks)
+      : zeros_{std::move(zeros)}, chunks_{chunks} {}
   void add(const Scenario& scenario, const LayerTable& layers, Stage stage, StageLayout& layout);
 
  private:
-  using Key = std::tuple<PieceCounts, std::int64_t, ChunkPlacement>;
   std::vector<std::int64_t> zeros_;
-  std::map<Key, double> activation_;
-  std::map<Key, std::array<double, 4>> fixed_;
+  ChunkBytes& chunks_;
+  std::map<HeldKey, std::array<double, 4>> fixed_;
 };
 
 /// Spreads the layers as a forecast does.

@@ -29,6 +29,9 @@ const char* wrong_experts(const Scenario& base, const Strategy& s) {
   if (moe->expert_hidden % s.etp != 0) return "etp does not divide the hidden width of an expert";
   if (base.cluster.devices / s.pp % (s.etp * s.ep) != 0)
     return "etp*ep does not divide the ranks of a stage";
+  const MoeSpec::Overlap overlap = base.workload.moe.overlap;
+  if (overlap == MoeSpec::Overlap::fb_pair && s.ep == 1) return "fb_pair hides an exchange: ep > 1";
+  if (overlap == MoeSpec::Overlap::tiles && s.etp > 1) return "tiles hold whole experts: etp 1";
   return nullptr;
 }
 

@@ -171,7 +171,7 @@ TEST(LayerPlacement, SolvesSixteenStagesOfThreeKinds) {
     const PlacementSolution solution = place_layers(p, {});
     ASSERT_TRUE(solution.placed) << solution.status;
     EXPECT_LE(placement_memory(p, *solution.placed), p.capacity * (1 + 1e-9));
-    const double best = testing::ExactPlacement(p).best(1.03 * solution.time);
+    const double best = testing::ExactPlacement(p).best(1.001 * solution.time);
     EXPECT_LE(solution.time, 1.02 * best);
     EXPECT_GE(solution.time, (1 - 1e-9) * best);
     EXPECT_LE(solution.bound, best * (1 + 1e-9));

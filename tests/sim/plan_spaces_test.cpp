@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "in_child.hpp"
-#include "sim/plan/alone.hpp"
 #include "sim/correlation.hpp"
+#include "sim/plan/alone.hpp"
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast.hpp"
 
@@ -95,7 +95,7 @@ runtime: {dispatch: graph_sink}
     {"experts_pairs", R"(
 cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}
 model: {extends: models/deepseek-v2-lite-16b.yaml, layers: 9}
-parallel: {tp: [1, 2], pp: [1, 2, 4], vpp: [1, 2], ep: 4, zero: [1, 2], sequence_parallel: true}
+parallel: {tp: [1, 2], pp: [1, 2, 4], vpp: [1, 2], ep: [1, 4], zero: 1, sequence_parallel: true}
 training: {sequence: 4096, global_batch: 32}
 moe: {overlap: search}
 schedule: {pipeline: [1f1b, interleaved_1f1b, dualpipe, dualpipe_v]}

@@ -268,6 +268,7 @@ TEST(Plan, SearchTriesEveryScheduleAndWhatTheHostMayHold) {
       file.read({"schedule.pipeline=search", "schedule.slices=[1, 2]", "training.recompute=none"});
   EXPECT_EQ(sliced.dimensions.schedules.size(), pipeline_schedules().size());
   EXPECT_EQ(sliced.bases.size(), 2U);
+  EXPECT_THROW(file.read({"schedule.slices=balanced(2)"}), InputError);
   const PlanSpace offloaded =
       file.read({"training.offload.activations=search", "training.offload.optimizer=search",
                  "training.recompute=none"});

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "in_child.hpp"
-#include "sim/plan/alone.hpp"
 #include "sim/correlation.hpp"
+#include "sim/plan/alone.hpp"
 #include "sim/plan/enumerate.hpp"
 #include "stepcast/sim/forecast.hpp"
 
