@@ -77,8 +77,8 @@ class SliceClock {
         sum += operator_time(*op, scenario_.cluster.device, fp8).value();
       } else if (const auto* call = std::get_if<LayerCommunication>(&item);
                  call != nullptr && !call->overlapped) {
-        const auto members = collectives_.members(placement_, call->group, Rank{0});
-        sum += collectives_.about(members, call->call);
+        sum +=
+            collectives_.about(collectives_.members(placement_, call->group, Rank{0}), call->call);
       }
     }
     return sum;

@@ -21,6 +21,28 @@ void check_offload(const Scenario& scenario, Checks& checks) {
                  "training.offload.activations",
                  "does not go with pairs of forward and backward units, allowed: 0");
   check(training.offload_optimizer, "training.offload.optimizer", "false");
+  check(training.offload_experts, "training.offload.experts", "false");
+}
+
+void check_expert_offload(const Scenario& scenario, Checks& checks) {
+  const TrainingSpec& training = scenario.workload.training;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::string active = shortest(training.active_experts);
+  checks.require(training.offload_experts || training.active_experts == 1,
+                 "training.offload.active_experts",
+                 "is " + active + " but no experts are offloaded, allowed: 1, or experts: true");
+  if (!training.offload_experts || scenario.synthetic || !checks.good({"model", "parallel.ep"}))
+    return;
+  if (!checks.require(scenario.workload.model.moe.has_value(), "training.offload.experts",
+                      "is given but the model has no experts, allowed: false"))
+    return;
+  checks.require(plan.zero < 3, "training.offload.experts",
+                 "is given but parallel.zero 3 shards the parameters, allowed: with zero 0 to 2");
+  const double held =
+      static_cast<double>(scenario.workload.model.moe->experts) / static_cast<double>(plan.ep);
+  checks.require(held * training.active_experts >= 1, "training.offload.active_experts",
+                 "is " + active + ", less than one of the " + shortest(held) +
+                     " experts of a rank, allowed: at least " + shortest(1 / held));
 }
 
 void check_compile(const Scenario& scenario, Checks& checks) {
@@ -42,6 +64,7 @@ void check_compile(const Scenario& scenario, Checks& checks) {
 
 void check_host(const Scenario& scenario, Checks& checks) {
   check_offload(scenario, checks);
+  check_expert_offload(scenario, checks);
   check_compile(scenario, checks);
 }
 

@@ -81,6 +81,23 @@ std::string divisors(std::int64_t n) {
 
 namespace {
 
+/// A super-node holds nodes of one kind, and as many in every kind.
+void check_super_node(const NodeKind& kind, const ClusterSpec& cluster, const std::string& key,
+                      Checks& checks) {
+  const auto size = [](const std::optional<SuperNodeSpec>& s) { return s ? s->nodes : 0; };
+  const std::int64_t wanted = size(cluster.super_node);
+  if (!checks.require(
+          size(kind.super_node) == wanted, key + "super_node",
+          (kind.super_node ? "has " + text(kind.super_node->nodes) + " nodes" : "is none") +
+              ", allowed: " + (wanted > 0 ? text(wanted) + " nodes" : "none") +
+              " as the cluster has") ||
+      wanted == 0)
+    return;
+  checks.require(
+      kind.nodes % wanted == 0, key + "nodes",
+      "is " + text(kind.nodes) + ", allowed: whole super-nodes of " + text(wanted) + " nodes");
+}
+
 /// Kinds differ in devices, hosts and speeds of links, not in shape.
 void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const std::string list = prefix + "kinds";
@@ -98,8 +115,7 @@ void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& 
                    "must be that of the other nodes, allowed: mesh or switch on all of them");
     checks.require(kind.nic.per == cluster.network.nic.per, key + "network.nic.per",
                    "must be that of the other nodes");
-    checks.require(!kind.super_node && !cluster.super_node, key + "super_node",
-                   "does not go with kinds, allowed: none");
+    check_super_node(kind, cluster, key, checks);
   }
   checks.require(
       cluster.kinds.empty() || nodes == cluster.nodes(), list,
@@ -117,6 +133,9 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
       cluster.devices % per_node == 0, key("devices"),
       "is " + text(cluster.devices) + ", must be a whole number of nodes of " + text(per_node) +
           " devices, allowed: " + (whole > 0 ? text(whole) + ", " : "") + text(whole + per_node));
+  checks.require(cluster.host.shared_devices <= per_node, key("host.device_link.shared.devices"),
+                 "is " + text(cluster.host.shared_devices) + ", allowed: at most the " +
+                     text(per_node) + " devices of a node");
   if (const auto* groups = std::get_if<GroupFabric>(&cluster.node_fabric)) {
     checks.require(per_node % groups->group_size == 0, key("node.fabric.size"),
                    "is " + text(groups->group_size) + ", must divide the " + text(per_node) +

@@ -1,5 +1,7 @@
 #include "stepcast/topology/cluster_spec.hpp"
 
+#include <algorithm>
+
 #include "stepcast/base/format_version.hpp"
 
 namespace stepcast {
@@ -130,6 +132,13 @@ void describe(Visitor& visitor, HostSpec& spec) {
   visitor.section("device_link", "link between host and device", [&](Visitor& v) {
     v.field({"bandwidth", &spec.device_link_bandwidth, "per direction", rate_or_none});
     v.field({"latency", &spec.device_link_latency, "of one transfer", time_range});
+    v.section("shared", "where the links of several devices meet: PCIe root, switch, host memory",
+              [&](Visitor& w) {
+                w.field({"bandwidth", &spec.shared_bandwidth,
+                         "of all of them together, per direction; 0B/s: they meet nowhere",
+                         rate_or_none});
+                w.field({"devices", &spec.shared_devices, "devices that meet there", count});
+              });
   });
 }
 
@@ -282,15 +291,21 @@ void describe(Visitor& visitor, NodeKind& kind) {
   whole.node_devices = kind.node_devices;
   whole.node_fabric = kind.node_fabric;
   whole.network.nic = kind.nic;
-  if (kind.super_node) whole.super_node.emplace();
+  whole.super_node = kind.super_node;
   visitor.field(
       {"nodes", &kind.nodes, "nodes of this kind, behind those of the kinds before", count, true});
   describe_one_kind(visitor, whole);
   kind = {kind.nodes,         whole.name,        whole.device,      whole.host,
-          whole.node_devices, whole.node_fabric, whole.network.nic, whole.super_node.has_value()};
+          whole.node_devices, whole.node_fabric, whole.network.nic, whole.super_node};
 }
 
 }  // namespace
+
+BytesPerSecond HostSpec::offload_bandwidth() const {
+  if (shared_bandwidth.value() <= 0) return device_link_bandwidth;
+  const double share = shared_bandwidth.value() / static_cast<double>(shared_devices);
+  return BytesPerSecond{std::min(device_link_bandwidth.value(), share)};
+}
 
 void describe(Visitor& visitor, ClusterSpec& spec) {
   describe_one_kind(visitor, spec);

@@ -22,20 +22,26 @@ NodeLink node_link(NodeFabric& fabric) {
 }
 
 double usable(NodeFabric fabric) { return node_link(fabric).usable(); }
+double usable(const std::optional<SuperNodeSpec>& super) {
+  return super ? super->fabric.port.bandwidth.value() * super->fabric.efficiency : 0;
+}
 double usable(const NicSpec& nic) { return nic.link.bandwidth.value() * nic.efficiency; }
 
 void slow_down(LinkFaults& faults, LinkId link, double factor) {
   if (factor < 1) faults.bandwidth_factor[link.value] = factor;
 }
 
+void slow_ports(LinkFaults& faults, const Fabric& fabric, LinkKind up, LinkKind down,
+                std::uint32_t device, double factor) {
+  slow_down(faults, fabric.device_link(up, {device}), factor);
+  slow_down(faults, fabric.device_link(down, {device}), factor);
+}
+
 void slow_node_links(LinkFaults& faults, const Fabric& fabric, std::uint32_t device,
                      double factor) {
   const auto size = static_cast<std::uint32_t>(fabric.mesh_size());
-  if (size == 0) {
-    slow_down(faults, fabric.device_link(LinkKind::port_up, {device}), factor);
-    slow_down(faults, fabric.device_link(LinkKind::port_down, {device}), factor);
-    return;
-  }
+  if (size == 0)
+    return slow_ports(faults, fabric, LinkKind::port_up, LinkKind::port_down, device, factor);
   for (std::uint32_t to = device / size * size; to < (device / size + 1) * size; ++to)
     if (to != device) slow_down(faults, fabric.mesh_link({device}, {to}), factor);
 }
@@ -61,10 +67,12 @@ ClusterSpec ClusterSpec::as_kind(std::size_t kind) const {
 
 void take_fastest_links(ClusterSpec& spec) {
   if (spec.kinds.empty()) return;
-  Seconds node_latency{0}, nic_latency{0};
+  Seconds node_latency{0}, nic_latency{0}, super_latency{0};
   for (NodeKind& kind : spec.kinds) {
     node_latency = std::max(node_latency, node_link(kind.node_fabric).link->latency);
     nic_latency = std::max(nic_latency, kind.nic.link.latency);
+    if (kind.super_node)
+      super_latency = std::max(super_latency, kind.super_node->fabric.port.latency);
   }
   const auto faster = [](const auto& part) {
     return
@@ -75,6 +83,9 @@ void take_fastest_links(ClusterSpec& spec) {
   spec.network.nic = std::ranges::max_element(spec.kinds, faster(&NodeKind::nic))->nic;
   node_link(spec.node_fabric).link->latency = node_latency;
   spec.network.nic.link.latency = nic_latency;
+  if (!spec.super_node) return;
+  spec.super_node = std::ranges::max_element(spec.kinds, faster(&NodeKind::super_node))->super_node;
+  spec.super_node->fabric.port.latency = super_latency;
 }
 
 LinkFaults links_of_kinds(const Fabric& fabric) {
@@ -85,9 +96,11 @@ LinkFaults links_of_kinds(const Fabric& fabric) {
     const NodeKind& kind = cluster.kinds[cluster.kind_of(d)];
     if (cluster.node_devices > 1)
       slow_node_links(faults, fabric, d, usable(kind.node_fabric) / usable(cluster.node_fabric));
-    const double nic = usable(kind.nic) / usable(cluster.network.nic);
-    slow_down(faults, fabric.device_link(LinkKind::nic_up, {d}), nic);
-    slow_down(faults, fabric.device_link(LinkKind::nic_down, {d}), nic);
+    if (cluster.super_node)
+      slow_ports(faults, fabric, LinkKind::super_up, LinkKind::super_down, d,
+                 usable(kind.super_node) / usable(cluster.super_node));
+    slow_ports(faults, fabric, LinkKind::nic_up, LinkKind::nic_down, d,
+               usable(kind.nic) / usable(cluster.network.nic));
   }
   return faults;
 }

@@ -71,6 +71,10 @@ Share DataParallel::owned(const Share& share) const {
   return {share.dense / replicas(Part::dense), share.expert / replicas(Part::expert)};
 }
 
+Share DataParallel::resident(const Share& share) const {
+  return {share.dense, spec_.training.offload_experts ? 0 : share.expert};
+}
+
 void DataParallel::gather(Part part, double parameters, bool after_compute, Slots& slots,
                           Instructions& out) {
   if (replicas(part) <= 1 || parameters <= 0) return;
@@ -121,11 +125,26 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
     Share share;
     std::size_t end = first;
     while (end < pieces.size() && share.dense / dense + share.expert / expert < 1)
-      share += pieces[end++].parameters;
+      share += resident(pieces[end++].parameters);
     Slots slots;
     gather(share, false, slots, builder_.program().prologue);
     wait(out, slots);
-    for (; first < end; ++first) run_forward(pieces[first], out);
+    for (; first < end; ++first) {
+      offload_.wait_for_experts(first, out);
+      run_forward(pieces[first], out);
+    }
+  }
+  return out;
+}
+
+/// Of the step: with what the prologue brings.
+Instructions DataParallel::first_forward(const Pieces& pieces) {
+  if (spec_.training.offload_experts) offload_.fetch_experts(pieces, builder_.program().prologue);
+  if (gathers_ahead()) return gathered_forward(pieces);
+  Instructions out;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    offload_.wait_for_experts(i, out);
+    run_forward(pieces[i], out);
   }
   return out;
 }
@@ -198,8 +217,7 @@ void DataParallel::lower_partitioned(const Pieces& pieces, ChunkProgram& chunk) 
 
 void DataParallel::lower_replicated(const Pieces& pieces, bool first_slice, ChunkProgram& chunk) {
   for (const PlacedPiece& placed : pieces) run_forward(placed, chunk.forward);
-  const bool gathers = gathers_ahead() && first_slice;
-  chunk.first_forward = gathers ? gathered_forward(pieces) : chunk.forward;
+  chunk.first_forward = first_slice ? first_forward(pieces) : chunk.forward;
   chunk.backward_input = plain_backward(pieces, Pass::input);
   for (const auto& [pass, always, last] :
        {std::tuple{Pass::whole, &ChunkProgram::backward, &ChunkProgram::last_backward},
@@ -242,17 +260,30 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
   const double parameters = own.dense + own.expert;
   const Operator norm = gradient_norm(parameters, gradient_size());
   const Operator step = optimizer_step(parameters);
+  const TrainingSpec& training = spec_.training;
+  const double away = training.offload_optimizer ? parameters
+                      : training.offload_experts ? own.expert
+                                                 : 0;
   builder_.compute(norm, out);
   if (spec_.plan.world() > 1)
     builder_.blocking("all_reduce gradient norm", GroupKind::world,
                       {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
   if (builder_.reads_back()) out.push_back(HostSync{});
-  if (spec_.training.offload_optimizer) {
-    offload_.optimize(parameters, out);
-  } else {
-    builder_.compute(step, out);
-  }
+  if (away < parameters) builder_.compute(optimizer_step(parameters - away), out);
+  if (away > 0) offload_.optimize(away, out);
   builder_.program().executed_flops += (norm.flops + step.flops).value();
+}
+
+/// Replicas tell each other what they updated, and every one stores all of it.
+void DataParallel::settle_experts(const std::vector<Pieces>& chunks, Instructions& out) {
+  for (const Pieces& pieces : chunks) {
+    const double expert = total(pieces).expert;
+    if (expert <= 0) continue;
+    Slots slots;
+    if (spec_.plan.zero > 0) gather(Part::expert, expert, true, slots, out);
+    wait(out, slots);
+    offload_.store_experts(expert, out);
+  }
 }
 
 void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies) {
@@ -279,10 +310,11 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
                       {CollectiveKind::all_reduce, Bytes{gradient_size() * table}}, out);
   }
   optimize(share, out);
+  if (spec_.training.offload_experts) settle_experts(chunks, out);
   if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;
   for (const Pieces& pieces : chunks) {
     Slots slots;
-    gather(total(pieces), true, slots, out);
+    gather(resident(total(pieces)), true, slots, out);
     wait(out, slots);
   }
 }

@@ -37,6 +37,8 @@ class DataParallel {
   /// Elements: as given, or Megatron-LM's default for the replicas.
   double bucket(Part part) const;
   Share owned(const Share& share) const;
+  /// Those that stay on the device between two steps.
+  Share resident(const Share& share) const;
 
   void gather(Part part, double parameters, bool after_compute, Slots& slots, Instructions& out);
   void gather(const Share& share, bool after_compute, Slots& slots, Instructions& out);
@@ -52,6 +54,8 @@ class DataParallel {
   void run_forward(const PlacedPiece& placed, Instructions& out);
   void run_backward(const Pieces& pieces, std::size_t i, Pass pass, Instructions& out);
 
+  Instructions first_forward(const Pieces& pieces);
+  void settle_experts(const std::vector<Pieces>& chunks, Instructions& out);
   Instructions gathered_forward(const Pieces& pieces);
   Instructions plain_backward(const Pieces& pieces, Pass pass);
   Instructions reducing_backward(const Pieces& pieces, Pass pass);

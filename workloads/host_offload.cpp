@@ -31,6 +31,25 @@ void HostOffload::settle(Instructions& out) {
   if (stored_) out.push_back(Wait{store_slot_});
 }
 
+void HostOffload::fetch_experts(const Pieces& pieces, Instructions& out) {
+  expert_slots_.assign(pieces.size(), std::nullopt);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].parameters.expert <= 0) continue;
+    expert_slots_[i] = builder_.new_slot();
+    builder_.from_host(Bytes{weight_bytes * pieces[i].parameters.expert}, *expert_slots_[i], out);
+  }
+}
+
+void HostOffload::wait_for_experts(std::size_t i, Instructions& out) const {
+  if (i < expert_slots_.size() && expert_slots_[i]) out.push_back(Wait{*expert_slots_[i]});
+}
+
+void HostOffload::store_experts(double parameters, Instructions& out) {
+  open_slots();
+  builder_.to_host(Bytes{weight_bytes * parameters}, store_slot_, out);
+  out.push_back(Wait{store_slot_});
+}
+
 void HostOffload::optimize(double parameters, Instructions& out) {
   open_slots();
   const double part = parameters / optimizer_parts;

@@ -1,5 +1,7 @@
 #pragma once
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "stage_pieces.hpp"
 
@@ -8,6 +10,8 @@ namespace stepcast {
 
 /// Parts in which an offloaded optimizer goes over the device (swap-optimizer-times of MindSpeed).
 inline constexpr int optimizer_parts = 16;
+/// BF16 or FP16 [bytes per parameter].
+inline constexpr double weight_bytes = 2;
 /// Master weight and both moments, FP32 [bytes per parameter].
 inline constexpr double optimizer_state_bytes = 12;
 
@@ -21,6 +25,12 @@ class HostOffload {
   void fetch_for(const Pieces& pieces, std::size_t i, Instructions& out);
   /// At the end of a step everything that was stored is there.
   void settle(Instructions& out);
+  /// At the start of a step the weights of the experts that work in it begin their way to the
+  /// device, piece after piece; those of pieces[i] are waited for by wait_for_experts(i).
+  void fetch_experts(const Pieces& pieces, Instructions& out);
+  void wait_for_experts(std::size_t i, Instructions& out) const;
+  /// The updated weights of `parameters` go back.
+  void store_experts(double parameters, Instructions& out);
   /// The optimizer part by part: one is fetched while another is worked on and a third goes back.
   void optimize(double parameters, Instructions& out);
 
@@ -32,6 +42,7 @@ class HostOffload {
   bool open_ = false, stored_ = false;
   std::uint32_t store_slot_ = 0;
   std::array<std::uint32_t, 2> fetch_slots_{};
+  std::vector<std::optional<std::uint32_t>> expert_slots_;  ///< [piece] of the chunk at hand
 };
 
 }  // namespace stepcast

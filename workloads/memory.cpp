@@ -12,8 +12,6 @@ namespace {
 
 using Slice = LayerTable::Slice;
 
-constexpr double weight_bytes = 2;  // BF16 or FP16
-
 std::vector<Slice> slices_of(const LayerTable& layers, Stage stage) {
   std::vector<Slice> slices;
   for (const auto& chunk : layers.slices) slices.push_back(chunk.at(stage.value));
@@ -70,13 +68,17 @@ double replicas(std::int64_t zero, std::int64_t level, std::int64_t group) {
 /// Bytes of parameters, gradients and optimizer, as ZeRO shards them.
 void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParameters& parameters) {
   const ParallelPlan& plan = spec.plan;
-  const auto sharded = [&](std::int64_t level) {
-    return parameters.all.dense / replicas(plan.zero, level, plan.dp * plan.cp) +
-           parameters.all.experts / replicas(plan.zero, level, plan.edp());
-  };
+  const TrainingSpec& training = spec.training;
   // offloaded, the part at hand and the one that is fetched ahead
-  const double here = spec.training.offload_optimizer ? 2.0 / optimizer_parts : 1;
-  budget.optimizer = Bytes{here * optimizer_state_bytes * sharded(1)};
+  const auto here = [](bool offloaded) { return offloaded ? 2.0 / optimizer_parts : 1; };
+  const double dense_here = here(training.offload_optimizer);
+  const double experts_here = here(training.offload_optimizer || training.offload_experts);
+  const auto sharded = [&](std::int64_t level, double dense = 1, double experts = 1) {
+    return dense * parameters.all.dense / replicas(plan.zero, level, plan.dp * plan.cp) +
+           experts * training.active_experts * parameters.all.experts /
+               replicas(plan.zero, level, plan.edp());
+  };
+  budget.optimizer = Bytes{optimizer_state_bytes * sharded(1, dense_here, experts_here)};
   budget.gradients = Bytes{gradient_bytes(spec.communication) * sharded(2)};
   budget.parameters = Bytes{weight_bytes * sharded(3)};
   // the gathered layer in use and the one that is gathered ahead

@@ -224,7 +224,7 @@ void ProgramBuilder::from_host(Bytes bytes, std::uint32_t slot, Instructions& ou
 void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes,
                                     std::uint32_t slot, Instructions& out) {
   const HostSpec& host = cluster_.host;
-  const Seconds time = host.device_link_latency + bytes / host.device_link_bandwidth;
+  const Seconds time = host.device_link_latency + bytes / host.offload_bandwidth();
   const auto known = std::ranges::find_if(program_.calls, [&](const StageCall& c) {
     return c.over_host_link() && c.stream == stream && c.call.bytes == bytes;
   });

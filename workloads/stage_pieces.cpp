@@ -164,6 +164,7 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   const auto place = [&](PieceKind kind, bool again) {
     const Piece& lowered = piece(kind, slice);
     pieces.push_back({&lowered, again, lowered.parameters, offloaded(kind, again, slice)});
+    pieces.back().parameters.expert *= spec_.training.active_experts;
   };
   const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);
   const bool in_parts = spec_.communication.scatter_gather;

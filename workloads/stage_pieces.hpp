@@ -41,8 +41,8 @@ struct Piece {
 struct PlacedPiece {
   const Piece* piece;
   bool recomputed;
-  Share parameters;      ///< of the piece, plus the embedding copy that an MTP module needs off the
-                         ///< first stage
+  Share parameters;      ///< of the piece with its active experts, plus the embedding copy that an
+                         ///< MTP module needs off the first stage
   double offloaded = 0;  ///< bytes of activations that one unit leaves on the host
 };
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order

@@ -29,6 +29,11 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
              "part of the activations of each layer, from its forward to its backward",
              between(0, 1)});
     v.field({"optimizer", &spec.offload_optimizer, "master weights and moments of the optimizer"});
+    v.field({"experts", &spec.offload_experts,
+             "weights, master weights and moments of the routed experts; a step fetches those that "
+             "work in it"});
+    v.field({"active_experts", &spec.active_experts,
+             "part of a rank's experts that work in a step, with experts", fraction()});
   });
   visitor.field({"attention", choice(spec.attention, {{"fused"}, {"unfused"}}),
                  "fused: one kernel, causal blocks left out; unfused: products, softmax and "

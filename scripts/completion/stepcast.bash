@@ -37,7 +37,7 @@ _stepcast_options() {
     scale) echo "--report --devices --weak --strong --set --jobs --store --svg --csv --json --presets --help" ;;
     check) echo "--jobs --update --junit --presets --help" ;;
     diff) echo "--json --presets --help" ;;
-    plan) echo "--devices --top --jobs --output --csv --set --json --presets --help" ;;
+    plan) echo "--devices --top --jobs --output --report --csv --set --json --presets --help" ;;
     accuracy) echo "--json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
     schema | completion) echo "--help" ;;

@@ -114,7 +114,74 @@ TEST_F(Kinds, OfAnotherShapeAreRefused) {
             "cluster.kinds.1.node.fabric.kind: must be that of the other nodes, allowed: mesh or "
             "switch on all of them");
   EXPECT_EQ(said("super.yaml", "1"),
-            "cluster.kinds.1.super_node: does not go with kinds, allowed: none");
+            "cluster.kinds.1.super_node: has 2 nodes, allowed: none as the cluster has");
+}
+
+const std::string super_node =
+    "super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: 100GB/s}}}";
+const std::string slow_super_node =
+    "super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: 10GB/s}}}";
+
+/// Four nodes in two super-nodes, with tensor groups over the nodes of one.
+class SuperKinds : public Kinds {
+ protected:
+  void SetUp() override {
+    Kinds::SetUp();
+    files.write("super.yaml", cluster_file({{"super_node: none", super_node}}));
+    files.write("slow_super.yaml", cluster_file({{"super_node: none", slow_super_node}}));
+    files.write("slow_device.yaml", cluster_file({{"super_node: none", super_node},
+                                                  {"value: 300TFLOPS", "value: 150TFLOPS"}}));
+  }
+  std::vector<std::string> four_nodes(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"cluster.devices=32", "cluster." + assignment, "parallel.tp=16",
+                               "model.attention.kv_heads=16"});
+    return more;
+  }
+  Scenario mixed(const std::string& first, const std::string& second,
+                 const std::vector<std::string>& more = {}, const char* nodes = "2") const {
+    std::vector<std::string> all = four_nodes(more);
+    all.push_back("cluster.kinds=[{nodes: 2, extends: " + files.path(first) +
+                  "}, {nodes: " + nodes + ", extends: " + files.path(second) + "}]");
+    return read_scenario(scenario, all, {});
+  }
+  std::string refused(const std::string& second, const char* nodes = "2") const {
+    try {
+      mixed("super.yaml", second, {}, nodes);
+    } catch (const InputError& error) {
+      const Diagnostic& d = error.diagnostics().front();
+      return d.path + ": " + d.message;
+    }
+    return "no error";
+  }
+  std::string assignment =
+      "super_node={nodes: 2, fabric: {kind: switch, port: {bandwidth: 100GB/s}}}";
+};
+
+TEST_F(SuperKinds, EqualKindsAreOneCluster) {
+  expect_near(run(mixed("super.yaml", "super.yaml")),
+              run(read_scenario(scenario, four_nodes(), {})));
+}
+
+TEST_F(SuperKinds, FoldingChangesNothing) {
+  for (const char* other : {"slow_super.yaml", "slow_device.yaml"})
+    expect_near(run(mixed("super.yaml", other)),
+                run(mixed("super.yaml", other, {"simulate.fold=off"})));
+}
+
+TEST_F(SuperKinds, SlowPortsSlowTheirSuperNode) {
+  const double fast = run(mixed("super.yaml", "super.yaml")).at(0);
+  const double one = run(mixed("super.yaml", "slow_super.yaml")).at(0);
+  const double both = run(mixed("slow_super.yaml", "slow_super.yaml")).at(0);
+  EXPECT_GT(one, fast * 1.01);
+  EXPECT_LE(one, both * (1 + 1e-9));
+}
+
+TEST_F(SuperKinds, AreRefusedUnlessTheyAreWhole) {
+  EXPECT_EQ(refused("super.yaml"), "no error");
+  EXPECT_EQ(refused("base.yaml"),
+            "cluster.kinds.1.super_node: is none, allowed: 2 nodes as the cluster has");
+  EXPECT_EQ(refused("super.yaml", "1"),
+            "cluster.kinds.1.nodes: is 1, allowed: whole super-nodes of 2 nodes");
 }
 
 TEST_F(Kinds, TheReportSaysWhichGroupsMix) {

@@ -47,6 +47,22 @@ inline constexpr WrongRow wrong_data[] = {
      "0, allowed: false"},
     {"offload_of_too_much", "  micro_batch: 1", "  micro_batch: 1\n  offload: {activations: 1.5}",
      "s.yaml:48:26: training.offload.activations: is 1.5, allowed: 0 to 1"},
+    {"experts_offloaded_without_link", "  micro_batch: 1",
+     "  micro_batch: 1\n  offload: {experts: true}",
+     "s.yaml:48:22: training.offload.experts: is given but cluster.host.device_link.bandwidth is "
+     "0, allowed: false"},
+    {"active_experts_without_offload", "  micro_batch: 1",
+     "  micro_batch: 1\n  offload: {active_experts: 0.5}",
+     "s.yaml:48:29: training.offload.active_experts: is 0.5 but no experts are offloaded, allowed: "
+     "1, or experts: true"},
+    {"devices_of_a_shared_link", "    queue_depth: 1024",
+     "    device_link: {bandwidth: 64GB/s, shared: {bandwidth: 80GB/s, devices: 16}}",
+     "s.yaml:18:75: cluster.host.device_link.shared.devices: is 16, allowed: at most the 8 devices "
+     "of a node"},
+    {"shared_link_without_unit", "    queue_depth: 1024",
+     "    device_link: {bandwidth: 64GB/s, shared: {bandwidth: 80}}",
+     "s.yaml:18:58: cluster.host.device_link.shared.bandwidth: is 80 without a unit, allowed: a "
+     "bandwidth such as 400Gbps or 28GB/s"},
     {"compile_without_cost", "expect:", "runtime: {compile: {misses: 0.5}}\nexpect:",
      "s.yaml:50:29: runtime.compile.misses: is 0.5 but cluster.host.compile.kernel is 0s, allowed: "
      "0"},

@@ -206,6 +206,42 @@ TEST(WrongFiles, AllErrorsOfAFileInOneRun) {
             "a.yaml:49:3: schedule.pipelin: is not a known key; did you mean pipeline?");
 }
 
+// Its workload has times, but no tokens, layers or bytes.
+TEST(WrongFiles, WhatASyntheticWorkloadHasNot) {
+  const TemporaryFiles files;
+  std::string text{small_scenario};
+  const std::size_t first = text.find("model:"), last = text.find("parallel:");
+  text.replace(first, last - first, "workload: {chunks: [{forward: 1ms, backward_input: 1ms}]}\n");
+  const std::string path = files.write("s.yaml", text);
+  const std::vector<std::string> base{"parallel.ep=1", "parallel.vpp=1",
+                                      "cluster.host.device_link.bandwidth=64GB/s"};
+  const auto said = [&](std::vector<std::string> overrides) {
+    overrides.insert(overrides.end(), base.begin(), base.end());
+    return errors_of(files, path, overrides);
+  };
+  EXPECT_EQ(said({"schedule.pipeline=1f1b"}), "no error");
+  EXPECT_EQ(said({"schedule.pipeline=terapipe", "schedule.slices=2"}), "no error");
+  for (const char* slices : {"[1024, 1024]", "balanced(2)"})
+    EXPECT_EQ(said({"schedule.pipeline=terapipe", "schedule.slices=" + std::string(slices)}),
+              "--set schedule.slices=" + std::string(slices) +
+                  ": schedule.slices: have tokens but the workload is synthetic, allowed: a "
+                  "number of slices");
+  const auto without_operators = [&](const std::string& key, const std::string& value,
+                                     const std::string& allowed) {
+    EXPECT_EQ(said({"schedule.pipeline=1f1b", key + "=" + value}),
+              "--set " + key + "=" + value + ": " + key +
+                  ": is given but the workload has no operators, allowed: " + allowed);
+  };
+  without_operators("training.offload.activations", "0.5", "0");
+  without_operators("training.offload.optimizer", "true", "false");
+  without_operators("training.offload.experts", "true", "false");
+  const std::string documents = "schedule.data.documents={distribution: fixed, length: 512}";
+  EXPECT_EQ(said({"schedule.pipeline=1f1b", documents}),
+            "--set " + documents +
+                ": schedule.data.documents: are given but the workload has no operators, allowed: "
+                "none");
+}
+
 struct WrongOverride {
   const char* name;
   std::vector<std::string> overrides;
@@ -284,6 +320,52 @@ const WrongOverride wrong_overrides[] = {
      "--set schedule.slices=balanced(3): schedule.slices: is balanced(3), which looks for slices "
      "among at most 64 equal steps of the 2018 tokens, and finds no such grid, allowed: fewer "
      "slices, or their tokens as a list"},
+    {"active_experts_below_one",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "training.offload.active_experts=0.25"},
+     "--set training.offload.active_experts=0.25: training.offload.active_experts: is 0.25, less "
+     "than one of the 2 experts of a rank, allowed: at least 0.5"},
+    {"experts_offloaded_with_zero_3",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "parallel.zero=3"},
+     "--set training.offload.experts=true: training.offload.experts: is given but parallel.zero 3 "
+     "shards the parameters, allowed: with zero 0 to 2"},
+    {"activations_offloaded_in_pairs",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.activations=0.5",
+      "schedule.pipeline=dualpipe_v"},
+     "--set training.offload.activations=0.5: training.offload.activations: does not go with pairs "
+     "of forward and backward units, allowed: 0"},
+    {"experts_offloaded_without_experts",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "model.moe=none", "parallel.ep=1"},
+     "--set training.offload.experts=true: training.offload.experts: is given but the model has no "
+     "experts, allowed: false"},
+    {"unfused_attention_over_context_ranks",
+     {"parallel.cp=2", "training.attention=unfused"},
+     "--set training.attention=unfused: training.attention: is unfused, which holds all keys on a "
+     "rank, but cp is 2, allowed: fused, or cp 1"},
+    {"shared_experts_of_no_width",
+     {"model.moe.shared_experts=1"},
+     "s.yaml:34:8: model.moe.shared_hidden: is 0 with 1 shared experts, allowed: at least 1"},
+    {"pairs_without_an_exchange",
+     {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.ep=1"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which hides the exchange of tokens, "
+     "allowed: with ep > 1"},
+    {"pairs_that_compute_again",
+     {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute=full"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which has no place for computing a layer "
+     "again, allowed: with training.recompute none, selective or a table"},
+    {"pairs_of_sharded_gradients",
+     {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.zero=2"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which keeps whole gradients, allowed: "
+     "with "
+     "parallel.zero 0 or 1"},
+    {"pairs_on_a_schedule_that_has_none",
+     {"moe.overlap=fb_pair"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which needs a schedule whose forwards "
+     "and "
+     "backwards can run as one, allowed: dualpipe, dualpipe_v, interleaved_1f1b with warmup "
+     "extra(1), 1f1b with pp 1"},
     {"interleaved_group",
      {"schedule.group=1"},
      "s.yaml:49:13: schedule.pipeline: interleaved_1f1b has group 1, allowed: pp (2) to the number "

@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
-#include "lowering_fixtures.hpp"
+#include "lowered_steps.hpp"
 #include "stepcast/workloads/memory.hpp"
 
 namespace stepcast {
@@ -17,8 +18,7 @@ ClusterSpec cluster_with_link() {
   return cluster;
 }
 
-StageProgram lowered(const WorkloadSpec& spec) {
-  const ClusterSpec cluster = cluster_with_link();
+StageProgram lowered(const WorkloadSpec& spec, const ClusterSpec& cluster = cluster_with_link()) {
   return lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
 }
 
@@ -56,6 +56,85 @@ TEST(HostOffload, MovesItsPartOfEveryLayerOutAndBack) {
   EXPECT_NEAR(forward.seconds, 8 * (2e-6 + 0.25 * layer / 50e9), 1e-12);
 }
 
+// n devices with a link of 50 GB/s each behind something of S GB/s: min(50, S / n) each.
+TEST(HostOffload, DevicesThatMeetHaveAnEvenShare) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.training.offload_activations = 0.25;
+  const double layer =
+      layer_activations(spec, false, TrainingSpec::Recompute::none, SoftmaxState::wide).value();
+  for (const auto& [shared, devices, each] :
+       {std::tuple{0e9, 8, 50e9}, {400e9, 8, 50e9}, {80e9, 2, 40e9}, {80e9, 8, 10e9}}) {
+    ClusterSpec cluster = cluster_with_link();
+    cluster.host.shared_bandwidth = BytesPerSecond{shared};
+    cluster.host.shared_devices = devices;
+    const StageProgram program = lowered(spec, cluster);
+    EXPECT_NEAR(moved(program, program.chunks[0].forward).seconds, 8 * (2e-6 + 0.25 * layer / each),
+                1e-12);
+  }
+}
+
+/// Of the eight layers of small_moe() seven have experts, 16 of two matrices (gate and value in
+/// one) of 512 x 1024.
+double expert_parameters() { return 7 * 16 * 3 * 512.0 * 1024; }
+
+// In: active weights, then active states. Out: states, then weights. Replicas own their shard of
+// the states.
+TEST(HostOffload, FetchesTheExpertsThatWork) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = 8;
+  spec.plan.ep = 4;
+  spec.training.offload_experts = true;
+  for (const double active : {1.0, 0.5, 0.25}) {
+    for (const std::int64_t zero : {0, 1}) {
+      spec.plan.zero = zero;
+      spec.training.active_experts = active;
+      const StageProgram program = lowered(spec);
+      const double works = active * expert_parameters() / 4, owned = zero > 0 ? works / 2 : works;
+      const Moved fetched = moved(program, program.prologue);
+      EXPECT_EQ(fetched.calls, 7);
+      EXPECT_NEAR(fetched.in, 2 * works, 1e-9 * works);
+      const Moved epilogue = moved(program, program.epilogue);
+      EXPECT_NEAR(epilogue.in, 12 * owned, 1e-9 * works);
+      EXPECT_NEAR(epilogue.out, 12 * owned + 2 * works, 1e-9 * works);
+    }
+  }
+}
+
+TEST(HostOffload, ExpertsOnTheHostFreeDeviceMemory) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = 8;
+  spec.plan.ep = 4;
+  const auto budget = [&] {
+    return stage_memory(spec, assign_layers(spec, plain_device()), cluster_with_link(), Stage{0},
+                        std::vector<int>{1});
+  };
+  const MemoryBudget plain = budget();
+  spec.training.offload_experts = true;
+  spec.training.active_experts = 0.25;
+  const MemoryBudget away = budget();
+  const double experts = expert_parameters() / 4;
+  EXPECT_NEAR(plain.parameters.value() - away.parameters.value(), 2 * 0.75 * experts, 1);
+  EXPECT_NEAR(plain.gradients.value() - away.gradients.value(), 4 * 0.75 * experts, 1);
+  // of two replicas; two parts of sixteen of the active quarter stay
+  EXPECT_NEAR(plain.optimizer.value() - away.optimizer.value(), 12 * experts / 2 * (1 - 0.25 / 8),
+              1);
+  EXPECT_EQ(plain.activations.value(), away.activations.value());
+}
+
+// The products of fewer experts with more rows each: as many FLOPs, fewer weights to read.
+TEST(HostOffload, TheWorkStaysWithFewerExperts) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = 4;
+  spec.plan.ep = 4;
+  const StageProgram plain = lowered(spec);
+  spec.training.offload_experts = true;
+  spec.training.active_experts = 0.5;
+  const StageProgram away = lowered(spec);
+  // but for norm and optimizer, which see the active experts only
+  EXPECT_NEAR(away.executed_flops, plain.executed_flops, 1e-3 * plain.executed_flops);
+  EXPECT_EQ(away.model_flops, plain.model_flops);
+}
+
 TEST(HostOffload, BringsTheOptimizerInPartsAndBack) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.zero = 0;
@@ -76,6 +155,7 @@ TEST(HostOffload, EveryTransferIsAwaitedAndTheWorkStays) {
     const StageProgram plain = lowered(spec);
     spec.training.offload_activations = *rc::gen::element(0.0, 0.5, 1.0);
     spec.training.offload_optimizer = *rc::gen::arbitrary<bool>();
+    spec.training.offload_experts = spec.plan.zero < 3 && *rc::gen::arbitrary<bool>();
     const StageProgram program = lowered(spec);
     RC_ASSERT(program.model_flops == plain.model_flops);
     for (std::size_t c = 0; c < program.chunks.size(); ++c) {
@@ -91,6 +171,7 @@ TEST(HostOffload, EveryTransferIsAwaitedAndTheWorkStays) {
       }
       RC_ASSERT(open.empty());
     }
+    check_slots(program, step(program, 2));
   }));
 }
 

@@ -196,7 +196,7 @@ Experts::Experts(const LayerContext& layer, double pieces)
       etp{static_cast<double>(layer.plan.etp)},
       top_k{static_cast<double>(spec.top_k)},
       count{static_cast<double>(spec.experts)},
-      local{count / ep},
+      local{count / ep * layer.training.active_experts},
       tokens{shape.expert_tokens / pieces},
       copies{tokens * top_k},
       rows{copies * etp * layer.load},

@@ -52,7 +52,8 @@ struct Experts {
   Shape shape;
   const ExpertSpec& spec;
   FeedForwardSpec::Kind kind;
-  double ep, etp, top_k, count, local;
+  double ep, etp, top_k, count;
+  double local;                 ///< that work in a step, of those on the rank
   double inner = 1, outer = 1;  ///< ranks of a part, parts of the expert group
   double tokens;                ///< that the rank sends
   double copies;                ///< (token, expert) pairs that the rank sends

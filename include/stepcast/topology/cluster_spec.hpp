@@ -83,6 +83,13 @@ struct HostSpec {
   double affinity_unbound = 0, affinity_cross_numa = 0;
   BytesPerSecond device_link_bandwidth{0};
   Seconds device_link_latency{0};
+  /// What the links of `shared_devices` devices have together, per direction; 0: no limit.
+  BytesPerSecond shared_bandwidth{0};
+  std::int64_t shared_devices = 1;
+
+  /// Of each device while all that share offload at once: the least of its link and an even share
+  /// (docs/models/offload.md).
+  BytesPerSecond offload_bandwidth() const;
 };
 
 struct LinkSpec {
@@ -150,7 +157,7 @@ struct NodeKind {
   std::int64_t node_devices = 8;
   NodeFabric node_fabric;
   NicSpec nic;
-  bool super_node = false;  ///< its file has one
+  std::optional<SuperNodeSpec> super_node;
 };
 
 /// Published over forecast step time between which 80 % of the measured steps of this hardware lie.

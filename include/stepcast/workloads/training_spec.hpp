@@ -22,6 +22,8 @@ struct TrainingSpec {
   Table recompute_layers;          ///< [chunk][stage] fully recomputed layers, of `table`
   double offload_activations = 0;  ///< part of the layers' activations that waits on the host
   bool offload_optimizer = false;  ///< master weights and moments live on the host
+  bool offload_experts = false;    ///< weights, master weights and moments of routed experts do
+  double active_experts = 1;       ///< part of a rank's experts that work in a step, of those
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
