@@ -4,8 +4,8 @@
 #include "plan/alone.hpp"
 #include "stepcast/scheduler/balanced_slices.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
-#include "stepcast/workloads/fusion.hpp"
 #include "stepcast/workloads/operator_time.hpp"
+#include "stepcast/workloads/rewrites.hpp"
 
 // The tokens of slices that the user leaves to the program.
 namespace stepcast {
@@ -72,7 +72,7 @@ class SliceClock {
   double of(LayerItems items) {
     const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
     double sum = 0;
-    for (const LayerItem& item : fuse(std::move(items), spec_.runtime.fusion)) {
+    for (const LayerItem& item : as_run(std::move(items), spec_)) {
       if (const auto* op = std::get_if<Operator>(&item)) {
         sum += operator_time(*op, scenario_.cluster.device, fp8).value();
       } else if (const auto* call = std::get_if<LayerCommunication>(&item);

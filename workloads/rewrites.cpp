@@ -1,5 +1,7 @@
 #include "stepcast/workloads/rewrites.hpp"
 
+#include "stepcast/workloads/fusion.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -53,6 +55,15 @@ LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
     out.push_back(std::move(sum));
   }
   return out;
+}
+
+LayerItems as_run(LayerItems items, const WorkloadSpec& spec) {
+  items = fuse(std::move(items), spec.runtime.fusion);
+  if (spec.training.precision == TrainingSpec::Precision::fp8_mixed)
+    items = with_fp8_casts(std::move(items));
+  if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
+    items = with_separate_accumulation(std::move(items), gradient_bytes(spec.communication));
+  return items;
 }
 
 }  // namespace stepcast

@@ -5,7 +5,6 @@
 
 #include "layers/received.hpp"
 #include "parameter_groups.hpp"
-#include "stepcast/workloads/fusion.hpp"
 #include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/rewrites.hpp"
 
@@ -84,14 +83,9 @@ Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoad
 Passes build_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads, double load,
                     std::int64_t slice) {
   Passes passes = unfused_passes(spec, kind, loads, load, slice);
-  const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
   for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
-                            &passes.backward, &passes.recomputed}) {
-    *items = fuse(std::move(*items), spec.runtime.fusion);
-    if (fp8) *items = with_fp8_casts(std::move(*items));
-    if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
-      *items = with_separate_accumulation(std::move(*items), gradient_bytes(spec.communication));
-  }
+                            &passes.backward, &passes.recomputed})
+    *items = as_run(std::move(*items), spec);
   return passes;
 }
 

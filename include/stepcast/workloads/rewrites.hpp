@@ -1,5 +1,6 @@
 #pragma once
 #include "stepcast/workloads/operators.hpp"
+#include "stepcast/workloads/program.hpp"
 
 /// Operators that a precision or a framework puts beside the products of a layer. Models and
 /// sources: docs/models/operators.md.
@@ -14,5 +15,8 @@ LayerItems with_fp8_casts(LayerItems items);
 /// micro-batches by a vector operator `NAME accumulation` of its own, `gradient_bytes` per weight
 /// read and written there, which is what the product did itself before.
 LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes);
+
+/// The items of a layer as this workload runs them: fused, with casts and accumulations.
+LayerItems as_run(LayerItems items, const WorkloadSpec& spec);
 
 }  // namespace stepcast
