@@ -40,7 +40,7 @@ double softmax_bytes(SoftmaxState state) {
 /// What the backward of the core reads, per token and head: statistics of the fused kernel, or the
 /// row of softmax, dropout mask and dropout output (5 a s^2 b of Korthikanti et al. 2022).
 double core_state_bytes(const WorkloadSpec& spec, SoftmaxState state) {
-  if (spec.training.attention == TrainingSpec::Attention::fused) return softmax_bytes(state);
+  if (spec.training.attention != TrainingSpec::Attention::unfused) return softmax_bytes(state);
   return (2 * half + 1) * static_cast<double>(spec.training.sequence);
 }
 

@@ -13,7 +13,8 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   enum class Recompute { none, selective, full, table };
-  enum class Attention { fused, unfused };
+  enum class Attention { fused, flash_1, unfused };
+  enum class CrossEntropy { unfused, fused };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
@@ -24,6 +25,8 @@ struct TrainingSpec {
   bool offload_optimizer = false;  ///< master weights and moments live on the host
   bool offload_experts = false;    ///< weights, master weights and moments of routed experts do
   double active_experts = 1;       ///< part of a rank's experts that work in a step, of those
+  CrossEntropy cross_entropy =
+      CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
