@@ -168,6 +168,8 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
                  "how the host issues operators"});
   visitor.field({"fusion", choice(spec.fusion, {{"none"}, {"pattern"}, {"dvm"}}),
                  "which chains of vector operators run as one (docs/models/fusion.md)"});
+  visitor.field({"optimizer", choice(spec.optimizer, {{"fused"}, {"elementwise"}}),
+                 "Adam as one kernel, or as one for each of its arithmetic operations"});
   visitor.section(
       "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
         v.field(
