@@ -38,6 +38,11 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"attention", choice(spec.attention, {{"fused"}, {"unfused"}}),
                  "fused: one kernel, causal blocks left out; unfused: products, softmax and "
                  "dropout over the whole matrix of scores"});
+  visitor.field({"dropout", &spec.dropout,
+                 "memory alone: masks behind embedding, attention and feed-forward part"});
+  visitor.field({"update_memory", choice(spec.update_memory, {{"in_place"}, {"tensor"}, {"flat"}}),
+                 "what the optimizer's update allocates (docs/models/memory.md); tensor: an FP32 "
+                 "copy of the largest parameter; flat: its gradients, copied and cast"});
 }
 
 namespace {
@@ -137,6 +142,9 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
              "of gradients, accumulated and sent"});
     v.field({"accumulation", choice(spec.accumulation, {{"fused"}, {"separate"}}),
              "how micro-batches add up: in the product of the weight gradient, or behind it"});
+    v.field({"kept", choice(spec.gradients_kept, {{"accumulated"}, {"both"}}),
+             "memory alone: both: half-precision gradients of a micro-batch stay until the next "
+             "one, beside those that accumulate"});
     v.field(
         {"overlap", &spec.gradient_overlap, "reduce buckets while the backward pass still runs"});
     v.field({"bucket", OptionalCount{&spec.bucket, "auto"},
