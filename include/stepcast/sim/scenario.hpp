@@ -12,6 +12,7 @@
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/program.hpp"
 
 namespace stepcast {
@@ -32,6 +33,7 @@ struct Expectation {
 /// `expect:`
 struct ExpectSpec {
   std::optional<Expectation> step_time, mfu, peak_memory, bubble_ratio;
+  MemoryCount memory_count = MemoryCount::budget;                 ///< of peak_memory
   std::array<std::optional<Expectation>, exposed_kinds> exposed;  ///< by ExposedKind
   /// Where the time went when the values were taken, by breakdown_names(): it is not compared, it
   /// tells what changed where a value is off. Empty when it is not given.

@@ -15,6 +15,7 @@ struct TrainingSpec {
   enum class Recompute { none, selective, full, table };
   enum class Attention { fused, flash_1, unfused };
   enum class CrossEntropy { unfused, fused };
+  enum class UpdateMemory { in_place, tensor, flat };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
@@ -28,6 +29,8 @@ struct TrainingSpec {
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
+  bool dropout = false;  ///< its masks are kept behind embedding, attention and feed-forward part
+  UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
 
@@ -70,8 +73,10 @@ void describe(Visitor& visitor, MoeSpec& spec);
 struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
   enum class Accumulation { fused, separate };
+  enum class Kept { accumulated, both };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
   Accumulation accumulation = Accumulation::fused;  ///< over micro-batches: by the product itself
+  Kept gradients_kept = Kept::accumulated;          ///< both: and those of the last micro-batch
   bool gradient_overlap = true;        ///< reduce buckets while the backward pass still runs
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
   /// Pieces in which a matrix product overlaps its tensor-parallel collective; 1: they do not
