@@ -259,7 +259,7 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
   const Share own = owned(share);
   const double parameters = own.dense + own.expert;
   const Operator norm = gradient_norm(parameters, gradient_size());
-  const Operator step = optimizer_step(parameters);
+  const Operator step = optimizer_step(parameters, spec_.runtime);
   const TrainingSpec& training = spec_.training;
   const double away = training.offload_optimizer ? parameters
                       : training.offload_experts ? own.expert
@@ -269,7 +269,7 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
     builder_.blocking("all_reduce gradient norm", GroupKind::world,
                       {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
   if (builder_.reads_back()) out.push_back(HostSync{});
-  if (away < parameters) builder_.compute(optimizer_step(parameters - away), out);
+  if (away < parameters) builder_.compute(optimizer_step(parameters - away, spec_.runtime), out);
   if (away > 0) offload_.optimize(away, out);
   builder_.program().executed_flops += (norm.flops + step.flops).value();
 }

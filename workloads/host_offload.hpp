@@ -17,7 +17,8 @@ inline constexpr double optimizer_state_bytes = 12;
 
 class HostOffload {
  public:
-  explicit HostOffload(ProgramBuilder& builder) : builder_{builder} {}
+  HostOffload(const RuntimeSpec& runtime, ProgramBuilder& builder)
+      : runtime_{runtime}, builder_{builder} {}
 
   /// Behind the forward of a piece: what it leaves begins its way to the host.
   void store(const PlacedPiece& piece, Instructions& out);
@@ -38,6 +39,7 @@ class HostOffload {
   void fetch(const Pieces& pieces, std::size_t i, Instructions& out);
   void open_slots();
 
+  const RuntimeSpec& runtime_;
   ProgramBuilder& builder_;
   bool open_ = false, stored_ = false;
   std::uint32_t store_slot_ = 0;

@@ -6,9 +6,11 @@
 
 namespace stepcast {
 
-Operator optimizer_step(double owned_parameters) {
+Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime) {
+  const bool fused = runtime.optimizer == RuntimeSpec::OptimizerKernels::fused;
+  const double bytes = fused ? 30 : 156;
   return {"optimizer", MemoryBoundWork{}, Flops{14 * owned_parameters},
-          Bytes{30 * owned_parameters}, LaunchClass::vector};
+          Bytes{bytes * owned_parameters}, LaunchClass::vector};
 }
 
 Operator gradient_norm(double owned_parameters, double gradient_bytes) {

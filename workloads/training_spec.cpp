@@ -193,6 +193,8 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
                  "which chains of vector operators run as one (docs/models/fusion.md)"});
   visitor.section("kernels", "what a layer launches as one kernel (docs/models/operators.md)",
                   [&](Visitor& v) { describe(v, spec.kernels); });
+  visitor.field({"optimizer", choice(spec.optimizer, {{"fused"}, {"elementwise"}}),
+                 "Adam as one kernel, or as one for each of its arithmetic operations"});
   visitor.section(
       "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
         v.field(

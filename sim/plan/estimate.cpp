@@ -96,7 +96,8 @@ LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& lay
 double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) const {
   double longest = 0;
   for (const StageLayout& stage : layout_.kinds) {
-    const Operator step = optimizer_step(stage.dense / dense_ranks + stage.expert / expert_ranks);
+    const Operator step = optimizer_step(stage.dense / dense_ranks + stage.expert / expert_ranks,
+                                         input_.scenario.workload.runtime);
     longest = std::max(longest, operator_time(step, input_.scenario.cluster.device, false).value());
   }
   return longest;

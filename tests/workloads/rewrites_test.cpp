@@ -101,6 +101,18 @@ TEST(Rewrites, RowsThatArriveInFp8AreNotCastAgain) {
   EXPECT_EQ(casts_of(MoeSpec::Wire::fp8, "experts down to fp8"), 1);
 }
 
+TEST(OptimizerStep, ElementwiseKernelsReadAndWriteEveryOperand) {
+  // operands of each operation, its result included, of 4 bytes
+  const double first_moment = 2 + 2 + 3, second_moment = 2 + 2 + 2 + 3;  // scaled, squared, added
+  const double quotient = 2 + 2 + 3, decay = 2 + 3, change = 2 + 3, assignments = 3 * 2;
+  RuntimeSpec runtime;
+  EXPECT_DOUBLE_EQ(optimizer_step(10, runtime).bytes.value(), 10 * (7 * 4 + 2));
+  runtime.optimizer = RuntimeSpec::OptimizerKernels::elementwise;
+  EXPECT_DOUBLE_EQ(
+      optimizer_step(10, runtime).bytes.value(),
+      10 * 4 * (first_moment + second_moment + quotient + decay + change + assignments));
+}
+
 double product_bytes(const LayerItems& items) {
   double sum = 0;
   for (const Operator& op : operators(items))

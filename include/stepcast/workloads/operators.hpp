@@ -141,7 +141,9 @@ Passes mtp_module(const LayerContext& context);
 /// `--overlap-moe-expert-parallel-comm`). Both must have one exchange each way.
 LayerItems paired_layers(const Passes& forward, const Passes& backward);
 /// Adam over the parameters that this rank owns: 30 bytes each with fp32 state.
-Operator optimizer_step(double owned_parameters);
+/// With elementwise kernels, one for each of its arithmetic operations, they move 156 bytes each
+/// (docs/models/data_parallel.md).
+Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime);
 /// Local sum of squares of the owned gradients.
 Operator gradient_norm(double owned_parameters, double gradient_bytes);
 

@@ -109,6 +109,8 @@ struct RuntimeSpec {
   Dispatch dispatch = Dispatch::eager;
   Fusion fusion = Fusion::none;
   KernelSpec kernels;
+  enum class OptimizerKernels { fused, elementwise };
+  OptimizerKernels optimizer = OptimizerKernels::fused;
   double compile_misses = 0;    ///< part of the routed operators whose shape is new
   bool compile_hidden = false;  ///< other threads compile, and old kernels serve meanwhile
   double host_speed = 1;        ///< all host times are divided by it
