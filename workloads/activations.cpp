@@ -41,8 +41,13 @@ double softmax_bytes(SoftmaxState state) {
 /// What the backward of the core reads, per token and head: statistics of the fused kernel, or the
 /// row of softmax, dropout mask and dropout output (5 a s^2 b of Korthikanti et al. 2022).
 double core_state_bytes(const WorkloadSpec& spec, SoftmaxState state) {
-  if (spec.training.attention == TrainingSpec::Attention::fused) return softmax_bytes(state);
+  if (spec.training.attention != TrainingSpec::Attention::unfused) return softmax_bytes(state);
   return (2 * half + 1) * static_cast<double>(spec.training.sequence);
+}
+
+/// Recipes without a fused attention kernel drop out what joins the residual stream, too.
+bool drops_out(const WorkloadSpec& spec) {
+  return spec.training.attention == TrainingSpec::Attention::unfused;
 }
 
 /// Query, key, value and output of the core, and its softmax.
@@ -124,7 +129,7 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
   const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
   sum.whole += norms * half * hidden;           // their inputs
   sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
-  if (spec.training.dropout) sum.whole += 2 * mask * hidden;
+  if (drops_out(spec)) sum.whole += 2 * mask * hidden;
   sum.split +=
       moe_layer ? moe_bytes(spec) : inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
   return Bytes{on_rank(spec, sum)};
@@ -143,7 +148,7 @@ Bytes mtp_activations(const WorkloadSpec& spec) {
 
 Bytes input_activations(const WorkloadSpec& spec) {
   const Bytes numbers{2 * single * tokens(spec)};
-  if (!spec.training.dropout) return numbers;
+  if (!drops_out(spec)) return numbers;
   return numbers + Bytes{on_rank(spec, {.whole = mask * static_cast<double>(spec.model.hidden)})};
 }
 

@@ -35,11 +35,13 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
     v.field({"active_experts", &spec.active_experts,
              "part of a rank's experts that work in a step, with experts", fraction()});
   });
-  visitor.field({"attention", choice(spec.attention, {{"fused"}, {"unfused"}}),
-                 "fused: one kernel, causal blocks left out; unfused: products, softmax and "
-                 "dropout over the whole matrix of scores"});
-  visitor.field({"dropout", &spec.dropout,
-                 "memory alone: masks behind embedding, attention and feed-forward part"});
+  visitor.field(
+      {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}}),
+       "unfused: the loss passes over FP32 logits once per operator; fused: once in BF16"});
+  visitor.field({"attention", choice(spec.attention, {{"fused"}, {"flash_1"}, {"unfused"}}),
+                 "fused: one kernel, causal blocks left out; flash_1: such a kernel of the first "
+                 "generation; unfused: products, softmax and dropout over the whole matrix of "
+                 "scores"});
   visitor.field({"update_memory", choice(spec.update_memory, {{"in_place"}, {"tensor"}, {"flat"}}),
                  "what the optimizer's update allocates (docs/models/memory.md); tensor: an FP32 "
                  "copy of the largest parameter; flat: its gradients, copied and cast"});

@@ -271,6 +271,8 @@ TEST(Plan, SearchTriesEveryScheduleAndWhatTheHostMayHold) {
   EXPECT_EQ(sliced.dimensions.schedules.size(), pipeline_schedules().size());
   EXPECT_EQ(sliced.bases.size(), 2U);
   EXPECT_THROW(file.read({"schedule.slices=balanced(2)"}), InputError);
+  EXPECT_THROW(file.read({"schedule.post_validation=true"}), InputError);
+  EXPECT_THROW(file.read({"schedule.pipeline=zb_h2", "schedule.put_off=3"}), InputError);
   const PlanSpace offloaded =
       file.read({"training.offload.activations=search", "training.offload.optimizer=search",
                  "training.recompute=none"});

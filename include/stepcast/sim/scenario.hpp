@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -69,6 +70,11 @@ struct Scenario {
 
   std::int64_t micro_batches() const {
     return workload.training.global_batch / (workload.training.micro_batch * workload.plan.dp);
+  }
+  /// Steps that are replayed: those of simulate.steps, and two at least where steps overlap
+  /// (`schedule.post_validation`), because the first one fills an empty pipeline.
+  std::int64_t replayed_steps() const {
+    return std::max(simulate.steps, std::int64_t{schedule.post_validation ? 2 : 1});
   }
   PipelineShape pipeline_shape() const;
   /// The units of each stage. [stage]

@@ -13,7 +13,8 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   enum class Recompute { none, selective, full, table };
-  enum class Attention { fused, unfused };
+  enum class Attention { fused, flash_1, unfused };
+  enum class CrossEntropy { unfused, fused };
   enum class UpdateMemory { in_place, tensor, flat };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
@@ -25,8 +26,9 @@ struct TrainingSpec {
   bool offload_optimizer = false;  ///< master weights and moments live on the host
   bool offload_experts = false;    ///< weights, master weights and moments of routed experts do
   double active_experts = 1;       ///< part of a rank's experts that work in a step, of those
+  CrossEntropy cross_entropy =
+      CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
-  bool dropout = false;  ///< its masks are kept behind embedding, attention and feed-forward part
   UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
