@@ -58,6 +58,43 @@ void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
   checks.require(moe.placement == neutral.placement, "moe.placement",
                  "is balanced" + why + "contiguous");
   checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
+  checks.require(moe.permutation == neutral.permutation, "moe.permutation",
+                 "is indexed" + why + "fused");
+  checks.require(moe.products == neutral.products, "moe.experts",
+                 "is sequential" + why + "grouped");
+}
+
+/// Kernels of the framework stand for one way to move rows, and for whole experts on the rank.
+void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
+  using Dispatch = MoeSpec::Dispatch;
+  const MoeSpec& moe = workload.moe;
+  const bool tiles = moe.overlap == MoeSpec::Overlap::tiles;
+  const bool plain = moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather;
+  checks.require(moe.permutation == MoeSpec::Permutation::fused || (plain && !tiles),
+                 "moe.permutation",
+                 "is indexed, which is known for dispatch flat and allgather without tiles(n), "
+                 "allowed: fused");
+  const bool grouped = moe.products == MoeSpec::Products::grouped;
+  checks.require(grouped || !tiles, "moe.experts",
+                 "is sequential but tiles(n) is one kernel, allowed: grouped");
+  checks.require(grouped || workload.training.active_experts == 1, "moe.experts",
+                 "is sequential but only a part of the experts works in a step "
+                 "(training.offload.active_experts), allowed: grouped");
+}
+
+void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
+  if (!workload.training.attention_head) return;
+  const char* const key = "training.attention_head";
+  const auto* latent = std::get_if<LatentAttention>(&workload.model.attention);
+  if (!checks.require(latent != nullptr, key,
+                      "is set but the model has no latent attention, allowed: none"))
+    return;
+  checks.require(workload.training.attention == TrainingSpec::Attention::fused, key,
+                 "is set but attention is unfused, allowed: none");
+  const std::int64_t least = std::max(latent->nope_dim + latent->rope_dim, latent->v_dim);
+  checks.require(*workload.training.attention_head >= least, key,
+                 "is " + text(*workload.training.attention_head) + ", less than the heads of the " +
+                     "model, allowed: none, " + text(least) + " or more");
 }
 
 void check_experts(const Scenario& scenario, Checks& checks) {
@@ -70,6 +107,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
     check_no_expert_keys(scenario.workload.moe, checks);
     return;
   }
+  check_expert_kernels(scenario.workload, checks);
   const ExpertSpec& moe = *scenario.workload.model.moe;
   checks.require(moe.experts % plan.ep == 0, "parallel.ep",
                  "is " + text(plan.ep) + ", must divide the " + text(moe.experts) +
@@ -330,6 +368,7 @@ void check_scenario(Scenario& scenario, Checks& checks) {
       check_experts(scenario, checks);
     resolve_expert_parts(scenario, checks);
     check_heads(scenario, checks);
+    check_attention_head(scenario.workload, checks);
     check_sequence(scenario, checks);
     check_layers(scenario, checks);
     check_width(scenario, checks);

@@ -45,11 +45,6 @@ double core_state_bytes(const WorkloadSpec& spec, SoftmaxState state) {
   return (2 * half + 1) * static_cast<double>(spec.training.sequence);
 }
 
-/// Recipes without a fused attention kernel drop out what joins the residual stream, too.
-bool drops_out(const WorkloadSpec& spec) {
-  return spec.training.attention == TrainingSpec::Attention::unfused;
-}
-
 /// Query, key, value and output of the core, and its softmax.
 PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double softmax) {
   const auto heads = static_cast<double>(a.heads);
@@ -129,7 +124,7 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
   const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
   sum.whole += norms * half * hidden;           // their inputs
   sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
-  if (drops_out(spec)) sum.whole += 2 * mask * hidden;
+  if (spec.training.dropout) sum.whole += 2 * mask * hidden;
   sum.split +=
       moe_layer ? moe_bytes(spec) : inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
   return Bytes{on_rank(spec, sum)};
@@ -148,7 +143,7 @@ Bytes mtp_activations(const WorkloadSpec& spec) {
 
 Bytes input_activations(const WorkloadSpec& spec) {
   const Bytes numbers{2 * single * tokens(spec)};
-  if (!drops_out(spec)) return numbers;
+  if (!spec.training.dropout) return numbers;
   return numbers + Bytes{on_rank(spec, {.whole = mask * static_cast<double>(spec.model.hidden)})};
 }
 

@@ -58,6 +58,8 @@ LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
 }
 
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec) {
+  if (!spec.runtime.kernels.all_fused())
+    items = with_unfused_kernels(std::move(items), spec.runtime.kernels, spec.model);
   items = fuse(std::move(items), spec.runtime.fusion);
   if (spec.training.precision == TrainingSpec::Precision::fp8_mixed)
     items = with_fp8_casts(std::move(items));

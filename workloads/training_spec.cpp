@@ -42,9 +42,16 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "fused: one kernel, causal blocks left out; flash_1: such a kernel of the first "
                  "generation; unfused: products, softmax and dropout over the whole matrix of "
                  "scores"});
+  visitor.field({"dropout", &spec.dropout,
+                 "what joins the residual stream drops out behind embedding, attention and "
+                 "feed-forward part: masks are kept, and backwards have a pass more"});
   visitor.field({"update_memory", choice(spec.update_memory, {{"in_place"}, {"tensor"}, {"flat"}}),
                  "what the optimizer's update allocates (docs/models/memory.md); tensor: an FP32 "
                  "copy of the largest parameter; flat: its gradients, copied and cast"});
+  visitor.field({"attention_head", OptionalCount{&spec.attention_head, "none"},
+                 "size to which the heads of latent attention are padded for a fused kernel that "
+                 "takes q, k and v of one size, with the copies around it",
+                 between(1, 1 << 20)});
 }
 
 namespace {
@@ -115,6 +122,11 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                  "which experts a rank holds; balanced: heaviest first to the least loaded rank"});
   visitor.field({"wire_precision", choice(spec.wire, {{"bf16"}, {"fp8"}}),
                  "of tokens on their way to the experts; combine stays bf16"});
+  visitor.field({"permutation", choice(spec.permutation, {{"fused"}, {"indexed"}}),
+                 "how rows of tokens come into the order of their experts and back: one kernel "
+                 "each way, or the selections, zeros and sums of the framework"});
+  visitor.field({"experts", choice(spec.products, {{"grouped"}, {"sequential"}}),
+                 "products of the experts of a rank: in one kernel, or expert by expert"});
 }
 
 void describe(Visitor& visitor, CollectiveChoice& choice) {
@@ -173,11 +185,27 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
                   [&](Visitor& v) { describe(v, spec.algorithms); });
 }
 
+namespace {
+
+void describe(Visitor& visitor, KernelSpec& spec) {
+  visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}}),
+                 "RMSNorm; a layer norm is always one kernel"});
+  visitor.field(
+      {"rope", choice(spec.rope, {{"fused"}, {"unfused"}}), "rotation of queries and keys"});
+  visitor.field({"activation", choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}}),
+                 "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; "
+                 "formula: the statements of the tanh approximation of GELU"});
+}
+
+}  // namespace
+
 void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"dispatch", choice(spec.dispatch, {{"eager"}, {"task_queue"}, {"graph_sink"}}),
                  "how the host issues operators"});
   visitor.field({"fusion", choice(spec.fusion, {{"none"}, {"pattern"}, {"dvm"}}),
                  "which chains of vector operators run as one (docs/models/fusion.md)"});
+  visitor.section("kernels", "what a layer launches as one kernel (docs/models/operators.md)",
+                  [&](Visitor& v) { describe(v, spec.kernels); });
   visitor.field({"optimizer", choice(spec.optimizer, {{"fused"}, {"elementwise"}}),
                  "Adam as one kernel, or as one for each of its arithmetic operations"});
   visitor.section(

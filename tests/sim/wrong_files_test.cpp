@@ -344,6 +344,31 @@ const WrongOverride wrong_overrides[] = {
      {"parallel.cp=2", "training.attention=unfused"},
      "--set training.attention=unfused: training.attention: is unfused, which holds all keys on a "
      "rank, but cp is 2, allowed: fused, or cp 1"},
+    {"padded_heads_without_latent_attention",
+     {"training.attention_head=256"},
+     "--set training.attention_head=256: training.attention_head: is set but the model has no "
+     "latent attention, allowed: none"},
+    {"padded_heads_that_do_not_fit",
+     {"model.attention={kind: mla, heads: 16, kv_lora_rank: 128, nope_dim: 64, rope_dim: 32, "
+      "v_dim: 64}",
+      "training.attention_head=64"},
+     "--set training.attention_head=64: training.attention_head: is 64, less than the heads of the "
+     "model, allowed: none, 96 or more"},
+    {"indexed_rows_in_one_kernel",
+     {"moe.permutation=indexed", "moe.overlap=tiles(2)"},
+     "--set moe.permutation=indexed: moe.permutation: is indexed, which is known for dispatch flat "
+     "and allgather without tiles(n), allowed: fused"},
+    {"sequential_experts_in_one_kernel",
+     {"moe.experts=sequential", "moe.overlap=tiles(2)"},
+     "--set moe.experts=sequential: moe.experts: is sequential but tiles(n) is one kernel, "
+     "allowed: "
+     "grouped"},
+    {"sequential_experts_of_which_some_work",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "training.offload.active_experts=0.5", "moe.experts=sequential"},
+     "--set moe.experts=sequential: moe.experts: is sequential but only a part of the experts "
+     "works "
+     "in a step (training.offload.active_experts), allowed: grouped"},
     {"shared_experts_of_no_width",
      {"model.moe.shared_experts=1"},
      "s.yaml:34:8: model.moe.shared_hidden: is 0 with 1 shared experts, allowed: at least 1"},

@@ -44,6 +44,7 @@ TEST(Dropout, GivesALayerThe34BytesOfKorthikanti) {
   spec.model = gpt3_175b();
   spec.training.sequence = 2048;
   spec.training.attention = TrainingSpec::Attention::unfused;
+  spec.training.dropout = true;
   const double s = 2048, h = 12288, a = 96, t = 8;
   const auto bytes = [&](Recompute mode) { return layer_activations(spec, false, mode).value(); };
   EXPECT_DOUBLE_EQ(bytes(Recompute::none), s * h * (10 + 24 / t + 5 * a * s / (h * t)));
@@ -60,12 +61,12 @@ TEST(Dropout, KeepsTheMaskOfTheEmbedding) {
     return (budget(spec, stage, 3).activations - budget(spec, stage, 2).activations).value();
   };
   const double first = kept(0), last = kept(1);
-  spec.training.attention = TrainingSpec::Attention::unfused;
+  spec.training.dropout = true;
   EXPECT_DOUBLE_EQ(kept(0), first + 4096 * 8192);
   EXPECT_DOUBLE_EQ(kept(1), last);
   spec.plan.sequence_parallel = true;
   const double with = kept(0);
-  spec.training.attention = TrainingSpec::Attention::fused;
+  spec.training.dropout = false;
   EXPECT_DOUBLE_EQ(with, kept(0) + 4096.0 * 8192 / 8);
 }
 
@@ -96,9 +97,7 @@ TEST(GradientsKept, AreCastWhenNoLayerIsRebuilt) {
   const Bytes cast = budget(spec).activations;
   spec.communication.gradients_kept = CommunicationSpec::Kept::accumulated;
   const double rebuilt = (layer_activations(spec, false, Recompute::none) -
-                          layer_activations(spec, false, Recompute::full))
-                             .value() /
-                         4;
+                          layer_activations(spec, false, Recompute::full)).value() / 4;
   EXPECT_NEAR((cast - budget(spec).activations).value(), 4.0 * 128256 * 8192 / 8 - rebuilt, 1);
 }
 
@@ -136,8 +135,8 @@ TEST(UpdateMemory, MeetsNoActivations) {
   spec.training.update_memory = Update::flat;
   const MemoryBudget flat = budget(spec);
   EXPECT_GT(flat.update, flat.activations);
-  EXPECT_EQ(flat.peak(),
-            flat.parameters + flat.gradients + flat.optimizer + flat.update + flat.buffers);
+  EXPECT_EQ(flat.peak(), flat.parameters + flat.gradients + flat.optimizer + flat.update +
+                             flat.buffers);
   EXPECT_EQ(flat.passes(), peak);
 }
 
@@ -172,8 +171,7 @@ TEST(MemoryCounts, AreOrdered) {
     WorkloadSpec spec = workload(8, *rc::gen::inRange<std::int64_t>(1, 5));
     spec.plan.dp = 4;
     spec.plan.zero = *rc::gen::inRange<std::int64_t>(0, 4);
-    spec.training.attention =
-        *rc::gen::element(TrainingSpec::Attention::fused, TrainingSpec::Attention::unfused);
+    spec.training.dropout = *rc::gen::arbitrary<bool>();
     spec.training.update_memory = *rc::gen::element(Update::in_place, Update::tensor, Update::flat);
     spec.communication.gradients_kept =
         *rc::gen::element(CommunicationSpec::Kept::accumulated, CommunicationSpec::Kept::both);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "../program_builder.hpp"
@@ -133,23 +134,58 @@ Hops hierarchical_allgather(const Experts& e, const std::string& name, bool back
   return {across, inside};
 }
 
+LayerItems select_gathered(const Experts& e, const std::string& name) {
+  if (!e.indexed()) return vector_work(name + " select rows", 2 * e.row_bytes(e.rows));
+  LayerItems items;
+  select_rows(items, e, name, e.rows);
+  if (name != "combine backward") return items;
+  weigh_rows_backward(items, e, name, e.rows, e.rows);
+  if (!e.carries_bias()) return items;
+  select_rows(items, e, name + " bias", e.rows);
+  weigh_rows_backward(items, e, name + " bias", e.rows, e.rows);
+  return items;
+}
+
+LayerItems add_up_gathered(const Experts& e, const std::string& name) {
+  if (!e.indexed())
+    return vector_work(name + " add up rows", e.row_bytes(e.rows) + 2 * e.row_bytes(e.gathered()));
+  LayerItems items;
+  const bool outputs = name == "combine";
+  if (outputs) weigh_rows(items, e, name, e.rows);
+  add_rows(items, e, name, e.rows, e.gathered());
+  if (!outputs || !e.carries_bias()) return items;
+  weigh_rows(items, e, name + " bias", e.rows);
+  add_rows(items, e, name + " bias", e.rows, e.gathered());
+  return items;
+}
+
 /// Every rank gets all tokens of the group and takes those of its experts (Megatron-LM allgather).
+/// Ranks that share experts gather last, inside the node; what they add up is reduced there first.
 Hops allgather(const Experts& e, const std::string& name, bool back) {
-  const double all = e.ep * e.tokens;
-  const double own = e.rows / e.etp;
-  if (back)
-    return {{vector_work(name + " add up rows", e.row_bytes(own) + 2 * e.row_bytes(all)),
-             {name,
-              GroupKind::expert,
-              {CollectiveKind::reduce_scatter, Bytes{e.row_bytes(all)}},
-              false},
-             {}}};
-  return {{{},
-           {name, GroupKind::expert, {CollectiveKind::all_gather, Bytes{e.wire_bytes(all)}}, false},
-           vector_work(name + " select rows", 2 * e.row_bytes(own))}};
+  const bool bias = e.carries_bias() && (name == "combine" || name == "combine backward");
+  const CollectiveKind kind = back ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
+  Hops result;
+  const auto hop = [&](const std::string& what, GroupKind group, double rows) {
+    const double bytes = back ? e.row_bytes(rows) : e.wire_bytes(rows);
+    result.push_back({{}, {what, group, {kind, Bytes{bytes}}, false}, {}});
+  };
+  const auto both = [&](const std::string& what) {
+    if (e.ep > 1) hop(what, GroupKind::expert, e.ep * e.tokens);
+    if (e.etp > 1) hop(what + " tensor", GroupKind::expert_tensor, e.gathered());
+  };
+  both(name);
+  if (bias) both(name + " bias");
+  if (back) {
+    std::ranges::reverse(result);
+    result.front().before = add_up_gathered(e, name);
+  } else {
+    result.back().after = select_gathered(e, name);
+  }
+  return result;
 }
 
 Hops hops(const Experts& e, const std::string& name, bool back) {
+  if (e.gathers()) return allgather(e, name, back);
   if (e.ep <= 1) return {};
   switch (e.context.moe.dispatch) {
     case MoeSpec::Dispatch::flat:
@@ -164,7 +200,7 @@ Hops hops(const Experts& e, const std::string& name, bool back) {
       if (e.cut()) return hierarchical_allgather(e, name, back);
       break;
     case MoeSpec::Dispatch::allgather:
-      return allgather(e, name, back);
+      break;
   }
   return flat(e, name, back);
 }
@@ -215,7 +251,7 @@ Hops dispatch_hops(const Experts& e, const std::string& name) {
   Hops result = hops(e, name, false);
   drop_lone_hops(result, e);
   if (!in_fp8(e) || result.empty()) return result;
-  const double rows = e.rows / e.etp;
+  const double rows = e.gathers() ? e.rows : e.rows / e.etp;
   LayerItems& before = result.front().before;
   before.insert(before.begin(),
                 vector_row(name + " to fp8", 0, e.row_bytes(e.tokens) + e.wire_bytes(e.tokens)));
@@ -233,13 +269,18 @@ Hops combine_hops(const Experts& e, const std::string& name) {
 }
 
 void announce(LayerItems& items, const Experts& e) {
-  if (e.ep <= 1) return;
+  if (e.ep <= 1 && !e.gathers()) return;
   const double pairs = e.copies;
   const bool gathers = e.context.moe.dispatch == MoeSpec::Dispatch::hierarchical_allgather;
-  if (e.context.moe.dispatch == MoeSpec::Dispatch::allgather) {
+  if (e.gathers()) {
     // expert numbers and router weights
-    tell(items, "all_gather expert numbers", GroupKind::expert, CollectiveKind::all_gather,
-         e.ep * pairs * (fp32 + element));
+    const double each = pairs * (fp32 + element);
+    if (e.ep > 1)
+      tell(items, "all_gather expert numbers", GroupKind::expert, CollectiveKind::all_gather,
+           e.ep * each);
+    if (e.etp > 1)
+      tell(items, "all_gather expert numbers tensor", GroupKind::expert_tensor,
+           CollectiveKind::all_gather, e.ep * e.etp * each);
   } else if (gathers && e.cut()) {
     tell(items, "all_gather expert numbers", GroupKind::expert_outer, CollectiveKind::all_gather,
          e.outer * pairs * fp32);
@@ -269,7 +310,7 @@ double permuted_rows(const Experts& e) {
     case MoeSpec::Dispatch::hierarchical_allgather:
       return e.cut() ? 0 : e.top_k;
     case MoeSpec::Dispatch::allgather:
-      return e.ep > 1 ? 0 : e.top_k;
+      return e.gathers() ? 0 : e.top_k;
     default:
       return e.top_k;
   }

@@ -33,9 +33,18 @@ struct Experts {
   }
   /// Of rows on their way to the experts.
   double wire_bytes(double n) const;
-  /// Rows come in the order of their ranks; gathered tokens are selected in that of the experts.
-  bool sorts() const {
-    return ep > 1 && local > 1 && context.moe.dispatch != MoeSpec::Dispatch::allgather;
+  /// All tokens of the ranks that hold the same or other experts are gathered.
+  bool gathers() const {
+    return context.moe.dispatch == MoeSpec::Dispatch::allgather && (ep > 1 || etp > 1);
+  }
+  bool indexed() const { return context.moe.permutation == MoeSpec::Permutation::indexed; }
+  /// Rows come in the order of their ranks; one kernel selects gathered tokens in that of the
+  /// experts.
+  bool sorts() const { return local > 1 && (gathers() ? indexed() : ep > 1); }
+  /// Gathered tokens; indexed kernels of the framework carry a bias per row beside the outputs.
+  double gathered() const { return ep * etp * tokens; }
+  bool carries_bias() const {
+    return gathers() && indexed() && context.model.bias == ModelSpec::Bias::all;
   }
   /// Whether expert groups are cut into several parts.
   bool cut() const { return outer > 1; }
@@ -44,9 +53,6 @@ struct Experts {
     return {"experts up", rows / local, shape.hidden, projections(kind) * width};
   }
   Linear down() const { return {"experts down", rows / local, width, shape.hidden}; }
-  Operator activation() const {
-    return routed(activation_forward("experts activation", kind, rows * width));
-  }
 
   const LayerContext& context;
   Shape shape;
@@ -80,6 +86,32 @@ void announce(LayerItems& items, const Experts& experts);
 
 /// Index of the hop that crosses between parts, which is what other work should hide.
 std::size_t widest(const Hops& hops);
+
+/// Rows of tokens moved by the kernels of the framework (`moe.permutation: indexed`), each with the
+/// bytes of its operands; indices are left out. docs/models/operators.md.
+/// Rows chosen by index, also the gradient of `place_rows`.
+void select_rows(LayerItems& items, const Experts& experts, const std::string& name, double rows);
+/// Rows put in their places among zeros.
+void place_rows(LayerItems& items, const Experts& experts, const std::string& name, double rows);
+/// Rows added to zeros of so many tokens, also the gradient of `select_rows`.
+void add_rows(LayerItems& items, const Experts& experts, const std::string& name, double rows,
+              double tokens);
+/// Rows times their router weights; `sources` rows are read: those, or one per token.
+void weigh_rows(LayerItems& items, const Experts& experts, const std::string& name, double rows);
+void weigh_rows_backward(LayerItems& items, const Experts& experts, const std::string& name,
+                         double rows, double sources);
+
+/// What the experts of the rank do, in one kernel or one expert after the other
+/// (`moe.experts: sequential`).
+LayerItems products_forward(const Experts& experts, const Linear& linear);
+LayerItems products_backward(const Experts& experts, const Linear& linear);
+void add_weights(Backward& backward, const Experts& experts, const Linear& linear);
+LayerItems expert_activations(const Experts& experts, bool backward);
+/// Copies between the rows of one expert and those of all, where experts work one by one: outputs
+/// are written into a tensor of zeros, inputs are parts of one tensor (Megatron-LM, SequentialMLP).
+LayerItems expert_outputs(const Experts& experts);
+LayerItems expert_output_gradients(const Experts& experts);
+LayerItems expert_input_gradients(const Experts& experts);
 
 /// The products of the routed experts with what stands around them on the rank, forward and
 /// backward; `weights`: with the weight gradient of the down projection.

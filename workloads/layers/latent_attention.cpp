@@ -1,3 +1,6 @@
+#include <optional>
+#include <tuple>
+
 #include "rows.hpp"
 
 namespace stepcast::rows {
@@ -14,7 +17,10 @@ struct Latent {
         rope{static_cast<double>(a.rope_dim)},
         value{static_cast<double>(a.v_dim)},
         q_rank{static_cast<double>(a.q_lora_rank)},
-        kv_rank{static_cast<double>(a.kv_lora_rank)} {}
+        kv_rank{static_cast<double>(a.kv_lora_rank)} {
+    if (context.training.attention_head)
+      padded = static_cast<double>(*context.training.attention_head);
+  }
 
   bool compressed_q() const { return q_rank > 0; }
   double q_width() const { return heads * (nope + rope); }
@@ -25,7 +31,10 @@ struct Latent {
   Linear kv_up() const { return {"kv up", shape.tokens, kv_rank, heads * (nope + value)}; }
   Linear out() const { return {"attention out", shape.tokens, heads * value, shape.hidden}; }
   Core core() const {
-    return {heads, nope + rope, value, q_width(), q_width(), heads * value, heads * value};
+    if (!padded)
+      return {heads, nope + rope, value, q_width(), q_width(), heads * value, heads * value};
+    const double width = heads * *padded;
+    return {heads, *padded, *padded, width, width, width, width};
   }
   Operator rotate(std::string name) const {
     const double count = shape.tokens * (heads * rope + rope);
@@ -35,7 +44,71 @@ struct Latent {
 
   Shape shape;
   double heads, nope, rope, value, q_rank, kv_rank;
+  std::optional<double> padded;  ///< size of all heads, where the kernel wants one
 };
+
+/// A kernel that reads and writes so many elements per token.
+Operator moves(const Latent& l, const char* name, double read, double written) {
+  return vector_row(name, 0, element * l.shape.tokens * (read + written));
+}
+
+/// Query, key and value heads of one size from what the projections leave: halves of the rotary
+/// parts put in order, parts copied to be dense, joined and padded. MindSpeed-LLM,
+/// multi_head_latent_attention.py.
+void pad_heads(LayerItems& items, const Latent& l) {
+  if (!l.padded) return;
+  const double a = l.heads, plain = a * l.nope, rotary = a * l.rope, value = a * l.value;
+  const double joined = plain + rotary, wide = a * *l.padded;
+  for (const auto& [name, read, written] : {std::tuple{"q copy", plain, plain},
+                                            {"q join", joined, joined},
+                                            {"k rope repeat", l.rope, rotary},
+                                            {"k copy", plain, plain},
+                                            {"k join", joined, joined},
+                                            {"q pad", joined, wide},
+                                            {"k pad", joined, wide},
+                                            {"v copy", value, value},
+                                            {"v pad", value, wide}})
+    items.push_back(moves(l, name, read, written));
+}
+
+void order_rotary(LayerItems& items, const Latent& l, const char* q, const char* k) {
+  if (!l.padded) return;
+  items.push_back(moves(l, q, l.heads * l.rope, l.heads * l.rope));
+  items.push_back(moves(l, k, l.rope, l.rope));
+}
+
+void cut_output(LayerItems& items, const Latent& l) {
+  if (l.padded)
+    items.push_back(moves(l, "attention out cut", l.heads * l.value, l.heads * l.value));
+}
+
+void pad_output_gradient(LayerItems& items, const Latent& l) {
+  if (!l.padded) return;
+  items.push_back(moves(l, "attention out gradient zeros", 0, l.heads * *l.padded));
+  items.push_back(moves(l, "attention out gradient copy", l.heads * l.value, l.heads * l.value));
+}
+
+void cut_gradients(LayerItems& items, const Latent& l) {
+  if (!l.padded) return;
+  const double a = l.heads, joined = a * (l.nope + l.rope), value = a * l.value;
+  items.push_back(moves(l, "q gradient cut", joined, joined));
+  items.push_back(moves(l, "k gradient cut", joined, joined));
+  items.push_back(moves(l, "v gradient cut", value, value));
+  items.push_back(moves(l, "k rope gradient sum", a * l.rope, l.rope));
+}
+
+/// Gradients of the parts, joined for the projections.
+void join_gradients(LayerItems& items, const Latent& l) {
+  if (!l.padded) return;
+  const double a = l.heads, plain = a * l.nope, both = plain + a * l.value;
+  const double latent = (l.compressed_q() ? l.q_rank : l.q_width()) + l.kv_rank + l.rope;
+  const double part = l.shape.shard / l.shape.tokens;  // the down projections run on the shard
+  items.push_back(moves(l, "q gradient copy", plain, plain));
+  items.push_back(moves(l, "q gradient join", l.q_width(), l.q_width()));
+  items.push_back(moves(l, "kv gradient copy", plain, plain));
+  items.push_back(moves(l, "kv gradient join", both, both));
+  items.push_back(moves(l, "latent gradient join", part * latent, part * latent));
+}
 
 void rope_exchange(LayerItems& items, const Latent& l, const char* name, CollectiveKind kind) {
   if (l.shape.sequence_parallel)
@@ -58,8 +131,11 @@ void latent_forward(LayerItems& items, const LayerContext& context,
   items.push_back(norm_forward(context.model, "kv norm", l.shape.shard * l.kv_rank));
   rope_exchange(items, l, "all_gather k rope", CollectiveKind::all_gather);
   column_forward(items, l.shape, l.kv_up());
+  order_rotary(items, l, "q rope order", "k rope order");
   items.push_back(l.rotate("rope"));
+  pad_heads(items, l);
   core_forward(items, context, l.core());
+  cut_output(items, l);
   row_forward(items, l.shape, l.out());
 }
 
@@ -67,8 +143,16 @@ void latent_backward(Backward& backward, const LayerContext& context,
                      const LatentAttention& attention) {
   const Latent l{context, attention};
   row_backward(backward, l.shape, l.out());
+  LayerItems around;
+  pad_output_gradient(around, l);
+  backward.add_input(around);
   core_backward(backward, context, l.core());
-  backward.add_input(l.rotate("rope backward"));
+  around.clear();
+  cut_gradients(around, l);
+  around.push_back(l.rotate("rope backward"));
+  order_rotary(around, l, "q rope gradient order", "k rope gradient order");
+  join_gradients(around, l);
+  backward.add_input(around);
   column_backward(backward, l.shape, l.kv_up());
   LayerItems rope;
   rope_exchange(rope, l, "reduce_scatter k rope gradient", CollectiveKind::reduce_scatter);

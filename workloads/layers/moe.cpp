@@ -46,28 +46,77 @@ void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
 
 /// The ranks of an expert's tensor group share its rows, as many as the expert is loaded.
 void share_rows(LayerItems& items, const Experts& e, const char* name, CollectiveKind kind) {
-  if (e.etp <= 1) return;
+  if (e.etp <= 1 || e.gathers()) return;
   CollectiveCall call{kind, Bytes{e.row_bytes(e.copies * e.etp)}};
   if (e.context.loads != nullptr && !e.context.loads->even())
     call.skew.factor = e.context.loads->of_rank;
   items.push_back(LayerCommunication{name, GroupKind::expert_tensor, std::move(call), false});
 }
 
-void sort_rows(LayerItems& items, const Experts& e, const char* name) {
-  if (e.sorts()) items.push_back(routed(vector_row(name, 0, 2 * e.row_bytes(e.rows))));
+/// Rows into the order of the experts and back, and their gradients.
+enum class Sort { forth, back, back_gradient, forth_gradient };
+
+void sort_rows(LayerItems& items, const Experts& e, const char* name, Sort sort) {
+  if (!e.sorts()) return;
+  if (!e.indexed()) {
+    items.push_back(routed(vector_row(name, 0, 2 * e.row_bytes(e.rows))));
+    return;
+  }
+  const std::string bias = std::string{name} + " bias";
+  switch (sort) {
+    case Sort::forth:
+      return select_rows(items, e, name, e.rows);
+    case Sort::back:
+      place_rows(items, e, name, e.rows);
+      if (e.carries_bias()) place_rows(items, e, bias, e.rows);
+      return;
+    case Sort::back_gradient:
+      select_rows(items, e, name, e.rows);
+      if (e.carries_bias()) select_rows(items, e, bias, e.rows);
+      return;
+    case Sort::forth_gradient:
+      return add_rows(items, e, name, e.rows, e.rows);
+  }
 }
 
-/// Lining up tokens for the exchange, or adding them up behind it.
-void permute(const Put& put, const Experts& e, const char* name, double flops) {
+/// Lining up tokens for the exchange, or adding them up behind it, and their gradients.
+enum class Permute { forth, back, back_gradient, forth_gradient };
+
+LayerItems indexed_permute(const Experts& e, const char* name, Permute permute) {
+  LayerItems items;
+  switch (permute) {
+    case Permute::forth:
+      select_rows(items, e, name, e.copies);
+      break;
+    case Permute::back:
+      place_rows(items, e, name, e.copies);
+      weigh_rows(items, e, name, e.copies);
+      items.push_back(vector_row(std::string{name} + " sum", e.copies * e.shape.hidden,
+                                 e.row_bytes(e.copies + e.tokens)));
+      break;
+    case Permute::back_gradient:
+      weigh_rows_backward(items, e, name, e.copies, e.tokens);
+      select_rows(items, e, name, e.copies);
+      break;
+    case Permute::forth_gradient:
+      add_rows(items, e, name, e.copies, e.tokens);
+      break;
+  }
+  return items;
+}
+
+void permute(const Put& put, const Experts& e, const char* name, double flops, Permute kind) {
   const double rows = permuted_rows(e);
-  if (rows > 0) put(vector_row(name, flops, (1 + rows) * e.row_bytes(e.tokens)));
+  if (rows <= 0) return;
+  if (e.indexed()) return put_all(put, indexed_permute(e, name, kind));
+  put(vector_row(name, flops, (1 + rows) * e.row_bytes(e.tokens)));
 }
 
 /// Lining up tokens in front of an exchange. Vector cores of the fused kernel write rows from where
 /// they stand to their experts: no copy is made, what is computed on the way stays.
-void line_up(const Put& put, const Experts& e, const char* name, double flops) {
+void line_up(const Put& put, const Experts& e, const char* name, double flops, Permute kind) {
   if (e.context.moe.overlap != MoeSpec::Overlap::tiles || e.ep <= 1)
-    return permute(put, e, name, flops);
+    return permute(put, e, name, flops, kind);
   Operator op = vector_row(name, flops, 0);
   op.launch = LaunchClass::in_kernel;
   if (flops > 0 && permuted_rows(e) > 0) put(op);
@@ -79,7 +128,7 @@ void route(LayerItems& items, const Experts& e) {
     items.push_back(in_fp32(forward(e.router())));
     items.push_back(vector_row("top-k", 20 * scores, 6 * fp32 * scores));
   }
-  line_up(into(items), e, "permute", 0);
+  line_up(into(items), e, "permute", 0, Permute::forth);
   announce(items, e);
 }
 
@@ -102,26 +151,29 @@ void run(const Put& put, Hops hops, const std::function<void()>& beside) {
 
 void experts_forward(LayerItems& items, const Experts& e) {
   share_rows(items, e, "all_gather expert rows", CollectiveKind::all_gather);
-  sort_rows(items, e, "sort by expert");
-  items.push_back(e.first(grouped_forward(e.up(), e.local)));
-  items.push_back(e.activation());
-  items.push_back(grouped_forward(e.down(), e.local));
-  sort_rows(items, e, "unsort");
+  sort_rows(items, e, "sort by expert", Sort::forth);
+  const Put put = into(items);
+  put_all(put, products_forward(e, e.up()));
+  put_all(put, expert_activations(e, false));
+  put_all(put, products_forward(e, e.down()));
+  put_all(put, expert_outputs(e));
+  sort_rows(items, e, "unsort", Sort::back);
   share_rows(items, e, "reduce_scatter expert rows", CollectiveKind::reduce_scatter);
 }
 
 void experts_backward(Backward& backward, const Experts& e, bool weights) {
   LayerItems items;
   share_rows(items, e, "all_gather expert gradient", CollectiveKind::all_gather);
-  sort_rows(items, e, "sort gradient by expert");
+  sort_rows(items, e, "sort gradient by expert", Sort::back_gradient);
   backward.add_input(items);
-  backward.add_input(e.first(grouped_input_gradient(e.down(), e.local)));
-  if (weights)
-    backward.add_weight(grouped_weight_gradient(e.down(), e.local, e.shape.gradient_bytes));
-  backward.add_input(routed(activation_backward("experts activation", e.kind, e.rows * e.width)));
-  backward.add_input(grouped_input_gradient(e.up(), e.local));
+  backward.add_input(expert_output_gradients(e));
+  backward.add_input(products_backward(e, e.down()));
+  if (weights) add_weights(backward, e, e.down());
+  backward.add_input(expert_activations(e, true));
+  backward.add_input(products_backward(e, e.up()));
+  backward.add_input(expert_input_gradients(e));
   items.clear();
-  sort_rows(items, e, "unsort gradient");
+  sort_rows(items, e, "unsort gradient", Sort::forth_gradient);
   share_rows(items, e, "reduce_scatter expert gradient", CollectiveKind::reduce_scatter);
   backward.add_input(items);
 }
@@ -158,9 +210,7 @@ void exchange_forward(LayerItems& items, const Experts& e) {
 /// projection, and the weight gradient of the routed experts, beside the dispatch's.
 void exchange_backward(Backward& backward, const Experts& e) {
   const double width = e.shared_width();
-  const auto routed_weights = [&] {
-    backward.add_weight(grouped_weight_gradient(e.up(), e.local, e.shape.gradient_bytes));
-  };
+  const auto routed_weights = [&] { add_weights(backward, e, e.up()); };
   std::function<void()> down, up;
   if (e.hides) {
     down = [&] { feed_forward_out_backward(backward, e.context, shared, e.kind, width); };
@@ -184,20 +234,22 @@ void moe_forward(LayerItems& items, const LayerContext& context) {
     pieces_forward(items, context);
   else
     exchange_forward(items, e);
-  permute(into(items), e, "unpermute", 2 * e.copies * e.shape.hidden);
+  permute(into(items), e, "unpermute", 2 * e.copies * e.shape.hidden, Permute::back);
   gather_tokens(items, e, "all_gather tokens");
   if (!e.hides) shared_forward(items, e);
 }
 
 void moe_backward(Backward& backward, const LayerContext& context) {
   const Experts e{context, 1};
-  line_up(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden);
+  line_up(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden,
+          Permute::back_gradient);
   if (!e.hides) shared_backward(backward, e);
   if (context.moe.in_pieces() && e.ep > 1)
     pieces_backward(backward, context);
   else
     exchange_backward(backward, e);
-  permute(into(backward), e, "permute backward", e.copies * e.shape.hidden);
+  permute(into(backward), e, "permute backward", e.copies * e.shape.hidden,
+          Permute::forth_gradient);
   if (learns_routing(e)) {
     const double scores = e.tokens * e.count;
     backward.add_input(vector_row("top-k backward", 8 * scores, 6 * fp32 * scores));

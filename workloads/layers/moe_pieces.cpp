@@ -120,8 +120,8 @@ void pieces_backward(Backward& backward, const LayerContext& context) {
   });
   const auto split = last.base() - items.begin();
   for (std::ptrdiff_t i = 0; i < split; ++i) backward.add_input(items[static_cast<std::size_t>(i)]);
-  backward.add_weight(grouped_weight_gradient(e.down(), e.local, e.shape.gradient_bytes));
-  backward.add_weight(grouped_weight_gradient(e.up(), e.local, e.shape.gradient_bytes));
+  add_weights(backward, e, e.down());
+  add_weights(backward, e, e.up());
   for (std::size_t i = static_cast<std::size_t>(split); i < items.size(); ++i)
     backward.add_input(items[i]);
 }

@@ -22,19 +22,15 @@ Operator residual(std::string name, double count) {
   return vector_row(std::move(name), count, 3 * element * count);
 }
 
-bool drops_out(const LayerContext& context) {
-  return context.training.attention == TrainingSpec::Attention::unfused;
-}
-
 Operator joined_residual(const LayerContext& context, std::string name, double count) {
   Operator sum = residual(std::move(name), count);
-  if (drops_out(context)) sum.bytes += Bytes{mask * count};
+  if (context.training.dropout) sum.bytes += Bytes{mask * count};
   return sum;
 }
 
 void dropout_backward(Backward& backward, const LayerContext& context, std::string name,
                       double count) {
-  if (drops_out(context))
+  if (context.training.dropout)
     backward.add_input(
         vector_row(std::move(name) + " dropout backward", 2 * count, (2 * element + mask) * count));
 }

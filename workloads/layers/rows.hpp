@@ -88,8 +88,6 @@ void row_backward(Backward& backward, const Shape& shape, const Linear& linear);
 Operator norm_forward(const ModelSpec& model, std::string name, double count);
 Operator norm_backward(const ModelSpec& model, std::string name, double count);
 Operator residual(std::string name, double count);
-/// Recipes without a fused attention kernel drop out what joins the residual stream, too.
-bool drops_out(const LayerContext& context);
 /// In one kernel with the sum, where dropout is on; its backward is a kernel of its own.
 Operator joined_residual(const LayerContext& context, std::string name, double count);
 void dropout_backward(Backward& backward, const LayerContext& context, std::string name,

@@ -16,7 +16,13 @@ LayerItems with_fp8_casts(LayerItems items);
 /// read and written there, which is what the product did itself before.
 LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes);
 
-/// The items of a layer as this workload runs them: fused, with casts and accumulations.
+/// The items with the norms, rotations and activations that `kernels` does not fuse as the kernels
+/// that eager PyTorch launches for them, forward and in autograd, each with the bytes of its
+/// operands. Layer norms stay. Kernels and sources: docs/models/operators.md.
+LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
+                                const ModelSpec& model);
+
+/// The items of a layer as this workload runs them: unfused, fused, with casts and accumulations.
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec);
 
 }  // namespace stepcast

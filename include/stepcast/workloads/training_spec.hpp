@@ -29,7 +29,10 @@ struct TrainingSpec {
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
+  bool dropout = false;  ///< of what joins the residual stream and of the embedding
   UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
+  /// Size to which heads of latent attention are padded for a kernel that takes one size only.
+  std::optional<std::int64_t> attention_head;
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
 
@@ -50,6 +53,8 @@ struct MoeSpec {
   enum class Overlap { none, shared_expert, chunks, fb_pair, tiles };
   enum class Placement { contiguous, balanced };
   enum class Wire { bf16, fp8 };
+  enum class Permutation { fused, indexed };
+  enum class Products { grouped, sequential };
   Dispatch dispatch = Dispatch::flat;
   Inner inner = Inner::automatic;  ///< part of the fabric inside which the second hop stays
   Overlap overlap = Overlap::none;
@@ -58,6 +63,8 @@ struct MoeSpec {
   std::optional<double> capacity_factor;
   Placement placement = Placement::contiguous;
   Wire wire = Wire::bf16;
+  Permutation permutation = Permutation::fused;  ///< rows of tokens, into their places and back
+  Products products = Products::grouped;         ///< of the experts of a rank
 
   /// Whether expert groups are cut into parts of the fabric.
   bool cuts_groups() const {
@@ -89,12 +96,27 @@ struct CommunicationSpec {
 double gradient_bytes(const CommunicationSpec& spec);
 void describe(Visitor& visitor, CommunicationSpec& spec);
 
+/// `runtime.kernels:` - what a layer launches as one kernel. docs/models/operators.md.
+struct KernelSpec {
+  enum class Norm { fused, unfused };
+  enum class Rope { fused, unfused };
+  enum class Activation { fused, unfused, formula };
+  Norm norm = Norm::fused;
+  Rope rope = Rope::fused;
+  Activation activation = Activation::fused;
+
+  bool all_fused() const {
+    return norm == Norm::fused && rope == Rope::fused && activation == Activation::fused;
+  }
+};
+
 /// `runtime:`
 struct RuntimeSpec {
   enum class Dispatch { eager, task_queue, graph_sink };
   enum class Fusion { none, pattern, dvm };
   Dispatch dispatch = Dispatch::eager;
   Fusion fusion = Fusion::none;
+  KernelSpec kernels;
   enum class OptimizerKernels { fused, elementwise };
   OptimizerKernels optimizer = OptimizerKernels::fused;
   double compile_misses = 0;    ///< part of the routed operators whose shape is new
