@@ -131,9 +131,10 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
 }
 
 Bytes head_activations(const WorkloadSpec& spec) {
-  return Bytes{
-      on_rank(spec, {.whole = 2 * half * static_cast<double>(spec.model.hidden),
-                     .split = (half + single) * static_cast<double>(spec.model.vocabulary)})};
+  const bool fused = spec.training.cross_entropy == TrainingSpec::CrossEntropy::fused;
+  const double logit = fused ? half : half + single;
+  return Bytes{on_rank(spec, {.whole = 2 * half * static_cast<double>(spec.model.hidden),
+                              .split = logit * static_cast<double>(spec.model.vocabulary)})};
 }
 
 Bytes mtp_activations(const WorkloadSpec& spec) {

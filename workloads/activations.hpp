@@ -4,8 +4,8 @@
 /// Activations beside the layers (docs/models/memory.md).
 namespace stepcast {
 
-/// Logits of one micro-batch on the stage of the head, in the model's precision and in FP32, with
-/// the final norm.
+/// Logits of one micro-batch on the stage of the head, in the model's precision and, without a
+/// fused cross entropy, in FP32, with the final norm.
 Bytes head_activations(const WorkloadSpec& spec);
 /// What one MTP module keeps of one micro-batch beside its layer and its head: two norms and the
 /// projection.

@@ -43,7 +43,7 @@ struct StageLayout {
   double dense = 0, expert = 0;     ///< parameters of one rank
   std::vector<PieceCounts> pieces;  ///< [chunk]
   std::array<double, 4> fixed{};    ///< by zero: bytes that do not depend on what is in flight
-  std::array<double, 4> update{};   ///< by zero: bytes of the update where nothing is in flight
+  std::array<double, 4> update{};   ///< by zero: what the update takes beyond fixed
 };
 
 struct PlanLayout {
