@@ -23,9 +23,8 @@ constexpr double binary = 3 * half;
 
 /// (x.float() * rsqrt(mean(x^2) + eps)).type_as(x) * weight; what is one number per token is left
 /// out.
-const Kernels rms_norm{{"cast", 0, cast},       {"square", 1, 2 * single},
-                       {"mean", 1, single},     {"scale", 1, 2 * single},
-                       {"cast back", 0, cast},  {"weight", 1, unary}};
+const Kernels rms_norm{{"cast", 0, cast},        {"square", 1, 2 * single}, {"mean", 1, single},
+                       {"scale", 1, 2 * single}, {"cast back", 0, cast},    {"weight", 1, unary}};
 const Kernels rms_norm_backward{{"weight gradient", 1, binary},
                                 {"weight sum", 1, half},
                                 {"weight", 1, unary},
@@ -41,29 +40,22 @@ const Kernels rms_norm_backward{{"weight gradient", 1, binary},
                                 {"cast", 0, cast}};
 
 /// cat(t * cos + cat(-t2, t1) * sin, rest), with halves copied before kernels that want them dense.
-const Kernels rope{{"cos", 1, unary},      {"copy half", 0, copy / 2}, {"negate", 0.5, unary / 2},
-                   {"copy half", 0, copy / 2}, {"halves", 0, copy},    {"sin", 1, unary},
-                   {"add", 1, binary},     {"join", 0, copy}};
-const Kernels rope_backward{{"cos", 1, unary},
-                            {"sin", 1, unary},
-                            {"copy half", 0, copy / 2},
-                            {"negate", 0.5, unary / 2},
-                            {"copy half", 0, copy / 2},
-                            {"halves", 0, copy},
-                            {"add", 1, binary},
-                            {"zeros", 0, half},
-                            {"slice", 0, copy},
-                            {"zeros of rest", 0, half},
-                            {"add rest", 1, binary}};
+const Kernels rope{{"cos", 1, unary},          {"copy half", 0, copy / 2},
+                   {"negate", 0.5, unary / 2}, {"copy half", 0, copy / 2},
+                   {"halves", 0, copy},        {"sin", 1, unary},
+                   {"add", 1, binary},         {"join", 0, copy}};
+const Kernels rope_backward{
+    {"cos", 1, unary},          {"sin", 1, unary},          {"copy half", 0, copy / 2},
+    {"negate", 0.5, unary / 2}, {"copy half", 0, copy / 2}, {"halves", 0, copy},
+    {"add", 1, binary},         {"zeros", 0, half},         {"slice", 0, copy},
+    {"zeros of rest", 0, half}, {"add rest", 1, binary}};
 
 /// silu(x1) * x2 of the halves of x, which are copied to be dense.
-const Kernels gated{{"copy gate", 0, copy},
-                    {"gate", 5, unary},
-                    {"copy value", 0, copy},
-                    {"product", 1, binary}};
-const Kernels gated_backward{{"copy value", 0, copy},    {"gate gradient", 1, binary},
+const Kernels gated{
+    {"copy gate", 0, copy}, {"gate", 5, unary}, {"copy value", 0, copy}, {"product", 1, binary}};
+const Kernels gated_backward{{"copy value", 0, copy},       {"gate gradient", 1, binary},
                              {"value gradient", 1, binary}, {"copy gate", 0, copy},
-                             {"gate", 7, binary},        {"halves", 0, 2 * copy}};
+                             {"gate", 7, binary},           {"halves", 0, 2 * copy}};
 
 /// gelu(x + bias).
 const Kernels biased{{"bias", 1, unary}, {"gelu", 8, unary}};
@@ -71,33 +63,45 @@ const Kernels biased_backward{{"gelu", 12, binary}, {"bias sum", 1, half}};
 
 /// 0.5 x (1 + tanh(c x (1 + 0.044715 x^2))), x with its bias, a kernel per operation; backward the
 /// hand-written derivative.
-const Kernels biased_formula{{"bias", 1, unary},     {"times c", 1, unary},
+const Kernels biased_formula{{"bias", 1, unary},           {"times c", 1, unary},
                              {"times 0.044715", 1, unary}, {"square", 1, binary},
-                             {"plus 1", 1, unary},   {"argument", 1, binary},
-                             {"tanh", 1, unary},     {"1 plus", 1, unary},
-                             {"half", 1, unary},     {"product", 1, binary}};
-const Kernels biased_formula_backward{
-    {"bias", 1, unary},     {"times c", 1, unary},  {"times 0.044715", 1, unary},
-    {"square", 1, binary},  {"plus 1", 1, unary},   {"argument", 1, binary},
-    {"tanh", 1, unary},     {"half", 1, unary},     {"tanh square", 1, binary},
-    {"1 minus", 1, unary},  {"times 3 x 0.044715 c", 1, unary}, {"times x", 1, binary},
-    {"plus c", 1, unary},   {"slope", 1, binary},   {"times half", 1, binary},
-    {"1 plus", 1, unary},   {"half of it", 1, unary}, {"sum", 1, binary},
-    {"gradient", 1, binary}, {"bias sum", 1, half}};
+                             {"plus 1", 1, unary},         {"argument", 1, binary},
+                             {"tanh", 1, unary},           {"1 plus", 1, unary},
+                             {"half", 1, unary},           {"product", 1, binary}};
+const Kernels biased_formula_backward{{"bias", 1, unary},
+                                      {"times c", 1, unary},
+                                      {"times 0.044715", 1, unary},
+                                      {"square", 1, binary},
+                                      {"plus 1", 1, unary},
+                                      {"argument", 1, binary},
+                                      {"tanh", 1, unary},
+                                      {"half", 1, unary},
+                                      {"tanh square", 1, binary},
+                                      {"1 minus", 1, unary},
+                                      {"times 3 x 0.044715 c", 1, unary},
+                                      {"times x", 1, binary},
+                                      {"plus c", 1, unary},
+                                      {"slope", 1, binary},
+                                      {"times half", 1, binary},
+                                      {"1 plus", 1, unary},
+                                      {"half of it", 1, unary},
+                                      {"sum", 1, binary},
+                                      {"gradient", 1, binary},
+                                      {"bias sum", 1, half}};
 
 /// The same of one half with x^3 for x x^2, times the other half; backward as autograd derives it.
-const Kernels gated_formula{{"copy gate", 0, 3 * copy}, {"cube", 2, unary},
-                            {"times 0.044715", 1, unary}, {"argument", 1, binary},
-                            {"times c", 1, unary},   {"tanh", 1, unary},
-                            {"1 plus", 1, unary},    {"half", 1, unary},
-                            {"gelu", 1, binary},     {"copy value", 0, copy},
-                            {"product", 1, binary}};
+const Kernels gated_formula{
+    {"copy gate", 0, copy}, {"copy gate", 0, copy},       {"copy gate", 0, copy},
+    {"cube", 2, unary},     {"times 0.044715", 1, unary}, {"argument", 1, binary},
+    {"times c", 1, unary},  {"tanh", 1, unary},           {"1 plus", 1, unary},
+    {"half", 1, unary},     {"gelu", 1, binary},          {"copy value", 0, copy},
+    {"product", 1, binary}};
 const Kernels gated_formula_backward{
-    {"copy value", 0, copy},  {"gate gradient", 1, binary}, {"value gradient", 1, binary},
-    {"half gradient", 1, binary}, {"sum gradient", 1, binary}, {"half", 1, unary},
-    {"tanh", 2, binary},      {"times c", 1, unary},        {"times 0.044715", 1, unary},
-    {"copy gate", 0, copy},   {"square", 1, unary},         {"times 3", 1, unary},
-    {"cube", 1, binary},      {"add", 1, binary},           {"add half", 1, binary},
+    {"copy value", 0, copy},      {"gate gradient", 1, binary}, {"value gradient", 1, binary},
+    {"half gradient", 1, binary}, {"sum gradient", 1, binary},  {"half", 1, unary},
+    {"tanh", 2, binary},          {"times c", 1, unary},        {"times 0.044715", 1, unary},
+    {"copy gate", 0, copy},       {"square", 1, unary},         {"times 3", 1, unary},
+    {"cube", 1, binary},          {"add", 1, binary},           {"add half", 1, binary},
     {"halves", 0, 2 * copy}};
 
 /// What stands for an operator of a name: `fused` bytes per element of the fused kernel give its

@@ -66,8 +66,8 @@ TEST(UnfusedKernels, RmsNormIsSixPassesThere) {
 TEST(UnfusedKernels, RmsNormIsThirteenPassesBack) {
   Unfused layer{small_dense()};
   layer.spec.runtime.kernels.norm = KernelSpec::Norm::unfused;
-  const double weight = (2 + 2 + 2) + 2 + (2 + 2);           // its product, its sum, the input's
-  const double scale = (2 + 4) + (4 + 4) + (4 + 4 + 4) + 4;  // cast, both factors, the sum
+  const double weight = (2 + 2 + 2) + 2 + (2 + 2);            // its product, its sum, the input's
+  const double scale = (2 + 4) + (4 + 4) + (4 + 4 + 4) + 4;   // cast, both factors, the sum
   const double square = 4 + (4 + 4) + (4 + 4) + (4 + 4 + 4);  // mean, x^1, times 2, product
   const double join = (4 + 4 + 4) + (4 + 2);
   EXPECT_DOUBLE_EQ(bytes(layer.backward(), "feed-forward norm"),
@@ -102,9 +102,8 @@ TEST(UnfusedKernels, SwigluIsSiluAndProductOfDenseHalves) {
   const double inner = layer.tokens() * 4096;
   EXPECT_DOUBLE_EQ(bytes(layer.forward(), "feed-forward activation"),
                    ((2 + 2) + (2 + 2) + (2 + 2) + (2 + 2 + 2)) * inner);
-  EXPECT_DOUBLE_EQ(
-      bytes(layer.backward(), "feed-forward activation"),
-      ((2 + 2) + 2 * (2 + 2 + 2) + (2 + 2) + (2 + 2 + 2) + 2 * (2 + 2)) * inner);
+  EXPECT_DOUBLE_EQ(bytes(layer.backward(), "feed-forward activation"),
+                   ((2 + 2) + 2 * (2 + 2 + 2) + (2 + 2) + (2 + 2 + 2) + 2 * (2 + 2)) * inner);
 }
 
 TEST(UnfusedKernels, GeluStandsBehindItsBias) {
@@ -162,7 +161,8 @@ TEST(UnfusedKernels, EverythingElseStays) {
   }
 }
 
-// ---- latent attention with heads of one size -----------------------------------------------------
+// ---- latent attention with heads of one size
+// -----------------------------------------------------
 
 TEST(PaddedHeads, TheCoreAndTheCopiesAroundItAreThoseOfWideHeads) {
   WorkloadSpec spec = workload(small_latent());  // 16 heads of 64 + 32 and 64, latents 256 and 128
@@ -173,12 +173,12 @@ TEST(PaddedHeads, TheCoreAndTheCopiesAroundItAreThoseOfWideHeads) {
   EXPECT_DOUBLE_EQ(flops_of_products(padded.forward) - flops_of_products(plain.forward),
                    tokens * tokens * a * (2 * wide - dn - dr - dv));
   double rows = 0;
-  rows += 2 * (a * dr + dr);                                // halves in order
-  rows += 2 * a * dn + 2 * a * (dn + dr);                   // q dense, joined
-  rows += (dr + a * dr) + 2 * a * dn + 2 * a * (dn + dr);   // rotary part repeated, k
-  rows += 2 * (a * (dn + dr) + a * wide);                   // q and k padded
-  rows += 2 * a * dv + (a * dv + a * wide);                 // v
-  rows += 2 * a * dv;                                       // the output cut
+  rows += 2 * (a * dr + dr);                                          // halves in order
+  rows += 2 * a * dn + 2 * a * (dn + dr);                             // q dense, joined
+  rows += (dr + a * dr) + 2 * a * dn + 2 * a * (dn + dr);             // rotary part repeated, k
+  rows += 2 * (a * (dn + dr) + a * wide);                             // q and k padded
+  rows += 2 * a * dv + (a * dv + a * wide);                           // v
+  rows += 2 * a * dv;                                                 // the output cut
   const double core = 2 * (a * (4 * wide - 2 * (dn + dr) - 2 * dv));  // read and written by it
   EXPECT_DOUBLE_EQ(bytes(padded.forward) - bytes(plain.forward), 2 * tokens * rows + core * tokens);
 }
@@ -189,13 +189,13 @@ TEST(PaddedHeads, TheBackwardPassUndoesEachCopy) {
   spec.training.attention_head = 256;
   const Passes padded = transformer_layer(context(spec), LayerKind::dense);
   const double tokens = 2048, a = 16, dn = 64, dr = 32, dv = 64, wide = 256;
-  double rows = a * wide + 2 * a * dv;                       // zeros, and the gradient into them
-  rows += 2 * 2 * a * (dn + dr) + 2 * a * dv;                // q, k and v cut
-  rows += a * dr + dr;                                       // heads of the rotary key added up
-  rows += 2 * (a * dr + dr);                                 // halves back
-  rows += 2 * a * dn + 2 * a * (dn + dr);                    // q
-  rows += 2 * a * dn + 2 * a * (dn + dv);                    // k and v
-  rows += 2 * (256 + 128 + dr);                              // the latents
+  double rows = a * wide + 2 * a * dv;         // zeros, and the gradient into them
+  rows += 2 * 2 * a * (dn + dr) + 2 * a * dv;  // q, k and v cut
+  rows += a * dr + dr;                         // heads of the rotary key added up
+  rows += 2 * (a * dr + dr);                   // halves back
+  rows += 2 * a * dn + 2 * a * (dn + dr);      // q
+  rows += 2 * a * dn + 2 * a * (dn + dv);      // k and v
+  rows += 2 * (256 + 128 + dr);                // the latents
   const double core = 2 * 2 * (a * (4 * wide - 2 * (dn + dr) - 2 * dv));
   EXPECT_DOUBLE_EQ(bytes(padded.backward) - bytes(plain.backward),
                    2 * tokens * rows + core * tokens);
@@ -247,6 +247,19 @@ TEST(IndexedPermutation, GatheredTokensAreSelectedTwiceAndAddedUp) {
   EXPECT_DOUBLE_EQ(
       total(passes.backward, {"combine", "sort", "unsort", "dispatch"}),
       (2 * rows + 2 * rows + 3 * rows + rows + 2 * rows + 4 * rows + all + 3 * rows) * row);
+}
+
+TEST(IndexedPermutation, TensorRanksSortTheirPartAndJoinWhatTheyShare) {
+  Moe moe;
+  moe.spec.plan.tp = moe.spec.plan.etp = 4;
+  moe.spec.plan.sequence_parallel = true;
+  moe.spec.moe.permutation = MoeSpec::Permutation::indexed;
+  const LayerItems forward = moe.passes().forward;
+  const double row = 2 * 1024, rows = 4 * 2048;  // of all four ranks
+  EXPECT_DOUBLE_EQ(bytes(forward, "sort by expert"), 2 * rows / 4 * row);
+  EXPECT_DOUBLE_EQ(bytes(forward, "unsort"), 3 * rows / 4 * row);
+  EXPECT_DOUBLE_EQ(bytes(forward, "all_gather expert rows parts"), 2 * rows * row);
+  EXPECT_DOUBLE_EQ(bytes(forward, "reduce_scatter expert rows parts"), 2 * rows * row);
 }
 
 TEST(IndexedPermutation, ABiasPerRowIsCarriedAlong) {
