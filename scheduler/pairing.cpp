@@ -37,9 +37,18 @@ bool is_single_stage(const PipelineSchedule& schedule, const PipelineShape& shap
 std::vector<StageOrder> paired_orders(const PipelineSchedule& schedule,
                                       const PipelineShape& shape) {
   if (is_single_stage(schedule, shape)) return {one_ahead(shape.micro_batches)};
+  return exchanging_orders(schedule, shape);
+}
+
+std::vector<StageOrder> exchanging_orders(const PipelineSchedule& schedule,
+                                          const PipelineShape& shape) {
   std::vector<StageOrder> orders = stage_orders(schedule, shape);
   for (StageOrder& order : orders) pair_turns(order);
   return orders;
+}
+
+bool exchanges(const PipelineSchedule& schedule, const PipelineShape& shape) {
+  return schedule.name == "interleaved_1f1b" && shape.warm_up.kind != WarmUp::Kind::less_memory;
 }
 
 std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& shape) {

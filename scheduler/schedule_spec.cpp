@@ -39,6 +39,10 @@ void describe(Visitor& visitor, ScheduleSpec& spec) {
                  "forward units before the steady phase; extra(n) and less_memory are for "
                  "interleaved_1f1b",
                  between(1, 1 << 20)});
+  visitor.field({"put_off", OptionalCount{&spec.put_off, "auto"},
+                 "zb_h1 and zb_h2: stage r puts off the weight gradients of this many times r "
+                 "backwards; auto: 1 and 2",
+                 between(1, 1 << 20)});
   visitor.field({"slices",
                  PartsOf{&spec.slices, &spec.slice_tokens, "balanced", &spec.balanced_slices,
                          between(1, 1 << 30)},
@@ -48,6 +52,9 @@ void describe(Visitor& visitor, ScheduleSpec& spec) {
                  between(1, 1 << 16)});
   visitor.field({"p2p", choice(spec.p2p, {{"overlapped"}, {"blocking"}}),
                  "whether a stage computes while it sends and receives"});
+  visitor.field({"post_validation", &spec.post_validation,
+                 "optimizers do not wait for the gradient norm of other stages: steps overlap, and "
+                 "the step time is the interval between them (docs/models/pipeline.md)"});
   visitor.section("data", "documents of the training data, and how they are scheduled",
                   [&](Visitor& v) { describe(v, spec.data); });
 }

@@ -85,16 +85,23 @@ std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::in
 }
 
 std::vector<std::vector<double>> in_flight_moments(const StageOrder& order, std::int64_t chunks,
-                                                   const std::vector<double>& weights) {
-  std::vector<std::vector<int>> held(static_cast<std::size_t>(chunks),
-                                     std::vector<int>(weights.size()));
+                                                   const std::vector<double>& weights,
+                                                   double kept) {
+  const std::vector<int> none(weights.size());
+  std::vector<std::vector<int>> held(static_cast<std::size_t>(chunks), none), half_freed = held;
   std::set<std::vector<double>> moments{std::vector<double>(held.size())};
   for (const Unit& unit : order) {
     held[unit.chunk.value][unit.slice.value] += held_change(unit.kind);
+    int& half = half_freed[unit.chunk.value][unit.slice.value];
+    if (unit.kind == UnitKind::backward_input) ++half;
+    if (unit.kind == UnitKind::backward_weight) --half;
     if (unit.kind != UnitKind::forward) continue;
     std::vector<double> now;
-    for (const std::vector<int>& slices : held)
-      now.push_back(std::inner_product(slices.begin(), slices.end(), weights.begin(), 0.0));
+    const auto sum = [&](const std::vector<int>& slices) {
+      return std::inner_product(slices.begin(), slices.end(), weights.begin(), 0.0);
+    };
+    for (std::size_t c = 0; c < held.size(); ++c)
+      now.push_back(sum(held[c]) - (1 - kept) * sum(half_freed[c]));
     moments.insert(std::move(now));
   }
   return {moments.begin(), moments.end()};

@@ -7,11 +7,12 @@ namespace stepcast {
 namespace {
 
 /// `level` 1: as many forwards ahead as 1f1b, 2: twice as many. A stage puts its weight gradients
-/// off by `level` backwards per stage before it, so that the next backward_input leaves early.
+/// off by `level` backwards per stage before it, unless the shape says how many, so that the next
+/// backward_input leaves early.
 StageOrder zero_bubble_order(const PipelineShape& shape, Stage stage, std::int64_t level) {
   const std::int64_t count = shape.micro_batches;
   const std::int64_t warm_up = std::min(count, level * (shape.stages - 1 - stage.value));
-  const std::int64_t put_off = level * stage.value;
+  const std::int64_t put_off = (shape.put_off > 0 ? shape.put_off : level) * stage.value;
   std::int64_t forwards = 0, inputs = 0, weights = 0;
   StageOrder order = with_room(3 * count);
   const auto forward = [&] { order.push_back(unit_of(UnitKind::forward, forwards++)); };

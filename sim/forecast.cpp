@@ -94,16 +94,31 @@ void add_times(Forecast& result, const RankClasses& classes, std::size_t stages)
   }
 }
 
+/// Part of the activations that the weight gradients of a layer need: all but the state of the
+/// attention core. What else backward_input has read gives its place to the gradients of outputs.
+/// Counted where the schedule is told how many weight gradients wait.
+double kept_for_weights(const Scenario& scenario) {
+  const WorkloadSpec& spec = scenario.workload;
+  const bool told = scenario.schedule.put_off.has_value();
+  if (!told || spec.model.moe || spec.training.recompute != TrainingSpec::Recompute::none) return 1;
+  const SoftmaxState state = softmax_state(scenario.cluster);
+  const auto bytes = [&](TrainingSpec::Recompute mode) {
+    return layer_activations(spec, false, mode, state);
+  };
+  return bytes(TrainingSpec::Recompute::selective) / bytes(TrainingSpec::Recompute::none);
+}
+
 void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers,
                 const std::vector<StageOrder>& orders) {
   const ParallelPlan& plan = scenario.workload.plan;
   std::vector<double> weights;
   for (std::int64_t slice = 0; slice < plan.slices; ++slice)
     weights.push_back(plan.slice_weight(scenario.workload.training.sequence, slice));
+  const double kept = scenario.synthetic ? 1 : kept_for_weights(scenario);
   for (std::uint32_t s = 0; s < orders.size(); ++s) {
     if (scenario.synthetic) continue;
     StageForecast& stage = result.stages[s];
-    const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp, weights);
+    const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp, weights, kept);
     stage.memory = tightest_memory(scenario, layers, Stage{s}, held);
     for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
   }
@@ -187,7 +202,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   const std::vector<StageOrder> orders = scenario.orders();
   result.timeline =
       replay({programs, network, host, scenario.pipeline_shape(), orders, scenario.schedule.p2p,
-              latency, stalls.any() ? &stalls : nullptr, scenario.simulate.steps, true, loads,
+              latency, stalls.any() ? &stalls : nullptr, scenario.replayed_steps(), true, loads,
               kinds ? &*kinds : nullptr, scenario.simulate.sharing, !ideal.no_bubble,
               record ? &record->recording : nullptr, recorded_ranks});
   result.step_time = result.timeline.step_time;

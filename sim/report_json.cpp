@@ -32,8 +32,8 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
   json["memory_bytes"] = {
       {"parameters", m.parameters.value()}, {"gradients", m.gradients.value()},
       {"optimizer", m.optimizer.value()},   {"activations", m.activations.value()},
-      {"buffers", m.buffers.value()},       {"peak", m.peak().value()},
-      {"capacity", m.capacity.value()}};
+      {"buffers", m.buffers.value()},       {"update", m.update.value()},
+      {"peak", m.peak().value()},           {"capacity", m.capacity.value()}};
   return json;
 }
 

@@ -251,6 +251,7 @@ PipelineShape Scenario::pipeline_shape() const {
   PipelineShape shape{workload.plan.pp, workload.plan.vpp, micro_batches(),
                       group > 0 ? group : workload.plan.pp, schedule.slices};
   shape.warm_up = schedule.warm_up;
+  shape.put_off = schedule.put_off.value_or(0);
   if (schedule.table.empty()) {
     shape.placement = pipeline_schedule(schedule.pipeline).placement;
   } else if (order_table) {
@@ -264,8 +265,11 @@ std::vector<StageOrder> Scenario::orders() const {
   if (order_table) return order_table->orders;
   const PipelineSchedule& known = pipeline_schedule(schedule.pipeline);
   const bool adds_pairs = !known.pairs && workload.moe.overlap == MoeSpec::Overlap::fb_pair;
-  return adds_pairs ? paired_orders(known, pipeline_shape())
-                    : stage_orders(known, pipeline_shape());
+  const PipelineShape shape = pipeline_shape();
+  if (adds_pairs) return paired_orders(known, shape);
+  const bool blocks = schedule.p2p == ScheduleSpec::PointToPoint::blocking;
+  return blocks && exchanges(known, shape) ? exchanging_orders(known, shape)
+                                           : stage_orders(known, shape);
 }
 
 std::optional<FileKind> file_kind(const Node& root) {

@@ -212,7 +212,7 @@ void check_sequence(const Scenario& scenario, Checks& checks) {
                      (zigzag ? "2*cp (two slices per rank) = " : "cp = ") + text(parts) +
                      ", allowed: " + text(std::max(sequence / parts, std::int64_t{1}) * parts));
   checks.require(
-      plan.cp == 1 || scenario.workload.training.attention == TrainingSpec::Attention::fused,
+      plan.cp == 1 || scenario.workload.training.attention != TrainingSpec::Attention::unfused,
       "training.attention",
       "is unfused, which holds all keys on a rank, but cp is " + text(plan.cp) +
           ", allowed: fused, or cp 1");

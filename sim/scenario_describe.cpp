@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "scenario_draft.hpp"
 #include "stepcast/base/format_version.hpp"
 
@@ -24,7 +26,8 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
 /// `{value, tolerance}`; `Value` is the type that the value is written in.
 template <class Value>
 void expectation(Visitor& visitor, std::string_view key, std::string_view doc,
-                 std::optional<Expectation>& target, const Range& range) {
+                 std::optional<Expectation>& target, const Range& range,
+                 const std::function<void(Visitor&)>& more = {}) {
   bool present = target.has_value();
   visitor.optional_section(key, doc, present, [&](Visitor& v) {
     if (!target) target.emplace();
@@ -40,6 +43,7 @@ void expectation(Visitor& visitor, std::string_view key, std::string_view doc,
                                                                 : Tolerance::Of::number;
     v.field({"tolerance", Tolerance{&target->tolerance, &target->relative, of},
              "how far the result may be off"});
+    if (more) more(v);
   });
   if (!present) target.reset();
 }
@@ -57,7 +61,14 @@ void describe_breakdown(Visitor& visitor, std::vector<double>& breakdown) {
 void describe(Visitor& visitor, ExpectSpec& spec) {
   expectation<Seconds>(visitor, "step_time", "time of one step", spec.step_time, positive());
   expectation<double>(visitor, "mfu", "model FLOPs utilisation", spec.mfu, fraction());
-  expectation<Bytes>(visitor, "peak_memory", "of the fullest device", spec.peak_memory, positive());
+  expectation<Bytes>(
+      visitor, "peak_memory", "of the fullest device", spec.peak_memory, positive(),
+      [&](Visitor& v) {
+        v.field(
+            {"counts", choice(spec.memory_count, {{"budget"}, {"first_step"}, {"device"}}),
+             "what was measured (docs/models/memory.md); first_step: tensors, with moments from "
+             "its update on; device: also the reserve and what the allocator keeps"});
+      });
   expectation<double>(visitor, "bubble_ratio", "pipeline idle over step time", spec.bubble_ratio,
                       between(0, 1));
   visitor.section("exposed", "exposed communication by kind", [&](Visitor& v) {

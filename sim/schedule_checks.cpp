@@ -128,6 +128,20 @@ void check_scatter_gather(const Scenario& scenario, Checks& checks) {
                  "is true, but the schedule runs pairs, which gather nothing, allowed: false");
 }
 
+void check_put_off(const Scenario& scenario, Checks& checks) {
+  const ScheduleSpec& schedule = scenario.schedule;
+  const bool serves = schedule.table.empty() && pipeline_schedule(schedule.pipeline).puts_off;
+  checks.require(!schedule.put_off || serves, "schedule.put_off",
+                 "is " + text(schedule.put_off.value_or(0)) + ", but " + schedule.name() +
+                     " says itself when weight gradients run, allowed: auto, or zb_h1, zb_h2");
+}
+
+void check_post_validation(const Scenario& scenario, Checks& checks) {
+  checks.require(!scenario.schedule.post_validation || scenario.workload.plan.pp > 1,
+                 "schedule.post_validation",
+                 "is true, but pp is 1: there is no other stage to wait for, allowed: false");
+}
+
 }  // namespace
 
 /// What Megatron-LM's and MindSpeed's overlap of a forward with a backward asks for.
@@ -157,6 +171,7 @@ void place_chunks(Scenario& scenario) {
   scenario.workload.plan.slices = shape.slices;
   if (std::ssize(scenario.schedule.slice_tokens) == shape.slices)
     scenario.workload.plan.slice_tokens = scenario.schedule.slice_tokens;
+  scenario.workload.post_validation = scenario.schedule.post_validation;
   const bool pairs = scenario.order_table ? has_pairs(scenario.order_table->orders)
                                           : pipeline_schedule(scenario.schedule.pipeline).pairs;
   scenario.workload.pairs = pairs || scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
@@ -182,6 +197,8 @@ void check_schedule(const Scenario& scenario, Checks& checks) {
     checks.fail("moe.overlap", finding);
   check_documents(scenario, shape, checks);
   check_scatter_gather(scenario, checks);
+  check_put_off(scenario, checks);
+  check_post_validation(scenario, checks);
 }
 
 }  // namespace stepcast

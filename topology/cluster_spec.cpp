@@ -35,6 +35,10 @@ void describe(Visitor& visitor, AttentionEfficiency& spec) {
                  "head dimension that costs half, efficiency d / (d + half)", no_more_than(1e6)});
   visitor.field({"sequence_half", &spec.sequence_half,
                  "sequence length that costs half, efficiency s / (s + half)", no_more_than(1e9)});
+  visitor.field({"flash_1", &spec.flash_1,
+                 "part of that efficiency which kernels of the first generation reach (Dao 2023: "
+                 "the second is about twice as fast)",
+                 fraction()});
 }
 
 void describe(Visitor& visitor, MemoryEfficiency& spec) {
@@ -51,6 +55,10 @@ void describe(Visitor& visitor, EfficiencySpec& spec) {
   visitor.section("memory", "memory-bound kernels", [&](Visitor& v) { describe(v, spec.memory); });
   visitor.field(
       {"vector", &spec.vector, "fraction of the vector peak that kernels reach", fraction()});
+  visitor.field({"unaligned", &spec.unaligned,
+                 "fraction of the cube peak that is left to batched products whose rows are no "
+                 "multiple of 16 bytes",
+                 fraction()});
 }
 
 void describe(Visitor& visitor, OperatorClassTimes& times) {

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double half = 2;    // bytes of BF16 or FP16
 constexpr double single = 4;  // bytes of FP32
+constexpr double mask = 1;    // byte of a dropout mask per element
 
 /// Bytes per token of a layer: what every tensor rank holds, and what is split over the tensor
 /// group.
@@ -40,7 +41,7 @@ double softmax_bytes(SoftmaxState state) {
 /// What the backward of the core reads, per token and head: statistics of the fused kernel, or the
 /// row of softmax, dropout mask and dropout output (5 a s^2 b of Korthikanti et al. 2022).
 double core_state_bytes(const WorkloadSpec& spec, SoftmaxState state) {
-  if (spec.training.attention == TrainingSpec::Attention::fused) return softmax_bytes(state);
+  if (spec.training.attention != TrainingSpec::Attention::unfused) return softmax_bytes(state);
   return (2 * half + 1) * static_cast<double>(spec.training.sequence);
 }
 
@@ -123,6 +124,7 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
   const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
   sum.whole += norms * half * hidden;           // their inputs
   sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
+  if (spec.training.dropout) sum.whole += 2 * mask * hidden;
   sum.split +=
       moe_layer ? moe_bytes(spec) : inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
   return Bytes{on_rank(spec, sum)};
@@ -139,6 +141,10 @@ Bytes mtp_activations(const WorkloadSpec& spec) {
   return Bytes{on_rank(spec, {.whole = 4 * half * static_cast<double>(spec.model.hidden)})};
 }
 
-Bytes input_activations(const WorkloadSpec& spec) { return Bytes{2 * single * tokens(spec)}; }
+Bytes input_activations(const WorkloadSpec& spec) {
+  const Bytes numbers{2 * single * tokens(spec)};
+  if (!spec.training.dropout) return numbers;
+  return numbers + Bytes{on_rank(spec, {.whole = mask * static_cast<double>(spec.model.hidden)})};
+}
 
 }  // namespace stepcast

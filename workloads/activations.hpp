@@ -10,7 +10,7 @@ Bytes head_activations(const WorkloadSpec& spec);
 /// What one MTP module keeps of one micro-batch beside its layer and its head: two norms and the
 /// projection.
 Bytes mtp_activations(const WorkloadSpec& spec);
-/// Token numbers and positions of one micro-batch.
+/// Token numbers and positions of one micro-batch, and the dropout mask of its embedding.
 Bytes input_activations(const WorkloadSpec& spec);
 
 }  // namespace stepcast

@@ -255,6 +255,21 @@ void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Ins
                       {CollectiveKind::all_reduce, Bytes{gradient_size() * replicated}}, out);
 }
 
+/// The norm that the optimizer waits for: of all ranks, or of those of the stage.
+void DataParallel::reduce_norm(Instructions& out) {
+  const auto reduce = [&](GroupKind group) {
+    builder_.blocking("all_reduce gradient norm", group,
+                      {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
+  };
+  const ParallelPlan& plan = spec_.plan;
+  if (!spec_.post_validation) {
+    if (plan.world() > 1) reduce(GroupKind::world);
+    return;
+  }
+  if (plan.dp * plan.cp > 1) reduce(GroupKind::dense_data);
+  if (plan.tp > 1) reduce(GroupKind::tensor);
+}
+
 void DataParallel::optimize(const Share& share, Instructions& out) {
   const Share own = owned(share);
   const double parameters = own.dense + own.expert;
@@ -265,9 +280,7 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
                       : training.offload_experts ? own.expert
                                                  : 0;
   builder_.compute(norm, out);
-  if (spec_.plan.world() > 1)
-    builder_.blocking("all_reduce gradient norm", GroupKind::world,
-                      {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
+  reduce_norm(out);
   if (builder_.reads_back()) out.push_back(HostSync{});
   if (away < parameters) builder_.compute(optimizer_step(parameters - away, spec_.runtime), out);
   if (away > 0) offload_.optimize(away, out);

@@ -68,6 +68,7 @@ class DataParallel {
   /// Between the two holders of the same chunks: of what this rank updates.
   void reduce_between_directions(const Share& share, Instructions& out);
   void reduce_in_tensor_group(const std::vector<Pieces>& chunks, Instructions& out);
+  void reduce_norm(Instructions& out);
   void optimize(const Share& share, Instructions& out);
 
   const WorkloadSpec& spec_;

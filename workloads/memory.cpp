@@ -36,6 +36,34 @@ ParameterGroups ends(const ModelSpec& model, const std::vector<Slice>& slices) {
   return groups;
 }
 
+constexpr double single = 4;        // bytes of FP32
+constexpr double moment_bytes = 8;  // both moments of Adam, FP32 [per parameter]
+// DeepSpeed, stage_1_and_2.py and fused_optimizer.py: gradients to update with, in FP16 twice and
+// in FP32, or in FP32 twice [bytes per parameter]
+constexpr double flat_bytes = 8;
+
+bool keeps_both(const WorkloadSpec& spec) {
+  return spec.communication.gradients_kept == CommunicationSpec::Kept::both;
+}
+
+/// Elements of the largest parameter tensor of one rank: a vocabulary matrix, the fused projection
+/// of query, key and value, or the first one of a feed-forward part.
+double largest_tensor(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
+  const ModelSpec& model = spec.model;
+  const auto hidden = static_cast<double>(model.hidden), tp = static_cast<double>(spec.plan.tp);
+  const double gated = model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
+  double width = gated * static_cast<double>(model.ffn.hidden) / tp;
+  if (model.moe)
+    width = std::max(width, gated * static_cast<double>(model.moe->expert_hidden) /
+                                static_cast<double>(spec.plan.etp));
+  if (const auto* a = std::get_if<GroupedQueryAttention>(&model.attention))
+    width = std::max(width, static_cast<double>((a->heads + 2 * a->kv_heads) * a->head_dim) / tp);
+  for (const Slice& slice : slices)
+    if (slice.embedding || slice.head || slice.mtp > 0)
+      width = std::max(width, static_cast<double>(model.vocabulary) / tp);
+  return hidden * width;
+}
+
 struct StageParameters {
   RankParameters all;
   double largest_layer = 0;  ///< of one rank
@@ -65,7 +93,8 @@ double replicas(std::int64_t zero, std::int64_t level, std::int64_t group) {
   return zero >= level ? static_cast<double>(group) : 1;
 }
 
-/// Bytes of parameters, gradients and optimizer, as ZeRO shards them.
+/// Bytes of parameters, gradients and optimizer, as ZeRO shards them, and what a flat update
+/// allocates of them.
 void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParameters& parameters) {
   const ParallelPlan& plan = spec.plan;
   const TrainingSpec& training = spec.training;
@@ -79,7 +108,11 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
                replicas(plan.zero, level, plan.edp());
   };
   budget.optimizer = Bytes{optimizer_state_bytes * sharded(1, dense_here, experts_here)};
+  budget.moments = moment_bytes / optimizer_state_bytes * budget.optimizer;
   budget.gradients = Bytes{gradient_bytes(spec.communication) * sharded(2)};
+  if (keeps_both(spec)) budget.gradients += Bytes{weight_bytes * sharded(2)};
+  if (training.update_memory == TrainingSpec::UpdateMemory::flat)
+    budget.update += Bytes{flat_bytes * sharded(1)};
   budget.parameters = Bytes{weight_bytes * sharded(3)};
   // the gathered layer in use and the one that is gathered ahead
   if (plan.zero >= 3) budget.buffers += Bytes{2 * weight_bytes * parameters.largest_layer};
@@ -89,6 +122,9 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
 class StageActivations {
  public:
   StageActivations(const WorkloadSpec& spec, SoftmaxState state) : spec_{spec}, state_{state} {}
+
+  /// Something that the end of a backward needs, when no layer is rebuilt.
+  void at_the_end(Bytes bytes) { last_ = bytes; }
 
   /// The next chunk.
   void add(const Slice& slice, std::int64_t recomputed) {
@@ -110,10 +146,12 @@ class StageActivations {
   Bytes at(const std::vector<double>& in_flight) const {
     expects(in_flight.size() == chunks_.size(), "in_flight has one entry per chunk");
     Bytes sum = longest_slice() * (beside_ + rebuilt_ + fetched_);
+    const auto slices = static_cast<double>(spec_.plan.slices);
+    sum += std::max(Bytes{0}, slices * last_ - longest_slice() * rebuilt_);
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
       sum += in_flight[chunk] * chunks_[chunk];
     }
-    return sum / static_cast<double>(spec_.plan.slices);
+    return sum / slices;
   }
 
  private:
@@ -148,7 +186,7 @@ class StageActivations {
   const WorkloadSpec& spec_;
   SoftmaxState state_;
   std::vector<Bytes> chunks_;  // of one micro-batch
-  Bytes beside_{0}, rebuilt_{0}, fetched_{0};
+  Bytes beside_{0}, rebuilt_{0}, last_{0}, fetched_{0};
 };
 
 /// Communicators that a rank of the stage opens, each with two buffers of its own.
@@ -173,7 +211,30 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
   return count;
 }
 
+/// What the update allocates tensor by tensor or bucket by bucket, and the cast of gradients that
+/// are kept in both precisions.
+void add_working_copies(MemoryBudget& budget, StageActivations& activations,
+                        const WorkloadSpec& spec, const std::vector<Slice>& slices) {
+  using Update = TrainingSpec::UpdateMemory;
+  const Update update = spec.training.update_memory;
+  const auto bucket = static_cast<double>(spec.communication.bucket.value_or(0));
+  const Bytes largest{single * largest_tensor(spec, slices)};
+  if (update == Update::tensor) budget.update += largest;
+  if (update == Update::flat) budget.update += Bytes{gradient_bytes(spec.communication) * bucket};
+  if (!keeps_both(spec)) return;
+  activations.at_the_end(largest);
+  if (spec.plan.zero > 0) budget.update += Bytes{weight_bytes * bucket};
+}
+
 }  // namespace
+
+Bytes counted(const MemoryBudget& budget, MemoryCount count) {
+  const Bytes states = budget.passes() - budget.activations - budget.communicators;
+  if (count == MemoryCount::first_step)
+    return states + std::max(budget.activations - budget.moments, budget.update);
+  if (count == MemoryCount::device) return budget.passes() + budget.update + budget.reserve;
+  return budget.peak();
+}
 
 SoftmaxState softmax_state(const ClusterSpec& cluster) {
   const bool hccl = cluster.collectives.library == CollectiveLibrarySpec::Library::hccl;
@@ -187,7 +248,8 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
   expects(!moments.empty(), "a stage has at least one moment");
 
   MemoryBudget budget;
-  budget.capacity = cluster.device.memory_capacity - cluster.device.memory_reserve;
+  budget.reserve = cluster.device.memory_reserve;
+  budget.capacity = cluster.device.memory_capacity - budget.reserve;
   add_states(budget, spec, stage_parameters(spec, slices));
 
   StageActivations activations{spec, softmax_state(cluster)};
@@ -197,11 +259,13 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
         table ? spec.training.recompute_layers.at(chunk).at(stage.value) : 0;
     activations.add(slices[chunk], recomputed);
   }
+  add_working_copies(budget, activations, spec, slices);
   for (const std::vector<double>& moment : moments) {
     budget.activations = std::max(budget.activations, activations.at(moment));
   }
-  budget.buffers +=
+  budget.communicators =
       static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
+  budget.buffers += budget.communicators;
   return budget;
 }
 

@@ -44,7 +44,8 @@ Seconds attention_time(const Operator& op, const AttentionWork& w, const DeviceS
   const double d = (w.qk_dim + w.v_dim) / 2;
   const double head = d / (d + e.head_dim_half) * (reference + e.head_dim_half) / reference;
   const double sequence = w.query_length / (w.query_length + e.sequence_half);
-  const double efficiency = std::min(1.0, (w.backward ? e.backward : e.forward) * head * sequence);
+  const double kernel = (w.backward ? e.backward : e.forward) * (w.flash_1 ? e.flash_1 : 1);
+  const double efficiency = std::min(1.0, kernel * head * sequence);
   return op.flops / (efficiency * device.matmul_peak);
 }
 
@@ -96,7 +97,9 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
             return tiled_time({1, w.m, w.n, w.k}, efficiency.matmul, peak, device.cube_cores);
           },
           [&](const GroupedMatmulWork& w) {
-            return tiled_time(w, efficiency.grouped_matmul, peak, device.cube_cores);
+            const Seconds time = tiled_time(w, efficiency.grouped_matmul, peak, device.cube_cores);
+            if (w.aligned) return time;
+            return std::max(time, op.flops / (efficiency.unaligned * peak));
           },
           [&](const AttentionWork& w) { return attention_time(op, w, device); },
           [&](const MemoryBoundWork&) { return vector_time(op.flops, device); },

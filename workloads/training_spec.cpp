@@ -35,9 +35,19 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
     v.field({"active_experts", &spec.active_experts,
              "part of a rank's experts that work in a step, with experts", fraction()});
   });
-  visitor.field({"attention", choice(spec.attention, {{"fused"}, {"unfused"}}),
-                 "fused: one kernel, causal blocks left out; unfused: products, softmax and "
-                 "dropout over the whole matrix of scores"});
+  visitor.field(
+      {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}}),
+       "unfused: the loss passes over FP32 logits once per operator; fused: once in BF16"});
+  visitor.field({"attention", choice(spec.attention, {{"fused"}, {"flash_1"}, {"unfused"}}),
+                 "fused: one kernel, causal blocks left out; flash_1: such a kernel of the first "
+                 "generation; unfused: products, softmax and dropout over the whole matrix of "
+                 "scores"});
+  visitor.field({"dropout", &spec.dropout,
+                 "what joins the residual stream drops out behind embedding, attention and "
+                 "feed-forward part: masks are kept, and backwards have a pass more"});
+  visitor.field({"update_memory", choice(spec.update_memory, {{"in_place"}, {"tensor"}, {"flat"}}),
+                 "what the optimizer's update allocates (docs/models/memory.md); tensor: an FP32 "
+                 "copy of the largest parameter; flat: its gradients, copied and cast"});
   visitor.field({"attention_head", OptionalCount{&spec.attention_head, "none"},
                  "size to which the heads of latent attention are padded for a fused kernel that "
                  "takes q, k and v of one size, with the copies around it",
@@ -146,6 +156,9 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
              "of gradients, accumulated and sent"});
     v.field({"accumulation", choice(spec.accumulation, {{"fused"}, {"separate"}}),
              "how micro-batches add up: in the product of the weight gradient, or behind it"});
+    v.field({"kept", choice(spec.gradients_kept, {{"accumulated"}, {"both"}}),
+             "memory alone: both: half-precision gradients of a micro-batch stay until the next "
+             "one, beside those that accumulate"});
     v.field(
         {"overlap", &spec.gradient_overlap, "reduce buckets while the backward pass still runs"});
     v.field({"bucket", OptionalCount{&spec.bucket, "auto"},

@@ -34,10 +34,11 @@ std::string family_of(const fs::path& relative) {
 
 std::string answer(const Scenario& scenario) {
   const Forecast f = forecast(scenario);
+  const MemoryCount count = scenario.expect ? scenario.expect->memory_count : MemoryCount::budget;
   nlohmann::json json{{"step", f.step_time.value()}};
   for (const StageForecast& stage : f.stages) {
     if (!stage.memory) continue;
-    const double peak = stage.memory->peak().value();
+    const double peak = counted(*stage.memory, count).value();
     json["memory"] = std::max(peak, json.value("memory", 0.0));
   }
   return json.dump();

@@ -57,15 +57,15 @@ struct Tree {
 constexpr double alike = 0.8;  // correlation from which two numbers can hardly be told apart
 
 std::string numbers_text(const std::vector<FittedValue>& values,
-                         const std::vector<double>& singular_values) {
+                         const std::vector<double>& singular_values, Evidence evidence) {
+  const auto rivals = fitted_numbers(evidence);
   std::string text = fmt::format("{:<40}{:>12}{:>12}  {:<24}{}\n", "number", "before", "fitted",
                                  "known to", "hard to tell from");
   for (const FittedValue& v : values) {
     const Identified& i = v.identified;
-    const std::string like =
-        std::abs(i.correlation) <= alike
-            ? ""
-            : fmt::format("{} ({:+.2f})", fitted_numbers()[i.rival].path, i.correlation);
+    const std::string like = std::abs(i.correlation) <= alike
+                                 ? ""
+                                 : fmt::format("{} ({:+.2f})", rivals[i.rival].path, i.correlation);
     text += fmt::format("{:<40}{:>12}{:>12}  {:<24}{}\n", v.number->path,
                         written(*v.number, v.before), written(*v.number, v.after), known(i), like);
   }
@@ -74,17 +74,22 @@ std::string numbers_text(const std::vector<FittedValue>& values,
   return text + "\n";
 }
 
+/// A number that nothing showed is written as it was: what extends the file has no other.
 void add_numbers(Tree& tree, const std::vector<FittedValue>& values) {
-  for (const FittedValue& v : values)
-    if (std::isfinite(v.identified.spread))
-      tree.add(v.number->path, fmt::format("{{value: {}, source: fitted, note: \"{}\"}}",
-                                           written(*v.number, v.after), known(v.identified)));
+  for (const FittedValue& v : values) {
+    const std::string text =
+        fmt::format("{{value: {}, source: {}, note: \"{}\"}}", written(*v.number, v.after),
+                    std::isfinite(v.identified.spread) ? "fitted" : "assumed", known(v.identified));
+    tree.add(v.number->path, text);
+    for (const char* path : v.number->also)
+      if (path != nullptr) tree.add(path, text);
+  }
 }
 
 }  // namespace
 
 std::string calibration_text(const Calibration& c) {
-  std::string text = numbers_text(c.values, c.singular_values) + "\n";
+  std::string text = numbers_text(c.values, c.singular_values, Evidence::steps) + "\n";
   text += figure_line("calibrated on", c.calibrated_before, c.calibrated_after);
   if (c.held_out_after.rows > 0)
     text += figure_line("held out", c.held_out_before, c.held_out_after);
@@ -111,7 +116,7 @@ std::string calibration_yaml(const Calibration& c, const std::string& question,
 }
 
 std::string profile_text(const ProfileCalibration& c, const Profile& profile) {
-  std::string text = numbers_text(c.values, c.singular_values) + "\n";
+  std::string text = numbers_text(c.values, c.singular_values, Evidence::kernels) + "\n";
   text += fmt::format("{:<32}{:>9}{:>14}{:>13}{:>17}\n", "type", "samples", "error before",
                       "error after", "time explained");
   for (const TypeQuality& q : c.types)

@@ -37,7 +37,7 @@ Rows chosen_rows(const std::vector<PublishedRow>& rows, const std::vector<std::s
 
 Scenario with_numbers(const Scenario& scenario, const Point& logs) {
   Scenario s = scenario;
-  const auto numbers = fitted_numbers();
+  const auto numbers = fitted_numbers(Evidence::steps);
   for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j].set(s.cluster, std::exp(logs[j]));
   return s;
 }
@@ -76,7 +76,7 @@ std::vector<double> family_weights(const std::vector<const PublishedRow*>& rows)
 
 FitProblem problem(const std::vector<const PublishedRow*>& rows, const ClusterSpec& cluster) {
   FitProblem p;
-  for (const FittedNumber& n : fitted_numbers()) {
+  for (const FittedNumber& n : fitted_numbers(Evidence::steps)) {
     p.low.push_back(std::log(n.low));
     p.high.push_back(std::log(n.high));
     p.start.push_back(std::log(std::clamp(n.get(cluster), n.low, n.high)));
@@ -139,7 +139,7 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
   c.interval_high = std::exp(-quantile(all, 0.1));
   const auto identified =
       identify(fitted.jacobian, p.weights, noise_of(fitted.residuals), &c.singular_values);
-  const auto numbers = fitted_numbers();
+  const auto numbers = fitted_numbers(Evidence::steps);
   for (std::size_t j = 0; j < numbers.size(); ++j)
     c.values.push_back(
         {&numbers[j], std::exp(p.start[j]), std::exp(fitted.point[j]), identified[j]});

@@ -14,10 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-std::optional<double> peak_memory(const Forecast& forecast) {
+std::optional<double> peak_memory(const Forecast& forecast, MemoryCount count) {
   std::optional<double> peak;
   for (const StageForecast& stage : forecast.stages)
-    if (stage.memory) peak = std::max(peak.value_or(0), stage.memory->peak().value());
+    if (stage.memory) peak = std::max(peak.value_or(0), counted(*stage.memory, count).value());
   return peak;
 }
 
@@ -31,7 +31,7 @@ std::vector<CheckedValue> compare(const Scenario& scenario, const Forecast& fore
   };
   add("step_time", expect.step_time, m.step_time);
   add("mfu", expect.mfu, m.has_model ? std::optional{m.mfu} : std::nullopt);
-  add("peak_memory", expect.peak_memory, peak_memory(forecast));
+  add("peak_memory", expect.peak_memory, peak_memory(forecast, expect.memory_count));
   add("bubble_ratio", expect.bubble_ratio, forecast.bubble_ratio());
   for (std::size_t k = 0; k < exposed_kinds; ++k)
     add(std::string("exposed.") + name(static_cast<ExposedKind>(k)), expect.exposed[k],

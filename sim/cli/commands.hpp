@@ -82,6 +82,7 @@ struct ScheduleOptions {
   std::string pp, micro_batches;   ///< needed with a name
   std::string vpp, slices, group;  ///< empty: the least that the schedule serves; group: pp
   std::string warmup;              ///< empty: standard
+  std::string put_off;             ///< empty: the schedule's own
   std::string costs = "1,1,1", latency = "0";
   std::string pair;           ///< empty: the sum of the costs
   std::string width = "100";  ///< of the drawing as text

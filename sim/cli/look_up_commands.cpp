@@ -82,6 +82,9 @@ void add_schedule(CommandLine& line) {
       ->type_name("N");
   sub->add_option("--warmup", options->warmup, "standard, extra(n) or less_memory")
       ->type_name("KIND");
+  sub->add_option("--put-off", options->put_off,
+                  "weight gradients that stage r puts off, times r, default the schedule's own")
+      ->type_name("K");
   sub->add_option("--costs", options->costs,
                   "times of forward, backward for the input, backward for the weights")
       ->type_name("F,B,W");

@@ -49,6 +49,7 @@ void refuse_idle_options(const ScheduleOptions& options, const PipelineSchedule&
                fmt::format("means nothing to {}, allowed: with {}", schedule.name, joined(serve)));
   };
   refuse("--group", options.group, &PipelineSchedule::groups);
+  refuse("--put-off", options.put_off, &PipelineSchedule::puts_off);
   refuse("--pair", options.pair, &PipelineSchedule::pairs);
 }
 
@@ -66,6 +67,7 @@ PipelineShape shape_of(const ScheduleOptions& options, const PipelineSchedule& s
   shape.slices = count("--slices", options.slices, schedule.slices.low);
   shape.group = count("--group", options.group, shape.stages);
   shape.warm_up = warm_up_of(options.warmup);
+  shape.put_off = count("--put-off", options.put_off, 0);
   shape.placement = schedule.placement;
   const double units = static_cast<double>(shape.stages) * static_cast<double>(shape.chunks) *
                        static_cast<double>(shape.micro_batches) * static_cast<double>(shape.slices);
@@ -123,9 +125,10 @@ Subject known_schedule(const ScheduleOptions& options) {
 
 Subject written_schedule(const ScheduleOptions& options) {
   const std::pair<const char*, const std::string&> said[] = {
-      {"--pp", options.pp},       {"--micro-batches", options.micro_batches},
-      {"--vpp", options.vpp},     {"--slices", options.slices},
-      {"--group", options.group}, {"--warmup", options.warmup}};
+      {"--pp", options.pp},          {"--micro-batches", options.micro_batches},
+      {"--vpp", options.vpp},        {"--slices", options.slices},
+      {"--group", options.group},    {"--warmup", options.warmup},
+      {"--put-off", options.put_off}};
   for (const auto& [option, text] : said)
     if (!text.empty())
       bad_option(option, "is for schedules by name, a file of orders says its own");
@@ -195,6 +198,8 @@ std::string as_json(const Drawing& drawing, const Subject& subject,
       {"slices", drawing.shape.slices},
       {"group", subject.groups ? nlohmann::ordered_json(drawing.shape.group) : nullptr},
       {"warmup", options.warmup.empty() ? "standard" : options.warmup},
+      {"put_off",
+       drawing.shape.put_off > 0 ? nlohmann::ordered_json(drawing.shape.put_off) : nullptr},
       {"costs",
        {{"forward", costs.forward.value()},
         {"backward_input", costs.backward_input.value()},

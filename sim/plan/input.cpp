@@ -320,6 +320,9 @@ void PlanReader::refuse_what_is_not_searched() {
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
   if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
+  if (first.schedule.put_off) refuse("schedule.put_off", "is not searched, allowed: auto");
+  if (first.schedule.post_validation)
+    refuse("schedule.post_validation", "is not searched: the bound is of one step, allowed: false");
 }
 
 PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {

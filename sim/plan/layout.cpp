@@ -77,15 +77,11 @@ class StageBytes {
     const double with = budget(scenario_.workload, one).activations.value();
     return with - budget(scenario_.workload, std::vector<int>(chunks_, 0)).activations.value();
   }
-  std::array<double, 4> fixed(const std::vector<std::int64_t>& zeros) const {
-    std::array<double, 4> bytes{};
+  /// With nothing in flight.
+  MemoryBudget fixed(std::int64_t zero) const {
     WorkloadSpec spec = scenario_.workload;
-    for (const std::int64_t zero : zeros) {
-      spec.plan.zero = zero;
-      bytes[static_cast<std::size_t>(zero)] =
-          budget(spec, std::vector<int>(chunks_, 0)).peak().value();
-    }
-    return bytes;
+    spec.plan.zero = zero;
+    return budget(spec, std::vector<int>(chunks_, 0));
   }
 
  private:
@@ -148,8 +144,15 @@ void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage 
     layout.activation.push_back(place->second);
   }
   const auto [place, fresh] = fixed_.try_emplace({all, plan.slices, plan.chunk_placement});
-  if (fresh) place->second = bytes.fixed(zeros_);
-  layout.fixed = place->second;
+  if (fresh)
+    for (const std::int64_t zero : zeros_) {
+      const MemoryBudget budget = bytes.fixed(zero);
+      const auto at = static_cast<std::size_t>(zero);
+      place->second.fixed[at] = budget.passes().value();
+      place->second.update[at] = (budget.update - budget.activations).value();
+    }
+  layout.fixed = place->second.fixed;
+  layout.update = place->second.update;
 }
 
 PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
@@ -188,8 +191,11 @@ std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& mome
 
 double peak_memory(const PlanLayout& layout, const std::vector<double>& held, std::int64_t zero) {
   double peak = 0;
-  for (std::size_t s = 0; s < held.size(); ++s)
-    peak = std::max(peak, held[s] + layout.stage(s).fixed[static_cast<std::size_t>(zero)]);
+  for (std::size_t s = 0; s < held.size(); ++s) {
+    const StageLayout& stage = layout.stage(s);
+    const auto at = static_cast<std::size_t>(zero);
+    peak = std::max(peak, std::max(held[s], stage.update[at]) + stage.fixed[at]);
+  }
   return peak;
 }
 

@@ -43,6 +43,7 @@ struct StageLayout {
   double dense = 0, expert = 0;     ///< parameters of one rank
   std::vector<PieceCounts> pieces;  ///< [chunk]
   std::array<double, 4> fixed{};    ///< by zero: bytes that do not depend on what is in flight
+  std::array<double, 4> update{};   ///< by zero: bytes of the update where nothing is in flight
 };
 
 struct PlanLayout {
@@ -81,7 +82,10 @@ class FamilyBytes {
  private:
   std::vector<std::int64_t> zeros_;
   ChunkBytes& chunks_;
-  std::map<HeldKey, std::array<double, 4>> fixed_;
+  struct ByZero {
+    std::array<double, 4> fixed{}, update{};
+  };
+  std::map<HeldKey, ByZero> fixed_;
 };
 
 /// Spreads the layers as a forecast does.

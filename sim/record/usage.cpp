@@ -8,7 +8,7 @@ namespace {
 
 Bytes with_held(const Scenario& scenario, const RecordedRun& run, Stage stage,
                 const std::vector<int>& held) {
-  return stage_memory(scenario.workload, run.layers, scenario.cluster, stage, held).peak();
+  return stage_memory(scenario.workload, run.layers, scenario.cluster, stage, held).passes();
 }
 
 bool frees(UnitKind kind) {

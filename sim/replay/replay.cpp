@@ -170,7 +170,8 @@ double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
   const RankState& rank = ranks_[r];
   const AttentionLoads& loads = *input_.loads;
   const auto& sequence = loads.sequences[loads.of_rank[map_.classes.representative[r].value]];
-  const AttentionLoad& load = sequence[(*rank.order)[rank.unit].micro_batch.value];
+  const std::size_t unit = rank.unit + (rank.part == RankState::Part::second ? 1 : 0);
+  const AttentionLoad& load = sequence[(*rank.order)[unit].micro_batch.value];
   return attention[segment].factor(load.pairs, load.tokens);
 }
 

@@ -138,6 +138,18 @@ TEST(StageOrder, SlicesOfUnequalWeightAddUp) {
             (std::vector<std::vector<double>>{{0}, {1.5}, {2}, {3.5}, {4}}));
 }
 
+// Two weight gradients wait on the last stage.
+TEST(StageOrder, WaitingWeightGradientsKeepAPart) {
+  PipelineShape shape{2, 1, 3, 2};
+  shape.put_off = 2;
+  const auto order = pipeline_schedule("zb_h1").order(shape, Stage{1});
+  EXPECT_EQ(to_string(order, shape), "F0 b0 F1 b1 F2 b2 w0 w1 w2");
+  EXPECT_EQ(in_flight_moments(order, 1, {1}, 0.5),
+            (std::vector<std::vector<double>>{{0}, {1}, {1.5}, {2}}));
+  EXPECT_EQ(in_flight_moments(order, 1, {1}),
+            (std::vector<std::vector<double>>{{0}, {1}, {2}, {3}}));
+}
+
 TEST(StageOrder, InFlightMomentsHoldThePeaks) {
   const PipelineShape shape{4, 2, 8, 4};
   const auto order = pipeline_schedule("interleaved_1f1b").order(shape, Stage{0});

@@ -112,13 +112,15 @@ TEST(Identify, SaysWhichParametersCannotBeToldApart) {
 }
 
 TEST(FittedNumbers, AreAtMostTwelveAndReadBack) {
-  EXPECT_LE(fitted_numbers().size(), 12U);
-  ClusterSpec cluster;
-  for (const FittedNumber& n : fitted_numbers()) {
-    EXPECT_LT(n.low, n.high) << n.path;
-    EXPECT_GT(n.low, 0) << n.path;
-    n.set(cluster, n.high);
-    EXPECT_DOUBLE_EQ(n.get(cluster), n.high) << n.path;
+  for (const Evidence evidence : {Evidence::steps, Evidence::kernels}) {
+    EXPECT_LE(fitted_numbers(evidence).size(), 12U);
+    ClusterSpec cluster;
+    for (const FittedNumber& n : fitted_numbers(evidence)) {
+      EXPECT_LT(n.low, n.high) << n.path;
+      EXPECT_GT(n.low, 0) << n.path;
+      n.set(cluster, n.high);
+      EXPECT_DOUBLE_EQ(n.get(cluster), n.high) << n.path;
+    }
   }
 }
 

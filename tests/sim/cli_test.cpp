@@ -145,6 +145,8 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"schedule 1f1b --pp 4 --micro-batches 8 --warmup 'extra(1)'", "allowed: warmup standard"},
       {"schedule 1f1b --pp 4 --micro-batches 8 --group 4",
        "--group: means nothing to 1f1b, allowed: with interleaved_1f1b"},
+      {"schedule zb_v --pp 4 --micro-batches 8 --put-off 3",
+       "--put-off: means nothing to zb_v, allowed: with zb_h1, zb_h2"},
       {"schedule zb_v --pp 4 --micro-batches 8 --pair 2", "allowed: with dualpipe, dualpipe_v"},
       {"schedule 1f1b --pp 4 --micro-batches 8 --costs 1,1", "--costs: is '1,1', allowed: three"},
       {"schedule 1f1b --pp 4 --micro-batches 8 --costs 1,0,1",
@@ -292,6 +294,13 @@ TEST(Cli, ScheduleTakesItsOptions) {
   EXPECT_NEAR(makespan("interleaved_1f1b" + job + "--warmup less_memory --latency 0.1"), 60, 1e-9);
   EXPECT_NEAR(makespan("interleaved_1f1b" + job + "--vpp 3"), 81, 1e-9);
   EXPECT_NEAR(makespan("seqsmartvpp" + job + "--slices 2 --latency 0.1"), 110.2, 1e-9);
+  const auto put_off = [&](const std::string& rest) {
+    const std::string costly = "schedule zb_h2 --pp 4 --micro-batches 28 --costs 1,1,0.5 ";
+    return json_of(files, costly + rest)["stages"][0]["idle_inside"].get<double>();
+  };
+  EXPECT_NEAR(put_off(""), 3, 1e-9);
+  EXPECT_NEAR(put_off("--put-off 3"), 1.5, 1e-9);
+  EXPECT_NEAR(put_off("--put-off 4"), 0, 1e-9);
   const auto extra = json_of(files, "schedule interleaved_1f1b" + job + "--warmup 'extra(1)'");
   EXPECT_EQ(extra["stages"][0]["peak_in_flight"], 12);
   EXPECT_EQ(extra["group"], 4);

@@ -14,6 +14,7 @@ struct PipelineCase {
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
   std::int64_t steps = 1;
   bool skip_recurring = true;
+  bool exchanging = false;  ///< exchanging_orders() of the schedule
 };
 
 /// Hops between neighbouring stages without bytes.
@@ -46,7 +47,9 @@ inline Timeline run_pipeline(const PipelineCase& c) {
   for (std::uint32_t s = 0; s < plan.pp; ++s)
     programs.push_back(lower_synthetic(synthetic, plan, Stage{s}));
   const NetworkMap network = free_network(static_cast<std::uint32_t>(plan.pp));
-  const auto orders = stage_orders(pipeline_schedule(c.schedule), c.shape);
+  const PipelineSchedule& schedule = pipeline_schedule(c.schedule);
+  const auto orders =
+      c.exchanging ? exchanging_orders(schedule, c.shape) : stage_orders(schedule, c.shape);
   return replay({programs, network, HostSpec{}, c.shape, orders, c.p2p, Seconds{c.latency}, nullptr,
                  c.steps, c.skip_recurring});
 }

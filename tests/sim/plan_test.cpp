@@ -99,20 +99,22 @@ TEST(Plan, BoundsAreNeverAboveTheSimulationAndEstimatesRankAlike) {
 
 TEST(Plan, MemoryIsThatOfTheForecast) {
   const PlanFile file(dense);
-  const PlanSpace space = file.read();
-  auto costs = costs_of(space);
-  const Enumeration all = enumerate(space, costs);
-  for (std::size_t i = 0; i < all.kept.size(); i += all.kept.size() / 30) {
-    const PlanPoint& p = all.kept[i];
-    const auto peak = testing::in_child([&]() -> std::vector<double> {
-      double most = 0;
-      const Forecast f = forecast(scenario_of(space, p.strategy));
-      for (const StageForecast& stage : f.stages)
-        most = std::max(most, stage.memory->peak().value());
-      return {most};
-    });
-    ASSERT_EQ(peak.size(), 1U);
-    EXPECT_NEAR(p.peak.value(), peak[0], 1e-6 * peak[0]) << strategy_text(space, p.strategy);
+  for (const char* update : {"in_place", "flat"}) {
+    const PlanSpace space = file.read({std::string("training.update_memory=") + update});
+    auto costs = costs_of(space);
+    const Enumeration all = enumerate(space, costs);
+    for (std::size_t i = 0; i < all.kept.size(); i += all.kept.size() / 30) {
+      const PlanPoint& p = all.kept[i];
+      const auto peak = testing::in_child([&]() -> std::vector<double> {
+        double most = 0;
+        const Forecast f = forecast(scenario_of(space, p.strategy));
+        for (const StageForecast& stage : f.stages)
+          most = std::max(most, stage.memory->peak().value());
+        return {most};
+      });
+      ASSERT_EQ(peak.size(), 1U);
+      EXPECT_NEAR(p.peak.value(), peak[0], 1e-6 * peak[0]) << strategy_text(space, p.strategy);
+    }
   }
 }
 
@@ -269,6 +271,8 @@ TEST(Plan, SearchTriesEveryScheduleAndWhatTheHostMayHold) {
   EXPECT_EQ(sliced.dimensions.schedules.size(), pipeline_schedules().size());
   EXPECT_EQ(sliced.bases.size(), 2U);
   EXPECT_THROW(file.read({"schedule.slices=balanced(2)"}), InputError);
+  EXPECT_THROW(file.read({"schedule.post_validation=true"}), InputError);
+  EXPECT_THROW(file.read({"schedule.pipeline=zb_h2", "schedule.put_off=3"}), InputError);
   const PlanSpace offloaded =
       file.read({"training.offload.activations=search", "training.offload.optimizer=search",
                  "training.recompute=none"});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/small_scenario.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/topology/fabric.hpp"
@@ -50,6 +52,27 @@ TEST(Scenario, ResolvesWhatIsAuto) {
   EXPECT_EQ(shape.micro_batches, 8);
   EXPECT_EQ(shape.group, 2);
   EXPECT_EQ(small({"schedule.group=4"}).pipeline_shape().group, 4);
+}
+
+// Megatron-LM exchanges once per forward and backward where it does not overlap.
+TEST(Scenario, BlockingTransfersOfTheSteadyPhaseGoTogether) {
+  const auto pairs = [](const std::vector<std::string>& overrides) {
+    const std::vector<StageOrder> orders = small(overrides).orders();
+    return std::ranges::count_if(orders[0], &Unit::with_next);
+  };
+  // 2 chunks of 8 micro-batches, 2 + 2 forwards before the steady phase of stage 0
+  EXPECT_EQ(pairs({"schedule.p2p=blocking"}), 12);
+  EXPECT_EQ(pairs({}), 0);
+  EXPECT_EQ(pairs({"schedule.p2p=blocking", "schedule.warmup=less_memory"}), 0);
+  EXPECT_EQ(pairs({"schedule.p2p=blocking", "schedule.pipeline=1f1b", "parallel.vpp=1"}), 0);
+}
+
+TEST(Scenario, OverlappingStepsAreReplayedTwice) {
+  EXPECT_EQ(small().replayed_steps(), 1);
+  const Scenario s = small({"schedule.post_validation=true"});
+  EXPECT_EQ(s.replayed_steps(), 2);
+  EXPECT_TRUE(s.workload.post_validation);
+  EXPECT_EQ(small({"schedule.post_validation=true", "simulate.steps=5"}).replayed_steps(), 5);
 }
 
 TEST(Scenario, ListsEveryNumberWithASource) {

@@ -150,6 +150,22 @@ inline constexpr WrongRow wrong_plans[] = {
     {"scatter_gather_without_tp", "parallel:\n  tp: 2",
      "communication: {pipeline: {scatter_gather: true}}\nparallel:\n  tp: 1",
      "s.yaml:36:44: communication.pipeline.scatter_gather: is true, but tp is 1, allowed: false"},
+    {"put_off_of_whole_backwards", "interleaved_1f1b", "interleaved_1f1b\n  put_off: 3",
+     "s.yaml:50:12: schedule.put_off: is 3, but interleaved_1f1b says itself when weight gradients "
+     "run, allowed: auto, or zb_h1, zb_h2"},
+    {"put_off_nothing", "interleaved_1f1b", "interleaved_1f1b\n  put_off: 0",
+     "s.yaml:50:12: schedule.put_off: is 0, allowed: 1 to 1048576"},
+    {"post_validation_of_one_stage",
+     "  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n  dp: auto\n  sequence_parallel: true\ntraining:\n"
+     "  sequence: 2048\n  global_batch: 32\n  micro_batch: 1\nschedule:\n"
+     "  pipeline: interleaved_1f1b",
+     "  ep: 4\n  sequence_parallel: true\ntraining:\n"
+     "  sequence: 2048\n  global_batch: 32\n  micro_batch: 1\nschedule:\n  post_validation: true",
+     "s.yaml:45:20: schedule.post_validation: is true, but pp is 1: there is no other stage to "
+     "wait "
+     "for, allowed: false"},
+    {"post_validation_is_a_word", "interleaved_1f1b", "interleaved_1f1b\n  post_validation: yes",
+     "s.yaml:50:20: schedule.post_validation: is 'yes', allowed: true, false"},
 };
 
 }  // namespace stepcast::test

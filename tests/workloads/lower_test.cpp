@@ -172,6 +172,27 @@ TEST(Lower, BoundaryIsShardedBySequenceParallelismOnly) {
   EXPECT_EQ(lower_all(spec)[1].chunks[0].send_forward.value(), whole / 4);
 }
 
+// Post-validation: the norm stays in the stage, all else of the epilogue is as before.
+TEST(Lower, TheNormOfAStageLeavesOtherStagesAlone) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.tp = spec.plan.pp = spec.plan.dp = 2;
+  const auto norms = [](const StageProgram& program) {
+    std::vector<GroupKind> groups;
+    for (const StageCall& call : program.calls)
+      if (call.name == "all_reduce gradient norm") groups.push_back(call.group);
+    return groups;
+  };
+  const auto plain = lower_all(spec);
+  spec.post_validation = true;
+  const auto within = lower_all(spec);
+  for (std::size_t s = 0; s < 2; ++s) {
+    EXPECT_EQ(norms(plain[s]), std::vector{GroupKind::world});
+    EXPECT_EQ(norms(within[s]), (std::vector{GroupKind::dense_data, GroupKind::tensor}));
+    EXPECT_EQ(within[s].calls.size(), plain[s].calls.size() + 1);
+    EXPECT_EQ(within[s].executed_flops, plain[s].executed_flops);
+  }
+}
+
 TEST(Lower, TensorRanksHandOverAPartEach) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.tp = 4;

@@ -40,7 +40,10 @@ void grouped_query_forward(LayerItems& items, const LayerContext& context,
                            const GroupedQueryAttention& a) {
   const Shape shape{context};
   const Sizes size = sizes(shape, a);
-  column_forward(items, shape, qkv(shape, size));
+  const Linear in = qkv(shape, size);
+  column_forward(items, shape, in);
+  if (context.model.bias != ModelSpec::Bias::none)
+    items.push_back(bias_forward(in.name, in.tokens * in.out));
   if (context.model.position == ModelSpec::Position::rope)
     items.push_back(rope(shape, size, "rope"));
   core_forward(items, context, core(size, a));
@@ -52,10 +55,15 @@ void grouped_query_backward(Backward& backward, const LayerContext& context,
   const Shape shape{context};
   const Sizes size = sizes(shape, a);
   row_backward(backward, shape, out(shape, size));
+  if (context.model.bias == ModelSpec::Bias::all)
+    backward.add_weight(bias_gradient("attention out", shape.shard * shape.hidden));
   core_backward(backward, context, core(size, a));
   if (context.model.position == ModelSpec::Position::rope)
     backward.add_input(rope(shape, size, "rope backward"));
-  column_backward(backward, shape, qkv(shape, size));
+  const Linear in = qkv(shape, size);
+  column_backward(backward, shape, in);
+  if (context.model.bias != ModelSpec::Bias::none)
+    backward.add_weight(bias_gradient(in.name, in.tokens * in.out));
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ struct Split {
 
 /// One block of queries against one block of keys: half of it is visible (zigzag order keeps ranks
 /// equal). Keys of earlier slices are visible as a whole.
-Operator block(const Shape& shape, const Core& core, const Split& split, bool backward) {
+Operator block(const Shape& shape, const Core& core, const Split& split, bool flash_1,
+               bool backward) {
   const double rows = split.gather ? shape.length / shape.cp : shape.length / split.blocks;
   const double own = split.gather ? shape.length : rows;
   const double keys = shape.before + own;
@@ -35,11 +36,11 @@ Operator block(const Shape& shape, const Core& core, const Split& split, bool ba
   const double k_side = shape.sequences * keys / split.ulysses;
   const double in_out = q_side * (core.q + core.out) + k_side * (core.k + core.v);
   const double statistics = fp32 * shape.sequences * rows * heads;
-  return {
-      backward ? "attention backward" : "attention",
-      AttentionWork{shape.sequences, rows, keys, heads, core.qk_dim, core.v_dim, true, backward},
-      Flops{forward_flops * (backward ? attention_backward : 1)},
-      Bytes{(backward ? 2 : 1) * (element * in_out + statistics)}, LaunchClass::matmul};
+  return {backward ? "attention backward" : "attention",
+          AttentionWork{shape.sequences, rows, keys, heads, core.qk_dim, core.v_dim, true, backward,
+                        flash_1},
+          Flops{forward_flops * (backward ? attention_backward : 1)},
+          Bytes{(backward ? 2 : 1) * (element * in_out + statistics)}, LaunchClass::matmul};
 }
 
 Operator merge(const Shape& shape, const Core& core, bool backward) {
@@ -58,8 +59,10 @@ void exchange_heads(LayerItems& items, const Shape& shape, const Split& split, c
 
 /// The blocks go round behind all steps but the last: (blocks - 1) max(step, transfer) + step, as
 /// in the ring.
-void blocks(LayerItems& items, const Shape& shape, const Core& core, const Split& split,
+void blocks(LayerItems& items, const LayerContext& context, const Core& core, const Split& split,
             bool backward) {
+  const Shape shape{context};
+  const bool flash_1 = context.training.attention == TrainingSpec::Attention::flash_1;
   const double block_bytes = element * shape.tokens * (core.k + core.v);
   const std::string name = backward ? "ring keys, values and gradients" : "ring keys and values";
   const auto steps = static_cast<int>(split.blocks);
@@ -69,7 +72,7 @@ void blocks(LayerItems& items, const Shape& shape, const Core& core, const Split
         split.call_bytes((backward ? 2 : 1) * (split.blocks - 1) * block_bytes), "ring"));
   for (int step = 0; step < steps; ++step) {
     if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{name});
-    items.push_back(block(shape, core, split, backward));
+    items.push_back(block(shape, core, split, flash_1, backward));
     if (step > 0) items.push_back(merge(shape, core, backward));
   }
 }
@@ -105,7 +108,7 @@ void core_forward(LayerItems& items, const LayerContext& context, const Core& co
   exchange_heads(items, shape, split, "q", core.q);
   exchange_heads(items, shape, split, "k", core.k);
   exchange_heads(items, shape, split, "v", core.v);
-  blocks(items, shape, core, split, false);
+  blocks(items, context, core, split, false);
   exchange_heads(items, shape, split, "attention out", core.out);
 }
 
@@ -122,7 +125,7 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
   }
   gather_keys(items, shape, core, split);
   exchange_heads(items, shape, split, "attention out gradient", core.out);
-  blocks(items, shape, core, split, true);
+  blocks(items, context, core, split, true);
   accumulate_slices(items, shape, core);
   if (split.gather)
     communicate(items, "reduce_scatter keys and values gradient", GroupKind::context, shape.cp,

@@ -48,6 +48,8 @@ void feed_forward_out_backward(Backward& backward, const LayerContext& context,
                                const std::string& name, FeedForwardSpec::Kind kind, double width) {
   const Shape shape{context};
   row_backward(backward, shape, down(shape, name, width));
+  if (context.model.bias == ModelSpec::Bias::all)
+    backward.add_weight(bias_gradient(name + " down", shape.shard * shape.hidden));
   backward.add_input(
       activation_backward(name + " activation", kind, shape.tokens * width / shape.tp));
 }
@@ -55,7 +57,10 @@ void feed_forward_out_backward(Backward& backward, const LayerContext& context,
 void feed_forward_in_backward(Backward& backward, const LayerContext& context,
                               const std::string& name, FeedForwardSpec::Kind kind, double width) {
   const Shape shape{context};
-  column_backward(backward, shape, up(shape, name, kind, width));
+  const Linear in = up(shape, name, kind, width);
+  column_backward(backward, shape, in);
+  if (context.model.bias == ModelSpec::Bias::all)
+    backward.add_weight(bias_gradient(in.name, in.tokens * in.out));
 }
 
 void feed_forward_forward(LayerItems& items, const LayerContext& context, const std::string& name,

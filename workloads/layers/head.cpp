@@ -12,14 +12,25 @@ Linear projection(const Shape& shape, const ModelSpec& model) {
           bf16};
 }
 
+bool fused_loss(const LayerContext& context) {
+  return context.training.cross_entropy == TrainingSpec::CrossEntropy::fused;
+}
+
 /// Vocabulary-parallel cross entropy as Megatron-LM's tensor_parallel/cross_entropy.py runs it, a
 /// pass over fp32 logits per operator: cast, maximum; shift, exponentials, sum; division. Three
 /// reductions of one number per token.
-void loss_forward(LayerItems& items, const Shape& shape, double logits) {
+void loss_forward(LayerItems& items, const Shape& shape, bool fused, double logits) {
   const auto reduce = [&](const char* name) {
     communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_reduce,
                 fp32 * shape.tokens);
   };
+  if (fused) {
+    items.push_back(vector_row("loss", 5 * logits, element * logits));
+    for (const char* name :
+         {"all_reduce loss maximum", "all_reduce loss logit", "all_reduce loss sum"})
+      reduce(name);
+    return;
+  }
   const double cast = element + fp32;
   items.push_back(vector_row("loss maximum", logits, (cast + fp32) * logits));
   reduce("all_reduce loss maximum");
@@ -36,15 +47,16 @@ void head_forward(LayerItems& items, const LayerContext& context) {
   const Linear linear = projection(shape, context.model);
   items.push_back(norm_forward(context.model, "final norm", shape.shard * shape.hidden));
   column_forward(items, shape, linear);
-  loss_forward(items, shape, linear.tokens * linear.out);
+  loss_forward(items, shape, fused_loss(context), linear.tokens * linear.out);
 }
 
 void head_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
   const Linear linear = projection(shape, context.model);
   const double logits = linear.tokens * linear.out;
-  // scaled in place, then cast
-  backward.add_input(vector_row("loss backward", logits, (3 * fp32 + element) * logits));
+  // in place, or scaled in place and then cast
+  const double bytes = fused_loss(context) ? 2 * element : 3 * fp32 + element;
+  backward.add_input(vector_row("loss backward", logits, bytes * logits));
   column_backward(backward, shape, linear);
   backward.add_input(norm_backward(context.model, "final norm", shape.shard * shape.hidden));
 }

@@ -22,4 +22,17 @@ Operator residual(std::string name, double count) {
   return vector_row(std::move(name), count, 3 * element * count);
 }
 
+Operator joined_residual(const LayerContext& context, std::string name, double count) {
+  Operator sum = residual(std::move(name), count);
+  if (context.training.dropout) sum.bytes += Bytes{mask * count};
+  return sum;
+}
+
+void dropout_backward(Backward& backward, const LayerContext& context, std::string name,
+                      double count) {
+  if (context.training.dropout)
+    backward.add_input(
+        vector_row(std::move(name) + " dropout backward", 2 * count, (2 * element + mask) * count));
+}
+
 }  // namespace stepcast::rows

@@ -1,5 +1,7 @@
 #include "rows.hpp"
 
+#include <cmath>
+
 namespace stepcast::rows {
 
 Shape::Shape(const LayerContext& context) {
@@ -102,11 +104,22 @@ Operator grouped_weight_gradient(const Linear& l, double groups, double gradient
 }
 
 Operator batched_product(std::string name, double batch, double m, double n, double k) {
-  return grouped(std::move(name), batch, m, n, k, element, Fp8::none);
+  Operator op = grouped(std::move(name), batch, m, n, k, element, Fp8::none);
+  const double row = 16 / element;
+  std::get<GroupedMatmulWork>(op.work).aligned = std::fmod(n, row) == 0 && std::fmod(k, row) == 0;
+  return op;
 }
 
 Operator vector_row(std::string name, double flops, double bytes) {
   return {std::move(name), MemoryBoundWork{}, Flops{flops}, Bytes{bytes}, LaunchClass::vector};
+}
+
+Operator bias_forward(const std::string& name, double count) {
+  return vector_row(name + " bias", count, 2 * element * count);
+}
+
+Operator bias_gradient(const std::string& name, double count) {
+  return vector_row(name + " bias gradient", count, element * count);
 }
 
 void communicate(LayerItems& items, std::string name, GroupKind group, double group_size,

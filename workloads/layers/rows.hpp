@@ -10,6 +10,7 @@ namespace stepcast::rows {
 
 inline constexpr double element = 2;  ///< bytes of a bf16 activation, weight or gradient
 inline constexpr double fp32 = 4;     ///< bytes
+inline constexpr double mask = 1;     ///< byte per element of a dropout mask
 inline constexpr double attention_backward =
     2.5;  ///< FLOPs over the forward's: five products for two
 
@@ -65,6 +66,10 @@ Operator batched_product(std::string name, double batch, double m, double n, dou
 
 Operator vector_row(std::string name, double flops, double bytes);
 
+/// A bias on `count` outputs as an operator of its own, and its gradient: the sum over tokens.
+Operator bias_forward(const std::string& name, double count);
+Operator bias_gradient(const std::string& name, double count);
+
 /// Appends a blocking collective, unless its group has one member.
 void communicate(LayerItems& items, std::string name, GroupKind group, double group_size,
                  CollectiveKind kind, double bytes);
@@ -83,6 +88,10 @@ void row_backward(Backward& backward, const Shape& shape, const Linear& linear);
 Operator norm_forward(const ModelSpec& model, std::string name, double count);
 Operator norm_backward(const ModelSpec& model, std::string name, double count);
 Operator residual(std::string name, double count);
+/// In one kernel with the sum, where dropout is on; its backward is a kernel of its own.
+Operator joined_residual(const LayerContext& context, std::string name, double count);
+void dropout_backward(Backward& backward, const LayerContext& context, std::string name,
+                      double count);
 
 // ---- the pieces
 // -------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kin
   items.push_back(norm_forward(model, "attention norm", count));
   attention_forward(items, context);
   if (sandwich(context)) items.push_back(norm_forward(model, "attention post norm", count));
-  items.push_back(residual("attention residual", count));
+  items.push_back(joined_residual(context, "attention residual", count));
   items.push_back(norm_forward(model, "feed-forward norm", count));
   if (is_moe(context, kind)) {
     moe_forward(items, context);
@@ -34,13 +34,14 @@ void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kin
                          static_cast<double>(model.ffn.hidden));
   }
   if (sandwich(context)) items.push_back(norm_forward(model, "feed-forward post norm", count));
-  items.push_back(residual("feed-forward residual", count));
+  items.push_back(joined_residual(context, "feed-forward residual", count));
 }
 
 void layer_backward(Backward& backward, const LayerContext& context, LayerKind kind) {
   const Shape shape{context};
   const ModelSpec& model = context.model;
   const double count = shape.shard * shape.hidden;
+  dropout_backward(backward, context, "feed-forward", count);
   if (sandwich(context)) backward.add_input(norm_backward(model, "feed-forward post norm", count));
   if (is_moe(context, kind)) {
     moe_backward(backward, context);
@@ -50,6 +51,7 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   }
   backward.add_input(norm_backward(model, "feed-forward norm", count));
   backward.add_input(residual("feed-forward residual backward", count));
+  dropout_backward(backward, context, "attention", count);
   if (sandwich(context)) backward.add_input(norm_backward(model, "attention post norm", count));
   attention_backward_pass(backward, context);
   backward.add_input(norm_backward(model, "attention norm", count));

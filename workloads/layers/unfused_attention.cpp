@@ -11,7 +11,8 @@ struct Scores {
   double batch, rows, count;
 };
 
-constexpr double mask = 1;  // byte per element of a dropout mask
+/// Into the order of the next product.
+Operator copy(const char* name, double count) { return vector_row(name, 0, 2 * element * count); }
 
 }  // namespace
 
@@ -20,17 +21,20 @@ LayerItems unfused_forward(const Shape& shape, const Core& core) {
   return {batched_product("attention scores", s.batch, s.rows, s.rows, core.qk_dim),
           vector_row("attention softmax", 5 * s.count, 2 * element * s.count),
           vector_row("attention dropout", 2 * s.count, (2 * element + mask) * s.count),
-          batched_product("attention context", s.batch, s.rows, core.v_dim, s.rows)};
+          batched_product("attention context", s.batch, s.rows, core.v_dim, s.rows),
+          copy("attention context copy", shape.tokens * core.out)};
 }
 
 LayerItems unfused_backward(const Shape& shape, const Core& core) {
   const Scores s{shape, core};
-  return {batched_product("attention probabilities gradient", s.batch, s.rows, s.rows, core.v_dim),
+  return {copy("attention context gradient copy", shape.tokens * core.out),
+          batched_product("attention probabilities gradient", s.batch, s.rows, s.rows, core.v_dim),
           batched_product("attention value gradient", s.batch, s.rows, core.v_dim, s.rows),
           vector_row("attention dropout backward", 2 * s.count, (2 * element + mask) * s.count),
           vector_row("attention softmax backward", 5 * s.count, 3 * element * s.count),
           batched_product("attention query gradient", s.batch, s.rows, core.qk_dim, s.rows),
-          batched_product("attention key gradient", s.batch, s.rows, core.qk_dim, s.rows)};
+          batched_product("attention key gradient", s.batch, s.rows, core.qk_dim, s.rows),
+          copy("attention gradients joined", shape.tokens * (core.q + core.k + core.v))};
 }
 
 }  // namespace stepcast::rows

@@ -46,7 +46,9 @@ struct ScheduleSpec {
   bool balanced_slices = false;            ///< their tokens are chosen (balanced_slices.hpp)
   std::int64_t pipeline_group_given = 0;  ///< `group`: micro-batches per chunk visit; 0 = auto = pp
   WarmUp warm_up = {};
+  std::optional<std::int64_t> put_off;  ///< of PipelineShape; nothing: the schedule's own
   PointToPoint p2p = PointToPoint::overlapped;
+  bool post_validation = false;  ///< no stage waits for the gradient norm of another one
   DataSpec data = {};
 
   const std::string& name() const { return table.empty() ? pipeline : table; }
@@ -60,6 +62,9 @@ struct PipelineShape {
   std::int64_t slices = 1;  ///< of the sequence of each micro-batch
   WarmUp warm_up = {};
   ChunkPlacement placement = ChunkPlacement::loop;  ///< that of the schedule
+  /// Stage r of zb_h1 and zb_h2 puts off the weight gradients of put_off * r backwards; 0: of r and
+  /// of 2 r.
+  std::int64_t put_off = 0;
 
   constexpr ChunkMap chunk_map() const { return {placement, stages, chunks}; }
 };
@@ -91,6 +96,7 @@ struct PipelineSchedule {
   bool groups = false;           ///< it looks at `shape.group`
   bool splits_backward = false;  ///< some backwards are backward_input and backward_weight
   bool pairs = false;            ///< some forwards run as one with a backward
+  bool puts_off = false;         ///< it looks at `shape.put_off`
   /// All stages at once, where that is cheaper than one by one.
   std::vector<StageOrder> (*orders)(const PipelineShape&) = nullptr;
 };
@@ -105,6 +111,14 @@ std::vector<StageOrder> stage_orders(const PipelineSchedule& schedule, const Pip
 /// combined 1F1B). For schedules that do not pair by themselves: interleaved_1f1b with a warm-up of
 /// extra(n), and 1f1b on one stage, which then runs one forward ahead.
 std::vector<StageOrder> paired_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
+/// The same with each forward of the steady phase and the backward after it side by side: both wait
+/// for their inputs, run one after the other, and send together (Megatron-LM without overlap of
+/// pipeline transfers, one exchange per forward and backward). For interleaved_1f1b.
+std::vector<StageOrder> exchanging_orders(const PipelineSchedule& schedule,
+                                          const PipelineShape& shape);
+/// Whether exchanging_orders() serves: a warm-up of less_memory needs the output of a forward
+/// before the backward behind it.
+bool exchanges(const PipelineSchedule& schedule, const PipelineShape& shape);
 /// Why paired_orders() cannot serve; empty: it can.
 std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& shape);
 
@@ -113,9 +127,11 @@ std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
 /// The different sets of forwards that are held at once along one order, each once, ascending.
 /// [moment][chunk]
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks);
-/// The same where a forward of slice k counts as `weights[k]`. [moment][chunk]
+/// The same where a forward of slice k counts as `weights[k]`, and as the part `kept` of it between
+/// its backward_input and its backward_weight. [moment][chunk]
 std::vector<std::vector<double>> in_flight_moments(const StageOrder& order, std::int64_t chunks,
-                                                   const std::vector<double>& weights);
+                                                   const std::vector<double>& weights,
+                                                   double kept = 1);
 /// Most forwards that are held at once, over all chunks together. A forward is held until its
 /// backward, or until its backward_weight where the backward is split.
 int peak_in_flight(const StageOrder& order);

@@ -26,7 +26,7 @@ bool held_out(std::string_view name);
 /// What a forecast says of one row.
 struct RowForecast {
   double step_time = 0;               ///< [s]
-  std::optional<double> peak_memory;  ///< of the fullest device [B]
+  std::optional<double> peak_memory;  ///< of the fullest device, as its row counts [B]
   std::string failure;                ///< why there is none
 };
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <functional>
 #include <optional>
 #include <span>
@@ -11,6 +12,9 @@
 /// Fitting hardware numbers to measurements: docs/calibration.md.
 namespace stepcast {
 
+/// What fitting compares: steps, or single kernels and transfers of a profile.
+enum class Evidence { steps, kernels };
+
 /// A number of a cluster file that fitting may set. It belongs to a hardware type, never to a row.
 struct FittedNumber {
   const char* path;  ///< in the cluster file
@@ -19,9 +23,10 @@ struct FittedNumber {
   double doubt;      ///< how far, as a logarithm, one expects it from a good guess
   double (*get)(const ClusterSpec&);
   void (*set)(ClusterSpec&, double);
+  std::array<const char*, 2> also{};  ///< further places of the same value
 };
-/// All of them, in a fixed order; at most 12.
-std::span<const FittedNumber> fitted_numbers();
+/// Those that such evidence can tell, in a fixed order; at most 12.
+std::span<const FittedNumber> fitted_numbers(Evidence evidence);
 
 /// Residuals at a point; all points of one call may be evaluated side by side.
 /// Takes points [n][parameters], returns residuals [n][rows].

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "stepcast/sim/network_map.hpp"
 #include "stepcast/sim/stalls.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/program.hpp"
 
 namespace stepcast {
@@ -31,6 +33,7 @@ struct Expectation {
 /// `expect:`
 struct ExpectSpec {
   std::optional<Expectation> step_time, mfu, peak_memory, bubble_ratio;
+  MemoryCount memory_count = MemoryCount::budget;                 ///< of peak_memory
   std::array<std::optional<Expectation>, exposed_kinds> exposed;  ///< by ExposedKind
   /// Where the time went when the values were taken, by breakdown_names(): it is not compared, it
   /// tells what changed where a value is off. Empty when it is not given.
@@ -67,6 +70,11 @@ struct Scenario {
 
   std::int64_t micro_batches() const {
     return workload.training.global_batch / (workload.training.micro_batch * workload.plan.dp);
+  }
+  /// Steps that are replayed: those of simulate.steps, and two at least where steps overlap
+  /// (`schedule.post_validation`), because the first one fills an empty pipeline.
+  std::int64_t replayed_steps() const {
+    return std::max(simulate.steps, std::int64_t{schedule.post_validation ? 2 : 1});
   }
   PipelineShape pipeline_shape() const;
   /// The units of each stage. [stage]

@@ -26,6 +26,7 @@ struct AttentionEfficiency {
   double head_dim_half =
       0;  ///< efficiency is proportional to d / (d + head_dim_half), 1 at d = 128
   double sequence_half = 0;  ///< s / (s + sequence_half)
+  double flash_1 = 0.5;      ///< of these, what a kernel of the first generation reaches
 };
 
 struct MemoryEfficiency {
@@ -39,6 +40,8 @@ struct EfficiencySpec {
   AttentionEfficiency attention;
   MemoryEfficiency memory;
   double vector = 1;  ///< fraction of the vector peak
+  /// Fraction of the cube peak left to batched products with rows that are no multiple of 16 bytes.
+  double unaligned = 1;
 };
 
 /// A time per operator class.

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "stepcast/base/units.hpp"
@@ -10,10 +11,25 @@ namespace stepcast {
 /// Bytes on one device of a stage at its worst moment.
 struct MemoryBudget {
   Bytes parameters{0}, gradients{0}, optimizer{0}, activations{0}, buffers{0};
-  Bytes capacity{0};  ///< device memory minus reserve
-  Bytes peak() const { return parameters + gradients + optimizer + activations + buffers; }
+  Bytes moments{0};        ///< of the optimizer, those of Adam
+  Bytes communicators{0};  ///< of the buffers, outside the framework's allocator
+  Bytes update{0};         ///< what the optimizer's update allocates, when activations are gone
+  Bytes capacity{0};       ///< device memory minus reserve
+  Bytes reserve{0};
+  /// Of forward and backward passes.
+  Bytes passes() const { return parameters + gradients + optimizer + activations + buffers; }
+  Bytes peak() const {
+    return parameters + gradients + optimizer + std::max(activations, update) + buffers;
+  }
   bool fits() const { return peak() <= capacity; }
 };
+
+/// What a published number counts (docs/models/memory.md). `budget`: the peak. `first_step`: the
+/// most that tensors take up to the end of the first step, whose passes have no moments yet.
+/// `device`: all that the device holds when a step has ended, with the reserve and what the
+/// allocator keeps of passes and update.
+enum class MemoryCount { budget, first_step, device };
+Bytes counted(const MemoryBudget& budget, MemoryCount count);
 
 /// What fused attention keeps of its softmax per head and token: one FP32 number (`compact`), or
 /// maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).

@@ -28,12 +28,14 @@ struct MatmulWork {
 /// `groups` products [m x k] x [k x n] in one kernel (m = tokens per expert).
 struct GroupedMatmulWork {
   double groups, m, n, k;
+  bool aligned = true;  ///< rows of the operands are multiples of 16 bytes
 };
 /// Fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5 x the
-/// forward FLOPs.
+/// forward FLOPs. `flash_1`: by a kernel of the first generation.
 struct AttentionWork {
   double sequences, query_length, key_length, heads, qk_dim, v_dim;
   bool causal, backward;
+  bool flash_1 = false;
 };
 /// Vector work bound by HBM or by the vector cores.
 struct MemoryBoundWork {};

@@ -152,6 +152,8 @@ struct WorkloadSpec {
   RuntimeSpec runtime;
   bool documents = false;  ///< attention depends on the micro-batch (`schedule.data.documents`)
   bool pairs = false;      ///< some forwards run as one with a backward; set by the scenario reader
+  /// The gradient norm is not exchanged between stages (`schedule.post_validation`).
+  bool post_validation = false;
 };
 
 /// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or

@@ -13,7 +13,9 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   enum class Recompute { none, selective, full, table };
-  enum class Attention { fused, unfused };
+  enum class Attention { fused, flash_1, unfused };
+  enum class CrossEntropy { unfused, fused };
+  enum class UpdateMemory { in_place, tensor, flat };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
@@ -24,7 +26,11 @@ struct TrainingSpec {
   bool offload_optimizer = false;  ///< master weights and moments live on the host
   bool offload_experts = false;    ///< weights, master weights and moments of routed experts do
   double active_experts = 1;       ///< part of a rank's experts that work in a step, of those
+  CrossEntropy cross_entropy =
+      CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
+  bool dropout = false;  ///< of what joins the residual stream and of the embedding
+  UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
   /// Size to which heads of latent attention are padded for a kernel that takes one size only.
   std::optional<std::int64_t> attention_head;
 };
@@ -73,8 +79,10 @@ void describe(Visitor& visitor, MoeSpec& spec);
 struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
   enum class Accumulation { fused, separate };
+  enum class Kept { accumulated, both };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
   Accumulation accumulation = Accumulation::fused;  ///< over micro-batches: by the product itself
+  Kept gradients_kept = Kept::accumulated;          ///< both: and those of the last micro-batch
   bool gradient_overlap = true;        ///< reduce buckets while the backward pass still runs
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
   /// Pieces in which a matrix product overlaps its tensor-parallel collective; 1: they do not

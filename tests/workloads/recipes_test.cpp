@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "lowering_fixtures.hpp"
+#include "stepcast/workloads/operator_time.hpp"
+
+/// What recipes run beside or instead of the kernels of the plain layer: bytes counted operand by
+/// operand.
+namespace stepcast {
+namespace {
+
+using namespace lowering;
+
+constexpr double tokens = 2048, hidden = 1024;
+
+/// Bytes of the rows whose name holds `part`.
+double bytes(const LayerItems& items, const std::string& part) {
+  double sum = 0;
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item);
+        op != nullptr && op->name.find(part) != std::string::npos)
+      sum += op->bytes.value();
+  return sum;
+}
+
+Operator row(const LayerItems& items, const std::string& name) {
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item); op != nullptr && op->name == name) return *op;
+  ADD_FAILURE() << "no row " << name;
+  return {};
+}
+
+Passes dense(const WorkloadSpec& spec) {
+  return transformer_layer(context(spec), LayerKind::dense);
+}
+
+TEST(Biases, AreAddedInAPassAndSummedOverTokens) {
+  WorkloadSpec spec = workload(small_dense());
+  EXPECT_EQ(bytes(dense(spec).forward, "bias"), 0);
+  EXPECT_EQ(bytes(dense(spec).backward, "bias"), 0);
+  const auto& a = std::get<GroupedQueryAttention>(spec.model.attention);
+  const double qkv = static_cast<double>((a.heads + 2 * a.kv_heads) * a.head_dim);
+  spec.model.bias = ModelSpec::Bias::qkv;
+  EXPECT_EQ(bytes(dense(spec).forward, "bias"), tokens * qkv * (2 + 2));
+  EXPECT_EQ(bytes(dense(spec).backward, "bias"), tokens * qkv * 2);
+  spec.model.bias = ModelSpec::Bias::all;
+  spec.model.ffn.kind = FeedForwardSpec::Kind::gelu;
+  const double up = static_cast<double>(spec.model.ffn.hidden);
+  EXPECT_EQ(bytes(dense(spec).forward, "bias"), tokens * qkv * (2 + 2));
+  EXPECT_EQ(bytes(dense(spec).backward, "bias"), tokens * (qkv + hidden + up + hidden) * 2);
+  EXPECT_EQ(bytes(dense(spec).backward_weight, "bias"), bytes(dense(spec).backward, "bias"));
+}
+
+TEST(UnfusedAttention, CopiesIntoTheOrderOfTheNextProduct) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.training.attention = TrainingSpec::Attention::unfused;
+  const auto& a = std::get<GroupedQueryAttention>(spec.model.attention);
+  const double q = static_cast<double>(a.heads * a.head_dim);
+  const double kv = static_cast<double>(a.kv_heads * a.head_dim);
+  const Passes layer = dense(spec);
+  EXPECT_EQ(bytes(layer.forward, "context copy"), tokens * q * 4);
+  EXPECT_EQ(bytes(layer.backward, "context gradient copy"), tokens * q * 4);
+  EXPECT_EQ(bytes(layer.backward, "joined"), tokens * (q + 2 * kv) * 4);
+}
+
+TEST(Dropout, WritesMasksAndTakesAPassOfTheBackward) {
+  WorkloadSpec spec = workload(small_dense());
+  const double residuals = bytes(dense(spec).forward, "residual");
+  EXPECT_EQ(bytes(dense(spec).backward, "dropout"), 0);
+  spec.training.dropout = true;
+  const Passes layer = dense(spec);
+  EXPECT_EQ(bytes(layer.forward, "residual") - residuals, 2 * tokens * hidden);
+  EXPECT_EQ(bytes(layer.backward, "dropout"), 2 * tokens * hidden * 5);
+}
+
+TEST(UnfusedAttention, HeadsThatAreNoMultipleOfEightLeaveTheTensorCores) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.training.attention = TrainingSpec::Attention::unfused;
+  DeviceSpec device = plain_device();
+  device.efficiency.unaligned = 0.01;
+  const auto scores = [&](std::int64_t head_dim) {
+    std::get<GroupedQueryAttention>(spec.model.attention).head_dim = head_dim;
+    const Operator op = row(dense(spec).forward, "attention scores");
+    return operator_time(op, device, false).value() * device.matmul_peak.value() /
+           op.flops.value();
+  };
+  EXPECT_NEAR(scores(108), 100, 1e-9);
+  EXPECT_LT(scores(112), 2);
+}
+
+TEST(FlashAttention, OfTheFirstGenerationReachesItsPartOfTheEfficiency) {
+  WorkloadSpec spec = workload(small_dense());
+  DeviceSpec device = plain_device();
+  device.efficiency.attention.flash_1 = 0.4;
+  const auto time = [&](TrainingSpec::Attention attention) {
+    spec.training.attention = attention;
+    Operator op = row(dense(spec).forward, "attention");
+    op.bytes = Bytes{0};
+    return operator_time(op, device, false).value();
+  };
+  EXPECT_NEAR(time(TrainingSpec::Attention::flash_1),
+              time(TrainingSpec::Attention::fused) / 0.4, 1e-15);
+}
+
+TEST(FusedCrossEntropy, ReadsLogitsOnceAndMakesGradientsInPlace) {
+  WorkloadSpec spec = workload(small_dense());
+  const double logits = tokens * static_cast<double>(spec.model.vocabulary);
+  EXPECT_EQ(bytes(head(context(spec)).forward, "loss"), logits * 38);
+  spec.training.cross_entropy = TrainingSpec::CrossEntropy::fused;
+  EXPECT_EQ(bytes(head(context(spec)).forward, "loss"), logits * 2);
+  EXPECT_EQ(bytes(head(context(spec)).backward, "loss"), logits * 4);
+}
+
+}  // namespace
+}  // namespace stepcast
