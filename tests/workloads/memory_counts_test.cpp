@@ -97,7 +97,9 @@ TEST(GradientsKept, AreCastWhenNoLayerIsRebuilt) {
   const Bytes cast = budget(spec).activations;
   spec.communication.gradients_kept = CommunicationSpec::Kept::accumulated;
   const double rebuilt = (layer_activations(spec, false, Recompute::none) -
-                          layer_activations(spec, false, Recompute::full)).value() / 4;
+                          layer_activations(spec, false, Recompute::full))
+                             .value() /
+                         4;
   EXPECT_NEAR((cast - budget(spec).activations).value(), 4.0 * 128256 * 8192 / 8 - rebuilt, 1);
 }
 
@@ -135,8 +137,8 @@ TEST(UpdateMemory, MeetsNoActivations) {
   spec.training.update_memory = Update::flat;
   const MemoryBudget flat = budget(spec);
   EXPECT_GT(flat.update, flat.activations);
-  EXPECT_EQ(flat.peak(), flat.parameters + flat.gradients + flat.optimizer + flat.update +
-                             flat.buffers);
+  EXPECT_EQ(flat.peak(),
+            flat.parameters + flat.gradients + flat.optimizer + flat.update + flat.buffers);
   EXPECT_EQ(flat.passes(), peak);
 }
 

@@ -27,7 +27,8 @@ double bytes(const LayerItems& items, const std::string& part) {
 
 Operator row(const LayerItems& items, const std::string& name) {
   for (const LayerItem& item : items)
-    if (const auto* op = std::get_if<Operator>(&item); op != nullptr && op->name == name) return *op;
+    if (const auto* op = std::get_if<Operator>(&item); op != nullptr && op->name == name)
+      return *op;
   ADD_FAILURE() << "no row " << name;
   return {};
 }
@@ -83,8 +84,7 @@ TEST(UnfusedAttention, HeadsThatAreNoMultipleOfEightLeaveTheTensorCores) {
   const auto scores = [&](std::int64_t head_dim) {
     std::get<GroupedQueryAttention>(spec.model.attention).head_dim = head_dim;
     const Operator op = row(dense(spec).forward, "attention scores");
-    return operator_time(op, device, false).value() * device.matmul_peak.value() /
-           op.flops.value();
+    return operator_time(op, device, false).value() * device.matmul_peak.value() / op.flops.value();
   };
   EXPECT_NEAR(scores(108), 100, 1e-9);
   EXPECT_LT(scores(112), 2);
@@ -100,8 +100,8 @@ TEST(FlashAttention, OfTheFirstGenerationReachesItsPartOfTheEfficiency) {
     op.bytes = Bytes{0};
     return operator_time(op, device, false).value();
   };
-  EXPECT_NEAR(time(TrainingSpec::Attention::flash_1),
-              time(TrainingSpec::Attention::fused) / 0.4, 1e-15);
+  EXPECT_NEAR(time(TrainingSpec::Attention::flash_1), time(TrainingSpec::Attention::fused) / 0.4,
+              1e-15);
 }
 
 TEST(FusedCrossEntropy, ReadsLogitsOnceAndMakesGradientsInPlace) {
