@@ -57,9 +57,9 @@ const Kernels gated_backward{{"copy value", 0, copy},       {"gate gradient", 1,
                              {"value gradient", 1, binary}, {"copy gate", 0, copy},
                              {"gate", 7, binary},           {"halves", 0, 2 * copy}};
 
-/// gelu(x + bias).
+/// gelu(x + bias); the sum of the bias' gradient is a row of the up projection.
 const Kernels biased{{"bias", 1, unary}, {"gelu", 8, unary}};
-const Kernels biased_backward{{"gelu", 12, binary}, {"bias sum", 1, half}};
+const Kernels biased_backward{{"gelu", 12, binary}};
 
 /// 0.5 x (1 + tanh(c x (1 + 0.044715 x^2))), x with its bias, a kernel per operation; backward the
 /// hand-written derivative.
@@ -86,15 +86,15 @@ const Kernels biased_formula_backward{{"bias", 1, unary},
                                       {"1 plus", 1, unary},
                                       {"half of it", 1, unary},
                                       {"sum", 1, binary},
-                                      {"gradient", 1, binary},
-                                      {"bias sum", 1, half}};
+                                      {"gradient", 1, binary}};
 
 /// The same of one half with x^3 for x x^2, times the other half; backward as autograd derives it.
 const Kernels gated_formula{
-    {"copy gate", 0, 3 * copy}, {"cube", 2, unary},    {"times 0.044715", 1, unary},
-    {"argument", 1, binary},    {"times c", 1, unary}, {"tanh", 1, unary},
-    {"1 plus", 1, unary},       {"half", 1, unary},    {"gelu", 1, binary},
-    {"copy value", 0, copy},    {"product", 1, binary}};
+    {"copy gate", 0, copy}, {"copy gate", 0, copy},       {"copy gate", 0, copy},
+    {"cube", 2, unary},     {"times 0.044715", 1, unary}, {"argument", 1, binary},
+    {"times c", 1, unary},  {"tanh", 1, unary},           {"1 plus", 1, unary},
+    {"half", 1, unary},     {"gelu", 1, binary},          {"copy value", 0, copy},
+    {"product", 1, binary}};
 const Kernels gated_formula_backward{
     {"copy value", 0, copy},      {"gate gradient", 1, binary}, {"value gradient", 1, binary},
     {"half gradient", 1, binary}, {"sum gradient", 1, binary},  {"half", 1, unary},

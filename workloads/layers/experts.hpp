@@ -39,8 +39,10 @@ struct Experts {
   }
   bool indexed() const { return context.moe.permutation == MoeSpec::Permutation::indexed; }
   /// Rows come in the order of their ranks; one kernel selects gathered tokens in that of the
-  /// experts.
-  bool sorts() const { return local > 1 && (gathers() ? indexed() : ep > 1); }
+  /// experts. The framework sorts wherever there is more than one expert.
+  bool sorts() const { return local > 1 && (indexed() || (ep > 1 && !gathers())); }
+  /// Rows that are sorted: the framework sorts its part before tensor ranks share it.
+  double sorted_rows() const { return indexed() && !gathers() ? rows / etp : rows; }
   /// Gathered tokens; indexed kernels of the framework carry a bias per row beside the outputs.
   double gathered() const { return ep * etp * tokens; }
   bool carries_bias() const {

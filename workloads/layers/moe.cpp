@@ -50,7 +50,13 @@ void share_rows(LayerItems& items, const Experts& e, const char* name, Collectiv
   CollectiveCall call{kind, Bytes{e.row_bytes(e.copies * e.etp)}};
   if (e.context.loads != nullptr && !e.context.loads->even())
     call.skew.factor = e.context.loads->of_rank;
-  items.push_back(LayerCommunication{name, GroupKind::expert_tensor, std::move(call), false});
+  const LayerCommunication shared{name, GroupKind::expert_tensor, std::move(call), false};
+  // parts lie beside each other in a row and must be joined behind a gather, cut before a reduction
+  const LayerItem parts =
+      routed(vector_row(std::string{name} + " parts", 0, 2 * e.row_bytes(e.rows)));
+  if (e.indexed() && kind == CollectiveKind::reduce_scatter) items.push_back(parts);
+  items.push_back(shared);
+  if (e.indexed() && kind == CollectiveKind::all_gather) items.push_back(parts);
 }
 
 /// Rows into the order of the experts and back, and their gradients.
@@ -62,20 +68,21 @@ void sort_rows(LayerItems& items, const Experts& e, const char* name, Sort sort)
     items.push_back(routed(vector_row(name, 0, 2 * e.row_bytes(e.rows))));
     return;
   }
+  const double rows = e.sorted_rows();
   const std::string bias = std::string{name} + " bias";
   switch (sort) {
     case Sort::forth:
-      return select_rows(items, e, name, e.rows);
+      return select_rows(items, e, name, rows);
     case Sort::back:
-      place_rows(items, e, name, e.rows);
-      if (e.carries_bias()) place_rows(items, e, bias, e.rows);
+      place_rows(items, e, name, rows);
+      if (e.carries_bias()) place_rows(items, e, bias, rows);
       return;
     case Sort::back_gradient:
-      select_rows(items, e, name, e.rows);
-      if (e.carries_bias()) select_rows(items, e, bias, e.rows);
+      select_rows(items, e, name, rows);
+      if (e.carries_bias()) select_rows(items, e, bias, rows);
       return;
     case Sort::forth_gradient:
-      return add_rows(items, e, name, e.rows, e.rows);
+      return add_rows(items, e, name, rows, rows);
   }
 }
 
