@@ -31,7 +31,7 @@ _stepcast_options() {
     topology) echo "--devices --dot --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     model) echo "--sequence --json --presets --help" ;;
-    schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --latency --orders --width --svg --json --help" ;;
+    schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--report --jobs --store --csv --json --filter --limit --shard --dry-run --presets --help" ;;
     results) echo "--where --csv --json --help" ;;
     scale) echo "--report --devices --weak --strong --set --jobs --store --svg --csv --json --presets --help" ;;
