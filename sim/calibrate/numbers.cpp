@@ -40,7 +40,7 @@ constexpr std::array<FittedNumber, 13> numbers{{
     {"device.launch.vector", true, 0.5 * us, 30 * us, 0.5,
      [](const ClusterSpec& c) { return c.device.launch.vector.value(); },
      [](ClusterSpec& c, double v) { c.device.launch.vector = Seconds{v}; }},
-    {"host.step_overhead", true, 100 * us, 2, 2,
+    {"host.step_overhead", true, 100 * us, 2, 1,
      [](const ClusterSpec& c) { return c.host.step_overhead.value(); },
      [](ClusterSpec& c, double v) { c.host.step_overhead = Seconds{v}; }},
     {"node.fabric.efficiency", false, 0.2, 1, 0.2, fabric_efficiency, set_fabric_efficiency},
