@@ -90,7 +90,7 @@ void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
                       "is set but the model has no latent attention, allowed: none"))
     return;
   checks.require(workload.training.attention == TrainingSpec::Attention::fused, key,
-                 "is set but attention is unfused, allowed: none");
+                 "is set but attention is not fused, allowed: none");
   const std::int64_t least = std::max(latent->nope_dim + latent->rope_dim, latent->v_dim);
   checks.require(*workload.training.attention_head >= least, key,
                  "is " + text(*workload.training.attention_head) + ", less than the heads of the " +
