@@ -39,6 +39,8 @@ void check_stalls(const Scenario& scenario, Checks& checks);
 void check_host(const Scenario& scenario, Checks& checks);
 /// `schedule.data` against the model and the sizes of a step.
 void check_data(const Scenario& scenario, Checks& checks);
+/// A workload of given times: its chunks, and keys that say nothing of it.
+void check_synthetic(const Scenario& scenario, Checks& checks);
 /// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
 void check_scenario(Scenario& scenario, Checks& checks);
 

@@ -90,7 +90,7 @@ void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
                       "is set but the model has no latent attention, allowed: none"))
     return;
   checks.require(workload.training.attention == TrainingSpec::Attention::fused, key,
-                 "is set but attention is not fused, allowed: none");
+                 "needs training.attention: fused, allowed: none");
   const std::int64_t least = std::max(latent->nope_dim + latent->rope_dim, latent->v_dim);
   checks.require(*workload.training.attention_head >= least, key,
                  "is " + text(*workload.training.attention_head) + ", less than the heads of the " +
@@ -328,15 +328,6 @@ void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
                    "is " + choice.algorithm[k] + ", which makes no " + name(kind) +
                        ", allowed: " + joined(usable));
   }
-}
-
-void check_synthetic(const Scenario& scenario, Checks& checks) {
-  const ParallelPlan& plan = scenario.workload.plan;
-  if (!checks.good({"workload.chunks", "parallel.pp", "parallel.vpp"})) return;
-  const auto chunks = static_cast<std::int64_t>(scenario.synthetic->chunks.size());
-  checks.require(
-      chunks == 1 || chunks == plan.pp * plan.vpp, "workload.chunks",
-      "has " + text(chunks) + " entries, allowed: 1, " + text(plan.pp * plan.vpp) + " (pp*vpp)");
 }
 
 }  // namespace

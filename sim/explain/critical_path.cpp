@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "../record/names.hpp"
 #include "executed_graph.hpp"
@@ -134,8 +135,16 @@ void PathReader::communication(const ExecutedGraph::Place& place, double from, d
   add(rank_class, from, to, std::string(name(kind_of(c))) + " communication", called);
 }
 
+/// What the host does for these operators at its own speed.
+double issuing(std::span<const OperatorCost> operators) {
+  double sum = 0;
+  for (const OperatorCost& op : operators) sum += op.main + op.worker;
+  return sum;
+}
+
 /// From the compute stream all of it is computing; from the host what passed until the device had
-/// work for the rest of the segment is the host's.
+/// work for the rest of the segment is the host's. Along the host's own clock what is longer than
+/// its own work is the wait for a full queue, in which the device computes.
 void PathReader::segment(Vertex before, const ExecutedGraph::Place& place, double from, double to) {
   const Recording::RankRecord& rank = run_.recording.ranks[place.rank_class];
   const Recording::Entry& entry = rank.entries[place.index];
@@ -147,7 +156,7 @@ void PathReader::segment(Vertex before, const ExecutedGraph::Place& place, doubl
   double issued = from;
   std::size_t first = 0;
   if (static_cast<ExecutedGraph::Clock>(place.part) != ExecutedGraph::Clock::device) {
-    issued = to;
+    issued = std::min(to, from + issuing(operators) * rank.host_speed);
   } else if (clock_of(before) != ExecutedGraph::Clock::device) {
     const double ideal = program(place.rank_class).segments[entry.what].device_time();
     const SpeedFactors speed{ideal > 0 ? entry.worked / ideal : 1, rank.host_speed};

@@ -138,6 +138,25 @@ TEST(CriticalPath, AddsUpToTheStepTime) {
   }
 }
 
+// Each operator waits for the one before, so that the path runs along the host; but the host itself
+// takes 1 us for each of some thousand operators, and computes nothing.
+TEST(CriticalPath, LeavesTheWaitForAFullQueueToTheDevice) {
+  const auto result = in_child([] {
+    const CriticalPath path = critical_path(record(testing::scenario_of(
+        {"telechat3-36b-2048.yaml",
+         {"cluster.devices=64", "parallel.dp=auto", "training.global_batch=32",
+          "runtime.dispatch=eager", "cluster.host.queue_depth=1", "cluster.host.step_overhead=0s",
+          "cluster.host.dispatch.matmul=1us", "cluster.host.dispatch.vector=1us",
+          "cluster.host.dispatch.communication=1us"}})));
+    double host = 0;
+    for (const PathShare& row : path.categories)
+      if (row.name == "host") host += row.seconds;
+    return std::vector<double>{host, path.total};
+  });
+  ASSERT_EQ(result.size(), 2U);
+  EXPECT_LT(result[0], 0.02 * result[1]);
+}
+
 // Four stages, eight micro-batches, nothing but computing: the path computes all the time.
 TEST(CriticalPath, OfAnIdealPipelineIsComputing) {
   const auto result = in_child([] {

@@ -235,6 +235,16 @@ TEST(WrongFiles, WhatASyntheticWorkloadHasNot) {
   without_operators("training.offload.activations", "0.5", "0");
   without_operators("training.offload.optimizer", "true", "false");
   without_operators("training.offload.experts", "true", "false");
+  without_operators("training.recompute", "full", "none");
+  without_operators("training.attention", "unfused", "fused");
+  without_operators("training.attention_head", "128", "none");
+  without_operators("training.cross_entropy", "fused", "unfused");
+  without_operators("training.dropout", "true", "false");
+  without_operators("training.update_memory", "flat", "in_place");
+  without_operators("communication.gradient.kept", "both", "accumulated");
+  without_operators("runtime.fusion", "dvm", "none");
+  without_operators("runtime.optimizer", "elementwise", "fused");
+  without_operators("runtime.kernels.rope", "unfused", "fused");
   const std::string documents = "schedule.data.documents={distribution: fixed, length: 512}";
   EXPECT_EQ(said({"schedule.pipeline=1f1b", documents}),
             "--set " + documents +
