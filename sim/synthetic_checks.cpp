@@ -7,15 +7,16 @@ void check_chunks(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   if (!checks.good({"workload.chunks", "parallel.pp", "parallel.vpp"})) return;
   const auto chunks = static_cast<std::int64_t>(scenario.synthetic->chunks.size());
-  checks.require(
-      chunks == 1 || chunks == plan.pp * plan.vpp, "workload.chunks",
-      "has " + std::to_string(chunks) + " entries, allowed: 1, " + std::to_string(plan.pp * plan.vpp) + " (pp*vpp)");
+  checks.require(chunks == 1 || chunks == plan.pp * plan.vpp, "workload.chunks",
+                 "has " + std::to_string(chunks) + " entries, allowed: 1, " +
+                     std::to_string(plan.pp * plan.vpp) + " (pp*vpp)");
 }
 
 /// Keys about operators and memory, which given times know nothing of.
 void check_operator_keys(const WorkloadSpec& workload, Checks& checks) {
   const auto neutral = [&](bool is, const char* key, const char* value) {
-    checks.require(is, key, std::string("is given but the workload has no operators, allowed: ") + value);
+    checks.require(is, key,
+                   std::string("is given but the workload has no operators, allowed: ") + value);
   };
   const TrainingSpec& training = workload.training;
   neutral(training.recompute == TrainingSpec::Recompute::none, "training.recompute", "none");
