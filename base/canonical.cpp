@@ -64,13 +64,13 @@ struct Text {
   }
 };
 
-class Writer : public Visitor {
+class CanonicalWriter : public Visitor {
  public:
-  Writer(std::string path, std::string& out) : path_{std::move(path)}, out_{out} {}
+  CanonicalWriter(std::string path, std::string& out) : path_{std::move(path)}, out_{out} {}
 
   void field(const Field& field) override { line(field.key, std::visit(Text{}, field.target)); }
   void section(std::string_view key, std::string_view, const Body& body) override {
-    Writer inner{child(key), out_};
+    CanonicalWriter inner{child(key), out_};
     body(inner);
   }
   void optional_section(std::string_view key, std::string_view doc, bool& present,
@@ -118,7 +118,7 @@ class Writer : public Visitor {
 
 std::string canonical_text(const Visitor::Body& body) {
   std::string text;
-  Writer writer{{}, text};
+  CanonicalWriter writer{{}, text};
   body(writer);
   return text;
 }

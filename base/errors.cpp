@@ -15,7 +15,7 @@ std::vector<Diagnostic> in_reading_order(std::vector<Diagnostic> diagnostics) {
   return diagnostics;
 }
 
-std::string joined(const std::vector<Diagnostic>& diagnostics) {
+std::string lines_of(const std::vector<Diagnostic>& diagnostics) {
   std::string text;
   for (const Diagnostic& d : diagnostics) text += (text.empty() ? "" : "\n") + d.text();
   return text;
@@ -32,7 +32,7 @@ std::string Diagnostic::text() const {
 }
 
 InputError::InputError(std::vector<Diagnostic> diagnostics)
-    : std::runtime_error(joined(in_reading_order(diagnostics))),
+    : std::runtime_error(lines_of(in_reading_order(diagnostics))),
       diagnostics_(in_reading_order(std::move(diagnostics))) {}
 
 InputError::InputError(const std::string& message) : InputError({Diagnostic{{}, {}, message}}) {}

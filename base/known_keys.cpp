@@ -10,10 +10,6 @@
 namespace stepcast {
 namespace {
 
-bool is_word(const Node& node, std::string_view word) {
-  return node.kind == Node::Kind::scalar && !node.quoted && node.text == word;
-}
-
 /// Looks for one key path in a description. Where several alternatives know it, one that takes the
 /// value is enough.
 class Finder : public Visitor {
@@ -46,7 +42,7 @@ class Finder : public Visitor {
   }
   void optional_section(std::string_view key, std::string_view doc, bool&,
                         const Body& body) override {
-    if (here(key) && rest_.empty() && is_word(value_, "none")) return judge("");
+    if (here(key) && rest_.empty() && value_.is_word("none")) return judge("");
     section(key, doc, body);
   }
   void alternatives(std::string_view key, std::string_view, std::size_t& current,
@@ -83,12 +79,12 @@ class Finder : public Visitor {
   void optional_list(std::string_view key, std::string_view doc, std::size_t size,
                      const std::function<void(std::size_t)>& resize,
                      const std::function<void(Visitor&, std::size_t)>& body) override {
-    if (here(key) && rest_.empty() && is_word(value_, "none")) return judge("");
+    if (here(key) && rest_.empty() && value_.is_word("none")) return judge("");
     list(key, doc, size, resize, body);
   }
   void reserved(std::string_view key, std::string_view, std::string_view neutral) override {
     if (!here(key)) return;
-    judge(rest_.empty() && is_word(value_, neutral)
+    judge(rest_.empty() && value_.is_word(neutral)
               ? ""
               : "is not built yet, allowed: " + std::string(neutral));
   }

@@ -144,7 +144,7 @@ Json with_source(const Json& value) {
 }
 
 /// Collects one mapping.
-class Writer : public Visitor {
+class SchemaWriter : public Visitor {
  public:
   void field(const Field& field) override {
     Json json = std::visit(Values{field}, field.target);
@@ -167,7 +167,7 @@ class Writer : public Visitor {
                     const std::vector<Alternative>& bodies) override {
     Json names = Json::array();
     std::vector<Option> words;
-    std::vector<Writer> parts;
+    std::vector<SchemaWriter> parts;
     const std::size_t standard = current;
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       if (!bodies[i].built) continue;
@@ -178,7 +178,7 @@ class Writer : public Visitor {
     }
     add(key, doc,
         {{"enum", names}, {"$comment", built_options(words)}, {"default", names[standard]}});
-    for (const Writer& part : parts) adopt(part);
+    for (const SchemaWriter& part : parts) adopt(part);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Json test{{"properties", {{std::string(key), {{"const", names[i]}}}}},
                       {"required", Json::array({std::string(key)})}};
@@ -186,12 +186,12 @@ class Writer : public Visitor {
     }
   }
   void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
-    std::vector<Writer> parts(bodies.size());
+    std::vector<SchemaWriter> parts(bodies.size());
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       current = i;
       bodies[i].body(parts[i]);
     }
-    for (const Writer& part : parts) adopt(part);
+    for (const SchemaWriter& part : parts) adopt(part);
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       exclude({{"required", Json::array({std::string(bodies[i].name)})}}, parts[i], parts);
     }
@@ -234,7 +234,7 @@ class Writer : public Visitor {
     return {{"type", "array"}, {"items", mapping([&](Visitor& v) { body(v, 0); })}};
   }
   static Json mapping(const Body& body) {
-    Writer inner;
+    SchemaWriter inner;
     body(inner);
     return inner.object();
   }
@@ -242,16 +242,17 @@ class Writer : public Visitor {
     json["description"] = std::string(doc);
     properties_[std::string(key)] = std::move(json);
   }
-  void adopt(const Writer& part) {
+  void adopt(const SchemaWriter& part) {
     for (const auto& [key, value] : part.properties_.items()) {
       if (!properties_.contains(key)) properties_[key] = value;
     }
     rules_.insert(rules_.end(), part.rules_.begin(), part.rules_.end());
   }
   /// Where `test` holds, no key may stand that only other alternatives have.
-  void exclude(const Json& test, const Writer& chosen, const std::vector<Writer>& parts) {
+  void exclude(const Json& test, const SchemaWriter& chosen,
+               const std::vector<SchemaWriter>& parts) {
     Json foreign = Json::object();
-    for (const Writer& part : parts) {
+    for (const SchemaWriter& part : parts) {
       for (const auto& [key, value] : part.properties_.items()) {
         if (!chosen.properties_.contains(key)) foreign[key] = false;
       }
@@ -267,7 +268,7 @@ class Writer : public Visitor {
 }  // namespace
 
 std::string json_schema(const std::string& title, const Visitor::Body& body) {
-  Writer writer;
+  SchemaWriter writer;
   body(writer);
   Json json{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
   json.update(writer.object());

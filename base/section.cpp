@@ -14,10 +14,6 @@ const Node& empty_mapping() {
   return node;
 }
 
-bool is_word(const Node& node, std::string_view word) {
-  return node.kind == Node::Kind::scalar && !node.quoted && node.text == word;
-}
-
 std::vector<Option> as_options(const std::vector<Visitor::Alternative>& bodies) {
   std::vector<Option> options;
   for (const auto& body : bodies) options.push_back({body.name, body.built});
@@ -76,7 +72,7 @@ void Section::section(std::string_view key, std::string_view, const Body& body) 
 void Section::optional_section(std::string_view key, std::string_view, bool& present,
                                const Body& body) {
   const Node* node = take(key);
-  present = node != nullptr && !is_word(*node, "none");
+  present = node != nullptr && !node->is_word("none");
   if (!present) return;
   if (node->kind == Node::Kind::mapping) return inside(*node, child(key), body);
   present = false;
@@ -147,7 +143,7 @@ void Section::optional_list(std::string_view key, std::string_view doc, std::siz
   const Node* node = take(key);
   if (node == nullptr) return;
   if (node->kind == Node::Kind::list) return entries(*node, child(key), resize, body);
-  if (is_word(*node, "none")) return resize(0);
+  if (node->is_word("none")) return resize(0);
   fail(node->place, child(key),
        "is " + quoted(*node) + ", allowed: a list of mappings (" + std::string(doc) + "), none");
 }
@@ -164,7 +160,7 @@ void Section::entries(const Node& node, const std::string& path,
 
 void Section::reserved(std::string_view key, std::string_view, std::string_view neutral) {
   const Node* node = take(key);
-  if (node == nullptr || is_word(*node, neutral) || node->kind == Node::Kind::null) return;
+  if (node == nullptr || node->is_word(neutral) || node->kind == Node::Kind::null) return;
   if (neutral == "none" && node->kind == Node::Kind::mapping && node->entries.empty()) return;
   fail(node->place, child(key), "is not built yet, allowed: " + std::string(neutral));
 }

@@ -26,7 +26,7 @@ BinHeap bins_of(std::size_t count) {
   return heap;
 }
 
-double square(std::int64_t n) { return static_cast<double>(n) * static_cast<double>(n); }
+double pairs_of(std::int64_t n) { return static_cast<double>(n) * static_cast<double>(n); }
 
 /// Deals pieces to packs with room.
 class Dealer {
@@ -61,7 +61,7 @@ class Dealer {
       if (room_[bin.index] == 0) continue;
       if (room_[bin.index] >= piece) {
         fill(bin.index, piece);
-        bin.cost += square(piece);
+        bin.cost += pairs_of(piece);
         done = true;
       }
       without_room.push_back(bin);

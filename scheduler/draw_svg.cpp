@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "stepcast/base/svg.hpp"
 #include "stepcast/scheduler/draw.hpp"
 #include "tick_step.hpp"
 
@@ -40,21 +41,6 @@ text { font-family: ui-sans-serif, system-ui, sans-serif; font-size: 12px; fill:
 }
 </style>
 )";
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else
-      safe += c;
-  }
-  return safe;
-}
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 

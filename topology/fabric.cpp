@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "narrow.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -10,8 +11,6 @@ namespace {
 LinkKind down(LinkKind up) { return static_cast<LinkKind>(static_cast<std::size_t>(up) + 1); }
 
 std::int64_t over(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-std::uint32_t narrow(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
 }  // namespace
 

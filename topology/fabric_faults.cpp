@@ -106,4 +106,12 @@ std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
   }
 }
 
+double uplinks(const NetworkSpec& network) {
+  return static_cast<double>(network.leaf_ports) / network.oversubscription;
+}
+
+bool is_trunk(const Fabric& fabric, LinkId link) {
+  return fabric.link(link).kind >= LinkKind::leaf_up;
+}
+
 }  // namespace stepcast

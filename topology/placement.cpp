@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "narrow.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {
-
-std::uint32_t narrow(std::int64_t size) { return static_cast<std::uint32_t>(size); }
 
 std::size_t position(const ParallelPlan& plan, std::string_view key) {
   const auto found = std::ranges::find(plan.order, key);

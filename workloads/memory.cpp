@@ -36,7 +36,7 @@ ParameterGroups ends(const ModelSpec& model, const std::vector<Slice>& slices) {
   return groups;
 }
 
-constexpr double single = 4;        // bytes of FP32
+constexpr double fp32 = 4;          // bytes of FP32
 constexpr double moment_bytes = 8;  // both moments of Adam, FP32 [per parameter]
 // DeepSpeed, stage_1_and_2.py and fused_optimizer.py: gradients to update with, in FP16 twice and
 // in FP32, or in FP32 twice [bytes per parameter]
@@ -218,7 +218,7 @@ void add_working_copies(MemoryBudget& budget, StageActivations& activations,
   using Update = TrainingSpec::UpdateMemory;
   const Update update = spec.training.update_memory;
   const auto bucket = static_cast<double>(spec.communication.bucket.value_or(0));
-  const Bytes largest{single * largest_tensor(spec, slices)};
+  const Bytes largest{fp32 * largest_tensor(spec, slices)};
   if (update == Update::tensor) budget.update += largest;
   if (update == Update::flat) budget.update += Bytes{gradient_bytes(spec.communication) * bucket};
   if (!keeps_both(spec)) return;

@@ -5,13 +5,13 @@ namespace stepcast {
 
 namespace {
 
-void append(Instructions& out, const Instructions& more) {
+void append_code(Instructions& out, const Instructions& more) {
   out.insert(out.end(), more.begin(), more.end());
 }
 
 void append_backward(Instructions& out, const PlacedPiece& placed) {
-  if (placed.recomputed) append(out, placed.piece->recompute);
-  append(out, placed.piece->backward);
+  if (placed.recomputed) append_code(out, placed.piece->recompute);
+  append_code(out, placed.piece->backward);
 }
 
 /// One code to the next place where it waits, then the other: each communicates while the other
@@ -71,10 +71,10 @@ Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward)
   while (f != forward.end() || b != backward.rend()) {
     const bool f_alone = f != forward.end() && (b == backward.rend() || !pairs(*f));
     const bool b_alone = b != backward.rend() && (f == forward.end() || !pairs(*b));
-    if (f_alone) append(out, (f++)->piece->forward);
+    if (f_alone) append_code(out, (f++)->piece->forward);
     if (b_alone) append_backward(out, *b++);
     if (f_alone || b_alone) continue;
-    append(out, moe_pair());
+    append_code(out, moe_pair());
     ++f, ++b;
   }
   return out;
@@ -83,7 +83,7 @@ Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward)
 Instructions PieceLibrary::pair(const Pieces& forward, const Pieces& backward) {
   if (spec_.moe.overlap == MoeSpec::Overlap::fb_pair) return zipped(forward, backward);
   Instructions ahead, back;
-  for (const PlacedPiece& placed : forward) append(ahead, placed.piece->forward);
+  for (const PlacedPiece& placed : forward) append_code(ahead, placed.piece->forward);
   for (auto placed = backward.rbegin(); placed != backward.rend(); ++placed)
     append_backward(back, *placed);
   return take_turns(ahead, with_own_slots(std::move(back)));

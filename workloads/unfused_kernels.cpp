@@ -14,29 +14,30 @@ struct Kernel {
 };
 using Kernels = std::vector<Kernel>;
 
-constexpr double half = 2;    // bytes of BF16 or FP16
-constexpr double single = 4;  // bytes of FP32
-constexpr double copy = 2 * half;
-constexpr double cast = half + single;
-constexpr double unary = 2 * half;
-constexpr double binary = 3 * half;
+constexpr double half_bytes = 2;    // bytes of BF16 or FP16
+constexpr double single_bytes = 4;  // bytes of FP32
+constexpr double copy = 2 * half_bytes;
+constexpr double cast = half_bytes + single_bytes;
+constexpr double unary = 2 * half_bytes;
+constexpr double binary = 3 * half_bytes;
 
 /// (x.float() * rsqrt(mean(x^2) + eps)).type_as(x) * weight; what is one number per token is left
 /// out.
-const Kernels rms_norm{{"cast", 0, cast},        {"square", 1, 2 * single}, {"mean", 1, single},
-                       {"scale", 1, 2 * single}, {"cast back", 0, cast},    {"weight", 1, unary}};
+const Kernels rms_norm{{"cast", 0, cast},         {"square", 1, 2 * single_bytes},
+                       {"mean", 1, single_bytes}, {"scale", 1, 2 * single_bytes},
+                       {"cast back", 0, cast},    {"weight", 1, unary}};
 const Kernels rms_norm_backward{{"weight gradient", 1, binary},
-                                {"weight sum", 1, half},
+                                {"weight sum", 1, half_bytes},
                                 {"weight", 1, unary},
                                 {"cast back", 0, cast},
-                                {"scale", 1, 2 * single},
-                                {"scale gradient", 1, 3 * single},
-                                {"scale sum", 1, single},
-                                {"mean", 0, single},
-                                {"power", 0, 2 * single},
-                                {"twice", 1, 2 * single},
-                                {"square", 1, 3 * single},
-                                {"add", 1, 3 * single},
+                                {"scale", 1, 2 * single_bytes},
+                                {"scale gradient", 1, 3 * single_bytes},
+                                {"scale sum", 1, single_bytes},
+                                {"mean", 0, single_bytes},
+                                {"power", 0, 2 * single_bytes},
+                                {"twice", 1, 2 * single_bytes},
+                                {"square", 1, 3 * single_bytes},
+                                {"add", 1, 3 * single_bytes},
                                 {"cast", 0, cast}};
 
 /// cat(t * cos + cat(-t2, t1) * sin, rest), with halves copied before kernels that want them dense.
@@ -44,11 +45,12 @@ const Kernels rope{{"cos", 1, unary},          {"copy half", 0, copy / 2},
                    {"negate", 0.5, unary / 2}, {"copy half", 0, copy / 2},
                    {"halves", 0, copy},        {"sin", 1, unary},
                    {"add", 1, binary},         {"join", 0, copy}};
-const Kernels rope_backward{
-    {"cos", 1, unary},          {"sin", 1, unary},          {"copy half", 0, copy / 2},
-    {"negate", 0.5, unary / 2}, {"copy half", 0, copy / 2}, {"halves", 0, copy},
-    {"add", 1, binary},         {"zeros", 0, half},         {"slice", 0, copy},
-    {"zeros of rest", 0, half}, {"add rest", 1, binary}};
+const Kernels rope_backward{{"cos", 1, unary},          {"sin", 1, unary},
+                            {"copy half", 0, copy / 2}, {"negate", 0.5, unary / 2},
+                            {"copy half", 0, copy / 2}, {"halves", 0, copy},
+                            {"add", 1, binary},         {"zeros", 0, half_bytes},
+                            {"slice", 0, copy},         {"zeros of rest", 0, half_bytes},
+                            {"add rest", 1, binary}};
 
 /// silu(x1) * x2 of the halves of x, which are copied to be dense.
 const Kernels gated{
@@ -126,12 +128,12 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
   if (spec.activation == Activation::fused) return table;
   const bool formula = spec.activation == Activation::formula;
   if (model.ffn.kind == FeedForwardSpec::Kind::swiglu) {
-    table.push_back({" activation", 3 * half, formula ? &gated_formula : &gated, 1});
-    table.push_back(
-        {" activation backward", 5 * half, formula ? &gated_formula_backward : &gated_backward, 1});
+    table.push_back({" activation", 3 * half_bytes, formula ? &gated_formula : &gated, 1});
+    table.push_back({" activation backward", 5 * half_bytes,
+                     formula ? &gated_formula_backward : &gated_backward, 1});
   } else {
-    table.push_back({" activation", 2 * half, formula ? &biased_formula : &biased, 1});
-    table.push_back({" activation backward", 3 * half,
+    table.push_back({" activation", 2 * half_bytes, formula ? &biased_formula : &biased, 1});
+    table.push_back({" activation backward", 3 * half_bytes,
                      formula ? &biased_formula_backward : &biased_backward, 1});
   }
   return table;

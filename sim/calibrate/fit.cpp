@@ -3,7 +3,7 @@
 #include <nlopt.hpp>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/sim/calibrate.hpp"
+#include "stepcast/sim/calibrate/calibrate.hpp"
 
 namespace stepcast {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/sim/calibrate.hpp"
+#include "stepcast/sim/calibrate/calibrate.hpp"
 
 namespace stepcast {
 namespace {

@@ -11,7 +11,7 @@ namespace {
 
 using Shape = std::vector<double>;
 
-constexpr double micro = 1e-6;
+constexpr double microsecond = 1e-6;
 constexpr double longest_gap = 50;  // us; beyond it the device waited for the host or for a peer
 
 std::vector<Shape> shapes_of(const std::string& text) {
@@ -119,7 +119,7 @@ class Gaps {
     sample.kind = Sample::Kind::gap;
     sample.type = "gap between kernels";
     sample.count = static_cast<double>(gaps_.size());
-    sample.time = Seconds{micro * median(gaps_)};
+    sample.time = Seconds{microsecond * median(gaps_)};
     profile.samples.push_back(sample);
   }
 
@@ -168,7 +168,7 @@ void read_kernel_details(const std::string& path, Profile& profile) {
     sample.type = key[0];
     sample.op = *op;
     sample.count = static_cast<double>(durations.size());
-    sample.time = Seconds{micro * median(durations)};
+    sample.time = Seconds{microsecond * median(durations)};
     profile.samples.push_back(sample);
   }
   gaps.report(profile);

@@ -1,5 +1,5 @@
 #pragma once
-#include "stepcast/sim/profile.hpp"
+#include "stepcast/sim/calibrate/profile.hpp"
 
 /// Kernels of kernel_details.csv as rows of the model. Private to sim/calibrate.
 namespace stepcast {

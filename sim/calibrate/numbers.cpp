@@ -1,6 +1,6 @@
 #include <array>
 
-#include "stepcast/sim/calibrate.hpp"
+#include "stepcast/sim/calibrate/calibrate.hpp"
 
 namespace stepcast {
 namespace {

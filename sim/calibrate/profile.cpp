@@ -1,4 +1,4 @@
-#include "stepcast/sim/profile.hpp"
+#include "stepcast/sim/calibrate/profile.hpp"
 
 #include <algorithm>
 #include <filesystem>

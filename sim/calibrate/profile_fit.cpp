@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/sim/profile.hpp"
+#include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {

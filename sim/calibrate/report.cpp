@@ -4,7 +4,7 @@
 #include <map>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/profile.hpp"
+#include "stepcast/sim/calibrate/profile.hpp"
 
 namespace stepcast {
 namespace {

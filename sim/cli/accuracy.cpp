@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/profile.hpp"
-#include "stepcast/sim/workers.hpp"
+#include "stepcast/sim/calibrate/profile.hpp"
+#include "stepcast/sim/engine/workers.hpp"
 
 namespace stepcast::cli {
 namespace {

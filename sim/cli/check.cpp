@@ -1,4 +1,4 @@
-#include "stepcast/sim/check.hpp"
+#include "stepcast/sim/study/check.hpp"
 
 #include <algorithm>
 

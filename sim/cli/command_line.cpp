@@ -7,7 +7,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "stepcast/sim/version.hpp"
+#include "stepcast/base/version.hpp"
 
 namespace stepcast::cli {
 namespace {

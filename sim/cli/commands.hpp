@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/sim/scenario.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
 
 /// The commands of the binary as functions from options to text. Only main prints and exits.
 namespace stepcast::cli {

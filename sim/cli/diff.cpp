@@ -1,4 +1,4 @@
-#include "stepcast/sim/diff.hpp"
+#include "stepcast/sim/study/diff.hpp"
 
 #include "sweep_commands.hpp"
 

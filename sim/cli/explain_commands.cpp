@@ -1,8 +1,9 @@
 #include <CLI/CLI.hpp>
 
 #include "command_line.hpp"
-#include "stepcast/sim/explain.hpp"
-#include "stepcast/sim/workers.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast::cli {
 
@@ -13,7 +14,7 @@ Outcome explain(const ExplainOptions& options) {
                                    ? usable_processors()
                                    : count_option("-j", options.workers, 1, most_workers);
   const Scenario scenario =
-      read_scenario(options.scenario, options.overrides, default_search_path(options.presets));
+      prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
   const Explanation found = stepcast::explain(scenario, static_cast<int>(workers));
   const auto rows = static_cast<std::size_t>(top);
   if (options.svg == "-") return {tornado_svg(scenario, found, rows)};

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "stepcast/sim/plan_report.hpp"
-#include "stepcast/sim/workers.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
 
 namespace stepcast::cli {
 namespace {

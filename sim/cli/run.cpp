@@ -3,11 +3,12 @@
 #include <chrono>
 
 #include "commands.hpp"
-#include "stepcast/sim/report.hpp"
-#include "stepcast/sim/report_page.hpp"
-#include "stepcast/sim/step_trace.hpp"
-#include "stepcast/sim/trace.hpp"
-#include "stepcast/sim/workers.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/page/report_page.hpp"
+#include "stepcast/sim/report/report.hpp"
+#include "stepcast/sim/report/step_trace.hpp"
+#include "stepcast/sim/report/trace.hpp"
 #include "text_file.hpp"
 
 namespace stepcast::cli {
@@ -54,7 +55,7 @@ std::string shown_run(const RunOptions& options, const Scenario& scenario) {
 
 Outcome run(const RunOptions& options) {
   const Scenario scenario =
-      read_scenario(options.scenario, options.overrides, default_search_path(options.presets));
+      prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
   const std::string drawing = options.records() ? shown_run(options, scenario) : "";
   const auto begin = std::chrono::steady_clock::now();
   const Forecast result = forecast(scenario);

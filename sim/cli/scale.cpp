@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/scaling.hpp"
+#include "stepcast/sim/study/scaling.hpp"
 #include "sweep_commands.hpp"
 
 namespace stepcast::cli {

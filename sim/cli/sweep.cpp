@@ -2,8 +2,8 @@
 
 #include "progress.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/sweep_page.hpp"
-#include "stepcast/sim/workers.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/page/sweep_page.hpp"
 #include "sweep_commands.hpp"
 
 namespace stepcast::cli {

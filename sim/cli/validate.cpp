@@ -1,5 +1,6 @@
 #include "commands.hpp"
-#include "stepcast/sim/sweep.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/study/sweep.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -11,7 +12,7 @@ void read_by_kind(const std::string& path, const std::vector<std::string>& overr
   const Node root = load_document_text(read_document_text(path, search), path, search, &repeated);
   const FileKind kind = file_kind(root).value_or(FileKind::scenario);
   if (kind == FileKind::scenario) {
-    read_scenario(path, overrides, search);
+    prepare_scenario(path, overrides, search);
     return;
   }
   if (!overrides.empty()) {

@@ -1,7 +1,8 @@
 #include "html.hpp"
 
 #include "page_assets.hpp"
-#include "stepcast/sim/version.hpp"
+#include "stepcast/base/svg.hpp"
+#include "stepcast/base/version.hpp"
 
 namespace stepcast {
 namespace {
@@ -26,20 +27,6 @@ void script(std::string& page, const std::string_view text) {
 }
 
 }  // namespace
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '<') {
-      safe += "&lt;";
-    } else if (c == '&') {
-      safe += "&amp;";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
 
 std::string html_page(const std::string& title, const std::string& lead, const std::string& verdict,
                       const std::string& data) {

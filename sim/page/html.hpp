@@ -3,9 +3,6 @@
 
 namespace stepcast {
 
-/// Text as HTML and SVG take it.
-std::string escaped(const std::string& text);
-
 /// One HTML page of its own: styles, the chart library, the scripts of the page and `data`, a JSON
 /// text that they read. `title` and `lead` are text, not mark-up.
 std::string html_page(const std::string& title, const std::string& lead, const std::string& verdict,

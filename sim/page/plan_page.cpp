@@ -4,10 +4,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "../breakdown.hpp"
 #include "html.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/plan_report.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
+#include "stepcast/sim/scenario/breakdown.hpp"
 
 namespace stepcast {
 namespace {

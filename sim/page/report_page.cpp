@@ -1,4 +1,4 @@
-#include "stepcast/sim/report_page.hpp"
+#include "stepcast/sim/page/report_page.hpp"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "../metrics.hpp"
-#include "../record/names.hpp"
-#include "../record/usage.hpp"
 #include "html.hpp"
-#include "resolved_scenario.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/explain.hpp"
-#include "stepcast/sim/report.hpp"
-#include "stepcast/sim/step_statistics.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
+#include "stepcast/sim/forecast/step_statistics.hpp"
+#include "stepcast/sim/report/names.hpp"
+#include "stepcast/sim/report/report.hpp"
+#include "stepcast/sim/report/usage.hpp"
+#include "stepcast/sim/scenario/resolved_scenario.hpp"
+#include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast {
 namespace {

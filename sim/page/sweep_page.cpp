@@ -1,4 +1,4 @@
-#include "stepcast/sim/sweep_page.hpp"
+#include "stepcast/sim/page/sweep_page.hpp"
 
 #include <algorithm>
 #include <map>

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <sstream>
 
-#include "../stage_programs.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/check.hpp"
-#include "stepcast/sim/forecast.hpp"
-#include "stepcast/sim/workers.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/sim/study/check.hpp"
 
 namespace stepcast {
 namespace {
@@ -108,8 +109,8 @@ std::optional<PlanComparison> compare_with_baseline(const PlanSpace& space, cons
   std::vector<std::string> settings = space.overrides;
   for (std::string& setting : settings_of(space, winner.strategy, winner.placement))
     settings.push_back(setting);
-  const Scenario scenarios[] = {read_scenario(space.baseline, {}, search),
-                                read_scenario(space.file, settings, search)};
+  const Scenario scenarios[] = {prepare_scenario(space.baseline, {}, search),
+                                prepare_scenario(space.file, settings, search)};
   PlanComparison comparison{space.spec.baseline, {}, {}};
   run_in_workers(
       2, workers, [&](std::size_t i) { return run_text(scenarios[i]); },

@@ -1,5 +1,5 @@
 #pragma once
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
 
 /// The winner of a plan against a configuration that is known, part by part.
 namespace stepcast {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../scenario_draft.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "../checks.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 #include "layout.hpp"
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
 
 /// The two numbers of a point by arithmetic over unit times. Forms: docs/models/plan.md.
 namespace stepcast {

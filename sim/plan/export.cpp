@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "stepcast/sim/plan_report.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 #include <array>
 
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
 
 namespace stepcast {
 

@@ -3,11 +3,11 @@
 #include <numeric>
 #include <set>
 
-#include "../scenario_draft.hpp"
 #include "document.hpp"
 #include "fast_keys.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
 namespace {

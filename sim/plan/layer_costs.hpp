@@ -1,8 +1,8 @@
 #pragma once
 #include <array>
 
-#include "collective_times.hpp"
-#include "stepcast/sim/scenario.hpp"
+#include "stepcast/sim/network/collective_times.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
 
 /// Times of the pieces of a model on one rank: what an estimate adds up.
 namespace stepcast {

@@ -1,5 +1,5 @@
 #pragma once
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
 
 /// What to say when nothing of a space is feasible.
 namespace stepcast {

@@ -5,8 +5,9 @@
 
 #include "placement.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/forecast.hpp"
-#include "stepcast/sim/workers.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 
 namespace stepcast {
 namespace {
@@ -92,7 +93,7 @@ std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
   std::vector<std::string> settings = space.overrides;
   for (std::string& setting : settings_of(space, point.strategy, point.placement))
     settings.push_back(setting);
-  const Forecast result = forecast(read_scenario(space.file, settings, search));
+  const Forecast result = forecast(prepare_scenario(space.file, settings, search));
   Bytes peak{0};
   for (const StageForecast& stage : result.stages)
     if (stage.memory) peak = std::max(peak, stage.memory->peak());

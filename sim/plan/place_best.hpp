@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
 
 /// Placement of layers and recomputation for the best points of a search, and their simulation.
 namespace stepcast {

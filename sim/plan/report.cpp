@@ -6,9 +6,9 @@
 #include <numeric>
 #include <tuple>
 
-#include "../breakdown.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/plan_report.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
+#include "stepcast/sim/scenario/breakdown.hpp"
 
 namespace stepcast {
 namespace {

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/plan_report.hpp"
-#include "stepcast/sim/version.hpp"
+#include "stepcast/base/version.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
 
 namespace stepcast {
 namespace {

@@ -1,6 +1,7 @@
 #include "rules.hpp"
 
-#include "../checks.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/topology/placement.hpp"
 
 namespace stepcast {
 

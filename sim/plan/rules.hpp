@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
 
 /// Which combinations of sizes can run at all. The rules of the scenario reader, ordered so that
 /// whole branches fall at once; the reader itself has the last word on what is timed.

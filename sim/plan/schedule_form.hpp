@@ -2,7 +2,7 @@
 #include <map>
 #include <tuple>
 
-#include "stepcast/sim/scenario.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
 
 /// What a plan knows of a schedule whatever the model: how its units run, and how long it idles.
 namespace stepcast {

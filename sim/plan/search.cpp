@@ -4,15 +4,15 @@
 #include <set>
 #include <sstream>
 
-#include "../correlation.hpp"
-#include "alone.hpp"
 #include "compare.hpp"
 #include "enumerate.hpp"
 #include "nearest.hpp"
 #include "place_best.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/sim/plan_report.hpp"
-#include "stepcast/sim/workers.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/step_alone.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
+#include "stepcast/sim/study/correlation.hpp"
 
 namespace stepcast {
 namespace {

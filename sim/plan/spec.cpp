@@ -1,4 +1,4 @@
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
 
 namespace stepcast {
 

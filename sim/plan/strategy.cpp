@@ -1,8 +1,8 @@
 #include <numeric>
 #include <type_traits>
 
-#include "../checks.hpp"
-#include "stepcast/sim/plan.hpp"
+#include "stepcast/sim/plan/plan.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 
 namespace stepcast {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "stepcast/sim/recording.hpp"
-#include "stepcast/sim/timeline.hpp"
+#include "stepcast/sim/replay/recording.hpp"
+#include "stepcast/sim/replay/timeline.hpp"
 
 namespace stepcast {
 

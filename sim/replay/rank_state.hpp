@@ -8,9 +8,9 @@
 #include "communication_log.hpp"
 #include "fifo.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
-#include "stepcast/sim/network_map.hpp"
-#include "stepcast/sim/recording.hpp"
-#include "stepcast/sim/timeline.hpp"
+#include "stepcast/sim/network/network_map.hpp"
+#include "stepcast/sim/replay/recording.hpp"
+#include "stepcast/sim/replay/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
 
 /// State of the replay: what a rank class has done and what it waits for.

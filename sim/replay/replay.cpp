@@ -1,4 +1,4 @@
-#include "stepcast/sim/replay.hpp"
+#include "stepcast/sim/replay/replay.hpp"
 
 #include <algorithm>
 #include <string>

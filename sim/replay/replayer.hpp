@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "../record/recorder.hpp"
 #include "rank_state.hpp"
-#include "stepcast/sim/replay.hpp"
+#include "recorder.hpp"
+#include "stepcast/sim/replay/replay.hpp"
 
 namespace stepcast {
 

@@ -7,7 +7,7 @@
 
 #include "flow_pairs.hpp"
 #include "sim/in_child.hpp"
-#include "stepcast/sim/engine.hpp"
+#include "stepcast/sim/engine/engine.hpp"
 
 /// Flows that meet pairwise, through Engine and on SimGrid alone. `--flows=N` adds a size. Each run
 /// has a process of its own, because SimGrid's clock is not reset.

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/fold/refinement.hpp"
-#include "sim/solitary.hpp"
-#include "sim/stage_programs.hpp"
-#include "stepcast/sim/scenario.hpp"
+#include "sim/network/refinement.hpp"
+#include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/sim/network/solitary.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
 
 /// Finding the classes of ranks that behave alike: TeleChat3-105B (TP8 PP8 VPP2 EP16), 64
 /// micro-batches per replica.

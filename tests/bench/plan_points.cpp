@@ -2,7 +2,7 @@
 #include <iostream>
 #include <span>
 
-#include "sim/random_points.hpp"
+#include "sim/plan/random_points.hpp"
 
 /// plan_points FILE [COUNT [SEED]]: estimates and bounds of random feasible points of a plan's
 /// space against their simulations.

@@ -8,9 +8,9 @@ import unittest
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check_layers"
 CLEAN = {
     "include/stepcast/base/units.hpp": "#pragma once\n#include <string>\n",
-    "include/stepcast/sim/engine.hpp": '#pragma once\n#include "stepcast/base/units.hpp"\n',
+    "include/stepcast/sim/engine/engine.hpp": '#pragma once\n#include "stepcast/base/units.hpp"\n',
     "base/parse_document.cpp": "#include <yaml-cpp/yaml.h>\n",
-    "sim/engine.cpp": '#include <simgrid/s4u.hpp>\n#include "stepcast/sim/engine.hpp"\n',
+    "sim/engine/engine.cpp": '#include <simgrid/s4u.hpp>\n#include "stepcast/sim/engine/engine.hpp"\n',
     "tests/base/a_test.cpp": "TEST(A, B) { EXPECT_TRUE(\n      rc::check([] {})); }\n",
 }
 
@@ -37,19 +37,48 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(problems({}), [])
 
     def test_include_of_a_higher_layer(self):
-        self.expect_problem({"topology/a.cpp": '#include "stepcast/sim/engine.hpp"\n'},
-                            "topology is below sim")
+        self.expect_problem({"topology/a.cpp": '#include "stepcast/sim/engine/engine.hpp"\n'},
+                            "topology is not above sim")
 
     def test_private_header_of_another_layer(self):
         self.expect_problem({"topology/a.cpp": '#include "../sim/replay/replayer.hpp"\n'},
                             "not of this layer")
 
     def test_private_header_of_the_same_layer(self):
-        self.assertEqual(problems({"sim/cli/a.cpp": '#include "../replayer.hpp"\n',
-                                   "sim/replay/replayer.hpp": "#pragma once\n"}), [])
+        self.assertEqual(problems({"sim/study/sweep/a.cpp": '#include "../rows.hpp"\n',
+                                   "sim/study/rows.hpp": "#pragma once\n"}), [])
+
+    def test_scheduler_stands_beside_workloads(self):
+        self.expect_problem({"scheduler/a.cpp": '#include "stepcast/workloads/program.hpp"\n'},
+                            "scheduler is not above workloads")
+
+    def test_loose_file_in_sim(self):
+        self.expect_problem({"sim/loose.cpp": "int a;\n"}, "lies in no room of sim")
+
+    def test_room_that_does_not_exist(self):
+        self.expect_problem({"sim/attic/a.cpp": "int a;\n"}, "lies in no room of sim")
+
+    def test_include_of_a_later_room(self):
+        changes = {"include/stepcast/sim/plan/plan.hpp": "#pragma once\n",
+                   "sim/scenario/a.cpp": '#include "stepcast/sim/plan/plan.hpp"\n'}
+        self.expect_problem(changes, "scenario is not above plan")
+
+    def test_plan_and_calibrate_do_not_see_each_other(self):
+        changes = {"include/stepcast/sim/plan/plan.hpp": "#pragma once\n",
+                   "sim/calibrate/a.cpp": '#include "stepcast/sim/plan/plan.hpp"\n'}
+        self.expect_problem(changes, "calibrate is not above plan")
+
+    def test_private_header_of_an_earlier_room(self):
+        changes = {"sim/engine/table.hpp": "#pragma once\n",
+                   "sim/network/a.cpp": '#include "../engine/table.hpp"\n'}
+        self.expect_problem(changes, "a private header of engine")
+
+    def test_private_headers_of_one_name(self):
+        changes = {"sim/engine/table.hpp": "#pragma once\n", "sim/plan/table.hpp": "#pragma once\n"}
+        self.expect_problem(changes, "table.hpp: stands in several places")
 
     def test_simgrid_outside_the_engine(self):
-        self.expect_problem({"sim/replay.cpp": "#include <simgrid/s4u.hpp>\n"}, "includes simgrid")
+        self.expect_problem({"sim/replay/replay.cpp": "#include <simgrid/s4u.hpp>\n"}, "includes simgrid")
 
     def test_simgrid_in_a_test(self):
         self.expect_problem({"tests/sim/engine_test.cpp": "#include <simgrid/s4u.hpp>\n"},
@@ -64,10 +93,10 @@ class CheckLayers(unittest.TestCase):
                                    "#include <simgrid/s4u.hpp>\n"}), [])
 
     def test_yaml_outside_the_parser(self):
-        self.expect_problem({"sim/scenario.cpp": "#include <yaml-cpp/yaml.h>\n"}, "yaml-cpp")
+        self.expect_problem({"sim/scenario/scenario.cpp": "#include <yaml-cpp/yaml.h>\n"}, "yaml-cpp")
 
     def test_long_file(self):
-        self.expect_problem({"base/long.cpp": "\n" * 501}, "has 501 lines")
+        self.expect_problem({"base/long.cpp": "\n" * 401}, "has 401 lines")
 
     def test_header_without_guard(self):
         self.expect_problem({"base/a.hpp": "int a;\n"}, "#pragma once")
@@ -76,8 +105,9 @@ class CheckLayers(unittest.TestCase):
         self.expect_problem({"tests/a_test.cpp": "TEST(A, B) { rc::check([] {}); }\n"}, "rc::check")
 
     def test_heavy_header_reached_through_our_own(self):
-        changes = {f"sim/a{i}.cpp": '#include "stepcast/sim/json.hpp"\n' for i in range(25)}
-        changes["include/stepcast/sim/json.hpp"] = "#pragma once\n#include <nlohmann/json.hpp>\n"
+        changes = {f"sim/report/a{i}.cpp": '#include "stepcast/sim/report/json.hpp"\n'
+                   for i in range(25)}
+        changes["include/stepcast/sim/report/json.hpp"] = "#pragma once\n#include <nlohmann/json.hpp>\n"
         self.expect_problem(changes, "nlohmann/ headers reach 25 translation units")
 
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "scheduler/shapes.hpp"
+#include "shapes.hpp"
 
 namespace stepcast {
 namespace {

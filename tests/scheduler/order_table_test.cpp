@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "scheduler/shapes.hpp"
+#include "shapes.hpp"
 #include "stepcast/base/errors.hpp"
 #include "temporary_files.hpp"
 

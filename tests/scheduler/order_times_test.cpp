@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "scheduler/schedule_oracles.hpp"
-#include "scheduler/shapes.hpp"
+#include "schedule_oracles.hpp"
+#include "shapes.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "scheduler/shapes.hpp"
+#include "shapes.hpp"
 #include "stepcast/scheduler/order_times.hpp"
 
 // The bubble and peak of docs/models/pipeline.md, each over the shapes for which it is exact.

@@ -8,8 +8,8 @@
 #include <map>
 #include <tuple>
 
-#include "scheduler/schedule_oracles.hpp"
-#include "scheduler/shapes.hpp"
+#include "schedule_oracles.hpp"
+#include "shapes.hpp"
 #include "stepcast/scheduler/order_times.hpp"
 
 namespace stepcast {

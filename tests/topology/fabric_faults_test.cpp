@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "fabrics.hpp"
 #include "stepcast/topology/fabric_graph.hpp"
-#include "topology/fabrics.hpp"
 
 namespace stepcast {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 #include <sstream>
 
+#include "fabrics.hpp"
 #include "stepcast/topology/fabric_graph.hpp"
-#include "topology/fabrics.hpp"
 
 namespace stepcast {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "collective_fabrics.hpp"
 #include "topology/fabrics.hpp"
-#include "workloads/collective_fabrics.hpp"
 
 /// No plan may beat the bound, on any fabric and for any part of its devices.
 namespace stepcast {

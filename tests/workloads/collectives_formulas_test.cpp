@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "collective_fabrics.hpp"
 #include "stepcast/base/errors.hpp"
-#include "workloads/collective_fabrics.hpp"
 
 /// Closed forms of the HCCL user guide, and which algorithm HCCL's selection takes.
 namespace stepcast {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "collective_messages.hpp"
 #include "topology/fabrics.hpp"
-#include "workloads/collective_messages.hpp"
 
 /// Plans against their messages, one by one: the time, and the bytes of every link.
 namespace stepcast {

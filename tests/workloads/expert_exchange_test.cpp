@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
+#include "collective_fabrics.hpp"
+#include "lowering_fixtures.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
-#include "workloads/collective_fabrics.hpp"
-#include "workloads/lowering_fixtures.hpp"
 
 namespace stepcast {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "workloads/lowering_fixtures.hpp"
+#include "lowering_fixtures.hpp"
 
 namespace stepcast {
 namespace {

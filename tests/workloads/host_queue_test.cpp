@@ -3,10 +3,10 @@
 
 #include <limits>
 
+#include "segment_generators.hpp"
+#include "segment_reference.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/segment.hpp"
-#include "workloads/segment_generators.hpp"
-#include "workloads/segment_reference.hpp"
 
 namespace stepcast {
 namespace {

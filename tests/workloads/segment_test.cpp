@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "workloads/segment_generators.hpp"
-#include "workloads/segment_reference.hpp"
+#include "segment_generators.hpp"
+#include "segment_reference.hpp"
 
 namespace stepcast {
 namespace {

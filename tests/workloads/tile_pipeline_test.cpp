@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "lowering_fixtures.hpp"
 #include "stepcast/workloads/operator_time.hpp"
-#include "workloads/lowering_fixtures.hpp"
 
 namespace stepcast {
 namespace {

@@ -27,16 +27,20 @@ constexpr std::array<NamedAlgorithm, 10> algorithms{
   std::vector<std::string> usable{"auto"};
   for (const NamedAlgorithm& known : algorithms)
     if (known.plan(fabric, members, call, NetworkForm::ports)) usable.emplace_back(known.name);
-  throw InputError("communication.algorithm." + std::string(name(call.kind)) + ": is '" +
-                   std::string(algorithm) + "', which does not fit a group of " +
-                   std::to_string(members.size()) + " devices from device " +
-                   std::to_string(members.front().value) + ", allowed: " + joined(usable));
+  throw InputError(
+      {Diagnostic{{},
+                  "communication.algorithm." + std::string(name(call.kind)),
+                  "is '" + std::string(algorithm) + "', which does not fit a group of " +
+                      std::to_string(members.size()) + " devices from device " +
+                      std::to_string(members.front().value) + ", allowed: " + joined(usable)}});
 }
 
 [[noreturn]] void refuse_pairwise(std::size_t members) {
-  throw InputError("simulate.network: is pairwise, but a group has " + std::to_string(members) +
-                   " members, allowed: ports, or groups of up to " +
-                   std::to_string(most_pairwise_members));
+  throw InputError({Diagnostic{{},
+                               "simulate.network",
+                               "is pairwise, but a group has " + std::to_string(members) +
+                                   " members, allowed: ports, or groups of up to " +
+                                   std::to_string(most_pairwise_members)}});
 }
 
 /// Time of flows that start together.

@@ -23,6 +23,10 @@ struct Node {
   struct Entry;
   std::vector<Entry> entries;  ///< mapping only, in the order of the file
 
+  /// Whether it is this word, written without quotes.
+  bool is_word(std::string_view word) const {
+    return kind == Kind::scalar && !quoted && text == word;
+  }
   const Node* find(std::string_view key) const;
   Node* find(std::string_view key);
 };

@@ -142,6 +142,11 @@ class Fabric {
   std::array<bool, link_kinds> degraded_{};
 };
 
+/// Uplinks of one leaf: its ports over the oversubscription, which need not be whole.
+double uplinks(const NetworkSpec& network);
+/// Whether the link is a bundle of ports above the leaves, which fail one by one.
+bool is_trunk(const Fabric& fabric, LinkId link);
+
 /// The links that a name means: `nic:17` both directions, `nic:17.up` one of them, `hccs:17-18`
 /// both directions of the pair. Empty when the fabric has no such link.
 std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name);

@@ -8,6 +8,7 @@
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/topology/fabric.hpp"
+#include "stepcast/workloads/network_form.hpp"
 
 /// Collectives as phases on links. Formulas and selection rules with their sources:
 /// docs/models/collectives.md.
@@ -56,11 +57,6 @@ struct Phase {
   std::vector<PhaseFlow> flows;
 };
 
-/// How a collective enters the network. `ports`: one flow over the links of all members for steps
-/// with one bottleneck. `pairwise`: every step is a phase, and every message of it a flow over its
-/// own route; all flows of a step carry the latency of the step. Lone times are equal wherever the
-/// messages of a step that share links have one size: docs/decisions/0005-pairwise-by-steps.md.
-enum class NetworkForm { ports, pairwise };
 /// Largest group of the pairwise form.
 inline constexpr std::size_t most_pairwise_members = 128;
 

@@ -1,0 +1,110 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stepcast/sim/network/network_map.hpp"
+#include "stepcast/sim/replay/data_plan.hpp"
+#include "stepcast/sim/replay/recording.hpp"
+#include "stepcast/sim/replay/timeline.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
+#include "stepcast/workloads/memory.hpp"
+
+namespace stepcast {
+
+/// One pipeline stage of a forecast: its mean rank.
+struct StageForecast {
+  RankTimes times;
+  std::optional<MemoryBudget> memory;  ///< nothing for a synthetic workload
+  std::vector<std::int64_t> layers;    ///< per chunk; empty for a synthetic workload
+};
+
+/// How one collective of the model ran.
+struct CollectiveUse {
+  std::string name;   ///< `all_gather attention in`
+  std::string group;  ///< `tensor`
+  std::string algorithm;
+  Bytes bytes{0};
+  Seconds alone{0};  ///< when nothing else uses the network
+  friend bool operator==(const CollectiveUse&, const CollectiveUse&) = default;
+};
+
+/// How far the groups of one kind reach in a cluster of several kinds of nodes.
+struct GroupReach {
+  std::string group;   ///< `tensor`
+  std::string fabric;  ///< the widest that one of them crosses, `node` or `spine`
+  std::int64_t groups = 0;
+  std::int64_t mixed =
+      0;  ///< of them with nodes of several kinds, which go at the slowest one's pace
+};
+
+/// What the documents of one step are and what their imbalance costs.
+struct DataForecast {
+  PackedBatch batch;
+  Imbalance imbalance;           ///< of the replicas and micro-batches
+  double context_imbalance = 1;  ///< of the context ranks of a slot
+  double attention_share = 1;    ///< pairs that are visible, of those of whole sequences
+  Seconds even_step_time{0};     ///< of a step whose slots all hold the mean
+};
+
+/// How unevenly the experts are loaded and what that costs.
+struct ExpertForecast {
+  double expert_imbalance = 1, rank_imbalance = 1;  ///< largest over mean load
+  double dropped = 0;                               ///< part of all (token, expert) pairs
+  /// Matrix products of the routed experts of one layer and micro-batch, forward and backward: on
+  /// a rank of mean load, and on the fullest one, for which its expert group waits.
+  Seconds balanced{0}, fullest{0};
+  /// The difference over all micro-batches and MoE layers of the stage that has most of them.
+  Seconds cost{0};
+};
+
+/// What one step of a scenario takes. Definitions of the metrics: docs/formats.md.
+struct Forecast {
+  Seconds step_time{0};
+  std::vector<StageForecast> stages;
+  RankTimes mean;                          ///< over all ranks; its parts add up to the step time
+  std::vector<CollectiveUse> collectives;  ///< distinct ones, in program order
+  std::optional<double>
+      model_flops;  ///< of the whole step [FLOP]; nothing for a synthetic workload
+  std::optional<double> executed_flops;   ///< with recomputation
+  std::vector<GroupReach> groups;         ///< of a cluster of several kinds of nodes
+  std::optional<DataForecast> data;       ///< nothing without documents
+  std::optional<ExpertForecast> experts;  ///< nothing without experts
+  Timeline timeline;
+
+  double bubble_ratio() const { return mean.bubble / step_time; }
+  bool fits_memory() const;
+};
+
+/// Runs the scenario: lowers the model, orders the pipeline, replays one step.
+/// Throws InputError where a named collective algorithm does not apply, EngineError when the replay
+/// fails.
+Forecast forecast(const Scenario& scenario);
+
+/// What a run leaves out or holds still, to see how much it matters.
+struct Ideal {
+  bool free_communication = false;  ///< bytes and latencies of all collectives and transfers
+  bool free_host = false;  ///< issuing operators and communications, launches, synchronisations
+  bool no_bubble = false;  ///< no stage waits for the input of another
+  /// Layers of each stage instead of those that suit the device best; nullptr: the latter.
+  const LayerTable* layers = nullptr;
+};
+Forecast forecast(const Scenario& scenario, const Ideal& ideal);
+/// Which layers the stages of a scenario hold; empty for a synthetic workload.
+LayerTable layers_of(const Scenario& scenario);
+
+/// A run with all that it executed, and what its indices mean.
+struct RecordedRun {
+  Forecast forecast;
+  LayerTable layers;                   ///< empty for a synthetic workload
+  std::vector<StageProgram> programs;  ///< [stage]
+  NetworkMap network;                  ///< with its links
+  Recording recording;
+};
+/// Nothing that recurs is skipped, so it takes longer and its last digits may differ from
+/// `forecast`. Rank classes after the first `ranks` leave no record.
+/// Throws InputError when the run is too long to record.
+RecordedRun record(const Scenario& scenario, std::uint32_t ranks = Recording::none);
+
+}  // namespace stepcast

@@ -1,0 +1,172 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stepcast/sim/scenario/scenario.hpp"
+
+/// Search of parallel strategies: an analytic estimate and an admissible bound over the whole
+/// space, then the simulation of the best. Method, formulas and what is proven:
+/// docs/models/plan.md.
+namespace stepcast {
+
+/// `plan:`
+struct PlanSpec {
+  enum class Objective { step_time, tokens_per_device, pareto };
+  Objective objective = Objective::step_time;
+  Bytes memory_reserve{0};        ///< kept free on each device, next to the cluster's own reserve
+  std::int64_t top = 20;          ///< points that are simulated at least
+  std::int64_t shortlist = 512;   ///< points that are timed in order, without contention
+  std::int64_t simulations = 64;  ///< points simulated at most: for the proof, for the frontier
+  std::int64_t placements = 6;    ///< points whose layers are placed by integer programme
+  std::string baseline;  ///< file of a scenario that the winner is compared with; may be empty
+  bool tensor_in_node = false;  ///< a tensor group stays inside one node
+  std::int64_t least_micro_batches = 1;
+  std::optional<double> least_parameters, most_parameters;            ///< of the whole model
+  std::optional<double> least_flops_per_token, most_flops_per_token;  ///< of training [FLOP]
+};
+/// The keys of `plan:` but `search`.
+void describe(Visitor& visitor, PlanSpec& spec);
+
+/// One point of the space. What is not here is in the scenario of its base.
+struct Strategy {
+  std::uint32_t base = 0;
+  std::uint32_t schedule = 0;  ///< index into PlanSpace::schedules
+  std::int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1, zero = 1, micro_batch = 1;
+  bool sequence_parallel = false;
+  friend bool operator==(const Strategy&, const Strategy&) = default;
+};
+
+/// Values of the keys that are quick to change, all of them each time.
+struct PlanDimensions {
+  std::vector<std::int64_t> tp, pp, vpp, cp, ep, etp, zero, micro_batch, sequence_parallel;
+  std::vector<std::string> schedules;
+  /// Points per combination of the keys that change a layer or the number of stages.
+  double size() const;
+};
+
+/// A scenario with one combination of all other keys that have several values: devices, recompute,
+/// dispatch, overlap, and the paths of `plan.search`. Its parallel sizes are placeholders.
+struct PlanBase {
+  Scenario scenario;
+  std::vector<std::pair<std::string, std::string>> settings;  ///< (path, value) of those keys
+};
+
+struct PlanSpace {
+  std::string file;
+  std::vector<std::string> overrides;  ///< of the command line, before those of a point
+  std::string baseline;                ///< where spec.baseline was found
+  PlanSpec spec;
+  std::vector<PlanBase> bases;
+  PlanDimensions dimensions;
+  PlanDimensions allowed;  ///< what `search` stands for, of every key
+  double points() const { return static_cast<double>(bases.size()) * dimensions.size(); }
+};
+
+/// Reads a scenario in which keys may hold a list of values or the word `search`, and its `plan:`.
+/// `devices` replaces cluster.devices (empty: as the file says). Throws InputError with every error
+/// of the file at once.
+PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
+                    const std::vector<std::int64_t>& devices, const SearchPath& search);
+
+/// Layers of each chunk of each stage, and how many of them are recomputed, in place of the balance
+/// and the recompute mode of the base.
+struct PlanPlacement {
+  Table layers, recomputed;  ///< [chunk][stage]
+  std::string solver, status;
+  double gap = 0;  ///< between the placement's pipeline time and what the solver proved
+};
+
+/// The scenario of a point, `dp` resolved. Its cross-checks are not made, its hash is not set.
+Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
+                     const std::optional<PlanPlacement>& placement = {});
+/// `path=value` of all keys of a point, in a fixed order; they make the file an ordinary scenario.
+std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy,
+                                     const std::optional<PlanPlacement>& placement = {});
+/// `tp 8  pp 4  vpp 2 ...`: the point for people, with what differs between bases.
+std::string strategy_text(const PlanSpace& space, const Strategy& strategy);
+
+/// The points that differ from it in the value of one dimension.
+std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy);
+
+/// What one point is believed to take.
+struct PlanPoint {
+  Strategy strategy;
+  std::optional<PlanPlacement> placement;  ///< nothing: balanced
+  std::int64_t devices = 0;
+  Seconds bound{0};                  ///< no simulation of the point is faster
+  Seconds estimate{0};               ///< closed form
+  std::optional<Seconds> alone;      ///< replayed without contention: the tight bound
+  std::optional<Seconds> simulated;  ///< replayed on the network
+  Bytes peak{0};                     ///< of the fullest device
+  Bytes capacity{0};
+};
+
+/// Why points were left out.
+struct PlanCounts {
+  double points = 0;                         ///< of the whole space
+  std::map<std::string, double> infeasible;  ///< by reason
+  double bounded = 0;                        ///< whose bound is above what is kept
+  double estimated = 0;                      ///< whose estimate was made
+  double timed = 0;                          ///< replayed without contention
+  double simulated = 0;
+};
+
+/// The nearest point that can run, where nothing of a space can.
+struct PlanRelaxation {
+  std::string change;    ///< what has to give: `parallel.tp 4 instead of 3`
+  std::string point;     ///< as strategy_text()
+  std::string tightest;  ///< the constraint that alone stands in the way; may be empty
+  std::size_t keys = 0;  ///< that leave their lists
+  double distance = 0;   ///< of their values from the lists, in doublings
+};
+
+/// One forecast, for comparisons.
+struct PlanRun {
+  std::string strategy;
+  std::int64_t devices = 0;
+  double tokens = 0;  ///< of a step
+  Seconds step_time{0};
+  Bytes peak{0};              ///< of the fullest device
+  std::vector<double> parts;  ///< by plan_part_names() [s]; they add up to the step time
+};
+/// breakdown_names() with the optimizer's part of computing apart.
+const std::vector<std::string>& plan_part_names();
+
+/// The winner of a plan and a configuration that is known.
+struct PlanComparison {
+  std::string file;  ///< of the latter
+  PlanRun baseline, winner;
+  /// Winner minus baseline by plan_part_names(), per token and device, over the baseline's time.
+  std::vector<double> differences() const;
+  double difference() const;  ///< their sum: below 0 the winner is faster
+};
+
+struct PlanResult {
+  std::vector<PlanPoint> best;       ///< simulated, the best first
+  std::vector<PlanPoint> shortlist;  ///< all that were timed, by estimate
+  PlanCounts counts;
+  bool proven = false;  ///< no point of the space is faster than the best
+  /// Lower bound on the objective of all points that were not simulated.
+  std::optional<double> least_bound;
+  std::optional<double> rank_correlation;    ///< Spearman, estimates of `best` against simulations
+  std::vector<PlanPoint> placed;             ///< by integer programme, simulated, the best first
+  std::optional<PlanComparison> comparison;  ///< with the baseline of the plan
+  std::optional<PlanPoint> nearest;          ///< when nothing is feasible: the least memory excess
+  std::string tightest;                      ///< when nothing is feasible: what stands in the way
+  std::optional<PlanRelaxation> relaxed;     ///< when nothing is feasible: what would be
+};
+
+/// Searches the space. `workers` processes simulate at a time. When nothing is feasible, `best` is
+/// empty and `tightest` and `nearest` say why. Throws EngineError when a point cannot be simulated.
+PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers);
+
+/// What an objective minimises: step time [s], or devices times step time [s].
+double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
+
+}  // namespace stepcast

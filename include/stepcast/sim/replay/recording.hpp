@@ -1,0 +1,90 @@
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/network/network_map.hpp"
+#include "stepcast/workloads/program.hpp"
+#include "stepcast/workloads/segment.hpp"
+
+/// What a replay did, entry by entry: for traces, the report page and the critical path.
+/// docs/trace.md.
+namespace stepcast {
+
+/// Where an instant of a rank that does not compute belongs (docs/formats.md, "Attribution").
+enum class WaitPart : std::uint8_t { exposed, bubble, host_stall, other_idle };
+
+/// All times are seconds since the start of the run.
+struct Recording {
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  enum class Kind : std::uint8_t {
+    segment,  ///< the device runs operators
+    issue,    ///< the host issues a collective, or posts a send or a receive
+    wait,     ///< the compute stream waits for a communication
+    sync,     ///< the host waits for the compute stream
+    pause     ///< anything else that moved a clock: data loading, garbage collection, a checkpoint
+  };
+
+  /// What moved the clocks of a rank class. It began with the clocks after the entry before it.
+  struct Entry {
+    Clocks after;
+    double worked = 0;                   ///< of a segment: device time
+    std::uint32_t what = none;           ///< of a segment: index in the stage's program
+    std::uint32_t communication = none;  ///< that it issued or waited for
+    std::uint32_t unit = none;           ///< index in RankRecord::units; none: beside the pipeline
+    Kind kind = Kind::pause;
+    bool after_compute = false;  ///< of an issue: what it issues waits for the compute stream too
+  };
+
+  /// One unit of the pipeline on the compute stream, from its input to its output.
+  struct UnitSpan {
+    Unit unit;
+    std::uint32_t step;
+    double start, end;
+  };
+
+  /// A part of a wait, with the reason for which the report counts it.
+  struct Piece {
+    double from, to;
+    WaitPart part;
+    ExposedKind kind;  ///< of an exposed part
+  };
+
+  struct RankRecord {
+    std::vector<Entry> entries;
+    std::vector<UnitSpan> units;
+    std::vector<Piece> pieces;      ///< not in order of time
+    std::vector<double> step_ends;  ///< of the compute stream, by step
+    double host_speed = 1;          ///< factor on host time
+  };
+
+  /// A rank class that takes part in a communication.
+  struct Member {
+    std::uint32_t rank_class;
+    std::uint32_t call;           ///< of its stage's program; none: a pipeline transfer
+    std::uint32_t entry;          ///< that issued it; none: not recorded
+    double arrived;               ///< when it was ready: issued, inputs there, stream free
+    std::uint32_t before = none;  ///< the communication before it on its stream or channel
+  };
+
+  /// A collective or a pipeline transfer.
+  struct Communication {
+    double start = 0, end = 0;                    ///< of the bytes
+    double arrival = 0;                           ///< at the receiver; of a collective its end
+    std::uint32_t network = none;                 ///< NetworkMap::calls; none: a pipeline transfer
+    Channel channel = Channel::output_next;       ///< of a transfer
+    Unit unit{};                                  ///< of a transfer: the unit that consumes it
+    std::uint32_t first_member = 0, members = 0;  ///< of a transfer the sender, then the receiver
+  };
+
+  std::vector<RankRecord> ranks;  ///< by class; empty ones were not recorded
+  std::vector<Communication> communications;
+  std::vector<Member> members;
+  double end = 0;  ///< of the last step
+
+  const Member* members_of(const Communication& c) const { return members.data() + c.first_member; }
+};
+
+}  // namespace stepcast

@@ -1,0 +1,42 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "stepcast/sim/forecast/forecast.hpp"
+
+/// What the indices of a recording are called, for people who search.
+namespace stepcast {
+
+/// `F mb3 chunk1`, `B mb0 chunk0 slice2`.
+std::string unit_name(const Unit& unit);
+
+/// The first and the last operator of a segment: `norm .. qkv`; `compute` where they have no names.
+std::string segment_name(const StageProgram& program, std::uint32_t segment);
+
+/// Of one operator; `compute` where it has no name.
+const std::string& operator_name(const StageProgram& program, std::uint32_t segment,
+                                 std::size_t index);
+
+/// The time of one communication, told from its plan: per link kind (`nic_up`) and `latency`.
+struct CommunicationShare {
+  std::string where;
+  double seconds;
+};
+/// Adds up to `duration`. What the plan takes when nothing else moves, stretched to it.
+std::vector<CommunicationShare> communication_shares(const RecordedRun& run,
+                                                     const Recording::Communication& communication,
+                                                     double duration);
+
+/// Names of the collectives that a rank class issued, in the order of its entries: with the layer
+/// (`all_to_all dispatch L12`) where a unit issues one per layer.
+class CallNames {
+ public:
+  CallNames(const RecordedRun& run, const ModelSpec& model, std::uint32_t rank_class);
+  std::string of_entry(std::uint32_t entry, std::uint32_t call) const;
+
+ private:
+  const StageProgram& program_;
+  std::vector<std::int64_t> layer_;  ///< by entry; -1: not known
+};
+
+}  // namespace stepcast

@@ -1,0 +1,31 @@
+#pragma once
+#include <string>
+
+#include "stepcast/sim/scenario/scenario.hpp"
+
+namespace stepcast {
+
+/// A scenario while it is read: the values, and which of several ways to write them the file took.
+struct ScenarioDraft {
+  enum Source : std::size_t { from_model, from_workload };
+  enum ModelSource : std::size_t { from_keys, from_config };
+  Scenario scenario;
+  SyntheticSpec synthetic;
+  std::size_t source = from_model;
+  std::size_t model_source = from_keys;
+  std::string hf_config;  ///< as written
+};
+
+/// The keys of a scenario file.
+void describe(Visitor& visitor, ScenarioDraft& draft);
+/// Those that a prediction depends on: all but name, expect and the format's version.
+void describe_content(Visitor& visitor, ScenarioDraft& draft);
+/// The keys of a model file: a model, or the name of a Hugging Face config.json that holds one.
+void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
+                    std::size_t& source);
+
+/// The scenario of a document without the checks between its plan, its schedule and the rest; what
+/// is wrong goes to `reading`.
+Scenario read_values(const Node& root, const SearchPath& search, Reading& reading);
+
+}  // namespace stepcast

@@ -1,0 +1,108 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stepcast/sim/scenario/scenario.hpp"
+
+/// Forecasts against published results: docs/accuracy.md says how to read them.
+namespace stepcast {
+
+/// A scenario whose `expect:` holds a published step time.
+struct PublishedRow {
+  std::string file;    ///< relative to the folder that was searched
+  std::string family;  ///< the folder below it: one source
+  Scenario scenario;
+};
+
+/// Every scenario below `folder` that expects a step time, sorted by file. Throws InputError with
+/// the errors of all files, or where the folder does not exist or holds no such scenario.
+std::vector<PublishedRow> published_rows(const std::string& folder, const SearchPath& search);
+
+/// Whether a row is kept from fitting: about half are, by a hash of their name alone.
+bool held_out(std::string_view name);
+
+/// What a forecast says of one row.
+struct RowForecast {
+  double step_time = 0;               ///< [s]
+  std::optional<double> peak_memory;  ///< of the fullest device, as its row counts [B]
+  std::string failure;                ///< why there is none
+};
+
+/// Forecasts of all scenarios, each in a process of its own, in their order.
+std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenarios, int workers);
+
+struct MeasuredRow {
+  std::string name, family, file, device;
+  bool held_out = false, model = true, experts = false;     ///< model: not a synthetic workload
+  double published = 0, forecast = 0;                       ///< step times [s]
+  std::optional<double> published_memory, forecast_memory;  ///< [B]
+  std::string failure;
+  double error() const { return forecast / published - 1; }
+  /// Nothing unless both are known.
+  std::optional<double> memory_error() const {
+    if (!published_memory || !forecast_memory || !failure.empty()) return {};
+    return *forecast_memory / *published_memory - 1;
+  }
+};
+std::vector<MeasuredRow> measure(const std::vector<PublishedRow>& rows, int workers);
+
+/// Errors of some rows, as fractions. p90 is by nearest rank; bias is the mean signed error.
+struct ErrorFigures {
+  std::size_t rows = 0;
+  double mean = 0, median = 0, p90 = 0, worst = 0, bias = 0;
+};
+ErrorFigures figures(std::vector<double> signed_errors);
+
+/// A published ratio of two step times, as users decide by them: `ratios.yaml` of the folder.
+struct Ratio {
+  std::string name, of, to, source;  ///< files relative to the folder
+  double published = 0;              ///< step time of `of` over that of `to`
+  double forecast = 0;
+};
+/// The list of the folder with its forecasts; empty without the file. Throws InputError.
+std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,
+                                  const SearchPath& search, int workers);
+
+struct Ledger {
+  std::vector<MeasuredRow> rows;
+  std::vector<Ratio> ratios;
+  /// Mean absolute error of all rows with a model [fraction]: what the check holds.
+  double overall() const;
+};
+
+/// Errors of rows that belong together, of those that were fitted and of those that were not, and
+/// Spearman's rank correlation of forecast and published step times.
+struct LedgerGroup {
+  std::string name;
+  ErrorFigures all, calibrated, held_out;
+  double ranks = 1;
+};
+/// Families, then hardware types, rows with experts and all rows with a model.
+std::vector<LedgerGroup> ledger_groups(const Ledger& ledger);
+
+/// Errors of the memory of a family's rows that report it, as fractions; `too_low`: rows that are
+/// more than 5 % low.
+struct MemoryFigures {
+  std::string family;
+  std::size_t rows = 0;
+  double bias = 0, lowest = 0;
+  std::size_t too_low = 0;
+};
+std::vector<MemoryFigures> memory_figures(const Ledger& ledger);
+
+std::string ledger_text(const Ledger& ledger);
+std::string ledger_json(const Ledger& ledger);
+/// Tables for docs/accuracy.md, the first line the overall figure that `read_overall` finds again.
+std::string ledger_markdown(const Ledger& ledger);
+/// Forecast over published on logarithmic axes.
+std::string ledger_svg(const Ledger& ledger);
+
+/// The overall figure of a written ledger; nothing where the text holds none.
+std::optional<double> read_overall(std::string_view markdown);
+/// `page` with what stands between its markers replaced. Throws InputError without markers.
+std::string replace_ledger(const std::string& page, const std::string& path,
+                           const std::string& markdown);
+
+}  // namespace stepcast

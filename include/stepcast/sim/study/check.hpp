@@ -1,0 +1,59 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
+
+namespace stepcast {
+
+/// One expectation of a scenario beside what came out.
+struct CheckedValue {
+  std::string key;  ///< below `expect`: `step_time`, `exposed.expert`
+  Expectation expected;
+  std::optional<double> found;  ///< SI units; nothing where the scenario has no such value
+  bool holds() const;
+};
+
+/// What `stepcast check` found in one file.
+struct CheckResult {
+  std::string file, name;
+  std::string error;                      ///< why there is nothing to compare; several lines
+  bool bad_input = false;                 ///< the error is one of the file, not of the simulation
+  std::vector<CheckedValue> values;       ///< in the order of the description
+  std::vector<double> breakdown, golden;  ///< by breakdown_names() [s]; golden may be empty
+  double seconds = 0;                     ///< it took; the only thing that varies between runs
+
+  bool passed() const;
+};
+
+/// Seconds of a forecast by breakdown_names(); they add up to the step time.
+std::vector<double> breakdown_of(const Forecast& forecast);
+
+/// Scenario files with `expect:` among the paths: a file stands for itself, a folder for all *.yaml
+/// below it that are scenarios with expectations, in the order of their names.
+/// Throws InputError for a path that is not there, for a file without expectations that is named,
+/// and where a folder has none at all.
+std::vector<std::string> find_checks(const std::vector<std::string>& paths,
+                                     const SearchPath& search);
+
+/// Runs every file in a process of its own, `workers` at a time; results in the order of `files`.
+std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int workers,
+                                    const SearchPath& search);
+
+/// For people: a line per file, and why where one fails; then what became of all.
+std::string check_table(const std::vector<CheckResult>& results);
+/// One line: the worst value that does not hold, and where the time went since
+/// ("+3.1 %: exposed expert communication +180 ms"). Empty when it passed.
+std::string failure_line(const CheckResult& result);
+/// JUnit XML, one test case per file.
+std::string junit_xml(const std::vector<CheckResult>& results);
+
+/// The text of the file with the values of `result` in place of the expected ones and of the golden
+/// breakdown; everything else, comments and layout, stays. Units stay too, numbers get six digits.
+/// Throws InputError where a value stands in another file, or cannot take the new one.
+std::string updated_text(const CheckResult& result, const SearchPath& search);
+
+}  // namespace stepcast

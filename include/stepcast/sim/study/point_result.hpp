@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
+
+namespace stepcast {
+
+enum class PointStatus {
+  ok,
+  out_of_memory,  ///< simulated, but a stage does not fit
+  invalid,        ///< the configuration is refused
+  failed          ///< the simulation of it did not end
+};
+const char* name(PointStatus status);
+
+/// The numbers of a point by name, in the order of every table: what was asked, and the metrics of
+/// docs/formats.md. The place of a name in this list is its place in PointResult::numbers.
+const std::vector<std::string>& number_names();
+/// Place of a name of number_names().
+std::size_t number_place(std::string_view name);
+
+/// What came out at one point of a sweep. One row of a store, a CSV file or a table.
+struct PointResult {
+  std::string key;      ///< hash of the resolved scenario; of its text where that is not valid
+  std::string version;  ///< of the simulator
+  std::string sweep;    ///< its name
+  std::int64_t point = 0;
+  std::string values;  ///< label of the point
+  PointStatus status = PointStatus::ok;
+  std::string reason;                          ///< of a status other than ok, one line
+  std::string schedule;                        ///< of the pipeline, empty when invalid
+  std::vector<std::optional<double>> numbers;  ///< as number_names(); nothing where undefined
+
+  /// Whether there is a prediction.
+  bool simulated() const {
+    return status == PointStatus::ok || status == PointStatus::out_of_memory;
+  }
+  std::optional<double> number(std::string_view name) const { return numbers[number_place(name)]; }
+  friend bool operator==(const PointResult&, const PointResult&) = default;
+};
+
+/// The numbers of a forecast, as number_names() has them.
+std::vector<std::optional<double>> numbers_of(const Scenario& scenario, const Forecast& forecast);
+/// Which stage does not fit, and by how much; empty when all do.
+std::string memory_excess(const Forecast& forecast);
+
+/// One line of JSON that holds everything, and back. `from_line` throws ContractError for anything
+/// that `to_line` did not write.
+std::string to_line(const PointResult& result);
+PointResult from_line(const std::string& line);
+
+/// A number as tables of data have it: whole ones without exponent, others in shortest form.
+std::string plain_number(double value);
+
+}  // namespace stepcast

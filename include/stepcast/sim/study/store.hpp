@@ -1,0 +1,40 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stepcast/sim/study/point_result.hpp"
+
+namespace stepcast {
+
+/// Results of sweeps in one SQLite file: one row per scenario (its key) and version of the
+/// simulator. Several processes may read and write it at once; what `put` returned from survives
+/// the death of the process. Not to be used in a forked child. Format: docs/sweeps.md.
+/// Every function throws InputError that names the file when it cannot be read or written (missing,
+/// read-only, disk full, no store, damaged, of another format).
+class Store {
+ public:
+  enum class Open { existing, create };
+  Store(const std::string& path, Open how);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  /// The row of a key by this version of the simulator.
+  std::optional<PointResult> find(const std::string& key) const;
+  /// Keeps the row. Of two for one key and version the one of the first sweep by name, then of the
+  /// first point stays, so that the order of writing does not show.
+  void put(const PointResult& result);
+  /// All at once or none.
+  void put(const std::vector<PointResult>& results);
+  /// Rows for which the SQL expression `where` holds (empty: all), in the order of sweep, point,
+  /// key, version.
+  std::vector<PointResult> rows(const std::string& where) const;
+
+ private:
+  struct Connection;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace stepcast

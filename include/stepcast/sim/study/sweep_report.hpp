@@ -1,0 +1,24 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stepcast/sim/study/point_result.hpp"
+#include "stepcast/sim/study/sweep.hpp"
+
+namespace stepcast {
+
+/// Points with, where there is a baseline, their efficiency. Fields: docs/sweeps.md.
+struct PointTable {
+  std::vector<PointResult> rows;
+  std::vector<std::optional<double>> efficiency;  ///< as long as `rows`, or empty
+};
+
+/// One line per point for people, and what became of all.
+std::string points_table(const PointTable& table);
+/// A header and one line per point; RFC 4180 quotes.
+std::string points_csv(const PointTable& table);
+/// `{"stepcast": .., "sweep": name, "points": [..]}`; `name` may be empty.
+std::string points_json(const std::string& name, const PointTable& table);
+
+}  // namespace stepcast

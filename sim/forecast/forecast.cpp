@@ -1,0 +1,279 @@
+#include "stepcast/sim/forecast/forecast.hpp"
+
+#include <algorithm>
+
+#include "node_kinds.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/sim/network/network_map.hpp"
+#include "stepcast/sim/replay/replay.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
+
+namespace stepcast {
+namespace {
+
+std::optional<Seconds> boundary_latency(const Scenario& scenario) {
+  if (!scenario.synthetic || !scenario.synthetic->boundary_latency_given) return {};
+  return scenario.synthetic->boundary_latency;
+}
+
+/// By rank, the variant of its stage's program; nothing where all experts are loaded alike.
+std::vector<std::uint32_t> rank_variants(const Placement& placement, const ExpertLoads& loads) {
+  std::vector<std::uint32_t> variants;
+  if (loads.even()) return variants;
+  for (std::uint32_t r = 0; r < placement.world(); ++r)
+    variants.push_back(loads.variant_of[placement.coordinates(Rank{r}).ep]);
+  return variants;
+}
+
+/// MoE layers of the stage that has most, MTP modules included.
+double most_moe_layers(const ModelSpec& model, const LayerTable& layers, std::size_t stages) {
+  double most = 0;
+  for (std::size_t s = 0; s < stages; ++s) {
+    double sum = 0;
+    for (const auto& chunk : layers.slices) {
+      const LayerTable::Slice& slice = chunk[s];
+      for (std::int64_t l = slice.first; l < slice.first + slice.count; ++l)
+        sum += model.is_moe_layer(l) ? 1 : 0;
+      if (model.is_moe_layer(model.layers - 1)) sum += static_cast<double>(slice.mtp);
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+ExpertForecast expert_forecast(const Scenario& scenario, const LayerTable& layers,
+                               const ExpertLoads& loads) {
+  const WorkloadSpec& spec = scenario.workload;
+  const double kept = 1 - loads.dropped;
+  ExpertForecast result{loads.expert_imbalance(), loads.rank_imbalance(), loads.dropped};
+  result.balanced = expert_matmul_time(spec, scenario.cluster.device, kept);
+  result.fullest = loads.even()
+                       ? result.balanced
+                       : expert_matmul_time(spec, scenario.cluster.device, loads.largest());
+  result.cost = (result.fullest - result.balanced) *
+                (most_moe_layers(spec.model, layers, static_cast<std::size_t>(spec.plan.pp)) *
+                 static_cast<double>(scenario.micro_batches()));
+  return result;
+}
+
+/// Distinct collectives of all classes, each once.
+std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
+                                           const std::vector<StageProgram>& programs) {
+  std::vector<CollectiveUse> uses;
+  std::vector<bool> seen(network.calls.size());
+  for (std::size_t c = 0; c < network.call_of.size(); ++c) {
+    const auto& calls = programs[network.classes.stage[c].value].calls;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::uint32_t index = network.call_of[c][i];
+      if (seen[index]) continue;
+      seen[index] = true;
+      const NetworkCall& planned = network.calls[index];
+      const CollectiveUse use{calls[i].name,
+                              calls[i].over_host_link() ? "host link" : name(calls[i].group),
+                              planned.algorithm, calls[i].call.bytes, Seconds{planned.alone}};
+      if (std::ranges::find(uses, use) == uses.end()) uses.push_back(use);
+    }
+  }
+  return uses;
+}
+
+/// Mean over the ranks of each stage, and over all.
+void add_times(Forecast& result, const RankClasses& classes, std::size_t stages) {
+  const auto world = static_cast<double>(classes.class_of.size());
+  const double per_stage = world / static_cast<double>(stages);
+  result.stages.resize(stages);
+  for (std::size_t c = 0; c < classes.ranks.size(); ++c) {
+    const RankTimes& times = result.timeline.classes[c];
+    RankTimes& stage = result.stages[classes.stage[c].value].times;
+    add(stage, times, classes.ranks[c] / per_stage);
+    stage.end = std::max(stage.end, times.end);
+    add(result.mean, times, classes.ranks[c] / world);
+    result.mean.end = std::max(result.mean.end, times.end);
+  }
+}
+
+/// Part of the activations that the weight gradients of a layer need: all but the state of the
+/// attention core. What else backward_input has read gives its place to the gradients of outputs.
+/// Counted where the schedule is told how many weight gradients wait.
+double kept_for_weights(const Scenario& scenario) {
+  const WorkloadSpec& spec = scenario.workload;
+  const bool told = scenario.schedule.put_off.has_value();
+  if (!told || spec.model.moe || spec.training.recompute != TrainingSpec::Recompute::none) return 1;
+  const SoftmaxState state = softmax_state(scenario.cluster);
+  const auto bytes = [&](TrainingSpec::Recompute mode) {
+    return layer_activations(spec, false, mode, state);
+  };
+  return bytes(TrainingSpec::Recompute::selective) / bytes(TrainingSpec::Recompute::none);
+}
+
+void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& layers,
+                const std::vector<StageOrder>& orders) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  std::vector<double> weights;
+  for (std::int64_t slice = 0; slice < plan.slices; ++slice)
+    weights.push_back(plan.slice_weight(scenario.workload.training.sequence, slice));
+  const double kept = scenario.synthetic ? 1 : kept_for_weights(scenario);
+  for (std::uint32_t s = 0; s < orders.size(); ++s) {
+    if (scenario.synthetic) continue;
+    StageForecast& stage = result.stages[s];
+    const auto held = in_flight_moments(orders[s], scenario.workload.plan.vpp, weights, kept);
+    stage.memory = tightest_memory(scenario, layers, Stage{s}, held);
+    for (const auto& chunk : layers.slices) stage.layers.push_back(chunk[s].count);
+  }
+}
+
+}  // namespace
+
+bool Forecast::fits_memory() const {
+  return std::ranges::all_of(stages,
+                             [](const StageForecast& s) { return !s.memory || s.memory->fits(); });
+}
+
+namespace {
+
+OperatorCost on_free_host(OperatorCost cost) {
+  cost.main = cost.worker = cost.launch = 0;
+  return cost;
+}
+
+void free_host(std::vector<Segment>& segments) {
+  for (Segment& segment : segments) {
+    std::vector<OperatorCost> operators = segment.operators();
+    std::ranges::transform(operators, operators.begin(), on_free_host);
+    segment = Segment(std::move(operators));
+  }
+}
+
+void free_host(StageProgram& program) {
+  free_host(program.segments);
+  for (auto& variant : program.variants) free_host(variant);
+  for (StageCall& call : program.calls) call.issue = on_free_host(call.issue);
+  program.send_issue = on_free_host(program.send_issue);
+}
+
+void free_hosts(KindPrograms& kinds) {
+  for (auto& programs : kinds.programs)
+    for (StageProgram& program : programs) free_host(program);
+  for (HostSpec& host : kinds.hosts) host.synchronise = Seconds{0};
+}
+
+void free_communication(NetworkMap& network) {
+  for (NetworkCall& call : network.calls) {
+    call.phases.clear();
+    call.lone = true;
+    call.alone = 0;
+  }
+  for (auto& hops : network.hops)
+    for (NetworkHop& hop : hops) hop.flow = {};
+}
+
+/// The step with attention as `loads` has it; nothing: over whole sequences.
+Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal& ideal,
+             std::uint32_t recorded_ranks, RecordedRun* record) {
+  const Fabric fabric = fabric_of(scenario);
+  const Placement placement(scenario.workload.plan);
+  LayerTable layers = ideal.layers ? *ideal.layers : layers_of(scenario);
+  std::vector<StageProgram> programs = stage_programs(scenario, layers);
+
+  const ExpertLoads experts = scenario.synthetic ? ExpertLoads{} : expert_loads(scenario.workload);
+  const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
+  auto keys = loads ? told_apart(stalls.keys(), loads->of_rank) : stalls.keys();
+  std::optional<KindPrograms> kinds = kind_programs(scenario, layers, placement);
+  if (kinds) keys = told_apart(keys, kinds->of_rank);
+  NetworkMap network =
+      build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
+                         scenario.simulate.fold, keys, scenario.simulate.network,
+                         rank_variants(placement, experts), record != nullptr});
+  HostSpec host = scenario.cluster.host;
+  std::optional<Seconds> latency = boundary_latency(scenario);
+  if (ideal.free_host) {
+    for (StageProgram& program : programs) free_host(program);
+    if (kinds) free_hosts(*kinds);
+    host.synchronise = Seconds{0};
+  }
+  if (ideal.free_communication) {
+    free_communication(network);
+    if (latency) latency = Seconds{0};
+  }
+
+  Forecast result;
+  const std::vector<StageOrder> orders = scenario.orders();
+  result.timeline =
+      replay({programs, network, host, scenario.pipeline_shape(), orders, scenario.schedule.p2p,
+              latency, stalls.any() ? &stalls : nullptr, scenario.replayed_steps(), true, loads,
+              kinds ? &*kinds : nullptr, scenario.simulate.sharing, !ideal.no_bubble,
+              record ? &record->recording : nullptr, recorded_ranks});
+  result.step_time = result.timeline.step_time;
+  add_times(result, network.classes, programs.size());
+  add_stages(result, scenario, layers, orders);
+  if (kinds) result.groups = group_fabrics(scenario, fabric, placement, programs);
+  if (!scenario.synthetic) {
+    const double masked = loads ? 1 - loads->mean_pairs() : 0;
+    result.collectives = collective_uses(network, programs);
+    result.model_flops = model_flops_per_step(scenario.workload) -
+                         masked * model_attention_flops_per_step(scenario.workload);
+    if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, layers, experts);
+    double executed = 0;
+    for (const StageProgram& program : programs)
+      executed += program.executed_flops - masked * program.executed_attention_flops;
+    result.executed_flops = executed * static_cast<double>(scenario.workload.plan.stage_ranks());
+  }
+  if (record) {
+    record->layers = std::move(layers);
+    record->programs = std::move(programs);
+    record->network = std::move(network);
+  }
+  return result;
+}
+
+/// Step time when all slots hold the mean, from a process of its own.
+Seconds even_step_time(const Scenario& scenario, const AttentionLoads& loads, const Ideal& ideal) {
+  WorkerAnswer answer;
+  run_in_workers(
+      1, 1,
+      [&](std::size_t) {
+        const AttentionLoads evened = loads.evened();
+        const Forecast even = run(scenario, &evened, ideal, Recording::none, nullptr);
+        return shortest(even.step_time.value());
+      },
+      [&](const WorkerAnswer& a) { answer = a; });
+  const auto seconds = parse_number(answer.text);
+  if (answer.failed() || !seconds) throw EngineError("the step of even slots: " + answer.failure);
+  return Seconds{*seconds};
+}
+
+Forecast run_with_documents(const Scenario& scenario, const Ideal& ideal,
+                            std::uint32_t recorded_ranks, RecordedRun* record) {
+  const auto data = plan_data(scenario.schedule.data, scenario.workload, scenario.micro_batches(),
+                              Placement(scenario.workload.plan));
+  if (!data) return run(scenario, nullptr, ideal, recorded_ranks, record);
+  std::optional<Seconds> even;
+  if (!data->loads.even()) even = even_step_time(scenario, data->loads, ideal);
+  Forecast result = run(scenario, &data->loads, ideal, recorded_ranks, record);
+  result.data = {data->batch, imbalance(data->batch), data->context_imbalance,
+                 data->loads.mean_pairs(), even.value_or(result.step_time)};
+  return result;
+}
+
+}  // namespace
+
+LayerTable layers_of(const Scenario& scenario) {
+  return scenario.synthetic ? LayerTable{}
+                            : assign_layers(scenario.workload, scenario.cluster.device);
+}
+
+Forecast forecast(const Scenario& scenario) { return forecast(scenario, Ideal{}); }
+
+Forecast forecast(const Scenario& scenario, const Ideal& ideal) {
+  return run_with_documents(scenario, ideal, Recording::none, nullptr);
+}
+
+RecordedRun record(const Scenario& scenario, std::uint32_t ranks) {
+  RecordedRun result;
+  result.forecast = run_with_documents(scenario, Ideal{}, ranks, &result);
+  return result;
+}
+
+}  // namespace stepcast

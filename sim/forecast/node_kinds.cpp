@@ -1,0 +1,104 @@
+#include "node_kinds.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/sim/network/link_faults.hpp"
+
+namespace stepcast {
+namespace {
+
+bool called(const std::vector<StageProgram>& programs, GroupKind kind) {
+  return std::ranges::any_of(programs, [kind](const StageProgram& p) {
+    return std::ranges::any_of(
+        p.calls, [kind](const StageCall& c) { return c.group == kind && !c.over_host_link(); });
+  });
+}
+
+bool sends(const std::vector<StageProgram>& programs) { return programs.size() > 1; }
+
+GroupReach reach_of(GroupKind kind, const Scenario& scenario, const Fabric& fabric,
+                    const Placement& placement) {
+  GroupReach reach{name(kind), {}};
+  Locality widest = Locality::device;
+  std::set<std::uint64_t> seen;
+  for (std::uint32_t r = 0; r < placement.world(); ++r) {
+    if (!seen.insert(placement.group_key(kind, Rank{r})).second) continue;
+    const std::vector<Rank> members = placement.group(kind, Rank{r});
+    std::set<std::uint32_t> kinds;
+    for (const Rank member : members) {
+      const DeviceId device = placement.device_of(member);
+      kinds.insert(scenario.cluster.kind_of(device.value));
+      widest = std::max(widest, fabric.locality(placement.device_of(members.front()), device));
+    }
+    ++reach.groups;
+    reach.mixed += kinds.size() > 1;
+  }
+  reach.fabric = name(widest);
+  return reach;
+}
+
+}  // namespace
+
+Fabric fabric_of(const Scenario& scenario) {
+  const Fabric intact(scenario.cluster);
+  LinkFaults faults = links_of_kinds(intact);
+  const LinkFaults stalled = link_faults(scenario.stalls, intact);
+  for (const auto& [link, factor] : stalled.bandwidth_factor) {
+    const auto [place, fresh] = faults.bandwidth_factor.try_emplace(link, factor);
+    if (!fresh) place->second *= factor;
+  }
+  faults.detour = stalled.detour;
+  return Fabric(scenario.cluster, faults);
+}
+
+std::optional<KindPrograms> kind_programs(const Scenario& scenario, const LayerTable& layers,
+                                          const Placement& placement) {
+  const ClusterSpec& cluster = scenario.cluster;
+  if (cluster.kinds.empty()) return {};
+  KindPrograms result;
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
+    Scenario alone = scenario;
+    alone.cluster = cluster.as_kind(k);
+    result.programs.push_back(stage_programs(alone, layers));
+    result.hosts.push_back(cluster.kinds[k].host);
+  }
+  for (std::uint32_t r = 0; r < placement.world(); ++r)
+    result.of_rank.push_back(cluster.kind_of(placement.device_of(Rank{r}).value));
+  return result;
+}
+
+MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers, Stage stage,
+                             const std::vector<std::vector<double>>& moments) {
+  const ClusterSpec& cluster = scenario.cluster;
+  if (cluster.kinds.empty())
+    return stage_memory(scenario.workload, layers, cluster, stage, moments);
+  const Placement placement(scenario.workload.plan);
+  std::set<std::uint32_t> kinds;
+  for (std::uint32_t r = 0; r < placement.world(); ++r)
+    if (placement.stage_of(Rank{r}) == stage)
+      kinds.insert(cluster.kind_of(placement.device_of(Rank{r}).value));
+  std::optional<MemoryBudget> tightest;
+  for (const std::uint32_t kind : kinds) {
+    const MemoryBudget budget =
+        stage_memory(scenario.workload, layers, cluster.as_kind(kind), stage, moments);
+    if (!tightest || budget.capacity - budget.peak() < tightest->capacity - tightest->peak())
+      tightest = budget;
+  }
+  return *tightest;
+}
+
+std::vector<GroupReach> group_fabrics(const Scenario& scenario, const Fabric& fabric,
+                                      const Placement& placement,
+                                      const std::vector<StageProgram>& programs) {
+  std::vector<GroupReach> result;
+  for (std::size_t k = 0; k < group_kinds; ++k) {
+    const auto kind = static_cast<GroupKind>(k);
+    if (kind == GroupKind::pipeline ? sends(programs) : called(programs, kind))
+      result.push_back(reach_of(kind, scenario, fabric, placement));
+  }
+  return result;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,27 @@
+#include "stepcast/sim/forecast/prepare.hpp"
+
+#include "resolving.hpp"
+
+namespace stepcast {
+
+Scenario prepare(Scenario scenario) {
+  static const Node nowhere;
+  const Node& root = scenario.document ? *scenario.document : nowhere;
+  Reading reading;
+  Checks checks{root, reading};
+  resolve_slices(scenario, checks);
+  if (checks.all_good()) check_resolved(scenario, checks);
+  if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
+  return scenario;
+}
+
+Scenario prepare_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                          const SearchPath& search) {
+  return prepare(read_scenario(path, overrides, search));
+}
+
+Scenario prepare_scenario(const ScenarioDocument& document, const SearchPath& search) {
+  return prepare(read_scenario(document, search));
+}
+
+}  // namespace stepcast

@@ -1,0 +1,132 @@
+#include <algorithm>
+
+#include "resolving.hpp"
+#include "stepcast/scheduler/balanced_slices.hpp"
+#include "stepcast/sim/forecast/step_alone.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
+#include "stepcast/workloads/operator_time.hpp"
+#include "stepcast/workloads/rewrites.hpp"
+
+// The tokens of slices that the user leaves to the program.
+namespace stepcast {
+namespace {
+
+constexpr std::int64_t most_grid_steps = 64;  // of the grid on which slices end
+
+/// The finest grid of at most `most_grid_steps` steps on which the slices can be equal; where the
+/// sequence does not divide so, the finest of all. 0: there is none.
+std::int64_t grid_steps(std::int64_t sequence, std::int64_t slices, std::int64_t part) {
+  const auto fits = [&](std::int64_t steps) { return sequence % (steps * part) == 0; };
+  for (std::int64_t steps = most_grid_steps / slices * slices; steps >= slices; steps -= slices)
+    if (fits(steps)) return steps;
+  for (std::int64_t steps = most_grid_steps; steps >= slices; --steps)
+    if (fits(steps)) return steps;
+  return 0;
+}
+
+/// Times of the transformer layers of one stage for one slice, on the fullest rank.
+class SliceClock {
+ public:
+  explicit SliceClock(const Scenario& scenario)
+      : scenario_{scenario},
+        spec_{scenario.workload},
+        placement_{spec_.plan},
+        loads_{expert_loads(spec_)},
+        collectives_{scenario.cluster, spec_.communication.algorithms} {
+    spec_.plan.slices = 3;
+  }
+
+  /// Forward and backward of the tokens [start, start + length) of a sequence [s].
+  double time(std::int64_t start, std::int64_t length) {
+    spec_.plan.slice_tokens = {start, length, spec_.training.sequence - start - length};
+    const ModelSpec& model = spec_.model;
+    std::int64_t experts = 0;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+      experts += model.is_moe_layer(layer) ? 1 : 0;
+    double sum = 0;
+    if (experts > 0) sum += static_cast<double>(experts) * of_layer(LayerKind::moe);
+    if (experts < model.layers)
+      sum += static_cast<double>(model.layers - experts) * of_layer(LayerKind::dense);
+    return sum / static_cast<double>(spec_.plan.pp);
+  }
+
+ private:
+  double of_layer(LayerKind kind) {
+    const LayerContext context{spec_.model,
+                               spec_.plan,
+                               spec_.training,
+                               spec_.moe,
+                               loads_.largest(),
+                               gradient_bytes(spec_.communication),
+                               spec_.communication.tensor_chunks,
+                               &loads_,
+                               1};
+    Passes passes = transformer_layer(context, kind);
+    double sum = of(std::move(passes.forward)) + of(std::move(passes.backward));
+    if (spec_.training.recompute == TrainingSpec::Recompute::full)
+      sum += of(std::move(passes.recomputed));
+    return sum;
+  }
+
+  /// Of the device, with the communications that nothing hides.
+  double of(LayerItems items) {
+    const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
+    double sum = 0;
+    for (const LayerItem& item : as_run(std::move(items), spec_)) {
+      if (const auto* op = std::get_if<Operator>(&item)) {
+        sum += operator_time(*op, scenario_.cluster.device, fp8).value();
+      } else if (const auto* call = std::get_if<LayerCommunication>(&item);
+                 call != nullptr && !call->overlapped) {
+        sum +=
+            collectives_.about(collectives_.members(placement_, call->group, Rank{0}), call->call);
+      }
+    }
+    return sum;
+  }
+
+  const Scenario& scenario_;
+  WorkloadSpec spec_;
+  Placement placement_;
+  ExpertLoads loads_;
+  CollectiveTimes collectives_;
+};
+
+/// Of one stage, by first step of the grid and number of steps.
+SliceTimes times_on_grid(const Scenario& scenario, std::int64_t steps, std::int64_t step) {
+  SliceClock clock(scenario);
+  SliceTimes times(static_cast<std::size_t>(steps));
+  for (std::int64_t first = 0; first < steps; ++first)
+    for (std::int64_t length = 1; length <= steps - first; ++length)
+      times[static_cast<std::size_t>(first)].push_back(clock.time(first * step, length * step));
+  return times;
+}
+
+}  // namespace
+
+void resolve_slices(Scenario& scenario, Checks& checks) {
+  if (!scenario.schedule.balanced_slices) return;
+  ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t sequence = scenario.workload.training.sequence;
+  const std::int64_t part = plan.sequence_parallel ? plan.tp : 1;
+  const std::int64_t steps = grid_steps(sequence, plan.slices, part);
+  const std::string named = "balanced(" + std::to_string(plan.slices) + ")";
+  if (!checks.require(steps > 0, "schedule.slices",
+                      "is " + named + ", which looks for slices among at most " +
+                          std::to_string(most_grid_steps) + " equal steps of the " +
+                          std::to_string(sequence) + " tokens, and finds no such grid, allowed: " +
+                          "fewer slices, or their tokens as a list"))
+    return;
+  const std::int64_t step = sequence / steps;
+  const auto fill = static_cast<double>(plan.pp - 1) / static_cast<double>(plan.vpp);
+  std::vector<std::int64_t> tokens =
+      balanced_slices(times_on_grid(scenario, steps, step), plan.slices,
+                      static_cast<double>(scenario.micro_batches()), fill);
+  for (std::int64_t& n : tokens) n *= step;
+  const bool equal_fit = sequence % (plan.slices * part) == 0;
+  CollectiveTimes collectives(scenario.cluster, scenario.workload.communication.algorithms);
+  const Seconds of_equal = equal_fit ? step_alone(scenario, collectives) : Seconds{0};
+  plan.slice_tokens = std::move(tokens);
+  if (equal_fit && step_alone(scenario, collectives) >= of_equal) plan.slice_tokens.clear();
+}
+
+}  // namespace stepcast

@@ -1,0 +1,16 @@
+#pragma once
+#include "stepcast/sim/scenario/checks.hpp"
+
+/// The parts of prepare_scenario().
+namespace stepcast {
+
+/// Tells the plan the tokens of `schedule.slices: balanced(n)`; equal slices where their step is no
+/// longer. Reports where no slices exist.
+void resolve_slices(Scenario& scenario, Checks& checks);
+
+/// What only a resolved scenario can be checked for: layers computed again against those that a
+/// chunk holds, and the algorithms and the form of the network against the groups of the programs.
+/// Plans calls, replays nothing.
+void check_resolved(const Scenario& scenario, Checks& checks);
+
+}  // namespace stepcast

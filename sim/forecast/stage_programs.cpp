@@ -1,0 +1,15 @@
+#include "stepcast/sim/forecast/stage_programs.hpp"
+
+namespace stepcast {
+
+std::vector<StageProgram> stage_programs(const Scenario& scenario, const LayerTable& layers) {
+  std::vector<StageProgram> programs;
+  for (std::uint32_t s = 0; s < scenario.workload.plan.pp; ++s) {
+    programs.push_back(scenario.synthetic
+                           ? lower_synthetic(*scenario.synthetic, scenario.workload.plan, Stage{s})
+                           : lower_stage(scenario.workload, layers, scenario.cluster, Stage{s}));
+  }
+  return programs;
+}
+
+}  // namespace stepcast

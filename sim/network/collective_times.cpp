@@ -1,0 +1,77 @@
+#include "stepcast/sim/network/collective_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepcast {
+
+CollectiveTimes::Members CollectiveTimes::members(const Placement& placement, GroupKind group,
+                                                  Rank rank) {
+  std::vector<std::uint32_t> key;
+  for (const Rank member : placement.group(group, rank))
+    key.push_back(placement.device_of(member).value);
+  const auto next = static_cast<std::uint32_t>(groups_.size());
+  const auto [place, fresh] = group_index_.try_emplace(std::move(key), next);
+  if (fresh) {
+    auto& devices = groups_.emplace_back();
+    for (const std::uint32_t device : place->first) devices.push_back(DeviceId{device});
+  }
+  return Members{place->second};
+}
+
+double CollectiveTimes::planned(Members members, CollectiveCall call,
+                                const std::string& algorithm) {
+  const auto [place, fresh] =
+      times_.try_emplace({members, call.kind, call.bytes.value(), algorithm}, 0.0);
+  if (fresh) {
+    const CollectivePlan plan =
+        plan_collective(fabric_, groups_[static_cast<std::size_t>(members)], call, algorithm);
+    if (!plan.phases.empty()) place->second = lone_time(fabric_, plan).value();
+  }
+  return place->second;
+}
+
+double CollectiveTimes::launch() const {
+  return fabric_.cluster().device.launch.communication.value();
+}
+
+double CollectiveTimes::alone(const Placement& placement, const StageCall& call, Rank rank) {
+  if (call.over_host_link()) return call.host_link.value();
+  const std::string& chosen = call.algorithm.empty()
+                                  ? choice_.algorithm[static_cast<std::size_t>(call.call.kind)]
+                                  : call.algorithm;
+  const double moving = planned(members(placement, call.group, rank), call.call, chosen);
+  return moving > 0 && !call.in_kernel ? moving + launch() : moving;
+}
+
+double CollectiveTimes::power_of_two(Members members, CollectiveKind kind, int exponent) {
+  const auto [place, fresh] = powers_.try_emplace({members, kind});
+  if (fresh) place->second.fill(-1);
+  double& time = place->second.at(static_cast<std::size_t>(exponent));
+  if (time < 0)
+    time = planned(members, {kind, Bytes{std::ldexp(1.0, exponent)}},
+                   choice_.algorithm[static_cast<std::size_t>(kind)]);
+  return time;
+}
+
+double CollectiveTimes::about(Members members, CollectiveCall call) {
+  const double bytes = call.bytes.value();
+  if (bytes <= 0) return 0;
+  const int exponent = std::max(std::ilogb(bytes), 0);
+  const double low = std::ldexp(1.0, exponent);
+  const double before = power_of_two(members, call.kind, exponent);
+  const double after = power_of_two(members, call.kind, exponent + 1);
+  const double moving = before + (after - before) * (bytes - low) / low;
+  return moving > 0 ? moving + launch() : 0;
+}
+
+CollectiveTimes::Hop CollectiveTimes::hop(Rank from, Rank to, double bytes) const {
+  const DeviceId a{from.value}, b{to.value};
+  double slowest = 0;
+  for (const LinkId link : fabric_.route(a, b))
+    if (fabric_.can_saturate(link))
+      slowest = std::max(slowest, 1 / fabric_.link(link).bandwidth.value());
+  return {fabric_.route_latency(a, b).value() + launch(), bytes * slowest};
+}
+
+}  // namespace stepcast

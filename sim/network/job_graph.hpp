@@ -1,0 +1,125 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stepcast/sim/network/network_map.hpp"
+
+/// Who uses which link: the collectives of all groups and the pipeline transfers of all ranks of a
+/// job.
+namespace stepcast {
+
+inline constexpr std::uint32_t no_index = std::numeric_limits<std::uint32_t>::max();
+
+/// All calls of one group kind of one stage's program, planned for groups of one shape. Links are
+/// named by members, so that every group of that shape shares the plan.
+struct GroupPattern {
+  struct Load {
+    std::uint32_t slot;  ///< flow, counted over calls, phases and flows
+    double weight;
+  };
+  struct Entry {
+    LinkKind kind;
+    std::uint32_t a, b;          ///< members whose link it is; b counts for mesh links only
+    std::uint32_t first, count;  ///< its loads
+    std::uint64_t role;          ///< hash of its loads
+  };
+  struct Call {
+    std::uint32_t call;  ///< in the stage's program
+    std::uint32_t first_slot;
+    std::string algorithm;
+    std::vector<std::vector<NetworkFlow>> phases;  ///< without paths
+  };
+  std::uint32_t stage = 0;
+  std::vector<Call> calls;
+  std::vector<Entry> entries;
+  std::vector<Load> loads;
+  std::uint32_t slots = 0;
+};
+
+/// Where a channel of a stage leads to.
+Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel);
+/// Bytes of one transfer of a stage on a channel; nothing when no chunk uses it.
+std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Channel channel);
+
+class JobGraph {
+ public:
+  /// `world_alone`: calls of the whole world meet nothing and are left out.
+  JobGraph(const NetworkMapInput& input, bool world_alone);
+
+  /// A group, or a transfer channel from a rank to its neighbour stage.
+  struct Object {
+    enum class Kind : std::uint8_t { group, channel };
+    Kind kind;
+    GroupKind group;
+    std::uint32_t pattern;       ///< of a group; of a channel, which
+    std::uint32_t first, count;  ///< its members; of a channel the sender and the receiver
+    double latency = 0;          ///< of a channel [s]
+  };
+  /// An object's entry on a link.
+  struct Use {
+    std::uint32_t object, link, entry;
+  };
+  struct UsedLink {
+    LinkId id;
+    double bandwidth;
+    bool of_one_device;  ///< all of its flows have one rank as a member, whose streams order them
+  };
+
+  const std::vector<Object>& objects() const { return objects_; }
+  const std::vector<GroupPattern>& patterns() const { return patterns_; }
+  const std::vector<UsedLink>& links() const { return links_; }
+  /// Sorted by object; `by_link` holds indices into it, sorted by link.
+  const std::vector<Use>& uses() const { return uses_; }
+  std::span<const std::uint32_t> uses_of_link(std::uint32_t link) const;
+  std::span<const Use> uses_of_object(std::uint32_t object) const;
+  std::span<const Rank> members(const Object& object) const {
+    return {members_.data() + object.first, object.count};
+  }
+  /// Object of a rank's group of that kind, of its sends and of what it receives; no_index without
+  /// one.
+  std::uint32_t group_of(GroupKind kind, Rank rank) const;
+  std::uint32_t channel_of(Rank sender, Channel channel) const {
+    return channel_of_[static_cast<std::size_t>(channel)][sender.value];
+  }
+  std::uint32_t incoming_of(Rank receiver, Channel channel) const {
+    return incoming_of_[static_cast<std::size_t>(channel)][receiver.value];
+  }
+  /// Loads of a use: slots of the object's pattern, or slot 0 of a channel.
+  std::span<const GroupPattern::Load> loads(const Use& use) const;
+  std::uint64_t role(const Use& use) const;
+
+ private:
+  using ShapeKey = std::vector<std::uint32_t>;
+
+  void add_groups(GroupKind kind);
+  void add_channels(Channel channel);
+  std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
+  ShapeKey shape_of(const std::vector<Rank>& members) const;
+  bool is_skewed(GroupKind kind, std::uint32_t stage) const;
+  GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) const;
+  /// Puts an entry on a link, or on what stands in for it.
+  void load(std::uint32_t object, LinkId link, std::uint32_t entry);
+  void use(std::uint32_t object, LinkId link, std::uint32_t entry);
+  void index_links();
+
+  const NetworkMapInput& input_;
+  std::vector<Object> objects_;
+  std::vector<Rank> members_;
+  std::vector<GroupPattern> patterns_;
+  std::map<std::pair<std::pair<GroupKind, std::uint32_t>, ShapeKey>, std::uint32_t> pattern_index_;
+  std::array<std::vector<std::uint32_t>, group_kinds> group_of_;
+  std::array<std::vector<std::uint32_t>, channels> channel_of_, incoming_of_;
+  std::vector<Use> uses_;
+  std::vector<std::uint32_t> first_use_, by_link_, first_by_link_;
+  std::vector<UsedLink> links_;
+  std::vector<std::uint32_t> dense_;  ///< LinkId -> index into links_
+};
+
+}  // namespace stepcast

@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "stepcast/sim/engine/engine.hpp"
+
+/// Links that carry the same flows, as one shared resource of the engine each.
+/// docs/models/folding.md.
+namespace stepcast {
+
+/// Sum of the weights of all instances of each flow on one link, by flow.
+using LinkLoads = std::vector<std::pair<std::uint32_t, double>>;
+
+class LinkClasses {
+ public:
+  explicit LinkClasses(std::size_t flows) : of_flow_(flows), tightest_(flows, none) {}
+
+  /// A link of that bandwidth [B/s] with those flows; `shared` when two of them can be on it at a
+  /// time.
+  void add(double bandwidth, LinkLoads loads, bool shared);
+  /// After the last link: flows that meet others keep their tightest private link too.
+  void finish();
+
+  /// Capacities of the classes that the engine knows, in units of the weight that one share stands
+  /// for.
+  const std::vector<double>& bandwidths() const { return bandwidths_; }
+  /// Shared links of a flow and its tightest private one; empty when it can meet no other flow.
+  std::vector<LinkUse> path(std::uint32_t flow) const;
+  /// Time per byte of the flow when it is alone: largest load / bandwidth over its links.
+  double seconds_per_byte(std::uint32_t flow) const;
+
+ private:
+  struct Class {
+    double bandwidth;
+    LinkLoads loads;
+    bool shared;  ///< flows can meet here
+    bool in_engine = false;
+    std::uint32_t index = 0;  ///< into bandwidths_, when in the engine
+    double share = 1;         ///< weight of one share
+    double load_of(std::uint32_t flow) const;
+  };
+  static constexpr std::uint32_t none = UINT32_MAX;
+  void enter(Class& c);
+  void keep_tightest_private(std::uint32_t flow);
+
+  std::vector<Class> classes_;
+  std::vector<std::vector<std::uint32_t>> of_flow_;  ///< classes that each flow crosses
+  std::vector<std::uint32_t> tightest_;  ///< private class that each flow keeps, or none
+  std::vector<double> bandwidths_;
+};
+
+}  // namespace stepcast

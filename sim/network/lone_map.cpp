@@ -1,0 +1,79 @@
+#include "stepcast/sim/network/lone_map.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "job_graph.hpp"
+
+namespace stepcast {
+namespace {
+
+/// The class of the group, and how many of the stages' first ranks meet in it.
+std::pair<std::uint32_t, std::uint32_t> meeting(const StageCall& call, std::uint32_t stage,
+                                                std::uint32_t stages) {
+  if (call.over_host_link()) return {stage, 1};
+  switch (call.group) {
+    case GroupKind::world:
+    case GroupKind::pipeline:
+      return {stages, stages};
+    case GroupKind::embedding:
+      return {stages, std::min(2U, stages)};
+    case GroupKind::mirror: {
+      const std::uint32_t other = stages - 1 - stage;
+      return {std::min(stage, other), stage == other ? 1 : 2};
+    }
+    default:
+      return {stage, 1};
+  }
+}
+
+NetworkCall lone_call(const StageCall& call, std::uint32_t stage, std::uint32_t stages,
+                      double alone) {
+  NetworkCall lone;
+  std::tie(lone.group, lone.arrivals) = meeting(call, stage, stages);
+  lone.lone = true;
+  lone.alone = alone;
+  return lone;
+}
+
+NetworkHop lone_hop(const NetworkMapInput& input, Stage stage, Channel channel,
+                    const CollectiveTimes& times) {
+  NetworkHop hop;
+  const Stage peer = neighbour_stage(input, stage, channel);
+  hop.peer = peer.value;
+  if (peer == stage) return hop;
+  hop.flow.bytes = channel_bytes(input, stage, channel).value_or(Bytes{0}).value();
+  const CollectiveTimes::Hop time =
+      times.hop(input.placement.first_of(stage), input.placement.first_of(peer), hop.flow.bytes);
+  hop.flow.latency = time.latency;
+  hop.flow.alone = time.alone;
+  return hop;
+}
+
+}  // namespace
+
+NetworkMap map_without_contention(const Placement& placement,
+                                  const std::vector<StageProgram>& programs,
+                                  CollectiveTimes& times) {
+  NetworkMap map;
+  const NetworkMapInput input{placement, times.fabric(), programs, times.choice()};
+  const auto stages = static_cast<std::uint32_t>(programs.size());
+  for (std::uint32_t s = 0; s < stages; ++s) {
+    const Rank first = placement.first_of(Stage{s});
+    map.classes.representative.push_back(first);
+    map.classes.stage.push_back(Stage{s});
+    map.classes.ranks.push_back(1);
+    map.classes.variant.push_back(0);
+    map.classes.class_of.push_back(s);
+    auto& calls = map.call_of.emplace_back();
+    for (const StageCall& call : programs[s].calls) {
+      calls.push_back(static_cast<std::uint32_t>(map.calls.size()));
+      map.calls.push_back(lone_call(call, s, stages, times.alone(placement, call, first)));
+    }
+    for (std::uint8_t c = 0; c < channels; ++c)
+      map.hops[c].push_back(lone_hop(input, Stage{s}, Channel{c}, times));
+  }
+  return map;
+}
+
+}  // namespace stepcast

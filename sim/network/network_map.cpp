@@ -1,0 +1,323 @@
+#include "stepcast/sim/network/network_map.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "link_classes.hpp"
+#include "mix.hpp"
+#include "pattern_planner.hpp"
+#include "refinement.hpp"
+#include "stepcast/base/errors.hpp"
+#include "stepcast/sim/network/solitary.hpp"
+#include "stepcast/workloads/fair_share.hpp"
+
+namespace stepcast {
+namespace {
+
+/// What a flow belongs to, to tell which flows never run at the same time.
+struct FlowPlace {
+  std::uint32_t object;  ///< colour
+  std::uint32_t call, phase;
+  std::uint32_t stream;  ///< of its members; channels have streams of their own
+};
+
+/// Time of those flows of a phase that can meet others, when they only meet each other.
+double sharing_time(const std::vector<NetworkFlow>& phase, std::span<const double> bandwidths) {
+  std::vector<SharedFlow> sharing;
+  for (const NetworkFlow& flow : phase) {
+    if (flow.path.empty()) continue;
+    SharedFlow& shared = sharing.emplace_back(SharedFlow{flow.latency, flow.bytes, {}});
+    for (const LinkUse& use : flow.path) shared.links.emplace_back(use.link, use.count);
+  }
+  return sharing.size() < 2 ? 0 : time_together(sharing, bandwidths);
+}
+
+class MapBuilder {
+ public:
+  explicit MapBuilder(const NetworkMapInput& input)
+      : input_{input},
+        world_alone_{world_runs_alone(input.programs)},
+        graph_{input, world_alone_},
+        colours_{input.fold == Fold::off ? separate(graph_, input.placement.world())
+                                         : refine(graph_, keys())} {}
+
+  NetworkMap build() {
+    find_classes();
+    number_flows();
+    LinkClasses links(places_.size());
+    load_links(links);
+    for (std::uint32_t o = 0; o < first_object_.size(); ++o) add_calls(o, links);
+    for (std::uint32_t c = 0; c < map_.classes.representative.size(); ++c) {
+      assign_calls(c);
+      for (std::size_t k = 0; k < channels; ++k)
+        map_.hops[k].push_back(hop(c, Channel{static_cast<std::uint8_t>(k)}, links));
+    }
+    map_.bandwidths = links.bandwidths();
+    return std::move(map_);
+  }
+
+ private:
+  std::vector<std::uint64_t> keys() const;
+  void find_classes();
+  void number_flows();
+  void load_links(LinkClasses& links);
+  LinkLoads loads_of(std::uint32_t link) const;
+  void describe_link(std::uint32_t link, const LinkLoads& loads);
+  bool flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const;
+  void add_calls(std::uint32_t colour, const LinkClasses& links);
+  double slowest_link(const PhaseFlow& flow) const;
+  void add_world_call(std::uint32_t stage, std::uint32_t call);
+  static void settle(NetworkCall& call, std::span<const double> bandwidths);
+  std::uint32_t arrivals(const JobGraph::Object& object) const;
+  void assign_calls(std::uint32_t c);
+  std::uint32_t host_transfer(double seconds);
+  NetworkHop hop(std::uint32_t c, Channel channel, const LinkClasses& links) const;
+
+  const NetworkMapInput& input_;
+  bool world_alone_;
+  JobGraph graph_;
+  Colours colours_;
+  NetworkMap map_;
+  std::vector<std::uint32_t> first_object_;  ///< by object colour
+  std::vector<std::uint32_t> first_flow_;    ///< by object colour
+  std::vector<std::uint32_t> first_call_;    ///< by object colour: into map_.calls
+  std::vector<FlowPlace> places_;
+  std::vector<std::uint32_t> world_calls_;          ///< by ordinal: into map_.calls
+  std::map<double, std::uint32_t> host_transfers_;  ///< by their time: into map_.calls
+};
+
+std::vector<std::uint64_t> MapBuilder::keys() const {
+  std::vector<std::uint64_t> result(input_.placement.world());
+  for (std::uint32_t r = 0; r < result.size(); ++r) {
+    const std::uint64_t stage = input_.placement.stage_of(Rank{r}).value;
+    result[r] = input_.rank_keys.empty() ? stage : mix(stage, input_.rank_keys[r]);
+    if (!input_.rank_variants.empty()) result[r] = mix(result[r], input_.rank_variants[r]);
+  }
+  return result;
+}
+
+void MapBuilder::find_classes() {
+  RankClasses& classes = map_.classes;
+  classes.class_of = colours_.rank;
+  classes.ranks.resize(colours_.ranks);
+  for (std::uint32_t r = 0; r < classes.class_of.size(); ++r) {
+    if (classes.ranks[classes.class_of[r]]++ > 0) continue;
+    classes.representative.push_back(Rank{r});
+    classes.stage.push_back(input_.placement.stage_of(Rank{r}));
+    classes.variant.push_back(input_.rank_variants.empty() ? 0 : input_.rank_variants[r]);
+  }
+}
+
+/// One number per flow of each class of groups and channels.
+void MapBuilder::number_flows() {
+  for (std::uint32_t o = 0; o < graph_.objects().size(); ++o) {
+    if (colours_.object[o] == first_object_.size()) first_object_.push_back(o);
+  }
+  for (std::uint32_t colour = 0; colour < first_object_.size(); ++colour) {
+    first_flow_.push_back(static_cast<std::uint32_t>(places_.size()));
+    const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
+    if (object.kind != JobGraph::Object::Kind::group) {
+      places_.push_back({colour, 0, 0, static_cast<std::uint32_t>(streams) + colour});
+      continue;
+    }
+    const GroupPattern& pattern = graph_.patterns()[object.pattern];
+    for (const GroupPattern::Call& call : pattern.calls) {
+      const auto stream =
+          static_cast<std::uint32_t>(input_.programs[pattern.stage].calls[call.call].stream);
+      for (std::uint32_t p = 0; p < call.phases.size(); ++p) {
+        places_.insert(places_.end(), call.phases[p].size(), {colour, call.call, p, stream});
+      }
+    }
+  }
+}
+
+/// All flows on a link, each class once with the weights of all of its instances there.
+LinkLoads MapBuilder::loads_of(std::uint32_t link) const {
+  LinkLoads all;
+  for (const std::uint32_t u : graph_.uses_of_link(link)) {
+    const JobGraph::Use& use = graph_.uses()[u];
+    const std::uint32_t first = first_flow_[colours_.object[use.object]];
+    for (const GroupPattern::Load& load : graph_.loads(use))
+      all.emplace_back(first + load.slot, load.weight);
+  }
+  std::ranges::stable_sort(all, {}, &std::pair<std::uint32_t, double>::first);
+  LinkLoads merged;
+  for (const auto& [flow, weight] : all) {
+    if (!merged.empty() && merged.back().first == flow) {
+      merged.back().second += weight;
+    } else {
+      merged.emplace_back(flow, weight);
+    }
+  }
+  return merged;
+}
+
+/// On a link of one device its rank's streams order the flows; on others only equal flows run in
+/// step.
+bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const {
+  const FlowPlace& first = places_[loads.front().first];
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> phases;
+  return !std::ranges::all_of(loads, [&](const auto& load) {
+    const FlowPlace& place = places_[load.first];
+    const bool ordered =
+        place.stream == first.stream && (link.of_one_device || place.object == first.object);
+    return ordered && phases.insert({place.object, place.call, place.phase}).second;
+  });
+}
+
+void MapBuilder::describe_link(std::uint32_t l, const LinkLoads& loads) {
+  const LinkId id = graph_.links()[l].id;
+  const auto alike = std::ranges::count(colours_.link, colours_.link[l]);
+  map_.links.push_back({input_.fabric.link(id).kind, input_.fabric.link_name(id),
+                        graph_.links()[l].bandwidth, static_cast<std::uint32_t>(alike), loads});
+}
+
+void MapBuilder::load_links(LinkClasses& links) {
+  std::uint32_t next = 0;
+  for (std::uint32_t l = 0; l < graph_.links().size(); ++l) {
+    if (colours_.link[l] != next) continue;
+    ++next;
+    LinkLoads loads = loads_of(l);
+    if (input_.describe_links) describe_link(l, loads);
+    const bool shared = flows_can_meet(graph_.links()[l], loads);
+    links.add(graph_.links()[l].bandwidth, std::move(loads), shared);
+  }
+  links.finish();
+}
+
+std::uint32_t MapBuilder::arrivals(const JobGraph::Object& object) const {
+  std::set<std::uint32_t> classes;
+  for (const Rank member : graph_.members(object)) classes.insert(colours_.rank[member.value]);
+  return static_cast<std::uint32_t>(classes.size());
+}
+
+void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
+  first_call_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
+  const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
+  if (object.kind != JobGraph::Object::Kind::group) return;
+  const std::uint32_t meeting = arrivals(object);
+  std::uint32_t flow_number = first_flow_[colour];
+  for (const GroupPattern::Call& planned : graph_.patterns()[object.pattern].calls) {
+    NetworkCall& call =
+        map_.calls.emplace_back(NetworkCall{planned.algorithm, planned.phases, colour, meeting});
+    for (auto& phase : call.phases) {
+      for (NetworkFlow& flow : phase) {
+        flow.alone = flow.bytes * links.seconds_per_byte(flow_number);
+        flow.number = flow_number;
+        flow.path = links.path(flow_number++);
+      }
+    }
+    settle(call, links.bandwidths());
+  }
+}
+
+void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
+  call.lone = true;
+  for (const auto& phase : call.phases) {
+    double slowest = 0;
+    for (const NetworkFlow& flow : phase) {
+      slowest = std::max(slowest, flow.latency + flow.alone);
+      call.lone = call.lone && flow.path.empty();
+    }
+    call.alone += std::max(slowest, sharing_time(phase, bandwidths));
+  }
+}
+
+/// Seconds per byte of a flow that meets nothing. Where a link stands in for others, what the flow
+/// puts on it adds up.
+double MapBuilder::slowest_link(const PhaseFlow& flow) const {
+  double slowest = 0;
+  std::map<LinkId, double> together;
+  const auto load_link = [&](double own_weight, LinkId link) {
+    const bool alone = !input_.fabric.on_detour(link);
+    const double weight = alone ? own_weight : together[link] += own_weight;
+    slowest = std::max(slowest, weight / input_.fabric.link(link).bandwidth.value());
+  };
+  for (const LinkWeight& use : flow.links) {
+    const std::vector<LinkId>* detour = input_.fabric.detour(use.link);
+    if (detour == nullptr) load_link(use.weight, use.link);
+    for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
+      load_link(use.weight, (*detour)[d]);
+  }
+  return slowest;
+}
+
+/// A call of the whole world that meets nothing: its flows take their own time.
+void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
+  std::vector<DeviceId> devices;
+  for (const Rank member : input_.placement.group(GroupKind::world, Rank{0}))
+    devices.push_back(input_.placement.device_of(member));
+  const CollectivePlan plan =
+      plan_call(input_, devices, input_.programs[stage].calls[index], NetworkForm::ports);
+  NetworkCall call{plan.algorithm, timed_phases(plan, input_.fabric), no_index, colours_.ranks};
+  for (std::size_t p = 0; p < plan.phases.size(); ++p) {
+    const std::vector<PhaseFlow>& flows = plan.phases[p].flows;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      NetworkFlow& flow = call.phases[p][f];
+      flow.alone = flow.bytes * slowest_link(flows[f]);
+    }
+  }
+  settle(call, {});
+  world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
+  map_.calls.push_back(std::move(call));
+}
+
+/// A transfer over a device's own host link meets nothing.
+std::uint32_t MapBuilder::host_transfer(double seconds) {
+  const auto next = static_cast<std::uint32_t>(map_.calls.size());
+  const auto [place, fresh] = host_transfers_.try_emplace(seconds, next);
+  if (fresh) map_.calls.push_back({"host link", {}, no_index, 1, true, seconds});
+  return place->second;
+}
+
+/// Calls of one kind are matched by their order: groups that span stages call alike from each.
+void MapBuilder::assign_calls(std::uint32_t c) {
+  const Rank rank = map_.classes.representative[c];
+  const std::uint32_t stage = map_.classes.stage[c].value;
+  std::array<std::uint32_t, group_kinds> ordinal{};
+  auto& assigned = map_.call_of.emplace_back();
+  const auto& calls = input_.programs[stage].calls;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].over_host_link()) {
+      assigned.push_back(host_transfer(calls[i].host_link.value()));
+      continue;
+    }
+    const std::uint32_t nth = ordinal[static_cast<std::size_t>(calls[i].group)]++;
+    if (calls[i].group == GroupKind::world && world_alone_) {
+      if (nth == world_calls_.size()) add_world_call(stage, i);
+      assigned.push_back(world_calls_[nth]);
+    } else {
+      const std::uint32_t colour = colours_.object[graph_.group_of(calls[i].group, rank)];
+      const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
+      expects(nth < graph_.patterns()[object.pattern].calls.size(),
+              "stages agree on the calls that they share");
+      assigned.push_back(first_call_[colour] + nth);
+    }
+  }
+}
+
+NetworkHop MapBuilder::hop(std::uint32_t c, Channel channel, const LinkClasses& links) const {
+  const Rank from = map_.classes.representative[c];
+  const Stage stage = map_.classes.stage[c];
+  const Rank to = input_.placement.on_stage(from, neighbour_stage(input_, stage, channel));
+  NetworkHop result{map_.classes.class_of[to.value], {}};
+  if (to == from) return result;
+  const DeviceId a = input_.placement.device_of(from), b = input_.placement.device_of(to);
+  const double launch = input_.fabric.cluster().device.launch.communication.value();
+  result.flow.latency = input_.fabric.route_latency(a, b).value() + launch;
+  const std::uint32_t object = graph_.channel_of(from, channel);
+  if (object == no_index) return result;
+  const std::uint32_t flow = first_flow_[colours_.object[object]];
+  result.flow.bytes = channel_bytes(input_, stage, channel).value_or(Bytes{0}).value();
+  result.flow.alone = result.flow.bytes * links.seconds_per_byte(flow);
+  result.flow.number = flow;
+  result.flow.path = links.path(flow);
+  return result;
+}
+
+}  // namespace
+
+NetworkMap build_network_map(const NetworkMapInput& input) { return MapBuilder(input).build(); }
+
+}  // namespace stepcast

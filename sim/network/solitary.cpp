@@ -1,0 +1,68 @@
+#include "stepcast/sim/network/solitary.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace stepcast {
+namespace {
+
+using Slots = std::set<std::uint32_t>;
+
+/// Slots in flight after the code: issued here or before, and not awaited.
+void follow(const Instructions& code, Slots& in_flight) {
+  for (const Instruction& instruction : code) {
+    if (const auto* start = std::get_if<Communicate>(&instruction)) in_flight.insert(start->slot);
+    if (const auto* wait = std::get_if<Wait>(&instruction)) in_flight.erase(wait->slot);
+  }
+}
+
+/// Slots that can be in flight when the epilogue begins: each unit may leave some behind, and a
+/// unit only certainly awaits what the prologue issued in its first visit.
+Slots before_epilogue(const StageProgram& program) {
+  Slots left;
+  follow(program.prologue, left);
+  for (const ChunkProgram& chunk : program.chunks) follow(chunk.first_forward, left);
+  const auto visit = [&](const Instructions& code) {
+    Slots of_unit;
+    follow(code, of_unit);
+    left.insert(of_unit.begin(), of_unit.end());
+  };
+  for (const ChunkProgram& chunk : program.chunks) {
+    for (const Instructions* code :
+         {&chunk.forward, &chunk.backward, &chunk.last_backward, &chunk.backward_input,
+          &chunk.backward_weight, &chunk.last_backward_weight})
+      visit(*code);
+    for (const Instructions& pair : chunk.paired) visit(pair);
+  }
+  return left;
+}
+
+}  // namespace
+
+bool runs_alone(const StageProgram& program, std::uint32_t call) {
+  if (program.calls[call].group != GroupKind::world) return false;
+  Slots in_flight = before_epilogue(program);
+  bool found = false;
+  for (std::size_t i = 0; i < program.epilogue.size(); ++i) {
+    const auto* start = std::get_if<Communicate>(&program.epilogue[i]);
+    if (start && start->call == call) {
+      const auto* wait =
+          i + 1 < program.epilogue.size() ? std::get_if<Wait>(&program.epilogue[i + 1]) : nullptr;
+      if (!in_flight.empty() || !wait || wait->slot != start->slot) return false;
+      found = true;
+    }
+    follow({program.epilogue[i]}, in_flight);
+  }
+  return found;
+}
+
+bool world_runs_alone(const std::vector<StageProgram>& programs) {
+  return std::ranges::all_of(programs, [](const StageProgram& program) {
+    for (std::uint32_t i = 0; i < program.calls.size(); ++i) {
+      if (program.calls[i].group == GroupKind::world && !runs_alone(program, i)) return false;
+    }
+    return true;
+  });
+}
+
+}  // namespace stepcast

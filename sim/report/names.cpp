@@ -1,0 +1,133 @@
+#include "stepcast/sim/report/names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace stepcast {
+namespace {
+
+constexpr std::int64_t no_layer = -1;
+
+const NetworkLink* tightest_link(const NetworkMap& network, const NetworkFlow& flow) {
+  const NetworkLink* tightest = nullptr;
+  double slowest = 0;
+  for (const NetworkLink& link : network.links) {
+    const auto found = std::ranges::lower_bound(link.loads, flow.number, {},
+                                                &std::pair<std::uint32_t, double>::first);
+    if (found == link.loads.end() || found->first != flow.number) continue;
+    if (found->second / link.bandwidth <= slowest) continue;
+    slowest = found->second / link.bandwidth;
+    tightest = &link;
+  }
+  return tightest;
+}
+
+const NetworkFlow* slowest_flow(const std::vector<NetworkFlow>& phase) {
+  const auto time = [](const NetworkFlow& f) { return f.latency + f.alone; };
+  const auto found = std::ranges::max_element(phase, {}, time);
+  return found == phase.end() ? nullptr : &*found;
+}
+
+struct PhaseTimes {
+  double latency = 0;
+  std::map<std::string, double> bytes;
+  void add(const NetworkMap& network, const NetworkFlow& flow) {
+    latency += flow.latency;
+    if (flow.alone <= 0) return;
+    const NetworkLink* link = tightest_link(network, flow);
+    bytes[link ? name(link->kind) : "all links"] += flow.alone;
+  }
+};
+
+}  // namespace
+
+std::string unit_name(const Unit& unit) {
+  static constexpr const char* letters[] = {"F", "B", "b", "w"};
+  std::string text = fmt::format("{} mb{} chunk{}", letters[static_cast<std::size_t>(unit.kind)],
+                                 unit.micro_batch.value, unit.chunk.value);
+  if (unit.slice.value > 0) text += fmt::format(" slice{}", unit.slice.value);
+  return text;
+}
+
+const std::string& operator_name(const StageProgram& program, std::uint32_t segment,
+                                 std::size_t index) {
+  static const std::string nameless = "compute";
+  if (segment >= program.segment_names.size() || program.segment_names[segment].size() <= index)
+    return nameless;
+  return program.operator_names[program.segment_names[segment][index]];
+}
+
+std::string segment_name(const StageProgram& program, std::uint32_t segment) {
+  const std::string& first = operator_name(program, segment, 0);
+  const std::size_t size = program.segments[segment].size();
+  if (size < 2) return first;
+  const std::string& last = operator_name(program, segment, size - 1);
+  return first == last ? first : first + " .. " + last;
+}
+
+std::vector<CommunicationShare> communication_shares(const RecordedRun& run,
+                                                     const Recording::Communication& communication,
+                                                     double duration) {
+  const NetworkMap& network = run.network;
+  PhaseTimes times;
+  if (communication.network != Recording::none) {
+    for (const auto& phase : network.calls[communication.network].phases)
+      if (const NetworkFlow* flow = slowest_flow(phase)) times.add(network, *flow);
+  } else {
+    const std::uint32_t sender = run.recording.members_of(communication)->rank_class;
+    times.add(network, network.hop(communication.channel, sender).flow);
+    times.latency = 0;  // comes after the bytes
+  }
+  std::vector<CommunicationShare> shares;
+  const double latency = std::min(times.latency, duration);
+  double bytes = 0;
+  for (const auto& [where, seconds] : times.bytes) bytes += seconds;
+  if (bytes <= 0) return {{"latency", duration}};
+  if (latency > 0) shares.push_back({"latency", latency});
+  for (const auto& [where, seconds] : times.bytes)
+    shares.push_back({where, (duration - latency) * seconds / bytes});
+  return shares;
+}
+
+CallNames::CallNames(const RecordedRun& run, const ModelSpec& model, std::uint32_t rank_class)
+    : program_{run.programs[run.network.classes.stage[rank_class].value]} {
+  const Recording::RankRecord& rank = run.recording.ranks[rank_class];
+  const std::uint32_t stage = run.network.classes.stage[rank_class].value;
+  layer_.assign(rank.entries.size(), no_layer);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> issued;
+  for (std::uint32_t e = 0; e < rank.entries.size(); ++e) {
+    const Recording::Entry& entry = rank.entries[e];
+    if (entry.kind != Recording::Kind::issue || entry.unit == Recording::none) continue;
+    if (entry.communication == Recording::none) continue;
+    const auto& communication = run.recording.communications[entry.communication];
+    if (communication.network == Recording::none) continue;
+    issued[{entry.unit, communication.network}].push_back(e);
+  }
+  if (run.layers.slices.empty()) return;
+  for (const auto& [key, entries] : issued) {
+    const Unit& unit = rank.units[key.first].unit;
+    const LayerTable::Slice& slice = run.layers.slices[unit.chunk.value][stage];
+    std::vector<std::int64_t> all, expert;
+    for (std::int64_t l = slice.first; l < slice.first + slice.count; ++l) {
+      all.push_back(l);
+      if (model.is_moe_layer(l)) expert.push_back(l);
+    }
+    if (entries.size() < 2 || (entries.size() != all.size() && entries.size() != expert.size()))
+      continue;
+    std::vector<std::int64_t>& layers = entries.size() == all.size() ? all : expert;
+    if (unit.kind != UnitKind::forward) std::ranges::reverse(layers);
+    for (std::size_t i = 0; i < entries.size(); ++i) layer_[entries[i]] = layers[i];
+  }
+}
+
+std::string CallNames::of_entry(std::uint32_t entry, std::uint32_t call) const {
+  const StageCall& called = program_.calls[call];
+  const std::string kind = stepcast::name(called.call.kind);
+  const std::string name = called.name.starts_with(kind) ? called.name : kind + " " + called.name;
+  const bool known = entry < layer_.size() && layer_[entry] != no_layer;
+  return known ? fmt::format("{} L{}", name, layer_[entry]) : name;
+}
+
+}  // namespace stepcast

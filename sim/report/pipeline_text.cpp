@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/report/report.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr const char* plain = "\x1b[0m";
+
+/// One column of a row: what is drawn and in which colour of a terminal.
+struct Cell {
+  char text;
+  const char* colour;
+};
+
+const char* colour_of(UnitKind kind) {
+  switch (kind) {
+    case UnitKind::forward:
+      return "\x1b[34m";
+    case UnitKind::backward:
+    case UnitKind::backward_input:
+      return "\x1b[32m";
+    case UnitKind::backward_weight:
+      break;
+  }
+  return "\x1b[36m";
+}
+
+Cell cell_of(WaitPart part) {
+  switch (part) {
+    case WaitPart::exposed:
+      return {'~', "\x1b[33m"};
+    case WaitPart::bubble:
+      return {'.', "\x1b[2m"};
+    case WaitPart::host_stall:
+      return {'!', "\x1b[31m"};
+    case WaitPart::other_idle:
+      break;
+  }
+  return {' ', ""};
+}
+
+std::string label_of(const Unit& unit, std::size_t room) {
+  static constexpr const char* letters[] = {"F", "B", "b", "w"};
+  const std::string letter = letters[static_cast<std::size_t>(unit.kind)];
+  std::string text = letter + std::to_string(unit.micro_batch.value);
+  if (text.size() > room) text = letter;
+  text.resize(room, '-');
+  return text;
+}
+
+std::string painted(const std::vector<Cell>& cells, bool colour) {
+  std::string text;
+  const char* now = "";
+  for (const Cell& cell : cells) {
+    if (colour && std::string_view(cell.colour) != now) {
+      if (*now != 0) text += plain;
+      text += now = cell.colour;
+    }
+    text += cell.text;
+  }
+  if (*now != 0) text += plain;
+  return text;
+}
+
+std::vector<Cell> row_of(const Recording::RankRecord& rank, double scale, std::size_t columns) {
+  std::vector<Cell> cells(columns, {' ', ""});
+  const auto column = [&](double time) {
+    return std::min(columns, static_cast<std::size_t>(time * scale + 0.5));
+  };
+  const auto beside = cell_of(WaitPart::exposed);
+  for (const Recording::Entry& entry : rank.entries) {
+    if (entry.kind != Recording::Kind::segment || entry.unit != Recording::none) continue;
+    for (std::size_t i = column(entry.after.device - entry.worked); i < column(entry.after.device);
+         ++i)
+      cells[i] = {'=', ""};
+  }
+  for (const Recording::Piece& piece : rank.pieces) {
+    for (std::size_t i = column(piece.from); i < column(piece.to); ++i)
+      cells[i] = piece.part == WaitPart::exposed ? beside : cell_of(piece.part);
+  }
+  for (const Recording::UnitSpan& span : rank.units) {
+    const std::size_t begin = column(span.start), end = column(span.end);
+    const std::string label = label_of(span.unit, end - begin);
+    for (std::size_t i = begin; i < end; ++i)
+      cells[i] = {label[i - begin], colour_of(span.unit.kind)};
+  }
+  return cells;
+}
+
+}  // namespace
+
+std::string pipeline_text(const RecordedRun& run, std::size_t width, bool colour) {
+  const RankClasses& classes = run.network.classes;
+  const std::size_t stages = run.programs.size();
+  const std::size_t margin = fmt::format("  stage {}  ", stages - 1).size();
+  constexpr std::size_t least_width = 40;
+  const std::size_t columns = std::max(width, least_width) - margin;
+  const double scale = static_cast<double>(columns) / run.recording.end;
+  std::string text = "  the pipeline as it ran\n";
+  for (std::uint32_t s = 0; s < stages; ++s) {
+    const auto first = std::ranges::find(classes.stage, Stage{s});
+    const auto c = static_cast<std::size_t>(first - classes.stage.begin());
+    if (c >= run.recording.ranks.size()) continue;
+    text += fmt::format("{:<{}}{}\n", fmt::format("  stage {}", s), margin,
+                        painted(row_of(run.recording.ranks[c], scale, columns), colour));
+  }
+  const std::string end = human(Seconds{run.recording.end});
+  text += fmt::format("{:<{}}0{:>{}}\n", "  time", margin, end, columns - 1);
+  return text +
+         "  F forward, B backward, b and w its halves, = beside the pipeline; ~ exposed "
+         "communication,\n  . bubble, ! host stall\n";
+}
+
+}  // namespace stepcast

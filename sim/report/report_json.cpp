@@ -1,0 +1,194 @@
+#include <nlohmann/json.hpp>
+
+#include "stepcast/base/version.hpp"
+#include "stepcast/sim/engine/engine.hpp"
+#include "stepcast/sim/forecast/goodput.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
+#include "stepcast/sim/forecast/step_statistics.hpp"
+#include "stepcast/sim/report/report.hpp"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json parts(const RankTimes& t) {
+  return {{"computing", t.computing.value()},
+          {"communication_exposed", t.exposed_total().value()},
+          {"bubble", t.bubble.value()},
+          {"host_stall", t.host_stall.value()},
+          {"other_idle", t.other_idle.value()}};
+}
+
+Json stage_json(std::size_t index, const StageForecast& stage) {
+  Json json{{"stage", index}};
+  const Json times = parts(stage.times);
+  for (const auto& [key, value] : times.items()) json[key + "_s"] = value;
+  json["host_bound_share"] = stage.times.host_bound_share();
+  json["bound_by"] = stage.times.bound_by_host() ? "host" : "device";
+  if (!stage.layers.empty()) json["layers"] = stage.layers;
+  if (!stage.memory) return json;
+  const MemoryBudget& m = *stage.memory;
+  json["memory_bytes"] = {
+      {"parameters", m.parameters.value()}, {"gradients", m.gradients.value()},
+      {"optimizer", m.optimizer.value()},   {"activations", m.activations.value()},
+      {"buffers", m.buffers.value()},       {"update", m.update.value()},
+      {"peak", m.peak().value()},           {"capacity", m.capacity.value()}};
+  return json;
+}
+
+Json experts_json(const ExpertForecast& e) {
+  return {{"expert_max_over_mean", e.expert_imbalance},
+          {"rank_max_over_mean", e.rank_imbalance},
+          {"dropped", e.dropped},
+          {"matmul_balanced_s", e.balanced.value()},
+          {"matmul_fullest_s", e.fullest.value()},
+          {"imbalance_cost_s", e.cost.value()}};
+}
+
+Json scenario_json(const Scenario& s) {
+  const ParallelPlan& p = s.workload.plan;
+  Json json{{"name", s.name},
+            {"sha256", s.sha256},
+            {"devices", s.cluster.devices},
+            {"parallel",
+             {{"tp", p.tp},
+              {"pp", p.pp},
+              {"vpp", p.vpp},
+              {"cp", p.cp},
+              {"ep", p.ep},
+              {"etp", p.etp},
+              {"dp", p.dp}}},
+            {"schedule", s.schedule.name()},
+            {"micro_batches", s.micro_batches()}};
+  if (!p.slice_tokens.empty()) json["slice_tokens"] = p.slice_tokens;
+  return json;
+}
+
+Json collectives_json(const Forecast& forecast) {
+  Json list = Json::array();
+  for (const CollectiveUse& use : forecast.collectives) {
+    list.push_back({{"name", use.name},
+                    {"group", use.group},
+                    {"algorithm", use.algorithm},
+                    {"bytes", use.bytes.value()},
+                    {"alone_s", use.alone.value()}});
+  }
+  return list;
+}
+
+Json or_null(std::optional<Seconds> time) { return time ? Json(time->value()) : Json(nullptr); }
+template <class Number>
+Json or_null(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+void add_steps(Json& json, const std::vector<Seconds>& steps) {
+  const StepStatistics s = step_statistics(steps);
+  json["steps"] = {{"count", steps.size()},         {"first_s", s.first.value()},
+                   {"mean_s", s.mean.value()},      {"p50_s", s.p50.value()},
+                   {"p95_s", s.p95.value()},        {"p99_s", s.p99.value()},
+                   {"longest_s", s.longest.value()}};
+}
+
+Json data_json(const DataForecast& data, Seconds step_time) {
+  const PackedBatch& batch = data.batch;
+  return {{"documents", batch.documents},
+          {"tokens", batch.tokens},
+          {"padding_tokens", batch.padding},
+          {"truncated_tokens", batch.truncated_tokens},
+          {"deferred_tokens", batch.deferred_tokens},
+          {"cuts", batch.cuts},
+          {"attention_share", data.attention_share},
+          {"slot_imbalance", data.imbalance.slot},
+          {"replica_imbalance", data.imbalance.replica},
+          {"overall_imbalance", data.imbalance.all},
+          {"context_imbalance", data.context_imbalance},
+          {"even_step_time_s", data.even_step_time.value()},
+          {"imbalance_cost_s", (step_time - data.even_step_time).value()}};
+}
+
+void add_reliability(Json& json, const Reliability& r) {
+  json["goodput"] = or_null(r.goodput);
+  json["reliability"] = {{"cluster_mtbf_s", or_null(r.cluster_mtbf)},
+                         {"checkpoint_interval_s", or_null(r.checkpoint_interval)},
+                         {"optimal_interval_s", or_null(r.optimal_interval)},
+                         {"optimal_every_steps", or_null(r.optimal_every_steps)},
+                         {"goodput_at_optimum", or_null(r.goodput_at_optimum)}};
+}
+
+Json result_json(const Scenario& scenario, const Forecast& forecast) {
+  const Metrics m = metrics_of(scenario, forecast);
+  const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
+  const RankTimes& mean = forecast.mean;
+  Json exposed;
+  for (std::size_t k = 0; k < exposed_kinds; ++k) {
+    exposed[name(static_cast<ExposedKind>(k))] = mean.exposed[k].value();
+  }
+  Json stages = Json::array();
+  for (std::size_t s = 0; s < forecast.stages.size(); ++s)
+    stages.push_back(stage_json(s, forecast.stages[s]));
+  Json json{{"step_time_s", m.step_time},
+            {"step_time_s_low", or_null(m.step_time_low)},
+            {"step_time_s_high", or_null(m.step_time_high)},
+            {"tokens_per_s", of_model(m.tokens_per_s)},
+            {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
+            {"samples_per_s", m.samples_per_s},
+            {"model_flops_per_step", of_model(m.model_flops)},
+            {"tflops_per_device", of_model(m.tflops_per_device)},
+            {"mfu", of_model(m.mfu)},
+            {"hfu", of_model(m.hfu)},
+            {"bubble_ratio", forecast.bubble_ratio()},
+            {"breakdown_s", parts(mean)},
+            {"communication_s",
+             {{"total", mean.communication.value()},
+              {"overlapped", std::max(0.0, (mean.communication - mean.exposed_total()).value())}}},
+            {"exposed_by_kind_s", exposed},
+            {"stages", stages},
+            {"collectives", collectives_json(forecast)},
+            {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+  for (const GroupReach& reach : forecast.groups)
+    json["groups"].push_back({{"group", reach.group},
+                              {"fabric", reach.fabric},
+                              {"groups", reach.groups},
+                              {"mixed", reach.mixed}});
+  if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
+  if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
+  if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
+  if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
+  return json;
+}
+
+}  // namespace
+
+std::string report_json(const Scenario& scenario, const Forecast& forecast,
+                        const std::optional<RunTiming>& timing) {
+  Json assumptions = Json::array();
+  for (const Assumption& a : scenario.assumptions) {
+    if (a.source != "assumed") continue;
+    assumptions.push_back({{"path", a.path}, {"value", a.value}, {"source", a.source}});
+    if (!a.note.empty()) assumptions.back()["note"] = a.note;
+  }
+  const Timeline& t = forecast.timeline;
+  Json engine{{"simgrid", Engine::simgrid_version()},
+              {"ranks", scenario.workload.plan.world()},
+              {"simulated_ranks", t.classes.size()},
+              {"classes", t.classes.size()},
+              {"tasks", t.tasks},
+              {"events", t.events},
+              {"flows", t.flows},
+              {"lone_flows", t.lone_flows},
+              {"skipped_micro_batches", t.skipped_micro_batches}};
+  if (timing) {
+    engine["wall_s"] = timing->wall_s;
+    engine["peak_rss_bytes"] = timing->peak_rss_bytes;
+  }
+  const Json json{{"stepcast", {{"format", 1}, {"version", version}}},
+                  {"scenario", scenario_json(scenario)},
+                  {"result", result_json(scenario, forecast)},
+                  {"assumptions", assumptions},
+                  {"engine", engine}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace stepcast

@@ -1,0 +1,269 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/goodput.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
+#include "stepcast/sim/forecast/step_statistics.hpp"
+#include "stepcast/sim/report/report.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t bar_width = 40, most_columns = 100;
+constexpr double rounding = 1e-9;  // of loads that are meant to be even
+
+/// Escape codes of a terminal, or nothing.
+class Paint {
+ public:
+  explicit Paint(bool colour) : on_{colour} {}
+  std::string operator()(const char* code, const std::string& text) const {
+    return on_ && !text.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
+
+ private:
+  bool on_;
+};
+constexpr const char *bold = "1", *red = "31", *green = "32", *yellow = "33", *blue = "34",
+                     *magenta = "35";
+
+std::string bar(double share) {
+  const auto cells = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5);
+  std::string text;
+  for (std::size_t i = 0; i < cells; ++i) text += "█";
+  return text;
+}
+
+std::string head(const Scenario& s) {
+  const ParallelPlan& p = s.workload.plan;
+  std::string text =
+      fmt::format("{} on {} devices of {}\n", s.name, s.cluster.devices, s.cluster.name);
+  const std::string plan = fmt::format("  tp {}  pp {}  vpp {}  cp {}  ep {}  dp {}", p.tp, p.pp,
+                                       p.vpp, p.cp, p.ep, p.dp);
+  std::string order = fmt::format("{}, {} micro-batches", s.schedule.name(), s.micro_batches());
+  if (!s.synthetic) {
+    order += fmt::format(" of {} x {} tokens", s.workload.training.micro_batch,
+                         s.workload.training.sequence);
+  }
+  const bool one_line = plan.size() + 3 + order.size() <= most_columns;
+  return text + plan + (one_line ? "   " : "\n  ") + order + "\n\n";
+}
+
+std::string memory_line(const Forecast& forecast, const Paint& paint) {
+  const MemoryBudget* worst = nullptr;
+  for (const StageForecast& s : forecast.stages) {
+    if (s.memory && (!worst || s.memory->peak() > worst->peak())) worst = &*s.memory;
+  }
+  if (!worst) return "";
+  return fmt::format("  memory peak    {:>10}    of {} per device: {}\n", human(worst->peak()),
+                     human(worst->capacity), worst->fits() ? "fits" : paint(red, "DOES NOT FIT"));
+}
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f}%", 100 * *share) : "-";
+}
+
+/// What failures and checkpoints leave, and what the best interval would.
+std::string reliability_line(const Scenario& scenario, const Forecast& forecast) {
+  const auto r = reliability(scenario, forecast.timeline);
+  if (!r) return "";
+  std::string text = fmt::format("  goodput        {:>10}   ", percent(r->goodput));
+  if (r->checkpoint_interval) {
+    text += fmt::format(" checkpoint every {} steps ({})", scenario.stalls.checkpoint->every_steps,
+                        human(*r->checkpoint_interval));
+  } else {
+    text += " no checkpoint";
+  }
+  if (r->cluster_mtbf) text += fmt::format(", a failure every {}", human(*r->cluster_mtbf));
+  if (r->optimal_every_steps) {
+    text += fmt::format("\n  {:<25}    best: every {} steps, {}", "", *r->optimal_every_steps,
+                        percent(r->goodput_at_optimum));
+  }
+  return text + "\n";
+}
+
+/// How the steps differ.
+std::string steps_line(const Timeline& timeline) {
+  if (timeline.steps.size() < 2) return "";
+  const StepStatistics s = step_statistics(timeline.steps);
+  return fmt::format(
+      "  steps          {:>10}    p50 {}, p95 {}, p99 {}, longest {}; the first {}\n",
+      timeline.steps.size(), human(s.p50), human(s.p95), human(s.p99), human(s.longest),
+      human(s.first));
+}
+
+/// Who bounds most segments of a stage: `host 83%`, `device 100%`.
+std::string bound_by(const RankTimes& times) {
+  const double host = times.host_bound_share();
+  return times.bound_by_host() ? fmt::format("host {:.0f}%", 100 * host)
+                               : fmt::format("device {:.0f}%", 100 * (1 - host));
+}
+
+/// What the documents of the step are, and what their imbalance costs.
+std::string data_lines(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.data) return "";
+  const DataForecast& d = *forecast.data;
+  const auto all = static_cast<double>(d.batch.tokens + d.batch.padding);
+  std::string text = fmt::format(
+      "  documents      {:>10}    packed {}, padding {:.1f}%, attention {:.1f}% of whole "
+      "sequences\n",
+      d.batch.documents, scenario.schedule.data.packing,
+      100 * static_cast<double>(d.batch.padding) / all, 100 * d.attention_share);
+  text += fmt::format(
+      "  data imbalance {:>9.1f}%    of the step; slots {:.2f}, replicas {:.2f} (max over mean)\n",
+      100 * (1 - d.even_step_time / forecast.step_time), d.imbalance.slot, d.imbalance.replica);
+  return text;
+}
+
+/// Only where they are unequal.
+std::string slices_line(const Scenario& scenario) {
+  const std::vector<std::int64_t>& tokens = scenario.workload.plan.slice_tokens;
+  constexpr std::size_t most_shown = 8;
+  if (tokens.empty()) return "";
+  std::string text = fmt::format("  slices         {:>10}    of ", tokens.size());
+  if (tokens.size() > most_shown)
+    return text +
+           fmt::format("{} to {} tokens\n", std::ranges::min(tokens), std::ranges::max(tokens));
+  for (std::size_t k = 0; k < tokens.size(); ++k)
+    text += fmt::format("{}{}", k > 0 ? "+" : "", tokens[k]);
+  return text + " tokens\n";
+}
+
+/// Only where they are loaded unevenly.
+std::string experts_line(const Forecast& forecast) {
+  if (!forecast.experts || forecast.experts->rank_imbalance <= 1 + rounding) return "";
+  const ExpertForecast& e = *forecast.experts;
+  std::string text = fmt::format(
+      "  expert load    {:>9.2f}x    fullest rank over mean (fullest expert {:.2f}x): {} of "
+      "products "
+      "a step\n",
+      e.rank_imbalance, e.expert_imbalance, human(e.cost));
+  if (e.dropped > 0) text += fmt::format("  {:<25}    {:.1f}% dropped\n", "", 100 * e.dropped);
+  return text;
+}
+
+std::string headline(const Scenario& scenario, const Forecast& forecast, const Paint& paint) {
+  const Metrics m = metrics_of(scenario, forecast);
+  std::string text =
+      fmt::format("  step time      {}    {:.4g} samples/s\n",
+                  paint(bold, fmt::format("{:>10}", human(forecast.step_time))), m.samples_per_s);
+  if (m.step_time_low) {
+    text += fmt::format("  80% interval   {:>10}    to {}\n", human(Seconds{*m.step_time_low}),
+                        human(Seconds{*m.step_time_high}));
+  }
+  text += steps_line(forecast.timeline);
+  if (m.has_model) {
+    text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
+                        m.tokens_per_s_per_device);
+    text += fmt::format("  MFU            {:>9.1f}%    {:.1f} TFLOPS per device, HFU {:.1f}%\n",
+                        100 * m.mfu, m.tflops_per_device, 100 * m.hfu);
+  }
+  text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
+  return text + slices_line(scenario) + data_lines(scenario, forecast) +
+         reliability_line(scenario, forecast) + memory_line(forecast, paint) +
+         experts_line(forecast) + "\n";
+}
+
+struct Part {
+  std::string name;
+  Seconds time;
+  const char* colour;
+  bool indented = false;
+};
+
+std::vector<Part> parts_of(const RankTimes& t) {
+  std::vector<Part> parts{{"computing", t.computing, green},
+                          {"exposed communication", t.exposed_total(), yellow}};
+  for (std::size_t k = 0; k < exposed_kinds; ++k) {
+    if (t.exposed[k] > Seconds{0})
+      parts.push_back({name(static_cast<ExposedKind>(k)), t.exposed[k], yellow, true});
+  }
+  parts.push_back({"bubble", t.bubble, blue});
+  parts.push_back({"host stall", t.host_stall, red});
+  parts.push_back({"other idle", t.other_idle, magenta});
+  return parts;
+}
+
+std::string breakdown(const Forecast& forecast, const Paint& paint) {
+  std::string text = "  where the time goes (mean over ranks)\n";
+  for (const Part& part : parts_of(forecast.mean)) {
+    const double share = part.time / forecast.step_time;
+    const std::string cells = part.indented ? "" : bar(share);
+    text += fmt::format("  {:<24}{:>10}  {:>5.1f}%{}{}\n", (part.indented ? "  " : "") + part.name,
+                        human(part.time), 100 * share, cells.empty() ? "" : "  ",
+                        paint(part.colour, cells));
+  }
+  return text + "\n";
+}
+
+std::string layer_text(const std::vector<std::int64_t>& layers) {
+  std::string text;
+  for (const std::int64_t n : layers) text += (text.empty() ? "" : "+") + std::to_string(n);
+  constexpr std::size_t column = 12;
+  if (text.size() < column) return text;
+  const auto total = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
+  return fmt::format("{} in {}", total, layers.size());
+}
+
+std::string stage_rows(const Forecast& forecast) {
+  std::string text =
+      fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}{:>12}\n", "stage", "layers",
+                  "computing", "exposed", "bubble", "host", "idle", "memory", "bound by");
+  for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
+    const StageForecast& stage = forecast.stages[s];
+    const RankTimes& t = stage.times;
+    text += fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}{:>12}\n", s,
+                        layer_text(stage.layers), human(t.computing), human(t.exposed_total()),
+                        human(t.bubble), human(t.host_stall), human(t.other_idle),
+                        stage.memory ? human(stage.memory->peak()) : "-", bound_by(t));
+  }
+  return text + "\n";
+}
+
+/// Which group crosses which fabric, where nodes differ.
+std::string group_rows(const Forecast& forecast) {
+  if (forecast.groups.empty()) return "";
+  std::string text = fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", "groups", "reach", "count", "mixed");
+  for (const GroupReach& g : forecast.groups)
+    text += fmt::format("  {:<14}{:<12}{:>8}{:>8}\n", g.group, g.fabric, g.groups, g.mixed);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string verdict(const Forecast& forecast) {
+  std::vector<Part> parts = parts_of(forecast.mean);
+  std::erase_if(parts, [](const Part& p) { return p.name == "exposed communication"; });
+  for (Part& p : parts) {
+    if (p.indented) p.name = "exposed " + p.name + " communication";
+  }
+  std::ranges::stable_sort(parts, std::greater<>{}, &Part::time);
+  const auto share = [&](const Part& p) { return 100 * (p.time / forecast.step_time); };
+  return fmt::format("The step is bound by {} ({:.0f}%); next comes {} ({:.0f}%).", parts[0].name,
+                     share(parts[0]), parts[1].name, share(parts[1]));
+}
+
+std::string report_table(const Scenario& scenario, const Forecast& forecast,
+                         const std::optional<RunTiming>& timing, bool colour) {
+  const Paint paint(colour);
+  std::string text = head(scenario) + headline(scenario, forecast, paint) +
+                     breakdown(forecast, paint) + stage_rows(forecast) + group_rows(forecast) +
+                     "  " + paint(bold, verdict(forecast)) + "\n";
+  const auto assumed = std::ranges::count(scenario.assumptions, "assumed", &Assumption::source);
+  if (assumed > 0) {
+    text +=
+        fmt::format("  {} numbers behind this forecast are assumed; --json lists them.\n", assumed);
+  }
+  if (timing) {
+    text += fmt::format(
+        "  Simulated in {} with {} of memory; {} tasks, {} flows shared the network.\n",
+        human(Seconds{timing->wall_s}), human(Bytes{static_cast<double>(timing->peak_rss_bytes)}),
+        forecast.timeline.tasks, forecast.timeline.flows);
+  }
+  return text;
+}
+
+}  // namespace stepcast

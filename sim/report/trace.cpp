@@ -1,0 +1,303 @@
+#include "stepcast/sim/report/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/report/names.hpp"
+#include "stepcast/sim/report/usage.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t buffer_size = 1 << 16;
+constexpr std::size_t counter_parts = 1000;  ///< of the run, for the links
+constexpr double microseconds = 1e6, gibibyte = 1024.0 * 1024 * 1024;
+/// Threads of a process, in the order in which they are shown.
+constexpr int host_thread = 1, worker_thread = 2, compute_thread = 3, first_stream = 4,
+              first_channel = first_stream + static_cast<int>(streams);
+constexpr const char* thread_names[] = {"",
+                                        "host",
+                                        "host worker",
+                                        "compute",
+                                        "tensor",
+                                        "expert",
+                                        "data",
+                                        "context",
+                                        "expert outer",
+                                        "to host",
+                                        "from host",
+                                        "send forward",
+                                        "send backward",
+                                        "send forward, mirrored",
+                                        "send backward, mirrored"};
+static_assert(std::size(thread_names) == 4 + streams + channels);
+
+int thread_of(Channel channel) { return first_channel + static_cast<int>(channel); }
+
+const char* category(const Recording::Piece& piece) {
+  static constexpr const char* exposed[] = {"exposed tensor", "exposed expert",  "exposed pipeline",
+                                            "exposed data",   "exposed context", "exposed offload"};
+  static_assert(std::size(exposed) == exposed_kinds);
+  switch (piece.part) {
+    case WaitPart::exposed:
+      return exposed[static_cast<std::size_t>(piece.kind)];
+    case WaitPart::bubble:
+      return "bubble";
+    case WaitPart::host_stall:
+      return "host stall";
+    case WaitPart::other_idle:
+      break;
+  }
+  return "other idle";
+}
+
+class TraceWriter {
+ public:
+  TraceWriter(const Scenario& scenario, const RecordedRun& run, std::uint32_t ranks,
+              const std::function<void(std::string_view)>& out)
+      : scenario_{scenario}, run_{run}, ranks_{ranks}, out_{out} {}
+
+  void write() {
+    raw("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+    for (std::uint32_t c = 0; c < run_.recording.ranks.size(); ++c) {
+      if (shows(c)) rank(c);
+    }
+    links();
+    raw("\n]}\n");
+    flush();
+  }
+
+ private:
+  bool shows(std::uint32_t c) const {
+    return c < ranks_ && !run_.recording.ranks[c].entries.empty();
+  }
+  void rank(std::uint32_t c);
+  void names(std::uint32_t c);
+  void host(std::uint32_t c);
+  void compute(std::uint32_t c);
+  void streams_of(std::uint32_t c);
+  void arrows(std::uint32_t c, std::uint32_t entry);
+  void memory(std::uint32_t c);
+  void links();
+  std::string transfer_name(const Recording::Communication& c) const {
+    return fmt::format("{} {}", carries_output(c.channel) ? "send forward" : "send backward",
+                       unit_name(c.unit));
+  }
+
+  /// What lasts no time is left out.
+  void span(std::uint32_t c, int thread, double from, double to, std::string_view name,
+            std::string_view category) {
+    if (to <= from) return;
+    event(
+        "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{:.6f},\"dur\":{:.6f},\"name\":\"{}\","
+        "\"cat\":\"{}\"}}",
+        c + 1, thread, from * microseconds, (to - from) * microseconds, name, category);
+  }
+  template <class... Values>
+  void event(fmt::format_string<Values...> text, Values&&... values) {
+    raw(first_ ? "\n" : ",\n");
+    first_ = false;
+    fmt::format_to(std::back_inserter(buffer_), text, std::forward<Values>(values)...);
+    if (buffer_.size() > buffer_size) flush();
+  }
+  void raw(std::string_view text) { buffer_.append(text); }
+  void flush() {
+    out_({buffer_.data(), buffer_.size()});
+    buffer_.clear();
+  }
+
+  const Scenario& scenario_;
+  const RecordedRun& run_;
+  std::uint32_t ranks_;
+  const std::function<void(std::string_view)>& out_;
+  fmt::memory_buffer buffer_;
+  std::uint64_t arrows_ = 0;
+  bool first_ = true;
+};
+
+void TraceWriter::rank(std::uint32_t c) {
+  names(c);
+  host(c);
+  compute(c);
+  streams_of(c);
+  memory(c);
+}
+
+void TraceWriter::names(std::uint32_t c) {
+  const RankClasses& classes = run_.network.classes;
+  event(
+      "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":\"stage {}, rank "
+      "{} (stands for {})\"}}}}",
+      c + 1, classes.stage[c].value, classes.representative[c].value, classes.ranks[c]);
+  event(
+      "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_sort_index\",\"args\":{{\"sort_index\":{}}}}}",
+      c + 1, classes.stage[c].value * classes.class_of.size() + c);
+  for (int t = host_thread; t < static_cast<int>(std::size(thread_names)); ++t) {
+    event(
+        "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_name\",\"args\":{{\"name\":\"{}\"}}"
+        "}}",
+        c + 1, t, thread_names[t]);
+    event(
+        "{{\"ph\":\"M\",\"pid\":{},\"tid\":{},\"name\":\"thread_sort_index\",\"args\":{{\"sort_"
+        "index\":"
+        "{}}}}}",
+        c + 1, t, t);
+  }
+}
+
+/// The host unit by unit, with what made it wait or pause apart.
+void TraceWriter::host(std::uint32_t c) {
+  const Recording::RankRecord& record = run_.recording.ranks[c];
+  struct Open {
+    double from = 0, to = 0;
+  } main, worker;
+  std::uint32_t unit = Recording::none;
+  const auto close = [&] {
+    const std::string name =
+        "issue " + (unit == Recording::none ? "step" : unit_name(record.units[unit].unit));
+    span(c, host_thread, main.from, main.to, name, "host");
+    span(c, worker_thread, worker.from, worker.to, name, "host");
+  };
+  Clocks before;
+  for (const Recording::Entry& entry : record.entries) {
+    const bool apart = entry.kind == Recording::Kind::sync || entry.kind == Recording::Kind::pause;
+    if (entry.unit != unit || apart) {
+      close();
+      unit = entry.unit;
+      main = {before.main, before.main};
+      worker = {before.worker, before.worker};
+    }
+    if (apart) {
+      span(c, host_thread, before.main, entry.after.main,
+           entry.kind == Recording::Kind::sync ? "wait for device" : "pause", "host wait");
+      main.from = entry.after.main;
+    }
+    main.to = entry.after.main;
+    if (entry.after.worker > std::max(before.worker, entry.after.main)) {
+      if (worker.to <= worker.from) worker.from = std::max(before.worker, before.main);
+      worker.to = entry.after.worker;
+    }
+    before = entry.after;
+  }
+  close();
+}
+
+void TraceWriter::compute(std::uint32_t c) {
+  const Recording::RankRecord& record = run_.recording.ranks[c];
+  const StageProgram& program = run_.programs[run_.network.classes.stage[c].value];
+  std::vector<std::string> segments;
+  for (std::uint32_t s = 0; s < program.segments.size(); ++s)
+    segments.push_back(segment_name(program, s));
+  for (const Recording::UnitSpan& u : record.units)
+    span(c, compute_thread, u.start, u.end, unit_name(u.unit), "unit");
+  for (const Recording::Entry& entry : record.entries) {
+    if (entry.kind != Recording::Kind::segment) continue;
+    span(c, compute_thread, entry.after.device - entry.worked, entry.after.device,
+         segments[entry.what], "computing");
+  }
+  for (const Recording::Piece& piece : record.pieces)
+    span(c, compute_thread, piece.from, piece.to, category(piece), category(piece));
+}
+
+void TraceWriter::streams_of(std::uint32_t c) {
+  const Recording::RankRecord& record = run_.recording.ranks[c];
+  const StageProgram& program = run_.programs[run_.network.classes.stage[c].value];
+  const CallNames names(run_, scenario_.workload.model, c);
+  for (std::uint32_t e = 0; e < record.entries.size(); ++e) {
+    const Recording::Entry& entry = record.entries[e];
+    if (entry.kind != Recording::Kind::issue || entry.communication == Recording::none) continue;
+    const auto& communication = run_.recording.communications[entry.communication];
+    const auto* members = run_.recording.members_of(communication);
+    const auto* mine = std::find_if(members, members + communication.members, [&](const auto& m) {
+      return m.rank_class == c && m.entry == e;
+    });
+    if (mine == members + communication.members) continue;
+    if (communication.network == Recording::none) {
+      const int thread = thread_of(communication.channel);
+      span(c, thread, communication.start, communication.end, transfer_name(communication),
+           "pipeline");
+    } else {
+      const StageCall& call = program.calls[mine->call];
+      const int thread = first_stream + static_cast<int>(call.stream);
+      const std::string called = names.of_entry(e, mine->call);
+      span(c, thread, mine->arrived, communication.start, "rendezvous " + called, "rendezvous");
+      span(c, thread, communication.start, communication.end, called, name(call.kind));
+    }
+    arrows(c, e);
+  }
+}
+
+/// From the sender to the receiver, and from the last to arrive at a collective to the others.
+void TraceWriter::arrows(std::uint32_t c, std::uint32_t entry) {
+  const std::uint32_t id = run_.recording.ranks[c].entries[entry].communication;
+  const auto& communication = run_.recording.communications[id];
+  const auto* members = run_.recording.members_of(communication);
+  const auto arrow = [&](int from_thread, double from, const Recording::Member& to, int to_thread,
+                         double at, const char* name) {
+    const auto end = [&](const char* which, std::uint32_t process, int thread, double time) {
+      event(
+          "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.6f},\"id\":{},\"name\":\"{}\","
+          "\"cat\":\"arrow\"}}",
+          which, process + 1, thread, time * microseconds, arrows_, name);
+    };
+    ++arrows_;
+    end("s", c, from_thread, from);
+    end("f\",\"bp\":\"e", to.rank_class, to_thread, at);
+  };
+  if (communication.network == Recording::none) {
+    if (communication.members < 2 || !shows(members[1].rank_class)) return;
+    arrow(thread_of(communication.channel), communication.start, members[1], compute_thread,
+          communication.arrival, "transfer");
+    return;
+  }
+  const auto* last =
+      std::max_element(members, members + communication.members,
+                       [](const auto& x, const auto& y) { return x.arrived < y.arrived; });
+  if (last->rank_class != c || last->entry != entry) return;
+  const StageCall& call = run_.programs[run_.network.classes.stage[c].value].calls[last->call];
+  const int thread = first_stream + static_cast<int>(call.stream);
+  for (const auto* m = members; m != members + communication.members; ++m) {
+    if (m == last || !shows(m->rank_class) || m->arrived >= communication.start) continue;
+    arrow(thread, communication.start, *m, thread, communication.start, "rendezvous");
+  }
+}
+
+void TraceWriter::memory(std::uint32_t c) {
+  for (const MemoryMoment& moment : memory_over_time(scenario_, run_, c)) {
+    event(
+        "{{\"ph\":\"C\",\"pid\":{},\"ts\":{:.6f},\"name\":\"memory\",\"args\":{{\"GiB\":{:.4f}}}}}",
+        c + 1, moment.time * microseconds, moment.bytes / gibibyte);
+  }
+}
+
+/// Of each kind of link the busiest class.
+void TraceWriter::links() {
+  const double part = run_.recording.end / static_cast<double>(counter_parts);
+  std::set<LinkKind> seen;
+  event("{{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{{\"name\":\"links\"}}}}");
+  for (const LinkUsage& usage : link_usage(run_, counter_parts)) {
+    if (usage.bytes <= 0 || !seen.insert(usage.kind).second) continue;
+    double before = -1;
+    for (std::size_t i = 0; i < usage.share.size(); ++i) {
+      const double percent = 100 * usage.share[i];
+      if (percent == before) continue;
+      before = percent;
+      event(
+          "{{\"ph\":\"C\",\"pid\":0,\"ts\":{:.6f},\"name\":\"{} ({})\",\"args\":{{\"%\":{:.3f}}}}}",
+          static_cast<double>(i) * part * microseconds, name(usage.kind), usage.name, percent);
+    }
+  }
+}
+
+}  // namespace
+
+void write_trace(const Scenario& scenario, const RecordedRun& run, std::uint32_t ranks,
+                 const std::function<void(std::string_view)>& out) {
+  TraceWriter(scenario, run, ranks, out).write();
+}
+
+}  // namespace stepcast

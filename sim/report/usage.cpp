@@ -1,0 +1,122 @@
+#include "stepcast/sim/report/usage.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace stepcast {
+namespace {
+
+Bytes with_held(const Scenario& scenario, const RecordedRun& run, Stage stage,
+                const std::vector<int>& held) {
+  return stage_memory(scenario.workload, run.layers, scenario.cluster, stage, held).passes();
+}
+
+bool frees(UnitKind kind) {
+  return kind == UnitKind::backward || kind == UnitKind::backward_weight;
+}
+
+/// Flows of a communication, by number, with their bytes.
+std::vector<std::pair<std::uint32_t, double>> flows_of(const RecordedRun& run,
+                                                       const Recording::Communication& c) {
+  std::vector<std::pair<std::uint32_t, double>> flows;
+  const auto add = [&](const NetworkFlow& flow) {
+    if (flow.number != NetworkFlow::unnumbered) flows.emplace_back(flow.number, flow.bytes);
+  };
+  if (c.network == Recording::none) {
+    const std::uint32_t sender = run.recording.members_of(c)->rank_class;
+    add(run.network.hop(c.channel, sender).flow);
+    return flows;
+  }
+  for (const auto& phase : run.network.calls[c.network].phases) std::ranges::for_each(phase, add);
+  return flows;
+}
+
+/// [flow number] the links that it loads, with the weight.
+using LinksOfFlow = std::vector<std::vector<std::pair<std::uint32_t, double>>>;
+
+LinksOfFlow links_of_flows(const NetworkMap& network) {
+  LinksOfFlow result;
+  for (std::uint32_t l = 0; l < network.links.size(); ++l) {
+    for (const auto& [flow, weight] : network.links[l].loads) {
+      if (result.size() <= flow) result.resize(flow + 1);
+      result[flow].emplace_back(l, weight);
+    }
+  }
+  return result;
+}
+
+/// Spreads `share` seconds of full use evenly over [from, to].
+void spread(double from, double to, double share, double part, std::vector<double>& parts) {
+  const auto index = [&](double time) {
+    return std::min(parts.size() - 1, static_cast<std::size_t>(std::max(0.0, time / part)));
+  };
+  const std::size_t first = index(from), last = index(to);
+  if (first == last || to <= from) {
+    parts[first] += share / part;
+    return;
+  }
+  for (std::size_t i = first; i <= last; ++i) {
+    const double a = std::max(from, static_cast<double>(i) * part);
+    const double b = i == last ? to : static_cast<double>(i + 1) * part;
+    parts[i] += share * (b - a) / (to - from) / part;
+  }
+}
+
+}  // namespace
+
+std::vector<MemoryMoment> memory_over_time(const Scenario& scenario, const RecordedRun& run,
+                                           std::uint32_t rank_class) {
+  if (scenario.synthetic) return {};
+  const Stage stage = run.network.classes.stage[rank_class];
+  const ParallelPlan& plan = scenario.workload.plan;
+  const auto chunks = static_cast<std::size_t>(plan.vpp);
+  std::vector<int> held(chunks, 0);
+  double now = with_held(scenario, run, stage, held).value();
+  std::vector<double> of_chunk;
+  for (std::size_t c = 0; c < chunks; ++c) {
+    held[c] = 1;
+    of_chunk.push_back(with_held(scenario, run, stage, held).value() - now);
+    held[c] = 0;
+  }
+  std::vector<MemoryMoment> changes;
+  for (const Recording::UnitSpan& span : run.recording.ranks[rank_class].units) {
+    const double bytes = of_chunk[span.unit.chunk.value] *
+                         plan.slice_weight(scenario.workload.training.sequence,
+                                           static_cast<std::int64_t>(span.unit.slice.value));
+    if (span.unit.kind == UnitKind::forward) changes.push_back({span.start, bytes});
+    if (frees(span.unit.kind)) changes.push_back({span.end, -bytes});
+  }
+  std::ranges::stable_sort(changes, {}, &MemoryMoment::time);
+  std::vector<MemoryMoment> moments{{0, now}};
+  for (const MemoryMoment& change : changes) moments.push_back({change.time, now += change.bytes});
+  return moments;
+}
+
+std::vector<LinkUsage> link_usage(const RecordedRun& run, std::size_t parts) {
+  const double end = run.recording.end;
+  std::vector<LinkUsage> usage;
+  for (const NetworkLink& link : run.network.links) {
+    usage.push_back(
+        {link.kind, link.name, link.count, link.bandwidth, 0, 0, std::vector<double>(parts)});
+  }
+  if (end <= 0) return usage;
+  const LinksOfFlow links = links_of_flows(run.network);
+  for (const Recording::Communication& c : run.recording.communications) {
+    for (const auto& [flow, bytes] : flows_of(run, c)) {
+      if (flow >= links.size()) continue;
+      for (const auto& [link, weight] : links[flow]) {
+        LinkUsage& used = usage[link];
+        used.bytes += bytes * weight;
+        spread(c.start, c.end, bytes * weight / used.bandwidth, end / static_cast<double>(parts),
+               used.share);
+      }
+    }
+  }
+  for (LinkUsage& used : usage) used.mean = used.bytes / used.bandwidth / end;
+  std::ranges::stable_sort(usage, [](const LinkUsage& a, const LinkUsage& b) {
+    return std::tuple(a.kind, -a.mean) < std::tuple(b.kind, -b.mean);
+  });
+  return usage;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,56 @@
+#include <cmath>
+
+#include "stepcast/sim/scenario/checks.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double most_documents = 1 << 24;  // of one step: seconds and a gigabyte
+
+/// Documents that one step draws, at most about.
+double documents_of(const DocumentSpec& spec, double tokens, double sequences) {
+  switch (spec.distribution) {
+    case DocumentSpec::Distribution::lognormal:  // as if all were as short as the median
+      return tokens / std::max(1.0, spec.mean * std::exp(-spec.sigma * spec.sigma / 2));
+    case DocumentSpec::Distribution::fixed:
+      return tokens / static_cast<double>(spec.length);
+    case DocumentSpec::Distribution::file:
+      break;
+  }
+  double sum = 0;
+  for (const std::int64_t length : spec.lengths) sum += static_cast<double>(length);
+  return std::max(sequences, tokens * static_cast<double>(spec.lengths.size()) / sum);
+}
+
+std::string text(double n) { return std::to_string(static_cast<std::int64_t>(n)); }
+
+void check_without_documents(const DataSpec& data, Checks& checks) {
+  const std::string why = " but there are no schedule.data.documents, allowed: ";
+  checks.require(data.packing == "none", "schedule.data.packing",
+                 "is " + data.packing + why + "none");
+  checks.require(data.mask == DataSpec::Mask::causal, "schedule.data.mask",
+                 "is document" + why + "causal");
+  checks.require(data.context_split == DataSpec::ContextSplit::zigzag,
+                 "schedule.data.context_split", "is per_document" + why + "zigzag");
+}
+
+}  // namespace
+
+void check_data(const Scenario& scenario, Checks& checks) {
+  const DataSpec& data = scenario.schedule.data;
+  if (!checks.good_below("schedule.data")) return;
+  if (!data.documents) return check_without_documents(data, checks);
+  if (!checks.require(!scenario.synthetic, "schedule.data.documents",
+                      "are given but the workload has no operators, allowed: none"))
+    return;
+  const TrainingSpec& training = scenario.workload.training;
+  if (!checks.good({"training.sequence", "training.global_batch"})) return;
+  const double sequences = static_cast<double>(training.global_batch);
+  const double tokens = sequences * static_cast<double>(training.sequence);
+  const double drawn = std::max(sequences, documents_of(*data.documents, tokens, sequences));
+  checks.require(drawn <= most_documents, "schedule.data.documents",
+                 "make about " + text(drawn) + " documents of one step of " + text(tokens) +
+                     " tokens, allowed: at most " + text(most_documents));
+}
+
+}  // namespace stepcast

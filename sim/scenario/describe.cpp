@@ -1,0 +1,165 @@
+#include <functional>
+
+#include "stepcast/base/format_version.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double most_steps = 100'000;
+
+void describe(Visitor& visitor, SimulateSpec& spec) {
+  visitor.field({"steps", &spec.steps,
+                 "steps replayed one after another; of several the first is reported apart",
+                 between(1, most_steps)});
+  visitor.field({"fold", choice(spec.fold, {{"auto"}, {"off"}}),
+                 "auto: ranks that behave alike are simulated once"});
+  visitor.field(
+      {"network", choice(spec.network, {{"ports"}, {"pairwise"}}),
+       "ports: one flow per collective phase over the ports of its members; pairwise: one "
+       "per message, groups of up to 128 ranks"});
+  visitor.field({"sharing", choice(spec.sharing, {{"auto"}, {"simgrid"}, {"incremental"}}),
+                 "who shares links among the flows that meet; the rates are the same. incremental: "
+                 "solves only what a change moves; auto: that above 4096 links"});
+}
+
+/// `{value, tolerance}`; `Value` is the type that the value is written in.
+template <class Value>
+void expectation(Visitor& visitor, std::string_view key, std::string_view doc,
+                 std::optional<Expectation>& target, const Range& range,
+                 const std::function<void(Visitor&)>& more = {}) {
+  bool present = target.has_value();
+  visitor.optional_section(key, doc, present, [&](Visitor& v) {
+    if (!target) target.emplace();
+    Value value{target->value};
+    v.field({"value", &value, "what is expected", range, true});
+    if constexpr (std::is_same_v<Value, double>) {
+      target->value = value;
+    } else {
+      target->value = value.value();
+    }
+    constexpr Tolerance::Of of = std::is_same_v<Value, Seconds> ? Tolerance::Of::time
+                                 : std::is_same_v<Value, Bytes> ? Tolerance::Of::size
+                                                                : Tolerance::Of::number;
+    v.field({"tolerance", Tolerance{&target->tolerance, &target->relative, of},
+             "how far the result may be off"});
+    if (more) more(v);
+  });
+  if (!present) target.reset();
+}
+
+void describe_breakdown(Visitor& visitor, std::vector<double>& breakdown) {
+  const std::vector<std::string>& names = breakdown_names();
+  breakdown.resize(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Seconds time{breakdown[i]};
+    visitor.field({names[i], &time, "mean over ranks", at_least(0)});
+    breakdown[i] = time.value();
+  }
+}
+
+void describe(Visitor& visitor, ExpectSpec& spec) {
+  expectation<Seconds>(visitor, "step_time", "time of one step", spec.step_time, positive());
+  expectation<double>(visitor, "mfu", "model FLOPs utilisation", spec.mfu, fraction());
+  expectation<Bytes>(
+      visitor, "peak_memory", "of the fullest device", spec.peak_memory, positive(),
+      [&](Visitor& v) {
+        v.field(
+            {"counts", choice(spec.memory_count, {{"budget"}, {"first_step"}, {"device"}}),
+             "what was measured (docs/models/memory.md); first_step: tensors, with moments from "
+             "its update on; device: also the reserve and what the allocator keeps"});
+      });
+  expectation<double>(visitor, "bubble_ratio", "pipeline idle over step time", spec.bubble_ratio,
+                      between(0, 1));
+  visitor.section("exposed", "exposed communication by kind", [&](Visitor& v) {
+    for (std::size_t k = 0; k < exposed_kinds; ++k) {
+      expectation<Seconds>(v, name(static_cast<ExposedKind>(k)),
+                           "time in which a rank waits for it", spec.exposed[k], at_least(0));
+    }
+  });
+  bool breakdown = !spec.breakdown.empty();
+  visitor.optional_section("breakdown", "where the time went when the values were taken", breakdown,
+                           [&](Visitor& v) { describe_breakdown(v, spec.breakdown); });
+  if (!breakdown) spec.breakdown.clear();
+  visitor.field({"source", &spec.source, "what the numbers are and where they are published"});
+}
+
+void describe_workload(Visitor& visitor, ScenarioDraft& draft) {
+  visitor.one_of(draft.source, {{"model",
+                                 [&](Visitor& v) {
+                                   v.section("model", "what is trained", [&](Visitor& w) {
+                                     describe_model(w, draft.scenario.workload.model,
+                                                    draft.hf_config, draft.model_source);
+                                   });
+                                 }},
+                                {"workload", [&](Visitor& v) {
+                                   v.section("workload",
+                                             "measured or synthetic times instead of a model",
+                                             [&](Visitor& w) { describe(w, draft.synthetic); });
+                                 }}});
+}
+
+}  // namespace
+
+const std::vector<std::string>& breakdown_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list{"computing"};
+    for (std::size_t k = 0; k < exposed_kinds; ++k)
+      list.emplace_back(name(static_cast<ExposedKind>(k)));
+    list.insert(list.end(), {"bubble", "host_stall", "other_idle"});
+    return list;
+  }();
+  return names;
+}
+
+void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
+                    std::size_t& source) {
+  visitor.one_of(source,
+                 {{"layers", [&](Visitor& v) { describe(v, model); }},
+                  {"hf_config", [&](Visitor& v) {
+                     describe_format_version(v);
+                     v.field({"name", Identifier{&model.name}, "name of the model"});
+                     v.field({"hf_config", &hf_config, "path of a Hugging Face config.json"});
+                   }}});
+}
+
+void describe_content(Visitor& visitor, ScenarioDraft& draft) {
+  Scenario& s = draft.scenario;
+  visitor.section("cluster", "devices, hosts and network",
+                  [&](Visitor& v) { describe(v, s.cluster); });
+  describe_workload(visitor, draft);
+  visitor.section("parallel", "how the work is spread over the ranks",
+                  [&](Visitor& v) { describe(v, s.workload.plan); });
+  visitor.section("training", "what one step is",
+                  [&](Visitor& v) { describe(v, s.workload.training); });
+  visitor.section("schedule", "order of the work of a pipeline",
+                  [&](Visitor& v) { describe(v, s.schedule); });
+  visitor.section("moe", "how experts are reached",
+                  [&](Visitor& v) { describe(v, s.workload.moe); });
+  visitor.section("communication", "collectives of a step",
+                  [&](Visitor& v) { describe(v, s.workload.communication); });
+  visitor.section("runtime", "how the host drives the device",
+                  [&](Visitor& v) { describe(v, s.workload.runtime); });
+  bool stalls = s.stalls != StallsSpec{};
+  visitor.optional_section("stalls", "slow or pausing devices, hosts and links", stalls,
+                           [&](Visitor& v) { describe(v, s.stalls); });
+  visitor.section("simulate", "how the step is simulated",
+                  [&](Visitor& v) { describe(v, s.simulate); });
+}
+
+void describe(Visitor& visitor, ScenarioDraft& draft) {
+  Scenario& s = draft.scenario;
+  describe_format_version(visitor, true);
+  visitor.field({"name", Identifier{&s.name}, "name of the scenario", any_number(), true});
+  describe_content(visitor, draft);
+  bool present = s.expect.has_value();
+  visitor.optional_section("expect", "what stepcast check holds the result to", present,
+                           [&](Visitor& v) {
+                             if (!s.expect) s.expect.emplace();
+                             describe(v, *s.expect);
+                           });
+  if (!present) s.expect.reset();
+  visitor.reserved("plan", "search of parallel strategies", "none");
+}
+
+}  // namespace stepcast

@@ -1,0 +1,71 @@
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+
+namespace stepcast {
+namespace {
+
+void check_offload(const Scenario& scenario, Checks& checks) {
+  const TrainingSpec& training = scenario.workload.training;
+  const bool link = scenario.cluster.host.device_link_bandwidth.value() > 0;
+  const auto check = [&](bool wanted, const char* key, const char* neutral) {
+    if (!wanted) return;
+    const std::string allowed = std::string(", allowed: ") + neutral;
+    checks.require(!scenario.synthetic, key,
+                   "is given but the workload has no operators" + allowed);
+    checks.require(link || !checks.good({"cluster.host.device_link.bandwidth"}), key,
+                   "is given but cluster.host.device_link.bandwidth is 0" + allowed);
+  };
+  check(training.offload_activations > 0, "training.offload.activations", "0");
+  checks.require(training.offload_activations <= 0 || !scenario.workload.pairs ||
+                     !checks.good({"schedule.pipeline"}),
+                 "training.offload.activations",
+                 "does not go with pairs of forward and backward units, allowed: 0");
+  check(training.offload_optimizer, "training.offload.optimizer", "false");
+  check(training.offload_experts, "training.offload.experts", "false");
+}
+
+void check_expert_offload(const Scenario& scenario, Checks& checks) {
+  const TrainingSpec& training = scenario.workload.training;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::string active = shortest(training.active_experts);
+  checks.require(training.offload_experts || training.active_experts == 1,
+                 "training.offload.active_experts",
+                 "is " + active + " but no experts are offloaded, allowed: 1, or experts: true");
+  if (!training.offload_experts || scenario.synthetic || !checks.good({"model", "parallel.ep"}))
+    return;
+  if (!checks.require(scenario.workload.model.moe.has_value(), "training.offload.experts",
+                      "is given but the model has no experts, allowed: false"))
+    return;
+  checks.require(plan.zero < 3, "training.offload.experts",
+                 "is given but parallel.zero 3 shards the parameters, allowed: with zero 0 to 2");
+  const double held =
+      static_cast<double>(scenario.workload.model.moe->experts) / static_cast<double>(plan.ep);
+  checks.require(held * training.active_experts >= 1, "training.offload.active_experts",
+                 "is " + active + ", less than one of the " + shortest(held) +
+                     " experts of a rank, allowed: at least " + shortest(1 / held));
+}
+
+void check_compile(const Scenario& scenario, Checks& checks) {
+  const RuntimeSpec& runtime = scenario.workload.runtime;
+  if (runtime.compile_misses <= 0) return;
+  const std::string is = "is " + shortest(runtime.compile_misses) + " but ";
+  const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
+  checks.require(experts || !checks.good({"model"}), "runtime.compile.misses",
+                 is + "the model has no experts, allowed: 0");
+  const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
+  const HostSpec& host = scenario.cluster.host;
+  const Seconds one = bytecode ? host.compile_bytecode : host.compile_kernel;
+  checks.require(
+      one > Seconds{0} || !checks.good({"cluster.host.compile"}), "runtime.compile.misses",
+      is + "cluster.host.compile." + (bytecode ? "bytecode" : "kernel") + " is 0s, allowed: 0");
+}
+
+}  // namespace
+
+void check_host(const Scenario& scenario, Checks& checks) {
+  check_offload(scenario, checks);
+  check_expert_offload(scenario, checks);
+  check_compile(scenario, checks);
+}
+
+}  // namespace stepcast

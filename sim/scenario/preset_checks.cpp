@@ -1,0 +1,169 @@
+#include <algorithm>
+
+#include "stepcast/sim/scenario/checks.hpp"
+
+namespace stepcast {
+namespace {
+
+void check_experts(const ModelSpec& model, const std::string& prefix, Checks& checks) {
+  const ExpertSpec& moe = *model.moe;
+  const auto key = [&](const char* name) { return prefix + "moe." + name; };
+  checks.require(moe.first_dense < model.layers, key("first_dense"),
+                 "is " + count_text(moe.first_dense) + " of " + count_text(model.layers) +
+                     " layers, so that no layer has experts, allowed: 0 to " +
+                     count_text(model.layers - 1));
+  const bool groups =
+      checks.require(moe.experts % moe.groups == 0, key("groups"),
+                     "is " + count_text(moe.groups) + ", must divide the " +
+                         count_text(moe.experts) + " experts, allowed: " + divisors(moe.experts));
+  checks.require(moe.top_groups <= moe.groups, key("top_groups"),
+                 "is " + count_text(moe.top_groups) + ", allowed: 1 to groups (" +
+                     count_text(moe.groups) + ")");
+  const std::int64_t reachable = groups ? moe.experts / moe.groups * moe.top_groups : moe.experts;
+  checks.require(moe.top_k <= reachable, key("top_k"),
+                 "is " + count_text(moe.top_k) + ", a token reaches " + count_text(reachable) +
+                     " experts, allowed: 1 to " + count_text(reachable));
+  checks.require(
+      moe.shared_experts == 0 || moe.shared_hidden > 0, key("shared_hidden"),
+      "is 0 with " + count_text(moe.shared_experts) + " shared experts, allowed: at least 1");
+}
+
+bool has_dense_layers(const ModelSpec& model) {
+  if (!model.moe || model.moe->first_dense > 0) return true;
+  return model.moe->period > 1 && model.layers > 1;
+}
+
+}  // namespace
+
+bool Checks::good(std::initializer_list<std::string_view> paths) const {
+  for (std::string_view path : paths) {
+    while (!path.empty()) {
+      if (reading_.failed.contains(std::string(path))) return false;
+      const std::size_t dot = path.rfind('.');
+      path = path.substr(0, dot == std::string_view::npos ? 0 : dot);
+    }
+  }
+  return true;
+}
+
+bool Checks::good_below(std::string_view path) const {
+  const std::string below = std::string(path) + ".";
+  return good({path}) && std::ranges::none_of(reading_.failed, [&](const std::string& failed) {
+           return failed.starts_with(below);
+         });
+}
+
+void Checks::fail(const std::string& path, const std::string& message) {
+  reading_.failed.insert(path);
+  reading_.report(place_of(root_, path), path, message);
+}
+
+bool Checks::require(bool holds, const std::string& path, const std::string& message) {
+  if (!holds && good({path})) fail(path, message);
+  return holds;
+}
+
+std::string divisors(std::int64_t n) {
+  constexpr std::size_t most = 16;
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t d = 1; d * d <= n; ++d) {
+    if (n % d != 0) continue;
+    low.push_back(d);
+    if (d * d != n) high.push_back(n / d);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  std::string list;
+  for (std::size_t i = 0; i < std::min(low.size(), most); ++i)
+    list += (i > 0 ? ", " : "") + count_text(low[i]);
+  return list + (low.size() > most ? ", ..." : "");
+}
+
+namespace {
+
+/// A super-node holds nodes of one kind, and as many in every kind.
+void check_super_node(const NodeKind& kind, const ClusterSpec& cluster, const std::string& key,
+                      Checks& checks) {
+  const auto size = [](const std::optional<SuperNodeSpec>& s) { return s ? s->nodes : 0; };
+  const std::int64_t wanted = size(cluster.super_node);
+  if (!checks.require(
+          size(kind.super_node) == wanted, key + "super_node",
+          (kind.super_node ? "has " + count_text(kind.super_node->nodes) + " nodes" : "is none") +
+              ", allowed: " + (wanted > 0 ? count_text(wanted) + " nodes" : "none") +
+              " as the cluster has") ||
+      wanted == 0)
+    return;
+  checks.require(kind.nodes % wanted == 0, key + "nodes",
+                 "is " + count_text(kind.nodes) + ", allowed: whole super-nodes of " +
+                     count_text(wanted) + " nodes");
+}
+
+/// Kinds differ in devices, hosts and speeds of links, not in shape.
+void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+  const std::string list = prefix + "kinds";
+  std::int64_t nodes = 0;
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
+    const NodeKind& kind = cluster.kinds[k];
+    const std::string key = list + "." + std::to_string(k) + ".";
+    nodes += kind.nodes;
+    checks.require(kind.node_devices == cluster.node_devices, key + "node.devices",
+                   "is " + count_text(kind.node_devices) +
+                       ", allowed: " + count_text(cluster.node_devices) + " as on the other nodes");
+    checks.require(kind.node_fabric.index() == cluster.node_fabric.index() &&
+                       !std::holds_alternative<GroupFabric>(kind.node_fabric),
+                   key + "node.fabric.kind",
+                   "must be that of the other nodes, allowed: mesh or switch on all of them");
+    checks.require(kind.nic.per == cluster.network.nic.per, key + "network.nic.per",
+                   "must be that of the other nodes");
+    check_super_node(kind, cluster, key, checks);
+  }
+  checks.require(cluster.kinds.empty() || nodes == cluster.nodes(), list,
+                 "have " + count_text(nodes) + " nodes, allowed: the " +
+                     count_text(cluster.nodes()) + " of the cluster");
+}
+
+}  // namespace
+
+void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+  const auto key = [&](const char* name) { return prefix + name; };
+  const std::int64_t per_node = cluster.node_devices;
+  if (!checks.good({key("node.devices")})) return;
+  const std::int64_t whole = cluster.devices / per_node * per_node;
+  checks.require(cluster.devices % per_node == 0, key("devices"),
+                 "is " + count_text(cluster.devices) + ", must be a whole number of nodes of " +
+                     count_text(per_node) + " devices, allowed: " +
+                     (whole > 0 ? count_text(whole) + ", " : "") + count_text(whole + per_node));
+  checks.require(cluster.host.shared_devices <= per_node, key("host.device_link.shared.devices"),
+                 "is " + count_text(cluster.host.shared_devices) + ", allowed: at most the " +
+                     count_text(per_node) + " devices of a node");
+  if (const auto* groups = std::get_if<GroupFabric>(&cluster.node_fabric)) {
+    checks.require(per_node % groups->group_size == 0, key("node.fabric.size"),
+                   "is " + count_text(groups->group_size) + ", must divide the " +
+                       count_text(per_node) + " devices of a node, allowed: " + divisors(per_node));
+  }
+  if (checks.good({key("devices")}) && checks.good_below(key("kinds")))
+    check_kinds(cluster, prefix, checks);
+  if (cluster.super_node && checks.good({key("devices")})) {
+    const std::int64_t nodes = cluster.nodes(), size = cluster.super_node->nodes;
+    checks.require(nodes <= size || nodes % size == 0, key("super_node.nodes"),
+                   "is " + count_text(size) + ", must divide the " + count_text(nodes) +
+                       " nodes or hold all of them, allowed: " + divisors(nodes));
+  }
+}
+
+void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks) {
+  if (!checks.good({prefix + "layers"})) return;
+  const auto* gqa = std::get_if<GroupedQueryAttention>(&model.attention);
+  if (gqa != nullptr && checks.good({prefix + "attention.heads"})) {
+    checks.require(gqa->heads % gqa->kv_heads == 0, prefix + "attention.kv_heads",
+                   "is " + count_text(gqa->kv_heads) + ", must divide the " +
+                       count_text(gqa->heads) + " heads, allowed: " + divisors(gqa->heads));
+  }
+  if (model.moe && checks.good({prefix + "moe", prefix + "moe.experts"}))
+    check_experts(model, prefix, checks);
+  if (checks.good({prefix + "moe"})) {
+    checks.require(!has_dense_layers(model) || model.ffn.hidden > 0, prefix + "ffn.hidden",
+                   "is missing although the model has dense layers, allowed: at least 1");
+  }
+}
+
+}  // namespace stepcast

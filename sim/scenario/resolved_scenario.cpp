@@ -1,0 +1,147 @@
+#include "stepcast/sim/scenario/resolved_scenario.hpp"
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
+
+namespace stepcast {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
+std::string list_text(const std::vector<std::int64_t>& numbers) {
+  std::string text = "[";
+  for (const std::int64_t n : numbers) text += (text.size() > 1 ? ", " : "") + std::to_string(n);
+  return text + "]";
+}
+
+/// A value as a scenario file writes it.
+struct Written {
+  std::string operator()(const Seconds* v) const { return shortest(v->value()) + "s"; }
+  std::string operator()(const Bytes* v) const { return shortest(v->value()) + "B"; }
+  std::string operator()(const BytesPerSecond* v) const { return shortest(v->value()) + "B/s"; }
+  std::string operator()(const FlopsPerSecond* v) const { return shortest(v->value()) + "FLOPS"; }
+  std::string operator()(const double* v) const { return shortest(*v); }
+  std::string operator()(const std::int64_t* v) const { return std::to_string(*v); }
+  std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
+  std::string operator()(const std::string* v) const { return quoted(*v); }
+  std::string operator()(const Identifier& v) const { return *v.target; }
+  std::string operator()(const OptionalCount& v) const {
+    return v.target->has_value() ? std::to_string(**v.target) : std::string(v.word);
+  }
+  std::string operator()(const OptionalNumber& v) const {
+    return v.target->has_value() ? shortest(**v.target) : std::string(v.word);
+  }
+  std::string operator()(const OptionalTime& v) const {
+    return *v.given ? shortest(v.target->value()) + "s" : std::string(v.word);
+  }
+  std::string operator()(const PartsOf& v) const {
+    if (!v.parts->empty()) return list_text(*v.parts);
+    const std::string count = std::to_string(*v.count);
+    return *v.called ? std::string(v.word) + "(" + count + ")" : count;
+  }
+  std::string operator()(const Percent& v) const { return shortest(100 * *v.target) + "%"; }
+  std::string operator()(const Tolerance& v) const {
+    if (*v.relative) return shortest(100 * *v.target) + "%";
+    const char* unit = v.of == Tolerance::Of::time ? "s" : v.of == Tolerance::Of::size ? "B" : "";
+    return shortest(*v.target) + unit;
+  }
+  std::string operator()(const std::vector<std::string>* v) const { return "[" + joined(*v) + "]"; }
+  std::string operator()(const std::vector<std::int64_t>* v) const { return list_text(*v); }
+  std::string operator()(const Choice& choice) const {
+    if (choice.file != nullptr && !choice.file->empty()) return "{table: " + *choice.file + "}";
+    const std::size_t index = choice.get();
+    if (choice.table != nullptr && index == choice.table_option) {
+      std::string text = "[";
+      for (const auto& row : *choice.table) text += (text.size() > 1 ? ", " : "") + list_text(row);
+      return text + "]";
+    }
+    const Option& option = choice.options[index];
+    std::string text{option.name};
+    if (option.takes_number) text += "(" + std::to_string(*choice.number) + ")";
+    return text;
+  }
+};
+
+class YamlWriter : public Visitor {
+ public:
+  YamlWriter(std::size_t indent, std::string& out) : indent_(indent, ' '), out_{out} {}
+
+  void field(const Field& field) override { line(field.key, std::visit(Written{}, field.target)); }
+  void section(std::string_view key, std::string_view, const Body& body) override {
+    std::string inner;
+    YamlWriter writer{indent_.size() + 2, inner};
+    body(writer);
+    if (inner.empty()) return;
+    out_ += indent_ + std::string(key) + ":\n" + inner;
+  }
+  void optional_section(std::string_view key, std::string_view doc, bool& present,
+                        const Body& body) override {
+    if (present) return section(key, doc, body);
+    line(key, "none");
+  }
+  void alternatives(std::string_view key, std::string_view, std::size_t& current,
+                    const std::vector<Alternative>& bodies) override {
+    line(key, bodies[current].name);
+    bodies[current].body(*this);
+  }
+  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
+    bodies[current].body(*this);
+  }
+  void list(std::string_view key, std::string_view, std::size_t size,
+            const std::function<void(std::size_t)>&,
+            const std::function<void(Visitor&, std::size_t)>& body) override {
+    if (size == 0) return line(key, "[]");
+    out_ += indent_ + std::string(key) + ":\n";
+    for (std::size_t i = 0; i < size; ++i) {
+      std::string entry;
+      YamlWriter writer{indent_.size() + 4, entry};
+      body(writer, i);
+      entry.replace(indent_.size() + 2, 1, "-");
+      out_ += entry;
+    }
+  }
+  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
+                     const std::function<void(std::size_t)>& resize,
+                     const std::function<void(Visitor&, std::size_t)>& body) override {
+    if (size == 0) return line(key, "none");
+    list(key, doc, size, resize, body);
+  }
+  void reserved(std::string_view key, std::string_view, std::string_view neutral) override {
+    line(key, neutral);
+  }
+
+ private:
+  void line(std::string_view key, std::string_view value) {
+    out_ += indent_ + std::string(key) + ": " + std::string(value) + "\n";
+  }
+
+  std::string indent_;
+  std::string& out_;
+};
+
+}  // namespace
+
+std::string resolved_yaml(const Scenario& scenario) {
+  ScenarioDraft draft;
+  draft.scenario = scenario;
+  draft.scenario.expect.reset();
+  if (scenario.order_table) draft.scenario.schedule.table = scenario.order_file;
+  if (scenario.synthetic) {
+    draft.synthetic = *scenario.synthetic;
+    draft.source = ScenarioDraft::from_workload;
+  }
+  std::string text;
+  if (!scenario.question.empty()) text = "# question: " + scenario.question + "\n";
+  YamlWriter writer{0, text};
+  describe(writer, draft);
+  return text;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,363 @@
+#include "stepcast/sim/scenario/scenario.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "read_lengths.hpp"
+#include "stepcast/base/canonical.hpp"
+#include "stepcast/base/known_keys.hpp"
+#include "stepcast/base/schema.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
+
+namespace stepcast {
+namespace {
+
+void append(std::vector<Diagnostic>& all, const InputError& error) {
+  all.insert(all.end(), error.diagnostics().begin(), error.diagnostics().end());
+}
+
+void check_kind(const Node& root, const std::string& path, FileKind wanted) {
+  static constexpr const char* names[] = {"scenario", "cluster", "model", "sweep"};
+  const auto kind = file_kind(root);
+  if (!kind || *kind == wanted) return;
+  const auto word = [](FileKind k) { return std::string(names[static_cast<std::size_t>(k)]); };
+  const std::string give = wanted == FileKind::scenario ? "" : " file";
+  throw InputError({{{path}, {}, "is a " + word(*kind) + " file, give a " + word(wanted) + give}});
+}
+
+/// A document that must be a mapping, with its overrides; every wrong override is reported.
+/// Keys that are given twice go to `reading`: the first counts, so that the rest can be judged.
+Node load(std::string_view text, const std::string& path, const std::vector<std::string>& overrides,
+          const SearchPath& search, FileKind wanted, Reading& reading) {
+  std::vector<Diagnostic> repeated;
+  Node root = load_document_text(text, path, search, &repeated);
+  if (root.kind != Node::Kind::mapping) {
+    const char* what = root.kind == Node::Kind::null   ? "is empty"
+                       : root.kind == Node::Kind::list ? "is a list"
+                                                       : "is a single value";
+    throw InputError({{root.place,
+                       {},
+                       std::string(what) + ", allowed: a mapping that begins with stepcast: 1"}});
+  }
+  check_kind(root, path, wanted);
+  std::vector<Diagnostic> wrong;
+  for (const std::string& assignment : overrides) {
+    try {
+      apply_override(root, assignment, search);
+    } catch (const InputError& error) {
+      append(wrong, error);
+    }
+  }
+  for (const Diagnostic& d : repeated) {
+    reading.failed.insert(d.path);
+    reading.diagnostics.push_back(d);
+  }
+  if (wrong.empty()) return root;
+  append(reading.diagnostics, InputError(std::move(wrong)));
+  throw InputError(std::move(reading.diagnostics));
+}
+
+template <class Describe>
+void read(const Node& root, Reading& reading, const Describe& body) {
+  Section section{root, {}, reading};
+  body(section);
+  section.finish();
+}
+
+void throw_if_wrong(Reading& reading) {
+  if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
+}
+
+/// The file that the value at `path` names, beside the file that it stands in or on the search
+/// path; reported where there is none.
+std::optional<std::filesystem::path> named_file(const Node& root, const std::string& path,
+                                                const std::string& name, const char* what,
+                                                const SearchPath& search, Reading& reading) {
+  const Place place = place_of(root, path);
+  const bool in_file = !place.file.starts_with("--set ");
+  const auto directory =
+      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
+  const auto file = find_file(name, directory, search);
+  if (!file) {
+    reading.report(place, path,
+                   "names '" + name + "', which does not exist, allowed: the path of a " + what);
+  }
+  return file;
+}
+
+/// Reads the config.json that stands at `path`.
+void read_config(const Node& root, const std::string& path, const std::string& config,
+                 ModelSpec& model, const SearchPath& search, Reading& reading) {
+  const auto file = named_file(root, path, config, "config.json", search, reading);
+  if (!file) {
+    reading.failed.insert("model");
+    return;
+  }
+  const std::string name = model.name;
+  try {
+    model = read_hugging_face(*file);
+    if (!name.empty()) model.name = name;
+  } catch (const InputError& error) {
+    reading.failed.insert("model");
+    append(reading.diagnostics, error);
+  }
+}
+
+/// Reads the expert counts of `moe.routing.file`, one per expert of the model.
+void read_counts(const Node& root, Scenario& scenario, const SearchPath& search, Reading& reading) {
+  const std::string path = "moe.routing.file";
+  RoutingSpec& routing = scenario.workload.moe.routing;
+  if (routing.distribution != RoutingSpec::Distribution::file || reading.failed.contains(path))
+    return;
+  const auto refuse = [&](const std::string& message) {
+    reading.failed.insert(path);
+    reading.report(place_of(root, path), path, "names '" + routing.file + "', " + message);
+  };
+  const std::string from = place_of(root, path).file;
+  const auto directory = from.starts_with("--set ") ? std::filesystem::path{}
+                                                    : std::filesystem::path(from).parent_path();
+  const auto file = find_file(routing.file, directory, search);
+  if (!file) return refuse("which does not exist, allowed: the path of a text file");
+  std::string text = read_document_text(file->string(), search);
+  std::ranges::replace(text, ',', ' ');
+  std::istringstream words(text);
+  double sum = 0;
+  for (std::string word; words >> word;) {
+    const auto count = parse_number(word);
+    if (!count || *count < 0)
+      return refuse("which holds '" + word + "', allowed: numbers of at least 0");
+    routing.counts.push_back(*count);
+    sum += *count;
+  }
+  if (!scenario.workload.model.moe) return;
+  const auto experts = static_cast<std::size_t>(scenario.workload.model.moe->experts);
+  if (routing.counts.size() != experts || sum <= 0)
+    refuse("which holds " + std::to_string(routing.counts.size()) + " numbers of sum " +
+           shortest(sum) + ", allowed: one for each of the " + std::to_string(experts) +
+           " experts, not all 0");
+}
+
+/// Reads the orders that schedule.pipeline names, if it names a file.
+void read_orders(const Node& root, Scenario& scenario, const SearchPath& search, Reading& reading) {
+  if (scenario.schedule.table.empty()) return;
+  const std::string path = "schedule.pipeline";
+  if (const auto file = named_file(root, path + ".table", scenario.schedule.table, "file of orders",
+                                   search, reading)) {
+    try {
+      scenario.order_table = read_order_table(*file, search);
+      scenario.order_file = std::filesystem::absolute(*file).string();
+      return;
+    } catch (const InputError& error) {
+      append(reading.diagnostics, error);
+    }
+  }
+  reading.failed.insert(path);
+}
+
+/// All that a table of orders says, for the hash.
+std::string text_of(const OrderTable& table) {
+  std::string text = std::to_string(static_cast<int>(table.shape.placement));
+  for (const StageOrder& order : table.orders) text += "; " + to_string(order, table.shape);
+  return text;
+}
+
+/// Nothing depends on the factor of an affinity that no host has.
+void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& assumptions) {
+  using Affinity = StallsSpec::SlowHosts::Affinity;
+  for (const auto& [affinity, path] :
+       {std::pair{Affinity::unbound, "cluster.host.affinity.unbound"},
+        {Affinity::cross_numa, "cluster.host.affinity.cross_numa"}}) {
+    if (std::ranges::count(stalls.slow_hosts, affinity, &StallsSpec::SlowHosts::affinity) > 0)
+      continue;
+    std::erase_if(assumptions, [path = path](const Assumption& a) { return a.path == path; });
+  }
+}
+
+/// What the scenario means: what `auto` stands for, and a model however it was given.
+std::string content_of(ScenarioDraft draft) {
+  Scenario& scenario = draft.scenario;
+  scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
+  scenario.workload.plan.dp_given = scenario.workload.plan.dp;
+  if (scenario.order_table) scenario.schedule.table = text_of(*scenario.order_table);
+  draft.model_source = ScenarioDraft::from_keys;
+  std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
+  const auto add = [&text](const char* key, const auto& numbers) {
+    if (numbers.empty()) return;
+    text += key;
+    for (const auto number : numbers) text += shortest(static_cast<double>(number)) + " ";
+    text += "\n";
+  };
+  if (const auto& documents = scenario.schedule.data.documents)
+    add("schedule.data.documents.lengths=", documents->lengths);
+  add("moe.routing.counts=", scenario.workload.moe.routing.counts);
+  return text;
+}
+
+/// Every key by itself, and the files that keys name.
+void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft,
+                Reading& reading) {
+  read(root, reading, [&](Visitor& visitor) { describe(visitor, draft); });
+  Scenario& scenario = draft.scenario;
+  if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
+  if (draft.model_source == ScenarioDraft::from_config &&
+      !reading.failed.contains("model.hf_config")) {
+    read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
+  }
+  if (auto& documents = scenario.schedule.data.documents;
+      documents && !documents->file.empty() &&
+      !reading.failed.contains("schedule.data.documents.file"))
+    read_lengths(root, search, *documents, reading);
+  scenario.workload.documents = scenario.schedule.data.documents.has_value();
+  read_counts(root, scenario, search, reading);
+  if (!reading.failed.contains("schedule.pipeline")) read_orders(root, scenario, search, reading);
+}
+
+Scenario read_root(const Node& root, std::string question, const SearchPath& search,
+                   Reading reading) {
+  ScenarioDraft draft;
+  read_draft(root, search, draft, reading);
+  Scenario& scenario = draft.scenario;
+  Checks checks{root, reading};
+  check_scenario(scenario, checks);
+  throw_if_wrong(reading);
+  take_fastest_links(scenario.cluster);
+  scenario.assumptions = std::move(reading.assumptions);
+  drop_unused_affinities(scenario.stalls, scenario.assumptions);
+  scenario.content = content_of(draft);
+  scenario.sha256 = sha256(scenario.content);
+  scenario.question = std::move(question);
+  scenario.document = std::make_shared<const Node>(root);
+  return scenario;
+}
+
+}  // namespace
+
+std::string question_of(std::string_view text) {
+  constexpr std::string_view mark = "# question:";
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(mark)) continue;
+    const std::size_t first = line.find_first_not_of(" \t", mark.size());
+    if (first == std::string_view::npos) return {};
+    return std::string(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first));
+  }
+  return {};
+}
+
+PipelineShape Scenario::pipeline_shape() const {
+  const std::int64_t group = schedule.pipeline_group_given;
+  PipelineShape shape{workload.plan.pp, workload.plan.vpp, micro_batches(),
+                      group > 0 ? group : workload.plan.pp, schedule.slices};
+  shape.warm_up = schedule.warm_up;
+  shape.put_off = schedule.put_off.value_or(0);
+  if (schedule.table.empty()) {
+    shape.placement = pipeline_schedule(schedule.pipeline).placement;
+  } else if (order_table) {
+    shape.placement = order_table->shape.placement;
+    shape.slices = order_table->shape.slices;
+  }
+  return shape;
+}
+
+std::vector<StageOrder> Scenario::orders() const {
+  if (order_table) return order_table->orders;
+  const PipelineSchedule& known = pipeline_schedule(schedule.pipeline);
+  const bool adds_pairs = !known.pairs && workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+  const PipelineShape shape = pipeline_shape();
+  if (adds_pairs) return paired_orders(known, shape);
+  const bool blocks = schedule.p2p == ScheduleSpec::PointToPoint::blocking;
+  return blocks && exchanges(known, shape) ? exchanging_orders(known, shape)
+                                           : stage_orders(known, shape);
+}
+
+std::optional<FileKind> file_kind(const Node& root) {
+  const auto any = [&](std::initializer_list<const char*> keys) {
+    return std::ranges::any_of(keys, [&](const char* key) { return root.find(key) != nullptr; });
+  };
+  if (any({"sweep"})) return FileKind::sweep;
+  if (any({"cluster", "model", "workload", "parallel", "training", "schedule"}))
+    return FileKind::scenario;
+  if (any({"device", "node", "network"})) return FileKind::cluster;
+  if (any({"layers", "hidden", "attention", "hf_config"})) return FileKind::model;
+  return {};
+}
+
+Scenario read_values(const Node& root, const SearchPath& search, Reading& reading) {
+  ScenarioDraft draft;
+  read_draft(root, search, draft, reading);
+  Scenario& scenario = draft.scenario;
+  Checks checks{root, reading};
+  check_cluster(scenario.cluster, "cluster.", checks);
+  if (!scenario.synthetic && checks.good({"model"}))
+    check_model(scenario.workload.model, "model.", checks);
+  return std::move(scenario);
+}
+
+Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                       const SearchPath& search) {
+  const std::string text = read_document_text(path, search);
+  Reading reading;
+  const Node root = load(text, path, overrides, search, FileKind::scenario, reading);
+  return read_root(root, question_of(text), search, std::move(reading));
+}
+
+ScenarioDocument load_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                               const SearchPath& search) {
+  const std::string text = read_document_text(path, search);
+  Reading reading;
+  Node root = load(text, path, overrides, search, FileKind::scenario, reading);
+  throw_if_wrong(reading);
+  return {std::move(root), path, question_of(text)};
+}
+
+Scenario read_scenario(const ScenarioDocument& document, const SearchPath& search) {
+  return read_root(document.root, document.question, search, {});
+}
+
+std::string wrong_scenario_value(std::string_view path, const Node& value) {
+  ScenarioDraft draft;
+  return wrong_assignment([&](Visitor& visitor) { describe(visitor, draft); }, path, value);
+}
+
+ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
+                         const SearchPath& search) {
+  Reading reading;
+  const Node root =
+      load(read_document_text(path, search), path, overrides, search, FileKind::cluster, reading);
+  ClusterSpec cluster;
+  read(root, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  Checks checks{root, reading};
+  check_cluster(cluster, {}, checks);
+  throw_if_wrong(reading);
+  take_fastest_links(cluster);
+  return cluster;
+}
+
+ModelSpec read_model(const std::string& path, const SearchPath& search) {
+  ModelSpec model;
+  Reading reading;
+  if (path.ends_with(".json")) return read_hugging_face(find_file(path, {}, search).value_or(path));
+  const Node root =
+      load(read_document_text(path, search), path, {}, search, FileKind::model, reading);
+  std::string config;
+  std::size_t source = ScenarioDraft::from_keys;
+  read(root, reading, [&](Visitor& visitor) { describe_model(visitor, model, config, source); });
+  if (source == ScenarioDraft::from_config && reading.diagnostics.empty()) {
+    read_config(root, "hf_config", config, model, search, reading);
+  }
+  Checks checks{root, reading};
+  if (!reading.failed.contains("model") && !reading.failed.contains(""))
+    check_model(model, {}, checks);
+  throw_if_wrong(reading);
+  return model;
+}
+
+std::string scenario_schema() {
+  ScenarioDraft draft;
+  return json_schema("Stepcast scenario", [&](Visitor& visitor) { describe(visitor, draft); });
+}
+
+}  // namespace stepcast

@@ -1,0 +1,356 @@
+#include <algorithm>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/topology/placement.hpp"
+
+// Checks between keys. Each names the guilty key, the numbers and what is allowed.
+namespace stepcast {
+namespace {
+
+void check_order(const ParallelPlan& plan, Checks& checks) {
+  std::vector<std::string> sorted = plan.order;
+  std::ranges::sort(sorted);
+  checks.require(
+      sorted == std::vector<std::string>{"cp", "dp", "ep", "pp", "tp"}, "parallel.order",
+      "must name tp, cp, ep, dp, pp once each, allowed: [tp, cp, ep, dp, pp] in any order");
+}
+
+/// tp*cp*pp*dp = devices. The sizes are at most 2^20 each, so that no product here overflows.
+void resolve_data_parallel(Scenario& scenario, Checks& checks) {
+  ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t devices = scenario.cluster.devices;
+  const struct {
+    const char* key;
+    std::int64_t size;
+  } sizes[] = {{"tp", plan.tp}, {"cp", plan.cp}, {"pp", plan.pp}};
+  std::int64_t product = 1;
+  std::string factors;
+  for (const auto& [key, size] : sizes) {
+    const std::int64_t left = devices / product;
+    product *= size;
+    factors += (factors.empty() ? "" : "*") + std::string(key);
+    if (devices % product == 0) continue;
+    checks.fail("parallel." + std::string(key), "is " + count_text(size) + ", " + factors + " = " +
+                                                    count_text(product) + " must divide the " +
+                                                    count_text(devices) +
+                                                    " devices, allowed: " + divisors(left));
+    checks.skip("parallel.dp");
+    return;
+  }
+  plan.dp = devices / product;
+  checks.require(plan.dp_given.value_or(plan.dp) == plan.dp, "parallel.dp",
+                 "is " + count_text(plan.dp_given.value_or(0)) +
+                     ", must be devices / (tp*cp*pp) = " + count_text(devices) + " / " +
+                     count_text(product) + ", allowed: " + count_text(plan.dp) + ", auto");
+}
+
+/// Keys about experts that a model without them leaves at their defaults.
+void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
+  const MoeSpec neutral;
+  const std::string why = " but the model has no experts, allowed: ";
+  checks.require(moe.dispatch == neutral.dispatch, "moe.dispatch", "is set" + why + "flat");
+  checks.require(moe.overlap == neutral.overlap, "moe.overlap", "is set" + why + "none");
+  checks.require(moe.routing.distribution == neutral.routing.distribution,
+                 "moe.routing.distribution", "is set" + why + "uniform");
+  checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
+  checks.require(moe.placement == neutral.placement, "moe.placement",
+                 "is balanced" + why + "contiguous");
+  checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
+  checks.require(moe.permutation == neutral.permutation, "moe.permutation",
+                 "is indexed" + why + "fused");
+  checks.require(moe.products == neutral.products, "moe.experts",
+                 "is sequential" + why + "grouped");
+}
+
+/// Kernels of the framework stand for one way to move rows, and for whole experts on the rank.
+void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
+  using Dispatch = MoeSpec::Dispatch;
+  const MoeSpec& moe = workload.moe;
+  const bool tiles = moe.overlap == MoeSpec::Overlap::tiles;
+  const bool plain = moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather;
+  checks.require(moe.permutation == MoeSpec::Permutation::fused || (plain && !tiles),
+                 "moe.permutation",
+                 "is indexed, which is known for dispatch flat and allgather without tiles(n), "
+                 "allowed: fused");
+  const bool grouped = moe.products == MoeSpec::Products::grouped;
+  checks.require(grouped || !tiles, "moe.experts",
+                 "is sequential but tiles(n) is one kernel, allowed: grouped");
+  checks.require(grouped || workload.training.active_experts == 1, "moe.experts",
+                 "is sequential but only a part of the experts works in a step "
+                 "(training.offload.active_experts), allowed: grouped");
+}
+
+void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
+  if (!workload.training.attention_head) return;
+  const char* const key = "training.attention_head";
+  const auto* latent = std::get_if<LatentAttention>(&workload.model.attention);
+  if (!checks.require(latent != nullptr, key,
+                      "is set but the model has no latent attention, allowed: none"))
+    return;
+  checks.require(workload.training.attention == TrainingSpec::Attention::fused, key,
+                 "needs training.attention: fused, allowed: none");
+  const std::int64_t least = std::max(latent->nope_dim + latent->rope_dim, latent->v_dim);
+  checks.require(*workload.training.attention_head >= least, key,
+                 "is " + count_text(*workload.training.attention_head) +
+                     ", less than the heads of the " + "model, allowed: none, " +
+                     count_text(least) + " or more");
+}
+
+void check_experts(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
+  if (!experts) {
+    const std::string why = " but the model has no experts, allowed: 1";
+    checks.require(plan.ep == 1, "parallel.ep", "is " + count_text(plan.ep) + why);
+    checks.require(plan.etp == 1, "parallel.etp", "is " + count_text(plan.etp) + why);
+    check_no_expert_keys(scenario.workload.moe, checks);
+    return;
+  }
+  check_expert_kernels(scenario.workload, checks);
+  const ExpertSpec& moe = *scenario.workload.model.moe;
+  checks.require(moe.experts % plan.ep == 0, "parallel.ep",
+                 "is " + count_text(plan.ep) + ", must divide the " + count_text(moe.experts) +
+                     " experts, allowed: " + divisors(moe.experts));
+  checks.require(moe.expert_hidden % plan.etp == 0, "parallel.etp",
+                 "is " + count_text(plan.etp) + ", must divide the hidden width of an expert (" +
+                     count_text(moe.expert_hidden) + "), allowed: " + divisors(moe.expert_hidden));
+  if (checks.good({"parallel.tp", "parallel.cp", "parallel.pp", "parallel.dp", "parallel.etp"})) {
+    const std::int64_t ranks = plan.stage_ranks();
+    checks.require(ranks % (plan.etp * plan.ep) == 0, "parallel.ep",
+                   "is " + count_text(plan.ep) + ", etp*ep = " + count_text(plan.etp * plan.ep) +
+                       " must divide the tp*cp*dp = " + count_text(ranks) +
+                       " ranks of a stage, allowed: " +
+                       divisors(ranks % plan.etp == 0 ? ranks / plan.etp : ranks));
+  }
+  checks.require(
+      scenario.workload.moe.overlap != MoeSpec::Overlap::shared_expert || moe.shared_experts > 0,
+      "moe.overlap",
+      "is shared_expert but the model has no shared experts, allowed: none, chunks(n), tiles(n), "
+      "fb_pair");
+  checks.require(scenario.workload.moe.overlap != MoeSpec::Overlap::tiles || plan.etp == 1,
+                 "moe.overlap",
+                 "is tiles, whose kernel holds whole experts, but etp is " + count_text(plan.etp) +
+                     ", allowed: none, shared_expert, chunks(n), or etp 1");
+}
+
+bool inside_super_node(const Scenario& scenario) {
+  return scenario.cluster.super_node && scenario.workload.moe.inner != MoeSpec::Inner::node;
+}
+
+/// Cuts the expert groups where the dispatch has an inner and an outer hop.
+void resolve_expert_parts(Scenario& scenario, Checks& checks) {
+  const MoeSpec& moe = scenario.workload.moe;
+  const bool known = !scenario.synthetic && scenario.workload.model.moe && moe.cuts_groups() &&
+                     checks.good({"cluster", "parallel", "moe.dispatch", "moe.inner"});
+  const ClusterSpec& cluster = scenario.cluster;
+  if (!known || !checks.good_below("cluster") || !checks.good_below("parallel")) return;
+  if (!checks.require(moe.inner != MoeSpec::Inner::super_node || cluster.super_node, "moe.inner",
+                      "is super_node but the cluster has none, allowed: auto, node"))
+    return;
+  cut_expert_groups(scenario);
+  ParallelPlan& plan = scenario.workload.plan;
+  if (checks.require(Placement(plan).cuts_experts_evenly(), "moe.dispatch",
+                     "needs equally many ranks of an expert group in each " +
+                         std::string(inside_super_node(scenario) ? "super-node" : "node") + " of " +
+                         count_text(plan.expert_part) +
+                         " devices, allowed: flat, allgather, or another ep or order"))
+    return;
+  plan.expert_part = 0;
+}
+
+void check_heads(const Scenario& scenario, Checks& checks) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const AttentionSpec& attention = scenario.workload.model.attention;
+  const auto* gqa = std::get_if<GroupedQueryAttention>(&attention);
+  const std::int64_t heads = std::visit([](const auto& a) { return a.heads; }, attention);
+  if (!checks.good({"parallel.tp", "model.attention.heads", "model.attention.kv_heads"})) return;
+  if (!checks.require(heads % plan.tp == 0, "parallel.tp",
+                      "is " + count_text(plan.tp) + ", must divide the " + count_text(heads) +
+                          " attention heads, allowed: " + divisors(heads))) {
+    return;
+  }
+  if (gqa != nullptr) {
+    checks.require(
+        gqa->kv_heads % plan.tp == 0 || plan.tp % gqa->kv_heads == 0, "parallel.tp",
+        "is " + count_text(plan.tp) + ", must divide the " + count_text(gqa->kv_heads) +
+            " key and value heads or be a multiple of them, allowed: " + divisors(gqa->kv_heads));
+  }
+  const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
+  const std::int64_t degree = hybrid                                         ? plan.ulysses_degree
+                              : plan.context_algorithm == Algorithm::ulysses ? plan.cp
+                                                                             : 1;
+  const std::string key = hybrid ? "parallel.context_algorithm" : "parallel.cp";
+  checks.require(plan.cp % degree == 0, key,
+                 "is hybrid(" + count_text(degree) + "), must divide cp = " + count_text(plan.cp) +
+                     ", allowed: " + divisors(plan.cp));
+  checks.require(heads / plan.tp % degree == 0, key,
+                 "needs " + count_text(degree) + " ulysses ranks to divide the " +
+                     count_text(heads / plan.tp) +
+                     " heads of a rank (heads / tp), allowed: " + divisors(heads / plan.tp));
+}
+
+void check_sequence(const Scenario& scenario, Checks& checks) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const ModelSpec& model = scenario.workload.model;
+  const std::int64_t sequence = scenario.workload.training.sequence;
+  if (!checks.require(sequence > 0, "training.sequence",
+                      "is missing, allowed: a whole number of tokens such as 4096")) {
+    return;
+  }
+  checks.require(model.position != ModelSpec::Position::learned || sequence <= model.positions,
+                 "training.sequence",
+                 "is " + count_text(sequence) + " but the model has " +
+                     count_text(model.positions) + " learned positions, allowed: 1 to " +
+                     count_text(model.positions));
+  if (!checks.good({"parallel.cp", "parallel.tp", "training.sequence"})) return;
+  const bool zigzag = plan.cp > 1 && (plan.context_algorithm == Algorithm::ring ||
+                                      plan.context_algorithm == Algorithm::hybrid);
+  const std::int64_t parts = zigzag ? 2 * plan.cp : plan.cp;
+  checks.require(
+      sequence % parts == 0, "training.sequence",
+      "is " + count_text(sequence) + ", must be a multiple of " +
+          (zigzag ? "2*cp (two slices per rank) = " : "cp = ") + count_text(parts) +
+          ", allowed: " + count_text(std::max(sequence / parts, std::int64_t{1}) * parts));
+  checks.require(
+      plan.cp == 1 || scenario.workload.training.attention != TrainingSpec::Attention::unfused,
+      "training.attention",
+      "is unfused, which holds all keys on a rank, but cp is " + count_text(plan.cp) +
+          ", allowed: fused, or cp 1");
+  const std::int64_t both = plan.cp * plan.tp;
+  checks.require(!plan.sequence_parallel || sequence % both == 0, "training.sequence",
+                 "is " + count_text(sequence) +
+                     ", sequence_parallel needs a multiple of cp*tp = " + count_text(both) +
+                     ", allowed: " + count_text(std::max(sequence / both, std::int64_t{1}) * both));
+}
+
+/// Whether the table has one row per chunk and one column per stage.
+bool check_shape(const Table& table, const std::string& path, const ParallelPlan& plan,
+                 Checks& checks) {
+  const auto columns = static_cast<std::size_t>(plan.pp);
+  const bool shape =
+      table.size() == static_cast<std::size_t>(plan.vpp) &&
+      std::ranges::all_of(table, [&](const auto& row) { return row.size() == columns; });
+  return checks.require(shape, path,
+                        "must have " + count_text(plan.vpp) + " rows (vpp) of " +
+                            count_text(plan.pp) + " numbers (pp), allowed: a table [chunk][stage]");
+}
+
+/// How many layers each chunk has to compute again is known once the layers are assigned.
+void check_recompute(const WorkloadSpec& workload, Checks& checks) {
+  const bool table = workload.training.recompute == TrainingSpec::Recompute::table;
+  if (!table || !checks.good({"parallel.pp", "parallel.vpp", "training.recompute"})) return;
+  check_shape(workload.training.recompute_layers, "training.recompute", workload.plan, checks);
+}
+
+/// Two directions: the second row of the table is the first one backwards.
+void check_mirrored(const ParallelPlan& plan, std::int64_t layers, Checks& checks) {
+  const auto& row = plan.layers_per_chunk[0];
+  std::int64_t sum = 0;
+  for (const std::int64_t n : row) sum += n;
+  const bool mirrored =
+      std::ranges::equal(row, std::vector<std::int64_t>(plan.layers_per_chunk[1].rbegin(),
+                                                        plan.layers_per_chunk[1].rend()));
+  checks.require(sum == layers && mirrored, "parallel.layers_per_chunk",
+                 "holds " + count_text(sum) + " layers in its first row, allowed: the " +
+                     count_text(layers) +
+                     " of the model, and the same row backwards as the second");
+}
+
+void check_layers(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t layers = scenario.workload.model.layers;
+  if (!checks.good({"model.layers", "parallel.pp", "parallel.vpp", "parallel.layers_per_chunk"}))
+    return;
+  if (plan.layers != ParallelPlan::Layers::table) {
+    const std::string key = plan.pp > layers ? "parallel.pp" : "parallel.vpp";
+    const std::int64_t parts = plan.chunk_map().virtual_stages();
+    checks.require(parts <= layers, key,
+                   "gives pp*vpp = " + count_text(parts) + " chunks for " + count_text(layers) +
+                       " layers, allowed: at most one chunk per layer");
+    return;
+  }
+  if (!check_shape(plan.layers_per_chunk, "parallel.layers_per_chunk", plan, checks)) return;
+  if (plan.chunk_placement == ChunkPlacement::bidirectional)
+    return check_mirrored(plan, layers, checks);
+  std::int64_t sum = 0;
+  for (const auto& row : plan.layers_per_chunk) {
+    for (const std::int64_t n : row) sum += n;
+  }
+  checks.require(
+      sum == layers, "parallel.layers_per_chunk",
+      "holds " + count_text(sum) + " layers, allowed: the " + count_text(layers) + " of the model");
+}
+
+void check_width(const Scenario& scenario, Checks& checks) {
+  const WorkloadSpec& spec = scenario.workload;
+  if (checks.good({"model.ffn", "parallel.tp"})) {
+    checks.require(
+        spec.model.ffn.hidden % spec.plan.tp == 0, "parallel.tp",
+        "is " + count_text(spec.plan.tp) + ", must divide the hidden width of a dense layer (" +
+            count_text(spec.model.ffn.hidden) + "), allowed: " + divisors(spec.model.ffn.hidden));
+  }
+  checks.require(
+      spec.training.precision != TrainingSpec::Precision::fp8_mixed ||
+          scenario.cluster.device.matmul_peak_fp8.value() > 0 || !checks.good({"cluster.device"}),
+      "training.precision",
+      "is fp8_mixed but the device has no cluster.device.matmul_peak_fp8, allowed: bf16, fp16");
+}
+
+void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
+  for (std::size_t k = 0; k < collective_kinds; ++k) {
+    const auto kind = static_cast<CollectiveKind>(k);
+    std::vector<std::string> usable{"auto"};
+    for (const NamedAlgorithm& known : collective_algorithms())
+      if (known.serves[k]) usable.emplace_back(known.name);
+    checks.require(std::ranges::find(usable, choice.algorithm[k]) != usable.end(),
+                   std::string("communication.algorithm.") + name(kind),
+                   "is " + choice.algorithm[k] + ", which makes no " + name(kind) +
+                       ", allowed: " + joined(usable));
+  }
+}
+
+}  // namespace
+
+void cut_expert_groups(Scenario& scenario) {
+  if (!scenario.workload.model.moe || !scenario.workload.moe.cuts_groups()) return;
+  const ClusterSpec& cluster = scenario.cluster;
+  scenario.workload.plan.expert_part =
+      cluster.node_devices * (inside_super_node(scenario) ? cluster.super_node->nodes : 1);
+}
+
+void check_scenario(Scenario& scenario, Checks& checks) {
+  if (checks.good({"schedule.pipeline", "schedule.slices"})) place_chunks(scenario);
+  check_cluster(scenario.cluster, "cluster.", checks);
+  check_order(scenario.workload.plan, checks);
+  check_algorithms(scenario.workload.communication.algorithms, checks);
+  const bool sizes = checks.good({"cluster.devices", "parallel.tp", "parallel.cp", "parallel.pp"});
+  if (sizes) {
+    resolve_data_parallel(scenario, checks);
+  } else {
+    checks.skip("parallel.dp");
+  }
+  if (scenario.synthetic) {
+    check_experts(scenario, checks);
+    check_synthetic(scenario, checks);
+  } else if (checks.good({"model"})) {
+    check_model(scenario.workload.model, "model.", checks);
+    if (checks.good({"model.moe.experts", "model.moe.expert_hidden"}))
+      check_experts(scenario, checks);
+    resolve_expert_parts(scenario, checks);
+    check_heads(scenario, checks);
+    check_attention_head(scenario.workload, checks);
+    check_sequence(scenario, checks);
+    check_layers(scenario, checks);
+    check_width(scenario, checks);
+    check_recompute(scenario.workload, checks);
+  }
+  if (sizes) check_schedule(scenario, checks);
+  check_data(scenario, checks);
+  check_host(scenario, checks);
+  check_stalls(scenario, checks);
+}
+
+}  // namespace stepcast

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "stepcast/sim/scenario/checks.hpp"
+
+// Checks between the schedule, the plan and the batch.
+namespace stepcast {
+namespace {
+
+constexpr std::int64_t most_micro_batches = 1'000'000;
+constexpr std::int64_t most_units = 100'000'000;
+
+bool check_micro_batches(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const TrainingSpec& training = scenario.workload.training;
+  const std::int64_t one = training.micro_batch * plan.dp;
+  const std::int64_t near = std::max(training.global_batch / one, std::int64_t{1}) * one;
+  return checks.require(
+      training.global_batch % one == 0, "training.global_batch",
+      "is " + count_text(training.global_batch) + ", must be a multiple of micro_batch*dp = " +
+          count_text(training.micro_batch) + "*" + count_text(plan.dp) + " = " + count_text(one) +
+          ", allowed: " + count_text(near) + ", " + count_text(near + one));
+}
+
+bool check_size(const PipelineShape& shape, Checks& checks) {
+  if (!checks.require(shape.micro_batches <= most_micro_batches, "training.global_batch",
+                      "gives " + count_text(shape.micro_batches) +
+                          " micro-batches, allowed: at most " + count_text(most_micro_batches))) {
+    return false;
+  }
+  const std::int64_t chunks = shape.stages * shape.chunks;
+  return checks.require(
+      chunks * shape.slices <= most_units / shape.micro_batches, "training.global_batch",
+      "gives " + count_text(shape.micro_batches) + " micro-batches on " + count_text(chunks) +
+          " chunks, allowed: at most " + count_text(most_units) + " in all");
+}
+
+bool has_pairs(const std::vector<StageOrder>& orders) {
+  return std::ranges::any_of(orders, [](const StageOrder& order) {
+    return std::ranges::any_of(order, [](const Unit& unit) { return unit.with_next; });
+  });
+}
+
+/// The tokens of slices that are written out.
+void check_slice_tokens(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::vector<std::int64_t>& tokens = scenario.schedule.slice_tokens;
+  const std::int64_t sum = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
+  if (!checks.require(sum == scenario.workload.training.sequence, "schedule.slices",
+                      "hold " + count_text(sum) + " tokens, allowed: the " +
+                          count_text(scenario.workload.training.sequence) +
+                          " of training.sequence"))
+    return;
+  const std::int64_t part = plan.sequence_parallel ? plan.tp : 1;
+  for (const std::int64_t n : tokens)
+    if (!checks.require(
+            n % part == 0, "schedule.slices",
+            "hold " + count_text(n) + " tokens, sequence_parallel needs a multiple of tp = " +
+                count_text(part) + ", allowed: " + count_text((n + part - 1) / part * part)))
+      return;
+}
+
+/// A slice is a whole number of tokens on every rank, and attention sees whole slices.
+void check_slices(const Scenario& scenario, std::int64_t slices, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const ScheduleSpec& schedule = scenario.schedule;
+  const bool unequal = schedule.balanced_slices || !schedule.slice_tokens.empty();
+  checks.require(!unequal || !scenario.synthetic, "schedule.slices",
+                 "have tokens but the workload is synthetic, allowed: a number of slices");
+  if (scenario.synthetic) return;
+  if (!schedule.slice_tokens.empty() && checks.good({"training.sequence"}))
+    check_slice_tokens(scenario, checks);
+  if (slices == 1) return;
+  checks.require(plan.cp == 1, "parallel.cp",
+                 "is " + count_text(plan.cp) + " but the sequence is cut into " +
+                     count_text(slices) + " slices, allowed: cp 1");
+  if (unequal || !checks.good({"training.sequence"})) return;
+  const std::int64_t parts = slices * (plan.sequence_parallel ? plan.tp : 1);
+  checks.require(scenario.workload.training.sequence % parts == 0, "schedule.slices",
+                 "is " + count_text(slices) + ", the " +
+                     count_text(scenario.workload.training.sequence) +
+                     " tokens of a sequence must be a multiple of " +
+                     (plan.sequence_parallel ? "slices*tp = " : "slices = ") + count_text(parts));
+}
+
+/// A table of orders is for one shape.
+void check_table(const Scenario& scenario, const PipelineShape& table, Checks& checks) {
+  const PipelineShape shape = scenario.pipeline_shape();
+  const auto same = [&](std::int64_t own, std::int64_t written, const char* path,
+                        const char* what) {
+    checks.require(own == written, path,
+                   "gives " + count_text(own) + " " + what + ", " + scenario.schedule.table +
+                       " has orders for " + count_text(written) +
+                       ", allowed: " + count_text(written) + " " + what);
+  };
+  same(shape.stages, table.stages, "parallel.pp", "stages");
+  same(shape.chunks, table.chunks, "parallel.vpp", "chunks per stage");
+  same(shape.micro_batches, table.micro_batches, "training.global_batch", "micro-batches");
+  const bool left_out = scenario.schedule.slices == 1 && scenario.schedule.slice_tokens.empty();
+  checks.require(left_out || scenario.schedule.slices == table.slices, "schedule.slices",
+                 "is " + count_text(scenario.schedule.slices) + ", " + scenario.schedule.table +
+                     " has orders for " + count_text(table.slices) + ", allowed: leave it out");
+  checks.require(scenario.schedule.warm_up.kind == WarmUp::Kind::standard, "schedule.warmup",
+                 "means nothing to a table of orders, allowed: standard");
+}
+
+/// The replay scales the attention of a unit by the documents of its micro-batch: of one whole
+/// micro-batch, and known by its number.
+void check_documents(const Scenario& scenario, const PipelineShape& shape, Checks& checks) {
+  const bool whole = shape.slices == 1 && !scenario.workload.pairs &&
+                     shape.placement != ChunkPlacement::bidirectional;
+  checks.require(whole || !scenario.schedule.data.documents, "schedule.data.documents",
+                 "are not told apart in pairs, slices and two directions, allowed: none, or a "
+                 "schedule without them");
+}
+
+void check_scatter_gather(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const char* const path = "communication.pipeline.scatter_gather";
+  if (!scenario.workload.communication.scatter_gather) return;
+  checks.require(!scenario.synthetic, path,
+                 "is true, but a synthetic workload says itself what it sends, allowed: false");
+  checks.require(plan.tp > 1 && !plan.sequence_parallel, path,
+                 plan.tp > 1 ? "is true, but with sequence_parallel each rank sends its own part "
+                               "anyway, allowed: false"
+                             : "is true, but tp is 1, allowed: false");
+  checks.require(!scenario.workload.pairs, path,
+                 "is true, but the schedule runs pairs, which gather nothing, allowed: false");
+}
+
+void check_put_off(const Scenario& scenario, Checks& checks) {
+  const ScheduleSpec& schedule = scenario.schedule;
+  const bool serves = schedule.table.empty() && pipeline_schedule(schedule.pipeline).puts_off;
+  checks.require(!schedule.put_off || serves, "schedule.put_off",
+                 "is " + count_text(schedule.put_off.value_or(0)) + ", but " + schedule.name() +
+                     " says itself when weight gradients run, allowed: auto, or zb_h1, zb_h2");
+}
+
+void check_post_validation(const Scenario& scenario, Checks& checks) {
+  checks.require(!scenario.schedule.post_validation || scenario.workload.plan.pp > 1,
+                 "schedule.post_validation",
+                 "is true, but pp is 1: there is no other stage to wait for, allowed: false");
+}
+
+}  // namespace
+
+/// What Megatron-LM's and MindSpeed's overlap of a forward with a backward asks for.
+std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineShape& shape) {
+  const WorkloadSpec& spec = scenario.workload;
+  std::vector<std::string> findings;
+  if (spec.moe.overlap != MoeSpec::Overlap::fb_pair || scenario.synthetic) return findings;
+  const auto require = [&](bool holds, const std::string& what) {
+    if (!holds) findings.push_back("is fb_pair, which " + what);
+  };
+  const bool serves = scenario.order_table.has_value();
+  const std::string wrong =
+      serves ? "" : pairing_rule(pipeline_schedule(scenario.schedule.pipeline), shape);
+  require(wrong.empty(), wrong);
+  require(spec.plan.ep > 1, "hides the exchange of tokens, allowed: with ep > 1");
+  require(spec.training.recompute != TrainingSpec::Recompute::full,
+          "has no place for computing a layer again, allowed: with training.recompute none, "
+          "selective or a table");
+  require(spec.plan.zero <= 1, "keeps whole gradients, allowed: with parallel.zero 0 or 1");
+  require(spec.plan.slices == 1, "pairs whole micro-batches, allowed: with schedule.slices 1");
+  return findings;
+}
+
+void place_chunks(Scenario& scenario) {
+  const PipelineShape shape = scenario.pipeline_shape();
+  scenario.workload.plan.chunk_placement = shape.placement;
+  scenario.workload.plan.slices = shape.slices;
+  if (std::ssize(scenario.schedule.slice_tokens) == shape.slices)
+    scenario.workload.plan.slice_tokens = scenario.schedule.slice_tokens;
+  scenario.workload.post_validation = scenario.schedule.post_validation;
+  const bool pairs = scenario.order_table ? has_pairs(scenario.order_table->orders)
+                                          : pipeline_schedule(scenario.schedule.pipeline).pairs;
+  scenario.workload.pairs = pairs || scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+}
+
+void check_schedule(const Scenario& scenario, Checks& checks) {
+  if (!checks.good({"training.global_batch", "training.micro_batch", "parallel.tp", "parallel.cp",
+                    "parallel.pp", "parallel.dp", "parallel.vpp", "schedule.pipeline",
+                    "schedule.group", "schedule.slices"})) {
+    return;
+  }
+  if (!check_micro_batches(scenario, checks)) return;
+  const PipelineShape shape = scenario.pipeline_shape();
+  if (!check_size(shape, checks)) return;
+  if (scenario.order_table) {
+    check_table(scenario, scenario.order_table->shape, checks);
+  } else {
+    const std::string wrong = pipeline_schedule(scenario.schedule.pipeline).rule(shape);
+    checks.require(wrong.empty(), "schedule.pipeline", scenario.schedule.pipeline + " " + wrong);
+  }
+  check_slices(scenario, shape.slices, checks);
+  for (const std::string& finding : pair_findings(scenario, shape))
+    checks.fail("moe.overlap", finding);
+  check_documents(scenario, shape, checks);
+  check_scatter_gather(scenario, checks);
+  check_put_off(scenario, checks);
+  check_post_validation(scenario, checks);
+}
+
+}  // namespace stepcast

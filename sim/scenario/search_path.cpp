@@ -1,0 +1,30 @@
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
+
+namespace stepcast {
+
+SearchPath default_search_path(const std::vector<std::string>& presets) {
+  SearchPath search;
+  for (const std::string& directory : presets) {
+    std::error_code failure;
+    if (!std::filesystem::is_directory(directory, failure)) {
+      throw InputError({Diagnostic{{directory}, {}, "is no folder, allowed: a folder of presets"}});
+    }
+    search.directories.emplace_back(directory);
+  }
+  if (const char* variable = std::getenv("STEPCAST_PRESETS")) {
+    std::istringstream stream{variable};
+    for (std::string directory; std::getline(stream, directory, ':');) {
+      if (!directory.empty()) search.directories.emplace_back(directory);
+    }
+  }
+  search.directories.emplace_back(STEPCAST_INSTALLED_PRESETS);
+  search.directories.emplace_back(STEPCAST_SOURCE_PRESETS);
+  return search;
+}
+
+}  // namespace stepcast

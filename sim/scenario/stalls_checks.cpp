@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <map>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/topology/fabric.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double least_bandwidth_factor = 1e-6;
+
+std::string entry(const char* list, std::size_t index) {
+  return std::string("stalls.") + list + "." + std::to_string(index);
+}
+
+/// Devices or nodes that exist, each in one entry at most.
+class Roll {
+ public:
+  Roll(const char* list, const char* what, std::int64_t count, Checks& checks)
+      : list_{list}, what_{what}, count_{count}, checks_{checks} {}
+
+  void add(std::size_t index, const std::vector<std::int64_t>& numbers) {
+    const std::string path = entry(list_, index) + "." + what_ + "s";
+    for (const std::int64_t n : numbers) {
+      if (!checks_.require(n < count_, path,
+                           "names " + std::string(what_) + " " + count_text(n) + " of " +
+                               count_text(count_) + ", allowed: 0 to " + count_text(count_ - 1)))
+        return;
+      const auto [first, fresh] = first_.try_emplace(n, index);
+      const std::string where = first->second == index
+                                    ? " twice"
+                                    : ", which " + entry(list_, first->second) + " names too";
+      if (!checks_.require(fresh, path,
+                           "names " + std::string(what_) + " " + count_text(n) + where +
+                               ", allowed: each " + what_ + " once"))
+        return;
+    }
+  }
+
+ private:
+  const char* list_;
+  const char* what_;
+  std::int64_t count_;
+  Checks& checks_;
+  std::map<std::int64_t, std::size_t> first_;
+};
+
+void check_affinity(const StallsSpec& spec, const HostSpec& host, Checks& checks) {
+  using Affinity = StallsSpec::SlowHosts::Affinity;
+  for (std::size_t i = 0; i < spec.slow_hosts.size(); ++i) {
+    const auto& hosts = spec.slow_hosts[i];
+    if (hosts.affinity == Affinity::none) continue;
+    const char* word = hosts.affinity == Affinity::unbound ? "unbound" : "cross_numa";
+    checks.require(host_factor(hosts, host) > 0, entry("slow_hosts", i) + ".affinity",
+                   "is " + std::string(word) + " but the cluster has no host.affinity." + word +
+                       ", allowed: give that, or a factor here");
+  }
+}
+
+std::string dates(const StallsSpec::Throttling& t) {
+  return shortest(t.from.value()) + "s to " + shortest(t.until.value()) + "s";
+}
+
+void check_dates(const StallsSpec& spec, Checks& checks) {
+  for (std::size_t i = 0; i < spec.throttling.size(); ++i) {
+    const auto& t = spec.throttling[i];
+    const std::string path = entry("throttling", i);
+    if (!checks.good({path + ".from", path + ".until", path + ".period"})) continue;
+    const double length = (t.until - t.from).value();
+    checks.require(length > 0, path + ".until",
+                   "is not after from, from " + dates(t) + ", allowed: more than " +
+                       shortest(t.from.value()) + "s");
+    checks.require(t.period == Seconds{0} || t.until - t.from < t.period, path + ".period",
+                   "is " + shortest(t.period.value()) + "s, not longer than the " +
+                       shortest(length) + "s that it throttles, allowed: more than " +
+                       shortest(length) + "s, none");
+  }
+}
+
+/// Two intervals that hold on one device at the same time; one that repeats stands alone there.
+std::string conflict(const StallsSpec::Throttling& a, const StallsSpec::Throttling& b) {
+  if (a.period > Seconds{0} || b.period > Seconds{0})
+    return "and one of them repeats, allowed: a period for a device with no other throttling";
+  if (a.from < b.until && b.from < a.until)
+    return "at dates that overlap (" + dates(a) + ", " + dates(b) +
+           "), allowed: one interval at a time";
+  return {};
+}
+
+void check_throttling(const StallsSpec& spec, std::int64_t devices, Checks& checks) {
+  check_dates(spec, checks);
+  std::map<std::int64_t, std::vector<std::size_t>> of_device;
+  for (std::size_t i = 0; i < spec.throttling.size(); ++i) {
+    const std::string path = entry("throttling", i);
+    Roll("throttling", "device", devices, checks).add(i, spec.throttling[i].devices);
+    if (!checks.good({path + ".devices", path + ".from", path + ".until", path + ".period"}))
+      continue;
+    for (const std::int64_t device : spec.throttling[i].devices) {
+      auto& earlier = of_device[device];
+      for (const std::size_t e : earlier) {
+        const std::string wrong = conflict(spec.throttling[e], spec.throttling[i]);
+        if (!checks.require(wrong.empty(), path + ".devices",
+                            "names device " + count_text(device) + ", which " +
+                                entry("throttling", e) + " names too, " + wrong))
+          break;
+      }
+      earlier.push_back(i);
+    }
+  }
+}
+
+/// Links that exist, each in one entry at most, with a way around those that failed.
+class LinkRoll {
+ public:
+  LinkRoll(const Fabric& fabric, Checks& checks) : fabric_{fabric}, checks_{checks} {}
+
+  /// The links, or none when one of them is wrong.
+  std::vector<LinkId> add(const std::string& at, const std::string& name) {
+    const std::string path = at + ".link";
+    if (!checks_.good({path})) return {};
+    const std::vector<LinkId> links = find_links(fabric_, name);
+    if (!checks_.require(
+            !links.empty(), path,
+            "is '" + name + "', which the fabric does not have, allowed: " + link_names(fabric_)))
+      return {};
+    for (const LinkId link : links) {
+      const auto [first, fresh] = first_.try_emplace(link.value, at);
+      if (!checks_.require(fresh, path,
+                           "is " + fabric_.link_name(link) + ", which " + first->second +
+                               " names too, allowed: each link once"))
+        return {};
+    }
+    return links;
+  }
+
+ private:
+  const Fabric& fabric_;
+  Checks& checks_;
+  std::map<std::uint32_t, std::string> first_;
+};
+
+void check_trunk(const StallsSpec::FailedLink& failed, const std::string& path,
+                 const NetworkSpec& network, Checks& checks) {
+  const double all = uplinks(network);
+  checks.require(static_cast<double>(failed.ports) < all, path + ".ports",
+                 "is " + count_text(failed.ports) + " of the " + shortest(all) +
+                     " uplinks of a leaf (leaf_ports / oversubscription), allowed: fewer than " +
+                     "all of them, or nothing reaches the spine");
+}
+
+void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, Checks& checks) {
+  std::vector<std::vector<LinkId>> links;
+  std::set<std::uint32_t> failed;
+  for (std::size_t i = 0; i < spec.failed_links.size(); ++i) {
+    const std::string path = entry("failed_links", i);
+    links.push_back(roll.add(path, spec.failed_links[i].link));
+    if (links.back().empty()) continue;
+    if (is_trunk(fabric, links.back().front())) {
+      check_trunk(spec.failed_links[i], path, fabric.cluster().network, checks);
+      links.back().clear();
+      continue;
+    }
+    checks.require(
+        spec.failed_links[i].ports == 1, path + ".ports",
+        "is " + count_text(spec.failed_links[i].ports) + " of a single link, allowed: 1");
+    for (const LinkId link : links.back()) failed.insert(link.value);
+  }
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    for (const LinkId link : links[i]) {
+      if (!checks.require(!detour_around(fabric, link, failed).empty(),
+                          entry("failed_links", i) + ".link",
+                          "is " + fabric.link_name(link) +
+                              ", which has no way around, allowed: hccs pairs and nics of devices "
+                              "with a neighbour that works, leaf:N with ports"))
+        break;
+    }
+  }
+}
+
+void check_links(const StallsSpec& spec, const ClusterSpec& cluster, Checks& checks) {
+  const Fabric fabric(cluster);
+  LinkRoll roll(fabric, checks);
+  for (std::size_t i = 0; i < spec.degraded_links.size(); ++i) {
+    const std::string path = entry("degraded_links", i);
+    const double factor = spec.degraded_links[i].bandwidth_factor;
+    roll.add(path, spec.degraded_links[i].link);
+    checks.require(factor >= least_bandwidth_factor, path + ".bandwidth_factor",
+                   "is " + shortest(factor) + ", allowed: " + shortest(least_bandwidth_factor) +
+                       " to 1; a link that carries nothing goes under failed_links");
+  }
+  check_failed(spec, fabric, roll, checks);
+}
+
+}  // namespace
+
+void check_stalls(const Scenario& scenario, Checks& checks) {
+  const StallsSpec& spec = scenario.stalls;
+  check_affinity(spec, scenario.cluster.host, checks);
+  if (spec.gc_pauses && checks.good({"stalls.gc_pauses.duration", "stalls.gc_pauses.period"})) {
+    const auto& gc = *spec.gc_pauses;
+    checks.require(gc.duration < gc.period, "stalls.gc_pauses.duration",
+                   "is " + shortest(gc.duration.value()) +
+                       "s, not less than the period, allowed: " + "less than " +
+                       shortest(gc.period.value()) + "s");
+  }
+  if (!checks.good_below("cluster")) return;
+  const std::int64_t devices = scenario.cluster.devices;
+  Roll slow_devices("slow_devices", "device", devices, checks);
+  for (std::size_t i = 0; i < spec.slow_devices.size(); ++i)
+    slow_devices.add(i, spec.slow_devices[i].devices);
+  Roll slow_hosts("slow_hosts", "node", scenario.cluster.nodes(), checks);
+  for (std::size_t i = 0; i < spec.slow_hosts.size(); ++i)
+    slow_hosts.add(i, spec.slow_hosts[i].nodes);
+  check_throttling(spec, devices, checks);
+  if (!spec.degraded_links.empty() || !spec.failed_links.empty())
+    check_links(spec, scenario.cluster, checks);
+}
+
+}  // namespace stepcast

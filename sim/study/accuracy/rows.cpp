@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/study/accuracy.hpp"
+
+namespace stepcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const ratio_file = "ratios.yaml";
+
+std::vector<fs::path> scenario_files(const std::string& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry{folder, error}, end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (path.extension() == ".yaml" && path.filename() != ratio_file) files.push_back(path);
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+/// The folder of a file below the one that was searched: the source of its row.
+std::string family_of(const fs::path& relative) {
+  return relative.has_parent_path() ? relative.parent_path().generic_string() : ".";
+}
+
+std::string answer(const Scenario& scenario) {
+  const Forecast f = forecast(scenario);
+  const MemoryCount count = scenario.expect ? scenario.expect->memory_count : MemoryCount::budget;
+  nlohmann::json json{{"step", f.step_time.value()}};
+  for (const StageForecast& stage : f.stages) {
+    if (!stage.memory) continue;
+    const double peak = counted(*stage.memory, count).value();
+    json["memory"] = std::max(peak, json.value("memory", 0.0));
+  }
+  return json.dump();
+}
+
+MeasuredRow measured(const PublishedRow& row, const RowForecast& forecast) {
+  const Scenario& s = row.scenario;
+  MeasuredRow result;
+  result.name = s.name;
+  result.family = row.family;
+  result.file = row.file;
+  result.device = s.cluster.device.name;
+  result.held_out = held_out(s.name);
+  result.model = !s.synthetic;
+  result.experts = result.model && s.workload.model.moe;
+  result.published = s.expect->step_time->value;
+  result.forecast = forecast.step_time;
+  result.failure = forecast.failure;
+  if (s.expect->peak_memory) result.published_memory = s.expect->peak_memory->value;
+  result.forecast_memory = forecast.peak_memory;
+  return result;
+}
+
+}  // namespace
+
+std::vector<PublishedRow> published_rows(const std::string& folder, const SearchPath& search) {
+  std::vector<PublishedRow> rows;
+  std::vector<Diagnostic> wrong;
+  for (const fs::path& file : scenario_files(folder)) {
+    try {
+      Scenario scenario = prepare_scenario(file.string(), {}, search);
+      if (!scenario.expect || !scenario.expect->step_time) continue;
+      const fs::path relative = file.lexically_relative(folder);
+      rows.push_back({relative.generic_string(), family_of(relative), std::move(scenario)});
+    } catch (const InputError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!wrong.empty()) throw InputError(std::move(wrong));
+  if (rows.empty())
+    throw InputError({{{folder},
+                       {},
+                       "holds no scenario that expects a step time, give a folder "
+                       "such as scenarios/validation"}});
+  return rows;
+}
+
+bool held_out(std::string_view name) {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdU;  // the mix at the end of MurmurHash3
+  return ((hash >> 33) & 1U) != 0;
+}
+
+std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenarios, int workers) {
+  std::vector<RowForecast> result(scenarios.size());
+  run_in_workers(
+      scenarios.size(), workers, [&](std::size_t i) { return answer(*scenarios[i]); },
+      [&](const WorkerAnswer& a) {
+        RowForecast& row = result[a.index];
+        row.failure = a.failure;
+        if (a.failed()) return;
+        const auto json = nlohmann::json::parse(a.text);
+        row.step_time = json.at("step");
+        if (json.contains("memory")) row.peak_memory = json.at("memory").get<double>();
+      });
+  return result;
+}
+
+std::vector<MeasuredRow> measure(const std::vector<PublishedRow>& rows, int workers) {
+  std::vector<const Scenario*> scenarios;
+  for (const PublishedRow& row : rows) scenarios.push_back(&row.scenario);
+  const std::vector<RowForecast> forecasts = forecast_all(scenarios, workers);
+  std::vector<MeasuredRow> result;
+  for (std::size_t i = 0; i < rows.size(); ++i) result.push_back(measured(rows[i], forecasts[i]));
+  return result;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,158 @@
+#include "stepcast/sim/study/point_result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/metrics.hpp"
+
+namespace stepcast {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Named {
+  std::string name;
+  std::optional<double> value;
+};
+
+const MemoryBudget* fullest(const Forecast& forecast) {
+  const MemoryBudget* worst = nullptr;
+  for (const StageForecast& stage : forecast.stages)
+    if (stage.memory && (!worst || stage.memory->peak() > worst->peak())) worst = &*stage.memory;
+  return worst;
+}
+
+std::vector<Named> inputs(const Scenario& s) {
+  const ParallelPlan& p = s.workload.plan;
+  const TrainingSpec& t = s.workload.training;
+  const auto number = [](std::int64_t n) { return std::optional{static_cast<double>(n)}; };
+  const bool counted = p.dp > 0 && t.micro_batch > 0;  // not so in a draft that was never read
+  return {{"devices", number(s.cluster.devices)},
+          {"tp", number(p.tp)},
+          {"pp", number(p.pp)},
+          {"vpp", number(p.vpp)},
+          {"cp", number(p.cp)},
+          {"ep", number(p.ep)},
+          {"etp", number(p.etp)},
+          {"dp", number(p.dp)},
+          {"global_batch", number(t.global_batch)},
+          {"sequence", number(t.sequence)},
+          {"micro_batch", number(t.micro_batch)},
+          {"micro_batches", counted ? number(s.micro_batches()) : std::nullopt}};
+}
+
+std::vector<Named> outputs(const Scenario& s, const Forecast& f) {
+  const Metrics m = metrics_of(s, f);
+  const auto of_model = [&](double v) { return m.has_model ? std::optional{v} : std::nullopt; };
+  const RankTimes& mean = f.mean;
+  std::vector<Named> list{{"step_time_s", m.step_time},
+                          {"tokens_per_s", of_model(m.tokens_per_s)},
+                          {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
+                          {"samples_per_s", m.samples_per_s},
+                          {"tflops_per_device", of_model(m.tflops_per_device)},
+                          {"mfu", of_model(m.mfu)},
+                          {"hfu", of_model(m.hfu)},
+                          {"bubble_ratio", f.bubble_ratio()},
+                          {"computing_s", mean.computing.value()},
+                          {"communication_exposed_s", mean.exposed_total().value()}};
+  for (std::size_t k = 0; k < exposed_kinds; ++k)
+    list.push_back(
+        {fmt::format("exposed_{}_s", name(static_cast<ExposedKind>(k))), mean.exposed[k].value()});
+  list.push_back({"bubble_s", mean.bubble.value()});
+  list.push_back({"host_stall_s", mean.host_stall.value()});
+  list.push_back({"other_idle_s", mean.other_idle.value()});
+  const MemoryBudget* worst = fullest(f);
+  list.push_back(
+      {"peak_memory_bytes", worst ? std::optional{worst->peak().value()} : std::nullopt});
+  list.push_back(
+      {"memory_capacity_bytes", worst ? std::optional{worst->capacity.value()} : std::nullopt});
+  return list;
+}
+
+std::vector<Named> all_of(const Scenario& scenario, const Forecast& forecast) {
+  std::vector<Named> all = inputs(scenario);
+  for (Named& named : outputs(scenario, forecast)) all.push_back(std::move(named));
+  return all;
+}
+
+constexpr const char* status_names[] = {"ok", "out_of_memory", "invalid", "failed"};
+
+}  // namespace
+
+const char* name(PointStatus status) { return status_names[static_cast<std::size_t>(status)]; }
+
+const std::vector<std::string>& number_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const Named& named : all_of(Scenario{}, Forecast{})) list.push_back(named.name);
+    return list;
+  }();
+  return names;
+}
+
+std::size_t number_place(std::string_view name) {
+  const std::vector<std::string>& names = number_names();
+  const auto found = std::ranges::find(names, name);
+  expects(found != names.end(), "a number is asked for by its name");
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::vector<std::optional<double>> numbers_of(const Scenario& scenario, const Forecast& forecast) {
+  std::vector<std::optional<double>> numbers;
+  for (const Named& named : all_of(scenario, forecast)) numbers.push_back(named.value);
+  return numbers;
+}
+
+std::string memory_excess(const Forecast& forecast) {
+  for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
+    const auto& memory = forecast.stages[s].memory;
+    if (memory && !memory->fits())
+      return fmt::format("stage {} needs {} of {} per device", s, human(memory->peak()),
+                         human(memory->capacity));
+  }
+  return "";
+}
+
+std::string to_line(const PointResult& r) {
+  Json numbers = Json::array();
+  for (const auto& number : r.numbers) numbers.push_back(number ? Json(*number) : Json(nullptr));
+  return Json{{"key", r.key},       {"version", r.version},   {"sweep", r.sweep},
+              {"point", r.point},   {"values", r.values},     {"status", name(r.status)},
+              {"reason", r.reason}, {"schedule", r.schedule}, {"numbers", numbers}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+PointResult from_line(const std::string& line) {
+  try {
+    const Json json = Json::parse(line);
+    PointResult r{json.at("key"),    json.at("version"),  json.at("sweep"),
+                  json.at("point"),  json.at("values"),   {},
+                  json.at("reason"), json.at("schedule"), {}};
+    const auto status = std::ranges::find(status_names, json.at("status").get<std::string>());
+    expects(status != std::end(status_names), "a status has a name");
+    r.status = static_cast<PointStatus>(status - std::begin(status_names));
+    for (const Json& number : json.at("numbers")) {
+      if (number.is_null()) {
+        r.numbers.emplace_back();
+      } else {
+        r.numbers.emplace_back(number.get<double>());
+      }
+    }
+    expects(r.numbers.size() == number_names().size(), "a point has all its numbers");
+    return r;
+  } catch (const Json::exception& error) {
+    throw ContractError(std::string("the line of a point: ") + error.what());
+  }
+}
+
+std::string plain_number(double value) {
+  constexpr double exact = 9007199254740992.0;  // 2^53: whole numbers below are exact
+  if (value == std::floor(value) && std::abs(value) < exact) return fmt::format("{:.0f}", value);
+  return shortest(value);
+}
+
+}  // namespace stepcast

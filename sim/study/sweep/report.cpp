@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/base/version.hpp"
+#include "stepcast/sim/study/sweep_report.hpp"
+
+namespace stepcast {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string quoted(const std::string& field) {
+  if (field.find_first_of(",\"\n\r") == std::string::npos) return field;
+  std::string text = "\"";
+  for (const char c : field) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return text + "\"";
+}
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f}%", 100 * *share) : "-";
+}
+
+std::string time_of(const PointResult& row) {
+  return row.simulated() ? human(Seconds{*row.number("step_time_s")}) : "-";
+}
+
+std::string memory_of(const PointResult& row) {
+  const auto bytes = row.number("peak_memory_bytes");
+  return bytes ? human(Bytes{*bytes}) : "-";
+}
+
+std::string rate_of(const PointResult& row) {
+  if (const auto rate = row.number("tokens_per_s_per_device")) return fmt::format("{:.4g}", *rate);
+  return "-";
+}
+
+std::string line_of(const PointTable& table, std::size_t i, std::size_t width) {
+  const PointResult& row = table.rows[i];
+  std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", row.values, width,
+                                 time_of(row), rate_of(row), percent(row.number("mfu")),
+                                 percent(row.number("bubble_ratio")), memory_of(row));
+  if (!table.efficiency.empty()) text += fmt::format("{:>12}", percent(table.efficiency[i]));
+  if (row.status != PointStatus::ok) text += fmt::format("  {}: {}", name(row.status), row.reason);
+  return text + "\n";
+}
+
+std::string totals(const std::vector<PointResult>& rows) {
+  constexpr std::array statuses{PointStatus::ok, PointStatus::out_of_memory, PointStatus::invalid,
+                                PointStatus::failed};
+  std::string text = fmt::format("  {} points", rows.size());
+  for (const PointStatus status : statuses) {
+    const auto count = std::ranges::count(rows, status, &PointResult::status);
+    if (count > 0)
+      text += fmt::format("{} {} {}", status == PointStatus::ok ? ":" : ",", count, name(status));
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string points_table(const PointTable& table) {
+  std::size_t width = 8;
+  for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
+  std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", "point", width,
+                                 "step time", "tok/s/dev", "MFU", "bubble", "memory");
+  text += table.efficiency.empty() ? "\n" : fmt::format("{:>12}\n", "efficiency");
+  for (std::size_t i = 0; i < table.rows.size(); ++i) text += line_of(table, i, width);
+  return text + totals(table.rows);
+}
+
+std::string points_csv(const PointTable& table) {
+  std::string text = "sweep,point,values,status,reason,schedule";
+  for (const std::string& column : number_names()) text += "," + column;
+  text += table.efficiency.empty() ? "" : ",scaling_efficiency";
+  text += ",sha256,version\n";
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const PointResult& row = table.rows[i];
+    text += fmt::format("{},{},{},{},{},{}", quoted(row.sweep), row.point, quoted(row.values),
+                        name(row.status), quoted(row.reason), row.schedule);
+    for (const auto& number : row.numbers) text += "," + (number ? plain_number(*number) : "");
+    if (!table.efficiency.empty())
+      text += "," + (table.efficiency[i] ? plain_number(*table.efficiency[i]) : "");
+    text += "," + row.key + "," + row.version + "\n";
+  }
+  return text;
+}
+
+std::string points_json(const std::string& sweep, const PointTable& table) {
+  OrderedJson points = OrderedJson::array();
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const PointResult& row = table.rows[i];
+    OrderedJson point{{"sweep", row.sweep},   {"point", row.point},
+                      {"values", row.values}, {"status", name(row.status)},
+                      {"reason", row.reason}, {"schedule", row.schedule}};
+    for (std::size_t k = 0; k < row.numbers.size(); ++k)
+      point[number_names()[k]] =
+          row.numbers[k] ? OrderedJson(*row.numbers[k]) : OrderedJson(nullptr);
+    if (!table.efficiency.empty())
+      point["scaling_efficiency"] =
+          table.efficiency[i] ? OrderedJson(*table.efficiency[i]) : OrderedJson(nullptr);
+    point["sha256"] = row.key;
+    point["version"] = row.version;
+    points.push_back(std::move(point));
+  }
+  OrderedJson json{{"stepcast", {{"format", 1}, {"version", version}}}};
+  if (!sweep.empty()) json["sweep"] = sweep;
+  json["points"] = points;
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stepcast

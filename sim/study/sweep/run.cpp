@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "stepcast/base/canonical.hpp"
+#include "stepcast/base/version.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/study/sweep_run.hpp"
+
+namespace stepcast {
+namespace {
+
+std::string one_line(std::string text) {
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at))
+    text.replace(at, 1, "; ");
+  return text;
+}
+
+/// The document as a text that tells any two apart, without places.
+void append_text(const Node& node, std::string& text) {
+  text += static_cast<char>('0' + static_cast<int>(node.kind));
+  text += node.text + (node.quoted ? "\"" : "") + "\n";
+  for (const Node& item : node.items) append_text(item, text);
+  for (const Node::Entry& entry : node.entries) {
+    text += entry.key + ":\n";
+    append_text(entry.value, text);
+  }
+  text += ".\n";
+}
+
+PointResult blank(const Sweep& sweep, std::size_t point) {
+  PointResult result{{},
+                     version,
+                     sweep.name,
+                     static_cast<std::int64_t>(point),
+                     label(point_values(sweep, point)),
+                     PointStatus::ok,
+                     {},
+                     {},
+                     {}};
+  result.numbers.resize(number_names().size());
+  return result;
+}
+
+/// A point that cannot be read has the hash of what was to be read.
+PointResult invalid(const Sweep& sweep, std::size_t point, const std::string& why) {
+  PointResult result = blank(sweep, point);
+  result.status = PointStatus::invalid;
+  result.reason = one_line(why);
+  std::string text = "invalid\n" + result.values + "\n";
+  append_text(sweep.base.root, text);
+  result.key = sha256(text);
+  return result;
+}
+
+void fill(PointResult& result, const Scenario& scenario) {
+  result.key = scenario.sha256;
+  result.schedule = scenario.schedule.pipeline;
+  const Forecast outcome = forecast(scenario);
+  result.numbers = numbers_of(scenario, outcome);
+  result.reason = memory_excess(outcome);
+  if (!result.reason.empty()) result.status = PointStatus::out_of_memory;
+}
+
+}  // namespace
+
+PointResult simulate_point(const Sweep& sweep, std::size_t point, const SearchPath& search) {
+  PointResult result = blank(sweep, point);
+  try {
+    fill(result, prepare_scenario(point_document(sweep, point), search));
+  } catch (const InputError& error) {
+    return invalid(sweep, point, error.what());
+  } catch (const std::exception& error) {
+    return failed_point(sweep, point, error.what());
+  }
+  return result;
+}
+
+PointResult failed_point(const Sweep& sweep, std::size_t point, const std::string& why) {
+  PointResult result = blank(sweep, point);
+  result.status = PointStatus::failed;
+  result.reason = one_line(why);
+  return result;
+}
+
+SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const SearchPath& search,
+                   Store* store)
+    : sweep_{sweep}, store_{store}, points_{std::move(points)}, results_(points_.size()) {
+  std::map<std::string, std::size_t> first;
+  for (std::size_t place = 0; place < points_.size(); ++place) {
+    const std::size_t point = points_[place];
+    std::optional<PointResult> wrong;
+    try {
+      keys_.push_back(read_scenario(point_document(sweep, point), search).sha256);
+    } catch (const InputError& error) {
+      wrong = invalid(sweep, point, error.what());
+      keys_.push_back(wrong->key);
+    }
+    const bool again = !first.emplace(keys_.back(), place).second;
+    if (const auto row = store_ && !again ? store_->find(keys_.back()) : std::nullopt) {
+      note(place, *row);
+      if (std::pair(sweep.name, results_[place]->point) < std::pair(row->sweep, row->point))
+        store_->put(*results_[place]);
+    } else if (wrong) {
+      if (store_) store_->put(*wrong);
+      results_[place] = std::move(wrong);
+    } else if (!again) {
+      missing_.push_back(point);
+    }
+  }
+}
+
+/// A row as this sweep has it at that place.
+void SweepRun::note(std::size_t place, const PointResult& result) {
+  PointResult own = blank(sweep_, points_[place]);
+  own.key = result.key;
+  own.status = result.status;
+  own.reason = result.reason;
+  own.schedule = result.schedule;
+  own.numbers = result.numbers;
+  results_[place] = std::move(own);
+}
+
+void SweepRun::add(const PointResult& result) {
+  const auto found = std::ranges::lower_bound(points_, static_cast<std::size_t>(result.point));
+  expects(found != points_.end(), "a result is of a point of the run");
+  note(static_cast<std::size_t>(found - points_.begin()), result);
+  if (store_ && result.status != PointStatus::failed) store_->put(result);
+}
+
+std::vector<PointResult> SweepRun::results() const {
+  std::map<std::string, std::size_t> first;
+  std::vector<PointResult> all;
+  for (std::size_t place = 0; place < points_.size(); ++place) {
+    const std::size_t source = first.emplace(keys_[place], place).first->second;
+    const auto& result = results_[place] ? results_[place] : results_[source];
+    expects(result.has_value(), "every missing point was simulated");
+    all.push_back(*result);
+    all.back().point = static_cast<std::int64_t>(points_[place]);
+    all.back().values = label(point_values(sweep_, points_[place]));
+  }
+  return all;
+}
+
+void run_missing(SweepRun& run, const Sweep& sweep, int workers, const SearchPath& search,
+                 const std::function<void(const PointDone&)>& watch) {
+  const std::vector<std::size_t>& missing = run.missing();
+  std::size_t done = 0;
+  const auto job = [&](std::size_t i) {
+    return to_line(simulate_point(sweep, missing[i], search));
+  };
+  run_in_workers(missing.size(), workers, job, [&](const WorkerAnswer& answer) {
+    const PointResult result = answer.failed()
+                                   ? failed_point(sweep, missing[answer.index], answer.failure)
+                                   : from_line(answer.text);
+    run.add(result);
+    watch({result, ++done, missing.size()});
+  });
+}
+
+std::vector<std::optional<double>> scaling_efficiency(const Sweep& sweep,
+                                                      const std::vector<PointResult>& results) {
+  const auto rate = [](const PointResult& r) -> std::optional<double> {
+    if (!r.simulated()) return {};
+    if (const auto tokens = r.number("tokens_per_s_per_device")) return tokens;
+    return *r.number("samples_per_s") / *r.number("devices");
+  };
+  std::vector<std::optional<double>> all;
+  for (const PointResult& result : results) {
+    const auto base = baseline_point(sweep, static_cast<std::size_t>(result.point));
+    const auto found = base ? std::ranges::lower_bound(results, static_cast<std::int64_t>(*base),
+                                                       {}, &PointResult::point)
+                            : results.end();
+    const bool there = found != results.end() && found->point == static_cast<std::int64_t>(*base);
+    const auto own = rate(result), other = there ? rate(*found) : std::nullopt;
+    all.push_back(own && other ? std::optional{*own / *other} : std::nullopt);
+  }
+  return all;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,280 @@
+#include "stepcast/sim/study/store.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/base/version.hpp"
+
+namespace stepcast {
+namespace {
+
+/// Counts up with every change of the table that an older program would misread.
+constexpr int store_format = 1;
+constexpr int application = 0x53435354;  ///< `PRAGMA application_id` of a store: "SCST"
+constexpr int patience_ms = 60'000;      ///< for another writer to finish one row
+
+constexpr const char* text_columns[] = {"key",    "version", "sweep",  "point",
+                                        "values", "status",  "reason", "schedule"};
+
+std::string columns() {
+  std::string text;
+  for (const char* column : text_columns)
+    text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", column);
+  for (const std::string& column : number_names()) text += fmt::format(", \"{}\"", column);
+  return text;
+}
+
+/// What the table must be; a program with other columns writes another format.
+std::string table_text() {
+  std::string text = "CREATE TABLE points (";
+  for (const char* column : text_columns)
+    text += fmt::format("\"{}\" {} NOT NULL, ", column,
+                        std::string_view(column) == "point" ? "INTEGER" : "TEXT");
+  for (const std::string& column : number_names()) text += fmt::format("\"{}\" REAL, ", column);
+  return text + "PRIMARY KEY (key, version)) WITHOUT ROWID";
+}
+
+/// Only the first by (sweep, point) stays of several.
+std::string put_text() {
+  std::string places, updates;
+  const std::size_t count = std::size(text_columns) + number_names().size();
+  for (std::size_t i = 0; i < count; ++i) places += i > 0 ? ", ?" : "?";
+  for (const char* column : {"sweep", "point", "values", "status", "reason", "schedule"})
+    updates +=
+        fmt::format("{}\"{}\" = excluded.\"{}\"", updates.empty() ? "" : ", ", column, column);
+  return fmt::format(
+      "INSERT INTO points ({}) VALUES ({}) ON CONFLICT (key, version) DO UPDATE SET {} "
+      "WHERE (excluded.sweep, excluded.point) < (points.sweep, points.point)",
+      columns(), places, updates);
+}
+
+}  // namespace
+
+struct Store::Connection {
+  std::string path;
+  sqlite3* db = nullptr;
+
+  explicit Connection(std::string file) : path{std::move(file)} {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() { sqlite3_close_v2(db); }
+
+  [[noreturn]] void refuse(const std::string& message) const {
+    throw InputError({Diagnostic{{path}, {}, message}});
+  }
+  [[noreturn]] void refuse(int code) const {
+    switch (code & 0xff) {
+      case SQLITE_READONLY:
+      case SQLITE_PERM:
+        refuse("is read-only, allowed: a store in a folder that is writable");
+      case SQLITE_CANTOPEN:
+        refuse("cannot be opened, allowed: a file in a folder that exists and is writable");
+      case SQLITE_FULL:
+        refuse("the disk is full; what was stored before is kept");
+      case SQLITE_IOERR:
+        refuse(fmt::format("cannot be written ({}); what was stored before is kept",
+                           sqlite3_errstr(code)));
+      case SQLITE_NOTADB:
+        refuse("is no store, allowed: a file that stepcast sweep wrote");
+      case SQLITE_CORRUPT:
+        refuse("is damaged and left as it is, allowed: another file, or a copy of this one");
+      case SQLITE_BUSY:
+        refuse("is locked by another program for more than a minute");
+      default:
+        refuse(fmt::format("{} ({})", sqlite3_errmsg(db), sqlite3_errstr(code)));
+    }
+  }
+  void check(int code) const {
+    if (code != SQLITE_OK)
+      refuse(sqlite3_extended_errcode(db) != 0 ? sqlite3_extended_errcode(db) : code);
+  }
+  void run(const std::string& sql) const {
+    check(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr));
+  }
+  /// SQLite does not wait where two processes change the journal of a new file at once.
+  void write_ahead() const {
+    constexpr int pause_ms = 5;
+    int code = SQLITE_BUSY;
+    for (int waited = 0; code == SQLITE_BUSY && waited < patience_ms; waited += pause_ms) {
+      code = sqlite3_exec(db, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+      if (code == SQLITE_BUSY) sqlite3_sleep(pause_ms);
+    }
+    check(code);
+  }
+  std::int64_t number(const char* sql) const;
+};
+
+namespace {
+
+/// One prepared statement.
+class Statement {
+ public:
+  /// `refused` is called with what SQLite says of a text that it does not take.
+  Statement(sqlite3* db, const std::string& sql) {
+    code_ = sqlite3_prepare_v2(db, sql.c_str(), -1, &statement_, &rest_);
+    single_ = rest_ == nullptr || *rest_ == '\0';
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  int code() const { return code_; }
+  bool single() const { return single_; }
+  bool reads_only() const { return sqlite3_stmt_readonly(statement_) != 0; }
+  int step() { return sqlite3_step(statement_); }
+  void bind(int place, const std::string& text) {
+    sqlite3_bind_text(statement_, place, text.data(), static_cast<int>(text.size()),
+                      SQLITE_TRANSIENT);
+  }
+  void bind(int place, std::int64_t number) { sqlite3_bind_int64(statement_, place, number); }
+  void bind(int place, const std::optional<double>& number) {
+    if (number) sqlite3_bind_double(statement_, place, *number);
+  }
+  std::string text(int column) {
+    const auto* begin = sqlite3_column_text(statement_, column);
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+    return begin ? std::string(reinterpret_cast<const char*>(begin), size) : std::string{};
+  }
+  std::int64_t whole(int column) { return sqlite3_column_int64(statement_, column); }
+  std::optional<double> number(int column) {
+    if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return {};
+    return sqlite3_column_double(statement_, column);
+  }
+
+ private:
+  sqlite3_stmt* statement_ = nullptr;
+  const char* rest_ = nullptr;
+  int code_ = SQLITE_OK;
+  bool single_ = true;
+};
+
+PointStatus status_of(const std::string& text) {
+  for (const PointStatus s : {PointStatus::ok, PointStatus::out_of_memory, PointStatus::invalid})
+    if (text == name(s)) return s;
+  return PointStatus::failed;
+}
+
+PointResult row_of(Statement& statement) {
+  PointResult r{statement.text(0),  statement.text(1), statement.text(2),
+                statement.whole(3), statement.text(4), status_of(statement.text(5)),
+                statement.text(6),  statement.text(7), {}};
+  for (std::size_t i = 0; i < number_names().size(); ++i)
+    r.numbers.push_back(statement.number(static_cast<int>(std::size(text_columns) + i)));
+  return r;
+}
+
+}  // namespace
+
+std::int64_t Store::Connection::number(const char* sql) const {
+  Statement statement(db, sql);
+  check(statement.code());
+  const int code = statement.step();
+  if (code == SQLITE_DONE) return 0;
+  if (code != SQLITE_ROW) check(code);
+  return statement.whole(0);
+}
+
+Store::Store(const std::string& path, Open how) : connection_{std::make_unique<Connection>(path)} {
+  Connection& c = *connection_;
+  std::error_code failure;
+  if (how == Open::existing && !std::filesystem::exists(path, failure))
+    c.refuse("does not exist, allowed: a store that stepcast sweep wrote");
+  const int flags = SQLITE_OPEN_READWRITE | (how == Open::create ? SQLITE_OPEN_CREATE : 0);
+  c.check(sqlite3_open_v2(path.c_str(), &c.db, flags, nullptr));
+  sqlite3_busy_timeout(c.db, patience_ms);
+  if (how == Open::create && sqlite3_db_readonly(c.db, "main") == 1) c.refuse(SQLITE_READONLY);
+  // In this order: what another process makes in between is then seen as made.
+  const bool empty = c.number("SELECT count(*) FROM sqlite_master") == 0;
+  const std::int64_t owner = c.number("PRAGMA application_id");
+  const bool fresh = empty && owner == 0;
+  if (!fresh && owner != application) c.refuse(SQLITE_NOTADB);
+  if (fresh && how == Open::existing) c.refuse(SQLITE_NOTADB);
+  if (fresh) {
+    c.write_ahead();
+    c.run("BEGIN IMMEDIATE");  // two sweeps may begin one store at once
+    if (c.number("PRAGMA application_id") == 0) {
+      c.run(table_text());
+      c.run(fmt::format("PRAGMA user_version = {}", store_format));
+      c.run(fmt::format("PRAGMA application_id = {}", application));
+    }
+    c.run("COMMIT");
+  }
+  // Without a sync per row a power cut may lose the last rows, never the file.
+  if (how == Open::create) c.run("PRAGMA synchronous = NORMAL");
+  const std::int64_t format = c.number("PRAGMA user_version");
+  Statement table(c.db, "SELECT sql FROM sqlite_master WHERE name = 'points'");
+  const bool same = table.step() == SQLITE_ROW && table.text(0) == table_text();
+  if (format != store_format || !same)
+    c.refuse(
+        fmt::format("is a store of another version (format {}), allowed: one that version {} "
+                    "wrote, format {}",
+                    format, version, store_format));
+}
+
+Store::~Store() = default;
+
+std::optional<PointResult> Store::find(const std::string& key) const {
+  Statement statement(connection_->db,
+                      "SELECT " + columns() + " FROM points WHERE key = ? AND version = ?");
+  connection_->check(statement.code());
+  statement.bind(1, key);
+  statement.bind(2, std::string(version));
+  const int code = statement.step();
+  if (code == SQLITE_DONE) return {};
+  if (code != SQLITE_ROW) connection_->check(code);
+  return row_of(statement);
+}
+
+void Store::put(const PointResult& result) {
+  static const std::string sql = put_text();
+  Statement statement(connection_->db, sql);
+  connection_->check(statement.code());
+  int place = 0;
+  for (const std::string* text : {&result.key, &result.version, &result.sweep})
+    statement.bind(++place, *text);
+  statement.bind(++place, result.point);
+  statement.bind(++place, result.values);
+  statement.bind(++place, std::string(name(result.status)));
+  statement.bind(++place, result.reason);
+  statement.bind(++place, result.schedule);
+  for (const auto& number : result.numbers) statement.bind(++place, number);
+  const int code = statement.step();
+  if (code != SQLITE_DONE) connection_->check(code);
+}
+
+void Store::put(const std::vector<PointResult>& results) {
+  connection_->run("BEGIN IMMEDIATE");
+  try {
+    for (const PointResult& result : results) put(result);
+    connection_->run("COMMIT");
+  } catch (...) {
+    sqlite3_exec(connection_->db, "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+std::vector<PointResult> Store::rows(const std::string& where) const {
+  const std::string filter = where.empty() ? "1" : where;
+  Statement statement(connection_->db, "SELECT " + columns() + " FROM points WHERE (" + filter +
+                                           "\n) ORDER BY sweep, point, key, version");
+  if (statement.code() == SQLITE_ERROR || !statement.single() || !statement.reads_only()) {
+    const std::string why = statement.single() ? sqlite3_errmsg(connection_->db) : "more than one";
+    throw InputError({Diagnostic{{},
+                                 "--where",
+                                 fmt::format("'{}' is no expression ({}), allowed: columns of the "
+                                             "CSV compared with values, \"mfu > 0.4 AND tp = 8\"",
+                                             where, why)}});
+  }
+  connection_->check(statement.code());
+  std::vector<PointResult> rows;
+  int code = statement.step();
+  for (; code == SQLITE_ROW; code = statement.step()) rows.push_back(row_of(statement));
+  if (code != SQLITE_DONE) connection_->check(code);
+  return rows;
+}
+
+}  // namespace stepcast

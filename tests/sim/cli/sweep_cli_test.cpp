@@ -1,0 +1,261 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "sim/study/small_sweep.hpp"
+
+// Sweeps and checks as a shell sees them: exit codes, processes that die, shards, MPI.
+namespace stepcast {
+namespace {
+
+using test::TemporaryFiles;
+
+std::string content(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+struct Ran {
+  int code = 0;
+  std::string out, err;
+};
+
+Ran shell(const TemporaryFiles& files, const std::string& line) {
+  const std::string out = files.path("out"), err = files.path("err");
+  const int status = std::system((line + " >'" + out + "' 2>'" + err + "' </dev/null").c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
+}
+
+const std::string binary = STEPCAST_BINARY;
+
+/// 60 points of small pipelines.
+constexpr std::string_view wide_sweep = R"(stepcast: 1
+name: wide
+sweep:
+  base: base.yaml
+  grid:
+    cluster.devices: [8, 16, 24, 32, 40]
+    parallel.pp: [1, 2, 4, 8]
+    training.micro_batch: [1, 2, 4]
+  baseline: {cluster.devices: 8}
+)";
+
+TEST(SweepCli, WritesTableCsvAndJson) {
+  const TemporaryFiles files;
+  const std::string sweep = test::write_sweep(files);
+  const Ran table = shell(files, binary + " sweep " + sweep + " -j2 --csv " + files.path("p.csv"));
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("efficiency"), std::string::npos);
+  EXPECT_NE(table.out.find("6 points: 6 ok"), std::string::npos) << table.out;
+  EXPECT_NE(table.err.find("6/6 "), std::string::npos) << "one line per point without a terminal";
+  EXPECT_EQ(content(files.path("p.csv")),
+            shell(files, binary + " sweep " + sweep + " --csv -").out);
+  const Ran json = shell(files, binary + " -q sweep " + sweep + " --json -");
+  EXPECT_EQ(json.err, "");
+  const auto points = nlohmann::json::parse(json.out)["points"];
+  ASSERT_EQ(points.size(), 6U);
+  EXPECT_EQ(points[0]["scaling_efficiency"], 1.0);
+}
+
+TEST(SweepCli, DryRunListsWhatTheChoiceLeaves) {
+  const TemporaryFiles files;
+  const std::string sweep = test::write_sweep(files);
+  const Ran ran =
+      shell(files, binary + " sweep " + sweep + " --dry-run --filter 'parallel.pp=4' --limit 2");
+  EXPECT_EQ(ran.out,
+            "1  cluster.devices=8 parallel.pp=4\n3  cluster.devices=16 parallel.pp=4\n"
+            "2 of 6 points\n");
+}
+
+TEST(SweepCli, WrongUseExitsWithTwo) {
+  const TemporaryFiles files;
+  const std::string sweep = test::write_sweep(files), text = files.write("t", "no store");
+  const struct {
+    std::string arguments, says;
+  } rows[] = {
+      {"sweep " + files.path("gone.yaml"), "does not exist"},
+      {"sweep " + files.path("base.yaml"), "has no sweep section"},
+      {"run " + sweep, "is a sweep file, give a scenario"},
+      {"sweep " + sweep + " -j 0", "-j: is '0'"},
+      {"sweep " + sweep + " --shard 3/2", "--shard: is '3/2'"},
+      {"sweep " + sweep + " --shard 2", "--shard: is '2'"},
+      {"sweep " + sweep + " --filter pp=2", "--filter: 'pp=2' names no key that varies"},
+      {"sweep " + sweep + " --store " + text, "is no store"},
+      {"sweep " + sweep + " --store " + files.path("no/s"), "cannot be opened"},
+      {"sweep " + sweep + " --csv - --json -", "are both -"},
+      {"results " + files.path("gone"), "does not exist"},
+      {"results merge " + files.path("m"), "needs a target and at least one store"},
+      {"check " + files.path("base.yaml"), "expect: is missing"},
+      {"scale " + files.path("base.yaml"), "--devices: is missing"},
+      {"scale " + files.path("base.yaml") + " --devices 8..x", "--devices: is 'x'"},
+      {"scale " + files.path("base.yaml") + " --devices 16..8", "from the smaller up"},
+      {"scale " + sweep + " --devices 8", "is a sweep file"},
+      {"diff " + files.path("base.yaml") + " " + files.path("gone"), "does not exist"},
+  };
+  for (const auto& row : rows) {
+    const Ran ran = shell(files, binary + " " + row.arguments);
+    EXPECT_EQ(ran.code, 2) << row.arguments;
+    EXPECT_NE(ran.err.find(row.says), std::string::npos) << row.arguments << ": " << ran.err;
+  }
+  EXPECT_EQ(content(text), "no store");
+}
+
+TEST(SweepCli, KilledTwentyTimesAndResumedGivesTheSameRows) {
+  const TemporaryFiles files;
+  const std::string sweep = test::write_sweep(files, wide_sweep);
+  const std::string whole = files.path("whole"), killed = files.path("killed");
+  ASSERT_EQ(shell(files, binary + " sweep " + sweep + " --store " + whole).code, 0);
+  for (int round = 1; round <= 20; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      execl(binary.c_str(), "stepcast", "-q", "sweep", sweep.c_str(), "--store", killed.c_str(),
+            "--csv", files.path("k.csv").c_str(), nullptr);
+      _exit(127);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(15 * round));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  const Ran resumed = shell(files, binary + " sweep " + sweep + " --store " + killed + " --csv -");
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(resumed.out,
+            shell(files, binary + " sweep " + sweep + " --store " + whole + " --csv -").out);
+  EXPECT_EQ(shell(files, binary + " results " + killed + " --csv -").out,
+            shell(files, binary + " results " + whole + " --csv -").out);
+}
+
+TEST(SweepCli, TwoSweepsIntoOneStoreAtOnce) {
+  const TemporaryFiles files;
+  const std::string sweep = test::write_sweep(files, wide_sweep), both = files.path("both");
+  const std::string run = binary + " -q sweep " + sweep + " --store " + both + " --csv ";
+  ASSERT_EQ(shell(files, "sh -c '" + run + files.path("1.csv") + " & " + run + files.path("2.csv") +
+                             " && wait'")
+                .code,
+            0);
+  EXPECT_EQ(content(files.path("1.csv")), content(files.path("2.csv")));
+  const std::string alone =
+      shell(files, binary + " sweep " + sweep + " --store " + files.path("one") + " --csv -").out;
+  EXPECT_EQ(content(files.path("1.csv")), alone);
+  EXPECT_EQ(shell(files, binary + " results " + both + " --csv -").out,
+            shell(files, binary + " results " + files.path("one") + " --csv -").out);
+}
+
+TEST(SweepCli, ThreeShardsMergedAreTheWhole) {
+  const TemporaryFiles files;
+  const std::string sweep = test::write_sweep(files, wide_sweep);
+  std::string stores;
+  for (const char* shard : {"1", "2", "3"}) {
+    stores += " " + files.path(shard);
+    ASSERT_EQ(shell(files, binary + " sweep " + sweep + " --shard " + shard + "/3 --store " +
+                               files.path(shard))
+                  .code,
+              0);
+  }
+  const std::string merged = files.path("merged"), whole = files.path("whole");
+  ASSERT_EQ(shell(files, binary + " results merge " + merged + stores).code, 0);
+  ASSERT_EQ(shell(files, binary + " sweep " + sweep + " --store " + whole).code, 0);
+  EXPECT_EQ(shell(files, binary + " results " + merged + " --csv -").out,
+            shell(files, binary + " results " + whole + " --csv -").out);
+}
+
+#ifdef STEPCAST_MPI_BINARY
+/// Open MPI keeps memory until the end of its processes, which is not ours to mend.
+const std::string mpirun =
+    "ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --oversubscribe -n ";
+
+TEST(SweepMpi, FourRanksGiveTheRowsOfOneProcess) {
+  const TemporaryFiles files;
+  const std::string sweep = test::write_sweep(files, wide_sweep);
+  const std::string alone = shell(files, binary + " sweep " + sweep + " --csv -").out;
+  for (const char* ranks : {"1", "2", "4"}) {
+    const std::string store = files.path(std::string("store") + ranks);
+    const Ran ran = shell(files, mpirun + ranks + " " + STEPCAST_MPI_BINARY + " " + sweep +
+                                     " --store " + store + " --csv -");
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, alone) << ranks;
+    EXPECT_EQ(shell(files, binary + " sweep " + sweep + " --store " + store + " --csv -").err, "")
+        << "nothing is missing";
+  }
+}
+
+TEST(SweepMpi, BadInputEndsTheJobWithTwo) {
+  const TemporaryFiles files;
+  const Ran ran = shell(files, mpirun + "3 " + STEPCAST_MPI_BINARY + " " + files.path("gone.yaml"));
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_NE(ran.err.find("does not exist"), std::string::npos);
+}
+#endif
+
+const std::string expectation = "expect: {step_time: {value: 33ms, tolerance: 0.1%}}  # spring\n";
+
+TEST(CheckCli, ExitsWithOneWhereOneFailsAndUpdates) {
+  const TemporaryFiles files;
+  const std::string good = files.write("d/a.yaml", std::string(test::sweep_base) + expectation);
+  EXPECT_EQ(shell(files, binary + " check " + files.path("d")).code, 0);
+  std::string off = std::string(test::sweep_base) + expectation;
+  off.replace(off.find("33ms"), 4, "30ms");
+  const std::string bad = files.write("d/b.yaml", off);
+  const Ran ran =
+      shell(files, binary + " check " + files.path("d") + " --junit " + files.path("junit.xml"));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("2 checked: 1 ok, 1 failed"), std::string::npos) << ran.out;
+  EXPECT_NE(content(files.path("junit.xml")).find("failures=\"1\""), std::string::npos);
+  EXPECT_EQ(shell(files, binary + " check --update " + files.path("d")).out, bad + ": updated\n");
+  EXPECT_EQ(content(bad), content(good));
+  EXPECT_EQ(shell(files, binary + " check " + files.path("d")).code, 0);
+}
+
+TEST(CheckCli, AFileThatDoesNotReadExitsWithTwo) {
+  const TemporaryFiles files;
+  files.write("d/a.yaml", std::string(test::sweep_base) + expectation);
+  files.write("d/b.yaml", std::string(test::sweep_base) + "expect: {step_tim: 1}\n");
+  const Ran ran = shell(files, binary + " check " + files.path("d"));
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.out.find("did you mean step_time?"), std::string::npos) << ran.out;
+}
+
+TEST(ScaleCli, DoublesDevicesAndDraws) {
+  const TemporaryFiles files;
+  test::write_sweep(files);
+  const std::string base = files.path("base.yaml");
+  const Ran ran = shell(files, binary + " scale " + base + " --devices 8..40 --svg " +
+                                   files.path("c.svg") + " --csv " + files.path("c.csv"));
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* point : {"devices=8 ", "devices=16 ", "devices=32 ", "devices=40 "})
+    EXPECT_NE(ran.out.find(point), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("devices=64"), std::string::npos);
+  EXPECT_NE(content(files.path("c.svg")).find("</svg>"), std::string::npos);
+  const Ran strong = shell(files, binary + " scale " + base + " --devices 8,16 --strong");
+  EXPECT_NE(strong.out.find("what grows"), std::string::npos) << strong.out;
+}
+
+TEST(DiffCli, AcceptsResultsOfRuns) {
+  const TemporaryFiles files;
+  test::write_sweep(files);
+  const std::string base = files.path("base.yaml");
+  ASSERT_EQ(shell(files, binary + " run " + base + " --json " + files.path("a.json")).code, 0);
+  ASSERT_EQ(
+      shell(files, binary + " run " + base + " --set parallel.pp=2 --json " + files.path("b.json"))
+          .code,
+      0);
+  const Ran ran =
+      shell(files, binary + " diff " + files.path("a.json") + " " + files.path("b.json"));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("parallel.pp"), std::string::npos) << ran.out;
+  const Ran mixed =
+      shell(files, binary + " diff " + base + " " + files.path("b.json") + " --json -");
+  EXPECT_TRUE(nlohmann::json::parse(mixed.out).contains("change_s"));
+}
+
+}  // namespace
+}  // namespace stepcast

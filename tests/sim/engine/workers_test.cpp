@@ -1,0 +1,53 @@
+#include "stepcast/sim/engine/workers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+#include <stdexcept>
+
+namespace stepcast {
+namespace {
+
+std::map<std::size_t, WorkerAnswer> answers(std::size_t count, int workers,
+                                            const std::function<std::string(std::size_t)>& job) {
+  std::map<std::size_t, WorkerAnswer> all;
+  run_in_workers(count, workers, job, [&](const WorkerAnswer& answer) {
+    EXPECT_TRUE(all.emplace(answer.index, answer).second);
+  });
+  return all;
+}
+
+TEST(Workers, AnswerEveryJobOnceWhateverTheirNumber) {
+  const auto job = [](std::size_t i) { return std::string(i * 10000, static_cast<char>('a' + i)); };
+  for (int workers : {1, 2, 7}) {
+    const auto all = answers(20, workers, job);
+    ASSERT_EQ(all.size(), 20U);
+    for (const auto& [i, answer] : all) {
+      EXPECT_EQ(answer.text, job(i));
+      EXPECT_FALSE(answer.failed());
+    }
+  }
+  EXPECT_TRUE(answers(0, 2, job).empty());
+}
+
+TEST(Workers, TellWhatAJobThrewAndWhichSignalEndedIt) {
+  const auto all = answers(3, 2, [](std::size_t i) -> std::string {
+    if (i == 0) throw std::runtime_error("no such preset");
+    if (i == 1) raise(SIGKILL);
+    return "fine";
+  });
+  EXPECT_EQ(all.at(0).failure, "no such preset");
+  EXPECT_EQ(all.at(1).failure, "its process was ended by signal 9");
+  EXPECT_EQ(all.at(2).text, "fine");
+}
+
+TEST(Workers, StopWhenTheAnswersAreNotWanted) {
+  const auto stop = [](const WorkerAnswer&) { throw std::runtime_error("enough"); };
+  EXPECT_THROW(run_in_workers(
+                   100, 2, [](std::size_t) { return std::string("x"); }, stop),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace stepcast

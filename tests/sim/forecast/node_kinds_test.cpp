@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+
+#include "sim/in_child.hpp"
+#include "sim/small_scenario.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "temporary_files.hpp"
+
+namespace stepcast {
+namespace {
+
+/// The small scenario's cluster as a file of its own, with other numbers on request.
+std::string cluster_file(const std::vector<std::pair<std::string, std::string>>& changes = {}) {
+  std::string text{test::small_scenario};
+  const std::size_t first = text.find("  name: two-servers"), last = text.find("model:");
+  text = text.substr(first, last - first);
+  std::string file = "stepcast: 1\n";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    file += text.substr(at + 2, end - at - 1);
+    at = end + 1;
+  }
+  for (const auto& [from, to] : changes) file.replace(file.find(from), from.size(), to);
+  return file;
+}
+
+class Kinds : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    files.write("base.yaml", cluster_file());
+    files.write("slow_device.yaml", cluster_file({{"value: 300TFLOPS", "value: 150TFLOPS"}}));
+    files.write("slow_nic.yaml", cluster_file({{"bandwidth: 200Gbps", "bandwidth: 25Gbps"}}));
+    files.write("slow_host.yaml", cluster_file({{"matmul: 8us", "matmul: 800us"}}));
+    scenario = files.write("s.yaml", test::small_scenario);
+  }
+  Scenario read(const std::string& first, const std::string& second,
+                std::vector<std::string> more = {}) const {
+    more.push_back("cluster.kinds=[{nodes: 1, extends: " + files.path(first) +
+                   "}, {nodes: 1, extends: " + files.path(second) + "}]");
+    return read_scenario(scenario, more, {});
+  }
+  /// Step time, model FLOPs utilisation apart: every number that a run gives.
+  static std::vector<double> run(const Scenario& s) {
+    return testing_child([&] {
+      const Forecast f = forecast(s);
+      return std::vector<double>{f.step_time.value(), f.mean.computing.value(),
+                                 f.mean.exposed_total().value(), f.mean.bubble.value(),
+                                 f.mean.host_stall.value()};
+    });
+  }
+  static std::vector<double> testing_child(const std::function<std::vector<double>()>& body) {
+    return stepcast::testing::in_child(body);
+  }
+  static void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
+    ASSERT_FALSE(a.empty());
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-9 * a[0]) << i;
+  }
+  test::TemporaryFiles files;
+  std::string scenario;
+};
+
+TEST_F(Kinds, EqualKindsAreOneCluster) {
+  expect_near(run(read("base.yaml", "base.yaml")), run(read_scenario(scenario, {}, {})));
+}
+
+TEST_F(Kinds, FoldingChangesNothing) {
+  for (const char* other : {"slow_device.yaml", "slow_nic.yaml", "slow_host.yaml"}) {
+    expect_near(run(read("base.yaml", other)),
+                run(read("base.yaml", other, {"simulate.fold=off"})));
+  }
+}
+
+TEST_F(Kinds, AStepGoesAtThePaceOfTheSlowest) {
+  const double even = run(read("base.yaml", "base.yaml")).at(0);
+  for (const char* other : {"slow_device.yaml", "slow_nic.yaml", "slow_host.yaml"}) {
+    const double mixed = run(read("base.yaml", other)).at(0);
+    EXPECT_GT(mixed, even * 1.01) << other;
+    EXPECT_LE(mixed, run(read(other, other)).at(0) * (1 + 1e-9)) << other;
+  }
+}
+
+TEST_F(Kinds, TheOrderOfKindsSaysWhichNodesAreSlow) {
+  const Scenario s = read("slow_device.yaml", "base.yaml");
+  EXPECT_EQ(s.cluster.kind_of(7), 0U);
+  EXPECT_EQ(s.cluster.kind_of(8), 1U);
+  EXPECT_EQ(s.cluster.as_kind(0).device.matmul_peak.value(), 150e12);
+}
+
+TEST_F(Kinds, OfAnotherShapeAreRefused) {
+  files.write("switch.yaml", cluster_file({{"kind: mesh, link", "kind: switch, port"}}));
+  files.write("fours.yaml", cluster_file({{"devices: 8", "devices: 4"}}));
+  files.write("super.yaml",
+              cluster_file({{"super_node: none",
+                             "super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: "
+                             "196GB/s}}}"}}));
+  const auto said = [&](const std::string& second, const std::string& nodes) -> std::string {
+    try {
+      read_scenario(scenario,
+                    {"cluster.kinds=[{nodes: 1, extends: " + files.path("base.yaml") +
+                     "}, {nodes: " + nodes + ", extends: " + files.path(second) + "}]"},
+                    {});
+    } catch (const InputError& error) {
+      const Diagnostic& d = error.diagnostics().front();
+      return d.path + ": " + d.message;
+    }
+    return "no error";
+  };
+  EXPECT_EQ(said("base.yaml", "1"), "no error");
+  EXPECT_EQ(said("base.yaml", "2"), "cluster.kinds: have 3 nodes, allowed: the 2 of the cluster");
+  EXPECT_EQ(said("base.yaml", "0"), "cluster.kinds.1.nodes: is 0, allowed: 1 to 1048576");
+  EXPECT_EQ(said("fours.yaml", "1"),
+            "cluster.kinds.1.node.devices: is 4, allowed: 8 as on the other nodes");
+  EXPECT_EQ(said("switch.yaml", "1"),
+            "cluster.kinds.1.node.fabric.kind: must be that of the other nodes, allowed: mesh or "
+            "switch on all of them");
+  EXPECT_EQ(said("super.yaml", "1"),
+            "cluster.kinds.1.super_node: has 2 nodes, allowed: none as the cluster has");
+}
+
+const std::string super_node =
+    "super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: 100GB/s}}}";
+const std::string slow_super_node =
+    "super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: 10GB/s}}}";
+
+/// Four nodes in two super-nodes, with tensor groups over the nodes of one.
+class SuperKinds : public Kinds {
+ protected:
+  void SetUp() override {
+    Kinds::SetUp();
+    files.write("super.yaml", cluster_file({{"super_node: none", super_node}}));
+    files.write("slow_super.yaml", cluster_file({{"super_node: none", slow_super_node}}));
+    files.write("slow_device.yaml", cluster_file({{"super_node: none", super_node},
+                                                  {"value: 300TFLOPS", "value: 150TFLOPS"}}));
+  }
+  std::vector<std::string> four_nodes(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"cluster.devices=32", "cluster." + assignment, "parallel.tp=16",
+                               "model.attention.kv_heads=16"});
+    return more;
+  }
+  Scenario mixed(const std::string& first, const std::string& second,
+                 const std::vector<std::string>& more = {}, const char* nodes = "2") const {
+    std::vector<std::string> all = four_nodes(more);
+    all.push_back("cluster.kinds=[{nodes: 2, extends: " + files.path(first) +
+                  "}, {nodes: " + nodes + ", extends: " + files.path(second) + "}]");
+    return read_scenario(scenario, all, {});
+  }
+  std::string refused(const std::string& second, const char* nodes = "2") const {
+    try {
+      mixed("super.yaml", second, {}, nodes);
+    } catch (const InputError& error) {
+      const Diagnostic& d = error.diagnostics().front();
+      return d.path + ": " + d.message;
+    }
+    return "no error";
+  }
+  std::string assignment =
+      "super_node={nodes: 2, fabric: {kind: switch, port: {bandwidth: 100GB/s}}}";
+};
+
+TEST_F(SuperKinds, EqualKindsAreOneCluster) {
+  expect_near(run(mixed("super.yaml", "super.yaml")),
+              run(read_scenario(scenario, four_nodes(), {})));
+}
+
+TEST_F(SuperKinds, FoldingChangesNothing) {
+  for (const char* other : {"slow_super.yaml", "slow_device.yaml"})
+    expect_near(run(mixed("super.yaml", other)),
+                run(mixed("super.yaml", other, {"simulate.fold=off"})));
+}
+
+TEST_F(SuperKinds, SlowPortsSlowTheirSuperNode) {
+  const double fast = run(mixed("super.yaml", "super.yaml")).at(0);
+  const double one = run(mixed("super.yaml", "slow_super.yaml")).at(0);
+  const double both = run(mixed("slow_super.yaml", "slow_super.yaml")).at(0);
+  EXPECT_GT(one, fast * 1.01);
+  EXPECT_LE(one, both * (1 + 1e-9));
+}
+
+TEST_F(SuperKinds, AreRefusedUnlessTheyAreWhole) {
+  EXPECT_EQ(refused("super.yaml"), "no error");
+  EXPECT_EQ(refused("base.yaml"),
+            "cluster.kinds.1.super_node: is none, allowed: 2 nodes as the cluster has");
+  EXPECT_EQ(refused("super.yaml", "1"),
+            "cluster.kinds.1.nodes: is 1, allowed: whole super-nodes of 2 nodes");
+}
+
+TEST_F(Kinds, TheReportSaysWhichGroupsMix) {
+  const Scenario s = read("base.yaml", "slow_nic.yaml");
+  const auto numbers = testing_child([&] {
+    std::vector<double> found;
+    for (const GroupReach& g : forecast(s).groups)
+      if (g.group == "tensor" || g.group == "pipeline") {
+        found.push_back(static_cast<double>(g.groups));
+        found.push_back(static_cast<double>(g.mixed));
+      }
+    return found;
+  });
+  // tp 2 inside nodes; the two stages of each replica on different nodes
+  EXPECT_EQ(numbers, (std::vector<double>{8, 0, 8, 8}));
+}
+
+}  // namespace
+}  // namespace stepcast

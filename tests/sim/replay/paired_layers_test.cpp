@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "stepcast/sim/replay/replay.hpp"
+#include "stepcast/workloads/operators.hpp"
+
+namespace stepcast {
+namespace {
+
+// An MoE layer of published proportions: attention forward 10, experts forward 6, gradients of the
+// experts' input and weights 6 each, of the attention's 12 and 8.
+constexpr double forward_time = 16, backward_time = 32;
+
+Operator lasting(std::string name, double time) {
+  return {std::move(name), FixedWork{Seconds{time}}};
+}
+
+LayerCommunication exchange(std::string name) {
+  return {std::move(name), GroupKind::expert, {CollectiveKind::all_to_all, Bytes{1}}};
+}
+
+Passes moe_layer() {
+  Passes passes;
+  passes.forward = {lasting("attention", 10), exchange("dispatch"), lasting("experts up", 6),
+                    exchange("combine")};
+  passes.backward_input = {exchange("combine backward"), lasting("experts dgrad", 6),
+                           exchange("dispatch backward"), lasting("attention dgrad", 12)};
+  passes.backward_weight = {lasting("experts wgrad", 6), lasting("attention wgrad", 8)};
+  passes.backward = {exchange("combine backward"),   lasting("experts dgrad", 6),
+                     lasting("experts wgrad", 6),    exchange("dispatch backward"),
+                     lasting("attention dgrad", 12), lasting("attention wgrad", 8)};
+  return passes;
+}
+
+/// One layer on one rank, on a host and a device that cost nothing.
+class OneLayer {
+ public:
+  OneLayer() {
+    const Passes layer = moe_layer();
+    ChunkProgram chunk;
+    chunk.forward = chunk.first_forward = code(layer.forward);
+    chunk.backward = chunk.last_backward = code(layer.backward);
+    chunk.paired = {code(paired_layers(layer, layer))};
+    program_.chunks = {chunk};
+  }
+
+  /// Two pairs between a forward and a backward alone.
+  double step_time(double exchange_time) const {
+    NetworkMap network;
+    network.classes = {{Rank{0}}, {Stage{0}}, {0}, {1}, {0}};
+    NetworkCall call;
+    call.lone = true;
+    call.alone = exchange_time;
+    network.calls = {call};
+    network.call_of = {std::vector<std::uint32_t>(program_.calls.size(), 0)};
+    network.hops.fill({NetworkHop{}});
+    const std::vector<StageProgram> programs{program_};
+    const PipelineShape shape{1, 1, 3, 1};
+    const auto orders = paired_orders(pipeline_schedule("1f1b"), shape);
+    return replay({programs, network, HostSpec{}, shape, orders}).step_time.value();
+  }
+
+ private:
+  std::uint32_t slot(const std::string& name) {
+    const auto [place, fresh] = slots_.try_emplace(name, program_.slots);
+    if (fresh) {
+      ++program_.slots;
+      program_.calls.push_back({name,
+                                GroupKind::expert,
+                                {CollectiveKind::all_to_all, Bytes{1}},
+                                Stream::expert,
+                                ExposedKind::expert,
+                                {}});
+    }
+    return place->second;
+  }
+  Instructions code(const LayerItems& items) {
+    Instructions out;
+    for (const LayerItem& item : items) {
+      if (const auto* op = std::get_if<Operator>(&item)) {
+        OperatorCost cost;
+        cost.device = std::get<FixedWork>(op->work).time.value();
+        program_.segments.emplace_back(std::vector<OperatorCost>{cost});
+        out.push_back(Compute{static_cast<std::uint32_t>(program_.segments.size() - 1)});
+      } else if (const auto* call = std::get_if<LayerCommunication>(&item)) {
+        const std::uint32_t own = slot(call->name);
+        out.push_back(Communicate{own, own, true});
+        if (!call->overlapped) out.push_back(Wait{own});
+      } else {
+        out.push_back(Wait{slot(std::get<WaitFor>(item).name)});
+      }
+    }
+    return out;
+  }
+
+  StageProgram program_;
+  std::map<std::string, std::uint32_t> slots_;
+};
+
+TEST(PairedLayers, TakeTheTimesOfTheTwoStreamOrder) {
+  const OneLayer layer;
+  const std::pair<double, double> expected[] = {{0, 48},  {4, 48},  {8, 48},
+                                                {12, 56}, {16, 68}, {20, 80}};
+  for (const auto& [exchange_time, pair] : expected) {
+    const double alone = forward_time + backward_time + 4 * exchange_time;
+    EXPECT_NEAR(layer.step_time(exchange_time), alone + 2 * pair, 1e-9) << exchange_time;
+  }
+}
+
+// Without pairs every exchange is exposed: 48 + 4 c per layer.
+TEST(PairedLayers, HideNothingWhereTheyRunAlone) {
+  const OneLayer layer;
+  for (const double c : {0.0, 3.0, 50.0}) {
+    const double hidden = 3 * (48 + 4 * c) - layer.step_time(c);
+    EXPECT_GE(hidden, -1e-9);
+    if (c == 3.0) {
+      EXPECT_NEAR(hidden, 2 * 4 * c, 1e-9);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

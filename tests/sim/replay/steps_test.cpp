@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include "pipelines.hpp"
+#include "stepcast/sim/forecast/step_statistics.hpp"
+
+namespace stepcast {
+namespace {
+
+using testing::PipelineCase;
+using testing::run_pipeline;
+
+std::vector<Seconds> seconds(std::initializer_list<double> values) {
+  std::vector<Seconds> all;
+  for (const double v : values) all.emplace_back(v);
+  return all;
+}
+
+TEST(StepStatistics, TheFirstStepIsApart) {
+  const StepStatistics s = step_statistics(seconds({9, 1, 2, 3, 4}));
+  EXPECT_EQ(s.first, Seconds{9});
+  EXPECT_EQ(s.mean, Seconds{2.5});
+  EXPECT_EQ(s.p50, Seconds{2});
+  EXPECT_EQ(s.p95, Seconds{4});
+  EXPECT_EQ(s.longest, Seconds{4});
+}
+
+TEST(StepStatistics, PercentilesAreByNearestRank) {
+  std::vector<Seconds> steps{Seconds{1000}};
+  for (int i = 100; i >= 1; --i) steps.emplace_back(i);
+  const StepStatistics s = step_statistics(steps);
+  EXPECT_EQ(s.p50, Seconds{50});
+  EXPECT_EQ(s.p95, Seconds{95});
+  EXPECT_EQ(s.p99, Seconds{99});
+  EXPECT_EQ(s.longest, Seconds{100});
+}
+
+// Stages that meet at nothing start their next step when they are done: the pipeline stays full at
+// the end of 1f1b, so that only the first step pays for filling it.
+TEST(Steps, PartsAddUpToTheMeanStep) {
+  for (const std::int64_t steps : {1, 2, 5}) {
+    PipelineCase c{"1f1b", {4, 1, 8, 4}};
+    c.steps = steps;
+    const Timeline t = run_pipeline(c);
+    ASSERT_EQ(t.steps.size(), static_cast<std::size_t>(steps));
+    EXPECT_NEAR(t.steps[0].value(), 33, 1e-12);
+    for (const RankTimes& times : t.classes)
+      EXPECT_NEAR(times.total().value(), t.step_time.value(), 1e-9);
+  }
+}
+
+TEST(Steps, OneStageRepeatsItsStep) {
+  PipelineCase c{"1f1b", {1, 1, 8, 1}};
+  c.steps = 7;
+  const Timeline t = run_pipeline(c);
+  for (const Seconds step : t.steps) EXPECT_NEAR(step.value(), 24, 1e-12);
+  EXPECT_NEAR(t.step_time.value(), 24, 1e-12);
+  EXPECT_NEAR(t.classes.front().computing.value(), 24, 1e-9);
+}
+
+}  // namespace
+}  // namespace stepcast

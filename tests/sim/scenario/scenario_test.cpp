@@ -1,0 +1,220 @@
+#include "stepcast/sim/scenario/scenario.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/small_scenario.hpp"
+#include "stepcast/base/errors.hpp"
+#include "stepcast/topology/fabric.hpp"
+#include "stepcast/workloads/collectives.hpp"
+#include "temporary_files.hpp"
+
+namespace stepcast {
+namespace {
+
+using test::small_scenario;
+using test::TemporaryFiles;
+
+Scenario small(const std::vector<std::string>& overrides = {}) {
+  const TemporaryFiles files;
+  return read_scenario(files.write("small.yaml", small_scenario), overrides, {});
+}
+
+TEST(Scenario, HoldsWhatTheFileSays) {
+  const Scenario s = small();
+  EXPECT_EQ(s.name, "small");
+  EXPECT_EQ(s.question, "does the reader find every mistake?");
+  EXPECT_EQ(s.cluster.devices, 16);
+  EXPECT_EQ(s.cluster.nodes(), 2);
+  EXPECT_EQ(s.cluster.device.matmul_peak.value(), 300e12);
+  EXPECT_EQ(s.cluster.network.nic.link.bandwidth.value(), 25e9);
+  EXPECT_EQ(s.cluster.network.kind, NetworkSpec::Kind::rail_optimized);
+  EXPECT_EQ(std::get<MeshFabric>(s.cluster.node_fabric).link.latency.value(), 0.5e-6);
+  EXPECT_FALSE(s.cluster.super_node);
+  EXPECT_EQ(std::get<GroupedQueryAttention>(s.workload.model.attention).kv_heads, 4);
+  EXPECT_EQ(s.workload.model.moe->experts, 8);
+  EXPECT_FALSE(s.synthetic);
+  EXPECT_EQ(s.schedule.pipeline, "interleaved_1f1b");
+  EXPECT_EQ(s.expect->step_time->value, 1.5);
+  EXPECT_EQ(s.expect->step_time->tolerance, 0.01);
+  EXPECT_FALSE(s.expect->mfu);
+}
+
+TEST(Scenario, ResolvesWhatIsAuto) {
+  const Scenario s = small();
+  EXPECT_EQ(s.workload.plan.dp, 4);
+  EXPECT_EQ(s.workload.plan.world(), 16);
+  EXPECT_EQ(s.micro_batches(), 8);
+  const PipelineShape shape = s.pipeline_shape();
+  EXPECT_EQ(shape.stages, 2);
+  EXPECT_EQ(shape.chunks, 2);
+  EXPECT_EQ(shape.micro_batches, 8);
+  EXPECT_EQ(shape.group, 2);
+  EXPECT_EQ(small({"schedule.group=4"}).pipeline_shape().group, 4);
+}
+
+// Megatron-LM exchanges once per forward and backward where it does not overlap.
+TEST(Scenario, BlockingTransfersOfTheSteadyPhaseGoTogether) {
+  const auto pairs = [](const std::vector<std::string>& overrides) {
+    const std::vector<StageOrder> orders = small(overrides).orders();
+    return std::ranges::count_if(orders[0], &Unit::with_next);
+  };
+  // 2 chunks of 8 micro-batches, 2 + 2 forwards before the steady phase of stage 0
+  EXPECT_EQ(pairs({"schedule.p2p=blocking"}), 12);
+  EXPECT_EQ(pairs({}), 0);
+  EXPECT_EQ(pairs({"schedule.p2p=blocking", "schedule.warmup=less_memory"}), 0);
+  EXPECT_EQ(pairs({"schedule.p2p=blocking", "schedule.pipeline=1f1b", "parallel.vpp=1"}), 0);
+}
+
+TEST(Scenario, OverlappingStepsAreReplayedTwice) {
+  EXPECT_EQ(small().replayed_steps(), 1);
+  const Scenario s = small({"schedule.post_validation=true"});
+  EXPECT_EQ(s.replayed_steps(), 2);
+  EXPECT_TRUE(s.workload.post_validation);
+  EXPECT_EQ(small({"schedule.post_validation=true", "simulate.steps=5"}).replayed_steps(), 5);
+}
+
+TEST(Scenario, ListsEveryNumberWithASource) {
+  const Scenario s = small();
+  ASSERT_EQ(s.assumptions.size(), 2U);
+  EXPECT_EQ(s.assumptions[0].path, "cluster.device.matmul_peak");
+  EXPECT_EQ(s.assumptions[0].value, "300TFLOPS");
+  EXPECT_EQ(s.assumptions[0].note, "dense BF16");
+  EXPECT_EQ(s.assumptions[1].path, "cluster.device.efficiency.vector");
+  EXPECT_EQ(s.assumptions[1].source, "assumed");
+}
+
+TEST(Scenario, HashIsOfTheMeaning) {
+  const std::string hash = small().sha256;
+  EXPECT_EQ(hash.size(), 64U);
+  for (const char* same :
+       {"name=other", "parallel.dp=4", "schedule.group=2", "cluster.network.nic.bandwidth=25GB/s",
+        "expect=none", "training.sequence=2Ki", "cluster.device.matmul_peak=300TFLOPS"}) {
+    EXPECT_EQ(small({same}).sha256, hash) << same;
+  }
+  for (const char* other :
+       {"training.sequence=4096", "cluster.network.nic.latency=2us", "cluster.devices=32",
+        "schedule.p2p=blocking", "parallel.layers_per_chunk=[[2, 2], [2, 2]]"}) {
+    EXPECT_NE(small({other}).sha256, hash) << other;
+  }
+}
+
+// 256 replicas of the dense parameters; the gradient norm of all 1024 ranks runs alone and does not
+// count.
+TEST(Scenario, PairwiseHasALargestGroup) {
+  EXPECT_EQ(small().simulate.network, NetworkForm::ports);
+  const std::string network = "simulate.network=pairwise";
+  EXPECT_EQ(small({network}).simulate.network, NetworkForm::pairwise);
+  EXPECT_EQ(small({network, "cluster.devices=512", "training.global_batch=256"}).micro_batches(),
+            2);
+  const std::vector<std::string> wide = {"cluster.devices=1024", "training.global_batch=256",
+                                         "schedule.pipeline=1f1b", "parallel.vpp=1"};
+  EXPECT_EQ(small(wide).workload.plan.dp, 256);
+  try {
+    std::vector<std::string> refused = wide;
+    refused.push_back(network);
+    small(refused);
+    ADD_FAILURE() << "256 ranks were taken";
+  } catch (const InputError& error) {
+    ASSERT_EQ(error.diagnostics().size(), 1U);
+    EXPECT_EQ(error.diagnostics()[0].path, "simulate.network");
+    EXPECT_NE(error.diagnostics()[0].message.find("group of"), std::string::npos);
+    EXPECT_NE(error.diagnostics()[0].message.find(
+                  "has 256 ranks, allowed: ports, or groups of up to 128"),
+              std::string::npos)
+        << error.diagnostics()[0].message;
+  }
+}
+
+TEST(Scenario, SyntheticWorkload) {
+  std::string text{small_scenario};
+  const std::size_t first = text.find("model:\n"), last = text.find("parallel:");
+  text.replace(
+      first, last - first,
+      "workload:\n  chunks: [{forward: 1ms, backward_input: 2ms}]\n  boundary_latency: 0s\n");
+  const TemporaryFiles files;
+  const Scenario s = read_scenario(files.write("s.yaml", text),
+                                   {"parallel.ep=1", "parallel.sequence_parallel=false"}, {});
+  ASSERT_TRUE(s.synthetic);
+  ASSERT_EQ(s.synthetic->chunks.size(), 1U);
+  EXPECT_EQ(s.synthetic->chunks[0].backward_input.value(), 2e-3);
+  EXPECT_TRUE(s.synthetic->boundary_latency_given);
+}
+
+TEST(Scenario, ModelOfAHuggingFaceConfig) {
+  const TemporaryFiles files;
+  files.write(
+      "config.json",
+      R"({"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 1024, "vocab_size": 32000,
+    "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 4096, "hidden_act": "silu",
+    "tie_word_embeddings": false})");
+  std::string text{small_scenario};
+  const std::size_t first = text.find("  name: tiny"), last = text.find("parallel:");
+  text.replace(first, last - first, "  hf_config: config.json\n  name: tiny\n");
+  const Scenario s = read_scenario(files.write("s.yaml", text), {"parallel.ep=1"}, {});
+  EXPECT_EQ(s.workload.model.name, "tiny");
+  EXPECT_EQ(s.workload.model.layers, 8);
+  // The same model by its keys has the same hash.
+  EXPECT_EQ(s.sha256, small({"parallel.ep=1", "model.moe=none"}).sha256);
+}
+
+TEST(Scenario, AlgorithmsServeTheKindsThatTheTableSays) {
+  const Fabric fabric(small().cluster);
+  std::vector<DeviceId> all, node;
+  for (std::uint32_t d = 0; d < 16; ++d) all.push_back({d});
+  node.assign(all.begin(), all.begin() + 8);
+  for (const NamedAlgorithm& algorithm : collective_algorithms()) {
+    for (std::size_t k = 0; k < collective_kinds; ++k) {
+      const CollectiveCall call{static_cast<CollectiveKind>(k), Bytes{1e6}};
+      const bool plans = algorithm.plan(fabric, all, call, NetworkForm::ports) ||
+                         algorithm.plan(fabric, node, call, NetworkForm::ports);
+      EXPECT_EQ(plans, algorithm.serves[k]) << algorithm.name << " " << name(call.kind);
+    }
+  }
+}
+
+TEST(Presets, ReadAlone) {
+  const SearchPath search = default_search_path({});
+  const ClusterSpec cluster = read_cluster("clusters/atlas-800t-a2.yaml", {"devices=64"}, search);
+  EXPECT_EQ(cluster.devices, 64);
+  EXPECT_EQ(cluster.nodes(), 8);
+  EXPECT_EQ(read_model("models/llama2-7b.yaml", search).layers, 32);
+  EXPECT_THROW(read_cluster("clusters/atlas-800t-a2.yaml", {"devices=63"}, search), InputError);
+  EXPECT_THROW(read_model("models/none.yaml", search), InputError);
+  EXPECT_THROW(read_model("clusters/ideal.yaml", search), InputError);
+}
+
+TEST(Presets, GivenDirectoriesComeFirst) {
+  const TemporaryFiles files;
+  files.write("models/llama2-7b.yaml",
+              "layers: 3\nhidden: 8\nvocabulary: 9\nattention: {heads: 1, kv_heads: 1, head_dim: "
+              "8}\nffn: {hidden: 8}\n");
+  EXPECT_EQ(read_model("models/llama2-7b.yaml", default_search_path({files.path("")})).layers, 3);
+}
+
+TEST(Scenario, EveryShippedScenarioReads) {
+  const SearchPath search = default_search_path({});
+  int read = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(STEPCAST_SOURCE_DIR "/scenarios")) {
+    const std::string path = entry.path().string();
+    const auto folder = entry.path().parent_path().filename();
+    const bool other = folder == "scaling" || folder == "plans" || folder == "orders" ||
+                       folder == "fitted" || entry.path().filename() == "ratios.yaml";
+    if (entry.path().extension() != ".yaml" || other) continue;
+    ++read;
+    if (path.find("/clusters/") != std::string::npos) {
+      EXPECT_NO_THROW(read_cluster(path, {}, search)) << path;
+    } else if (path.find("/models/") != std::string::npos) {
+      EXPECT_NO_THROW(read_model(path, search)) << path;
+    } else {
+      EXPECT_NO_THROW(read_scenario(path, {}, search)) << path;
+      EXPECT_NE(read_scenario(path, {}, search).question, "") << path;
+    }
+  }
+  EXPECT_GT(read, 0);
+}
+
+}  // namespace
+}  // namespace stepcast
