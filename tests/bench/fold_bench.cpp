@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/network/refinement.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/solitary.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
@@ -18,10 +19,10 @@ constexpr std::uint64_t slow = 1000;  ///< key that is no stage
 
 struct Job {
   explicit Job(std::int64_t ranks)
-      : scenario{read_scenario(STEPCAST_SOURCE_DIR "/scenarios/telechat3-105b-4096.yaml",
-                               {"cluster.devices=" + std::to_string(ranks),
-                                "training.global_batch=" + std::to_string(ranks)},
-                               default_search_path({}))},
+      : scenario{prepare_scenario(STEPCAST_SOURCE_DIR "/scenarios/telechat3-105b-4096.yaml",
+                                  {"cluster.devices=" + std::to_string(ranks),
+                                   "training.global_batch=" + std::to_string(ranks)},
+                                  default_search_path({}))},
         fabric{scenario.cluster},
         placement{scenario.workload.plan},
         programs{

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "stepcast/base/random.hpp"
+
 namespace stepcast {
 namespace {
 

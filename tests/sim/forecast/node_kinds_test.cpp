@@ -3,6 +3,7 @@
 #include "sim/in_child.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "temporary_files.hpp"
 
 namespace stepcast {
@@ -36,7 +37,7 @@ class Kinds : public ::testing::Test {
                 std::vector<std::string> more = {}) const {
     more.push_back("cluster.kinds=[{nodes: 1, extends: " + files.path(first) +
                    "}, {nodes: 1, extends: " + files.path(second) + "}]");
-    return read_scenario(scenario, more, {});
+    return prepare_scenario(scenario, more, {});
   }
   /// Step time, model FLOPs utilisation apart: every number that a run gives.
   static std::vector<double> run(const Scenario& s) {
@@ -60,7 +61,7 @@ class Kinds : public ::testing::Test {
 };
 
 TEST_F(Kinds, EqualKindsAreOneCluster) {
-  expect_near(run(read("base.yaml", "base.yaml")), run(read_scenario(scenario, {}, {})));
+  expect_near(run(read("base.yaml", "base.yaml")), run(prepare_scenario(scenario, {}, {})));
 }
 
 TEST_F(Kinds, FoldingChangesNothing) {
@@ -95,10 +96,10 @@ TEST_F(Kinds, OfAnotherShapeAreRefused) {
                              "196GB/s}}}"}}));
   const auto said = [&](const std::string& second, const std::string& nodes) -> std::string {
     try {
-      read_scenario(scenario,
-                    {"cluster.kinds=[{nodes: 1, extends: " + files.path("base.yaml") +
-                     "}, {nodes: " + nodes + ", extends: " + files.path(second) + "}]"},
-                    {});
+      prepare_scenario(scenario,
+                       {"cluster.kinds=[{nodes: 1, extends: " + files.path("base.yaml") +
+                        "}, {nodes: " + nodes + ", extends: " + files.path(second) + "}]"},
+                       {});
     } catch (const InputError& error) {
       const Diagnostic& d = error.diagnostics().front();
       return d.path + ": " + d.message;
@@ -142,7 +143,7 @@ class SuperKinds : public Kinds {
     std::vector<std::string> all = four_nodes(more);
     all.push_back("cluster.kinds=[{nodes: 2, extends: " + files.path(first) +
                   "}, {nodes: " + nodes + ", extends: " + files.path(second) + "}]");
-    return read_scenario(scenario, all, {});
+    return prepare_scenario(scenario, all, {});
   }
   std::string refused(const std::string& second, const char* nodes = "2") const {
     try {
@@ -159,7 +160,7 @@ class SuperKinds : public Kinds {
 
 TEST_F(SuperKinds, EqualKindsAreOneCluster) {
   expect_near(run(mixed("super.yaml", "super.yaml")),
-              run(read_scenario(scenario, four_nodes(), {})));
+              run(prepare_scenario(scenario, four_nodes(), {})));
 }
 
 TEST_F(SuperKinds, FoldingChangesNothing) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "stepcast/sim/network/link_faults.hpp"
 #include "stepcast/sim/replay/replay.hpp"
 #include "stepcast/sim/replay/stall_plan.hpp"
 

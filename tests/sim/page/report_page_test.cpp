@@ -7,6 +7,7 @@
 
 #include "sim/in_child.hpp"
 #include "sim/replay/recorded_scenarios.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/sweep_page.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
 #include "temporary_files.hpp"
@@ -27,7 +28,7 @@ TEST(ResolvedScenario, ReadsBackAsTheSame) {
   const auto round_trip = [&](const Scenario& scenario) {
     const std::string text = resolved_yaml(scenario);
     const std::string file = files.write("resolved.yaml", text);
-    EXPECT_EQ(read_scenario(file, {}, default_search_path({})).sha256, scenario.sha256)
+    EXPECT_EQ(prepare_scenario(file, {}, default_search_path({})).sha256, scenario.sha256)
         << scenario.name;
   };
   for (const auto& c : testing::recorded_cases()) round_trip(testing::scenario_of(c));
@@ -35,7 +36,7 @@ TEST(ResolvedScenario, ReadsBackAsTheSame) {
   for (const char* below : {"", "/what-if"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder + below)) {
       if (entry.path().extension() != ".yaml") continue;
-      round_trip(read_scenario(entry.path().string(), {}, default_search_path({})));
+      round_trip(prepare_scenario(entry.path().string(), {}, default_search_path({})));
     }
   }
 }

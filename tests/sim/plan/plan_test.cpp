@@ -9,6 +9,7 @@
 #include "sim/plan/enumerate.hpp"
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/study/correlation.hpp"
@@ -213,7 +214,7 @@ TEST(Plan, TheWinnersFileIsTheWinner) {
   const std::string beside = directory + "/winner.yaml";
   std::ofstream(beside) << plan_scenario(space, winner, directory);
   const auto time = testing::in_child([&]() -> std::vector<double> {
-    return {forecast(read_scenario(beside, {}, presets())).step_time.value()};
+    return {forecast(prepare_scenario(beside, {}, presets())).step_time.value()};
   });
   ASSERT_EQ(time.size(), 1U);
   EXPECT_EQ(time[0], winner.simulated->value());

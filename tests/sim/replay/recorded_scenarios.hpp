@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
 /// Small runs in which all kinds of waiting occur.
@@ -13,8 +14,8 @@ struct RecordedCase {
 };
 
 inline Scenario scenario_of(const RecordedCase& c) {
-  return read_scenario(std::string(STEPCAST_SOURCE_DIR) + "/scenarios/" + c.file, c.overrides,
-                       default_search_path({}));
+  return prepare_scenario(std::string(STEPCAST_SOURCE_DIR) + "/scenarios/" + c.file, c.overrides,
+                          default_search_path({}));
 }
 
 inline std::vector<RecordedCase> recorded_cases() {

@@ -8,6 +8,7 @@
 #include "sim/small_scenario.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "temporary_files.hpp"
 
 // Schedules of a scenario, from the file to the forecast of a model.
@@ -18,7 +19,7 @@ using Overrides = std::vector<std::string>;
 
 Scenario scenario_with(const Overrides& overrides) {
   const test::TemporaryFiles files;
-  return read_scenario(files.write("s.yaml", test::small_scenario), overrides, {});
+  return prepare_scenario(files.write("s.yaml", test::small_scenario), overrides, {});
 }
 
 /// Of the small scenario on two stages with eight micro-batches.
@@ -169,10 +170,10 @@ std::string table_text(const std::vector<StageOrder>& orders, const PipelineShap
 TEST(ScheduleTables, AreTheSchedulesThatTheyWriteOut) {
   const test::TemporaryFiles files;
   const std::string path = files.write("s.yaml", test::small_scenario);
-  const Scenario known = read_scenario(path, {}, {});
+  const Scenario known = prepare_scenario(path, {}, {});
   files.write("own.yaml", table_text(known.orders(), known.pipeline_shape()));
   const Scenario own =
-      read_scenario(path, {"schedule.pipeline={table: " + files.path("own.yaml") + "}"}, {});
+      prepare_scenario(path, {"schedule.pipeline={table: " + files.path("own.yaml") + "}"}, {});
   EXPECT_EQ(own.orders(), known.orders());
   EXPECT_NE(own.sha256, known.sha256);
   const auto time = [](const Scenario& s) {
@@ -189,7 +190,7 @@ std::string wrong_table(std::string_view table, const std::string& more = "") {
   const std::string known = "pipeline: interleaved_1f1b";
   text.replace(text.find(known), known.size(), "pipeline: {table: own.yaml}" + more);
   try {
-    read_scenario(files.write("s.yaml", text), {}, {});
+    prepare_scenario(files.write("s.yaml", text), {}, {});
   } catch (const InputError& error) {
     std::string what = error.what();
     const std::string directory = files.path("");

@@ -2,7 +2,10 @@
 #include <rapidcheck.h>
 
 #include "sim/small_scenario.hpp"
+#include "stepcast/sim/network/link_faults.hpp"
+#include "stepcast/sim/replay/stall_plan.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
+#include "stepcast/topology/placement.hpp"
 #include "temporary_files.hpp"
 
 namespace stepcast {

@@ -3,6 +3,9 @@
 #include "sim/in_child.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/network/link_faults.hpp"
+#include "stepcast/sim/replay/stall_plan.hpp"
+#include "stepcast/topology/placement.hpp"
 #include "temporary_files.hpp"
 
 namespace stepcast {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/small_scenario.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 #include "temporary_files.hpp"
 #include "wrong_data.hpp"
@@ -20,7 +21,7 @@ std::string errors_of(const TemporaryFiles& files, const std::string& path,
                       const std::vector<std::string>& overrides = {}) {
   std::string text = "no error";
   try {
-    read_scenario(path, overrides, {});
+    prepare_scenario(path, overrides, {});
   } catch (const InputError& error) {
     text = error.what();
   }
