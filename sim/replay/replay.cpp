@@ -304,46 +304,6 @@ bool Replayer::run_unit(RankIndex r) {
   return true;
 }
 
-/// The compute stream waits until `to` for a communication that moves from `moving_from` on. What
-/// else moved before that is told when everything that can move is known.
-void Replayer::idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,
-                    bool pipeline, std::uint32_t recorded) {
-  RankState& rank = ranks_[r];
-  const Clocks before = rank.clocks;
-  const double from = before.device;
-  if (to > from) rank.clocks.device = to;
-  if (recorder_) recorder_->wait(r, before, rank.clocks, recorded);
-  if (to <= from) return;
-  const double moving = std::clamp(moving_from, from, to);
-  rank.times().exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
-  if (recorder_) recorder_->piece(r, {moving, to, WaitPart::exposed, kind});
-  if (moving <= from) return;
-  rank.log.add({from, moving, host_ready, pipeline});
-  ++unsettled_;
-}
-
-/// A stream that is free but has not begun its next collective may begin it in the past.
-void Replayer::settle_when_due() {
-  if (unsettled_ > entries_per_settling * ranks_.size() && free_streams_.empty()) settle();
-}
-
-/// Nothing can begin before the earliest clock of a rank that still works, nor before the engine's.
-void Replayer::settle() {
-  double known = engine_.earliest();
-  for (const RankState& rank : ranks_) {
-    if (rank.waiting != Waiting::done) known = std::min(known, rank.clocks.device);
-  }
-  for (RankIndex r = 0; r < ranks_.size(); ++r) settle(r, known, ranks_[r].clocks.device);
-  unsettled_ = 0;
-}
-
-void Replayer::settle(RankIndex r, double known, double device) {
-  RankState& rank = ranks_[r];
-  rank.log.settle(known, device, rank.books, recorder_ ? &pieces_ : nullptr);
-  for (const Recording::Piece& piece : pieces_) recorder_->piece(r, piece);
-  pieces_.clear();
-}
-
 void Replayer::report_deadlock() const {
   for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const RankState& rank = ranks_[r];

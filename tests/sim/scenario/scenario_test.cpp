@@ -6,6 +6,7 @@
 
 #include "sim/small_scenario.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/topology/fabric.hpp"
 #include "stepcast/workloads/collectives.hpp"
 #include "temporary_files.hpp"
@@ -18,7 +19,7 @@ using test::TemporaryFiles;
 
 Scenario small(const std::vector<std::string>& overrides = {}) {
   const TemporaryFiles files;
-  return read_scenario(files.write("small.yaml", small_scenario), overrides, {});
+  return prepare_scenario(files.write("small.yaml", small_scenario), overrides, {});
 }
 
 TEST(Scenario, HoldsWhatTheFileSays) {

@@ -1,0 +1,172 @@
+#include <gtest/gtest.h>
+
+#include "errors_of.hpp"
+#include "sim/small_scenario.hpp"
+#include "temporary_files.hpp"
+
+namespace stepcast {
+namespace {
+
+using namespace test;
+
+const auto row_name = [](const auto& info) { return std::string(info.param.name); };
+
+struct WrongOverride {
+  const char* name;
+  std::vector<std::string> overrides;
+  const char* errors;
+};
+void PrintTo(const WrongOverride& row, std::ostream* out) { *out << row.name; }
+
+class WrongOverrides : public testing::TestWithParam<WrongOverride> {};
+
+TEST_P(WrongOverrides, AreRefusedAsTheyWereWritten) {
+  const TemporaryFiles files;
+  EXPECT_EQ(errors_of(files, files.write("s.yaml", small_scenario), GetParam().overrides),
+            GetParam().errors);
+}
+
+const WrongOverride wrong_overrides[] = {
+    {"no_equals",
+     {"training.sequence"},
+     "--set training.sequence: has no '=', allowed: --set path.to.key=value"},
+    {"no_path",
+     {"=3"},
+     "--set =3: has no path of keys before '=', allowed: --set path.to.key=value"},
+    {"bad_yaml",
+     {"training.sequence=[1"},
+     "--set training.sequence=[1: training.sequence: is not YAML: end of sequence flow not found"},
+    {"no_value",
+     {"training.sequence="},
+     "--set training.sequence=: training.sequence: is empty, allowed: a whole number such as 8 or "
+     "40Mi, 1 to 1073741824"},
+    {"wrong_value",
+     {"training.sequence=long"},
+     "--set training.sequence=long: training.sequence: is 'long', allowed: a whole number such as "
+     "8 or 40Mi, 1 to 1073741824"},
+    {"no_unit",
+     {"cluster.network.nic.bandwidth=100"},
+     "--set cluster.network.nic.bandwidth=100: cluster.network.nic.bandwidth: is 100 without a "
+     "unit, allowed: a bandwidth such as 400Gbps or 28GB/s"},
+    {"misspelt",
+     {"training.sequnce=8"},
+     "--set training.sequnce=8: training.sequnce: is not a known key; did you mean sequence?"},
+    {"all_of_them",
+     {"x", "y"},
+     "--set x: has no '=', allowed: --set path.to.key=value\n--set y: has no '=', allowed: --set "
+     "path.to.key=value"},
+    {"ulysses_heads",
+     {"parallel.cp=2", "parallel.context_algorithm=ulysses", "model.attention.heads=12",
+      "parallel.tp=4"},
+     "--set parallel.cp=2: parallel.cp: needs 2 ulysses ranks to divide the 3 heads of a rank "
+     "(heads / tp), allowed: 1, 3"},
+    {"zigzag",
+     {"parallel.cp=2", "training.sequence=2050"},
+     "--set training.sequence=2050: training.sequence: is 2050, must be a multiple of 2*cp (two "
+     "slices per rank) = 4, allowed: 2048"},
+    {"super_node",
+     {"cluster.devices=48",
+      "cluster.super_node={nodes: 4, fabric: {kind: switch, port: {bandwidth: 196GB/s}}}",
+      "training.global_batch=48"},
+     "--set cluster.super_node={nodes: 4, fabric: {kind: switch, port: {bandwidth: 196GB/s}}}: "
+     "cluster.super_node.nodes: is 4, must divide the 6 nodes or hold all of them, allowed: 1, 2, "
+     "3, 6"},
+    {"recompute_beyond_the_chunk",
+     {"parallel.layers_per_chunk=[[2, 2], [3, 1]]", "training.recompute=[[1, 1], [1, 2]]"},
+     "--set training.recompute=[[1, 1], [1, 2]]: training.recompute: recomputes 2 layers of chunk "
+     "1 on "
+     "stage 1, which has 1, allowed: 0 to 1"},
+    {"too_many_documents",
+     {"schedule.data.documents={distribution: fixed, length: 1}", "training.sequence=1048576"},
+     "--set schedule.data.documents={distribution: fixed, length: 1}: schedule.data.documents: "
+     "make "
+     "about 33554432 documents of one step of 33554432 tokens, allowed: at most 16777216"},
+    {"slices_of_a_context_group",
+     {"parallel.cp=2", "schedule.pipeline=seqpipe", "schedule.slices=[1024, 1024]"},
+     "--set parallel.cp=2: parallel.cp: is 2 but the sequence is cut into 2 slices, allowed: cp 1"},
+    {"balanced_slices_without_a_grid",
+     {"training.sequence=2018", "schedule.pipeline=seqpipe", "schedule.slices=balanced(3)"},
+     "--set schedule.slices=balanced(3): schedule.slices: is balanced(3), which looks for slices "
+     "among at most 64 equal steps of the 2018 tokens, and finds no such grid, allowed: fewer "
+     "slices, or their tokens as a list"},
+    {"active_experts_below_one",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "training.offload.active_experts=0.25"},
+     "--set training.offload.active_experts=0.25: training.offload.active_experts: is 0.25, less "
+     "than one of the 2 experts of a rank, allowed: at least 0.5"},
+    {"experts_offloaded_with_zero_3",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "parallel.zero=3"},
+     "--set training.offload.experts=true: training.offload.experts: is given but parallel.zero 3 "
+     "shards the parameters, allowed: with zero 0 to 2"},
+    {"activations_offloaded_in_pairs",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.activations=0.5",
+      "schedule.pipeline=dualpipe_v"},
+     "--set training.offload.activations=0.5: training.offload.activations: does not go with pairs "
+     "of forward and backward units, allowed: 0"},
+    {"experts_offloaded_without_experts",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "model.moe=none", "parallel.ep=1"},
+     "--set training.offload.experts=true: training.offload.experts: is given but the model has no "
+     "experts, allowed: false"},
+    {"unfused_attention_over_context_ranks",
+     {"parallel.cp=2", "training.attention=unfused"},
+     "--set training.attention=unfused: training.attention: is unfused, which holds all keys on a "
+     "rank, but cp is 2, allowed: fused, or cp 1"},
+    {"padded_heads_without_latent_attention",
+     {"training.attention_head=256"},
+     "--set training.attention_head=256: training.attention_head: is set but the model has no "
+     "latent attention, allowed: none"},
+    {"padded_heads_that_do_not_fit",
+     {"model.attention={kind: mla, heads: 16, kv_lora_rank: 128, nope_dim: 64, rope_dim: 32, "
+      "v_dim: 64}",
+      "training.attention_head=64"},
+     "--set training.attention_head=64: training.attention_head: is 64, less than the heads of the "
+     "model, allowed: none, 96 or more"},
+    {"indexed_rows_in_one_kernel",
+     {"moe.permutation=indexed", "moe.overlap=tiles(2)"},
+     "--set moe.permutation=indexed: moe.permutation: is indexed, which is known for dispatch flat "
+     "and allgather without tiles(n), allowed: fused"},
+    {"sequential_experts_in_one_kernel",
+     {"moe.experts=sequential", "moe.overlap=tiles(2)"},
+     "--set moe.experts=sequential: moe.experts: is sequential but tiles(n) is one kernel, "
+     "allowed: "
+     "grouped"},
+    {"sequential_experts_of_which_some_work",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "training.offload.active_experts=0.5", "moe.experts=sequential"},
+     "--set moe.experts=sequential: moe.experts: is sequential but only a part of the experts "
+     "works "
+     "in a step (training.offload.active_experts), allowed: grouped"},
+    {"shared_experts_of_no_width",
+     {"model.moe.shared_experts=1"},
+     "s.yaml:34:8: model.moe.shared_hidden: is 0 with 1 shared experts, allowed: at least 1"},
+    {"pairs_without_an_exchange",
+     {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.ep=1"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which hides the exchange of tokens, "
+     "allowed: with ep > 1"},
+    {"pairs_that_compute_again",
+     {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute=full"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which has no place for computing a layer "
+     "again, allowed: with training.recompute none, selective or a table"},
+    {"pairs_of_sharded_gradients",
+     {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.zero=2"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which keeps whole gradients, allowed: "
+     "with "
+     "parallel.zero 0 or 1"},
+    {"pairs_on_a_schedule_that_has_none",
+     {"moe.overlap=fb_pair"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which needs a schedule whose forwards "
+     "and "
+     "backwards can run as one, allowed: dualpipe, dualpipe_v, interleaved_1f1b with warmup "
+     "extra(1), 1f1b with pp 1"},
+    {"interleaved_group",
+     {"schedule.group=1"},
+     "s.yaml:49:13: schedule.pipeline: interleaved_1f1b has group 1, allowed: pp (2) to the number "
+     "of "
+     "micro-batches (8)"},
+};
+INSTANTIATE_TEST_SUITE_P(, WrongOverrides, testing::ValuesIn(wrong_overrides), row_name);
+
+}  // namespace
+}  // namespace stepcast
