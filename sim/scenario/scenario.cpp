@@ -220,6 +220,7 @@ Scenario read_root(const Node& root, std::string question, const SearchPath& sea
   read_draft(root, search, draft, reading);
   Scenario& scenario = draft.scenario;
   Checks checks{root, reading};
+  settle(scenario, checks);
   check_scenario(scenario, checks);
   throw_if_wrong(reading);
   take_fastest_links(scenario.cluster);

@@ -17,8 +17,8 @@ void check_order(const ParallelPlan& plan, Checks& checks) {
 }
 
 /// tp*cp*pp*dp = devices. The sizes are at most 2^20 each, so that no product here overflows.
-void resolve_data_parallel(Scenario& scenario, Checks& checks) {
-  ParallelPlan& plan = scenario.workload.plan;
+void check_data_parallel(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
   const std::int64_t devices = scenario.cluster.devices;
   const struct {
     const char* key;
@@ -38,7 +38,6 @@ void resolve_data_parallel(Scenario& scenario, Checks& checks) {
     checks.skip("parallel.dp");
     return;
   }
-  plan.dp = devices / product;
   checks.require(plan.dp_given.value_or(plan.dp) == plan.dp, "parallel.dp",
                  "is " + count_text(plan.dp_given.value_or(0)) +
                      ", must be devices / (tp*cp*pp) = " + count_text(devices) + " / " +
@@ -134,12 +133,8 @@ void check_experts(const Scenario& scenario, Checks& checks) {
                      ", allowed: none, shared_expert, chunks(n), or etp 1");
 }
 
-bool inside_super_node(const Scenario& scenario) {
-  return scenario.cluster.super_node && scenario.workload.moe.inner != MoeSpec::Inner::node;
-}
-
-/// Cuts the expert groups where the dispatch has an inner and an outer hop.
-void resolve_expert_parts(Scenario& scenario, Checks& checks) {
+/// A dispatch with an inner and an outer hop needs groups that nodes cut into equal parts.
+void check_expert_parts(const Scenario& scenario, Checks& checks) {
   const MoeSpec& moe = scenario.workload.moe;
   const bool known = !scenario.synthetic && scenario.workload.model.moe && moe.cuts_groups() &&
                      checks.good({"cluster", "parallel", "moe.dispatch", "moe.inner"});
@@ -148,15 +143,12 @@ void resolve_expert_parts(Scenario& scenario, Checks& checks) {
   if (!checks.require(moe.inner != MoeSpec::Inner::super_node || cluster.super_node, "moe.inner",
                       "is super_node but the cluster has none, allowed: auto, node"))
     return;
-  cut_expert_groups(scenario);
-  ParallelPlan& plan = scenario.workload.plan;
-  if (checks.require(Placement(plan).cuts_experts_evenly(), "moe.dispatch",
-                     "needs equally many ranks of an expert group in each " +
-                         std::string(inside_super_node(scenario) ? "super-node" : "node") + " of " +
-                         count_text(plan.expert_part) +
-                         " devices, allowed: flat, allgather, or another ep or order"))
-    return;
-  plan.expert_part = 0;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const char* const part = plan.expert_part > cluster.node_devices ? "super-node" : "node";
+  checks.require(Placement(plan).cuts_experts_evenly(), "moe.dispatch",
+                 "needs equally many ranks of an expert group in each " + std::string(part) +
+                     " of " + count_text(plan.expert_part) +
+                     " devices, allowed: flat, allgather, or another ep or order");
 }
 
 void check_heads(const Scenario& scenario, Checks& checks) {
@@ -314,21 +306,13 @@ void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
 
 }  // namespace
 
-void cut_expert_groups(Scenario& scenario) {
-  if (!scenario.workload.model.moe || !scenario.workload.moe.cuts_groups()) return;
-  const ClusterSpec& cluster = scenario.cluster;
-  scenario.workload.plan.expert_part =
-      cluster.node_devices * (inside_super_node(scenario) ? cluster.super_node->nodes : 1);
-}
-
-void check_scenario(Scenario& scenario, Checks& checks) {
-  if (checks.good({"schedule.pipeline", "schedule.slices"})) place_chunks(scenario);
+void check_scenario(const Scenario& scenario, Checks& checks) {
   check_cluster(scenario.cluster, "cluster.", checks);
   check_order(scenario.workload.plan, checks);
   check_algorithms(scenario.workload.communication.algorithms, checks);
   const bool sizes = checks.good({"cluster.devices", "parallel.tp", "parallel.cp", "parallel.pp"});
   if (sizes) {
-    resolve_data_parallel(scenario, checks);
+    check_data_parallel(scenario, checks);
   } else {
     checks.skip("parallel.dp");
   }
@@ -339,7 +323,7 @@ void check_scenario(Scenario& scenario, Checks& checks) {
     check_model(scenario.workload.model, "model.", checks);
     if (checks.good({"model.moe.experts", "model.moe.expert_hidden"}))
       check_experts(scenario, checks);
-    resolve_expert_parts(scenario, checks);
+    check_expert_parts(scenario, checks);
     check_heads(scenario, checks);
     check_attention_head(scenario.workload, checks);
     check_sequence(scenario, checks);

@@ -36,12 +36,6 @@ bool check_size(const PipelineShape& shape, Checks& checks) {
           " chunks, allowed: at most " + count_text(most_units) + " in all");
 }
 
-bool has_pairs(const std::vector<StageOrder>& orders) {
-  return std::ranges::any_of(orders, [](const StageOrder& order) {
-    return std::ranges::any_of(order, [](const Unit& unit) { return unit.with_next; });
-  });
-}
-
 /// The tokens of slices that are written out.
 void check_slice_tokens(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
@@ -164,18 +158,6 @@ std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineS
   require(spec.plan.zero <= 1, "keeps whole gradients, allowed: with parallel.zero 0 or 1");
   require(spec.plan.slices == 1, "pairs whole micro-batches, allowed: with schedule.slices 1");
   return findings;
-}
-
-void place_chunks(Scenario& scenario) {
-  const PipelineShape shape = scenario.pipeline_shape();
-  scenario.workload.plan.chunk_placement = shape.placement;
-  scenario.workload.plan.slices = shape.slices;
-  if (std::ssize(scenario.schedule.slice_tokens) == shape.slices)
-    scenario.workload.plan.slice_tokens = scenario.schedule.slice_tokens;
-  scenario.workload.post_validation = scenario.schedule.post_validation;
-  const bool pairs = scenario.order_table ? has_pairs(scenario.order_table->orders)
-                                          : pipeline_schedule(scenario.schedule.pipeline).pairs;
-  scenario.workload.pairs = pairs || scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
 }
 
 void check_schedule(const Scenario& scenario, Checks& checks) {

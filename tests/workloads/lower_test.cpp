@@ -221,8 +221,6 @@ TEST(Lower, TensorRanksHandOverAPartEach) {
   EXPECT_EQ(waits(programs[0].chunks[0].forward), waits(plain[0].chunks[0].forward));
 }
 
-// ---- host
-// ------------------------------------------------------------------------------------------------
 OperatorCost first_cost(const StageProgram& program) {
   const auto run =
       std::find_if(program.chunks[0].forward.begin(), program.chunks[0].forward.end(),

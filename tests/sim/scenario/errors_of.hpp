@@ -9,7 +9,7 @@ namespace stepcast::test {
 
 /// What reading says, with the directory of the files left out.
 inline std::string errors_of(const TemporaryFiles& files, const std::string& path,
-                      const std::vector<std::string>& overrides = {}) {
+                             const std::vector<std::string>& overrides = {}) {
   std::string text = "no error";
   try {
     prepare_scenario(path, overrides, {});

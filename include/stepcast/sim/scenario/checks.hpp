@@ -41,10 +41,13 @@ void check_host(const Scenario& scenario, Checks& checks);
 void check_data(const Scenario& scenario, Checks& checks);
 /// A workload of given times: its chunks, and keys that say nothing of it.
 void check_synthetic(const Scenario& scenario, Checks& checks);
-/// Resolves `dp: auto` and checks everything between cluster, model, plan, training and schedule.
-void check_scenario(Scenario& scenario, Checks& checks);
+/// Sets what follows from the keys by arithmetic: `dp: auto`, how the schedule places chunks and
+/// cuts sequences, the parts of expert groups. Before the checks, which change nothing.
+void settle(Scenario& scenario, const Checks& checks);
+/// Checks everything between cluster, model, plan, training and schedule of a settled scenario.
+void check_scenario(const Scenario& scenario, Checks& checks);
 
-/// Tells the plan how the schedule places chunks and cuts sequences. Before the other checks.
+/// Tells the plan how the schedule places chunks and cuts sequences.
 void place_chunks(Scenario& scenario);
 /// Cuts the expert groups where the dispatch has an inner and an outer hop. `moe.inner` fits the
 /// cluster; whether the parts are equal, Placement::cuts_experts_evenly() says.
