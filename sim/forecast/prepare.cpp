@@ -9,8 +9,12 @@ Scenario prepare(Scenario scenario) {
   const Node& root = scenario.document ? *scenario.document : nowhere;
   Reading reading;
   Checks checks{root, reading};
-  resolve_slices(scenario, checks);
-  if (checks.all_good()) check_resolved(scenario, checks);
+  try {
+    resolve_slices(scenario, checks);
+    if (checks.all_good()) check_resolved(scenario, checks);
+  } catch (const InputError& error) {  // of what plans a collective, which knows keys but no places
+    for (const Diagnostic& found : error.diagnostics()) checks.fail(found.path, found.message);
+  }
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
   return scenario;
 }

@@ -59,15 +59,15 @@ void check_pairwise(const std::vector<StageProgram>& programs, const Placement& 
 
 /// A named algorithm must fit every group that calls it: planning the calls of the network says so.
 void check_algorithms(const Scenario& scenario, const std::vector<StageProgram>& programs,
-                      const Placement& placement, Checks& checks) {
-  const CollectiveChoice& choice = scenario.workload.communication.algorithms;
+                      const Placement& placement) {
   const Fabric fabric = fabric_of(scenario);
-  try {
-    build_network_map(
-        {placement, fabric, programs, choice, Fold::automatic, {}, scenario.simulate.network});
-  } catch (const InputError& error) {
-    for (const Diagnostic& found : error.diagnostics()) checks.fail(found.path, found.message);
-  }
+  build_network_map({placement,
+                     fabric,
+                     programs,
+                     scenario.workload.communication.algorithms,
+                     Fold::automatic,
+                     {},
+                     scenario.simulate.network});
 }
 
 bool names_algorithms(const CollectiveChoice& choice) {
@@ -87,7 +87,7 @@ void check_resolved(const Scenario& scenario, Checks& checks) {
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
   const Placement placement(scenario.workload.plan);
   if (pairwise) check_pairwise(programs, placement, checks);
-  if (named && checks.all_good()) check_algorithms(scenario, programs, placement, checks);
+  if (named && checks.all_good()) check_algorithms(scenario, programs, placement);
 }
 
 }  // namespace stepcast

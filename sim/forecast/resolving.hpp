@@ -10,7 +10,7 @@ void resolve_slices(Scenario& scenario, Checks& checks);
 
 /// What only a resolved scenario can be checked for: layers computed again against those that a
 /// chunk holds, and the algorithms and the form of the network against the groups of the programs.
-/// Plans calls, replays nothing.
+/// Plans calls, replays nothing. Throws InputError without places where a call cannot be planned.
 void check_resolved(const Scenario& scenario, Checks& checks);
 
 }  // namespace stepcast
