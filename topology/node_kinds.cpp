@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/overloaded.hpp"
 #include "stepcast/topology/fabric.hpp"
 
 /// Clusters whose nodes are of several kinds. docs/models/heterogeneous.md.
@@ -15,10 +16,17 @@ struct NodeLink {
 
 /// The one kind of link inside a node; fabrics of groups have two and are not for kinds.
 NodeLink node_link(NodeFabric& fabric) {
-  if (auto* mesh = std::get_if<MeshFabric>(&fabric)) return {&mesh->link, &mesh->efficiency};
-  auto* port = std::get_if<SwitchFabric>(&fabric);
-  expects(port != nullptr, "kinds have meshes or switches");
-  return {&port->port, &port->efficiency};
+  return std::visit(Overloaded{[](MeshFabric& mesh) {
+                                 return NodeLink{&mesh.link, &mesh.efficiency};
+                               },
+                               [](SwitchFabric& ports) {
+                                 return NodeLink{&ports.port, &ports.efficiency};
+                               },
+                               [](GroupFabric& groups) {
+                                 expects(false, "kinds have meshes or switches");
+                                 return NodeLink{&groups.link, &groups.efficiency};
+                               }},
+                    fabric);
 }
 
 double usable(NodeFabric fabric) { return node_link(fabric).usable(); }
@@ -31,17 +39,17 @@ void slow_down(LinkFaults& faults, LinkId link, double factor) {
   if (factor < 1) faults.bandwidth_factor[link.value] = factor;
 }
 
-void slow_ports(LinkFaults& faults, const Fabric& fabric, LinkKind up, LinkKind down,
-                std::uint32_t device, double factor) {
+/// Both directions.
+void slow_ports(LinkFaults& faults, const Fabric& fabric, LinkKind up, std::uint32_t device,
+                double factor) {
   slow_down(faults, fabric.device_link(up, {device}), factor);
-  slow_down(faults, fabric.device_link(down, {device}), factor);
+  slow_down(faults, fabric.device_link(info(up).reverse, {device}), factor);
 }
 
 void slow_node_links(LinkFaults& faults, const Fabric& fabric, std::uint32_t device,
                      double factor) {
   const auto size = static_cast<std::uint32_t>(fabric.mesh_size());
-  if (size == 0)
-    return slow_ports(faults, fabric, LinkKind::port_up, LinkKind::port_down, device, factor);
+  if (size == 0) return slow_ports(faults, fabric, LinkKind::port_up, device, factor);
   for (std::uint32_t to = device / size * size; to < (device / size + 1) * size; ++to)
     if (to != device) slow_down(faults, fabric.mesh_link({device}, {to}), factor);
 }
@@ -97,10 +105,9 @@ LinkFaults links_of_kinds(const Fabric& fabric) {
     if (cluster.node_devices > 1)
       slow_node_links(faults, fabric, d, usable(kind.node_fabric) / usable(cluster.node_fabric));
     if (cluster.super_node)
-      slow_ports(faults, fabric, LinkKind::super_up, LinkKind::super_down, d,
+      slow_ports(faults, fabric, LinkKind::super_up, d,
                  usable(kind.super_node) / usable(cluster.super_node));
-    slow_ports(faults, fabric, LinkKind::nic_up, LinkKind::nic_down, d,
-               usable(kind.nic) / usable(cluster.network.nic));
+    slow_ports(faults, fabric, LinkKind::nic_up, d, usable(kind.nic) / usable(cluster.network.nic));
   }
   return faults;
 }

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <tuple>
 
+#include "stepcast/topology/placement.hpp"
+
 namespace stepcast {
 
 namespace {
@@ -58,7 +60,7 @@ bool DataParallel::gathers_ahead() const {
 }
 
 double DataParallel::replicas(Part part) const {
-  return group_size(spec_.plan, group_of(part == Part::expert));
+  return static_cast<double>(group_size(spec_.plan, group_of(part == Part::expert)));
 }
 
 double DataParallel::bucket(Part part) const {

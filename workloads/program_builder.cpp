@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
@@ -37,9 +36,16 @@ Stream stream_of(GroupKind group) {
       return Stream::expert;
     case GroupKind::expert_outer:
       return Stream::expert_outer;
-    default:
-      return Stream::data;
+    case GroupKind::data:
+    case GroupKind::pipeline:
+    case GroupKind::expert_data:
+    case GroupKind::dense_data:
+    case GroupKind::embedding:
+    case GroupKind::mirror:
+    case GroupKind::world:
+      break;
   }
+  return Stream::data;
 }
 
 ExposedKind exposed_kind(Stream stream) {
@@ -100,39 +106,6 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
       break;
   }
   return cost;
-}
-
-double group_size(const ParallelPlan& plan, GroupKind group) {
-  const auto size = [&]() -> std::int64_t {
-    switch (group) {
-      case GroupKind::tensor:
-        return plan.tp;
-      case GroupKind::context:
-        return plan.cp;
-      case GroupKind::data:
-        return plan.dp;
-      case GroupKind::pipeline:
-        return plan.pp;
-      case GroupKind::expert:
-        return plan.ep;
-      case GroupKind::expert_tensor:
-        return plan.etp;
-      case GroupKind::expert_data:
-        return plan.edp();
-      case GroupKind::dense_data:
-        return plan.dp * plan.cp;
-      case GroupKind::embedding:
-      case GroupKind::mirror:
-        return plan.pp > 1 ? 2 : 1;
-      case GroupKind::world:
-        return plan.world();
-      case GroupKind::expert_inner:
-      case GroupKind::expert_outer:
-        return Placement(plan).group_size(group);
-    }
-    return 1;
-  };
-  return static_cast<double>(size());
 }
 
 ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster,

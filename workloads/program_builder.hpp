@@ -16,9 +16,6 @@ namespace stepcast {
 /// Host and launch cost of issuing one operator of a class under a runtime; device time 0.
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const ClusterSpec& cluster);
 
-/// Ranks of a group under the plan.
-double group_size(const ParallelPlan& plan, GroupKind group);
-
 /// Equal segments and equal calls are stored once, so that a deep stage stays small.
 class ProgramBuilder {
  public:

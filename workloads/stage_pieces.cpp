@@ -20,9 +20,11 @@ std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice
       return slice.count;
     case TrainingSpec::Recompute::table:
       return spec.training.recompute_layers[chunk][stage.value];
-    default:
-      return 0;
+    case TrainingSpec::Recompute::none:
+    case TrainingSpec::Recompute::selective:
+      break;
   }
+  return 0;
 }
 
 double attention_flops(const LayerItems& items) {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../program_builder.hpp"
 #include "experts.hpp"
+#include "stepcast/topology/placement.hpp"
 
 namespace stepcast::rows {
 
@@ -239,7 +239,7 @@ Experts::Experts(const LayerContext& layer, double pieces)
       width{static_cast<double>(spec.expert_hidden) / etp},
       hides{layer.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 && shared_width() > 0} {
   if (!layer.moe.cuts_groups()) return;
-  inner = group_size(layer.plan, GroupKind::expert_inner);
+  inner = static_cast<double>(group_size(layer.plan, GroupKind::expert_inner));
   outer = ep / inner;
 }
 
@@ -311,9 +311,11 @@ double permuted_rows(const Experts& e) {
       return e.cut() ? 0 : e.top_k;
     case MoeSpec::Dispatch::allgather:
       return e.gathers() ? 0 : e.top_k;
-    default:
-      return e.top_k;
+    case MoeSpec::Dispatch::flat:
+    case MoeSpec::Dispatch::two_hop:
+      break;
   }
+  return e.top_k;
 }
 
 }  // namespace stepcast::rows
