@@ -212,7 +212,7 @@ double LayoutEstimate::transfers(const PipelineSchedule& schedule) const {
   if (p <= 1) return 0;
   const auto v = static_cast<double>(layout_.kinds.front().forward.size());
   const double hop = input_.network.hop();
-  if (schedule.name == "1f1b" && m >= 2)
+  if (schedule.turns == Turns::alternating && m >= 2)
     return (2 * (m + p - 3) - 2 * std::floor((m - 2) / p)) * hop;
   return 2 * (v * p - 1) * hop;
 }
@@ -240,10 +240,9 @@ double LayoutEstimate::scheduled(const PipelineSchedule& schedule, std::int64_t 
 double LayoutEstimate::pipeline(const PipelineSchedule& schedule, std::int64_t zero) const {
   const UnitForm form = form_of(schedule, zero);
   const bool known =
-      form == UnitForm::plain &&
-      (schedule.name == "gpipe" || schedule.name == "1f1b" || schedule.name == "interleaved_1f1b");
+      form == UnitForm::plain && schedule.turns != Turns::other && schedule.slices == CountRange{};
   if (!known) return scheduled(schedule, zero);
-  const bool apart = schedule.name == "gpipe";
+  const bool apart = schedule.turns == Turns::apart;
   double longest = 0;
   for (std::size_t k = 0; k < layout_.kinds.size(); ++k) {
     const StageLayout& stage = layout_.kinds[k];
