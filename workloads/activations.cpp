@@ -4,13 +4,13 @@
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
 
-constexpr double half = 2;    // bytes of BF16 or FP16
-constexpr double single = 4;  // bytes of FP32
-constexpr double mask = 1;    // byte of a dropout mask per element
+constexpr double half = half_bytes, single = single_bytes;
+constexpr double mask = 1;  // byte of a dropout mask per element
 
 /// Bytes per token of a layer: what every tensor rank holds, and what is split over the tensor
 /// group.

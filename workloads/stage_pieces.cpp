@@ -7,6 +7,7 @@
 #include "parameter_groups.hpp"
 #include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/rewrites.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 

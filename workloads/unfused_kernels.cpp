@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "stepcast/workloads/rewrites.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
@@ -14,8 +15,6 @@ struct Kernel {
 };
 using Kernels = std::vector<Kernel>;
 
-constexpr double half_bytes = 2;    // bytes of BF16 or FP16
-constexpr double single_bytes = 4;  // bytes of FP32
 constexpr double copy = 2 * half_bytes;
 constexpr double cast = half_bytes + single_bytes;
 constexpr double unary = 2 * half_bytes;

@@ -4,13 +4,13 @@
 #include <functional>
 
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_refused = 64;
-constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.md
 
 /// Points that share unit times and the number of stages; vpp, schedule and zero are open.
 struct Family {
@@ -192,11 +192,11 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
   const std::int64_t zero = *std::ranges::max_element(dims_.zero);
   const double gradient = gradient_bytes(scenario.workload.communication);
   // an offloaded optimizer leaves a part of its states, which is not counted here
-  const double states = scenario.workload.training.offload_optimizer ? 0 : optimizer_bytes;
+  const double states = scenario.workload.training.offload_optimizer ? 0 : optimizer_state_bytes;
   const auto bytes = [&](double parameters, double replicas) {
-    return parameters *
-           (weight_bytes / (zero >= 3 ? replicas : 1) + gradient / (zero >= 2 ? replicas : 1) +
-            states / (zero >= 1 ? replicas : 1));
+    return parameters * (weight_bytes / shards(zero, Shards::parameters, replicas) +
+                         gradient / shards(zero, Shards::gradients, replicas) +
+                         states / shards(zero, Shards::optimizer, replicas));
   };
   double sum = 0;
   for (std::size_t i = 0; i < plan_pieces; ++i)

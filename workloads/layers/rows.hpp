@@ -4,13 +4,14 @@
 
 #include "../parameter_groups.hpp"
 #include "stepcast/workloads/operators.hpp"
+#include "stepcast/workloads/states.hpp"
 
 /// Shapes and rows that the layers share. Private to workloads/layers.
 namespace stepcast::rows {
 
-inline constexpr double element = 2;  ///< bytes of a bf16 activation, weight or gradient
-inline constexpr double fp32 = 4;     ///< bytes
-inline constexpr double mask = 1;     ///< byte per element of a dropout mask
+inline constexpr double element = half_bytes;  ///< of an activation, weight or gradient
+inline constexpr double fp32 = single_bytes;
+inline constexpr double mask = 1;  ///< byte per element of a dropout mask
 inline constexpr double attention_backward =
     2.5;  ///< FLOPs over the forward's: five products for two
 
