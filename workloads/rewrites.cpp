@@ -16,12 +16,13 @@ double left_operand(const Work& work) {
 /// A vector operator beside a product, started the way the product is.
 Operator beside(const Operator& product, const char* what, double flops, double bytes) {
   const bool in_kernel = product.launch == LaunchClass::in_kernel;
-  return {product.name + what,
-          MemoryBoundWork{},
-          Flops{flops},
-          Bytes{bytes},
-          in_kernel ? LaunchClass::in_kernel : LaunchClass::vector,
-          product.routed};
+  return {.name = product.name + what,
+          .work = MemoryBoundWork{},
+          .flops = Flops{flops},
+          .bytes = Bytes{bytes},
+          .launch = in_kernel ? LaunchClass::in_kernel : LaunchClass::vector,
+          .routed = product.routed,
+          .role = product.role};
 }
 
 }  // namespace

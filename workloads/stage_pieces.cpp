@@ -53,15 +53,15 @@ namespace {
 
 Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads,
                       double load, std::int64_t slice) {
-  const LayerContext context{spec.model,
-                             spec.plan,
-                             spec.training,
-                             spec.moe,
-                             load,
-                             gradient_bytes(spec.communication),
-                             spec.communication.tensor_chunks,
-                             &loads,
-                             slice};
+  const LayerContext context{.model = spec.model,
+                             .plan = spec.plan,
+                             .training = spec.training,
+                             .moe = spec.moe,
+                             .load = load,
+                             .gradient_bytes = gradient_bytes(spec.communication),
+                             .tensor_chunks = spec.communication.tensor_chunks,
+                             .loads = &loads,
+                             .slice = slice};
   switch (kind) {
     case PieceKind::embedding:
       return embedding(context);
