@@ -97,19 +97,23 @@ std::int64_t Fabric::nics() const {
   return cluster_.network.nic.per == NicSpec::Per::device ? devices_ : nodes();
 }
 
-std::int64_t Fabric::leaves_per_rail() const { return over(nodes(), cluster_.network.leaf_ports); }
-
-std::int64_t Fabric::leaves() const {
+std::int64_t Fabric::rails() const {
   switch (cluster_.network.kind) {
     case NetworkSpec::Kind::single_switch:
       return 0;
     case NetworkSpec::Kind::leaf_spine:
-      return over(nics(), cluster_.network.leaf_ports);
+      return 1;
     case NetworkSpec::Kind::rail_optimized:
-      return nics() / nodes() * leaves_per_rail();
+      break;
   }
-  return 0;
+  return nics() / nodes();
 }
+
+std::int64_t Fabric::leaves_per_rail() const {
+  return over(nics() / rails(), cluster_.network.leaf_ports);
+}
+
+std::int64_t Fabric::leaves() const { return rails() == 0 ? 0 : rails() * leaves_per_rail(); }
 
 NodeId Fabric::node_of(DeviceId device) const {
   return {narrow(device.value / cluster_.node_devices)};
@@ -129,25 +133,14 @@ std::uint32_t Fabric::nic_of(DeviceId device) const {
 }
 
 std::uint32_t Fabric::leaf_of_nic(std::uint32_t nic) const {
-  const std::int64_t ports = cluster_.network.leaf_ports;
-  switch (cluster_.network.kind) {
-    case NetworkSpec::Kind::single_switch:
-      return 0;
-    case NetworkSpec::Kind::leaf_spine:
-      return narrow(nic / ports);
-    case NetworkSpec::Kind::rail_optimized: {
-      const std::int64_t rails = nics() / nodes();
-      return narrow(nic % rails * leaves_per_rail() + nic / rails / ports);
-    }
-  }
-  return 0;
+  const std::int64_t rails = this->rails();
+  if (rails == 0) return 0;
+  return narrow(nic % rails * leaves_per_rail() + nic / rails / cluster_.network.leaf_ports);
 }
 
 std::int64_t Fabric::nics_below(std::uint32_t leaf) const {
   const std::int64_t ports = cluster_.network.leaf_ports;
-  const bool rails = cluster_.network.kind == NetworkSpec::Kind::rail_optimized;
-  const std::int64_t position = rails ? leaf % leaves_per_rail() : leaf;
-  return std::min(ports, (rails ? nodes() : nics()) - position * ports);
+  return std::min(ports, nics() / rails() - leaf % leaves_per_rail() * ports);
 }
 
 Locality Fabric::locality(DeviceId a, DeviceId b) const {

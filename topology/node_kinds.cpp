@@ -8,32 +8,21 @@
 namespace stepcast {
 namespace {
 
-struct NodeLink {
-  LinkSpec* link;
-  double* efficiency;
-  double usable() const { return link->bandwidth.value() * *efficiency; }
-};
-
-/// The one kind of link inside a node; fabrics of groups have two and are not for kinds.
-NodeLink node_link(NodeFabric& fabric) {
-  return std::visit(Overloaded{[](MeshFabric& mesh) {
-                                 return NodeLink{&mesh.link, &mesh.efficiency};
-                               },
-                               [](SwitchFabric& ports) {
-                                 return NodeLink{&ports.port, &ports.efficiency};
-                               },
-                               [](GroupFabric& groups) {
-                                 expects(false, "kinds have meshes or switches");
-                                 return NodeLink{&groups.link, &groups.efficiency};
-                               }},
-                    fabric);
+double usable(const NodeFabric& fabric) {
+  return node_link(fabric).bandwidth.value() * node_efficiency(fabric);
 }
-
-double usable(NodeFabric fabric) { return node_link(fabric).usable(); }
 double usable(const std::optional<SuperNodeSpec>& super) {
   return super ? super->fabric.port.bandwidth.value() * super->fabric.efficiency : 0;
 }
 double usable(const NicSpec& nic) { return nic.link.bandwidth.value() * nic.efficiency; }
+
+/// Of fabrics with one kind of link inside a node, as nodes of several kinds have.
+void set_latency(NodeFabric& fabric, Seconds latency) {
+  std::visit(Overloaded{[&](MeshFabric& mesh) { mesh.link.latency = latency; },
+                        [&](SwitchFabric& ports) { ports.port.latency = latency; },
+                        [](GroupFabric&) { expects(false, "kinds have meshes or switches"); }},
+             fabric);
+}
 
 void slow_down(LinkFaults& faults, LinkId link, double factor) {
   if (factor < 1) faults.bandwidth_factor[link.value] = factor;
@@ -77,7 +66,7 @@ void take_fastest_links(ClusterSpec& spec) {
   if (spec.kinds.empty()) return;
   Seconds node_latency{0}, nic_latency{0}, super_latency{0};
   for (NodeKind& kind : spec.kinds) {
-    node_latency = std::max(node_latency, node_link(kind.node_fabric).link->latency);
+    node_latency = std::max(node_latency, node_link(kind.node_fabric).latency);
     nic_latency = std::max(nic_latency, kind.nic.link.latency);
     if (kind.super_node)
       super_latency = std::max(super_latency, kind.super_node->fabric.port.latency);
@@ -89,7 +78,7 @@ void take_fastest_links(ClusterSpec& spec) {
   spec.node_fabric =
       std::ranges::max_element(spec.kinds, faster(&NodeKind::node_fabric))->node_fabric;
   spec.network.nic = std::ranges::max_element(spec.kinds, faster(&NodeKind::nic))->nic;
-  node_link(spec.node_fabric).link->latency = node_latency;
+  set_latency(spec.node_fabric, node_latency);
   spec.network.nic.link.latency = nic_latency;
   if (!spec.super_node) return;
   spec.super_node = std::ranges::max_element(spec.kinds, faster(&NodeKind::super_node))->super_node;

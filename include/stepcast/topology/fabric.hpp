@@ -112,7 +112,10 @@ class Fabric {
 
  private:
   LinkKind kind_of(LinkId id) const;
-  std::int64_t leaves_per_rail() const;
+  /// Sets of leaves that the NICs of a node are spread over, each with its own leaves; 0: a single
+  /// switch.
+  std::int64_t rails() const;
+  std::int64_t leaves_per_rail() const;  ///< of some rails
   std::int64_t nics_below(std::uint32_t leaf) const;
   bool degraded(LinkKind kind) const;  ///< some link of the kind, or of its other direction
   void add_block(LinkKind kind, std::int64_t count, LinkSpec link, double efficiency);
