@@ -65,7 +65,16 @@ Volume volume(const LayerItems& items, const WorkloadSpec& spec, const std::stri
       case GroupKind::expert_outer:
         v.inter += bytes * (nodes - 1) / nodes;
         break;
-      default:
+      case GroupKind::tensor:
+      case GroupKind::context:
+      case GroupKind::data:
+      case GroupKind::pipeline:
+      case GroupKind::expert_tensor:
+      case GroupKind::expert_data:
+      case GroupKind::dense_data:
+      case GroupKind::embedding:
+      case GroupKind::mirror:
+      case GroupKind::world:
         ADD_FAILURE() << "a group that no dispatch uses";
     }
   }
