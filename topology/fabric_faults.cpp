@@ -114,7 +114,7 @@ double uplinks(const NetworkSpec& network) {
 }
 
 bool is_trunk(const Fabric& fabric, LinkId link) {
-  return fabric.link(link).kind >= LinkKind::leaf_up;
+  return info(fabric.link(link).kind).family.tier == LinkTier::trunk;
 }
 
 }  // namespace stepcast
