@@ -102,7 +102,7 @@ void Enumerator::branch_base(std::uint32_t base) {
     for (const std::int64_t cp : dims_.cp)
       for (const std::int64_t pp : dims_.pp) {
         s.tp = tp, s.cp = cp, s.pp = pp;
-        if (const char* wrong = wrong_sizes(scenario, s, space_.spec)) {
+        if (const Misfit wrong = wrong_sizes(scenario, s, space_.spec)) {
           refuse(wrong, whole);
         } else {
           branch_experts(s);
@@ -117,10 +117,10 @@ void Enumerator::branch_experts(Strategy s) {
   for (const std::int64_t ep : dims_.ep)
     for (const std::int64_t etp : dims_.etp) {
       s.ep = ep, s.etp = etp;
-      if (const char* wrong = wrong_experts(scenario, s)) {
+      if (const Misfit wrong = wrong_experts(scenario, s)) {
         refuse(wrong, points);
-      } else if (!cuts_evenly(scenario_of(space_, s))) {
-        refuse("the dispatch cuts the expert groups unevenly", points);
+      } else if (const Misfit uneven = expert_parts_misfit(scenario_of(space_, s).workload.plan)) {
+        refuse(uneven, points);
       } else if (least_states(scenario_of(space_, s), s) > capacity(scenario)) {
         refuse("memory: parameters and optimizer alone", points);
       } else {
@@ -136,7 +136,7 @@ void Enumerator::branch_batch(Strategy s) {
       s.micro_batch = micro_batch, s.sequence_parallel = sp == 1;
       if (s.tp == 1 && sp == 1 && dims_.sequence_parallel.size() > 1) {
         refuse("sequence parallelism without a tensor group", inner());
-      } else if (const char* wrong = wrong_batch(scenario, s, space_.spec)) {
+      } else if (const Misfit wrong = wrong_batch(scenario, s, space_.spec)) {
         refuse(wrong, inner());
       } else if (const auto family = family_of(s)) {
         families_.push_back(*family);
@@ -234,7 +234,7 @@ void Enumerator::expand(const Family& family) {
       if (only_ != nullptr && only_->schedule != s.schedule) continue;
       scenario.schedule.pipeline = dims_.schedules[s.schedule];
       place_chunks(scenario);
-      if (const char* wrong = wrong_schedule(scenario)) {
+      if (const Misfit wrong = wrong_schedule(scenario)) {
         refuse(wrong, static_cast<double>(dims_.zero.size()));
       } else {
         const ChunkPlacement placement = schedules_[s.schedule]->placement;
@@ -268,8 +268,10 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
         held_bytes(layout, moments_.of(*schedules_[schedule], scenario.pipeline_shape(), paired));
     for (const std::int64_t zero : dims_.zero) {
       if (only_ != nullptr && only_->zero != zero) continue;
-      if (paired && zero > 1) {
-        refuse("fb_pair keeps whole gradients", 1);
+      ParallelPlan sharded = scenario.workload.plan;
+      sharded.zero = zero;
+      if (const Misfit wrong = paired_gradients_misfit(scenario.workload.moe, sharded)) {
+        refuse(wrong, 1);
         continue;
       }
       point.strategy.zero = zero;
