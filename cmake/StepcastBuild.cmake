@@ -10,7 +10,7 @@ add_library(stepcast_options INTERFACE)
 target_include_directories(stepcast_options INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(stepcast_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion
                                                   -Wno-sign-conversion -Wno-missing-field-initializers
-                                                  -Wnon-virtual-dtor -Woverloaded-virtual)
+                                                  -Wnon-virtual-dtor -Woverloaded-virtual -Wswitch-enum)
 # Joined sources see each other's names: only a build of single sources can tell what hides a global.
 target_compile_options(stepcast_options INTERFACE $<IF:$<BOOL:${STEPCAST_FAST_BUILD}>,-Wshadow=local,-Wshadow>)
 # Optimising, g++ 12 sees overlaps and uninitialised members inside std::string and std::variant that are not there

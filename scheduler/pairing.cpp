@@ -29,7 +29,7 @@ void pair_turns(StageOrder& order) {
 }
 
 bool is_single_stage(const PipelineSchedule& schedule, const PipelineShape& shape) {
-  return schedule.name == "1f1b" && shape.stages == 1;
+  return schedule.turns == Turns::alternating && shape.stages == 1;
 }
 
 }  // namespace
@@ -48,12 +48,12 @@ std::vector<StageOrder> exchanging_orders(const PipelineSchedule& schedule,
 }
 
 bool exchanges(const PipelineSchedule& schedule, const PipelineShape& shape) {
-  return schedule.name == "interleaved_1f1b" && shape.warm_up.kind != WarmUp::Kind::less_memory;
+  return schedule.turns == Turns::in_groups && shape.warm_up.kind != WarmUp::Kind::less_memory;
 }
 
 std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& shape) {
   const bool ahead =
-      schedule.name == "interleaved_1f1b" && shape.warm_up.kind == WarmUp::Kind::extra;
+      schedule.turns == Turns::in_groups && shape.warm_up.kind == WarmUp::Kind::extra;
   if (schedule.pairs || ahead || is_single_stage(schedule, shape)) return {};
   return "needs a schedule whose forwards and backwards can run as one, allowed: dualpipe, "
          "dualpipe_v, interleaved_1f1b with warmup extra(1), 1f1b with pp 1";

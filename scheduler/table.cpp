@@ -9,14 +9,19 @@ const std::vector<PipelineSchedule>& pipeline_schedules() {
   using enum ChunkPlacement;
   constexpr CountRange two{2, 2}, several{2, any_count}, any{1, any_count};
   static const std::vector<PipelineSchedule> table{
-      {.name = "gpipe", .order = gpipe_order, .rule = plain_rule},
-      {.name = "1f1b", .order = one_f_one_b_order, .rule = plain_rule},
+      {.name = "gpipe", .order = gpipe_order, .rule = plain_rule, .turns = Turns::apart},
+      {.name = "1f1b", .order = one_f_one_b_order, .rule = plain_rule, .turns = Turns::alternating},
       {.name = "interleaved_1f1b",
        .order = interleaved_order,
        .rule = interleaved_rule,
        .chunks = several,
-       .groups = true},
-      {.name = "terapipe", .order = terapipe_order, .rule = terapipe_rule, .slices = any},
+       .groups = true,
+       .turns = Turns::in_groups},
+      {.name = "terapipe",
+       .order = terapipe_order,
+       .rule = terapipe_rule,
+       .slices = any,
+       .turns = Turns::apart},
       {.name = "seqpipe",
        .order = seqpipe_order,
        .rule = seqpipe_rule,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stepcast/base/format_version.hpp"
+#include "stepcast/base/overloaded.hpp"
 
 namespace stepcast {
 namespace {
@@ -321,6 +322,17 @@ void describe(Visitor& visitor, ClusterSpec& spec) {
       "kinds", "nodes of several kinds, each as a cluster file has them (heterogeneous.md)",
       spec.kinds.size(), [&](std::size_t size) { spec.kinds.resize(size); },
       [&](Visitor& v, std::size_t i) { describe(v, spec.kinds[i]); });
+}
+
+LinkSpec node_link(const NodeFabric& fabric) {
+  return std::visit(Overloaded{[](const MeshFabric& mesh) { return mesh.link; },
+                               [](const SwitchFabric& ports) { return ports.port; },
+                               [](const GroupFabric& groups) { return groups.link; }},
+                    fabric);
+}
+
+double node_efficiency(const NodeFabric& fabric) {
+  return std::visit([](const auto& f) { return f.efficiency; }, fabric);
 }
 
 }  // namespace stepcast

@@ -4,27 +4,29 @@
 
 #include "narrow.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/overloaded.hpp"
 
 namespace stepcast {
 namespace {
-
-LinkKind down(LinkKind up) { return static_cast<LinkKind>(static_cast<std::size_t>(up) + 1); }
 
 std::int64_t over(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
 const char* name(Locality locality) {
-  static constexpr std::array<const char*, localities> names{"device", "node", "super_node", "leaf",
-                                                             "spine"};
-  return names[static_cast<std::size_t>(locality)];
-}
-
-const char* name(LinkKind kind) {
-  static constexpr std::array<const char*, link_kinds> names{
-      "mesh",       "port_up", "port_down", "bridge_up", "bridge_down", "super_up",
-      "super_down", "nic_up",  "nic_down",  "leaf_up",   "leaf_down"};
-  return names[static_cast<std::size_t>(kind)];
+  switch (locality) {
+    case Locality::device:
+      return "device";
+    case Locality::node:
+      return "node";
+    case Locality::super_node:
+      return "super_node";
+    case Locality::leaf:
+      return "leaf";
+    case Locality::spine:
+      break;
+  }
+  return "spine";
 }
 
 Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
@@ -49,22 +51,27 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
 }
 
 void Fabric::add_node_blocks() {
-  if (const auto* ports = std::get_if<SwitchFabric>(&cluster_.node_fabric)) {
-    add_pair(LinkKind::port_up, devices_, ports->port, ports->efficiency);
-    return;
-  }
-  const auto* groups = std::get_if<GroupFabric>(&cluster_.node_fabric);
-  mesh_size_ = groups != nullptr ? groups->group_size : cluster_.node_devices;
-  if (mesh_size_ < 1 || cluster_.node_devices % mesh_size_ != 0)
-    throw InputError("node.fabric.size: is " + std::to_string(mesh_size_) +
+  std::visit(Overloaded{[&](const SwitchFabric& ports) {
+                          add_pair(LinkKind::port_up, devices_, ports.port, ports.efficiency);
+                          node_ports_ = LinkKind::port_up;
+                        },
+                        [&](const MeshFabric& mesh) {
+                          add_meshes(cluster_.node_devices, mesh.link, mesh.efficiency);
+                        },
+                        [&](const GroupFabric& groups) {
+                          add_meshes(groups.group_size, groups.link, groups.efficiency);
+                          add_pair(LinkKind::bridge_up, devices_, groups.bridge, groups.efficiency);
+                          node_ports_ = LinkKind::bridge_up;
+                        }},
+             cluster_.node_fabric);
+}
+
+void Fabric::add_meshes(std::int64_t size, LinkSpec link, double efficiency) {
+  if (size < 1 || cluster_.node_devices % size != 0)
+    throw InputError("node.fabric.size: is " + std::to_string(size) +
                      ", must divide node.devices (" + std::to_string(cluster_.node_devices) + ")");
-  if (groups != nullptr) {
-    add_block(LinkKind::mesh, devices_ * (mesh_size_ - 1), groups->link, groups->efficiency);
-    add_pair(LinkKind::bridge_up, devices_, groups->bridge, groups->efficiency);
-  } else {
-    const auto& mesh = std::get<MeshFabric>(cluster_.node_fabric);
-    add_block(LinkKind::mesh, devices_ * (mesh_size_ - 1), mesh.link, mesh.efficiency);
-  }
+  mesh_size_ = size;
+  add_block(LinkKind::mesh, devices_ * (size - 1), link, efficiency);
 }
 
 void Fabric::add_block(LinkKind kind, std::int64_t count, LinkSpec link, double efficiency) {
@@ -77,7 +84,7 @@ void Fabric::add_block(LinkKind kind, std::int64_t count, LinkSpec link, double 
 
 void Fabric::add_pair(LinkKind up, std::int64_t count, LinkSpec link, double efficiency) {
   add_block(up, count, link, efficiency);
-  add_block(down(up), count, {link.bandwidth, Seconds{0}}, efficiency);
+  add_block(info(up).reverse, count, {link.bandwidth, Seconds{0}}, efficiency);
 }
 
 std::int64_t Fabric::nodes() const { return devices_ / cluster_.node_devices; }
@@ -90,19 +97,23 @@ std::int64_t Fabric::nics() const {
   return cluster_.network.nic.per == NicSpec::Per::device ? devices_ : nodes();
 }
 
-std::int64_t Fabric::leaves_per_rail() const { return over(nodes(), cluster_.network.leaf_ports); }
-
-std::int64_t Fabric::leaves() const {
+std::int64_t Fabric::rails() const {
   switch (cluster_.network.kind) {
     case NetworkSpec::Kind::single_switch:
       return 0;
     case NetworkSpec::Kind::leaf_spine:
-      return over(nics(), cluster_.network.leaf_ports);
+      return 1;
     case NetworkSpec::Kind::rail_optimized:
-      return nics() / nodes() * leaves_per_rail();
+      break;
   }
-  return 0;
+  return nics() / nodes();
 }
+
+std::int64_t Fabric::leaves_per_rail() const {
+  return over(nics() / rails(), cluster_.network.leaf_ports);
+}
+
+std::int64_t Fabric::leaves() const { return rails() == 0 ? 0 : rails() * leaves_per_rail(); }
 
 NodeId Fabric::node_of(DeviceId device) const {
   return {narrow(device.value / cluster_.node_devices)};
@@ -122,25 +133,14 @@ std::uint32_t Fabric::nic_of(DeviceId device) const {
 }
 
 std::uint32_t Fabric::leaf_of_nic(std::uint32_t nic) const {
-  const std::int64_t ports = cluster_.network.leaf_ports;
-  switch (cluster_.network.kind) {
-    case NetworkSpec::Kind::single_switch:
-      return 0;
-    case NetworkSpec::Kind::leaf_spine:
-      return narrow(nic / ports);
-    case NetworkSpec::Kind::rail_optimized: {
-      const std::int64_t rails = nics() / nodes();
-      return narrow(nic % rails * leaves_per_rail() + nic / rails / ports);
-    }
-  }
-  return 0;
+  const std::int64_t rails = this->rails();
+  if (rails == 0) return 0;
+  return narrow(nic % rails * leaves_per_rail() + nic / rails / cluster_.network.leaf_ports);
 }
 
 std::int64_t Fabric::nics_below(std::uint32_t leaf) const {
   const std::int64_t ports = cluster_.network.leaf_ports;
-  const bool rails = cluster_.network.kind == NetworkSpec::Kind::rail_optimized;
-  const std::int64_t position = rails ? leaf % leaves_per_rail() : leaf;
-  return std::min(ports, (rails ? nodes() : nics()) - position * ports);
+  return std::min(ports, nics() / rails() - leaf % leaves_per_rail() * ports);
 }
 
 Locality Fabric::locality(DeviceId a, DeviceId b) const {
@@ -163,15 +163,16 @@ LinkId Fabric::mesh_link(DeviceId from, DeviceId to) const {
 }
 
 LinkId Fabric::device_link(LinkKind kind, DeviceId device) const {
-  const bool nic = kind == LinkKind::nic_up || kind == LinkKind::nic_down;
-  const std::uint32_t index = nic ? nic_of(device) : device.value;
-  expects(kind != LinkKind::mesh && kind < LinkKind::leaf_up && index < block(kind).count,
+  const LinkOwner owner = info(kind).family.owner;
+  const std::uint32_t index = owner == LinkOwner::nic ? nic_of(device) : device.value;
+  expects((owner == LinkOwner::device || owner == LinkOwner::nic) && index < block(kind).count,
           "the device has a link of that kind");
   return {block(kind).first + index};
 }
 
 LinkId Fabric::leaf_link(LinkKind kind, std::uint32_t leaf) const {
-  expects(kind >= LinkKind::leaf_up && leaf < block(kind).count, "the leaf exists");
+  expects(info(kind).family.owner == LinkOwner::leaf && leaf < block(kind).count,
+          "the leaf exists");
   return {block(kind).first + leaf};
 }
 
@@ -192,14 +193,14 @@ std::vector<LinkId> Fabric::route(DeviceId a, DeviceId b) const {
 
 std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
   const auto ports = [&](LinkKind up) {
-    return std::vector{device_link(up, a), device_link(down(up), b)};
+    return std::vector{device_link(up, a), device_link(info(up).reverse, b)};
   };
   switch (locality(a, b)) {
     case Locality::device:
       return {};
     case Locality::node:
       if (same_mesh(a, b)) return {mesh_link(a, b)};
-      return ports(mesh_size_ > 0 ? LinkKind::bridge_up : LinkKind::port_up);
+      return ports(node_ports_.value());
     case Locality::super_node:
       if (!super_behind_ports()) return ports(LinkKind::super_up);
       return {device_link(LinkKind::port_up, a), device_link(LinkKind::super_up, a),
@@ -215,9 +216,18 @@ std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
 
 bool Fabric::can_saturate(LinkId id) const {
   const LinkKind kind = kind_of(id);
-  if (super_behind_ports() && (kind == LinkKind::super_up || kind == LinkKind::super_down))
-    return degraded(kind) || block(kind).bandwidth < block(LinkKind::port_up).bandwidth;
-  if (kind < LinkKind::leaf_up || degraded(kind)) return true;
+  switch (info(kind).family.tier) {
+    case LinkTier::mesh:
+    case LinkTier::node:
+    case LinkTier::nic:
+      return true;
+    case LinkTier::super_node:
+      return !super_behind_ports() || degraded(kind) ||
+             block(kind).bandwidth < block(LinkKind::port_up).bandwidth;
+    case LinkTier::trunk:
+      break;
+  }
+  if (degraded(kind)) return true;
   const auto below = static_cast<double>(nics_below(id.value - block(kind).first));
   const auto ports = static_cast<double>(cluster_.network.leaf_ports);
   return below * cluster_.network.oversubscription > ports;

@@ -6,8 +6,6 @@
 namespace stepcast {
 namespace {
 
-bool way_up(LinkKind kind) { return static_cast<std::size_t>(kind) % 2 == 1; }
-
 /// `first` and then `then`, when all of them work; empty otherwise.
 std::vector<LinkId> joined_if_alive(std::vector<LinkId> first, const std::vector<LinkId>& then,
                                     const std::set<std::uint32_t>& failed) {
@@ -40,7 +38,7 @@ std::vector<LinkId> around_nic(const Fabric& intact, const Link& link,
   for (std::uint32_t step = 1; step < size; ++step) {
     const DeviceId next{first + (own.value - first + step) % size};
     const LinkId nic = intact.device_link(link.kind, next);
-    auto way = link.kind == LinkKind::nic_up
+    auto way = info(link.kind).direction == LinkDirection::up
                    ? joined_if_alive(intact.route(own, next), {nic}, failed)
                    : joined_if_alive({nic}, intact.route(next, own), failed);
     if (!way.empty()) return way;
@@ -56,8 +54,10 @@ const std::vector<LinkId>* Fabric::detour(LinkId id) const {
 }
 
 bool Fabric::degraded(LinkKind kind) const {
-  const auto up = static_cast<std::size_t>(kind) - (way_up(kind) ? 0 : 1);
-  return kind != LinkKind::mesh && (degraded_[up] || degraded_[up + 1]);
+  const LinkKindInfo row = info(kind);
+  return row.direction != LinkDirection::across &&
+         (degraded_[static_cast<std::size_t>(kind)] ||
+          degraded_[static_cast<std::size_t>(row.reverse)]);
 }
 
 std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name) {
@@ -70,7 +70,8 @@ std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name) {
   if (links.empty()) {
     add(text + ".up");
     add(text + ".down");
-  } else if (const Link link = fabric.link(links.front()); link.kind == LinkKind::mesh) {
+  } else if (const Link link = fabric.link(links.front());
+             info(link.kind).family.owner == LinkOwner::pair) {
     links.push_back(fabric.mesh_link({link.to}, {link.from}));
   }
   return links;
@@ -81,7 +82,7 @@ std::string link_names(const Fabric& fabric) {
   for (std::size_t k = 0; k < link_kinds; ++k) {
     const auto kind = static_cast<LinkKind>(k);
     const Fabric::Block& block = fabric.block(kind);
-    if (block.count == 0 || (kind != LinkKind::mesh && !way_up(kind))) continue;
+    if (block.count == 0 || info(kind).direction == LinkDirection::down) continue;
     const auto stem = [&](std::uint32_t index) {
       const std::string name = fabric.link_name({block.first + index});
       return name.substr(0, name.find('.'));
@@ -95,15 +96,17 @@ std::string link_names(const Fabric& fabric) {
 std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
                                   const std::set<std::uint32_t>& failed) {
   const Link broken = intact.link(link);
-  switch (broken.kind) {
-    case LinkKind::mesh:
+  switch (info(broken.kind).family.tier) {
+    case LinkTier::mesh:
       return around_pair(intact, broken, failed);
-    case LinkKind::nic_up:
-    case LinkKind::nic_down:
+    case LinkTier::nic:
       return around_nic(intact, broken, failed);
-    default:
-      return {};
+    case LinkTier::node:
+    case LinkTier::super_node:
+    case LinkTier::trunk:
+      break;
   }
+  return {};
 }
 
 double uplinks(const NetworkSpec& network) {
@@ -111,7 +114,7 @@ double uplinks(const NetworkSpec& network) {
 }
 
 bool is_trunk(const Fabric& fabric, LinkId link) {
-  return fabric.link(link).kind >= LinkKind::leaf_up;
+  return info(fabric.link(link).kind).family.tier == LinkTier::trunk;
 }
 
 }  // namespace stepcast

@@ -16,10 +16,9 @@ constexpr double unlimited = std::numeric_limits<double>::infinity();
 struct Vertices {
   explicit Vertices(const Fabric& of) : fabric{of} {
     const ClusterSpec& cluster = fabric.cluster();
-    const bool mesh = std::holds_alternative<MeshFabric>(cluster.node_fabric);
     const bool node_nic = cluster.network.nic.per == NicSpec::Per::node;
     node_switch = count(fabric.devices());
-    super_switch = node_switch + (mesh ? 0 : count(fabric.nodes()));
+    super_switch = node_switch + (fabric.node_ports() ? count(fabric.nodes()) : 0);
     nic = super_switch + (cluster.super_node ? count(fabric.super_nodes()) : 0);
     // A sending and a receiving side, so that no path leads through a NIC from device to device.
     leaf = nic + (node_nic ? 2 * count(fabric.nics()) : 0);

@@ -7,10 +7,6 @@
 namespace stepcast {
 namespace {
 
-/// As names begin; links up and down share one.
-constexpr std::array<std::string_view, link_kinds> prefixes{
-    "hccs", "port", "port", "bridge", "bridge", "super", "super", "nic", "nic", "leaf", "leaf"};
-
 /// Reads a number at the front of `text` and takes it off.
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   std::uint32_t value = 0;
@@ -20,7 +16,18 @@ std::optional<std::uint32_t> take_number(std::string_view& text) {
   return value;
 }
 
-bool is_up(std::size_t kind) { return kind % 2 == 1; }
+/// As names of single links end.
+std::string_view ending(LinkDirection direction) {
+  switch (direction) {
+    case LinkDirection::up:
+      return ".up";
+    case LinkDirection::down:
+      return ".down";
+    case LinkDirection::across:
+      break;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -41,20 +48,25 @@ Link Fabric::link(LinkId id) const {
   const std::uint32_t index = id.value - b.first;
   const auto fault = faults_.bandwidth_factor.find(id.value);
   const double left = fault == faults_.bandwidth_factor.end() ? 1 : fault->second;
-  if (kind != LinkKind::mesh) return {kind, index, index, b.bandwidth * left, b.latency};
+  Link link{.kind = kind,
+            .from = index,
+            .to = index,
+            .bandwidth = b.bandwidth * left,
+            .latency = b.latency};
+  if (info(kind).family.owner != LinkOwner::pair) return link;
   const auto size = static_cast<std::uint32_t>(mesh_size_);
-  const std::uint32_t from = index / (size - 1);
-  const std::uint32_t place = index % (size - 1);
-  const std::uint32_t to = from - from % size + (place >= from % size ? place + 1 : place);
-  return {kind, from, to, b.bandwidth * left, b.latency};
+  link.from = index / (size - 1);
+  const std::uint32_t place = index % (size - 1), own = link.from % size;
+  link.to = link.from - own + (place >= own ? place + 1 : place);
+  return link;
 }
 
 std::string Fabric::link_name(LinkId id) const {
   const Link l = link(id);
-  const auto kind = static_cast<std::size_t>(l.kind);
-  const std::string stem = std::string(prefixes[kind]) + ":" + std::to_string(l.from);
-  if (l.kind == LinkKind::mesh) return stem + "-" + std::to_string(l.to);
-  return stem + (is_up(kind) ? ".up" : ".down");
+  const LinkKindInfo kind = info(l.kind);
+  const std::string stem = std::string(kind.family.stem) + ":" + std::to_string(l.from);
+  if (kind.family.owner == LinkOwner::pair) return stem + "-" + std::to_string(l.to);
+  return stem + std::string(ending(kind.direction));
 }
 
 std::optional<LinkId> Fabric::find_link(std::string_view name) const {
@@ -64,7 +76,7 @@ std::optional<LinkId> Fabric::find_link(std::string_view name) const {
   std::string_view rest = name.substr(colon + 1);
   const auto from = take_number(rest);
   if (!from) return std::nullopt;
-  if (prefix == prefixes.front()) {
+  if (prefix == info(LinkKind::mesh).family.stem) {
     if (!rest.starts_with('-')) return std::nullopt;
     rest.remove_prefix(1);
     const auto to = take_number(rest);
@@ -72,9 +84,10 @@ std::optional<LinkId> Fabric::find_link(std::string_view name) const {
     if (!same_mesh({*from}, {*to})) return std::nullopt;
     return mesh_link({*from}, {*to});
   }
-  for (std::size_t kind = 1; kind < link_kinds; ++kind) {
-    if (prefixes[kind] != prefix || rest != (is_up(kind) ? ".up" : ".down")) continue;
-    if (*from < blocks_[kind].count) return LinkId{blocks_[kind].first + *from};
+  for (std::size_t k = 0; k < link_kinds; ++k) {
+    const LinkKindInfo kind = info(static_cast<LinkKind>(k));
+    if (kind.family.stem != prefix || ending(kind.direction) != rest) continue;
+    if (*from < blocks_[k].count) return LinkId{blocks_[k].first + *from};
   }
   return std::nullopt;
 }

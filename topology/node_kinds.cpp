@@ -1,47 +1,44 @@
 #include <algorithm>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/overloaded.hpp"
 #include "stepcast/topology/fabric.hpp"
 
 /// Clusters whose nodes are of several kinds. docs/models/heterogeneous.md.
 namespace stepcast {
 namespace {
 
-struct NodeLink {
-  LinkSpec* link;
-  double* efficiency;
-  double usable() const { return link->bandwidth.value() * *efficiency; }
-};
-
-/// The one kind of link inside a node; fabrics of groups have two and are not for kinds.
-NodeLink node_link(NodeFabric& fabric) {
-  if (auto* mesh = std::get_if<MeshFabric>(&fabric)) return {&mesh->link, &mesh->efficiency};
-  auto* port = std::get_if<SwitchFabric>(&fabric);
-  expects(port != nullptr, "kinds have meshes or switches");
-  return {&port->port, &port->efficiency};
+double usable(const NodeFabric& fabric) {
+  return node_link(fabric).bandwidth.value() * node_efficiency(fabric);
 }
-
-double usable(NodeFabric fabric) { return node_link(fabric).usable(); }
 double usable(const std::optional<SuperNodeSpec>& super) {
   return super ? super->fabric.port.bandwidth.value() * super->fabric.efficiency : 0;
 }
 double usable(const NicSpec& nic) { return nic.link.bandwidth.value() * nic.efficiency; }
 
+/// Of fabrics with one kind of link inside a node, as nodes of several kinds have.
+void set_latency(NodeFabric& fabric, Seconds latency) {
+  std::visit(Overloaded{[&](MeshFabric& mesh) { mesh.link.latency = latency; },
+                        [&](SwitchFabric& ports) { ports.port.latency = latency; },
+                        [](GroupFabric&) { expects(false, "kinds have meshes or switches"); }},
+             fabric);
+}
+
 void slow_down(LinkFaults& faults, LinkId link, double factor) {
   if (factor < 1) faults.bandwidth_factor[link.value] = factor;
 }
 
-void slow_ports(LinkFaults& faults, const Fabric& fabric, LinkKind up, LinkKind down,
-                std::uint32_t device, double factor) {
+/// Both directions.
+void slow_ports(LinkFaults& faults, const Fabric& fabric, LinkKind up, std::uint32_t device,
+                double factor) {
   slow_down(faults, fabric.device_link(up, {device}), factor);
-  slow_down(faults, fabric.device_link(down, {device}), factor);
+  slow_down(faults, fabric.device_link(info(up).reverse, {device}), factor);
 }
 
 void slow_node_links(LinkFaults& faults, const Fabric& fabric, std::uint32_t device,
                      double factor) {
   const auto size = static_cast<std::uint32_t>(fabric.mesh_size());
-  if (size == 0)
-    return slow_ports(faults, fabric, LinkKind::port_up, LinkKind::port_down, device, factor);
+  if (size == 0) return slow_ports(faults, fabric, LinkKind::port_up, device, factor);
   for (std::uint32_t to = device / size * size; to < (device / size + 1) * size; ++to)
     if (to != device) slow_down(faults, fabric.mesh_link({device}, {to}), factor);
 }
@@ -69,7 +66,7 @@ void take_fastest_links(ClusterSpec& spec) {
   if (spec.kinds.empty()) return;
   Seconds node_latency{0}, nic_latency{0}, super_latency{0};
   for (NodeKind& kind : spec.kinds) {
-    node_latency = std::max(node_latency, node_link(kind.node_fabric).link->latency);
+    node_latency = std::max(node_latency, node_link(kind.node_fabric).latency);
     nic_latency = std::max(nic_latency, kind.nic.link.latency);
     if (kind.super_node)
       super_latency = std::max(super_latency, kind.super_node->fabric.port.latency);
@@ -81,7 +78,7 @@ void take_fastest_links(ClusterSpec& spec) {
   spec.node_fabric =
       std::ranges::max_element(spec.kinds, faster(&NodeKind::node_fabric))->node_fabric;
   spec.network.nic = std::ranges::max_element(spec.kinds, faster(&NodeKind::nic))->nic;
-  node_link(spec.node_fabric).link->latency = node_latency;
+  set_latency(spec.node_fabric, node_latency);
   spec.network.nic.link.latency = nic_latency;
   if (!spec.super_node) return;
   spec.super_node = std::ranges::max_element(spec.kinds, faster(&NodeKind::super_node))->super_node;
@@ -97,10 +94,9 @@ LinkFaults links_of_kinds(const Fabric& fabric) {
     if (cluster.node_devices > 1)
       slow_node_links(faults, fabric, d, usable(kind.node_fabric) / usable(cluster.node_fabric));
     if (cluster.super_node)
-      slow_ports(faults, fabric, LinkKind::super_up, LinkKind::super_down, d,
+      slow_ports(faults, fabric, LinkKind::super_up, d,
                  usable(kind.super_node) / usable(cluster.super_node));
-    slow_ports(faults, fabric, LinkKind::nic_up, LinkKind::nic_down, d,
-               usable(kind.nic) / usable(cluster.network.nic));
+    slow_ports(faults, fabric, LinkKind::nic_up, d, usable(kind.nic) / usable(cluster.network.nic));
   }
   return faults;
 }

@@ -1,19 +1,10 @@
 #include "stepcast/topology/parallel_plan.hpp"
 
-#include <array>
 #include <numeric>
 
 #include "stepcast/topology/cluster_spec.hpp"
 
 namespace stepcast {
-
-const char* name(GroupKind kind) {
-  static constexpr std::array<const char*, group_kinds> names{
-      "tensor",        "context",      "data",        "pipeline",  "expert",
-      "expert_tensor", "expert_data",  "dense_data",  "embedding", "mirror",
-      "world",         "expert_inner", "expert_outer"};
-  return names[static_cast<std::size_t>(kind)];
-}
 
 double ParallelPlan::slice_length(std::int64_t sequence, std::int64_t slice) const {
   if (slice_tokens.empty()) return static_cast<double>(sequence) / static_cast<double>(slices);

@@ -15,6 +15,20 @@ std::size_t position(const ParallelPlan& plan, std::string_view key) {
   return static_cast<std::size_t>(found - plan.order.begin());
 }
 
+std::int64_t expert_size(const ParallelPlan& plan, ExpertDigit digit) {
+  switch (digit) {
+    case ExpertDigit::none:
+      return 1;
+    case ExpertDigit::etp:
+      return plan.etp;
+    case ExpertDigit::ep:
+      return plan.ep;
+    case ExpertDigit::edp:
+      break;
+  }
+  return plan.edp();
+}
+
 }  // namespace
 
 Placement::Placement(const ParallelPlan& plan) : plan_{plan}, world_{narrow(plan.world())} {
@@ -75,9 +89,14 @@ Rank Placement::on_stage(Rank rank, Stage stage) const {
   return {rank.value + (stage.value - stage_of(rank).value) * stride_[pipeline]};
 }
 
-std::vector<Rank> Placement::along(Rank rank, std::initializer_list<Dimension> dimensions) const {
+bool Placement::spans(GridSpan over, Dimension d) {
+  return std::array{over.tp, over.cp, over.dp, over.pp}[d];
+}
+
+std::vector<Rank> Placement::along(Rank rank, GridSpan over) const {
   std::vector<Rank> ranks{rank};
-  for (const Dimension d : dimensions) {
+  for (const Dimension d : {tensor, context, data, pipeline}) {
+    if (!spans(over, d)) continue;
     std::vector<Rank> wider;
     for (const Rank r : ranks)
       for (std::uint32_t i = 0; i < size_[d]; ++i)
@@ -148,110 +167,90 @@ std::vector<Rank> Placement::mirrored(Rank rank) const {
           on_stage(rank, Stage{std::max(stage, other)})};
 }
 
-std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
-  expects(rank.value < world_, "the rank exists");
-  switch (kind) {
-    case GroupKind::tensor:
-      return along(rank, {tensor});
-    case GroupKind::context:
-      return along(rank, {context});
-    case GroupKind::data:
-      return along(rank, {data});
-    case GroupKind::pipeline:
-      return along(rank, {pipeline});
-    case GroupKind::dense_data:
-      return along(rank, {context, data});
-    case GroupKind::expert:
-      return along_experts(rank, narrow(plan_.ep), ep_stride_);
-    case GroupKind::expert_tensor:
-      return along_experts(rank, narrow(plan_.etp), 1);
-    case GroupKind::expert_data:
-      return along_experts(rank, narrow(plan_.edp()), edp_stride_);
-    case GroupKind::expert_inner:
-    case GroupKind::expert_outer:
-      return part_of_experts(kind, rank);
-    case GroupKind::mirror:
-      return mirrored(rank);
-    case GroupKind::embedding:
-      break;
-    case GroupKind::world:
-      return along(rank, {tensor, context, data, pipeline});
-  }
-  const Stage last{size_[pipeline] - 1};
-  const Stage stage = stage_of(rank);
+/// Those of the first and the last stage; a rank between them is alone.
+std::vector<Rank> Placement::ends(Rank rank) const {
+  const Stage last{size_[pipeline] - 1}, stage = stage_of(rank);
   if (last.value == 0 || (stage.value != 0 && stage != last)) return {rank};
   return {on_stage(rank, Stage{0}), on_stage(rank, last)};
 }
 
-std::uint32_t Placement::group_size(GroupKind kind) const {
-  switch (kind) {
-    case GroupKind::tensor:
-      return size_[tensor];
-    case GroupKind::context:
-      return size_[context];
-    case GroupKind::data:
-      return size_[data];
-    case GroupKind::pipeline:
-      return size_[pipeline];
-    case GroupKind::expert:
-      return narrow(plan_.ep);
-    case GroupKind::expert_tensor:
-      return narrow(plan_.etp);
-    case GroupKind::expert_data:
-      return narrow(plan_.edp());
-    case GroupKind::dense_data:
-      return size_[context] * size_[data];
-    case GroupKind::expert_inner:
-    case GroupKind::expert_outer:
-      return static_cast<std::uint32_t>(part_of_experts(kind, Rank{0}).size());
-    case GroupKind::embedding:
-    case GroupKind::mirror:
-      return std::min(2U, size_[pipeline]);
-    case GroupKind::world:
+std::uint32_t Placement::expert_stride(ExpertDigit digit) const {
+  switch (digit) {
+    case ExpertDigit::none:
+    case ExpertDigit::etp:
+      return 1;
+    case ExpertDigit::ep:
+      return ep_stride_;
+    case ExpertDigit::edp:
       break;
   }
-  return world_;
+  return edp_stride_;
+}
+
+std::vector<Rank> Placement::group(GroupKind kind, Rank rank) const {
+  expects(rank.value < world_, "the rank exists");
+  const GroupKindInfo row = info(kind);
+  switch (row.form) {
+    case GroupForm::grid:
+      return along(rank, row.over);
+    case GroupForm::experts:
+      return along_experts(rank, group_size(kind), expert_stride(row.digit));
+    case GroupForm::expert_part:
+      return part_of_experts(kind, rank);
+    case GroupForm::ends:
+      return ends(rank);
+    case GroupForm::mirror:
+      break;
+  }
+  return mirrored(rank);
+}
+
+std::uint32_t Placement::group_size(GroupKind kind) const {
+  if (info(kind).form == GroupForm::expert_part)
+    return static_cast<std::uint32_t>(part_of_experts(kind, Rank{0}).size());
+  return narrow(stepcast::group_size(plan_, kind));
 }
 
 std::uint64_t Placement::group_key(GroupKind kind, Rank rank) const {
-  // The smallest rank of the group, without listing the group.
-  const auto without = [&](std::initializer_list<Dimension> dimensions) {
-    std::uint32_t value = rank.value;
-    for (const Dimension d : dimensions) value -= digit(rank, d) * stride_[d];
-    return value;
-  };
-  const auto without_expert = [&](std::uint32_t size, std::uint32_t stride) {
-    const std::uint32_t index = in_stage(rank);
-    return from_stage(index - index / stride % size * stride, stage_of(rank).value).value;
-  };
-  switch (kind) {
-    case GroupKind::tensor:
-      return without({tensor});
-    case GroupKind::context:
-      return without({context});
-    case GroupKind::data:
-      return without({data});
-    case GroupKind::pipeline:
-      return without({pipeline});
-    case GroupKind::dense_data:
-      return without({context, data});
-    case GroupKind::expert:
-      return without_expert(narrow(plan_.ep), ep_stride_);
-    case GroupKind::expert_tensor:
-      return without_expert(narrow(plan_.etp), 1);
-    case GroupKind::expert_data:
-      return without_expert(narrow(plan_.edp()), edp_stride_);
-    case GroupKind::expert_inner:
-    case GroupKind::expert_outer:
+  // The smallest rank of the group, for most kinds without listing the group.
+  const GroupKindInfo row = info(kind);
+  switch (row.form) {
+    case GroupForm::grid: {
+      std::uint32_t value = rank.value;
+      for (const Dimension d : {tensor, context, data, pipeline})
+        if (spans(row.over, d)) value -= digit(rank, d) * stride_[d];
+      return value;
+    }
+    case GroupForm::experts: {
+      const std::uint32_t index = in_stage(rank), stride = expert_stride(row.digit);
+      const std::uint32_t first = index - index / stride % group_size(kind) * stride;
+      return from_stage(first, stage_of(rank).value).value;
+    }
+    case GroupForm::expert_part:
       return part_of_experts(kind, rank).front().value;
-    case GroupKind::embedding:
-      return digit(rank, pipeline) == size_[pipeline] - 1 ? without({pipeline}) : rank.value;
-    case GroupKind::mirror:
-      return mirrored(rank).front().value;
-    case GroupKind::world:
+    case GroupForm::ends:
+      return ends(rank).front().value;
+    case GroupForm::mirror:
       break;
   }
-  return 0;
+  return mirrored(rank).front().value;
+}
+
+std::int64_t group_size(const ParallelPlan& plan, GroupKind kind) {
+  const GroupKindInfo row = info(kind);
+  switch (row.form) {
+    case GroupForm::grid:
+      return (row.over.tp ? plan.tp : 1) * (row.over.cp ? plan.cp : 1) *
+             (row.over.dp ? plan.dp : 1) * (row.over.pp ? plan.pp : 1);
+    case GroupForm::experts:
+      return expert_size(plan, row.digit);
+    case GroupForm::expert_part:
+      return Placement(plan).group_size(kind);
+    case GroupForm::ends:
+    case GroupForm::mirror:
+      break;
+  }
+  return std::min<std::int64_t>(2, plan.pp);
 }
 
 }  // namespace stepcast

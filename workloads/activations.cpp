@@ -4,13 +4,12 @@
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
 
-constexpr double half = 2;    // bytes of BF16 or FP16
-constexpr double single = 4;  // bytes of FP32
-constexpr double mask = 1;    // byte of a dropout mask per element
+constexpr double mask = 1;  // byte of a dropout mask per element
 
 /// Bytes per token of a layer: what every tensor rank holds, and what is split over the tensor
 /// group.
@@ -31,18 +30,18 @@ double sequence_split(const WorkloadSpec& spec) {
 
 /// Bytes of what a matrix product reads and keeps: FP8 training keeps the cast input.
 double input_bytes(const WorkloadSpec& spec) {
-  return spec.training.precision == TrainingSpec::Precision::fp8_mixed ? 1 : half;
+  return spec.training.precision == TrainingSpec::Precision::fp8_mixed ? 1 : half_bytes;
 }
 
 double softmax_bytes(SoftmaxState state) {
-  return state == SoftmaxState::wide ? 2 * 8 * single : single;
+  return state == SoftmaxState::wide ? 2 * 8 * single_bytes : single_bytes;
 }
 
 /// What the backward of the core reads, per token and head: statistics of the fused kernel, or the
 /// row of softmax, dropout mask and dropout output (5 a s^2 b of Korthikanti et al. 2022).
 double core_state_bytes(const WorkloadSpec& spec, SoftmaxState state) {
   if (spec.training.attention != TrainingSpec::Attention::unfused) return softmax_bytes(state);
-  return (2 * half + 1) * static_cast<double>(spec.training.sequence);
+  return (2 * half_bytes + 1) * static_cast<double>(spec.training.sequence);
 }
 
 /// Query, key, value and output of the core, and its softmax.
@@ -51,7 +50,7 @@ PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double s
   const auto head_dim = static_cast<double>(a.head_dim);
   // fewer key/value heads than tensor ranks are replicated
   const auto kv_heads = static_cast<double>(std::max(a.kv_heads, spec.plan.tp));
-  return {.split = head_dim * (half * (heads + 2 * kv_heads) + input_bytes(spec) * heads) +
+  return {.split = head_dim * (half_bytes * (heads + 2 * kv_heads) + input_bytes(spec) * heads) +
                    softmax * heads};
 }
 
@@ -61,15 +60,16 @@ PerToken core(const LatentAttention& a, const WorkloadSpec& spec, double softmax
   const auto v = static_cast<double>(a.v_dim);
   const auto latent =
       static_cast<double>(a.q_lora_rank + a.kv_lora_rank);  // before and after its norm
-  return {.whole = (half + input_bytes(spec)) * latent + half * static_cast<double>(a.rope_dim),
-          .split = heads * (half * (2 * qk + v) + input_bytes(spec) * v) + softmax * heads};
+  return {.whole = (half_bytes + input_bytes(spec)) * latent +
+                   half_bytes * static_cast<double>(a.rope_dim),
+          .split = heads * (half_bytes * (2 * qk + v) + input_bytes(spec) * v) + softmax * heads};
 }
 
 /// Inner widths that one token leaves in a feed-forward part: gate, up and product, or before and
 /// after GELU.
 double inner_bytes(const WorkloadSpec& spec, double inner) {
   const bool gated = spec.model.ffn.kind == FeedForwardSpec::Kind::swiglu;
-  return (half * (gated ? 2 : 1) + input_bytes(spec)) * inner;
+  return (half_bytes * (gated ? 2 : 1) + input_bytes(spec)) * inner;
 }
 
 /// The tokens of a tensor group are shared out before dispatch, so that all of it is split.
@@ -78,14 +78,14 @@ double moe_bytes(const WorkloadSpec& spec) {
   const ExpertSpec& moe = *spec.model.moe;
   const auto hidden = static_cast<double>(spec.model.hidden);
   const auto top_k = static_cast<double>(moe.top_k);
-  const double router = 2 * single * static_cast<double>(moe.experts);
+  const double router = 2 * single_bytes * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
   // the rank with the most popular experts is the fullest
   const double load = expert_loads(spec).largest();
   const double dispatched =
       load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
   const double inside = load * top_k * inner_bytes(spec, static_cast<double>(moe.expert_hidden));
-  const double combined = half * top_k * hidden;
+  const double combined = half_bytes * top_k * hidden;
   const double shared = static_cast<double>(moe.shared_experts) *
                         inner_bytes(spec, static_cast<double>(moe.shared_hidden));
   return router + dispatched + inside + combined + shared;
@@ -103,9 +103,9 @@ namespace {
 double cache_bytes(const WorkloadSpec& spec) {
   if (spec.plan.slices == 1) return 0;
   if (const auto* a = std::get_if<GroupedQueryAttention>(&spec.model.attention))
-    return half * 2 * static_cast<double>(std::max(a->kv_heads, spec.plan.tp) * a->head_dim);
+    return half_bytes * 2 * static_cast<double>(std::max(a->kv_heads, spec.plan.tp) * a->head_dim);
   const auto& a = std::get<LatentAttention>(spec.model.attention);
-  return half * static_cast<double>(a.heads * (a.nope_dim + a.rope_dim + a.v_dim));
+  return half_bytes * static_cast<double>(a.heads * (a.nope_dim + a.rope_dim + a.v_dim));
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
                         SoftmaxState state) {
   const auto hidden = static_cast<double>(spec.model.hidden);
   if (mode == TrainingSpec::Recompute::full)
-    return Bytes{on_rank(spec, {.whole = half * hidden, .split = cache_bytes(spec)})};
+    return Bytes{on_rank(spec, {.whole = half_bytes * hidden, .split = cache_bytes(spec)})};
 
   // selective: the core runs again from query, key and value, its output stays for the projection
   const double softmax =
@@ -122,7 +122,7 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
   PerToken sum =
       std::visit([&](const auto& a) { return core(a, spec, softmax); }, spec.model.attention);
   const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
-  sum.whole += norms * half * hidden;           // their inputs
+  sum.whole += norms * half_bytes * hidden;     // their inputs
   sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
   if (spec.training.dropout) sum.whole += 2 * mask * hidden;
   sum.split +=
@@ -132,18 +132,18 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
 
 Bytes head_activations(const WorkloadSpec& spec) {
   const bool fused = spec.training.cross_entropy == TrainingSpec::CrossEntropy::fused;
-  const double logit = fused ? half : half + single;
-  return Bytes{on_rank(spec, {.whole = 2 * half * static_cast<double>(spec.model.hidden),
+  const double logit = fused ? half_bytes : half_bytes + single_bytes;
+  return Bytes{on_rank(spec, {.whole = 2 * half_bytes * static_cast<double>(spec.model.hidden),
                               .split = logit * static_cast<double>(spec.model.vocabulary)})};
 }
 
 Bytes mtp_activations(const WorkloadSpec& spec) {
   // inputs of both norms, and their joined outputs
-  return Bytes{on_rank(spec, {.whole = 4 * half * static_cast<double>(spec.model.hidden)})};
+  return Bytes{on_rank(spec, {.whole = 4 * half_bytes * static_cast<double>(spec.model.hidden)})};
 }
 
 Bytes input_activations(const WorkloadSpec& spec) {
-  const Bytes numbers{2 * single * tokens(spec)};
+  const Bytes numbers{2 * single_bytes * tokens(spec)};
   if (!spec.training.dropout) return numbers;
   return numbers + Bytes{on_rank(spec, {.whole = mask * static_cast<double>(spec.model.hidden)})};
 }

@@ -4,16 +4,12 @@
 #include <iterator>
 #include <tuple>
 
+#include "stepcast/topology/placement.hpp"
+#include "stepcast/workloads/states.hpp"
+
 namespace stepcast {
 
 namespace {
-
-constexpr double parameter_bytes = 2;  // bf16
-constexpr double fp32_bytes = 4;
-
-// Megatron-LM, distributed_data_parallel.py: elements of a bucket, at least and per replica
-constexpr double least_bucket = 40e6;
-constexpr double bucket_per_replica = 1e6;
 
 void append(Instructions& out, const Instructions& more) {
   out.insert(out.end(), more.begin(), more.end());
@@ -58,12 +54,11 @@ bool DataParallel::gathers_ahead() const {
 }
 
 double DataParallel::replicas(Part part) const {
-  return group_size(spec_.plan, group_of(part == Part::expert));
+  return static_cast<double>(group_size(spec_.plan, group_of(part == Part::expert)));
 }
 
 double DataParallel::bucket(Part part) const {
-  if (const auto& given = spec_.communication.bucket) return static_cast<double>(*given);
-  return std::max(least_bucket, bucket_per_replica * replicas(part));
+  return bucket_elements(spec_.communication, replicas(part));
 }
 
 Share DataParallel::owned(const Share& share) const {
@@ -81,7 +76,7 @@ void DataParallel::gather(Part part, double parameters, bool after_compute, Slot
   slots.push_back(builder_.new_slot());
   builder_.issue(part == Part::expert ? "all_gather expert parameters" : "all_gather parameters",
                  group_of(part == Part::expert),
-                 {CollectiveKind::all_gather, Bytes{parameter_bytes * parameters}}, slots.back(),
+                 {CollectiveKind::all_gather, Bytes{weight_bytes * parameters}}, slots.back(),
                  after_compute, out);
 }
 
@@ -259,7 +254,7 @@ void DataParallel::reduce_in_tensor_group(const std::vector<Pieces>& chunks, Ins
 void DataParallel::reduce_norm(Instructions& out) {
   const auto reduce = [&](GroupKind group) {
     builder_.blocking("all_reduce gradient norm", group,
-                      {CollectiveKind::all_reduce, Bytes{fp32_bytes}}, out);
+                      {CollectiveKind::all_reduce, Bytes{single_bytes}}, out);
   };
   const ParallelPlan& plan = spec_.plan;
   if (!spec_.post_validation) {

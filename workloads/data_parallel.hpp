@@ -4,6 +4,7 @@
 
 #include "host_offload.hpp"
 #include "stage_pieces.hpp"
+#include "stepcast/workloads/states.hpp"
 
 /// Gathers of parameters and reductions of gradients around the chunks of a stage:
 /// docs/models/data_parallel.md. Private to workloads/.

@@ -1,6 +1,7 @@
 #include "stepcast/workloads/fusion.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepcast {
 namespace {
@@ -18,9 +19,13 @@ const Operator* vector_operator(const LayerItem& item) {
   return op != nullptr && std::holds_alternative<MemoryBoundWork>(op->work) ? op : nullptr;
 }
 
-const FusionPattern* pattern_of(std::string_view first, std::string_view second, Fusion fusion) {
+bool has(const std::vector<OperatorRole>& roles, OperatorRole role) {
+  return std::ranges::find(roles, role) != roles.end();
+}
+
+const FusionPattern* pattern_of(OperatorRole first, OperatorRole second, Fusion fusion) {
   for (const FusionPattern& p : fusion_patterns())
-    if (p.from <= fusion && first.ends_with(p.first) && second.ends_with(p.second)) return &p;
+    if (p.from <= fusion && has(p.first, first) && has(p.second, second)) return &p;
   return nullptr;
 }
 
@@ -31,41 +36,51 @@ Operator joined(const Operator& first, const Operator& second, const FusionPatte
   const double saved = (pattern.kept ? 1 : 2) * pattern.read;
   op.bytes += (1 - saved) * second.bytes;
   op.routed = first.routed || second.routed;
+  op.role = second.role;  // the chain goes on with what it ends in
   return op;
 }
 
 }  // namespace
 
 const std::vector<FusionPattern>& fusion_patterns() {
+  using enum OperatorRole;
+  const auto row = [](std::vector<OperatorRole> first, std::vector<OperatorRole> second,
+                      double read, bool kept, Fusion from, std::string_view source) {
+    return FusionPattern{.first = std::move(first),
+                         .second = std::move(second),
+                         .read = read,
+                         .kept = kept,
+                         .from = from,
+                         .source = source};
+  };
+  const std::vector<OperatorRole> norms{norm, post_norm, embedding_norm, hidden_norm};
+  const std::vector<OperatorRole> norms_backward{norm_backward, post_norm_backward};
   static const std::vector<FusionPattern> table{
-      {" residual", " norm", 1.0 / 2, true, Fusion::pattern, library},
-      {" post norm", " residual", 1.0 / 3, false, Fusion::dvm, element_wise},
-      {" norm backward", " residual backward", 1.0 / 3, false, Fusion::dvm, element_wise},
-      {" residual backward", " post norm backward", 1.0 / 4, true, Fusion::dvm, element_wise},
-      {"unpermute", " residual", 1.0 / 3, false, Fusion::dvm, element_wise},
-      {"loss maximum", "loss exponentials", 1.0 / 2, true, Fusion::dvm, element_wise},
-      {"loss exponentials", "loss", 1, true, Fusion::dvm, element_wise},
-      {"top-k", "permute", 0, true, Fusion::dvm, stacking},
-      {"permute backward", "top-k backward", 0, true, Fusion::dvm, stacking},
-      {"mtp embedding norm", "mtp hidden norm", 0, true, Fusion::dvm, stacking}};
+      row({residual}, norms, 1.0 / 2, true, Fusion::pattern, library),
+      row({post_norm}, {residual}, 1.0 / 3, false, Fusion::dvm, element_wise),
+      row(norms_backward, {residual_backward}, 1.0 / 3, false, Fusion::dvm, element_wise),
+      row({residual_backward}, {post_norm_backward}, 1.0 / 4, true, Fusion::dvm, element_wise),
+      row({unpermute}, {residual}, 1.0 / 3, false, Fusion::dvm, element_wise),
+      row({loss_maximum}, {loss_exponentials}, 1.0 / 2, true, Fusion::dvm, element_wise),
+      row({loss_exponentials}, {loss}, 1, true, Fusion::dvm, element_wise),
+      row({top_k}, {permute}, 0, true, Fusion::dvm, stacking),
+      row({permute_backward}, {top_k_backward}, 0, true, Fusion::dvm, stacking),
+      row({embedding_norm}, {hidden_norm}, 0, true, Fusion::dvm, stacking)};
   return table;
 }
 
 LayerItems fuse(LayerItems items, Fusion fusion) {
   if (fusion == Fusion::none) return items;
   LayerItems out;
-  std::string_view last;  // name of the operator that ends the chain at the back of `out`
   for (const LayerItem& item : items) {
     const Operator* op = vector_operator(item);
     const Operator* before = out.empty() ? nullptr : vector_operator(out.back());
     const FusionPattern* pattern =
-        op != nullptr && before != nullptr ? pattern_of(last, op->name, fusion) : nullptr;
-    if (pattern != nullptr) {
+        op != nullptr && before != nullptr ? pattern_of(before->role, op->role, fusion) : nullptr;
+    if (pattern != nullptr)
       out.back() = joined(*before, *op, *pattern);
-    } else {
+    else
       out.push_back(item);
-    }
-    last = op != nullptr ? std::string_view{op->name} : std::string_view{};
   }
   return out;
 }

@@ -1,5 +1,7 @@
 #include "host_offload.hpp"
 
+#include "stepcast/workloads/states.hpp"
+
 namespace stepcast {
 
 void HostOffload::open_slots() {

@@ -8,13 +8,6 @@
 /// What waits in host memory: docs/models/offload.md. Private to workloads/.
 namespace stepcast {
 
-/// Parts in which an offloaded optimizer goes over the device (swap-optimizer-times of MindSpeed).
-inline constexpr int optimizer_parts = 16;
-/// BF16 or FP16 [bytes per parameter].
-inline constexpr double weight_bytes = 2;
-/// Master weight and both moments, FP32 [bytes per parameter].
-inline constexpr double optimizer_state_bytes = 12;
-
 class HostOffload {
  public:
   HostOffload(const RuntimeSpec& runtime, ProgramBuilder& builder)

@@ -3,6 +3,7 @@
 #include "program_builder.hpp"
 #include "stage_pieces.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 
@@ -11,13 +12,12 @@ namespace {
 /// Bytes of the activation of one slice that a rank passes to its peer on the neighbouring stage.
 Bytes boundary_bytes(const WorkloadSpec& spec, std::int64_t slice) {
   const TrainingSpec& training = spec.training;
-  const double bf16 = 2;
   const double tokens = static_cast<double>(training.micro_batch) *
                         spec.plan.slice_length(training.sequence, slice) /
                         static_cast<double>(spec.plan.cp);
   const bool in_parts = spec.plan.sequence_parallel || spec.communication.scatter_gather;
   const double shards = in_parts ? static_cast<double>(spec.plan.tp) : 1;
-  return Bytes{bf16 * tokens * static_cast<double>(spec.model.hidden) / shards};
+  return Bytes{half_bytes * tokens * static_cast<double>(spec.model.hidden) / shards};
 }
 
 double executed_flops(const Pieces& pieces) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "activations.hpp"
-#include "host_offload.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
@@ -35,12 +35,6 @@ ParameterGroups ends(const ModelSpec& model, const std::vector<Slice>& slices) {
   if (head) groups.replicated += norm_width(model);
   return groups;
 }
-
-constexpr double fp32 = 4;          // bytes of FP32
-constexpr double moment_bytes = 8;  // both moments of Adam, FP32 [per parameter]
-// DeepSpeed, stage_1_and_2.py and fused_optimizer.py: gradients to update with, in FP16 twice and
-// in FP32, or in FP32 twice [bytes per parameter]
-constexpr double flat_bytes = 8;
 
 bool keeps_both(const WorkloadSpec& spec) {
   return spec.communication.gradients_kept == CommunicationSpec::Kept::both;
@@ -89,10 +83,6 @@ StageParameters stage_parameters(const WorkloadSpec& spec, const std::vector<Sli
   return sum;
 }
 
-double replicas(std::int64_t zero, std::int64_t level, std::int64_t group) {
-  return zero >= level ? static_cast<double>(group) : 1;
-}
-
 /// Bytes of parameters, gradients and optimizer, as ZeRO shards them, and what a flat update
 /// allocates of them.
 void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParameters& parameters) {
@@ -102,18 +92,21 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const auto here = [](bool offloaded) { return offloaded ? 2.0 / optimizer_parts : 1; };
   const double dense_here = here(training.offload_optimizer);
   const double experts_here = here(training.offload_optimizer || training.offload_experts);
-  const auto sharded = [&](std::int64_t level, double dense = 1, double experts = 1) {
-    return dense * parameters.all.dense / replicas(plan.zero, level, plan.dp * plan.cp) +
+  const auto dense_ranks = static_cast<double>(plan.dp * plan.cp);
+  const auto expert_ranks = static_cast<double>(plan.edp());
+  const auto sharded = [&](Shards what, double dense = 1, double experts = 1) {
+    return dense * parameters.all.dense / shards(plan.zero, what, dense_ranks) +
            experts * training.active_experts * parameters.all.experts /
-               replicas(plan.zero, level, plan.edp());
+               shards(plan.zero, what, expert_ranks);
   };
-  budget.optimizer = Bytes{optimizer_state_bytes * sharded(1, dense_here, experts_here)};
+  budget.optimizer =
+      Bytes{optimizer_state_bytes * sharded(Shards::optimizer, dense_here, experts_here)};
   budget.moments = moment_bytes / optimizer_state_bytes * budget.optimizer;
-  budget.gradients = Bytes{gradient_bytes(spec.communication) * sharded(2)};
-  if (keeps_both(spec)) budget.gradients += Bytes{weight_bytes * sharded(2)};
+  budget.gradients = Bytes{gradient_bytes(spec.communication) * sharded(Shards::gradients)};
+  if (keeps_both(spec)) budget.gradients += Bytes{half_bytes * sharded(Shards::gradients)};
   if (training.update_memory == TrainingSpec::UpdateMemory::flat)
-    budget.update += Bytes{flat_bytes * sharded(1)};
-  budget.parameters = Bytes{weight_bytes * sharded(3)};
+    budget.update += Bytes{flat_update_bytes * sharded(Shards::optimizer)};
+  budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters)};
   // the gathered layer in use and the one that is gathered ahead
   if (plan.zero >= 3) budget.buffers += Bytes{2 * weight_bytes * parameters.largest_layer};
 }
@@ -218,7 +211,7 @@ void add_working_copies(MemoryBudget& budget, StageActivations& activations,
   using Update = TrainingSpec::UpdateMemory;
   const Update update = spec.training.update_memory;
   const auto bucket = static_cast<double>(spec.communication.bucket.value_or(0));
-  const Bytes largest{fp32 * largest_tensor(spec, slices)};
+  const Bytes largest{single_bytes * largest_tensor(spec, slices)};
   if (update == Update::tensor) budget.update += largest;
   if (update == Update::flat) budget.update += Bytes{gradient_bytes(spec.communication) * bucket};
   if (!keeps_both(spec)) return;

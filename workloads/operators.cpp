@@ -9,13 +9,19 @@ namespace stepcast {
 Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime) {
   const bool fused = runtime.optimizer == RuntimeSpec::OptimizerKernels::fused;
   const double bytes = fused ? 30 : 156;
-  return {"optimizer", MemoryBoundWork{}, Flops{14 * owned_parameters},
-          Bytes{bytes * owned_parameters}, LaunchClass::vector};
+  return {.name = "optimizer",
+          .work = MemoryBoundWork{},
+          .flops = Flops{14 * owned_parameters},
+          .bytes = Bytes{bytes * owned_parameters},
+          .launch = LaunchClass::vector};
 }
 
 Operator gradient_norm(double owned_parameters, double gradient_bytes) {
-  return {"gradient norm", MemoryBoundWork{}, Flops{2 * owned_parameters},
-          Bytes{gradient_bytes * owned_parameters}, LaunchClass::vector};
+  return {.name = "gradient norm",
+          .work = MemoryBoundWork{},
+          .flops = Flops{2 * owned_parameters},
+          .bytes = Bytes{gradient_bytes * owned_parameters},
+          .launch = LaunchClass::vector};
 }
 
 FusedStage fused_stage(const Operator& op) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
@@ -37,9 +36,16 @@ Stream stream_of(GroupKind group) {
       return Stream::expert;
     case GroupKind::expert_outer:
       return Stream::expert_outer;
-    default:
-      return Stream::data;
+    case GroupKind::data:
+    case GroupKind::pipeline:
+    case GroupKind::expert_data:
+    case GroupKind::dense_data:
+    case GroupKind::embedding:
+    case GroupKind::mirror:
+    case GroupKind::world:
+      break;
   }
+  return Stream::data;
 }
 
 ExposedKind exposed_kind(Stream stream) {
@@ -102,39 +108,6 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
   return cost;
 }
 
-double group_size(const ParallelPlan& plan, GroupKind group) {
-  const auto size = [&]() -> std::int64_t {
-    switch (group) {
-      case GroupKind::tensor:
-        return plan.tp;
-      case GroupKind::context:
-        return plan.cp;
-      case GroupKind::data:
-        return plan.dp;
-      case GroupKind::pipeline:
-        return plan.pp;
-      case GroupKind::expert:
-        return plan.ep;
-      case GroupKind::expert_tensor:
-        return plan.etp;
-      case GroupKind::expert_data:
-        return plan.edp();
-      case GroupKind::dense_data:
-        return plan.dp * plan.cp;
-      case GroupKind::embedding:
-      case GroupKind::mirror:
-        return plan.pp > 1 ? 2 : 1;
-      case GroupKind::world:
-        return plan.world();
-      case GroupKind::expert_inner:
-      case GroupKind::expert_outer:
-        return Placement(plan).group_size(group);
-    }
-    return 1;
-  };
-  return static_cast<double>(size());
-}
-
 ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster,
                                std::size_t variants)
     : spec_{spec}, cluster_{cluster} {
@@ -172,16 +145,18 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
 
 void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
   if (const auto* call = std::get_if<LayerCommunication>(&item)) {
-    const std::uint32_t slot = slot_of(call->name);
+    const std::uint32_t slot = slot_of(call->id);
     issue(call->name, call->group, call->call, slot, true, out, call->algorithm, call->in_kernel);
-    if (call->overlapped)
-      under_way_.insert(call->name);
-    else
+    if (call->overlapped) {
+      expects(call->id.role != CommunicationRole::other, "what is waited for later has a role");
+      under_way_.insert(call->id);
+    } else {
       out.push_back(Wait{slot});
+    }
   } else if (const auto* wait = std::get_if<WaitFor>(&item)) {
-    expects(slots_.contains(wait->name), "a layer waits for a communication that it has issued");
-    under_way_.erase(wait->name);
-    out.push_back(Wait{slot_of(wait->name)});
+    expects(under_way_.erase(wait->id) == 1,
+            "a layer waits for a communication that it has issued");
+    out.push_back(Wait{slot_of(wait->id)});
   } else {
     out.push_back(HostSync{});
   }
@@ -208,9 +183,15 @@ void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveC
   const Stream stream = stream_of(group);
   const OperatorCost cost = issue_cost(
       in_kernel ? LaunchClass::in_kernel : LaunchClass::communication, spec_.runtime, cluster_);
-  out.push_back(Communicate{call_of({name, group, std::move(call), stream, exposed_kind(stream),
-                                     cost, algorithm, Seconds{0}, in_kernel}),
-                            slot, after_compute});
+  const StageCall stage_call{.name = name,
+                             .group = group,
+                             .call = std::move(call),
+                             .stream = stream,
+                             .kind = exposed_kind(stream),
+                             .issue = cost,
+                             .algorithm = algorithm,
+                             .in_kernel = in_kernel};
+  out.push_back(Communicate{call_of(stage_call), slot, after_compute});
 }
 
 void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
@@ -230,21 +211,20 @@ void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes
   });
   const auto index = static_cast<std::uint32_t>(known - program_.calls.begin());
   if (known == program_.calls.end())
-    program_.calls.push_back({name,
-                              GroupKind::tensor,
-                              {CollectiveKind::all_gather, bytes},
-                              stream,
-                              exposed_kind(stream),
-                              issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
-                              {},
-                              time,
-                              false});
+    program_.calls.push_back(
+        {.name = name,
+         .group = GroupKind::tensor,
+         .call = {CollectiveKind::all_gather, bytes},
+         .stream = stream,
+         .kind = exposed_kind(stream),
+         .issue = issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
+         .host_link = time});
   out.push_back(Communicate{index, slot, true});
 }
 
 void ProgramBuilder::blocking(const std::string& name, GroupKind group, CollectiveCall call,
                               Instructions& out) {
-  const std::uint32_t slot = slot_of(name);
+  const std::uint32_t slot = slot_of({});
   issue(name, group, std::move(call), slot, true, out);
   out.push_back(Wait{slot});
 }
@@ -271,8 +251,8 @@ OperatorCost ProgramBuilder::beside_communication(OperatorCost cost, LaunchClass
   return cost;
 }
 
-std::uint32_t ProgramBuilder::slot_of(const std::string& name) {
-  const auto [place, fresh] = slots_.try_emplace(name, program_.slots);
+std::uint32_t ProgramBuilder::slot_of(const CommunicationId& id) {
+  const auto [place, fresh] = slots_.try_emplace(id, program_.slots);
   if (fresh) ++program_.slots;
   return place->second;
 }

@@ -16,9 +16,6 @@ namespace stepcast {
 /// Host and launch cost of issuing one operator of a class under a runtime; device time 0.
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const ClusterSpec& cluster);
 
-/// Ranks of a group under the plan.
-double group_size(const ParallelPlan& plan, GroupKind group);
-
 /// Equal segments and equal calls are stored once, so that a deep stage stays small.
 class ProgramBuilder {
  public:
@@ -62,7 +59,7 @@ class ProgramBuilder {
   Seconds start_cost(LaunchClass launch) const;
   OperatorCost beside_communication(OperatorCost cost, LaunchClass launch) const;
   void communicate(const LayerItem& item, Instructions& out);
-  std::uint32_t slot_of(const std::string& name);
+  std::uint32_t slot_of(const CommunicationId& id);
   void add(const std::string& name, const OperatorCost& cost, Run& run);
   /// Of one run for all variants, or one each.
   std::uint32_t segment_of(std::vector<Run> variants, const AttentionScaling& scaling = {});
@@ -78,9 +75,9 @@ class ProgramBuilder {
   StageProgram program_;
   std::map<SegmentKey, std::uint32_t> segments_;
   std::map<CallKey, std::uint32_t> calls_;
-  std::map<std::string, std::uint32_t> slots_;
+  std::map<CommunicationId, std::uint32_t> slots_;
   std::map<std::string, std::uint32_t> names_;  ///< of operators
-  std::set<std::string> under_way_;  ///< communications beside which operators are lowered
+  std::set<CommunicationId> under_way_;  ///< communications beside which operators are lowered
 };
 
 }  // namespace stepcast

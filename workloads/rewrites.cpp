@@ -1,11 +1,10 @@
 #include "stepcast/workloads/rewrites.hpp"
 
 #include "stepcast/workloads/fusion.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
-
-constexpr double bf16 = 2;  // bytes
 
 /// Elements of the left operand of a product; nothing of other work.
 double left_operand(const Work& work) {
@@ -17,18 +16,19 @@ double left_operand(const Work& work) {
 /// A vector operator beside a product, started the way the product is.
 Operator beside(const Operator& product, const char* what, double flops, double bytes) {
   const bool in_kernel = product.launch == LaunchClass::in_kernel;
-  return {product.name + what,
-          MemoryBoundWork{},
-          Flops{flops},
-          Bytes{bytes},
-          in_kernel ? LaunchClass::in_kernel : LaunchClass::vector,
-          product.routed};
+  return {.name = product.name + what,
+          .work = MemoryBoundWork{},
+          .flops = Flops{flops},
+          .bytes = Bytes{bytes},
+          .launch = in_kernel ? LaunchClass::in_kernel : LaunchClass::vector,
+          .routed = product.routed,
+          .role = product.role};
 }
 
 }  // namespace
 
 LayerItems with_fp8_casts(LayerItems items) {
-  const double bytes = bf16 + 2 * 1;  // the copy and its transpose, of one byte each
+  const double bytes = half_bytes + 2 * 1;  // the copy and its transpose, of one byte each
   LayerItems out;
   for (LayerItem& item : items) {
     const auto* op = std::get_if<Operator>(&item);
@@ -48,9 +48,10 @@ LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
       out.push_back(std::move(item));
       continue;
     }
-    op->bytes += Bytes{(bf16 - 2 * gradient_bytes) * weights};
+    op->bytes += Bytes{(half_bytes - 2 * gradient_bytes) * weights};
     op->accumulated = 0;
-    Operator sum = beside(*op, " accumulation", weights, (bf16 + 2 * gradient_bytes) * weights);
+    Operator sum =
+        beside(*op, " accumulation", weights, (half_bytes + 2 * gradient_bytes) * weights);
     out.push_back(std::move(item));
     out.push_back(std::move(sum));
   }

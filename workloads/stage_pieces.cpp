@@ -7,6 +7,7 @@
 #include "parameter_groups.hpp"
 #include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/rewrites.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 
@@ -20,9 +21,11 @@ std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice
       return slice.count;
     case TrainingSpec::Recompute::table:
       return spec.training.recompute_layers[chunk][stage.value];
-    default:
-      return 0;
+    case TrainingSpec::Recompute::none:
+    case TrainingSpec::Recompute::selective:
+      break;
   }
+  return 0;
 }
 
 double attention_flops(const LayerItems& items) {
@@ -50,15 +53,15 @@ namespace {
 
 Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads,
                       double load, std::int64_t slice) {
-  const LayerContext context{spec.model,
-                             spec.plan,
-                             spec.training,
-                             spec.moe,
-                             load,
-                             gradient_bytes(spec.communication),
-                             spec.communication.tensor_chunks,
-                             &loads,
-                             slice};
+  const LayerContext context{.model = spec.model,
+                             .plan = spec.plan,
+                             .training = spec.training,
+                             .moe = spec.moe,
+                             .load = load,
+                             .gradient_bytes = gradient_bytes(spec.communication),
+                             .tensor_chunks = spec.communication.tensor_chunks,
+                             .loads = &loads,
+                             .slice = slice};
   switch (kind) {
     case PieceKind::embedding:
       return embedding(context);

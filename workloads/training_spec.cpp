@@ -146,10 +146,6 @@ void describe(Visitor& visitor, CollectiveChoice& choice) {
   }
 }
 
-double gradient_bytes(const CommunicationSpec& spec) {
-  return spec.gradient_precision == CommunicationSpec::GradientPrecision::fp32 ? 4 : 2;
-}
-
 void describe(Visitor& visitor, CommunicationSpec& spec) {
   visitor.section("gradient", "gradient reduction", [&](Visitor& v) {
     v.field({"precision", choice(spec.gradient_precision, {{"fp32"}, {"bf16"}}),

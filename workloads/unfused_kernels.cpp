@@ -1,7 +1,8 @@
-#include <string_view>
+#include <algorithm>
 #include <vector>
 
 #include "stepcast/workloads/rewrites.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
@@ -14,8 +15,6 @@ struct Kernel {
 };
 using Kernels = std::vector<Kernel>;
 
-constexpr double half_bytes = 2;    // bytes of BF16 or FP16
-constexpr double single_bytes = 4;  // bytes of FP32
 constexpr double copy = 2 * half_bytes;
 constexpr double cast = half_bytes + single_bytes;
 constexpr double unary = 2 * half_bytes;
@@ -41,16 +40,16 @@ const Kernels rms_norm_backward{{"weight gradient", 1, binary},
                                 {"cast", 0, cast}};
 
 /// cat(t * cos + cat(-t2, t1) * sin, rest), with halves copied before kernels that want them dense.
-const Kernels rope{{"cos", 1, unary},          {"copy half", 0, copy / 2},
-                   {"negate", 0.5, unary / 2}, {"copy half", 0, copy / 2},
-                   {"halves", 0, copy},        {"sin", 1, unary},
-                   {"add", 1, binary},         {"join", 0, copy}};
-const Kernels rope_backward{{"cos", 1, unary},          {"sin", 1, unary},
-                            {"copy half", 0, copy / 2}, {"negate", 0.5, unary / 2},
-                            {"copy half", 0, copy / 2}, {"halves", 0, copy},
-                            {"add", 1, binary},         {"zeros", 0, half_bytes},
-                            {"slice", 0, copy},         {"zeros of rest", 0, half_bytes},
-                            {"add rest", 1, binary}};
+const Kernels rotation{{"cos", 1, unary},          {"copy half", 0, copy / 2},
+                       {"negate", 0.5, unary / 2}, {"copy half", 0, copy / 2},
+                       {"halves", 0, copy},        {"sin", 1, unary},
+                       {"add", 1, binary},         {"join", 0, copy}};
+const Kernels rotation_backward{{"cos", 1, unary},          {"sin", 1, unary},
+                                {"copy half", 0, copy / 2}, {"negate", 0.5, unary / 2},
+                                {"copy half", 0, copy / 2}, {"halves", 0, copy},
+                                {"add", 1, binary},         {"zeros", 0, half_bytes},
+                                {"slice", 0, copy},         {"zeros of rest", 0, half_bytes},
+                                {"add rest", 1, binary}};
 
 /// silu(x1) * x2 of the halves of x, which are copied to be dense.
 const Kernels gated{
@@ -105,10 +104,10 @@ const Kernels gated_formula_backward{
     {"cube", 1, binary},          {"add", 1, binary},           {"add half", 1, binary},
     {"halves", 0, 2 * copy}};
 
-/// What stands for an operator of a name: `fused` bytes per element of the fused kernel give its
+/// What stands for operators of some roles: `fused` bytes per element of the fused kernel give its
 /// elements, `launches` how often the kernels run for parts of them.
 struct Unfused {
-  std::string_view ending;
+  std::vector<OperatorRole> roles;
   double fused;
   const Kernels* kernels;
   int launches;
@@ -116,25 +115,30 @@ struct Unfused {
 
 std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
   using Activation = KernelSpec::Activation;
+  using enum OperatorRole;
   std::vector<Unfused> table;
   if (spec.norm == KernelSpec::Norm::unfused && model.norm != ModelSpec::Norm::layer) {
-    table.push_back({" norm", copy, &rms_norm, 1});
-    table.push_back({" norm backward", 2 * copy, &rms_norm_backward, 1});
+    table.push_back({{norm, post_norm, embedding_norm, hidden_norm}, copy, &rms_norm, 1});
+    table.push_back({{norm_backward, post_norm_backward}, 2 * copy, &rms_norm_backward, 1});
   }
   if (spec.rope == KernelSpec::Rope::unfused) {  // of queries, then of keys
-    table.push_back({"rope", copy, &rope, 2});
-    table.push_back({"rope backward", copy, &rope_backward, 2});
+    table.push_back({{rope}, copy, &rotation, 2});
+    table.push_back({{rope_backward}, copy, &rotation_backward, 2});
   }
   if (spec.activation == Activation::fused) return table;
   const bool formula = spec.activation == Activation::formula;
   if (model.ffn.kind == FeedForwardSpec::Kind::swiglu) {
-    table.push_back({" activation", 3 * half_bytes, formula ? &gated_formula : &gated, 1});
-    table.push_back({" activation backward", 5 * half_bytes,
-                     formula ? &gated_formula_backward : &gated_backward, 1});
+    table.push_back({{activation}, 3 * half_bytes, formula ? &gated_formula : &gated, 1});
+    table.push_back({{activation_backward},
+                     5 * half_bytes,
+                     formula ? &gated_formula_backward : &gated_backward,
+                     1});
   } else {
-    table.push_back({" activation", 2 * half_bytes, formula ? &biased_formula : &biased, 1});
-    table.push_back({" activation backward", 3 * half_bytes,
-                     formula ? &biased_formula_backward : &biased_backward, 1});
+    table.push_back({{activation}, 2 * half_bytes, formula ? &biased_formula : &biased, 1});
+    table.push_back({{activation_backward},
+                     3 * half_bytes,
+                     formula ? &biased_formula_backward : &biased_backward,
+                     1});
   }
   return table;
 }
@@ -143,7 +147,7 @@ const Unfused* replacement(const LayerItem& item, const std::vector<Unfused>& ta
   const auto* op = std::get_if<Operator>(&item);
   if (op == nullptr || !std::holds_alternative<MemoryBoundWork>(op->work)) return nullptr;
   for (const Unfused& u : table)
-    if (op->name.ends_with(u.ending)) return &u;
+    if (std::ranges::find(u.roles, op->role) != u.roles.end()) return &u;
   return nullptr;
 }
 
@@ -165,6 +169,7 @@ LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
       for (const Kernel& k : *instead->kernels) {
         Operator op = whole;
         op.name += std::string(" ") + k.name;
+        op.role = OperatorRole::other;
         op.flops = Flops{k.flops * count};
         op.bytes = Bytes{k.bytes * count};
         out.push_back(std::move(op));

@@ -14,16 +14,6 @@ using Point = std::vector<double>;
 
 constexpr double seen = 1e-6;  // a derivative below it: samples do not see the number
 
-LinkSpec node_link(const ClusterSpec& c) {
-  if (const auto* port = std::get_if<SwitchFabric>(&c.node_fabric)) return port->port;
-  if (const auto* mesh = std::get_if<MeshFabric>(&c.node_fabric)) return mesh->link;
-  return std::get<GroupFabric>(c.node_fabric).link;
-}
-
-double node_efficiency(const ClusterSpec& c) {
-  return std::visit([](const auto& fabric) { return fabric.efficiency; }, c.node_fabric);
-}
-
 Seconds transfer(const LinkSpec& link, double efficiency, Seconds step, Bytes bytes) {
   return step + link.latency + bytes / (efficiency * link.bandwidth);
 }
@@ -100,8 +90,8 @@ Seconds sample_time(const Sample& sample, const ClusterSpec& c) {
     case Sample::Kind::collective:
       return collective_time(sample, c);
     case Sample::Kind::node_link:
-      return transfer(node_link(c), node_efficiency(c), c.collectives.node_step_latency,
-                      sample.bytes);
+      return transfer(node_link(c.node_fabric), node_efficiency(c.node_fabric),
+                      c.collectives.node_step_latency, sample.bytes);
     case Sample::Kind::network_link:
       break;
   }

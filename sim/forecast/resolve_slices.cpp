@@ -6,6 +6,7 @@
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 #include "stepcast/workloads/rewrites.hpp"
+#include "stepcast/workloads/states.hpp"
 
 // The tokens of slices that the user leaves to the program.
 namespace stepcast {
@@ -52,15 +53,15 @@ class SliceClock {
 
  private:
   double of_layer(LayerKind kind) {
-    const LayerContext context{spec_.model,
-                               spec_.plan,
-                               spec_.training,
-                               spec_.moe,
-                               loads_.largest(),
-                               gradient_bytes(spec_.communication),
-                               spec_.communication.tensor_chunks,
-                               &loads_,
-                               1};
+    const LayerContext context{.model = spec_.model,
+                               .plan = spec_.plan,
+                               .training = spec_.training,
+                               .moe = spec_.moe,
+                               .load = loads_.largest(),
+                               .gradient_bytes = gradient_bytes(spec_.communication),
+                               .tensor_chunks = spec_.communication.tensor_chunks,
+                               .loads = &loads_,
+                               .slice = 1};
     Passes passes = transformer_layer(context, kind);
     double sum = of(std::move(passes.forward)) + of(std::move(passes.backward));
     if (spec_.training.recompute == TrainingSpec::Recompute::full)

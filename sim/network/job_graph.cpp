@@ -19,11 +19,25 @@ bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
   });
 }
 
+/// Bytes of several devices may cross it.
+bool is_shared(const Fabric& fabric, LinkId link) {
+  switch (info(fabric.link(link).kind).family.owner) {
+    case LinkOwner::leaf:
+      return true;
+    case LinkOwner::nic:
+      if (fabric.cluster().network.nic.per == NicSpec::Per::node) return true;
+      break;
+    case LinkOwner::pair:
+    case LinkOwner::device:
+      break;
+  }
+  return fabric.on_detour(link);
+}
+
 /// Devices with one number share a full mesh.
 std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
-  const auto* groups = std::get_if<GroupFabric>(&fabric.cluster().node_fabric);
-  return groups ? device.value / static_cast<std::uint32_t>(groups->group_size)
-                : fabric.node_of(device).value;
+  const auto size = static_cast<std::uint32_t>(fabric.mesh_size());
+  return size > 0 ? device.value / size : fabric.node_of(device).value;
 }
 
 }  // namespace
@@ -181,11 +195,7 @@ void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
   if (index == no_index) {
     index = static_cast<std::uint32_t>(links_.size());
     const Link l = input_.fabric.link(link);
-    const bool leaf = l.kind == LinkKind::leaf_up || l.kind == LinkKind::leaf_down;
-    const bool nic = l.kind == LinkKind::nic_up || l.kind == LinkKind::nic_down;
-    const bool shared_nic = nic && input_.fabric.cluster().network.nic.per == NicSpec::Per::node;
-    const bool shared = leaf || shared_nic || input_.fabric.on_detour(link);
-    links_.push_back({link, l.bandwidth.value(), !shared});
+    links_.push_back({link, l.bandwidth.value(), !is_shared(input_.fabric, link)});
   }
   uses_.push_back({object, index, entry});
 }

@@ -12,19 +12,22 @@ namespace {
 std::pair<std::uint32_t, std::uint32_t> meeting(const StageCall& call, std::uint32_t stage,
                                                 std::uint32_t stages) {
   if (call.over_host_link()) return {stage, 1};
-  switch (call.group) {
-    case GroupKind::world:
-    case GroupKind::pipeline:
-      return {stages, stages};
-    case GroupKind::embedding:
+  const GroupKindInfo group = info(call.group);
+  switch (group.form) {
+    case GroupForm::grid:
+      if (group.over.pp) return {stages, stages};
+      break;
+    case GroupForm::ends:
       return {stages, std::min(2U, stages)};
-    case GroupKind::mirror: {
+    case GroupForm::mirror: {
       const std::uint32_t other = stages - 1 - stage;
       return {std::min(stage, other), stage == other ? 1 : 2};
     }
-    default:
-      return {stage, 1};
+    case GroupForm::experts:
+    case GroupForm::expert_part:
+      break;
   }
+  return {stage, 1};
 }
 
 NetworkCall lone_call(const StageCall& call, std::uint32_t stage, std::uint32_t stages,

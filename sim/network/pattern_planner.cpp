@@ -9,15 +9,16 @@
 namespace stepcast {
 
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) {
-  switch (kind) {
-    case LinkKind::mesh:
+  switch (info(kind).family.owner) {
+    case LinkOwner::pair:
       return fabric.mesh_link(a, b);
-    case LinkKind::leaf_up:
-    case LinkKind::leaf_down:
+    case LinkOwner::leaf:
       return fabric.leaf_link(kind, fabric.leaf_of(a));
-    default:
-      return fabric.device_link(kind, a);
+    case LinkOwner::device:
+    case LinkOwner::nic:
+      break;
   }
+  return fabric.device_link(kind, a);
 }
 
 PatternPlanner::PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
@@ -100,22 +101,21 @@ std::uint32_t PatternPlanner::member_with(std::uint32_t value,
 
 PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   const Link l = input_.fabric.link(link);
-  switch (l.kind) {
-    case LinkKind::mesh:
+  switch (info(l.kind).family.owner) {
+    case LinkOwner::pair:
       return {l.kind, index_.at(l.from), index_.at(l.to)};
-    case LinkKind::leaf_up:
-    case LinkKind::leaf_down:
+    case LinkOwner::leaf:
       return {l.kind, member_with(l.from, &Fabric::leaf_of), 0};
-    case LinkKind::nic_up:
-    case LinkKind::nic_down: {
+    case LinkOwner::nic: {
       const auto own = index_.find(l.from);
       if (own != index_.end() && input_.fabric.nic_of(devices_[own->second]) == l.from)
         return {l.kind, own->second, 0};
       return {l.kind, member_with(l.from, &Fabric::nic_of), 0};
     }
-    default:
-      return {l.kind, index_.at(l.from), 0};
+    case LinkOwner::device:
+      break;
   }
+  return {l.kind, index_.at(l.from), 0};
 }
 
 GroupPattern PatternPlanner::take() {

@@ -4,13 +4,13 @@
 #include <functional>
 
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_refused = 64;
-constexpr double weight_bytes = 2, optimizer_bytes = 12;  // docs/models/memory.md
 
 /// Points that share unit times and the number of stages; vpp, schedule and zero are open.
 struct Family {
@@ -102,7 +102,7 @@ void Enumerator::branch_base(std::uint32_t base) {
     for (const std::int64_t cp : dims_.cp)
       for (const std::int64_t pp : dims_.pp) {
         s.tp = tp, s.cp = cp, s.pp = pp;
-        if (const char* wrong = wrong_sizes(scenario, s, space_.spec)) {
+        if (const Misfit wrong = wrong_sizes(scenario, s, space_.spec)) {
           refuse(wrong, whole);
         } else {
           branch_experts(s);
@@ -117,10 +117,10 @@ void Enumerator::branch_experts(Strategy s) {
   for (const std::int64_t ep : dims_.ep)
     for (const std::int64_t etp : dims_.etp) {
       s.ep = ep, s.etp = etp;
-      if (const char* wrong = wrong_experts(scenario, s)) {
+      if (const Misfit wrong = wrong_experts(scenario, s)) {
         refuse(wrong, points);
-      } else if (!cuts_evenly(scenario_of(space_, s))) {
-        refuse("the dispatch cuts the expert groups unevenly", points);
+      } else if (const Misfit uneven = expert_parts_misfit(scenario_of(space_, s).workload.plan)) {
+        refuse(uneven, points);
       } else if (least_states(scenario_of(space_, s), s) > capacity(scenario)) {
         refuse("memory: parameters and optimizer alone", points);
       } else {
@@ -136,7 +136,7 @@ void Enumerator::branch_batch(Strategy s) {
       s.micro_batch = micro_batch, s.sequence_parallel = sp == 1;
       if (s.tp == 1 && sp == 1 && dims_.sequence_parallel.size() > 1) {
         refuse("sequence parallelism without a tensor group", inner());
-      } else if (const char* wrong = wrong_batch(scenario, s, space_.spec)) {
+      } else if (const Misfit wrong = wrong_batch(scenario, s, space_.spec)) {
         refuse(wrong, inner());
       } else if (const auto family = family_of(s)) {
         families_.push_back(*family);
@@ -192,11 +192,11 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
   const std::int64_t zero = *std::ranges::max_element(dims_.zero);
   const double gradient = gradient_bytes(scenario.workload.communication);
   // an offloaded optimizer leaves a part of its states, which is not counted here
-  const double states = scenario.workload.training.offload_optimizer ? 0 : optimizer_bytes;
+  const double states = scenario.workload.training.offload_optimizer ? 0 : optimizer_state_bytes;
   const auto bytes = [&](double parameters, double replicas) {
-    return parameters *
-           (weight_bytes / (zero >= 3 ? replicas : 1) + gradient / (zero >= 2 ? replicas : 1) +
-            states / (zero >= 1 ? replicas : 1));
+    return parameters * (weight_bytes / shards(zero, Shards::parameters, replicas) +
+                         gradient / shards(zero, Shards::gradients, replicas) +
+                         states / shards(zero, Shards::optimizer, replicas));
   };
   double sum = 0;
   for (std::size_t i = 0; i < plan_pieces; ++i)
@@ -234,7 +234,7 @@ void Enumerator::expand(const Family& family) {
       if (only_ != nullptr && only_->schedule != s.schedule) continue;
       scenario.schedule.pipeline = dims_.schedules[s.schedule];
       place_chunks(scenario);
-      if (const char* wrong = wrong_schedule(scenario)) {
+      if (const Misfit wrong = wrong_schedule(scenario)) {
         refuse(wrong, static_cast<double>(dims_.zero.size()));
       } else {
         const ChunkPlacement placement = schedules_[s.schedule]->placement;
@@ -268,8 +268,10 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
         held_bytes(layout, moments_.of(*schedules_[schedule], scenario.pipeline_shape(), paired));
     for (const std::int64_t zero : dims_.zero) {
       if (only_ != nullptr && only_->zero != zero) continue;
-      if (paired && zero > 1) {
-        refuse("fb_pair keeps whole gradients", 1);
+      ParallelPlan sharded = scenario.workload.plan;
+      sharded.zero = zero;
+      if (const Misfit wrong = paired_gradients_misfit(scenario.workload.moe, sharded)) {
+        refuse(wrong, 1);
         continue;
       }
       point.strategy.zero = zero;

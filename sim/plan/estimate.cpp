@@ -4,16 +4,10 @@
 #include <cmath>
 
 #include "stepcast/workloads/operator_time.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
-
-constexpr double parameter_bytes = 2;         // bf16
-constexpr double optimizer_state_bytes = 12;  // FP32 master weight and both moments
-constexpr int optimizer_parts = 16;           // docs/models/offload.md
-
-// Megatron-LM, distributed_data_parallel.py: elements of a bucket, at least and per replica
-constexpr double least_bucket = 40e6, bucket_per_replica = 1e6;
 
 double sum_of(const std::vector<double>& values) {
   double sum = 0;
@@ -66,7 +60,7 @@ double FamilyNetwork::reduce(double dense, double expert) {
 }
 
 double FamilyNetwork::gather(double dense, double expert) {
-  return moved(CollectiveKind::all_gather, parameter_bytes, dense, expert);
+  return moved(CollectiveKind::all_gather, weight_bytes, dense, expert);
 }
 
 double FamilyNetwork::mirror(double parameters) {
@@ -130,12 +124,14 @@ double LayoutEstimate::bound(const PipelineSchedule& schedule, std::int64_t zero
 double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
   const Scenario& s = input_.scenario;
   const ParallelPlan& plan = s.workload.plan;
+  const auto dense_ranks = static_cast<double>(plan.dp * plan.cp);
+  const auto expert_ranks = static_cast<double>(plan.edp());
   const double work = optimizer(zero) / optimizer_parts;
   double parameters = 0;
   for (const StageLayout& stage : layout_.kinds)
-    parameters = std::max(parameters,
-                          stage.dense / (zero == 0 ? 1 : static_cast<double>(plan.dp * plan.cp)) +
-                              stage.expert / (zero == 0 ? 1 : static_cast<double>(plan.edp())));
+    parameters =
+        std::max(parameters, stage.dense / shards(zero, Shards::optimizer, dense_ranks) +
+                                 stage.expert / shards(zero, Shards::optimizer, expert_ranks));
   const HostSpec& host = s.cluster.host;
   const Bytes part{optimizer_state_bytes * parameters / optimizer_parts};
   const double moved = (host.device_link_latency + part / host.device_link_bandwidth).value();
@@ -212,7 +208,7 @@ double LayoutEstimate::transfers(const PipelineSchedule& schedule) const {
   if (p <= 1) return 0;
   const auto v = static_cast<double>(layout_.kinds.front().forward.size());
   const double hop = input_.network.hop();
-  if (schedule.name == "1f1b" && m >= 2)
+  if (schedule.turns == Turns::alternating && m >= 2)
     return (2 * (m + p - 3) - 2 * std::floor((m - 2) / p)) * hop;
   return 2 * (v * p - 1) * hop;
 }
@@ -240,10 +236,9 @@ double LayoutEstimate::scheduled(const PipelineSchedule& schedule, std::int64_t 
 double LayoutEstimate::pipeline(const PipelineSchedule& schedule, std::int64_t zero) const {
   const UnitForm form = form_of(schedule, zero);
   const bool known =
-      form == UnitForm::plain &&
-      (schedule.name == "gpipe" || schedule.name == "1f1b" || schedule.name == "interleaved_1f1b");
+      form == UnitForm::plain && schedule.turns != Turns::other && schedule.slices == CountRange{};
   if (!known) return scheduled(schedule, zero);
-  const bool apart = schedule.name == "gpipe";
+  const bool apart = schedule.turns == Turns::apart;
   double longest = 0;
   for (std::size_t k = 0; k < layout_.kinds.size(); ++k) {
     const StageLayout& stage = layout_.kinds[k];
@@ -261,10 +256,8 @@ double LayoutEstimate::gradients(std::size_t kind, bool first, std::int64_t zero
   const double reduced = (zero == 0 ? 2 : 1) * moved_[kind].reduce;
   const double gathered = zero == 0 || zero == 3 ? 0 : moved_[kind].gather;
   if (!spec.communication.gradient_overlap) return (zero < 2 ? reduced : 0) + gathered;
-  const double replicas = static_cast<double>(spec.plan.dp * spec.plan.cp);
-  const double bucket = spec.communication.bucket
-                            ? static_cast<double>(*spec.communication.bucket)
-                            : std::max(least_bucket, bucket_per_replica * replicas);
+  const double bucket =
+      bucket_elements(spec.communication, static_cast<double>(spec.plan.dp * spec.plan.cp));
   const auto chunks = static_cast<double>(stage.forward.size());
   const double buckets = std::max(chunks, (stage.dense + stage.expert) / bucket);
   const double rounds = (chunks - 1) * static_cast<double>(layout_.stages()) + 1;

@@ -100,7 +100,7 @@ std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
 std::string mindformers_keys(const Scenario& scenario) {
   const ParallelPlan& plan = scenario.workload.plan;
   const LayerTable layers = assign_layers(scenario.workload, scenario.cluster.device);
-  const std::int64_t base = scenario.workload.model.layers / (plan.pp * plan.vpp);
+  const std::int64_t base = scenario.workload.model.layers / plan.chunk_map().virtual_stages();
   std::string text = "parallel_config:\n";
   const auto line = [&](const char* key, std::int64_t value) {
     text += fmt::format("  {}: {}\n", key, value);

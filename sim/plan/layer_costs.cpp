@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stepcast/workloads/operators.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
@@ -170,8 +171,11 @@ double LayerCosts::expert(const PieceCounts& counts) const {
 
 std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   const WorkloadSpec& w = scenario.workload;
-  const LayerContext context{w.model, w.plan, w.training,
-                             w.moe,   1,      gradient_bytes(w.communication)};
+  const LayerContext context{.model = w.model,
+                             .plan = w.plan,
+                             .training = w.training,
+                             .moe = w.moe,
+                             .gradient_bytes = gradient_bytes(w.communication)};
   std::array<PieceCost, plan_pieces> pieces;
   const auto set = [&](PlanPiece piece, const Passes& passes) {
     pieces[index_of(piece)].dense = passes.dense_parameters;

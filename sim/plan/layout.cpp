@@ -36,11 +36,6 @@ void keep_largest(std::vector<std::vector<int>>& moments) {
   moments = std::move(kept);
 }
 
-/// All forwards before the first backward.
-bool holds_all(const PipelineSchedule& schedule) {
-  return schedule.name == "gpipe" || schedule.name == "terapipe";
-}
-
 /// Adds the times of one chunk.
 void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& counts) {
   const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
@@ -107,7 +102,7 @@ const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const Pipel
                                                      warm_up, shape.slices, paired});
   if (!fresh) return place->second;
   HeldMoments& held = place->second;
-  if (holds_all(schedule)) {
+  if (schedule.turns == Turns::apart) {
     const std::vector<int> all(static_cast<std::size_t>(shape.chunks),
                                static_cast<int>(shape.micro_batches * shape.slices));
     held.assign(static_cast<std::size_t>(shape.stages), {all});

@@ -108,16 +108,17 @@ std::optional<PlanRelaxation> by_one_key(const PlanSpace& space) {
 }
 
 struct Constraint {
-  std::string name;
+  std::string key;  ///< path in the file
   std::function<bool(const PlanSpec&)> given;
   std::function<void(PlanSpec&)> drop;
 };
 
 std::vector<Constraint> constraints() {
   std::vector<Constraint> all{
-      {"tensor_in_node", [](const PlanSpec& s) { return s.tensor_in_node; },
+      {"plan.constraints.tensor_in_node", [](const PlanSpec& s) { return s.tensor_in_node; },
        [](PlanSpec& s) { s.tensor_in_node = false; }},
-      {"least_micro_batches", [](const PlanSpec& s) { return s.least_micro_batches > 1; },
+      {"plan.constraints.least_micro_batches",
+       [](const PlanSpec& s) { return s.least_micro_batches > 1; },
        [](PlanSpec& s) { s.least_micro_batches = 1; }}};
   using Limit = std::optional<double> PlanSpec::*;
   const std::pair<const char*, Limit> limits[] = {
@@ -126,9 +127,11 @@ std::vector<Constraint> constraints() {
       {"least_flops_per_token", &PlanSpec::least_flops_per_token},
       {"most_flops_per_token", &PlanSpec::most_flops_per_token}};
   for (const auto& [name, limit] : limits)
-    all.push_back({name, [limit](const PlanSpec& s) { return (s.*limit).has_value(); },
+    all.push_back({std::string("plan.constraints.") + name,
+                   [limit](const PlanSpec& s) { return (s.*limit).has_value(); },
                    [limit](PlanSpec& s) { (s.*limit).reset(); }});
-  all.push_back({"memory_reserve", [](const PlanSpec& s) { return s.memory_reserve > Bytes{0}; },
+  all.push_back({"plan.memory_reserve",
+                 [](const PlanSpec& s) { return s.memory_reserve > Bytes{0}; },
                  [](PlanSpec& s) { s.memory_reserve = Bytes{0}; }});
   return all;
 }
@@ -140,8 +143,7 @@ std::optional<PlanRelaxation> by_one_constraint(const PlanSpace& space) {
     constraint.drop(open.spec);
     auto found = nearest_of(space, open);
     if (!found) continue;
-    const bool own_key = constraint.name == "memory_reserve";
-    found->tightest = (own_key ? "plan." : "plan.constraints.") + constraint.name;
+    found->tightest = constraint.key;
     found->change = "without " + found->tightest;
     return found;
   }

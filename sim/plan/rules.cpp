@@ -1,68 +1,77 @@
 #include "rules.hpp"
 
 #include "stepcast/sim/scenario/checks.hpp"
-#include "stepcast/topology/placement.hpp"
 
 namespace stepcast {
 
-const char* wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
+namespace {
+
+/// The first of several rules that does not hold.
+Misfit first_of(std::initializer_list<Misfit> misfits) {
+  for (const Misfit misfit : misfits)
+    if (misfit) return misfit;
+  return nullptr;
+}
+
+ParallelPlan plan_of(const Scenario& base, const Strategy& s) {
+  ParallelPlan plan = base.workload.plan;
+  take_sizes(plan, s, base.cluster.devices);
+  return plan;
+}
+
+}  // namespace
+
+void take_sizes(ParallelPlan& plan, const Strategy& s, std::int64_t devices) {
+  plan.tp = s.tp;
+  plan.pp = s.pp;
+  plan.vpp = s.vpp;
+  plan.cp = s.cp;
+  plan.ep = s.ep;
+  plan.etp = s.etp;
+  plan.zero = s.zero;
+  plan.sequence_parallel = s.sequence_parallel;
+  plan.dp = devices / (plan.tp * plan.cp * plan.pp);
+}
+
+Misfit wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
   const ModelSpec& model = base.workload.model;
-  if (base.cluster.devices % (s.tp * s.cp * s.pp) != 0)
-    return "tp*cp*pp does not divide the devices";
+  const ParallelPlan plan = plan_of(base, s);
+  if (const Misfit misfit = devices_misfit(base.cluster.devices, plan)) return misfit;
   if (spec.tensor_in_node && s.tp > base.cluster.node_devices) return "tp leaves the node";
-  const std::int64_t heads = std::visit([](const auto& a) { return a.heads; }, model.attention);
-  if (heads % s.tp != 0) return "tp does not divide the attention heads";
-  if (const auto* gqa = std::get_if<GroupedQueryAttention>(&model.attention))
-    if (gqa->kv_heads % s.tp != 0 && s.tp % gqa->kv_heads != 0)
-      return "tp does not fit the key and value heads";
-  if (model.ffn.hidden % s.tp != 0) return "tp does not divide the hidden width";
-  if (s.pp > model.layers) return "more stages than layers";
-  if (base.workload.training.sequence % s.cp != 0) return "cp does not divide the sequence";
-  const std::int64_t slices = base.schedule.slices;
-  if (slices > 1 && s.cp > 1) return "slices go with cp 1";
-  return nullptr;
+  const ChunkMap one_each{ChunkPlacement::loop, s.pp, 1};  // of chunks more are known later
+  return first_of({heads_misfit(model, plan), key_value_misfit(model, plan),
+                   width_misfit(model, plan), chunks_misfit(model, one_each),
+                   context_misfit(base.workload.training, plan),
+                   sliced_context_misfit(base.schedule.slices, plan)});
 }
 
-const char* wrong_experts(const Scenario& base, const Strategy& s) {
-  const auto& moe = base.workload.model.moe;
-  if (!moe) return s.ep != 1 || s.etp != 1 ? "the model has no experts" : nullptr;
-  if (moe->experts % s.ep != 0) return "ep does not divide the experts";
-  if (moe->expert_hidden % s.etp != 0) return "etp does not divide the hidden width of an expert";
-  if (base.cluster.devices / s.pp % (s.etp * s.ep) != 0)
-    return "etp*ep does not divide the ranks of a stage";
-  const MoeSpec::Overlap overlap = base.workload.moe.overlap;
-  if (overlap == MoeSpec::Overlap::fb_pair && s.ep == 1) return "fb_pair hides an exchange: ep > 1";
-  if (overlap == MoeSpec::Overlap::tiles && s.etp > 1) return "tiles hold whole experts: etp 1";
-  return nullptr;
+Misfit wrong_experts(const Scenario& base, const Strategy& s) {
+  const auto& experts = base.workload.model.moe;
+  const MoeSpec& moe = base.workload.moe;
+  const ParallelPlan plan = plan_of(base, s);
+  if (!experts) return no_experts_misfit(plan);
+  return first_of({experts_misfit(*experts, plan), expert_width_misfit(*experts, plan),
+                   expert_ranks_misfit(plan), paired_exchange_misfit(moe, plan),
+                   tiles_misfit(moe, plan)});
 }
 
-bool cuts_evenly(const Scenario& scenario) {
-  const ParallelPlan& plan = scenario.workload.plan;
-  return plan.expert_part == 0 || Placement(plan).cuts_experts_evenly();
+Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
+  TrainingSpec training = base.workload.training;
+  training.micro_batch = s.micro_batch;
+  const ParallelPlan plan = plan_of(base, s);
+  if (const Misfit misfit = batch_misfit(training, plan)) return misfit;
+  if (training.global_batch / (training.micro_batch * plan.dp) < spec.least_micro_batches)
+    return "too few micro-batches";
+  return first_of({sequence_parallel_misfit(training, plan),
+                   slices_misfit(base.schedule.slices, training, plan)});
 }
 
-const char* wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
-  const TrainingSpec& training = base.workload.training;
-  const std::int64_t dp = base.cluster.devices / (s.tp * s.cp * s.pp);
-  const std::int64_t one = s.micro_batch * dp;
-  if (training.global_batch % one != 0) return "micro_batch*dp does not divide the global batch";
-  if (training.global_batch / one < spec.least_micro_batches) return "too few micro-batches";
-  if (s.sequence_parallel && training.sequence % (s.cp * s.tp) != 0)
-    return "cp*tp does not divide the sequence";
-  if (training.sequence % (base.schedule.slices * (s.sequence_parallel ? s.tp : 1)) != 0)
-    return "the slices do not divide the sequence";
-  return nullptr;
-}
-
-const char* wrong_schedule(const Scenario& scenario) {
-  const ParallelPlan& plan = scenario.workload.plan;
-  if (plan.pp * plan.vpp > scenario.workload.model.layers) return "more chunks than layers";
-  const PipelineSchedule& schedule = pipeline_schedule(scenario.schedule.pipeline);
+Misfit wrong_schedule(const Scenario& scenario) {
+  const WorkloadSpec& workload = scenario.workload;
+  if (const Misfit misfit = chunks_misfit(workload.model, workload.plan.chunk_map())) return misfit;
   const PipelineShape shape = scenario.pipeline_shape();
-  const auto inside = [](std::int64_t n, const CountRange& r) { return n >= r.low && n <= r.high; };
-  const bool fits = inside(shape.chunks, schedule.chunks) &&
-                    inside(shape.slices, schedule.slices) && schedule.rule(shape).empty();
-  if (!fits) return "the schedule does not serve the shape";
+  if (!pipeline_schedule(scenario.schedule.pipeline).rule(shape).empty())
+    return "the schedule does not serve the shape";
   return pair_findings(scenario, shape).empty() ? nullptr : "fb_pair does not serve the point";
 }
 

@@ -1,23 +1,27 @@
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "stepcast/sim/plan/plan.hpp"
+#include "stepcast/sim/scenario/feasibility.hpp"
 
-/// Which combinations of sizes can run at all. The rules of the scenario reader, ordered so that
-/// whole branches fall at once; the reader itself has the last word on what is timed.
+/// Which combinations of sizes can run at all. The rules of the scenario reader (feasibility.hpp),
+/// ordered so that whole branches fall at once; the reader itself has the last word on what is
+/// timed.
 namespace stepcast {
+
+/// The sizes of a strategy, and the replicas that they leave.
+void take_sizes(ParallelPlan& plan, const Strategy& s, std::int64_t devices);
 
 /// Why these sizes fit no scenario of the base, whatever the other keys: nullptr when they may.
 /// They look at tp, cp, pp.
-const char* wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec);
+Misfit wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec);
 /// At ep and etp as well.
-const char* wrong_experts(const Scenario& base, const Strategy& s);
-/// Whether the dispatch of a strategy's scenario cuts expert groups, if at all, into equal parts.
-bool cuts_evenly(const Scenario& scenario);
+Misfit wrong_experts(const Scenario& base, const Strategy& s);
 /// At micro_batch and sequence_parallel as well.
-const char* wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec);
+Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec);
 /// At vpp and the schedule as well; `scenario` is that of the strategy.
-const char* wrong_schedule(const Scenario& scenario);
+Misfit wrong_schedule(const Scenario& scenario);
 
 /// What the reader says of a scenario; empty when it may run. The first finding, with its key.
 std::string reader_finding(Scenario scenario);

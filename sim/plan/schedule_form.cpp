@@ -10,7 +10,7 @@ namespace {
 /// Its warm-up is over after 2p micro-batches and then repeats with the group, whatever follows.
 /// The cycles of sliced schedules depend on all of them.
 bool repeats(const PipelineSchedule& schedule) {
-  return schedule.name != "gpipe" && schedule.slices == CountRange{};
+  return schedule.turns != Turns::apart && schedule.slices == CountRange{};
 }
 
 /// Timed micro-batches of a shape: its idle time does not grow with more.

@@ -1,6 +1,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "rules.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 
@@ -24,15 +25,7 @@ Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
                      const std::optional<PlanPlacement>& placement) {
   Scenario scenario = space.bases.at(strategy.base).scenario;
   ParallelPlan& plan = scenario.workload.plan;
-  plan.tp = strategy.tp;
-  plan.pp = strategy.pp;
-  plan.vpp = strategy.vpp;
-  plan.cp = strategy.cp;
-  plan.ep = strategy.ep;
-  plan.etp = strategy.etp;
-  plan.zero = strategy.zero;
-  plan.sequence_parallel = strategy.sequence_parallel;
-  plan.dp = scenario.cluster.devices / (plan.tp * plan.cp * plan.pp);
+  take_sizes(plan, strategy, scenario.cluster.devices);
   scenario.workload.training.micro_batch = strategy.micro_batch;
   scenario.schedule.pipeline = space.dimensions.schedules.at(strategy.schedule);
   place_chunks(scenario);

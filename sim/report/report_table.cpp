@@ -168,18 +168,20 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
 }
 
 struct Part {
+  enum class Level { part, sum, of_sum };  ///< `of_sum`: one of what the sum above it adds up
   std::string name;
   Seconds time;
   const char* colour;
-  bool indented = false;
+  Level level = Level::part;
 };
 
 std::vector<Part> parts_of(const RankTimes& t) {
+  using enum Part::Level;
   std::vector<Part> parts{{"computing", t.computing, green},
-                          {"exposed communication", t.exposed_total(), yellow}};
+                          {"exposed communication", t.exposed_total(), yellow, sum}};
   for (std::size_t k = 0; k < exposed_kinds; ++k) {
     if (t.exposed[k] > Seconds{0})
-      parts.push_back({name(static_cast<ExposedKind>(k)), t.exposed[k], yellow, true});
+      parts.push_back({name(static_cast<ExposedKind>(k)), t.exposed[k], yellow, of_sum});
   }
   parts.push_back({"bubble", t.bubble, blue});
   parts.push_back({"host stall", t.host_stall, red});
@@ -191,8 +193,9 @@ std::string breakdown(const Forecast& forecast, const Paint& paint) {
   std::string text = "  where the time goes (mean over ranks)\n";
   for (const Part& part : parts_of(forecast.mean)) {
     const double share = part.time / forecast.step_time;
-    const std::string cells = part.indented ? "" : bar(share);
-    text += fmt::format("  {:<24}{:>10}  {:>5.1f}%{}{}\n", (part.indented ? "  " : "") + part.name,
+    const bool indented = part.level == Part::Level::of_sum;
+    const std::string cells = indented ? "" : bar(share);
+    text += fmt::format("  {:<24}{:>10}  {:>5.1f}%{}{}\n", (indented ? "  " : "") + part.name,
                         human(part.time), 100 * share, cells.empty() ? "" : "  ",
                         paint(part.colour, cells));
   }
@@ -236,9 +239,9 @@ std::string group_rows(const Forecast& forecast) {
 
 std::string verdict(const Forecast& forecast) {
   std::vector<Part> parts = parts_of(forecast.mean);
-  std::erase_if(parts, [](const Part& p) { return p.name == "exposed communication"; });
+  std::erase_if(parts, [](const Part& p) { return p.level == Part::Level::sum; });
   for (Part& p : parts) {
-    if (p.indented) p.name = "exposed " + p.name + " communication";
+    if (p.level == Part::Level::of_sum) p.name = "exposed " + p.name + " communication";
   }
   std::ranges::stable_sort(parts, std::greater<>{}, &Part::time);
   const auto share = [&](const Part& p) { return 100 * (p.time / forecast.step_time); };

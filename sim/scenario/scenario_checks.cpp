@@ -2,7 +2,7 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
-#include "stepcast/topology/placement.hpp"
+#include "stepcast/sim/scenario/feasibility.hpp"
 
 // Checks between keys. Each names the guilty key, the numbers and what is allowed.
 namespace stepcast {
@@ -16,10 +16,9 @@ void check_order(const ParallelPlan& plan, Checks& checks) {
       "must name tp, cp, ep, dp, pp once each, allowed: [tp, cp, ep, dp, pp] in any order");
 }
 
-/// tp*cp*pp*dp = devices. The sizes are at most 2^20 each, so that no product here overflows.
-void check_data_parallel(const Scenario& scenario, Checks& checks) {
-  const ParallelPlan& plan = scenario.workload.plan;
-  const std::int64_t devices = scenario.cluster.devices;
+/// The first of tp, cp and pp with which their product no longer divides the devices. The sizes are
+/// at most 2^20 each, so that no product here overflows.
+void fail_devices(std::int64_t devices, const ParallelPlan& plan, Checks& checks) {
   const struct {
     const char* key;
     std::int64_t size;
@@ -35,9 +34,15 @@ void check_data_parallel(const Scenario& scenario, Checks& checks) {
                                                     count_text(product) + " must divide the " +
                                                     count_text(devices) +
                                                     " devices, allowed: " + divisors(left));
-    checks.skip("parallel.dp");
-    return;
+    return checks.skip("parallel.dp");
   }
+}
+
+/// tp*cp*pp*dp = devices.
+void check_data_parallel(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  const std::int64_t devices = scenario.cluster.devices, product = plan.tp * plan.cp * plan.pp;
+  if (devices_misfit(devices, plan)) return fail_devices(devices, plan, checks);
   checks.require(plan.dp_given.value_or(plan.dp) == plan.dp, "parallel.dp",
                  "is " + count_text(plan.dp_given.value_or(0)) +
                      ", must be devices / (tp*cp*pp) = " + count_text(devices) + " / " +
@@ -108,15 +113,15 @@ void check_experts(const Scenario& scenario, Checks& checks) {
   }
   check_expert_kernels(scenario.workload, checks);
   const ExpertSpec& moe = *scenario.workload.model.moe;
-  checks.require(moe.experts % plan.ep == 0, "parallel.ep",
+  checks.require(!experts_misfit(moe, plan), "parallel.ep",
                  "is " + count_text(plan.ep) + ", must divide the " + count_text(moe.experts) +
                      " experts, allowed: " + divisors(moe.experts));
-  checks.require(moe.expert_hidden % plan.etp == 0, "parallel.etp",
+  checks.require(!expert_width_misfit(moe, plan), "parallel.etp",
                  "is " + count_text(plan.etp) + ", must divide the hidden width of an expert (" +
                      count_text(moe.expert_hidden) + "), allowed: " + divisors(moe.expert_hidden));
   if (checks.good({"parallel.tp", "parallel.cp", "parallel.pp", "parallel.dp", "parallel.etp"})) {
     const std::int64_t ranks = plan.stage_ranks();
-    checks.require(ranks % (plan.etp * plan.ep) == 0, "parallel.ep",
+    checks.require(!expert_ranks_misfit(plan), "parallel.ep",
                    "is " + count_text(plan.ep) + ", etp*ep = " + count_text(plan.etp * plan.ep) +
                        " must divide the tp*cp*dp = " + count_text(ranks) +
                        " ranks of a stage, allowed: " +
@@ -127,8 +132,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
       "moe.overlap",
       "is shared_expert but the model has no shared experts, allowed: none, chunks(n), tiles(n), "
       "fb_pair");
-  checks.require(scenario.workload.moe.overlap != MoeSpec::Overlap::tiles || plan.etp == 1,
-                 "moe.overlap",
+  checks.require(!tiles_misfit(scenario.workload.moe, plan), "moe.overlap",
                  "is tiles, whose kernel holds whole experts, but etp is " + count_text(plan.etp) +
                      ", allowed: none, shared_expert, chunks(n), or etp 1");
 }
@@ -145,7 +149,7 @@ void check_expert_parts(const Scenario& scenario, Checks& checks) {
     return;
   const ParallelPlan& plan = scenario.workload.plan;
   const char* const part = plan.expert_part > cluster.node_devices ? "super-node" : "node";
-  checks.require(Placement(plan).cuts_experts_evenly(), "moe.dispatch",
+  checks.require(!expert_parts_misfit(plan), "moe.dispatch",
                  "needs equally many ranks of an expert group in each " + std::string(part) +
                      " of " + count_text(plan.expert_part) +
                      " devices, allowed: flat, allgather, or another ep or order");
@@ -158,14 +162,14 @@ void check_heads(const Scenario& scenario, Checks& checks) {
   const auto* gqa = std::get_if<GroupedQueryAttention>(&attention);
   const std::int64_t heads = std::visit([](const auto& a) { return a.heads; }, attention);
   if (!checks.good({"parallel.tp", "model.attention.heads", "model.attention.kv_heads"})) return;
-  if (!checks.require(heads % plan.tp == 0, "parallel.tp",
+  if (!checks.require(!heads_misfit(scenario.workload.model, plan), "parallel.tp",
                       "is " + count_text(plan.tp) + ", must divide the " + count_text(heads) +
                           " attention heads, allowed: " + divisors(heads))) {
     return;
   }
   if (gqa != nullptr) {
     checks.require(
-        gqa->kv_heads % plan.tp == 0 || plan.tp % gqa->kv_heads == 0, "parallel.tp",
+        !key_value_misfit(scenario.workload.model, plan), "parallel.tp",
         "is " + count_text(plan.tp) + ", must divide the " + count_text(gqa->kv_heads) +
             " key and value heads or be a multiple of them, allowed: " + divisors(gqa->kv_heads));
   }
@@ -184,7 +188,6 @@ void check_heads(const Scenario& scenario, Checks& checks) {
 }
 
 void check_sequence(const Scenario& scenario, Checks& checks) {
-  using Algorithm = ParallelPlan::ContextAlgorithm;
   const ParallelPlan& plan = scenario.workload.plan;
   const ModelSpec& model = scenario.workload.model;
   const std::int64_t sequence = scenario.workload.training.sequence;
@@ -198,11 +201,10 @@ void check_sequence(const Scenario& scenario, Checks& checks) {
                      count_text(model.positions) + " learned positions, allowed: 1 to " +
                      count_text(model.positions));
   if (!checks.good({"parallel.cp", "parallel.tp", "training.sequence"})) return;
-  const bool zigzag = plan.cp > 1 && (plan.context_algorithm == Algorithm::ring ||
-                                      plan.context_algorithm == Algorithm::hybrid);
-  const std::int64_t parts = zigzag ? 2 * plan.cp : plan.cp;
+  const bool zigzag = parts_per_context_rank(plan) == 2;
+  const std::int64_t parts = parts_per_context_rank(plan) * plan.cp;
   checks.require(
-      sequence % parts == 0, "training.sequence",
+      !context_misfit(scenario.workload.training, plan), "training.sequence",
       "is " + count_text(sequence) + ", must be a multiple of " +
           (zigzag ? "2*cp (two slices per rank) = " : "cp = ") + count_text(parts) +
           ", allowed: " + count_text(std::max(sequence / parts, std::int64_t{1}) * parts));
@@ -212,7 +214,7 @@ void check_sequence(const Scenario& scenario, Checks& checks) {
       "is unfused, which holds all keys on a rank, but cp is " + count_text(plan.cp) +
           ", allowed: fused, or cp 1");
   const std::int64_t both = plan.cp * plan.tp;
-  checks.require(!plan.sequence_parallel || sequence % both == 0, "training.sequence",
+  checks.require(!sequence_parallel_misfit(scenario.workload.training, plan), "training.sequence",
                  "is " + count_text(sequence) +
                      ", sequence_parallel needs a multiple of cp*tp = " + count_text(both) +
                      ", allowed: " + count_text(std::max(sequence / both, std::int64_t{1}) * both));
@@ -259,7 +261,7 @@ void check_layers(const Scenario& scenario, Checks& checks) {
   if (plan.layers != ParallelPlan::Layers::table) {
     const std::string key = plan.pp > layers ? "parallel.pp" : "parallel.vpp";
     const std::int64_t parts = plan.chunk_map().virtual_stages();
-    checks.require(parts <= layers, key,
+    checks.require(!chunks_misfit(scenario.workload.model, plan.chunk_map()), key,
                    "gives pp*vpp = " + count_text(parts) + " chunks for " + count_text(layers) +
                        " layers, allowed: at most one chunk per layer");
     return;
@@ -280,7 +282,7 @@ void check_width(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& spec = scenario.workload;
   if (checks.good({"model.ffn", "parallel.tp"})) {
     checks.require(
-        spec.model.ffn.hidden % spec.plan.tp == 0, "parallel.tp",
+        !width_misfit(spec.model, spec.plan), "parallel.tp",
         "is " + count_text(spec.plan.tp) + ", must divide the hidden width of a dense layer (" +
             count_text(spec.model.ffn.hidden) + "), allowed: " + divisors(spec.model.ffn.hidden));
   }

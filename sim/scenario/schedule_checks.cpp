@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/feasibility.hpp"
 
 // Checks between the schedule, the plan and the batch.
 namespace stepcast {
@@ -17,7 +18,7 @@ bool check_micro_batches(const Scenario& scenario, Checks& checks) {
   const std::int64_t one = training.micro_batch * plan.dp;
   const std::int64_t near = std::max(training.global_batch / one, std::int64_t{1}) * one;
   return checks.require(
-      training.global_batch % one == 0, "training.global_batch",
+      !batch_misfit(training, plan), "training.global_batch",
       "is " + count_text(training.global_batch) + ", must be a multiple of micro_batch*dp = " +
           count_text(training.micro_batch) + "*" + count_text(plan.dp) + " = " + count_text(one) +
           ", allowed: " + count_text(near) + ", " + count_text(near + one));
@@ -65,13 +66,12 @@ void check_slices(const Scenario& scenario, std::int64_t slices, Checks& checks)
   if (scenario.synthetic) return;
   if (!schedule.slice_tokens.empty() && checks.good({"training.sequence"}))
     check_slice_tokens(scenario, checks);
-  if (slices == 1) return;
-  checks.require(plan.cp == 1, "parallel.cp",
+  checks.require(!sliced_context_misfit(slices, plan), "parallel.cp",
                  "is " + count_text(plan.cp) + " but the sequence is cut into " +
                      count_text(slices) + " slices, allowed: cp 1");
   if (unequal || !checks.good({"training.sequence"})) return;
   const std::int64_t parts = slices * (plan.sequence_parallel ? plan.tp : 1);
-  checks.require(scenario.workload.training.sequence % parts == 0, "schedule.slices",
+  checks.require(!slices_misfit(slices, scenario.workload.training, plan), "schedule.slices",
                  "is " + count_text(slices) + ", the " +
                      count_text(scenario.workload.training.sequence) +
                      " tokens of a sequence must be a multiple of " +
@@ -151,11 +151,13 @@ std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineS
   const std::string wrong =
       serves ? "" : pairing_rule(pipeline_schedule(scenario.schedule.pipeline), shape);
   require(wrong.empty(), wrong);
-  require(spec.plan.ep > 1, "hides the exchange of tokens, allowed: with ep > 1");
+  require(!paired_exchange_misfit(spec.moe, spec.plan),
+          "hides the exchange of tokens, allowed: with ep > 1");
   require(spec.training.recompute != TrainingSpec::Recompute::full,
           "has no place for computing a layer again, allowed: with training.recompute none, "
           "selective or a table");
-  require(spec.plan.zero <= 1, "keeps whole gradients, allowed: with parallel.zero 0 or 1");
+  require(!paired_gradients_misfit(spec.moe, spec.plan),
+          "keeps whole gradients, allowed: with parallel.zero 0 or 1");
   require(spec.plan.slices == 1, "pairs whole micro-batches, allowed: with schedule.slices 1");
   return findings;
 }

@@ -65,7 +65,16 @@ Volume volume(const LayerItems& items, const WorkloadSpec& spec, const std::stri
       case GroupKind::expert_outer:
         v.inter += bytes * (nodes - 1) / nodes;
         break;
-      default:
+      case GroupKind::tensor:
+      case GroupKind::context:
+      case GroupKind::data:
+      case GroupKind::pipeline:
+      case GroupKind::expert_tensor:
+      case GroupKind::expert_data:
+      case GroupKind::dense_data:
+      case GroupKind::embedding:
+      case GroupKind::mirror:
+      case GroupKind::world:
         ADD_FAILURE() << "a group that no dispatch uses";
     }
   }
@@ -211,13 +220,14 @@ TEST(ExpertExchange, ExpertGroupsExtendOverTensorRanks) {
 
 /// Every WaitFor follows its communication, and every overlapped one is waited for once.
 void expect_waits(const LayerItems& items) {
-  std::set<std::string> under_way;
+  std::set<CommunicationId> under_way;
   for (const LayerItem& item : items) {
     if (const auto* call = std::get_if<LayerCommunication>(&item)) {
       if (!call->overlapped) continue;
-      EXPECT_TRUE(under_way.insert(call->name).second) << call->name;
+      EXPECT_NE(call->id.role, CommunicationRole::other) << call->name;
+      EXPECT_TRUE(under_way.insert(call->id).second) << call->name;
     } else if (const auto* wait = std::get_if<WaitFor>(&item)) {
-      EXPECT_EQ(under_way.erase(wait->name), 1U) << wait->name;
+      EXPECT_EQ(under_way.erase(wait->id), 1U);
     }
   }
   EXPECT_TRUE(under_way.empty());

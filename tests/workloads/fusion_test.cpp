@@ -10,8 +10,14 @@ namespace {
 using namespace lowering;
 using Fusion = RuntimeSpec::Fusion;
 
-Operator vector_op(std::string name, double flops, double bytes) {
-  return {std::move(name), MemoryBoundWork{}, Flops{flops}, Bytes{bytes}, LaunchClass::vector};
+using Role = OperatorRole;
+
+Operator vector_op(Role role, double flops, double bytes, std::string name = "row") {
+  return {.name = std::move(name),
+          .work = MemoryBoundWork{},
+          .flops = Flops{flops},
+          .bytes = Bytes{bytes},
+          .role = role};
 }
 
 std::vector<Operator> operators(const LayerItems& items) {
@@ -29,7 +35,8 @@ double bytes_of(const LayerItems& items) {
 
 // Of u bytes each: the sum is written once and not read again by the norm.
 TEST(Fusion, ResidualAndNormReadTheirSumOnce) {
-  const LayerItems items{vector_op("attention residual", 1, 3), vector_op("ffn norm", 4, 2)};
+  const LayerItems items{vector_op(Role::residual, 1, 3, "attention residual"),
+                         vector_op(Role::norm, 4, 2, "ffn norm")};
   const auto fused = operators(fuse(items, Fusion::pattern));
   ASSERT_EQ(fused.size(), 1U);
   EXPECT_EQ(fused[0].bytes.value(), 4);
@@ -41,9 +48,8 @@ TEST(Fusion, ResidualAndNormReadTheirSumOnce) {
 // post norm reads u and writes u, residual reads 2 u and writes u, norm reads u and writes u: in
 // one, x and the residual are read, the sum and the norm written.
 TEST(Fusion, AChainOfThreeKeepsWhatLeavesIt) {
-  const LayerItems items{vector_op("attention post norm", 4, 2),
-                         vector_op("attention residual", 1, 3),
-                         vector_op("feed-forward norm", 4, 2)};
+  const LayerItems items{vector_op(Role::post_norm, 4, 2), vector_op(Role::residual, 1, 3),
+                         vector_op(Role::norm, 4, 2)};
   EXPECT_EQ(operators(fuse(items, Fusion::pattern)).size(), 2U);
   const auto fused = operators(fuse(items, Fusion::dvm));
   ASSERT_EQ(fused.size(), 1U);
@@ -52,17 +58,22 @@ TEST(Fusion, AChainOfThreeKeepsWhatLeavesIt) {
 
 TEST(Fusion, CommunicationEndsAChain) {
   const LayerItems items{
-      vector_op("attention residual", 1, 3),
+      vector_op(Role::residual, 1, 3),
       LayerCommunication{"gather", GroupKind::tensor, {CollectiveKind::all_gather, Bytes{1}}},
-      vector_op("ffn norm", 4, 2)};
+      vector_op(Role::norm, 4, 2)};
   EXPECT_EQ(operators(fuse(items, Fusion::dvm)).size(), 2U);
 }
 
 TEST(Fusion, EachPatternNamesItsSourceAndSavesNoMoreThanThereIs) {
   for (const FusionPattern& p : fusion_patterns()) {
-    EXPECT_FALSE(p.source.empty()) << p.first;
-    EXPECT_LE((p.kept ? 1 : 2) * p.read, 1) << p.first << " and " << p.second;
+    const auto at = &p - fusion_patterns().data();
+    EXPECT_FALSE(p.source.empty()) << "row " << at;
+    EXPECT_LE((p.kept ? 1 : 2) * p.read, 1) << "row " << at;
     EXPECT_NE(p.from, Fusion::none);
+    for (const auto* roles : {&p.first, &p.second}) {
+      EXPECT_FALSE(roles->empty()) << "row " << at;
+      EXPECT_EQ(std::ranges::count(*roles, Role::other), 0) << "row " << at;
+    }
   }
 }
 

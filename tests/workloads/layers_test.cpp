@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -157,10 +158,13 @@ TEST(Layers, ColumnParallelBackwardHidesItsCollectives) {
   spec.plan.tp = 4;
   spec.plan.sequence_parallel = true;
   std::vector<std::string> names;
+  std::map<CommunicationId, std::string> under_way;
   for (const LayerItem& item : transformer_layer(context(spec), LayerKind::dense).backward) {
     if (const auto* op = std::get_if<Operator>(&item)) names.push_back(op->name);
-    if (const auto* call = std::get_if<LayerCommunication>(&item)) names.push_back(call->name);
-    if (const auto* wait = std::get_if<WaitFor>(&item)) names.push_back("wait " + wait->name);
+    if (const auto* call = std::get_if<LayerCommunication>(&item))
+      names.push_back(under_way[call->id] = call->name);
+    if (const auto* wait = std::get_if<WaitFor>(&item))
+      names.push_back("wait " + under_way.at(wait->id));
   }
   const std::string gather = "all_gather feed-forward up saved in";
   const std::string reduce = "reduce_scatter feed-forward up gradient";

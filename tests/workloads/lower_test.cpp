@@ -55,7 +55,9 @@ TEST(Lower, OnlyGroupsOfSeveralRanksCommunicate) {
           case GroupKind::world:
             RC_ASSERT(plan.world() > 1);
             break;
-          default:
+          case GroupKind::data:
+          case GroupKind::pipeline:
+          case GroupKind::mirror:
             RC_FAIL("not a group of this inventory");
         }
       }

@@ -10,6 +10,7 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/program.hpp"
+#include "stepcast/workloads/states.hpp"
 
 /// Workloads, a device and sums over layer items, for the tests of lowering.
 namespace stepcast::lowering {
@@ -69,7 +70,11 @@ inline WorkloadSpec workload(const ModelSpec& model) {
 }
 
 inline LayerContext context(const WorkloadSpec& spec) {
-  return {spec.model, spec.plan, spec.training, spec.moe, 1, gradient_bytes(spec.communication)};
+  return {.model = spec.model,
+          .plan = spec.plan,
+          .training = spec.training,
+          .moe = spec.moe,
+          .gradient_bytes = gradient_bytes(spec.communication)};
 }
 
 /// FLOPs of matrix products and attention; of `prefix` rows only when given.

@@ -105,9 +105,7 @@ class Bound {
       else
         shared = true;
     }
-    if (!shared) return sum;
-    const bool groups = std::holds_alternative<GroupFabric>(fabric_.cluster().node_fabric);
-    return sum + bandwidth(groups ? LinkKind::bridge_up : LinkKind::port_up, m);
+    return shared ? sum + bandwidth(fabric_.node_ports().value(), m) : sum;
   }
 
   /// Leaves that hold super-nodes (or nodes) altogether, so that nothing else leads out of them.

@@ -9,7 +9,7 @@ bool has_pair_links(const Fabric& fabric, const Members& members) {
   for (std::size_t i = 1; i < members.size(); ++i) {
     if (fabric.node_of(members[0]) != fabric.node_of(members[i])) return false;
   }
-  return !std::holds_alternative<SwitchFabric>(fabric.cluster().node_fabric);
+  return fabric.mesh_size() > 0;
 }
 
 }  // namespace

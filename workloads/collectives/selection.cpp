@@ -25,8 +25,7 @@ std::string_view in_node(const Fabric& fabric, Group members, CollectiveCall cal
     const bool small = call.kind == CollectiveKind::all_reduce && call.bytes <= one_shot_limit;
     return small ? "one_shot" : "mesh";
   }
-  if (std::holds_alternative<GroupFabric>(fabric.cluster().node_fabric))
-    return exchange ? "pairwise" : "ring";
+  if (fabric.node_ports() == LinkKind::bridge_up) return exchange ? "pairwise" : "ring";
   const bool small = call.bytes <= small_per_rank_server * static_cast<double>(members.size());
   return exchange || small ? "mesh" : "ring";
 }

@@ -24,7 +24,7 @@ double size_of(const auto& run) { return static_cast<double>(run.size()); }
 
 void Step::clear() {
   messages_.clear();
-  for (std::size_t p = 0; p < part_count; ++p)
+  for (std::size_t p = 0; p < link_tiers; ++p)
     if (touched_[p])
       wiring_->each_link(static_cast<Part>(p), first_, last_,
                          [&](std::uint32_t slot, LinkId) { loads_[slot] = 0; });
@@ -208,7 +208,7 @@ void Step::add_messages(const Fabric& fabric, double times, std::vector<PhaseFlo
 void Step::write_flow(double times, PhaseFlow& flow) const {
   flow.links.clear();
   double largest = 0;
-  for (std::size_t p = 0; p < part_count; ++p)
+  for (std::size_t p = 0; p < link_tiers; ++p)
     if (touched_[p])
       wiring_->each_link(static_cast<Part>(p), first_, last_, [&](std::uint32_t slot, LinkId link) {
         const double bytes = loads_[slot];

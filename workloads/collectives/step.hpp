@@ -47,7 +47,7 @@ class Step {
   NetworkForm form_;
   std::vector<Message> messages_;  ///< as pairs
   std::vector<double> loads_;      ///< by slot, as ports
-  std::array<bool, part_count> touched_{};
+  std::array<bool, link_tiers> touched_{};
   std::uint32_t first_ = UINT32_MAX, last_ = 0;  ///< seats whose links carry something
   Seconds latency_{0};
 };

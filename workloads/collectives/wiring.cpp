@@ -5,8 +5,6 @@
 namespace stepcast::collectives {
 namespace {
 
-LinkKind way_down(LinkKind up) { return static_cast<LinkKind>(static_cast<std::size_t>(up) + 1); }
-
 std::uint32_t count(std::size_t n) { return static_cast<std::uint32_t>(n); }
 
 }  // namespace
@@ -23,18 +21,14 @@ Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
   take_seats(fabric);
   if (fabric.trunks_can_saturate()) take_leaves(fabric);
 
-  const bool ports = std::holds_alternative<SwitchFabric>(fabric.cluster().node_fabric);
-  const LinkKind node_up = ports ? LinkKind::port_up : LinkKind::bridge_up;
   const std::uint32_t size = count(seats_.size());
   if (mesh_size_ > 0) {
     ranges_[0].up_link = fabric.block(LinkKind::mesh).first;
     slots_ = size * (mesh_size_ - 1);
   }
-  take_slots(fabric, Part::node, node_up, size);
-  take_slots(fabric, Part::super_node, LinkKind::super_up, size);
-  take_slots(fabric, Part::nic, LinkKind::nic_up, count(nics_.size()));
-  take_slots(fabric, Part::trunk, LinkKind::leaf_up, count(leaves_.size()));
-  take_latencies(fabric, node_up);
+  for (std::size_t kind = 0; kind < link_kinds; ++kind)
+    take_slots(fabric, static_cast<LinkKind>(kind));
+  take_latencies(fabric);
 }
 
 void Wiring::take_seats(const Fabric& fabric) {
@@ -76,21 +70,37 @@ void Wiring::take_leaves(const Fabric& fabric) {
     seats_[i].leaf = count(std::ranges::lower_bound(used, leaf_of[i]) - used.begin());
 }
 
-void Wiring::take_slots(const Fabric& fabric, Part part, LinkKind up, std::uint32_t places) {
-  if (fabric.block(up).count == 0) return;
-  ranges_[static_cast<std::size_t>(part)] = {slots_, slots_ + places, fabric.block(up).first,
-                                             fabric.block(way_down(up)).first};
-  slots_ += 2 * places;
+std::uint32_t Wiring::places(LinkOwner owner) const {
+  switch (owner) {
+    case LinkOwner::pair:
+      return 0;
+    case LinkOwner::device:
+      return count(seats_.size());
+    case LinkOwner::nic:
+      return count(nics_.size());
+    case LinkOwner::leaf:
+      break;
+  }
+  return count(leaves_.size());
 }
 
-void Wiring::take_latencies(const Fabric& fabric, LinkKind node_up) {
+void Wiring::take_slots(const Fabric& fabric, LinkKind up) {
+  const LinkKindInfo kind = info(up);
+  if (kind.direction != LinkDirection::up || fabric.block(up).count == 0) return;
+  const std::uint32_t links = places(kind.family.owner);
+  ranges_[static_cast<std::size_t>(kind.family.tier)] = {
+      slots_, slots_ + links, fabric.block(up).first, fabric.block(kind.reverse).first};
+  slots_ += 2 * links;
+}
+
+void Wiring::take_latencies(const Fabric& fabric) {
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
   const auto route = [&](LinkKind kind) { return fabric.block(kind).latency; };
+  const Seconds ports = fabric.node_ports() ? route(*fabric.node_ports()) : Seconds{0};
   node_step_ = library.node_step_latency;
-  latency_ = {route(LinkKind::mesh) + library.node_step_latency,
-              route(node_up) + library.node_step_latency,
+  latency_ = {route(LinkKind::mesh) + library.node_step_latency, ports + library.node_step_latency,
               route(LinkKind::super_up) + library.node_step_latency +
-                  (super_behind_ports_ ? route(node_up) : Seconds{0}),
+                  (super_behind_ports_ ? ports : Seconds{0}),
               route(LinkKind::nic_up) + library.step_latency, Seconds{0}};
 }
 

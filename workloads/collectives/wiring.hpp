@@ -9,10 +9,8 @@
 /// The links that messages between members of one group can cross, for adding up bytes fast.
 namespace stepcast::collectives {
 
-/// Parts of the fabric that a message can cross, as their links follow each other by id. All but
-/// the mesh have a way up and a way down.
-enum class Part { mesh, node, super_node, nic, trunk };
-inline constexpr std::size_t part_count = 5;
+/// Parts of the fabric that a message can cross, as their links follow each other by id.
+using Part = LinkTier;
 
 /// Members have seats, in ascending order of device; links have slots without gaps, in ascending
 /// order of link.
@@ -71,8 +69,10 @@ class Wiring {
   const Range& range(Part part) const { return ranges_[static_cast<std::size_t>(part)]; }
   void take_seats(const Fabric& fabric);
   void take_leaves(const Fabric& fabric);
-  void take_slots(const Fabric& fabric, Part part, LinkKind up, std::uint32_t count);
-  void take_latencies(const Fabric& fabric, LinkKind node_up);
+  std::uint32_t places(LinkOwner owner) const;  ///< links of one direction
+  /// Of both directions, when `up` is a way up that the fabric has.
+  void take_slots(const Fabric& fabric, LinkKind up);
+  void take_latencies(const Fabric& fabric);
 
   bool super_behind_ports_, super_saturates_;
   std::vector<Seat> seats_;
@@ -80,8 +80,8 @@ class Wiring {
   std::vector<std::uint32_t> nics_;     ///< indices over the fabric
   std::vector<Leaf> leaves_;
   std::uint32_t first_device_ = 0, mesh_size_ = 0, slots_ = 0;
-  std::array<Range, part_count> ranges_{};
-  std::array<Seconds, part_count> latency_{};
+  std::array<Range, link_tiers> ranges_{};
+  std::array<Seconds, link_tiers> latency_{};
   Seconds node_step_{0};
 };
 

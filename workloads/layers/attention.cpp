@@ -31,10 +31,7 @@ Core core(const Sizes& size, const GroupedQueryAttention& a) {
   return {size.heads, d, d, size.q, size.kv, size.kv, size.q};
 }
 
-Operator rope(const Shape& shape, const Sizes& size, std::string name) {
-  const double count = shape.tokens * (size.q + size.kv);
-  return vector_row(std::move(name), 6 * count, 2 * element * count);
-}
+double rotated(const Shape& shape, const Sizes& size) { return shape.tokens * (size.q + size.kv); }
 
 void grouped_query_forward(LayerItems& items, const LayerContext& context,
                            const GroupedQueryAttention& a) {
@@ -45,7 +42,7 @@ void grouped_query_forward(LayerItems& items, const LayerContext& context,
   if (context.model.bias != ModelSpec::Bias::none)
     items.push_back(bias_forward(in.name, in.tokens * in.out));
   if (context.model.position == ModelSpec::Position::rope)
-    items.push_back(rope(shape, size, "rope"));
+    items.push_back(rope_forward(rotated(shape, size)));
   core_forward(items, context, core(size, a));
   row_forward(items, shape, out(shape, size));
 }
@@ -59,7 +56,7 @@ void grouped_query_backward(Backward& backward, const LayerContext& context,
     backward.add_weight(bias_gradient("attention out", shape.shard * shape.hidden));
   core_backward(backward, context, core(size, a));
   if (context.model.position == ModelSpec::Position::rope)
-    backward.add_input(rope(shape, size, "rope backward"));
+    backward.add_input(rope_backward(rotated(shape, size)));
   const Linear in = qkv(shape, size);
   column_backward(backward, shape, in);
   if (context.model.bias != ModelSpec::Bias::none)

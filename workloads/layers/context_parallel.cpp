@@ -36,11 +36,19 @@ Operator block(const Shape& shape, const Core& core, const Split& split, bool fl
   const double k_side = shape.sequences * keys / split.ulysses;
   const double in_out = q_side * (core.q + core.out) + k_side * (core.k + core.v);
   const double statistics = fp32 * shape.sequences * rows * heads;
-  return {backward ? "attention backward" : "attention",
-          AttentionWork{shape.sequences, rows, keys, heads, core.qk_dim, core.v_dim, true, backward,
-                        flash_1},
-          Flops{forward_flops * (backward ? attention_backward : 1)},
-          Bytes{(backward ? 2 : 1) * (element * in_out + statistics)}, LaunchClass::matmul};
+  return {.name = backward ? "attention backward" : "attention",
+          .work = AttentionWork{.sequences = shape.sequences,
+                                .query_length = rows,
+                                .key_length = keys,
+                                .heads = heads,
+                                .qk_dim = core.qk_dim,
+                                .v_dim = core.v_dim,
+                                .causal = true,
+                                .backward = backward,
+                                .flash_1 = flash_1},
+          .flops = Flops{forward_flops * (backward ? attention_backward : 1)},
+          .bytes = Bytes{(backward ? 2 : 1) * (element * in_out + statistics)},
+          .launch = LaunchClass::matmul};
 }
 
 Operator merge(const Shape& shape, const Core& core, bool backward) {
@@ -65,13 +73,14 @@ void blocks(LayerItems& items, const LayerContext& context, const Core& core, co
   const bool flash_1 = context.training.attention == TrainingSpec::Attention::flash_1;
   const double block_bytes = element * shape.tokens * (core.k + core.v);
   const std::string name = backward ? "ring keys, values and gradients" : "ring keys and values";
+  const CommunicationId ring{CommunicationRole::ring};
   const auto steps = static_cast<int>(split.blocks);
   if (steps > 1)
     items.push_back(overlapped(
-        name, GroupKind::context, CollectiveKind::all_gather,
+        name, ring, GroupKind::context, CollectiveKind::all_gather,
         split.call_bytes((backward ? 2 : 1) * (split.blocks - 1) * block_bytes), "ring"));
   for (int step = 0; step < steps; ++step) {
-    if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{name});
+    if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{ring});
     items.push_back(block(shape, core, split, flash_1, backward));
     if (step > 0) items.push_back(merge(shape, core, backward));
   }

@@ -13,7 +13,7 @@ void embedding_forward(LayerItems& items, const LayerContext& context) {
               shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
               bytes);
   if (context.model.position == ModelSpec::Position::learned)
-    items.push_back(residual("add positions", shape.shard * shape.hidden));
+    items.push_back(residual("add positions", shape.shard * shape.hidden, OperatorRole::other));
 }
 
 void embedding_backward(Backward& backward, const LayerContext& context) {

@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../program_builder.hpp"
 #include "experts.hpp"
+#include "stepcast/base/errors.hpp"
+#include "stepcast/topology/placement.hpp"
 
 namespace stepcast::rows {
 
@@ -62,8 +63,35 @@ double reached_parts(const Experts& e) {
   return expected_parts(e.outer, e.count, e.top_k, most_parts(e.spec, e.outer));
 }
 
-LayerCommunication exchange(const std::string& name, GroupKind group, double bytes, Skew skew) {
-  return {name, group, {CollectiveKind::all_to_all, Bytes{bytes}, std::move(skew)}, false};
+const char* ending(ExchangeLeg leg) {
+  switch (leg) {
+    case ExchangeLeg::whole:
+      return "";
+    case ExchangeLeg::inner:
+      return " inner";
+    case ExchangeLeg::outer:
+      return " outer";
+    case ExchangeLeg::tensor:
+      return " tensor";
+    case ExchangeLeg::bias:
+      return " bias";
+    case ExchangeLeg::bias_tensor:
+      break;
+  }
+  return " bias tensor";
+}
+
+LayerCommunication communication(const Exchange& x, ExchangeLeg leg, GroupKind group,
+                                 CollectiveCall call) {
+  return {.name = x.name() + ending(leg),
+          .group = group,
+          .call = std::move(call),
+          .id = {x.role, leg, x.piece}};
+}
+
+LayerCommunication all_to_all(const Exchange& x, ExchangeLeg leg, GroupKind group, double bytes,
+                              Skew skew) {
+  return communication(x, leg, group, {CollectiveKind::all_to_all, Bytes{bytes}, std::move(skew)});
 }
 
 /// Bytes of `rows` rows in the precision of the direction.
@@ -74,71 +102,75 @@ double hop_bytes(const Experts& e, double rows, bool back) {
 // Each scheme gives the hops of the dispatch; the way back is the same in reverse, so that what
 // was gathered is reduced.
 
-Hops flat(const Experts& e, const std::string& name, bool back) {
+Hops flat(const Experts& e, const Exchange& x) {
   return {{{},
-           exchange(name, GroupKind::expert, hop_bytes(e, e.copies, back),
-                    skew(e, Share::of_rank, back)),
+           all_to_all(x, ExchangeLeg::whole, GroupKind::expert, hop_bytes(e, e.copies, x.back()),
+                      skew(e, Share::of_rank, x.back())),
            {}}};
 }
 
-Hop inner_hop(const Experts& e, const std::string& name, bool back, Share share) {
+Hop inner_hop(const Experts& e, const Exchange& x, Share share) {
   return {{},
-          exchange(name + " inner", GroupKind::expert_inner, hop_bytes(e, e.copies, back),
-                   skew(e, share, back)),
+          all_to_all(x, ExchangeLeg::inner, GroupKind::expert_inner,
+                     hop_bytes(e, e.copies, x.back()), skew(e, share, x.back())),
           {}};
 }
 
 /// First to the rank of like index in the own part, then across (as HCCL's staged all-to-all).
-Hops two_hop(const Experts& e, const std::string& name, bool back) {
-  const Hop inside = inner_hop(e, name, back, Share::of_column);
+Hops two_hop(const Experts& e, const Exchange& x) {
+  const Hop inside = inner_hop(e, x, Share::of_column);
   const Hop across{{},
-                   exchange(name + " outer", GroupKind::expert_outer, hop_bytes(e, e.copies, back),
-                            skew(e, Share::of_rank, back)),
+                   all_to_all(x, ExchangeLeg::outer, GroupKind::expert_outer,
+                              hop_bytes(e, e.copies, x.back()), skew(e, Share::of_rank, x.back())),
                    {}};
-  return back ? Hops{across, inside} : Hops{inside, across};
+  return x.back() ? Hops{across, inside} : Hops{inside, across};
 }
 
 /// Each token once to every part that it needs, there to its experts (DeepSeek-V3, DeepEP).
-Hops two_hop_dedup(const Experts& e, const std::string& name, bool back) {
+Hops two_hop_dedup(const Experts& e, const Exchange& x) {
   const double parts = reached_parts(e);
   const double sent = parts * e.tokens;
   Hop across{{},
-             exchange(name + " outer", GroupKind::expert_outer, hop_bytes(e, sent, back),
-                      skew(e, Share::of_part, back, parts)),
+             all_to_all(x, ExchangeLeg::outer, GroupKind::expert_outer,
+                        hop_bytes(e, sent, x.back()), skew(e, Share::of_part, x.back(), parts)),
              {}};
-  Hop inside = inner_hop(e, name, back, Share::of_rank);
+  Hop inside = inner_hop(e, x, Share::of_rank);
   const double moved = e.row_bytes(sent) + e.row_bytes(e.copies);
-  if (back) {
-    inside.after = vector_work(name + " add up rows", moved);
+  if (x.back()) {
+    inside.after = vector_work(x.name() + " add up rows", moved);
     return {inside, across};
   }
-  inside.before = vector_work(name + " copy rows", moved);
+  inside.before = vector_work(x.name() + " copy rows", moved);
   inside.before.push_back(HostReadback{"expert splits inside"});
   return {across, inside};
 }
 
 /// Every part gets all tokens; inside a part they go to their experts (Pangu Ultra MoE, MindFormers
 /// alltoall_deredundency).
-Hops hierarchical_allgather(const Experts& e, const std::string& name, bool back) {
+Hops hierarchical_allgather(const Experts& e, const Exchange& x) {
   const double all = e.outer * e.tokens;
-  Hop inside = inner_hop(e, name, back, Share::of_rank);
-  Hop across{{}, {name + " outer", GroupKind::expert_outer, {}, false}, {}};
-  if (back) {
+  Hop inside = inner_hop(e, x, Share::of_rank);
+  Hop across{{}, communication(x, ExchangeLeg::outer, GroupKind::expert_outer, {}), {}};
+  if (x.back()) {
     across.call.call = {CollectiveKind::reduce_scatter, Bytes{e.row_bytes(all)}};
     across.before =
-        vector_work(name + " add up rows", e.row_bytes(e.copies) + 2 * e.row_bytes(all));
+        vector_work(x.name() + " add up rows", e.row_bytes(e.copies) + 2 * e.row_bytes(all));
     return {inside, across};
   }
   across.call.call = {CollectiveKind::all_gather, Bytes{e.wire_bytes(all)}};
-  inside.before = vector_work(name + " select rows", 2 * e.row_bytes(e.copies));
+  inside.before = vector_work(x.name() + " select rows", 2 * e.row_bytes(e.copies));
   return {across, inside};
 }
 
-LayerItems select_gathered(const Experts& e, const std::string& name) {
+/// Router weights scale whole exchanges of outputs.
+bool weighs(const Exchange& x) { return x.of_outputs() && x.pieces == 0; }
+
+LayerItems select_gathered(const Experts& e, const Exchange& x) {
+  const std::string name = x.name();
   if (!e.indexed()) return vector_work(name + " select rows", 2 * e.row_bytes(e.rows));
   LayerItems items;
   select_rows(items, e, name, e.rows);
-  if (name != "combine backward") return items;
+  if (!weighs(x)) return items;
   weigh_rows_backward(items, e, name, e.rows, e.rows);
   if (!e.carries_bias()) return items;
   select_rows(items, e, name + " bias", e.rows);
@@ -146,11 +178,12 @@ LayerItems select_gathered(const Experts& e, const std::string& name) {
   return items;
 }
 
-LayerItems add_up_gathered(const Experts& e, const std::string& name) {
+LayerItems add_up_gathered(const Experts& e, const Exchange& x) {
+  const std::string name = x.name();
   if (!e.indexed())
     return vector_work(name + " add up rows", e.row_bytes(e.rows) + 2 * e.row_bytes(e.gathered()));
   LayerItems items;
-  const bool outputs = name == "combine";
+  const bool outputs = weighs(x);
   if (outputs) weigh_rows(items, e, name, e.rows);
   add_rows(items, e, name, e.rows, e.gathered());
   if (!outputs || !e.carries_bias()) return items;
@@ -161,48 +194,71 @@ LayerItems add_up_gathered(const Experts& e, const std::string& name) {
 
 /// Every rank gets all tokens of the group and takes those of its experts (Megatron-LM allgather).
 /// Ranks that share experts gather last, inside the node; what they add up is reduced there first.
-Hops allgather(const Experts& e, const std::string& name, bool back) {
-  const bool bias = e.carries_bias() && (name == "combine" || name == "combine backward");
-  const CollectiveKind kind = back ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
+Hops allgather(const Experts& e, const Exchange& x) {
+  const CollectiveKind kind =
+      x.back() ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
   Hops result;
-  const auto hop = [&](const std::string& what, GroupKind group, double rows) {
-    const double bytes = back ? e.row_bytes(rows) : e.wire_bytes(rows);
-    result.push_back({{}, {what, group, {kind, Bytes{bytes}}, false}, {}});
+  const auto hop = [&](ExchangeLeg leg, GroupKind group, double rows) {
+    const Bytes bytes{hop_bytes(e, rows, x.back())};
+    result.push_back({{}, communication(x, leg, group, {kind, bytes}), {}});
   };
-  const auto both = [&](const std::string& what) {
-    if (e.ep > 1) hop(what, GroupKind::expert, e.ep * e.tokens);
-    if (e.etp > 1) hop(what + " tensor", GroupKind::expert_tensor, e.gathered());
+  const auto both = [&](ExchangeLeg leg, ExchangeLeg tensor) {
+    if (e.ep > 1) hop(leg, GroupKind::expert, e.ep * e.tokens);
+    if (e.etp > 1) hop(tensor, GroupKind::expert_tensor, e.gathered());
   };
-  both(name);
-  if (bias) both(name + " bias");
-  if (back) {
+  both(ExchangeLeg::whole, ExchangeLeg::tensor);
+  if (e.carries_bias() && weighs(x)) both(ExchangeLeg::bias, ExchangeLeg::bias_tensor);
+  if (x.back()) {
     std::ranges::reverse(result);
-    result.front().before = add_up_gathered(e, name);
+    result.front().before = add_up_gathered(e, x);
   } else {
-    result.back().after = select_gathered(e, name);
+    result.back().after = select_gathered(e, x);
   }
   return result;
 }
 
-Hops hops(const Experts& e, const std::string& name, bool back) {
-  if (e.gathers()) return allgather(e, name, back);
+Hops hops(const Experts& e, const Exchange& x) {
+  if (e.gathers()) return allgather(e, x);
   if (e.ep <= 1) return {};
   switch (e.context.moe.dispatch) {
     case MoeSpec::Dispatch::flat:
       break;
     case MoeSpec::Dispatch::two_hop:
-      if (e.cut() && e.inner > 1) return two_hop(e, name, back);
+      if (e.cut() && e.inner > 1) return two_hop(e, x);
       break;
     case MoeSpec::Dispatch::two_hop_dedup:
-      if (e.cut()) return two_hop_dedup(e, name, back);
+      if (e.cut()) return two_hop_dedup(e, x);
       break;
     case MoeSpec::Dispatch::hierarchical_allgather:
-      if (e.cut()) return hierarchical_allgather(e, name, back);
+      if (e.cut()) return hierarchical_allgather(e, x);
       break;
     case MoeSpec::Dispatch::allgather:
       break;
   }
-  return flat(e, name, back);
+  return flat(e, x);
+}
+
+std::string role_name(CommunicationRole role) {
+  switch (role) {
+    case CommunicationRole::dispatch:
+      return "dispatch";
+    case CommunicationRole::combine:
+      return "combine";
+    case CommunicationRole::combine_backward:
+      return "combine backward";
+    case CommunicationRole::dispatch_backward:
+      return "dispatch backward";
+    case CommunicationRole::other:
+    case CommunicationRole::column_input:
+    case CommunicationRole::column_saved_input:
+    case CommunicationRole::column_gradient:
+    case CommunicationRole::row_output:
+    case CommunicationRole::row_gradient:
+    case CommunicationRole::ring:
+      break;
+  }
+  expects(false, "an exchange of tokens");
+  return "";
 }
 
 /// A hop over groups of one rank moves nothing; what stands around it stays.
@@ -239,7 +295,7 @@ Experts::Experts(const LayerContext& layer, double pieces)
       width{static_cast<double>(spec.expert_hidden) / etp},
       hides{layer.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 && shared_width() > 0} {
   if (!layer.moe.cuts_groups()) return;
-  inner = group_size(layer.plan, GroupKind::expert_inner);
+  inner = static_cast<double>(group_size(layer.plan, GroupKind::expert_inner));
   outer = ep / inner;
 }
 
@@ -247,10 +303,15 @@ double Experts::wire_bytes(double n) const {
   return (in_fp8(*this) ? fp8_element : element) * n * shape.hidden;
 }
 
-Hops dispatch_hops(const Experts& e, const std::string& name) {
-  Hops result = hops(e, name, false);
+std::string Exchange::name() const {
+  return pieces == 0 ? role_name(role) : role_name(role) + of_pieces(piece, pieces);
+}
+
+Hops exchange_hops(const Experts& e, const Exchange& x) {
+  Hops result = hops(e, x);
   drop_lone_hops(result, e);
-  if (!in_fp8(e) || result.empty()) return result;
+  if (x.back() || !in_fp8(e) || result.empty()) return result;
+  const std::string name = x.name();
   const double rows = e.gathers() ? e.rows : e.rows / e.etp;
   LayerItems& before = result.front().before;
   before.insert(before.begin(),
@@ -259,12 +320,6 @@ Hops dispatch_hops(const Experts& e, const std::string& name) {
   if (e.context.training.precision != TrainingSpec::Precision::fp8_mixed)
     result.back().after.push_back(
         vector_row(name + " to bf16", 0, e.row_bytes(rows) + e.wire_bytes(rows)));
-  return result;
-}
-
-Hops combine_hops(const Experts& e, const std::string& name) {
-  Hops result = hops(e, name, true);
-  drop_lone_hops(result, e);
   return result;
 }
 
@@ -311,9 +366,11 @@ double permuted_rows(const Experts& e) {
       return e.cut() ? 0 : e.top_k;
     case MoeSpec::Dispatch::allgather:
       return e.gathers() ? 0 : e.top_k;
-    default:
-      return e.top_k;
+    case MoeSpec::Dispatch::flat:
+    case MoeSpec::Dispatch::two_hop:
+      break;
   }
+  return e.top_k;
 }
 
 }  // namespace stepcast::rows

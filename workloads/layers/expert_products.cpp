@@ -23,32 +23,47 @@ void copies(LayerItems& items, const Experts& e, const char* name, int times, do
   for (int i = 0; i < times; ++i) items.push_back(routed(vector_row(name, 0, e.row_bytes(rows))));
 }
 
-bool first(const Experts& e, const Linear& linear, bool backward) {
-  return linear.name == (backward ? e.down() : e.up()).name;
+Linear linear(const Experts& e, ExpertProduct product) {
+  switch (product) {
+    case ExpertProduct::up:
+      return e.up();
+    case ExpertProduct::down:
+      break;
+  }
+  return e.down();
+}
+
+/// Products right behind an exchange take its rows as they arrive.
+LayerItems arrived(const Experts& e, const LayerItems& products) {
+  LayerItems items;
+  for (const LayerItem& item : products) items.push_back(e.first(std::get<Operator>(item)));
+  return items;
+}
+
+Operator of_weights(Operator op) {
+  op.role = OperatorRole::expert_weight_gradient;
+  return op;
 }
 
 }  // namespace
 
-LayerItems products_forward(const Experts& e, const Linear& l) {
+LayerItems products_forward(const Experts& e, ExpertProduct product) {
+  const Linear l = linear(e, product);
   const LayerItems items = of_all(e, grouped_forward(l, e.local), forward(l));
-  if (!first(e, l, false)) return items;
-  LayerItems arrived;
-  for (const LayerItem& item : items) arrived.push_back(e.first(std::get<Operator>(item)));
-  return arrived;
+  return product == ExpertProduct::up ? arrived(e, items) : items;
 }
 
-LayerItems products_backward(const Experts& e, const Linear& l) {
+LayerItems products_backward(const Experts& e, ExpertProduct product) {
+  const Linear l = linear(e, product);
   const LayerItems items = of_all(e, grouped_input_gradient(l, e.local), input_gradient(l));
-  if (!first(e, l, true)) return items;
-  LayerItems arrived;
-  for (const LayerItem& item : items) arrived.push_back(e.first(std::get<Operator>(item)));
-  return arrived;
+  return product == ExpertProduct::down ? arrived(e, items) : items;
 }
 
-void add_weights(Backward& backward, const Experts& e, const Linear& l) {
+void add_weights(Backward& backward, const Experts& e, ExpertProduct product) {
+  const Linear l = linear(e, product);
   const double bytes = e.shape.gradient_bytes;
-  const LayerItems items =
-      of_all(e, grouped_weight_gradient(l, e.local, bytes), weight_gradient(l, bytes));
+  const LayerItems items = of_all(e, of_weights(grouped_weight_gradient(l, e.local, bytes)),
+                                  of_weights(weight_gradient(l, bytes)));
   for (const LayerItem& item : items) backward.add_weight(item);
 }
 

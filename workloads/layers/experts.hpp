@@ -78,11 +78,24 @@ struct Hop {
 };
 using Hops = std::vector<Hop>;
 
-/// From the ranks that hold tokens to those that hold their experts. `name` is `dispatch`, or
-/// `combine backward`, whose gradients go the same way. No hops without an expert group.
-Hops dispatch_hops(const Experts& experts, const std::string& name);
-/// The way back: `combine` or `dispatch backward`.
-Hops combine_hops(const Experts& experts, const std::string& name);
+/// One of the four exchanges of tokens, or a piece of it.
+struct Exchange {
+  CommunicationRole role;
+  std::int64_t piece = 0, pieces = 0;  ///< 0 pieces: the whole exchange
+
+  /// Rows go from experts to the ranks that hold the tokens: `combine`, or `dispatch_backward`.
+  /// Those of `dispatch` and `combine_backward` go to the experts.
+  bool back() const {
+    return role == CommunicationRole::combine || role == CommunicationRole::dispatch_backward;
+  }
+  /// Rows are outputs of experts, or their gradients, which router weights scale.
+  bool of_outputs() const {
+    return role == CommunicationRole::combine || role == CommunicationRole::combine_backward;
+  }
+  std::string name() const;  ///< in reports: `combine backward 2/4`
+};
+/// The communications of an exchange, first to last. No hops without an expert group.
+Hops exchange_hops(const Experts& experts, const Exchange& exchange);
 /// What ranks must tell each other before the dispatch, with the read-backs of the splits.
 void announce(LayerItems& items, const Experts& experts);
 
@@ -105,9 +118,10 @@ void weigh_rows_backward(LayerItems& items, const Experts& experts, const std::s
 
 /// What the experts of the rank do, in one kernel or one expert after the other
 /// (`moe.experts: sequential`).
-LayerItems products_forward(const Experts& experts, const Linear& linear);
-LayerItems products_backward(const Experts& experts, const Linear& linear);
-void add_weights(Backward& backward, const Experts& experts, const Linear& linear);
+enum class ExpertProduct { up, down };
+LayerItems products_forward(const Experts& experts, ExpertProduct product);
+LayerItems products_backward(const Experts& experts, ExpertProduct product);
+void add_weights(Backward& backward, const Experts& experts, ExpertProduct product);
 LayerItems expert_activations(const Experts& experts, bool backward);
 /// Copies between the rows of one expert and those of all, where experts work one by one: outputs
 /// are written into a tensor of zeros, inputs are parts of one tensor (Megatron-LM, SequentialMLP).

@@ -19,16 +19,18 @@ Linear down(const Shape& shape, const std::string& name, double width) {
 }  // namespace
 
 Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count) {
+  const auto role = OperatorRole::activation;
   if (kind == FeedForwardSpec::Kind::swiglu)
-    return vector_row(std::move(name), 6 * count, 3 * element * count);
-  return vector_row(std::move(name), 8 * count, 2 * element * count);
+    return vector_row(std::move(name), 6 * count, 3 * element * count, role);
+  return vector_row(std::move(name), 8 * count, 2 * element * count, role);
 }
 
 Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, double count) {
+  const auto role = OperatorRole::activation_backward;
   name += " backward";
   if (kind == FeedForwardSpec::Kind::swiglu)
-    return vector_row(std::move(name), 10 * count, 5 * element * count);
-  return vector_row(std::move(name), 13 * count, 3 * element * count);
+    return vector_row(std::move(name), 10 * count, 5 * element * count, role);
+  return vector_row(std::move(name), 13 * count, 3 * element * count, role);
 }
 
 void feed_forward_in(LayerItems& items, const LayerContext& context, const std::string& name,

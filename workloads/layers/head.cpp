@@ -25,19 +25,21 @@ void loss_forward(LayerItems& items, const Shape& shape, bool fused, double logi
                 fp32 * shape.tokens);
   };
   if (fused) {
-    items.push_back(vector_row("loss", 5 * logits, element * logits));
+    items.push_back(vector_row("loss", 5 * logits, element * logits, OperatorRole::loss));
     for (const char* name :
          {"all_reduce loss maximum", "all_reduce loss logit", "all_reduce loss sum"})
       reduce(name);
     return;
   }
   const double cast = element + fp32;
-  items.push_back(vector_row("loss maximum", logits, (cast + fp32) * logits));
+  items.push_back(
+      vector_row("loss maximum", logits, (cast + fp32) * logits, OperatorRole::loss_maximum));
   reduce("all_reduce loss maximum");
-  items.push_back(vector_row("loss exponentials", 3 * logits, 5 * fp32 * logits));
+  items.push_back(vector_row("loss exponentials", 3 * logits, 5 * fp32 * logits,
+                             OperatorRole::loss_exponentials));
   reduce("all_reduce loss logit");
   reduce("all_reduce loss sum");
-  items.push_back(vector_row("loss", logits, 2 * fp32 * logits));
+  items.push_back(vector_row("loss", logits, 2 * fp32 * logits, OperatorRole::loss));
 }
 
 }  // namespace

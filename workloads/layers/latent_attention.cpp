@@ -36,10 +36,7 @@ struct Latent {
     const double width = heads * *padded;
     return {heads, *padded, *padded, width, width, width, width};
   }
-  Operator rotate(std::string name) const {
-    const double count = shape.tokens * (heads * rope + rope);
-    return vector_row(std::move(name), 6 * count, 2 * element * count);
-  }
+  double rotated() const { return shape.tokens * (heads * rope + rope); }
   double rope_bytes() const { return element * shape.tokens * rope; }
 
   Shape shape;
@@ -132,7 +129,7 @@ void latent_forward(LayerItems& items, const LayerContext& context,
   rope_exchange(items, l, "all_gather k rope", CollectiveKind::all_gather);
   column_forward(items, l.shape, l.kv_up());
   order_rotary(items, l, "q rope order", "k rope order");
-  items.push_back(l.rotate("rope"));
+  items.push_back(rope_forward(l.rotated()));
   pad_heads(items, l);
   core_forward(items, context, l.core());
   cut_output(items, l);
@@ -149,7 +146,7 @@ void latent_backward(Backward& backward, const LayerContext& context,
   core_backward(backward, context, l.core());
   around.clear();
   cut_gradients(around, l);
-  around.push_back(l.rotate("rope backward"));
+  around.push_back(rope_backward(l.rotated()));
   order_rotary(around, l, "q rope gradient order", "k rope gradient order");
   join_gradients(around, l);
   backward.add_input(around);

@@ -112,11 +112,25 @@ LayerItems indexed_permute(const Experts& e, const char* name, Permute permute) 
   return items;
 }
 
+OperatorRole role_of(Permute permute) {
+  switch (permute) {
+    case Permute::forth:
+      return OperatorRole::permute;
+    case Permute::back:
+      return OperatorRole::unpermute;
+    case Permute::back_gradient:
+      return OperatorRole::unpermute_backward;
+    case Permute::forth_gradient:
+      break;
+  }
+  return OperatorRole::permute_backward;
+}
+
 void permute(const Put& put, const Experts& e, const char* name, double flops, Permute kind) {
   const double rows = permuted_rows(e);
   if (rows <= 0) return;
   if (e.indexed()) return put_all(put, indexed_permute(e, name, kind));
-  put(vector_row(name, flops, (1 + rows) * e.row_bytes(e.tokens)));
+  put(vector_row(name, flops, (1 + rows) * e.row_bytes(e.tokens), role_of(kind)));
 }
 
 /// Lining up tokens in front of an exchange. Vector cores of the fused kernel write rows from where
@@ -124,7 +138,7 @@ void permute(const Put& put, const Experts& e, const char* name, double flops, P
 void line_up(const Put& put, const Experts& e, const char* name, double flops, Permute kind) {
   if (e.context.moe.overlap != MoeSpec::Overlap::tiles || e.ep <= 1)
     return permute(put, e, name, flops, kind);
-  Operator op = vector_row(name, flops, 0);
+  Operator op = vector_row(name, flops, 0, role_of(kind));
   op.launch = LaunchClass::in_kernel;
   if (flops > 0 && permuted_rows(e) > 0) put(op);
 }
@@ -133,7 +147,7 @@ void route(LayerItems& items, const Experts& e) {
   const double scores = e.tokens * e.count;
   if (learns_routing(e)) {
     items.push_back(in_fp32(forward(e.router())));
-    items.push_back(vector_row("top-k", 20 * scores, 6 * fp32 * scores));
+    items.push_back(vector_row("top-k", 20 * scores, 6 * fp32 * scores, OperatorRole::top_k));
   }
   line_up(into(items), e, "permute", 0, Permute::forth);
   announce(items, e);
@@ -148,7 +162,7 @@ void run(const Put& put, Hops hops, const std::function<void()>& beside) {
     put(hops[i].call);
     if (hops[i].call.overlapped) {
       beside();
-      put(WaitFor{hops[i].call.name});
+      put(WaitFor{hops[i].call.id});
     }
     put_all(put, hops[i].after);
   }
@@ -160,9 +174,9 @@ void experts_forward(LayerItems& items, const Experts& e) {
   share_rows(items, e, "all_gather expert rows", CollectiveKind::all_gather);
   sort_rows(items, e, "sort by expert", Sort::forth);
   const Put put = into(items);
-  put_all(put, products_forward(e, e.up()));
+  put_all(put, products_forward(e, ExpertProduct::up));
   put_all(put, expert_activations(e, false));
-  put_all(put, products_forward(e, e.down()));
+  put_all(put, products_forward(e, ExpertProduct::down));
   put_all(put, expert_outputs(e));
   sort_rows(items, e, "unsort", Sort::back);
   share_rows(items, e, "reduce_scatter expert rows", CollectiveKind::reduce_scatter);
@@ -174,10 +188,10 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   sort_rows(items, e, "sort gradient by expert", Sort::back_gradient);
   backward.add_input(items);
   backward.add_input(expert_output_gradients(e));
-  backward.add_input(products_backward(e, e.down()));
-  if (weights) add_weights(backward, e, e.down());
+  backward.add_input(products_backward(e, ExpertProduct::down));
+  if (weights) add_weights(backward, e, ExpertProduct::down);
   backward.add_input(expert_activations(e, true));
-  backward.add_input(products_backward(e, e.up()));
+  backward.add_input(products_backward(e, ExpertProduct::up));
   backward.add_input(expert_input_gradients(e));
   items.clear();
   sort_rows(items, e, "unsort gradient", Sort::forth_gradient);
@@ -208,16 +222,16 @@ void exchange_forward(LayerItems& items, const Experts& e) {
     up = [&] { feed_forward_in(items, e.context, shared, e.kind, width); };
     down = [&] { feed_forward_out(items, e.context, shared, width); };
   }
-  run(into(items), dispatch_hops(e, "dispatch"), up);
+  run(into(items), exchange_hops(e, {CommunicationRole::dispatch}), up);
   experts_forward(items, e);
-  run(into(items), combine_hops(e, "combine"), down);
+  run(into(items), exchange_hops(e, {CommunicationRole::combine}), down);
 }
 
 /// Backward the gradient of the shared down projection runs beside the combine's; that of the up
 /// projection, and the weight gradient of the routed experts, beside the dispatch's.
 void exchange_backward(Backward& backward, const Experts& e) {
   const double width = e.shared_width();
-  const auto routed_weights = [&] { add_weights(backward, e, e.up()); };
+  const auto routed_weights = [&] { add_weights(backward, e, ExpertProduct::up); };
   std::function<void()> down, up;
   if (e.hides) {
     down = [&] { feed_forward_out_backward(backward, e.context, shared, e.kind, width); };
@@ -226,10 +240,10 @@ void exchange_backward(Backward& backward, const Experts& e) {
       feed_forward_in_backward(backward, e.context, shared, e.kind, width);
     };
   }
-  run(into(backward), dispatch_hops(e, "combine backward"), down);
+  run(into(backward), exchange_hops(e, {CommunicationRole::combine_backward}), down);
   experts_backward(backward, e, true);
   if (!e.hides) routed_weights();
-  run(into(backward), combine_hops(e, "dispatch backward"), up);
+  run(into(backward), exchange_hops(e, {CommunicationRole::dispatch_backward}), up);
 }
 
 }  // namespace
@@ -259,7 +273,8 @@ void moe_backward(Backward& backward, const LayerContext& context) {
           Permute::forth_gradient);
   if (learns_routing(e)) {
     const double scores = e.tokens * e.count;
-    backward.add_input(vector_row("top-k backward", 8 * scores, 6 * fp32 * scores));
+    backward.add_input(
+        vector_row("top-k backward", 8 * scores, 6 * fp32 * scores, OperatorRole::top_k_backward));
     backward.add_input(in_fp32(input_gradient(e.router())));
     backward.add_weight(router_weight_gradient(e));
   }

@@ -22,7 +22,7 @@ void add_hops(Steps& steps, const Hops& hops) {
     LayerCommunication call = hop.call;
     call.overlapped = true;
     steps.back().push_back(call);
-    append(steps.emplace_back(LayerItems{WaitFor{call.name}}), hop.after);
+    append(steps.emplace_back(LayerItems{WaitFor{call.id}}), hop.after);
   }
 }
 
@@ -36,10 +36,6 @@ LayerItems interleave(const std::vector<Steps>& pieces) {
     for (std::size_t p = std::min(pieces.size(), turn); p-- > 0;)
       if (turn - p < steps) append(items, pieces[p][turn - p]);
   return items;
-}
-
-std::string of_piece(const std::string& name, std::int64_t piece, std::int64_t pieces) {
-  return name + " " + std::to_string(piece + 1) + "/" + std::to_string(pieces);
 }
 
 /// Inside one kernel only its first operator is launched, and nothing is issued by the host.
@@ -58,7 +54,7 @@ void put_in_kernel(std::vector<Steps>& pieces) {
 LayerItems fused(const LayerItems& whole, const std::string& name, std::int64_t pieces) {
   LayerItems result;
   FusedWork work{{}, static_cast<double>(pieces)};
-  Operator op{name, work, Flops{0}, Bytes{0}, LaunchClass::matmul};
+  Operator op{.name = name, .work = work, .launch = LaunchClass::matmul};
   for (const LayerItem& item : whole) {
     const auto* part = std::get_if<Operator>(&item);
     if (part == nullptr) continue;
@@ -72,19 +68,20 @@ LayerItems fused(const LayerItems& whole, const std::string& name, std::int64_t 
 }
 
 /// `compute` gives the items of the experts of a piece, or of all of them for the fused kernel.
-LayerItems in_pieces(const LayerContext& context, const std::string& there, const std::string& back,
+LayerItems in_pieces(const LayerContext& context, CommunicationRole there, CommunicationRole back,
                      const std::function<LayerItems(const Experts&)>& compute) {
   const std::int64_t count = context.moe.pieces;
   const bool tiles = context.moe.overlap == MoeSpec::Overlap::tiles;
   const Experts part{context, static_cast<double>(count)};
   const LayerItems work =
-      tiles ? fused(compute(Experts{context, 1}), there + " experts", count) : compute(part);
+      tiles ? fused(compute(Experts{context, 1}), Exchange{there}.name() + " experts", count)
+            : compute(part);
   std::vector<Steps> pieces;
   for (std::int64_t p = 0; p < count; ++p) {
     Steps& steps = pieces.emplace_back(Steps{{}});
-    add_hops(steps, dispatch_hops(part, of_piece(there, p, count)));
+    add_hops(steps, exchange_hops(part, {there, p, count}));
     append(steps.back(), work);
-    add_hops(steps, combine_hops(part, of_piece(back, p, count)));
+    add_hops(steps, exchange_hops(part, {back, p, count}));
   }
   for (Steps& steps : pieces)
     for (LayerItems& step : steps)
@@ -99,7 +96,8 @@ LayerItems in_pieces(const LayerContext& context, const std::string& there, cons
 }  // namespace
 
 void pieces_forward(LayerItems& items, const LayerContext& context) {
-  append(items, in_pieces(context, "dispatch", "combine", [](const Experts& e) {
+  using Role = CommunicationRole;
+  append(items, in_pieces(context, Role::dispatch, Role::combine, [](const Experts& e) {
            LayerItems work;
            experts_forward(work, e);
            return work;
@@ -107,8 +105,9 @@ void pieces_forward(LayerItems& items, const LayerContext& context) {
 }
 
 void pieces_backward(Backward& backward, const LayerContext& context) {
+  using Role = CommunicationRole;
   const LayerItems items =
-      in_pieces(context, "combine backward", "dispatch backward", [](const Experts& e) {
+      in_pieces(context, Role::combine_backward, Role::dispatch_backward, [](const Experts& e) {
         Backward work;
         experts_backward(work, e, false);
         return work.input;
@@ -120,8 +119,8 @@ void pieces_backward(Backward& backward, const LayerContext& context) {
   });
   const auto split = last.base() - items.begin();
   for (std::ptrdiff_t i = 0; i < split; ++i) backward.add_input(items[static_cast<std::size_t>(i)]);
-  add_weights(backward, e, e.down());
-  add_weights(backward, e, e.up());
+  add_weights(backward, e, ExpertProduct::down);
+  add_weights(backward, e, ExpertProduct::up);
   for (std::size_t i = static_cast<std::size_t>(split); i < items.size(); ++i)
     backward.add_input(items[i]);
 }

@@ -21,8 +21,9 @@ void module_forward(LayerItems& items, const LayerContext& context) {
   const Shape shape{context};
   const double count = shape.shard * shape.hidden;
   embedding_forward(items, context);
-  items.push_back(norm_forward(context.model, "mtp embedding norm", count));
-  items.push_back(norm_forward(context.model, "mtp hidden norm", count));
+  items.push_back(
+      norm_forward(context.model, "mtp embedding norm", count, OperatorRole::embedding_norm));
+  items.push_back(norm_forward(context.model, "mtp hidden norm", count, OperatorRole::hidden_norm));
   column_forward(items, shape, projection(shape));
   gather_projection(items, shape, "all_gather mtp projection");
   layer_forward(items, context, LayerKind::mtp);

@@ -9,17 +9,31 @@ double norm_flops(const ModelSpec& model) { return model.norm == ModelSpec::Norm
 
 }  // namespace
 
-Operator norm_forward(const ModelSpec& model, std::string name, double count) {
-  return vector_row(std::move(name), norm_flops(model) * count, 2 * element * count);
+Operator norm_forward(const ModelSpec& model, std::string name, double count, OperatorRole role) {
+  return vector_row(std::move(name), norm_flops(model) * count, 2 * element * count, role);
 }
 
-Operator norm_backward(const ModelSpec& model, std::string name, double count) {
+Operator norm_backward(const ModelSpec& model, std::string name, double count, OperatorRole role) {
   return vector_row(std::move(name) + " backward", 2 * norm_flops(model) * count,
-                    4 * element * count);
+                    4 * element * count, role);
 }
 
-Operator residual(std::string name, double count) {
-  return vector_row(std::move(name), count, 3 * element * count);
+Operator residual(std::string name, double count, OperatorRole role) {
+  return vector_row(std::move(name), count, 3 * element * count, role);
+}
+
+namespace {
+
+Operator rope(const char* name, double count, OperatorRole role) {
+  return vector_row(name, 6 * count, 2 * element * count, role);
+}
+
+}  // namespace
+
+Operator rope_forward(double count) { return rope("rope", count, OperatorRole::rope); }
+
+Operator rope_backward(double count) {
+  return rope("rope backward", count, OperatorRole::rope_backward);
 }
 
 Operator joined_residual(const LayerContext& context, std::string name, double count) {

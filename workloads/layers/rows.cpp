@@ -51,24 +51,23 @@ Passes assemble(const LayerContext& context, LayerItems forward, Backward backwa
 namespace {
 
 Operator matmul(std::string name, double m, double n, double k, double output_bytes, Fp8 fp8) {
-  return {std::move(name),
-          MatmulWork{m, n, k},
-          Flops{2 * m * n * k},
-          Bytes{element * (m * k + k * n) + output_bytes * m * n},
-          LaunchClass::matmul,
-          false,
-          fp8};
+  return {.name = std::move(name),
+          .work = MatmulWork{m, n, k},
+          .flops = Flops{2 * m * n * k},
+          .bytes = Bytes{element * (m * k + k * n) + output_bytes * m * n},
+          .launch = LaunchClass::matmul,
+          .fp8 = fp8};
 }
 
 Operator grouped(std::string name, double groups, double m, double n, double k, double output_bytes,
                  Fp8 fp8) {
-  return {std::move(name),
-          GroupedMatmulWork{groups, m, n, k},
-          Flops{2 * groups * m * n * k},
-          Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)},
-          LaunchClass::matmul,
-          true,
-          fp8};
+  return {.name = std::move(name),
+          .work = GroupedMatmulWork{groups, m, n, k},
+          .flops = Flops{2 * groups * m * n * k},
+          .bytes = Bytes{groups * (element * (m * k + k * n) + output_bytes * m * n)},
+          .launch = LaunchClass::matmul,
+          .routed = true,
+          .fp8 = fp8};
 }
 
 }  // namespace
@@ -110,8 +109,13 @@ Operator batched_product(std::string name, double batch, double m, double n, dou
   return op;
 }
 
-Operator vector_row(std::string name, double flops, double bytes) {
-  return {std::move(name), MemoryBoundWork{}, Flops{flops}, Bytes{bytes}, LaunchClass::vector};
+Operator vector_row(std::string name, double flops, double bytes, OperatorRole role) {
+  return {.name = std::move(name),
+          .work = MemoryBoundWork{},
+          .flops = Flops{flops},
+          .bytes = Bytes{bytes},
+          .launch = LaunchClass::vector,
+          .role = role};
 }
 
 Operator bias_forward(const std::string& name, double count) {
@@ -128,9 +132,18 @@ void communicate(LayerItems& items, std::string name, GroupKind group, double gr
   items.push_back(LayerCommunication{std::move(name), group, {kind, Bytes{bytes}}, false});
 }
 
-LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes,
-                              std::string algorithm) {
-  return {std::move(name), group, {kind, Bytes{bytes}}, true, std::move(algorithm)};
+LayerCommunication overlapped(std::string name, CommunicationId id, GroupKind group,
+                              CollectiveKind kind, double bytes, std::string algorithm) {
+  return {.name = std::move(name),
+          .group = group,
+          .call = {kind, Bytes{bytes}},
+          .overlapped = true,
+          .algorithm = std::move(algorithm),
+          .id = id};
+}
+
+std::string of_pieces(std::int64_t piece, std::int64_t pieces) {
+  return " " + std::to_string(piece + 1) + "/" + std::to_string(pieces);
 }
 
 namespace {
@@ -142,20 +155,24 @@ Linear piece_of(const Linear& linear, const Shape& shape) {
   return piece;
 }
 
-std::string piece_name(const std::string& name, std::int64_t piece, std::int64_t pieces) {
-  return pieces == 1 ? name : name + " " + std::to_string(piece + 1) + "/" + std::to_string(pieces);
+std::string piece_name(const std::string& name, std::int64_t piece, const Shape& shape) {
+  return shape.chunks == 1 ? name : name + of_pieces(piece, shape.chunks);
+}
+
+CommunicationId piece_id(CommunicationRole role, std::int64_t piece) {
+  return {.role = role, .piece = piece};
 }
 
 /// Gathers in pieces, all started first, each waited for by its part of the product.
 template <class Put, class Product>
-void gather_then(const Put& put, const Shape& shape, const std::string& name, double bytes,
-                 const Product& product) {
+void gather_then(const Put& put, const Shape& shape, const std::string& name,
+                 CommunicationRole role, double bytes, const Product& product) {
   const auto pieces = static_cast<double>(shape.chunks);
   for (std::int64_t p = 0; p < shape.chunks; ++p)
-    put(overlapped(piece_name(name, p, shape.chunks), GroupKind::tensor, CollectiveKind::all_gather,
-                   bytes / pieces));
+    put(overlapped(piece_name(name, p, shape), piece_id(role, p), GroupKind::tensor,
+                   CollectiveKind::all_gather, bytes / pieces));
   for (std::int64_t p = 0; p < shape.chunks; ++p) {
-    put(WaitFor{piece_name(name, p, shape.chunks)});
+    put(WaitFor{piece_id(role, p)});
     put(product);
   }
 }
@@ -167,28 +184,31 @@ void column_forward(LayerItems& items, const Shape& shape, const Linear& linear)
   const std::string name = "all_gather " + linear.name + " in";
   const double bytes = element * linear.tokens * linear.in;
   if (shape.chunks > 1)
-    return gather_then([&](const LayerItem& item) { items.push_back(item); }, shape, name, bytes,
-                       forward(piece_of(linear, shape)));
+    return gather_then([&](const LayerItem& item) { items.push_back(item); }, shape, name,
+                       CommunicationRole::column_input, bytes, forward(piece_of(linear, shape)));
   communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_gather, bytes);
   items.push_back(forward(linear));
 }
 
 void column_backward(Backward& backward, const Shape& shape, const Linear& linear) {
   const double bytes = element * linear.tokens * linear.in;
+  const CommunicationId saved{CommunicationRole::column_saved_input};
+  const CommunicationId reduced{CommunicationRole::column_gradient};
   const std::string gather = "all_gather " + linear.name + " saved in";
   const std::string reduce =
       (shape.sequence_parallel ? "reduce_scatter " : "all_reduce ") + linear.name + " gradient";
   if (shape.sequence_parallel)
-    backward.add_weight(overlapped(gather, GroupKind::tensor, CollectiveKind::all_gather, bytes));
+    backward.add_weight(
+        overlapped(gather, saved, GroupKind::tensor, CollectiveKind::all_gather, bytes));
   backward.add_input(input_gradient(linear));
-  if (shape.sequence_parallel) backward.add_weight(WaitFor{gather});
+  if (shape.sequence_parallel) backward.add_weight(WaitFor{saved});
   if (shape.tp > 1)
     backward.add_input(overlapped(
-        reduce, GroupKind::tensor,
+        reduce, reduced, GroupKind::tensor,
         shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
         bytes));
   backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
-  if (shape.tp > 1) backward.add_input(WaitFor{reduce});
+  if (shape.tp > 1) backward.add_input(WaitFor{reduced});
 }
 
 void row_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
@@ -204,19 +224,20 @@ void row_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
   const auto pieces = static_cast<double>(shape.chunks);
   for (std::int64_t p = 0; p < shape.chunks; ++p) {
     items.push_back(forward(piece_of(linear, shape)));
-    items.push_back(
-        overlapped(piece_name(name, p, shape.chunks), GroupKind::tensor, kind, bytes / pieces));
+    items.push_back(overlapped(piece_name(name, p, shape),
+                               piece_id(CommunicationRole::row_output, p), GroupKind::tensor, kind,
+                               bytes / pieces));
   }
   for (std::int64_t p = 0; p < shape.chunks; ++p)
-    items.push_back(WaitFor{piece_name(name, p, shape.chunks)});
+    items.push_back(WaitFor{piece_id(CommunicationRole::row_output, p)});
 }
 
 void row_backward(Backward& backward, const Shape& shape, const Linear& linear) {
   const std::string name = "all_gather " + linear.name + " gradient";
   const double bytes = element * linear.tokens * linear.out;
   if (shape.sequence_parallel && shape.chunks > 1) {
-    gather_then([&](const LayerItem& item) { backward.add_input(item); }, shape, name, bytes,
-                input_gradient(piece_of(linear, shape)));
+    gather_then([&](const LayerItem& item) { backward.add_input(item); }, shape, name,
+                CommunicationRole::row_gradient, bytes, input_gradient(piece_of(linear, shape)));
   } else {
     LayerItems items;
     if (shape.sequence_parallel)

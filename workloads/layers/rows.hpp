@@ -4,13 +4,14 @@
 
 #include "../parameter_groups.hpp"
 #include "stepcast/workloads/operators.hpp"
+#include "stepcast/workloads/states.hpp"
 
 /// Shapes and rows that the layers share. Private to workloads/layers.
 namespace stepcast::rows {
 
-inline constexpr double element = 2;  ///< bytes of a bf16 activation, weight or gradient
-inline constexpr double fp32 = 4;     ///< bytes
-inline constexpr double mask = 1;     ///< byte per element of a dropout mask
+inline constexpr double element = half_bytes;  ///< of an activation, weight or gradient
+inline constexpr double fp32 = single_bytes;
+inline constexpr double mask = 1;  ///< byte per element of a dropout mask
 inline constexpr double attention_backward =
     2.5;  ///< FLOPs over the forward's: five products for two
 
@@ -64,7 +65,8 @@ Operator grouped_weight_gradient(const Linear& linear, double groups, double gra
 /// `batch` independent products [m x k] x [k x n] in one kernel.
 Operator batched_product(std::string name, double batch, double m, double n, double k);
 
-Operator vector_row(std::string name, double flops, double bytes);
+Operator vector_row(std::string name, double flops, double bytes,
+                    OperatorRole role = OperatorRole::other);
 
 /// A bias on `count` outputs as an operator of its own, and its gradient: the sum over tokens.
 Operator bias_forward(const std::string& name, double count);
@@ -73,8 +75,10 @@ Operator bias_gradient(const std::string& name, double count);
 /// Appends a blocking collective, unless its group has one member.
 void communicate(LayerItems& items, std::string name, GroupKind group, double group_size,
                  CollectiveKind kind, double bytes);
-LayerCommunication overlapped(std::string name, GroupKind group, CollectiveKind kind, double bytes,
-                              std::string algorithm = {});
+LayerCommunication overlapped(std::string name, CommunicationId id, GroupKind group,
+                              CollectiveKind kind, double bytes, std::string algorithm = {});
+/// ` 2/4`, behind the name of what is done in pieces.
+std::string of_pieces(std::int64_t piece, std::int64_t pieces);
 
 /// Column-parallel: the input is gathered (with sequence parallelism), outputs stay sharded.
 void column_forward(LayerItems& items, const Shape& shape, const Linear& linear);
@@ -85,9 +89,14 @@ void row_forward(LayerItems& items, const Shape& shape, const Linear& linear);
 void row_backward(Backward& backward, const Shape& shape, const Linear& linear);
 
 /// Normalisation of `count` elements per the model's norm.
-Operator norm_forward(const ModelSpec& model, std::string name, double count);
-Operator norm_backward(const ModelSpec& model, std::string name, double count);
-Operator residual(std::string name, double count);
+Operator norm_forward(const ModelSpec& model, std::string name, double count,
+                      OperatorRole role = OperatorRole::norm);
+Operator norm_backward(const ModelSpec& model, std::string name, double count,
+                       OperatorRole role = OperatorRole::norm_backward);
+Operator residual(std::string name, double count, OperatorRole role = OperatorRole::residual);
+/// Rotary positions of `count` elements.
+Operator rope_forward(double count);
+Operator rope_backward(double count);
 /// In one kernel with the sum, where dropout is on; its backward is a kernel of its own.
 Operator joined_residual(const LayerContext& context, std::string name, double count);
 void dropout_backward(Backward& backward, const LayerContext& context, std::string name,

@@ -24,7 +24,8 @@ void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kin
   const double count = shape.shard * shape.hidden;
   items.push_back(norm_forward(model, "attention norm", count));
   attention_forward(items, context);
-  if (sandwich(context)) items.push_back(norm_forward(model, "attention post norm", count));
+  if (sandwich(context))
+    items.push_back(norm_forward(model, "attention post norm", count, OperatorRole::post_norm));
   items.push_back(joined_residual(context, "attention residual", count));
   items.push_back(norm_forward(model, "feed-forward norm", count));
   if (is_moe(context, kind)) {
@@ -33,7 +34,8 @@ void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kin
     feed_forward_forward(items, context, feed_forward_name, model.ffn.kind,
                          static_cast<double>(model.ffn.hidden));
   }
-  if (sandwich(context)) items.push_back(norm_forward(model, "feed-forward post norm", count));
+  if (sandwich(context))
+    items.push_back(norm_forward(model, "feed-forward post norm", count, OperatorRole::post_norm));
   items.push_back(joined_residual(context, "feed-forward residual", count));
 }
 
@@ -42,7 +44,9 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   const ModelSpec& model = context.model;
   const double count = shape.shard * shape.hidden;
   dropout_backward(backward, context, "feed-forward", count);
-  if (sandwich(context)) backward.add_input(norm_backward(model, "feed-forward post norm", count));
+  const auto post = OperatorRole::post_norm_backward;
+  if (sandwich(context))
+    backward.add_input(norm_backward(model, "feed-forward post norm", count, post));
   if (is_moe(context, kind)) {
     moe_backward(backward, context);
   } else {
@@ -50,12 +54,15 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
                           static_cast<double>(model.ffn.hidden));
   }
   backward.add_input(norm_backward(model, "feed-forward norm", count));
-  backward.add_input(residual("feed-forward residual backward", count));
+  backward.add_input(
+      residual("feed-forward residual backward", count, OperatorRole::residual_backward));
   dropout_backward(backward, context, "attention", count);
-  if (sandwich(context)) backward.add_input(norm_backward(model, "attention post norm", count));
+  if (sandwich(context))
+    backward.add_input(norm_backward(model, "attention post norm", count, post));
   attention_backward_pass(backward, context);
   backward.add_input(norm_backward(model, "attention norm", count));
-  backward.add_input(residual("attention residual backward", count));
+  backward.add_input(
+      residual("attention residual backward", count, OperatorRole::residual_backward));
 }
 
 }  // namespace rows

@@ -83,6 +83,14 @@ struct CountRange {
 };
 inline constexpr std::int64_t any_count = 1 << 20;  ///< `high` of a range that has no end
 
+/// How forwards and backwards of a stage follow each other.
+enum class Turns : std::uint8_t {
+  other,        ///< in an order of its own
+  apart,        ///< all forwards before the first backward
+  alternating,  ///< after a warm-up, a forward and a backward in turn
+  in_groups,    ///< the same over several chunks, a group of micro-batches per visit of a chunk
+};
+
 /// One schedule: its order per stage, and the rule that the shape must keep (empty text = fine,
 /// otherwise what is wrong and what is allowed). `order` is for shapes that keep the rule; it does
 /// not look at `shape.placement`.
@@ -97,6 +105,7 @@ struct PipelineSchedule {
   bool splits_backward = false;  ///< some backwards are backward_input and backward_weight
   bool pairs = false;            ///< some forwards run as one with a backward
   bool puts_off = false;         ///< it looks at `shape.put_off`
+  Turns turns = Turns::other;
   /// All stages at once, where that is cheaper than one by one.
   std::vector<StageOrder> (*orders)(const PipelineShape&) = nullptr;
 };

@@ -120,6 +120,11 @@ struct GroupFabric {
 };
 using NodeFabric = std::variant<MeshFabric, SwitchFabric, GroupFabric>;
 
+/// The link between a device and the next one of its node: its port, or that of the pair.
+LinkSpec node_link(const NodeFabric& fabric);
+/// Part of the bandwidth of its links that transfers reach.
+double node_efficiency(const NodeFabric& fabric);
+
 struct SuperNodeSpec {
   std::int64_t nodes = 1;  ///< nodes of one super-node
   SwitchFabric

@@ -10,29 +10,13 @@
 
 #include "stepcast/base/ids.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/link_kind.hpp"
 
 namespace stepcast {
 
 /// How near two devices are: the innermost part of the fabric that joins them.
 enum class Locality { device, node, super_node, leaf, spine };
-inline constexpr std::size_t localities = 5;
 const char* name(Locality locality);
-
-enum class LinkKind {
-  mesh,
-  port_up,
-  port_down,
-  bridge_up,
-  bridge_down,
-  super_up,
-  super_down,
-  nic_up,
-  nic_down,
-  leaf_up,
-  leaf_down
-};
-inline constexpr std::size_t link_kinds = 11;
-const char* name(LinkKind kind);
 
 /// One direction of a link. The latency of a port, bridge or NIC is that of one message and counts
 /// once, on the way up; links down and leaf trunks add none.
@@ -89,6 +73,9 @@ class Fabric {
   };
   const Block& block(LinkKind kind) const { return blocks_[static_cast<std::size_t>(kind)]; }
   std::int64_t mesh_size() const { return mesh_size_; }  ///< devices of one mesh, 0 without meshes
+  /// The way up of what joins the devices of a node that share no mesh; nothing where all share
+  /// one.
+  std::optional<LinkKind> node_ports() const { return node_ports_; }
 
   std::uint32_t link_count() const;  ///< ids are 0..link_count()-1
   /// With the bandwidth that is left of it; of a failed link with that of an intact one.
@@ -103,8 +90,8 @@ class Fabric {
   bool same_mesh(DeviceId a, DeviceId b)
       const;  ///< joined by a mesh link (or equal) on a mesh or groups fabric
   LinkId mesh_link(DeviceId from, DeviceId to) const;  ///< both in one mesh
-  LinkId device_link(LinkKind kind,
-                     DeviceId device) const;  ///< port_*, bridge_*, super_*, nic_* of a device
+  /// Of a kind that a device owns, or that of its NIC.
+  LinkId device_link(LinkKind kind, DeviceId device) const;
   LinkId leaf_link(LinkKind kind, std::uint32_t leaf) const;
 
   /// Links that bytes from a to b cross, in order; empty when a == b. A link that can never
@@ -125,16 +112,22 @@ class Fabric {
 
  private:
   LinkKind kind_of(LinkId id) const;
-  std::int64_t leaves_per_rail() const;
+  /// Sets of leaves that the NICs of a node are spread over, each with its own leaves; 0: a single
+  /// switch.
+  std::int64_t rails() const;
+  std::int64_t leaves_per_rail() const;  ///< of some rails
   std::int64_t nics_below(std::uint32_t leaf) const;
   bool degraded(LinkKind kind) const;  ///< some link of the kind, or of its other direction
   void add_block(LinkKind kind, std::int64_t count, LinkSpec link, double efficiency);
+  /// Both directions; the latency counts on the way up.
   void add_pair(LinkKind up, std::int64_t count, LinkSpec link, double efficiency);
   void add_node_blocks();
+  void add_meshes(std::int64_t size, LinkSpec link, double efficiency);
 
   ClusterSpec cluster_;
   std::int64_t devices_;
   std::int64_t mesh_size_ = 0;
+  std::optional<LinkKind> node_ports_;
   std::uint32_t link_count_ = 0;
   std::array<Block, link_kinds> blocks_{};
   LinkFaults faults_;

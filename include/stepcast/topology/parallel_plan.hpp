@@ -6,30 +6,9 @@
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/topology/chunk_placement.hpp"
+#include "stepcast/topology/group_kind.hpp"
 
 namespace stepcast {
-
-/// The kinds of group that a rank belongs to. `expert_data` replicates expert parameters (edp).
-/// `dense_data` = data x context: the replicas of the dense parameters. `expert_inner`: those of an
-/// expert group that live in one part of the fabric (`ParallelPlan::expert_part`); `expert_outer`:
-/// those of like index in each part.
-enum class GroupKind {
-  tensor,
-  context,
-  data,
-  pipeline,
-  expert,
-  expert_tensor,
-  expert_data,
-  dense_data,
-  embedding,
-  mirror,  ///< the two holders of the same chunks in a bidirectional placement
-  world,
-  expert_inner,
-  expert_outer
-};
-inline constexpr std::size_t group_kinds = 13;
-const char* name(GroupKind kind);
 
 /// How the model and the batch are spread over the ranks. Once checked against the devices:
 /// tp*cp*pp*dp = world and etp*ep*edp = tp*cp*dp.

@@ -1,7 +1,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <vector>
 
 #include "stepcast/base/ids.hpp"
@@ -36,8 +35,7 @@ class Placement {
   /// rank between them is alone; mirror: stages s and pp - 1 - s of the replica; expert_inner,
   /// expert_outer: the whole expert group and the rank alone where the plan does not cut it.
   std::vector<Rank> group(GroupKind kind, Rank rank) const;
-  std::uint32_t group_size(
-      GroupKind kind) const;  ///< embedding: of ranks on the first and last stage
+  std::uint32_t group_size(GroupKind kind) const;  ///< that of group_size() of the plan
   /// A number that is the same for two ranks iff they share the group of that kind (its smallest
   /// rank).
   std::uint64_t group_key(GroupKind kind, Rank rank) const;
@@ -54,7 +52,10 @@ class Placement {
   std::uint32_t in_stage(Rank rank) const;  ///< index among the ranks of the stage, in rank order
   Rank from_stage(std::uint32_t index, std::uint32_t stage) const;
   std::vector<Rank> mirrored(Rank rank) const;
-  std::vector<Rank> along(Rank rank, std::initializer_list<Dimension> dimensions) const;
+  std::vector<Rank> ends(Rank rank) const;
+  static bool spans(GridSpan over, Dimension d);
+  std::uint32_t expert_stride(ExpertDigit digit) const;  ///< over the ranks of a stage
+  std::vector<Rank> along(Rank rank, GridSpan over) const;
   std::vector<Rank> along_experts(Rank rank, std::uint32_t size, std::uint32_t stride) const;
   /// The expert group of `rank`, part by part.
   std::vector<std::vector<Rank>> expert_parts(Rank rank) const;
@@ -65,5 +66,8 @@ class Placement {
   std::array<std::uint32_t, 4> size_{}, stride_{};  ///< by Dimension
   std::uint32_t ep_stride_ = 1, edp_stride_ = 1;    ///< over the ranks of a stage
 };
+
+/// Ranks of a group of that kind; embedding and mirror: on a stage that shares it.
+std::int64_t group_size(const ParallelPlan& plan, GroupKind kind);
 
 }  // namespace stepcast

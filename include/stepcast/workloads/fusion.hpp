@@ -9,7 +9,7 @@ namespace stepcast {
 
 /// Two vector operators that follow each other and become one.
 struct FusionPattern {
-  std::string_view first, second;  ///< ends of their names
+  std::vector<OperatorRole> first, second;  ///< any of them
   double read;  ///< what the second reads of the first, as a share of the second's bytes
   bool kept;    ///< something later reads it too, so that it is written all the same
   RuntimeSpec::Fusion from;  ///< the least that fuses it: `pattern` kernels exist, `dvm` makes them

@@ -1,4 +1,5 @@
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -68,6 +69,34 @@ using Work = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBo
 /// Who starts an operator and what that costs; `in_kernel`: a kernel that runs already.
 enum class LaunchClass { matmul, vector, communication, in_kernel };
 
+/// What an operator is for. Fusion, rewrites and the order of pairs go by it; names are for reports
+/// alone.
+enum class OperatorRole {
+  other,           ///< nothing looks for it
+  norm,            ///< before a part of a layer, or of a latent
+  post_norm,       ///< behind a part of a layer (sandwich)
+  embedding_norm,  ///< of an MTP module: of the next token's embedding,
+  hidden_norm,     ///< and of the hidden state
+  norm_backward,
+  post_norm_backward,
+  residual,
+  residual_backward,
+  rope,
+  rope_backward,
+  activation,
+  activation_backward,
+  top_k,
+  top_k_backward,
+  permute,  ///< of tokens, in front of their exchange
+  permute_backward,
+  unpermute,
+  unpermute_backward,
+  loss_maximum,
+  loss_exponentials,
+  loss,
+  expert_weight_gradient
+};
+
 /// A row of the inventory, per rank.
 struct Operator {
   std::string name;
@@ -78,6 +107,36 @@ struct Operator {
   bool routed = false;  ///< its shape follows from the routing of the micro-batch
   Fp8 fp8 = Fp8::none;
   double accumulated = 0;  ///< weights whose gradient it adds to what earlier micro-batches left
+  OperatorRole role = OperatorRole::other;
+};
+
+/// What a communication of a layer is for: the input of a column-parallel product and what is left
+/// of it backward, the output of a row-parallel one, blocks of a ring, and the four exchanges of
+/// tokens.
+enum class CommunicationRole {
+  other,  ///< nothing looks for it: the compute stream waits for it at once
+  column_input,
+  column_saved_input,
+  column_gradient,
+  row_output,
+  row_gradient,
+  ring,
+  dispatch,
+  combine,
+  combine_backward,
+  dispatch_backward
+};
+
+/// Which part of an exchange of tokens a communication is: `inner` and `outer` of a dispatch that
+/// cuts expert groups; `tensor` over the ranks that share experts; biases travel beside the rows.
+enum class ExchangeLeg { whole, inner, outer, tensor, bias, bias_tensor };
+
+/// What tells the communications apart that are under way at the same time.
+struct CommunicationId {
+  CommunicationRole role = CommunicationRole::other;
+  ExchangeLeg leg = ExchangeLeg::whole;
+  std::int64_t piece = 0;  ///< of a product or an exchange in pieces
+  friend auto operator<=>(const CommunicationId&, const CommunicationId&) = default;
 };
 
 /// A collective of one layer; the compute stream waits for it at once unless it is `overlapped`.
@@ -85,12 +144,13 @@ struct LayerCommunication {
   std::string name;  ///< `all_gather attention in`
   GroupKind group;
   CollectiveCall call;
-  bool overlapped = false;     ///< runs beside what follows, until the WaitFor with the same name
+  bool overlapped = false;     ///< runs beside what follows, until the WaitFor with the same id
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
   bool in_kernel = false;      ///< started by a kernel that runs already, not by the host
+  CommunicationId id = {};     ///< has a role when it is `overlapped`
 };
 struct WaitFor {
-  std::string name;
+  CommunicationId id;
 };
 /// The host waits until the compute stream has drained (variable-length splits read back).
 struct HostReadback {

@@ -92,8 +92,6 @@ struct CommunicationSpec {
   bool scatter_gather = false;
   CollectiveChoice algorithms;
 };
-/// Bytes of one gradient, accumulated and sent: 4 or 2.
-double gradient_bytes(const CommunicationSpec& spec);
 void describe(Visitor& visitor, CommunicationSpec& spec);
 
 /// `runtime.kernels:` - what a layer launches as one kernel. docs/models/operators.md.

@@ -12,24 +12,33 @@ namespace {
 // experts' input and weights 6 each, of the attention's 12 and 8.
 constexpr double forward_time = 16, backward_time = 32;
 
-Operator lasting(std::string name, double time) {
-  return {std::move(name), FixedWork{Seconds{time}}};
+using Role = CommunicationRole;
+
+Operator lasting(std::string name, double time, OperatorRole role = OperatorRole::other) {
+  return {.name = std::move(name), .work = FixedWork{Seconds{time}}, .role = role};
 }
 
-LayerCommunication exchange(std::string name) {
-  return {std::move(name), GroupKind::expert, {CollectiveKind::all_to_all, Bytes{1}}};
+LayerCommunication exchange(Role role) {
+  return {.name = "exchange",
+          .group = GroupKind::expert,
+          .call = {CollectiveKind::all_to_all, Bytes{1}},
+          .id = {role}};
 }
 
 Passes moe_layer() {
+  const Operator expert_weights = lasting("experts wgrad", 6, OperatorRole::expert_weight_gradient);
   Passes passes;
-  passes.forward = {lasting("attention", 10), exchange("dispatch"), lasting("experts up", 6),
-                    exchange("combine")};
-  passes.backward_input = {exchange("combine backward"), lasting("experts dgrad", 6),
-                           exchange("dispatch backward"), lasting("attention dgrad", 12)};
-  passes.backward_weight = {lasting("experts wgrad", 6), lasting("attention wgrad", 8)};
-  passes.backward = {exchange("combine backward"),   lasting("experts dgrad", 6),
-                     lasting("experts wgrad", 6),    exchange("dispatch backward"),
-                     lasting("attention dgrad", 12), lasting("attention wgrad", 8)};
+  passes.forward = {lasting("attention", 10), exchange(Role::dispatch), lasting("experts up", 6),
+                    exchange(Role::combine)};
+  passes.backward_input = {exchange(Role::combine_backward), lasting("experts dgrad", 6),
+                           exchange(Role::dispatch_backward), lasting("attention dgrad", 12)};
+  passes.backward_weight = {expert_weights, lasting("attention wgrad", 8)};
+  passes.backward = {exchange(Role::combine_backward),
+                     lasting("experts dgrad", 6),
+                     expert_weights,
+                     exchange(Role::dispatch_backward),
+                     lasting("attention dgrad", 12),
+                     lasting("attention wgrad", 8)};
   return passes;
 }
 
@@ -62,11 +71,11 @@ class OneLayer {
   }
 
  private:
-  std::uint32_t slot(const std::string& name) {
-    const auto [place, fresh] = slots_.try_emplace(name, program_.slots);
+  std::uint32_t slot(const CommunicationId& id) {
+    const auto [place, fresh] = slots_.try_emplace(id, program_.slots);
     if (fresh) {
       ++program_.slots;
-      program_.calls.push_back({name,
+      program_.calls.push_back({"exchange",
                                 GroupKind::expert,
                                 {CollectiveKind::all_to_all, Bytes{1}},
                                 Stream::expert,
@@ -84,18 +93,18 @@ class OneLayer {
         program_.segments.emplace_back(std::vector<OperatorCost>{cost});
         out.push_back(Compute{static_cast<std::uint32_t>(program_.segments.size() - 1)});
       } else if (const auto* call = std::get_if<LayerCommunication>(&item)) {
-        const std::uint32_t own = slot(call->name);
+        const std::uint32_t own = slot(call->id);
         out.push_back(Communicate{own, own, true});
         if (!call->overlapped) out.push_back(Wait{own});
       } else {
-        out.push_back(Wait{slot(std::get<WaitFor>(item).name)});
+        out.push_back(Wait{slot(std::get<WaitFor>(item).id)});
       }
     }
     return out;
   }
 
   StageProgram program_;
-  std::map<std::string, std::uint32_t> slots_;
+  std::map<CommunicationId, std::uint32_t> slots_;
 };
 
 TEST(PairedLayers, TakeTheTimesOfTheTwoStreamOrder) {

@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+
+#include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/parallel_plan.hpp"
+#include "stepcast/workloads/model_spec.hpp"
+#include "stepcast/workloads/training_spec.hpp"
+
+/// Which sizes can go together at all: the rules that the reader of a scenario and the search of a
+/// plan share. Each is one function, whose result says in short what does not fit; nullptr: it may
+/// run. The reader says the same with numbers and with what is allowed, at the place of the key.
+namespace stepcast {
+
+using Misfit = const char*;
+
+/// tp, cp and pp against the devices.
+Misfit devices_misfit(std::int64_t devices, const ParallelPlan& plan);
+/// tp against the heads of attention, and against those of keys and values.
+Misfit heads_misfit(const ModelSpec& model, const ParallelPlan& plan);
+Misfit key_value_misfit(const ModelSpec& model, const ParallelPlan& plan);
+/// tp against the hidden width of a dense layer.
+Misfit width_misfit(const ModelSpec& model, const ParallelPlan& plan);
+/// Chunks of one pipeline against the layers, where layers are not written out in a table.
+Misfit chunks_misfit(const ModelSpec& model, const ChunkMap& chunks);
+
+/// cp against the tokens of a sequence: in the order of a ring each rank has two slices.
+Misfit context_misfit(const TrainingSpec& training, const ParallelPlan& plan);
+/// Parts of a sequence that each rank of a context group has.
+std::int64_t parts_per_context_rank(const ParallelPlan& plan);
+/// cp and tp against them, with sequence parallelism.
+Misfit sequence_parallel_misfit(const TrainingSpec& training, const ParallelPlan& plan);
+/// Slices against the context group, which attention that sees earlier slices does not know.
+Misfit sliced_context_misfit(std::int64_t slices, const ParallelPlan& plan);
+/// Equal slices against the tokens of a sequence.
+Misfit slices_misfit(std::int64_t slices, const TrainingSpec& training, const ParallelPlan& plan);
+/// micro_batch and dp against the global batch.
+Misfit batch_misfit(const TrainingSpec& training, const ParallelPlan& plan);
+
+/// ep and etp against a model without experts.
+Misfit no_experts_misfit(const ParallelPlan& plan);
+/// ep against the experts.
+Misfit experts_misfit(const ExpertSpec& experts, const ParallelPlan& plan);
+/// etp against the hidden width of an expert.
+Misfit expert_width_misfit(const ExpertSpec& experts, const ParallelPlan& plan);
+/// etp and ep against the ranks of a stage.
+Misfit expert_ranks_misfit(const ParallelPlan& plan);
+/// Whether a dispatch that cuts expert groups cuts them into equal parts.
+Misfit expert_parts_misfit(const ParallelPlan& plan);
+
+/// `moe.overlap` against etp, ep and zero.
+Misfit tiles_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+Misfit paired_exchange_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+Misfit paired_gradients_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+
+}  // namespace stepcast

@@ -1,0 +1,89 @@
+#pragma once
+#include <cstddef>
+
+#include "stepcast/base/kinds.hpp"
+
+/// The kinds of group that a rank belongs to: one row per kind. How a plan makes groups of them:
+/// placement.hpp.
+namespace stepcast {
+
+/// `expert_data` replicates expert parameters (edp). `dense_data` = data x context: the replicas of
+/// the dense parameters. `expert_inner`: those of an expert group that live in one part of the
+/// fabric (`ParallelPlan::expert_part`); `expert_outer`: those of like index in each part.
+enum class GroupKind {
+  tensor,
+  context,
+  data,
+  pipeline,
+  expert,
+  expert_tensor,
+  expert_data,
+  dense_data,
+  embedding,
+  mirror,  ///< the two holders of the same chunks in a bidirectional placement
+  world,
+  expert_inner,
+  expert_outer
+};
+
+/// How the members of a group lie in the plan.
+enum class GroupForm {
+  grid,         ///< they differ in the dimensions of `over` alone
+  experts,      ///< they differ in one digit of the expert factorisation alone
+  expert_part,  ///< an expert group cut by the parts of the fabric that it touches
+  ends,         ///< the first and the last stage of a replica
+  mirror        ///< two stages of a replica, as far from the first as from the last
+};
+
+/// Dimensions of the first factorisation.
+struct GridSpan {
+  bool tp = false, cp = false, dp = false, pp = false;
+};
+/// A digit of the expert factorisation.
+enum class ExpertDigit { none, etp, ep, edp };
+
+struct GroupKindInfo {
+  const char* name = nullptr;  ///< in reports
+  GroupForm form = GroupForm::grid;
+  GridSpan over = {};                     ///< of `grid`
+  ExpertDigit digit = ExpertDigit::none;  ///< of `experts`
+};
+
+/// The row of a kind.
+constexpr GroupKindInfo info(GroupKind kind) {
+  using enum GroupForm;
+  switch (kind) {
+    case GroupKind::tensor:
+      return {.name = "tensor", .over = {.tp = true}};
+    case GroupKind::context:
+      return {.name = "context", .over = {.cp = true}};
+    case GroupKind::data:
+      return {.name = "data", .over = {.dp = true}};
+    case GroupKind::pipeline:
+      return {.name = "pipeline", .over = {.pp = true}};
+    case GroupKind::expert:
+      return {.name = "expert", .form = experts, .digit = ExpertDigit::ep};
+    case GroupKind::expert_tensor:
+      return {.name = "expert_tensor", .form = experts, .digit = ExpertDigit::etp};
+    case GroupKind::expert_data:
+      return {.name = "expert_data", .form = experts, .digit = ExpertDigit::edp};
+    case GroupKind::dense_data:
+      return {.name = "dense_data", .over = {.cp = true, .dp = true}};
+    case GroupKind::embedding:
+      return {.name = "embedding", .form = ends};
+    case GroupKind::mirror:
+      return {.name = "mirror", .form = mirror};
+    case GroupKind::world:
+      return {.name = "world", .over = {.tp = true, .cp = true, .dp = true, .pp = true}};
+    case GroupKind::expert_inner:
+      return {.name = "expert_inner", .form = expert_part};
+    case GroupKind::expert_outer:
+      return {.name = "expert_outer", .form = expert_part};
+  }
+  return {};
+}
+
+inline constexpr std::size_t group_kinds = count_kinds<GroupKind>();
+constexpr const char* name(GroupKind kind) { return info(kind).name; }
+
+}  // namespace stepcast

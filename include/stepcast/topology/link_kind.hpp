@@ -1,0 +1,90 @@
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+#include "stepcast/base/kinds.hpp"
+
+/// What each kind of link is: one row per kind. Model: docs/models/fabric.md; a new kind:
+/// docs/adding-a-fabric.md.
+namespace stepcast {
+
+enum class LinkKind {
+  mesh,
+  port_up,
+  port_down,
+  bridge_up,
+  bridge_down,
+  super_up,
+  super_down,
+  nic_up,
+  nic_down,
+  leaf_up,
+  leaf_down
+};
+
+/// The part of the fabric that a link belongs to, from the inside out.
+enum class LinkTier { mesh, node, super_node, nic, trunk };
+inline constexpr std::size_t link_tiers = 5;
+
+/// What the links of one kind are counted by: an ordered pair of devices, a device, a NIC or a
+/// leaf.
+enum class LinkOwner { pair, device, nic, leaf };
+
+/// `across` joins two devices; `up` leads away from the devices, `down` towards them.
+enum class LinkDirection { across, up, down };
+
+/// What both directions of a link share.
+struct LinkFamily {
+  std::string_view stem = {};  ///< of the names of links: `nic` of `nic:17.up`
+  LinkTier tier = LinkTier::mesh;
+  LinkOwner owner = LinkOwner::pair;
+};
+
+struct LinkKindInfo {
+  const char* name = nullptr;  ///< in reports
+  LinkFamily family = {};
+  LinkDirection direction = LinkDirection::across;
+  LinkKind reverse = LinkKind::mesh;  ///< the other direction; mesh links hold both
+};
+
+/// The row of a kind.
+constexpr LinkKindInfo info(LinkKind kind) {
+  constexpr LinkFamily pairs{"hccs", LinkTier::mesh, LinkOwner::pair};
+  constexpr LinkFamily ports{"port", LinkTier::node, LinkOwner::device};
+  constexpr LinkFamily bridges{"bridge", LinkTier::node, LinkOwner::device};
+  constexpr LinkFamily supers{"super", LinkTier::super_node, LinkOwner::device};
+  constexpr LinkFamily nics{"nic", LinkTier::nic, LinkOwner::nic};
+  constexpr LinkFamily trunks{"leaf", LinkTier::trunk, LinkOwner::leaf};
+  using enum LinkKind;
+  using enum LinkDirection;
+  switch (kind) {
+    case mesh:
+      return {"mesh", pairs, across, mesh};
+    case port_up:
+      return {"port_up", ports, up, port_down};
+    case port_down:
+      return {"port_down", ports, down, port_up};
+    case bridge_up:
+      return {"bridge_up", bridges, up, bridge_down};
+    case bridge_down:
+      return {"bridge_down", bridges, down, bridge_up};
+    case super_up:
+      return {"super_up", supers, up, super_down};
+    case super_down:
+      return {"super_down", supers, down, super_up};
+    case nic_up:
+      return {"nic_up", nics, up, nic_down};
+    case nic_down:
+      return {"nic_down", nics, down, nic_up};
+    case leaf_up:
+      return {"leaf_up", trunks, up, leaf_down};
+    case leaf_down:
+      return {"leaf_down", trunks, down, leaf_up};
+  }
+  return {};
+}
+
+inline constexpr std::size_t link_kinds = count_kinds<LinkKind>();
+constexpr const char* name(LinkKind kind) { return info(kind).name; }
+
+}  // namespace stepcast

@@ -1,0 +1,115 @@
+#include "stepcast/sim/scenario/feasibility.hpp"
+
+#include "stepcast/topology/placement.hpp"
+
+namespace stepcast {
+namespace {
+
+Misfit unless(bool fits, Misfit reason) { return fits ? nullptr : reason; }
+
+}  // namespace
+
+Misfit devices_misfit(std::int64_t devices, const ParallelPlan& plan) {
+  return unless(devices % (plan.tp * plan.cp * plan.pp) == 0,
+                "tp*cp*pp does not divide the devices");
+}
+
+Misfit heads_misfit(const ModelSpec& model, const ParallelPlan& plan) {
+  const std::int64_t heads = std::visit([](const auto& a) { return a.heads; }, model.attention);
+  return unless(heads % plan.tp == 0, "tp does not divide the attention heads");
+}
+
+Misfit key_value_misfit(const ModelSpec& model, const ParallelPlan& plan) {
+  const auto* gqa = std::get_if<GroupedQueryAttention>(&model.attention);
+  if (gqa == nullptr) return nullptr;
+  // more ranks than heads hold copies, as many of each
+  return unless(gqa->kv_heads % plan.tp == 0 || plan.tp % gqa->kv_heads == 0,
+                "tp does not fit the key and value heads");
+}
+
+Misfit width_misfit(const ModelSpec& model, const ParallelPlan& plan) {
+  return unless(model.ffn.hidden % plan.tp == 0, "tp does not divide the hidden width");
+}
+
+Misfit chunks_misfit(const ModelSpec& model, const ChunkMap& chunks) {
+  if (chunks.stages > model.layers) return "more stages than layers";
+  return unless(chunks.virtual_stages() <= model.layers, "more chunks than layers");
+}
+
+std::int64_t parts_per_context_rank(const ParallelPlan& plan) {
+  switch (plan.context_algorithm) {
+    case ParallelPlan::ContextAlgorithm::ring:
+    case ParallelPlan::ContextAlgorithm::hybrid:
+      return plan.cp > 1 ? 2 : 1;  // an early and a late one, so that all ranks see as many keys
+    case ParallelPlan::ContextAlgorithm::ulysses:
+    case ParallelPlan::ContextAlgorithm::allgather:
+      break;
+  }
+  return 1;
+}
+
+Misfit context_misfit(const TrainingSpec& training, const ParallelPlan& plan) {
+  if (training.sequence % plan.cp != 0) return "cp does not divide the sequence";
+  return unless(training.sequence % (parts_per_context_rank(plan) * plan.cp) == 0,
+                "2*cp does not divide the sequence");
+}
+
+Misfit sequence_parallel_misfit(const TrainingSpec& training, const ParallelPlan& plan) {
+  return unless(!plan.sequence_parallel || training.sequence % (plan.cp * plan.tp) == 0,
+                "cp*tp does not divide the sequence");
+}
+
+Misfit sliced_context_misfit(std::int64_t slices, const ParallelPlan& plan) {
+  return unless(slices == 1 || plan.cp == 1, "slices go with cp 1");
+}
+
+Misfit slices_misfit(std::int64_t slices, const TrainingSpec& training, const ParallelPlan& plan) {
+  const std::int64_t parts = slices * (plan.sequence_parallel ? plan.tp : 1);
+  return unless(slices == 1 || training.sequence % parts == 0,
+                "the slices do not divide the sequence");
+}
+
+Misfit batch_misfit(const TrainingSpec& training, const ParallelPlan& plan) {
+  return unless(training.global_batch % (training.micro_batch * plan.dp) == 0,
+                "micro_batch*dp does not divide the global batch");
+}
+
+Misfit no_experts_misfit(const ParallelPlan& plan) {
+  return unless(plan.ep == 1 && plan.etp == 1, "the model has no experts");
+}
+
+Misfit experts_misfit(const ExpertSpec& experts, const ParallelPlan& plan) {
+  return unless(experts.experts % plan.ep == 0, "ep does not divide the experts");
+}
+
+Misfit expert_width_misfit(const ExpertSpec& experts, const ParallelPlan& plan) {
+  return unless(experts.expert_hidden % plan.etp == 0,
+                "etp does not divide the hidden width of an expert");
+}
+
+Misfit expert_ranks_misfit(const ParallelPlan& plan) {
+  return unless(plan.stage_ranks() % (plan.etp * plan.ep) == 0,
+                "etp*ep does not divide the ranks of a stage");
+}
+
+Misfit expert_parts_misfit(const ParallelPlan& plan) {
+  return unless(plan.expert_part == 0 || Placement(plan).cuts_experts_evenly(),
+                "the dispatch cuts the expert groups unevenly");
+}
+
+Misfit tiles_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  return unless(moe.overlap != MoeSpec::Overlap::tiles || plan.etp == 1,
+                "tiles hold whole experts: etp 1");
+}
+
+Misfit paired_exchange_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  return unless(moe.overlap != MoeSpec::Overlap::fb_pair || plan.ep > 1,
+                "fb_pair hides an exchange: ep > 1");
+}
+
+Misfit paired_gradients_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  return unless(moe.overlap != MoeSpec::Overlap::fb_pair || plan.zero <= 1,
+                "fb_pair keeps whole gradients");
+}
+
+}  // namespace stepcast
