@@ -248,7 +248,7 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
       {"step_latency", &spec.step_latency, "one step of a collective between nodes", time_range});
   visitor.field({"selection_latency",
                  OptionalTime{&spec.selection_latency, &spec.selection_latency_given, "none"},
-                 "what the library's own selection reckons for that step; none: step_latency",
+                 "what the library's own selection takes for that step; none: step_latency",
                  time_range});
   visitor.field({"node_step_latency", &spec.node_step_latency,
                  "one step inside a node or super-node", time_range});

@@ -62,7 +62,7 @@ struct PipelineShape {
   std::int64_t slices = 1;  ///< of the sequence of each micro-batch
   WarmUp warm_up = {};
   ChunkPlacement placement = ChunkPlacement::loop;  ///< that of the schedule
-  /// Stage r of zb_h1 and zb_h2 puts off the weight gradients of put_off * r backwards; 0: of r and
+  /// Stage r of zb_h1 and zb_h2 defers the weight gradients of put_off * r backwards; 0: of r and
   /// of 2 r.
   std::int64_t put_off = 0;
 

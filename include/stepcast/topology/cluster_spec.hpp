@@ -145,8 +145,8 @@ struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
   Bytes buffer{200.0 * 1048576};  ///< a larger collective runs in ceil(bytes / buffer) loops
-  Seconds step_latency{0};        ///< one step between servers
-  Seconds selection_latency{0};   ///< what the library's selection reckons for it, where given
+  Seconds step_latency{0};        ///< one step between nodes
+  Seconds selection_latency{0};   ///< what the library's selection takes for it, where given
   bool selection_latency_given = false;  ///< else step_latency
   Seconds node_step_latency{0};          ///< one step inside a node or super-node
 };

@@ -35,7 +35,7 @@ struct PointResult {
   std::string schedule;                        ///< of the pipeline, empty when invalid
   std::vector<std::optional<double>> numbers;  ///< as number_names(); nothing where undefined
 
-  /// Whether there is a prediction.
+  /// Whether there is a forecast.
   bool simulated() const {
     return status == PointStatus::ok || status == PointStatus::out_of_memory;
   }
