@@ -9,10 +9,10 @@
 
 namespace stepcast {
 
-/// The kinds of group that a rank belongs to. `expert_data` replicates expert parameters (edp).
-/// `dense_data` = data x context: the replicas of the dense parameters. `expert_inner`: those of an
-/// expert group that live in one part of the fabric (`ParallelPlan::expert_part`); `expert_outer`:
-/// those of like index in each part.
+/// A rank belongs to a group of each kind. `expert_data` replicates expert parameters (edp).
+/// `dense_data` is data x context: the replicas of the dense parameters. `expert_inner` has those
+/// of an expert group that live in one part of the fabric (`ParallelPlan::expert_part`),
+/// `expert_outer` those of like index in each part.
 enum class GroupKind {
   tensor,
   context,
@@ -31,11 +31,12 @@ enum class GroupKind {
 inline constexpr std::size_t group_kinds = 13;
 const char* name(GroupKind kind);
 
-/// How the model and the batch are spread over the ranks. Once checked against the devices:
-/// tp*cp*pp*dp = world and etp*ep*edp = tp*cp*dp.
+/// The plan says how the model and the batch are spread over the ranks. Once it is checked against
+/// the devices, tp*cp*pp*dp = world and etp*ep*edp = tp*cp*dp.
 struct ParallelPlan {
   enum class ContextAlgorithm { ring, ulysses, allgather, hybrid };
-  /// automatic: balanced by time; even: equal numbers of layers; table: `layers_per_chunk`
+  /// `automatic` balances by time, `even` takes equal numbers of layers, `table` takes
+  /// `layers_per_chunk`.
   enum class Layers { automatic, even, table };
   std::int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1;
   std::optional<std::int64_t> dp_given;  ///< nothing for `auto`
@@ -47,20 +48,21 @@ struct ParallelPlan {
   std::int64_t zero = 1;  ///< 0..3
   Layers layers = Layers::automatic;
   Table layers_per_chunk;  ///< [chunk][stage], of `table`
-  /// Devices of one part (node or super-node) that an expert group is cut into, resolved by the
-  /// scenario reader; 0: it is not cut. Every expert group has equally many ranks in each part.
+  /// An expert group is cut into parts (nodes or super-nodes) of this many devices, resolved by the
+  /// scenario reader; 0 means that it is not cut. Every expert group has equally many ranks in each
+  /// part.
   std::int64_t expert_part = 0;
-  /// What the schedule says, set by the scenario reader: how chunks are placed, and into how many
-  /// slices the sequence of a micro-batch is cut.
+  /// The schedule says this, and the scenario reader sets it: how chunks are placed, and into how
+  /// many slices the sequence of a micro-batch is cut.
   ChunkPlacement chunk_placement = ChunkPlacement::loop;
   std::int64_t slices = 1;
   std::vector<std::int64_t> slice_tokens;  ///< [slice] tokens of a sequence; empty: equal slices
 
-  /// Tokens of slice `slice` of a sequence of `sequence` tokens.
+  /// This counts the tokens of slice `slice` of a sequence of `sequence` tokens.
   double slice_length(std::int64_t sequence, std::int64_t slice) const;
-  /// Tokens of the slices before it.
+  /// This counts the tokens of the slices before it.
   double slice_start(std::int64_t sequence, std::int64_t slice) const;
-  /// Its tokens over those of an equal slice.
+  /// This is its tokens over those of an equal slice.
   double slice_weight(std::int64_t sequence, std::int64_t slice) const;
 
   std::int64_t world() const { return tp * cp * pp * dp; }
@@ -69,7 +71,7 @@ struct ParallelPlan {
   ChunkMap chunk_map() const { return {chunk_placement, pp, vpp}; }
 };
 
-/// The keys of `parallel:`.
+/// These are the keys of `parallel:`.
 void describe(Visitor& visitor, ParallelPlan& plan);
 
 }  // namespace stepcast
