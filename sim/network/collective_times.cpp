@@ -5,6 +5,8 @@
 
 namespace stepcast {
 
+/// Groups are told apart by their devices, because different plans make the same group again and
+/// again.
 CollectiveTimes::Members CollectiveTimes::members(const Placement& placement, GroupKind group,
                                                   Rank rank) {
   std::vector<std::uint32_t> key;
@@ -44,6 +46,7 @@ double CollectiveTimes::alone(const Placement& placement, const StageCall& call,
   return moving > 0 && !call.in_kernel ? moving + launch() : moving;
 }
 
+/// A search asks for thousands of sizes, and the times between two powers are nearly straight.
 double CollectiveTimes::power_of_two(Members members, CollectiveKind kind, int exponent) {
   const auto [place, fresh] = powers_.try_emplace({members, kind});
   if (fresh) place->second.fill(-1);

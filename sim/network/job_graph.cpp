@@ -34,6 +34,8 @@ Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel
   return {(stage.value + (next ? 1 : stages - 1)) % stages};
 }
 
+/// Chunks that send over one channel may send different amounts; the largest one stands for all of
+/// them.
 std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Channel channel) {
   const StageProgram& program = input.programs[stage.value];
   const std::uint32_t chunks = program.chunk_count();
@@ -64,6 +66,8 @@ JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone)
   index_links();
 }
 
+/// A group is planned once per shape, because thousands of groups of one kind lie alike on the
+/// fabric.
 void JobGraph::add_groups(GroupKind kind) {
   const std::uint32_t world = input_.placement.world();
   auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
@@ -88,6 +92,7 @@ void JobGraph::add_groups(GroupKind kind) {
   }
 }
 
+/// A channel is an object even where it carries no bytes, because its latency tells ranks apart.
 void JobGraph::add_channels(Channel channel) {
   const std::uint32_t world = input_.placement.world();
   const auto index = static_cast<std::uint32_t>(channel);
@@ -160,6 +165,7 @@ std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
   return place->second;
 }
 
+/// Calls over the host link are no part of it: they use no link of the fabric.
 GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
                             const std::vector<Rank>& members) const {
   PatternPlanner planner(input_, members, stage);
@@ -170,12 +176,15 @@ GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
   return planner.take();
 }
 
+/// Bytes of a failed link load what stands in for it, and nothing loads the failed link itself.
 void JobGraph::load(std::uint32_t object, LinkId link, std::uint32_t entry) {
   const std::vector<LinkId>* detour = input_.fabric.detour(link);
   if (detour == nullptr) return use(object, link, entry);
   for (const LinkId instead : *detour) use(object, instead, entry);
 }
 
+/// A link gets its number when it is first used, so that the size of the graph follows the job and
+/// not the cluster.
 void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
   std::uint32_t& index = dense_[link.value];
   if (index == no_index) {
@@ -190,6 +199,8 @@ void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
   uses_.push_back({object, index, entry});
 }
 
+/// Uses are sorted by counting, because there are many of them and their order inside a link has to
+/// stay that of the objects.
 void JobGraph::index_links() {
   first_use_.assign(objects_.size() + 1, 0);
   first_by_link_.assign(links_.size() + 1, 0);

@@ -47,6 +47,7 @@ void LinkClasses::finish() {
   for (std::uint32_t flow = 0; flow < of_flow_.size(); ++flow) keep_tightest_private(flow);
 }
 
+/// The engine counts whole shares, so that a link enters with the bandwidth of one share.
 void LinkClasses::enter(Class& c) {
   c.in_engine = true;
   c.index = static_cast<std::uint32_t>(bandwidths_.size());
@@ -84,6 +85,7 @@ void LinkClasses::keep_tightest_private(std::uint32_t flow) {
   if (!classes_[tightest].in_engine) enter(classes_[tightest]);
 }
 
+/// This is the flow alone with its copies, before any other flow is looked at.
 double LinkClasses::seconds_per_byte(std::uint32_t flow) const {
   double slowest = 0;
   for (const std::uint32_t i : of_flow_[flow]) {

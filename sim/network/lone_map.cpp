@@ -27,6 +27,8 @@ std::pair<std::uint32_t, std::uint32_t> meeting(const StageCall& call, std::uint
   }
 }
 
+/// Members that other stages hold do arrive, because waiting for a later stage is part of the
+/// bound.
 NetworkCall lone_call(const StageCall& call, std::uint32_t stage, std::uint32_t stages,
                       double alone) {
   NetworkCall lone;
@@ -52,6 +54,8 @@ NetworkHop lone_hop(const NetworkMapInput& input, Stage stage, Channel channel,
 
 }  // namespace
 
+/// The first rank of a stage stands for all: without contention they differ in nothing but their
+/// links.
 NetworkMap map_without_contention(const Placement& placement,
                                   const std::vector<StageProgram>& programs,
                                   CollectiveTimes& times) {

@@ -8,6 +8,7 @@
 
 namespace stepcast {
 
+/// A pattern names links by members, so that groups of one shape find their own links in it.
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) {
   switch (kind) {
     case LinkKind::mesh:
@@ -40,6 +41,7 @@ CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId>
   return plan_collective(input.fabric, devices, call, chosen, form);
 }
 
+/// Only the first phase pays the launch: a collective is one operator on its stream.
 std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, const Fabric& fabric,
                                                    bool in_kernel) {
   double launch = in_kernel ? 0 : fabric.cluster().device.launch.communication.value();
@@ -75,6 +77,8 @@ const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   return place->second;
 }
 
+/// Flows are numbered across the calls of the group, because all of them may meet others on one
+/// link.
 void PatternPlanner::add(std::uint32_t index) {
   const StageCall& call = input_.programs[pattern_.stage].calls[index];
   const CollectivePlan& planned = plan(call);
@@ -98,6 +102,8 @@ std::uint32_t PatternPlanner::member_with(std::uint32_t value,
   return 0;
 }
 
+/// With one NIC per device its number is that of the device, which spares a search over the
+/// members.
 PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   const Link l = input_.fabric.link(link);
   switch (l.kind) {
@@ -118,6 +124,8 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   }
 }
 
+/// The role is a sum over the loads, so that it does not depend on the order in which links were
+/// met.
 GroupPattern PatternPlanner::take() {
   for (const auto& [key, loads] : loads_) {
     std::uint64_t role = 0;

@@ -23,6 +23,7 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
+/// The busiest stage has at least the mean, so that no layout has to be known.
 double family_bound(const Scenario& scenario, const LayerCosts& costs, UnitForm form) {
   const PieceCounts counts = model_pieces(scenario.workload.model);
   const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
@@ -38,6 +39,8 @@ double family_bound(const Scenario& scenario, const LayerCosts& costs, UnitForm 
   return micro_batches * std::min(whole, split) / stages;
 }
 
+/// Groups of parameters do not depend on vpp, schedule or zero, so that their times are shared by
+/// the family.
 FamilyNetwork::FamilyNetwork(const Scenario& scenario, const LayerCosts& costs,
                              CollectiveTimes& times)
     : times_{times}, gradient_{gradient_bytes(scenario.workload.communication)} {
@@ -73,6 +76,7 @@ double FamilyNetwork::mirror(double parameters) {
   return times_.about(mirror_, {CollectiveKind::all_reduce, Bytes{gradient_ * parameters}});
 }
 
+/// What schedules and zero do not change is added up once for all of them.
 LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& layout)
     : input_{input},
       layout_{layout},
@@ -103,6 +107,8 @@ double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) con
   return longest;
 }
 
+/// Of a split backward the lesser form counts, because a bound must hold however the units are
+/// ordered.
 double LayoutEstimate::serial(const StageLayout& stage, UnitForm form) const {
   if (form == UnitForm::paired) return stage.compute;
   return form == UnitForm::split ? std::min(stage.unit, stage.split_unit) : stage.unit;
@@ -152,6 +158,7 @@ double LayoutEstimate::between_directions(std::int64_t zero) const {
   return input_.network.mirror(own);
 }
 
+/// Sharded gradients are reduced in every micro-batch, which the programs do not run inside a pair.
 UnitForm LayoutEstimate::form_of(const PipelineSchedule& schedule, std::int64_t zero) const {
   const UnitForm form = unit_form(schedule, input_.scenario);
   return form == UnitForm::paired && zero > 1 ? UnitForm::plain : form;

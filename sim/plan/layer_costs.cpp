@@ -28,6 +28,7 @@ struct Chunks {
   }
 };
 
+/// Times of a chunk are sums over its pieces, so that one chunk for each kind is enough.
 Chunks chunks_of(const ModelSpec& model) {
   Chunks chunks;
   chunks.add(PlanPiece::embedding, {.embedding = true});
@@ -101,6 +102,7 @@ double sum(const std::array<PieceCost, plan_pieces>& pieces, const PieceCounts& 
 
 }  // namespace
 
+/// Streams begin free and empty, so that a piece costs what it adds to a stage that keeps up.
 double device_time(const Instructions& code, const StageProgram& program,
                    const std::vector<double>& call_times) {
   double device = 0;
@@ -187,6 +189,8 @@ std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   return pieces;
 }
 
+/// All kinds of pieces are lowered as one stage, so that they come from the same functions as the
+/// programs of a forecast.
 LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
   const Chunks chunks = chunks_of(scenario.workload.model);
   WorkloadSpec spec = scenario.workload;

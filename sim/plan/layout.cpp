@@ -26,6 +26,7 @@ bool covers(const std::vector<int>& more, const std::vector<int>& less) {
   return true;
 }
 
+/// A moment that holds no more of any chunk than another one can never be the fullest.
 void keep_largest(std::vector<std::vector<int>>& moments) {
   std::vector<std::vector<int>> kept;
   for (auto moment = moments.rbegin(); moment != moments.rend(); ++moment) {
@@ -97,6 +98,8 @@ class StageBytes {
 
 }  // namespace
 
+/// Orders are written out for few micro-batches only: once a schedule repeats, more of them hold
+/// nothing new.
 const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
                                    bool paired) {
   const PipelineShape shape = telling_shape(schedule, given);
@@ -120,6 +123,7 @@ const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const Pipel
   return held;
 }
 
+/// The cut depends on the number of virtual stages alone, while thousands of points share that.
 const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
   const ParallelPlan& plan = scenario.workload.plan;
   const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
@@ -130,6 +134,8 @@ const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
   return place->second = balanced_ends(times->second, parts);
 }
 
+/// Bytes come from the budget of a forecast, asked once for each kind of chunk, so that the two
+/// cannot differ.
 void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage stage,
                       StageLayout& layout) {
   const ParallelPlan& plan = scenario.workload.plan;
@@ -155,6 +161,7 @@ void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage 
   layout.update = place->second.update;
 }
 
+/// Stages with equal chunks are one kind, and a long pipeline has few of them.
 PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
                    FamilyBytes& bytes) {
   const ParallelPlan& plan = scenario.workload.plan;
@@ -189,6 +196,7 @@ std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& mome
   return held;
 }
 
+/// Activations are gone when the optimizer runs, so that the larger of the two counts.
 double peak_memory(const PlanLayout& layout, const std::vector<double>& held, std::int64_t zero) {
   double peak = 0;
   for (std::size_t s = 0; s < held.size(); ++s) {

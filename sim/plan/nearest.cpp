@@ -36,6 +36,8 @@ struct Leaving {
   std::string text;
 };
 
+/// A number of keys counts before the distance, because one change is easier to make than two small
+/// ones.
 Leaving leaving(const PlanSpace& space, const PlanSpace& open, const Strategy& s) {
   Leaving result;
   const auto add = [&](const std::string& key, const std::string& value,
@@ -133,6 +135,7 @@ std::vector<Constraint> constraints() {
   return all;
 }
 
+/// Constraints are tried one by one, so that the one that is named is enough by itself.
 std::optional<PlanRelaxation> by_one_constraint(const PlanSpace& space) {
   for (const Constraint& constraint : constraints()) {
     if (!constraint.given(space.spec)) continue;
@@ -150,6 +153,7 @@ std::optional<PlanRelaxation> by_one_constraint(const PlanSpace& space) {
 
 }  // namespace
 
+/// The answer that asks for least comes first: a constraint, then one key, then everything.
 std::optional<PlanRelaxation> nearest_feasible(const PlanSpace& space) {
   if (auto found = by_one_constraint(space)) return found;
   if (auto found = by_one_key(space)) return found;

@@ -66,6 +66,8 @@ const char* wrong_schedule(const Scenario& scenario) {
   return pair_findings(scenario, shape).empty() ? nullptr : "fb_pair does not serve the point";
 }
 
+/// The rules above are the quick ones; what they do not know, the reader's own checks find for the
+/// few points that are left.
 std::string reader_finding(Scenario scenario) {
   const Node nowhere;
   Reading reading;
@@ -76,6 +78,7 @@ std::string reader_finding(Scenario scenario) {
   return first.path + ": " + first.message;
 }
 
+/// Sizes that are not asked for leave the space as a whole, before any plan is tried.
 bool keeps_constraints(const Scenario& base, const PlanSpec& spec) {
   const double parameters = count_parameters(base.workload.model).total;
   const double flops =

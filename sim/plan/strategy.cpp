@@ -72,6 +72,7 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
   return settings;
 }
 
+/// One key at a time changes, so that the answer also says that no single change helps.
 std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy) {
   std::vector<Strategy> all;
   const PlanDimensions& dims = space.dimensions;

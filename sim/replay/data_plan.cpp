@@ -18,6 +18,8 @@ struct Ring {
   std::int64_t ulysses = 1, size = 1;
 };
 
+/// The loads of one replica depend on the position in the ring alone, so that tensor and Ulysses
+/// ranks share them.
 std::vector<AttentionLoad> loads_of(const DataSpec& spec, const PackedBatch& batch,
                                     std::int64_t replica, std::int64_t position,
                                     std::int64_t rings) {
@@ -28,6 +30,7 @@ std::vector<AttentionLoad> loads_of(const DataSpec& spec, const PackedBatch& bat
   return loads;
 }
 
+/// The worst micro-batch counts, because the ranks of a ring wait for each other in every one.
 double worst_context(const std::vector<std::vector<AttentionLoad>>& of_ring) {
   double worst = 1;
   for (std::size_t m = 0; m < of_ring.front().size(); ++m) {
@@ -71,6 +74,7 @@ AttentionLoads AttentionLoads::evened() const {
           std::vector<std::uint32_t>(of_rank.size(), 0)};
 }
 
+/// Replicas with equal loads share them, so that they fold into one rank class.
 std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& workload,
                                   std::int64_t micro_batches, const Placement& placement) {
   if (!spec.documents) return {};

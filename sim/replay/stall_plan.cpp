@@ -28,6 +28,8 @@ bool saves(const StallsSpec& spec) {
   return spec.checkpoint && spec.checkpoint->blocking_time > Seconds{0};
 }
 
+/// Nothing is kept where nobody suffers, so that an intact job looks the same with and without the
+/// section.
 std::vector<SpeedFactors> speeds(const StallsSpec& spec, const Placement& placement,
                                  const ClusterSpec& cluster) {
   std::vector<SpeedFactors> result(placement.world());
@@ -66,6 +68,8 @@ SpeedProfile profile(Intervals intervals) {
   return result;
 }
 
+/// Devices that are throttled alike share a profile, and its number tells ranks apart without
+/// comparing dates.
 void throttle(StallPlan& plan, const Placement& placement) {
   std::map<std::int64_t, Intervals> of_device;
   for (const auto& throttling : plan.spec.throttling) {
@@ -84,6 +88,8 @@ void throttle(StallPlan& plan, const Placement& placement) {
   }
 }
 
+/// All ranks take the first one's offset when they collect together, so that one seed gives it the
+/// same dates in both modes.
 std::vector<double> gc_offsets(const StallsSpec::GcPauses& pauses, std::uint32_t world) {
   std::vector<double> result(world);
   const auto seed = static_cast<std::uint64_t>(pauses.seed);
@@ -107,6 +113,7 @@ StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
   return plan;
 }
 
+/// A steady factor does not count: it makes every step longer by as much.
 bool StallPlan::irregular() const {
   const bool throttled =
       !std::ranges::all_of(profiles, [](const SpeedProfile& p) { return p.steady(); });

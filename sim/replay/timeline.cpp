@@ -40,6 +40,7 @@ RankTimes Replayer::later_steps(const RankState& rank) const {
   return mean;
 }
 
+/// Ranks that are done early wait for the last one, which nobody has told them before.
 Timeline Replayer::timeline() {
   Timeline result;
   const std::size_t steps = step_ends_.size();
