@@ -1,5 +1,5 @@
-"""The pages of the documentation: docs/README.md lists all of them, their links lead somewhere, and they use one word
-per thing, as the comments of the headers do: none of the last column of docs/glossary.md.
+"""The pages of the documentation: docs/README.md lists all of them, their links lead somewhere, files that they name exist,
+and they use one word per thing, as the comments of the headers do: none of the last column of docs/glossary.md.
 """
 import pathlib
 import re
@@ -11,6 +11,7 @@ INDEX = ROOT / "docs" / "README.md"
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)|https?://\S+", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?:\]\(|src=\"|srcset=\")([^)\s\"]+)")
+PATH = re.compile(r"`((?:base|cmake|docs|include|scenarios|scheduler|scripts|sim|tests|topology|workloads)/[\w./{},*-]*)`")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 COMMENT = re.compile(r"//+(.*)$", re.MULTILINE)
 
@@ -66,6 +67,21 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def paths(page):
+    """Files and folders of this tree that a page names, `{a,b}` once for each. Some sources have folders of the same
+    names, such as MindSpeed-LLM's `tests/test_tools`."""
+    def expanded(path):
+        braces = re.search(r"\{([^{}]*)\}", path)
+        if not braces:
+            return [path]
+        return [one for part in braces[1].split(",")
+                for one in expanded(path[:braces.start()] + part + path[braces.end():])]
+
+    for path in PATH.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if not path.startswith("tests/test_tools"):
+            yield from expanded(path)
+
+
 class Links(unittest.TestCase):
     def test_index_has_every_page(self):
         listed = {file for _, file, _ in links(INDEX)}
@@ -76,6 +92,10 @@ class Links(unittest.TestCase):
         broken = [f"{page.relative_to(ROOT)}: {target}" for page in pages() for target, file, anchor in links(page)
                   if not file.exists() or anchor and anchor not in anchors(file)]
         self.assertEqual(broken, [])
+
+    def test_files_that_pages_name_exist(self):
+        gone = [f"{page.relative_to(ROOT)}: {path}" for page in pages() for path in paths(page) if not any(ROOT.glob(path))]
+        self.assertEqual(gone, [])
 
 
 class Words(unittest.TestCase):
