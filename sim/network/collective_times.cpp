@@ -21,6 +21,7 @@ CollectiveTimes::Members CollectiveTimes::members(const Placement& placement, Gr
   return Members{place->second};
 }
 
+/// Planning is the dear part, and a search asks for the same calls over and over.
 double CollectiveTimes::planned(Members members, CollectiveCall call,
                                 const std::string& algorithm) {
   const auto [place, fresh] =
@@ -37,6 +38,7 @@ double CollectiveTimes::launch() const {
   return fabric_.cluster().device.launch.communication.value();
 }
 
+/// Calls inside a kernel that runs already pay no launch.
 double CollectiveTimes::alone(const Placement& placement, const StageCall& call, Rank rank) {
   if (call.over_host_link()) return call.host_link.value();
   const std::string& chosen = call.algorithm.empty()
@@ -57,6 +59,7 @@ double CollectiveTimes::power_of_two(Members members, CollectiveKind kind, int e
   return time;
 }
 
+/// Between two powers the time is taken as straight, which is exact where bandwidth bounds it.
 double CollectiveTimes::about(Members members, CollectiveCall call) {
   const double bytes = call.bytes.value();
   if (bytes <= 0) return 0;
@@ -68,6 +71,7 @@ double CollectiveTimes::about(Members members, CollectiveCall call) {
   return moving > 0 ? moving + launch() : 0;
 }
 
+/// Links that can never be the limit are left out, as they are in the network map.
 CollectiveTimes::Hop CollectiveTimes::hop(Rank from, Rank to, double bytes) const {
   const DeviceId a{from.value}, b{to.value};
   double slowest = 0;

@@ -28,6 +28,7 @@ std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
 
 }  // namespace
 
+/// The ring of stages closes, because a chunk of the last stage sends to the first one.
 Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel) {
   const auto stages = static_cast<std::uint32_t>(input.programs.size());
   const bool next = channel == Channel::output_next || channel == Channel::gradient_next;
@@ -154,6 +155,8 @@ bool JobGraph::is_skewed(GroupKind kind, std::uint32_t stage) const {
   });
 }
 
+/// With uneven experts the shape also says which experts the members hold, because bytes follow
+/// from that.
 std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
                                     const std::vector<Rank>& members) {
   const auto next = static_cast<std::uint32_t>(patterns_.size());
@@ -236,6 +239,7 @@ std::span<const GroupPattern::Load> JobGraph::loads(const Use& use) const {
   return {pattern.loads.data() + entry.first, entry.count};
 }
 
+/// A channel has one flow, so that it needs no more than one role.
 std::uint64_t JobGraph::role(const Use& use) const {
   const Object& object = objects_[use.object];
   if (object.kind != Object::Kind::group) return 1;

@@ -7,6 +7,7 @@
 namespace stepcast {
 namespace {
 
+/// Weights are quotients of bytes, so that whole numbers come out with rounding.
 bool whole(double ratio) { return std::abs(ratio - std::round(ratio)) <= 1e-9 * ratio; }
 
 /// The weight that one share of the link stands for: the largest that divides all weights, found
@@ -55,6 +56,8 @@ void LinkClasses::enter(Class& c) {
   bandwidths_.push_back(c.bandwidth / c.share);
 }
 
+/// Private links count in the closed form only; in the engine one of them, the tightest, stands for
+/// all.
 std::vector<LinkUse> LinkClasses::path(std::uint32_t flow) const {
   std::vector<LinkUse> uses;
   for (const std::uint32_t i : of_flow_[flow]) {

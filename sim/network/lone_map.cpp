@@ -38,6 +38,7 @@ NetworkCall lone_call(const StageCall& call, std::uint32_t stage, std::uint32_t 
   return lone;
 }
 
+/// The path stays empty, which is what keeps the engine out.
 NetworkHop lone_hop(const NetworkMapInput& input, Stage stage, Channel channel,
                     const CollectiveTimes& times) {
   NetworkHop hop;

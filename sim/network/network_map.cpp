@@ -170,6 +170,7 @@ bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads&
   });
 }
 
+/// Descriptions are made on demand only: a large job has many links, and only a page shows them.
 void MapBuilder::describe_link(std::uint32_t l, const LinkLoads& loads) {
   const LinkId id = graph_.links()[l].id;
   const auto alike = std::ranges::count(colours_.link, colours_.link[l]);

@@ -68,6 +68,7 @@ CollectiveCall PatternPlanner::of_members(const StageCall& stage_call) const {
   return call;
 }
 
+/// Layers repeat, so that most calls of a group have been planned before.
 const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   StageCall call = stage_call;
   call.call = of_members(stage_call);
@@ -93,6 +94,7 @@ void PatternPlanner::add(std::uint32_t index) {
   }
 }
 
+/// The first member with that place names it, so that equal shapes name it alike.
 std::uint32_t PatternPlanner::member_with(std::uint32_t value,
                                           std::uint32_t (Fabric::*place)(DeviceId) const) const {
   for (std::uint32_t i = 0; i < devices_.size(); ++i) {

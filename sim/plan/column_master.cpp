@@ -90,6 +90,7 @@ std::vector<ColumnMaster::Part> ColumnMaster::parts_of(std::size_t v,
   return parts;
 }
 
+/// Both ends of the model count here, so that the first and the last stage get fewer layers.
 double ColumnMaster::unit(std::size_t stage, const Column& column, std::size_t chunk) const {
   LayerSlice slice = part(stage, column, chunk).slice;
   slice.recomputed = column.recomputed[chunk];
@@ -162,6 +163,7 @@ void ColumnMaster::add_column(std::size_t stage, Column column) {
   columns_[stage].push_back(std::move(column));
 }
 
+/// Exactly one column of a stage is one; the largest value is it, whatever rounding left.
 PlacedLayers ColumnMaster::read(const double* values) const {
   PlacedLayers placed;
   placed.layers.assign(chunks_, std::vector<std::int64_t>(stages_));
@@ -242,6 +244,8 @@ ColumnMaster::Model::Model(const ColumnMaster& master)
     for (std::size_t border = 0; border + 1 < runs_; ++border) keep_order(part, border);
 }
 
+/// A column is listed at every border on whose side it has layers, which is all that the order
+/// needs to know.
 void ColumnMaster::Model::add_column(std::size_t stage, const Column& column) {
   add_binary(column.pass);
   one_[stage].add(columns_);

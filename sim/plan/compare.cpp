@@ -105,6 +105,7 @@ double PlanComparison::difference() const {
   return sum;
 }
 
+/// Both sides run in processes of their own, since a process makes one run.
 std::optional<PlanComparison> compare_with_baseline(const PlanSpace& space, const PlanPoint& winner,
                                                     const SearchPath& search, int workers) {
   if (space.baseline.empty()) return {};

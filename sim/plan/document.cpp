@@ -102,6 +102,7 @@ ListedKey listed_key(const std::string& path, const Node& node, Reading& reading
   return key;
 }
 
+/// Values are written as a user would write them, because they become settings and file text.
 std::string flow_text(const Node& node) {
   switch (node.kind) {
     case Node::Kind::null:

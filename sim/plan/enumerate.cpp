@@ -354,6 +354,7 @@ Enumeration Enumerator::run() {
 
 }  // namespace
 
+/// A frontier may hold any feasible point, so that with `pareto` none is dropped.
 Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs) {
   Enumerator::Keeping keeping;
   if (space.spec.objective != PlanSpec::Objective::pareto)
@@ -361,6 +362,7 @@ Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs) {
   return Enumerator(space, costs, keeping).run();
 }
 
+/// By bound, because these points were dropped for estimates that may be wrong.
 Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, double limit,
                             std::size_t most) {
   return Enumerator(space, costs, {most, limit, true}).run();

@@ -59,11 +59,13 @@ FamilyNetwork::FamilyNetwork(const Scenario& scenario, const LayerCosts& costs,
   }
 }
 
+/// Dense and expert parameters go over the same stream, one behind the other.
 double FamilyNetwork::moved(CollectiveKind kind, double bytes_each, double dense, double expert) {
   return times_.about(dense_, {kind, Bytes{bytes_each * dense}}) +
          times_.about(expert_, {kind, Bytes{bytes_each * expert}});
 }
 
+/// An all-reduce counts as two of these, which spares a table of its own.
 double FamilyNetwork::reduce(double dense, double expert) {
   return moved(CollectiveKind::reduce_scatter, gradient_, dense, expert);
 }
@@ -97,6 +99,7 @@ LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& lay
   }
 }
 
+/// A step ends with the slowest update.
 double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) const {
   double longest = 0;
   for (const StageLayout& stage : layout_.kinds) {
@@ -280,6 +283,7 @@ double LayoutEstimate::gradients(std::size_t kind, bool first, std::int64_t zero
   return (zero < 2 ? tail : reduced / buckets) + (first ? ahead : 0);
 }
 
+/// Parts are added and not overlapped: what hides behind what is in the parts already.
 double LayoutEstimate::estimate(const PipelineSchedule& schedule, std::int64_t zero) const {
   double exposed = gradients(layout_.kind_of.front(), true, zero);
   for (std::size_t k = 0; k < layout_.kinds.size(); ++k)

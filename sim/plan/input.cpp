@@ -189,6 +189,7 @@ void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
   }
 }
 
+/// Errors are collected over all values, so that the user sees every wrong one at once.
 Scenario PlanReader::scenario_with(const std::vector<std::pair<std::string, Node>>& changes) {
   Node document = root_;
   for (const auto& [path, value] : changes) put_node(document, path, value);
@@ -294,6 +295,8 @@ std::vector<std::int64_t> PlanReader::searched(const std::string& path) const {
   return {all.begin(), all.end()};
 }
 
+/// All allowed values are kept beside the asked-for ones, because the nearest feasible point may
+/// need them.
 void PlanReader::search_fast_values() {
   for (std::size_t k = 0; k < fast_.size(); ++k) {
     space_.allowed.*fast_keys[k].values = searched(fast_keys[k].path);

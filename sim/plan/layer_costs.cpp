@@ -58,6 +58,7 @@ double host_time(const Instructions& code, const StageProgram& program) {
   return std::max(main, worker);
 }
 
+/// The compute stream alone bounds pairs, whose communication hides behind the other half.
 double compute_time(const Instructions& code, const StageProgram& program) {
   double sum = 0;
   for (const Instruction& instruction : code)
@@ -122,6 +123,7 @@ double device_time(const Instructions& code, const StageProgram& program,
   return device;
 }
 
+/// A mean stage has an even share of these, whatever the layout is.
 PieceCounts model_pieces(const ModelSpec& model) {
   PieceCounts counts{};
   counts[index_of(PlanPiece::embedding)] = counts[index_of(PlanPiece::head)] = 1;
@@ -132,6 +134,7 @@ PieceCounts model_pieces(const ModelSpec& model) {
   return counts;
 }
 
+/// The busier of device and host sets the pace, and the host adds up over a whole chunk.
 double LayerCosts::forward(const PieceCounts& counts) const {
   return std::max(sum(pieces, counts, &PieceCost::forward),
                   sum(pieces, counts, &PieceCost::host_forward) + host_unit);
@@ -142,6 +145,7 @@ double LayerCosts::backward(const PieceCounts& counts) const {
                   sum(pieces, counts, &PieceCost::host_backward) + host_unit);
 }
 
+/// Without the host: a bound has to hold for one that keeps ahead.
 double LayerCosts::device(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::forward) + sum(pieces, counts, &PieceCost::backward);
 }
@@ -170,6 +174,7 @@ double LayerCosts::expert(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::expert);
 }
 
+/// Parameters need no programs, so that memory can refuse a point before anything is lowered.
 std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   const WorkloadSpec& w = scenario.workload;
   const LayerContext context{w.model, w.plan, w.training,

@@ -20,6 +20,7 @@ PieceCounts counts_of(const ModelSpec& model, const LayerTable::Slice& slice) {
   return counts;
 }
 
+/// One that holds at least as much of every chunk can only be fuller.
 bool covers(const std::vector<int>& more, const std::vector<int>& less) {
   for (std::size_t c = 0; c < more.size(); ++c)
     if (more[c] < less[c]) return false;
@@ -182,6 +183,7 @@ PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds&
   return layout;
 }
 
+/// Chunks differ in bytes, so that the moment with most units need not be the fullest.
 std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& moments) {
   std::vector<double> held(layout.stages(), 0);
   for (std::size_t s = 0; s < held.size(); ++s) {

@@ -115,6 +115,7 @@ struct Constraint {
   std::function<void(PlanSpec&)> drop;
 };
 
+/// Each one can be asked for and dropped alike, so that a new constraint is one line here.
 std::vector<Constraint> constraints() {
   std::vector<Constraint> all{
       {"tensor_in_node", [](const PlanSpec& s) { return s.tensor_in_node; },

@@ -68,6 +68,7 @@ std::optional<std::size_t> StageProgramme::recomputed(std::size_t part, std::siz
   return {};
 }
 
+/// The programme keeps where slices began, and how much each recomputes follows from that.
 PlacedLayers StageProgramme::placed(const std::vector<std::vector<std::size_t>>& from) const {
   const auto stages = static_cast<std::size_t>(problem_.stages);
   PlacedLayers result;
@@ -124,6 +125,7 @@ LayerSums::LayerSums(const PlacementProblem& problem) {
     }
 }
 
+/// Recomputed layers are the first ones of a slice, as tables of a scenario have them.
 double slice_unit(const LayerSums& p, const LayerSlice& s) {
   return p.unit[s.end] - p.unit[s.first] + p.recompute[s.first + s.recomputed] -
          p.recompute[s.first];
@@ -234,6 +236,7 @@ bool recompute_until_it_fits(const PlacementProblem& problem, const LayerSums& s
 
 }  // namespace
 
+/// Solvers are checked by this, whatever they believe themselves.
 double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed) {
   const LayerSums sums(problem);
   const std::vector<LayerSlice> slices = slices_of(problem, placed);
@@ -243,6 +246,7 @@ double placement_memory(const PlacementProblem& problem, const PlacedLayers& pla
   return peak;
 }
 
+/// The balance of a forecast is a start that every solver has to beat.
 std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem) {
   const LayerSums sums(problem);
   const auto stages = static_cast<std::size_t>(problem.stages);

@@ -109,6 +109,7 @@ void Programme::add_columns() {
   for (int v = 0; v < stages_; ++v) pass_of_ends_ += ends(v).unit;
 }
 
+/// A layer is kept or recomputed, never both and never neither.
 void Programme::place_all(int r) {
   Row row;
   for (int v = 0; v < parts_; ++v)
@@ -164,6 +165,7 @@ void Programme::wait_between(int chunk) {
   add_row(row, 'L', 0);
 }
 
+/// Every moment is a row, because the fullest one depends on what is placed.
 void Programme::fit_memory(int stage) {
   for (const std::vector<int>& moment : problem_.moments[static_cast<std::size_t>(stage)])
     fit_moment(stage, moment);
@@ -278,6 +280,8 @@ PlacementSolution place_at_once(const PlacementProblem& problem,
 
 }  // namespace
 
+/// Columns come first: their relaxation is strong, and where they are too many everything goes at
+/// once.
 PlacementSolution place_layers(const PlacementProblem& problem, const PlacementLimits& limits) {
   const auto start = start_of(problem);
   if (auto solution = place_by_columns(problem, start, limits)) return *std::move(solution);

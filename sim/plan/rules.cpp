@@ -5,6 +5,7 @@
 
 namespace stepcast {
 
+/// A reason is a constant text, because millions of points may fall for it.
 const char* wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
   const ModelSpec& model = base.workload.model;
   if (base.cluster.devices % (s.tp * s.cp * s.pp) != 0)
@@ -36,6 +37,7 @@ const char* wrong_experts(const Scenario& base, const Strategy& s) {
   return nullptr;
 }
 
+/// Whether parts are equal depends on the order of the ranks, so that the placement is asked.
 bool cuts_evenly(const Scenario& scenario) {
   const ParallelPlan& plan = scenario.workload.plan;
   return plan.expert_part == 0 || Placement(plan).cuts_experts_evenly();
@@ -54,6 +56,7 @@ const char* wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec&
   return nullptr;
 }
 
+/// The schedule's own rule comes last, because it speaks of shapes that the ranges allow.
 const char* wrong_schedule(const Scenario& scenario) {
   const ParallelPlan& plan = scenario.workload.plan;
   if (plan.pp * plan.vpp > scenario.workload.model.layers) return "more chunks than layers";

@@ -55,6 +55,8 @@ double mean(const AttentionLoads& loads, const Part& part) {
 
 }  // namespace
 
+/// Micro-batches that differ can never make a state recur, so that the replay does not look for
+/// one.
 bool AttentionLoads::repeats() const {
   return std::ranges::all_of(sequences, [](const auto& loads) {
     return std::ranges::all_of(loads, [&](const AttentionLoad& l) { return l == loads.front(); });
@@ -68,6 +70,7 @@ double AttentionLoads::mean_tokens() const {
   return mean(*this, [](const AttentionLoad& l) { return l.tokens; });
 }
 
+/// The step with even loads says what the imbalance costs, since everything else in it is the same.
 AttentionLoads AttentionLoads::evened() const {
   const AttentionLoad one{mean_pairs(), mean_tokens()};
   return {{std::vector<AttentionLoad>(sequences.front().size(), one)},
@@ -107,6 +110,7 @@ std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& work
   return result;
 }
 
+/// Pairs are numbered and not hashed, because two ranks that share a key are taken as one.
 std::vector<std::uint64_t> told_apart(const std::vector<std::uint64_t>& keys,
                                       const std::vector<std::uint32_t>& by) {
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> known;

@@ -104,6 +104,7 @@ void Recorder::catch_up(std::uint32_t r, const Clocks& now) {
   cursors_[r].last = now;
 }
 
+/// Pieces of no length would only be drawn.
 void Recorder::piece(std::uint32_t r, const Recording::Piece& piece) {
   if (records(r) && piece.to > piece.from) out_.ranks[r].pieces.push_back(piece);
 }
@@ -145,6 +146,7 @@ void Recorder::end(std::uint32_t communication, double end, double arrival) {
   out_.communications[communication].arrival = arrival;
 }
 
+/// An entry that is not recorded has no communication to refer to.
 std::uint32_t Recorder::communication_of(std::uint32_t r, std::uint32_t entry) const {
   return records(r) && entry != none ? out_.ranks[r].entries[entry].communication : none;
 }

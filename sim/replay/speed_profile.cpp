@@ -13,6 +13,7 @@ struct Stretch {
   double repetition;  ///< whole; 0 until the changes have repeated
 };
 
+/// All dates come from this one expression, so that two of them compare as they were computed.
 double date(const SpeedProfile& p, const Stretch& s) {
   return p.changes[s.change].from + s.repetition * p.period;
 }

@@ -121,15 +121,18 @@ bool StallPlan::irregular() const {
          waits_for_data(spec) || saves(spec);
 }
 
+/// A host that nothing holds needs no clock of its own where it costs nothing either.
 bool StallPlan::holds_host() const {
   return !gc_offset.empty() || allocator_pauses(spec) || waits_for_data(spec) || saves(spec) ||
          spec.host_sync != StallsSpec::HostSyncAt::none;
 }
 
+/// Damaged links are not asked for: the fabric has them, and the replay sees only their flows.
 bool StallPlan::any() const {
   return irregular() || !speed.empty() || spec.host_sync != StallsSpec::HostSyncAt::none;
 }
 
+/// Random draws tell all ranks apart, because each rank has numbers of its own.
 std::vector<std::uint64_t> StallPlan::keys() const {
   const bool own = jitters(spec) || allocator_pauses(spec);
   // Suffering alike is equality, which a hash could only make likely.

@@ -19,6 +19,7 @@ void cut(RankTimes& times, double amount) {
 
 }  // namespace
 
+/// A weight may be negative: what a period took is the books after it minus those before.
 void add(RankTimes& sum, const RankTimes& part, double weight) {
   sum.computing += part.computing * weight;
   for (std::size_t k = 0; k < exposed_kinds; ++k) sum.exposed[k] += part.exposed[k] * weight;
