@@ -41,10 +41,12 @@ void check_host(const Scenario& scenario, Checks& checks);
 void check_data(const Scenario& scenario, Checks& checks);
 /// This checks a workload of given times: its chunks, and keys that say nothing of it.
 void check_synthetic(const Scenario& scenario, Checks& checks);
-/// Sets what follows from the keys by arithmetic: `dp: auto`, how the schedule places chunks and
-/// cuts sequences, the parts of expert groups. Before the checks, which change nothing.
+/// This sets what follows from the keys by arithmetic: `dp: auto`, how the schedule places chunks
+/// and cuts sequences, and the parts of expert groups. It comes before the checks, which change
+/// nothing.
 void settle(Scenario& scenario, const Checks& checks);
-/// Checks everything between cluster, model, plan, training and schedule of a settled scenario.
+/// This checks everything between cluster, model, plan, training and schedule of a settled
+/// scenario.
 void check_scenario(const Scenario& scenario, Checks& checks);
 
 /// This tells the plan how the schedule places chunks and cuts sequences. It comes before the other
