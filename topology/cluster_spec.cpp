@@ -303,8 +303,14 @@ void describe(Visitor& visitor, NodeKind& kind) {
   visitor.field(
       {"nodes", &kind.nodes, "nodes of this kind, behind those of the kinds before", count, true});
   describe_one_kind(visitor, whole);
-  kind = {kind.nodes,         whole.name,        whole.device,      whole.host,
-          whole.node_devices, whole.node_fabric, whole.network.nic, whole.super_node};
+  kind = {.nodes = kind.nodes,
+          .name = whole.name,
+          .device = whole.device,
+          .host = whole.host,
+          .node_devices = whole.node_devices,
+          .node_fabric = whole.node_fabric,
+          .nic = whole.network.nic,
+          .super_node = whole.super_node};
 }
 
 }  // namespace

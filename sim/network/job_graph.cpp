@@ -79,9 +79,11 @@ void JobGraph::add_groups(GroupKind kind) {
     const std::uint32_t stage = input_.placement.stage_of(members.front()).value;
     const auto object = static_cast<std::uint32_t>(objects_.size());
     const std::uint32_t pattern = pattern_for(kind, stage, members);
-    objects_.push_back({Object::Kind::group, kind, pattern,
-                        static_cast<std::uint32_t>(members_.size()),
-                        static_cast<std::uint32_t>(members.size())});
+    objects_.push_back({.kind = Object::Kind::group,
+                        .group = kind,
+                        .pattern = pattern,
+                        .first = static_cast<std::uint32_t>(members_.size()),
+                        .count = static_cast<std::uint32_t>(members.size())});
     members_.insert(members_.end(), members.begin(), members.end());
     for (const Rank member : members) of_rank[member.value] = object;
     const auto& entries = patterns_[pattern].entries;
@@ -109,9 +111,12 @@ void JobGraph::add_channels(Channel channel) {
     const auto object = static_cast<std::uint32_t>(objects_.size());
     const DeviceId from = input_.placement.device_of(Rank{r});
     const DeviceId to = input_.placement.device_of(peer);
-    objects_.push_back({Object::Kind::channel, GroupKind::pipeline, index,
-                        static_cast<std::uint32_t>(members_.size()), 2,
-                        input_.fabric.route_latency(from, to).value()});
+    objects_.push_back({.kind = Object::Kind::channel,
+                        .group = GroupKind::pipeline,
+                        .pattern = index,
+                        .first = static_cast<std::uint32_t>(members_.size()),
+                        .count = 2,
+                        .latency = input_.fabric.route_latency(from, to).value()});
     members_.push_back(Rank{r});
     members_.push_back(peer);
     channel_of_[index][r] = object;

@@ -174,8 +174,11 @@ bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads&
 void MapBuilder::describe_link(std::uint32_t l, const LinkLoads& loads) {
   const LinkId id = graph_.links()[l].id;
   const auto alike = std::ranges::count(colours_.link, colours_.link[l]);
-  map_.links.push_back({input_.fabric.link(id).kind, input_.fabric.link_name(id),
-                        graph_.links()[l].bandwidth, static_cast<std::uint32_t>(alike), loads});
+  map_.links.push_back({.kind = input_.fabric.link(id).kind,
+                        .name = input_.fabric.link_name(id),
+                        .bandwidth = graph_.links()[l].bandwidth,
+                        .count = static_cast<std::uint32_t>(alike),
+                        .loads = loads});
 }
 
 /// Links of one colour carry the same flows, so that the first one stands for all.
@@ -277,7 +280,9 @@ void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
 std::uint32_t MapBuilder::host_transfer(double seconds) {
   const auto next = static_cast<std::uint32_t>(map_.calls.size());
   const auto [place, fresh] = host_transfers_.try_emplace(seconds, next);
-  if (fresh) map_.calls.push_back({"host link", {}, no_index, 1, true, seconds});
+  if (fresh)
+    map_.calls.push_back(
+        {.algorithm = "host link", .group = no_index, .lone = true, .alone = seconds});
   return place->second;
 }
 

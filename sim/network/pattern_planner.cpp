@@ -133,9 +133,12 @@ GroupPattern PatternPlanner::take() {
     std::uint64_t role = 0;
     for (const GroupPattern::Load& load : loads)
       role += mix(mix(load.slot), mix_number(load.weight));
-    pattern_.entries.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key),
-                                static_cast<std::uint32_t>(pattern_.loads.size()),
-                                static_cast<std::uint32_t>(loads.size()), role});
+    pattern_.entries.push_back({.kind = std::get<0>(key),
+                                .a = std::get<1>(key),
+                                .b = std::get<2>(key),
+                                .first = static_cast<std::uint32_t>(pattern_.loads.size()),
+                                .count = static_cast<std::uint32_t>(loads.size()),
+                                .role = role});
     pattern_.loads.insert(pattern_.loads.end(), loads.begin(), loads.end());
   }
   return std::move(pattern_);

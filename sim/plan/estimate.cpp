@@ -85,9 +85,11 @@ LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& lay
       micro_batches_{static_cast<double>(input.scenario.micro_batches()) /
                      static_cast<double>(input.scenario.workload.plan.chunk_map().copies())} {
   for (const StageLayout& stage : layout.kinds)
-    moved_.push_back({input.network.reduce(stage.dense, stage.expert),
-                      input.network.gather(stage.dense, stage.expert), gathered_units(stage),
-                      sum_of(stage.forward), sum_of(stage.backward)});
+    moved_.push_back({.reduce = input.network.reduce(stage.dense, stage.expert),
+                      .gather = input.network.gather(stage.dense, stage.expert),
+                      .gathered_units = gathered_units(stage),
+                      .forward = sum_of(stage.forward),
+                      .backward = sum_of(stage.backward)});
   const ParallelPlan& plan = input.scenario.workload.plan;
   whole_step_ = longest_step(1, 1);
   sharded_step_ =

@@ -72,7 +72,10 @@ std::optional<PlanRelaxation> nearest_of(const PlanSpace& space, PlanSpace open)
     const bool nearer =
         !nearest || std::pair{left.keys, left.far} < std::pair{nearest->keys, nearest->distance};
     if (!nearer || !reader_finding(scenario_of(open, point.strategy)).empty()) continue;
-    nearest = {left.text, strategy_text(open, point.strategy), "", left.keys, left.far};
+    nearest = {.change = left.text,
+               .point = strategy_text(open, point.strategy),
+               .keys = left.keys,
+               .distance = left.far};
   }
   return nearest;
 }

@@ -38,8 +38,11 @@ std::string placed_text(const PlanSpace& space, const SearchPath& search, PlanPo
   limits.seconds = seconds_per_placement;
   const PlacementSolution solution = place_layers(problem, limits);
   if (!solution.placed) return {};
-  point.placement = PlanPlacement{solution.placed->layers, solution.placed->recomputed,
-                                  solution.solver, solution.status, solution.gap()};
+  point.placement = PlanPlacement{.layers = solution.placed->layers,
+                                  .recomputed = solution.placed->recomputed,
+                                  .solver = solution.solver,
+                                  .status = solution.status,
+                                  .gap = solution.gap()};
   std::ostringstream out;
   out << solution.solver << '\n' << solution.status << '\n' << shortest(solution.gap()) << '\n';
   write(out, point.placement->layers);

@@ -27,9 +27,17 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   const double ready = after_compute ? std::max(issued, rank.clocks.device) : issued;
   SlotState& slot = rank.slots[instruction.slot];
   const std::uint32_t nth = slot.issue + 1;
-  slot = {unknown_time, unknown_time, issued, instruction.call, nth, true, false, entry};
-  rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back(
-      {instruction.call, instruction.slot, nth, ready, entry});
+  slot = {.host_ready = issued,
+          .call = instruction.call,
+          .issue = nth,
+          .issued = true,
+          .awaited = false,
+          .entry = entry};
+  rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back({.call = instruction.call,
+                                                                      .slot = instruction.slot,
+                                                                      .issue = nth,
+                                                                      .ready = ready,
+                                                                      .entry = entry});
   pump_stream(r, call.stream);
 }
 
@@ -103,8 +111,13 @@ std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
 void Replayer::arrive(RankIndex r, const StreamState::Pending& pending, double start) {
   const std::uint32_t id = meeting_of(r, pending.call);
   Meeting& meeting = meetings_[id];
-  meeting.members.push_back(
-      {r, pending.call, pending.slot, pending.issue, 0, pending.entry, start});
+  meeting.members.push_back({.rank = r,
+                             .call = pending.call,
+                             .slot = pending.slot,
+                             .issue = pending.issue,
+                             .ticket = 0,
+                             .entry = pending.entry,
+                             .start = start});
   meeting.start = std::max(meeting.start, start);
   if (meeting.members.size() == map_.calls[meeting.call].arrivals) begin_meeting(id);
 }
