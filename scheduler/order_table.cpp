@@ -94,8 +94,12 @@ class TableReading {
   }
   void check_shape() {
     const auto stages = static_cast<std::int64_t>(file_.orders.size());
-    table_.shape = {stages, file_.chunks, file_.micro_batches, stages, file_.slices};
-    table_.shape.placement = file_.placement;
+    table_.shape = {.stages = stages,
+                    .chunks = file_.chunks,
+                    .micro_batches = file_.micro_batches,
+                    .group = stages,
+                    .slices = file_.slices,
+                    .placement = file_.placement};
     if (stages == 0) report("orders", "is an empty list, allowed: one text per stage");
     if (file_.placement != ChunkPlacement::loop && file_.chunks != 2)
       report("chunks", "is " + std::to_string(file_.chunks) + ", allowed: 2 in this placement");

@@ -40,7 +40,7 @@ void describe(Visitor& visitor, ScheduleSpec& spec) {
                  "interleaved_1f1b",
                  between(1, 1 << 20)});
   visitor.field({"put_off", OptionalCount{&spec.put_off, "auto"},
-                 "zb_h1 and zb_h2: stage r puts off the weight gradients of this many times r "
+                 "zb_h1 and zb_h2: stage r defers the weight gradients of this many times r "
                  "backwards; auto: 1 and 2",
                  between(1, 1 << 20)});
   visitor.field({"slices",

@@ -56,7 +56,7 @@ struct StageState {
   std::vector<int> held_in_pattern;
   std::array<std::int64_t, steps> next = {};  ///< micro-batch that takes each step next
   int held = 0;
-  std::deque<Unit> weights;  ///< put off
+  std::deque<Unit> weights;  ///< deferred
   StageOrder order = {};
 };
 

@@ -249,7 +249,7 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
       {"step_latency", &spec.step_latency, "one step of a collective between nodes", time_range});
   visitor.field({"selection_latency",
                  OptionalTime{&spec.selection_latency, &spec.selection_latency_given, "none"},
-                 "what the library's own selection reckons for that step; none: step_latency",
+                 "what the library's own selection takes for that step; none: step_latency",
                  time_range});
   visitor.field({"node_step_latency", &spec.node_step_latency,
                  "one step inside a node or super-node", time_range});
@@ -304,8 +304,14 @@ void describe(Visitor& visitor, NodeKind& kind) {
   visitor.field(
       {"nodes", &kind.nodes, "nodes of this kind, behind those of the kinds before", count, true});
   describe_one_kind(visitor, whole);
-  kind = {kind.nodes,         whole.name,        whole.device,      whole.host,
-          whole.node_devices, whole.node_fabric, whole.network.nic, whole.super_node};
+  kind = {.nodes = kind.nodes,
+          .name = whole.name,
+          .device = whole.device,
+          .host = whole.host,
+          .node_devices = whole.node_devices,
+          .node_fabric = whole.node_fabric,
+          .nic = whole.network.nic,
+          .super_node = whole.super_node};
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ void describe(Visitor& visitor, ParallelPlan& plan) {
   constexpr Range size = between(1, max_devices);
   visitor.field({"tp", &plan.tp, "tensor parallel size", size});
   visitor.field({"pp", &plan.pp, "pipeline stages", size});
-  visitor.field({"vpp", &plan.vpp, "model chunks per stage", between(1, 1024)});
+  visitor.field({"vpp", &plan.vpp, "chunks of the model per stage", between(1, 1024)});
   visitor.field({"cp", &plan.cp, "context parallel size", size});
   visitor.field({"ep", &plan.ep, "expert parallel size", size});
   visitor.field({"etp", &plan.etp, "tensor parallel size inside an expert", size});

@@ -83,7 +83,7 @@ void add_schedule(CommandLine& line) {
   sub->add_option("--warmup", options->warmup, "standard, extra(n) or less_memory")
       ->type_name("KIND");
   sub->add_option("--put-off", options->put_off,
-                  "weight gradients that stage r puts off, times r, default the schedule's own")
+                  "stage r defers K times r weight gradients, default the schedule's own")
       ->type_name("K");
   sub->add_option("--costs", options->costs,
                   "times of forward, backward for the input, backward for the weights")

@@ -70,9 +70,12 @@ std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
       if (seen[index]) continue;
       seen[index] = true;
       const NetworkCall& planned = network.calls[index];
-      const CollectiveUse use{calls[i].name,
-                              calls[i].over_host_link() ? "host link" : name(calls[i].group),
-                              planned.algorithm, calls[i].call.bytes, Seconds{planned.alone}};
+      const CollectiveUse use{
+          .name = calls[i].name,
+          .group = calls[i].over_host_link() ? "host link" : name(calls[i].group),
+          .algorithm = planned.algorithm,
+          .bytes = calls[i].call.bytes,
+          .alone = Seconds{planned.alone}};
       if (std::ranges::find(uses, use) == uses.end()) uses.push_back(use);
     }
   }
@@ -182,10 +185,15 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   auto keys = loads ? told_apart(stalls.keys(), loads->of_rank) : stalls.keys();
   std::optional<KindPrograms> kinds = kind_programs(scenario, layers, placement);
   if (kinds) keys = told_apart(keys, kinds->of_rank);
-  NetworkMap network =
-      build_network_map({placement, fabric, programs, scenario.workload.communication.algorithms,
-                         scenario.simulate.fold, keys, scenario.simulate.network,
-                         rank_variants(placement, experts), record != nullptr});
+  NetworkMap network = build_network_map({.placement = placement,
+                                          .fabric = fabric,
+                                          .programs = programs,
+                                          .algorithms = scenario.workload.communication.algorithms,
+                                          .fold = scenario.simulate.fold,
+                                          .rank_keys = keys,
+                                          .form = scenario.simulate.network,
+                                          .rank_variants = rank_variants(placement, experts),
+                                          .describe_links = record != nullptr});
   HostSpec host = scenario.cluster.host;
   std::optional<Seconds> latency = boundary_latency(scenario);
   if (ideal.free_host) {
@@ -200,11 +208,21 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
 
   Forecast result;
   const std::vector<StageOrder> orders = scenario.orders();
-  result.timeline =
-      replay({programs, network, host, scenario.pipeline_shape(), orders, scenario.schedule.p2p,
-              latency, stalls.any() ? &stalls : nullptr, scenario.replayed_steps(), true, loads,
-              kinds ? &*kinds : nullptr, scenario.simulate.sharing, !ideal.no_bubble,
-              record ? &record->recording : nullptr, recorded_ranks});
+  result.timeline = replay({.programs = programs,
+                            .network = network,
+                            .host = host,
+                            .shape = scenario.pipeline_shape(),
+                            .orders = orders,
+                            .p2p = scenario.schedule.p2p,
+                            .boundary_latency = latency,
+                            .stalls = stalls.any() ? &stalls : nullptr,
+                            .steps = scenario.replayed_steps(),
+                            .loads = loads,
+                            .kinds = kinds ? &*kinds : nullptr,
+                            .sharing = scenario.simulate.sharing,
+                            .await_inputs = !ideal.no_bubble,
+                            .record = record ? &record->recording : nullptr,
+                            .recorded_ranks = recorded_ranks});
   result.step_time = result.timeline.step_time;
   add_times(result, network.classes, programs.size());
   add_stages(result, scenario, layers, orders);
@@ -252,8 +270,11 @@ Forecast run_with_documents(const Scenario& scenario, const Ideal& ideal,
   std::optional<Seconds> even;
   if (!data->loads.even()) even = even_step_time(scenario, data->loads, ideal);
   Forecast result = run(scenario, &data->loads, ideal, recorded_ranks, record);
-  result.data = {data->batch, imbalance(data->batch), data->context_imbalance,
-                 data->loads.mean_pairs(), even.value_or(result.step_time)};
+  result.data = {.batch = data->batch,
+                 .imbalance = imbalance(data->batch),
+                 .context_imbalance = data->context_imbalance,
+                 .attention_share = data->loads.mean_pairs(),
+                 .even_step_time = even.value_or(result.step_time)};
   return result;
 }
 

@@ -61,13 +61,11 @@ void check_pairwise(const std::vector<StageProgram>& programs, const Placement& 
 void check_algorithms(const Scenario& scenario, const std::vector<StageProgram>& programs,
                       const Placement& placement) {
   const Fabric fabric = fabric_of(scenario);
-  build_network_map({placement,
-                     fabric,
-                     programs,
-                     scenario.workload.communication.algorithms,
-                     Fold::automatic,
-                     {},
-                     scenario.simulate.network});
+  build_network_map({.placement = placement,
+                     .fabric = fabric,
+                     .programs = programs,
+                     .algorithms = scenario.workload.communication.algorithms,
+                     .form = scenario.simulate.network});
 }
 
 bool names_algorithms(const CollectiveChoice& choice) {

@@ -11,13 +11,12 @@ Seconds step_alone(const Scenario& scenario, CollectiveTimes& times) {
   const LayerTable layers = assign_layers(scenario.workload, scenario.cluster.device);
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
   const NetworkMap map = map_without_contention(placement, programs, times);
-  return replay({programs,
-                 map,
-                 scenario.cluster.host,
-                 scenario.pipeline_shape(),
-                 scenario.orders(),
-                 scenario.schedule.p2p,
-                 {}})
+  return replay({.programs = programs,
+                 .network = map,
+                 .host = scenario.cluster.host,
+                 .shape = scenario.pipeline_shape(),
+                 .orders = scenario.orders(),
+                 .p2p = scenario.schedule.p2p})
       .step_time;
 }
 

@@ -18,9 +18,12 @@ StepStatistics step_statistics(const std::vector<Seconds>& steps) {
     return later[std::max<std::size_t>(rank, 1) - 1];
   };
   const Seconds sum = std::accumulate(later.begin(), later.end(), Seconds{0});
-  return {steps.front(),    sum / static_cast<double>(later.size()),
-          percentile(0.5),  percentile(0.95),
-          percentile(0.99), later.back()};
+  return {.first = steps.front(),
+          .mean = sum / static_cast<double>(later.size()),
+          .p50 = percentile(0.5),
+          .p95 = percentile(0.95),
+          .p99 = percentile(0.99),
+          .longest = later.back()};
 }
 
 }  // namespace stepcast

@@ -5,6 +5,8 @@
 
 namespace stepcast {
 
+/// Groups are told apart by their devices, because different plans make the same group again and
+/// again.
 CollectiveTimes::Members CollectiveTimes::members(const Placement& placement, GroupKind group,
                                                   Rank rank) {
   std::vector<std::uint32_t> key;
@@ -19,6 +21,7 @@ CollectiveTimes::Members CollectiveTimes::members(const Placement& placement, Gr
   return Members{place->second};
 }
 
+/// Planning is the dear part, and a search asks for the same calls over and over.
 double CollectiveTimes::planned(Members members, CollectiveCall call,
                                 const std::string& algorithm) {
   const auto [place, fresh] =
@@ -35,6 +38,7 @@ double CollectiveTimes::launch() const {
   return fabric_.cluster().device.launch.communication.value();
 }
 
+/// Calls inside a kernel that runs already pay no launch.
 double CollectiveTimes::alone(const Placement& placement, const StageCall& call, Rank rank) {
   if (call.over_host_link()) return call.host_link.value();
   const std::string& chosen = call.algorithm.empty()
@@ -44,6 +48,7 @@ double CollectiveTimes::alone(const Placement& placement, const StageCall& call,
   return moving > 0 && !call.in_kernel ? moving + launch() : moving;
 }
 
+/// A search asks for thousands of sizes, and the times between two powers are nearly straight.
 double CollectiveTimes::power_of_two(Members members, CollectiveKind kind, int exponent) {
   const auto [place, fresh] = powers_.try_emplace({members, kind});
   if (fresh) place->second.fill(-1);
@@ -54,6 +59,7 @@ double CollectiveTimes::power_of_two(Members members, CollectiveKind kind, int e
   return time;
 }
 
+/// Between two powers the time is taken as straight, which is exact where bandwidth bounds it.
 double CollectiveTimes::about(Members members, CollectiveCall call) {
   const double bytes = call.bytes.value();
   if (bytes <= 0) return 0;
@@ -65,6 +71,7 @@ double CollectiveTimes::about(Members members, CollectiveCall call) {
   return moving > 0 ? moving + launch() : 0;
 }
 
+/// Links that can never be the limit are left out, as they are in the network map.
 CollectiveTimes::Hop CollectiveTimes::hop(Rank from, Rank to, double bytes) const {
   const DeviceId a{from.value}, b{to.value};
   double slowest = 0;

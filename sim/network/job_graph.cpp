@@ -42,12 +42,15 @@ std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
 
 }  // namespace
 
+/// The ring of stages closes, because a chunk of the last stage sends to the first one.
 Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel) {
   const auto stages = static_cast<std::uint32_t>(input.programs.size());
   const bool next = channel == Channel::output_next || channel == Channel::gradient_next;
   return {(stage.value + (next ? 1 : stages - 1)) % stages};
 }
 
+/// Chunks that send over one channel may send different amounts; the largest one stands for all of
+/// them.
 std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Channel channel) {
   const StageProgram& program = input.programs[stage.value];
   const std::uint32_t chunks = program.chunk_count();
@@ -78,6 +81,8 @@ JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone)
   index_links();
 }
 
+/// A group is planned once per shape, because thousands of groups of one kind lie alike on the
+/// fabric.
 void JobGraph::add_groups(GroupKind kind) {
   const std::uint32_t world = input_.placement.world();
   auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
@@ -88,9 +93,11 @@ void JobGraph::add_groups(GroupKind kind) {
     const std::uint32_t stage = input_.placement.stage_of(members.front()).value;
     const auto object = static_cast<std::uint32_t>(objects_.size());
     const std::uint32_t pattern = pattern_for(kind, stage, members);
-    objects_.push_back({Object::Kind::group, kind, pattern,
-                        static_cast<std::uint32_t>(members_.size()),
-                        static_cast<std::uint32_t>(members.size())});
+    objects_.push_back({.kind = Object::Kind::group,
+                        .group = kind,
+                        .pattern = pattern,
+                        .first = static_cast<std::uint32_t>(members_.size()),
+                        .count = static_cast<std::uint32_t>(members.size())});
     members_.insert(members_.end(), members.begin(), members.end());
     for (const Rank member : members) of_rank[member.value] = object;
     const auto& entries = patterns_[pattern].entries;
@@ -102,6 +109,7 @@ void JobGraph::add_groups(GroupKind kind) {
   }
 }
 
+/// A channel is an object even where it carries no bytes, because its latency tells ranks apart.
 void JobGraph::add_channels(Channel channel) {
   const std::uint32_t world = input_.placement.world();
   const auto index = static_cast<std::uint32_t>(channel);
@@ -117,9 +125,12 @@ void JobGraph::add_channels(Channel channel) {
     const auto object = static_cast<std::uint32_t>(objects_.size());
     const DeviceId from = input_.placement.device_of(Rank{r});
     const DeviceId to = input_.placement.device_of(peer);
-    objects_.push_back({Object::Kind::channel, GroupKind::pipeline, index,
-                        static_cast<std::uint32_t>(members_.size()), 2,
-                        input_.fabric.route_latency(from, to).value()});
+    objects_.push_back({.kind = Object::Kind::channel,
+                        .group = GroupKind::pipeline,
+                        .pattern = index,
+                        .first = static_cast<std::uint32_t>(members_.size()),
+                        .count = 2,
+                        .latency = input_.fabric.route_latency(from, to).value()});
     members_.push_back(Rank{r});
     members_.push_back(peer);
     channel_of_[index][r] = object;
@@ -163,6 +174,8 @@ bool JobGraph::is_skewed(GroupKind kind, std::uint32_t stage) const {
   });
 }
 
+/// With uneven experts the shape also says which experts the members hold, because bytes follow
+/// from that.
 std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
                                     const std::vector<Rank>& members) {
   const auto next = static_cast<std::uint32_t>(patterns_.size());
@@ -174,6 +187,7 @@ std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
   return place->second;
 }
 
+/// Calls over the host link are no part of it: they use no link of the fabric.
 GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
                             const std::vector<Rank>& members) const {
   PatternPlanner planner(input_, members, stage);
@@ -184,12 +198,15 @@ GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
   return planner.take();
 }
 
+/// Bytes of a failed link load what stands in for it, and nothing loads the failed link itself.
 void JobGraph::load(std::uint32_t object, LinkId link, std::uint32_t entry) {
   const std::vector<LinkId>* detour = input_.fabric.detour(link);
   if (detour == nullptr) return use(object, link, entry);
   for (const LinkId instead : *detour) use(object, instead, entry);
 }
 
+/// A link gets its number when it is first used, so that the size of the graph follows the job and
+/// not the cluster.
 void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
   std::uint32_t& index = dense_[link.value];
   if (index == no_index) {
@@ -200,6 +217,8 @@ void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
   uses_.push_back({object, index, entry});
 }
 
+/// Uses are sorted by counting, because there are many of them and their order inside a link has to
+/// stay that of the objects.
 void JobGraph::index_links() {
   first_use_.assign(objects_.size() + 1, 0);
   first_by_link_.assign(links_.size() + 1, 0);
@@ -235,6 +254,7 @@ std::span<const GroupPattern::Load> JobGraph::loads(const Use& use) const {
   return {pattern.loads.data() + entry.first, entry.count};
 }
 
+/// A channel has one flow, so that it needs no more than one role.
 std::uint64_t JobGraph::role(const Use& use) const {
   const Object& object = objects_[use.object];
   if (object.kind != Object::Kind::group) return 1;

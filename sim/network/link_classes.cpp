@@ -7,6 +7,7 @@
 namespace stepcast {
 namespace {
 
+/// Weights are quotients of bytes, so that whole numbers come out with rounding.
 bool whole(double ratio) { return std::abs(ratio - std::round(ratio)) <= 1e-9 * ratio; }
 
 /// The weight that one share of the link stands for: the largest that divides all weights, found
@@ -47,6 +48,7 @@ void LinkClasses::finish() {
   for (std::uint32_t flow = 0; flow < of_flow_.size(); ++flow) keep_tightest_private(flow);
 }
 
+/// The engine counts whole shares, so that a link enters with the bandwidth of one share.
 void LinkClasses::enter(Class& c) {
   c.in_engine = true;
   c.index = static_cast<std::uint32_t>(bandwidths_.size());
@@ -54,6 +56,8 @@ void LinkClasses::enter(Class& c) {
   bandwidths_.push_back(c.bandwidth / c.share);
 }
 
+/// Private links count in the closed form only; in the engine one of them, the tightest, stands for
+/// all.
 std::vector<LinkUse> LinkClasses::path(std::uint32_t flow) const {
   std::vector<LinkUse> uses;
   for (const std::uint32_t i : of_flow_[flow]) {
@@ -84,6 +88,7 @@ void LinkClasses::keep_tightest_private(std::uint32_t flow) {
   if (!classes_[tightest].in_engine) enter(classes_[tightest]);
 }
 
+/// This is the flow alone with its copies, before any other flow is looked at.
 double LinkClasses::seconds_per_byte(std::uint32_t flow) const {
   double slowest = 0;
   for (const std::uint32_t i : of_flow_[flow]) {

@@ -6,6 +6,7 @@
 
 namespace stepcast {
 
+/// Detours are found when all failed links are known, so that none leads over another failed one.
 LinkFaults link_faults(const StallsSpec& spec, const Fabric& intact) {
   LinkFaults faults;
   for (const auto& degraded : spec.degraded_links) {

@@ -30,6 +30,8 @@ std::pair<std::uint32_t, std::uint32_t> meeting(const StageCall& call, std::uint
   return {stage, 1};
 }
 
+/// Members that other stages hold do arrive, because waiting for a later stage is part of the
+/// bound.
 NetworkCall lone_call(const StageCall& call, std::uint32_t stage, std::uint32_t stages,
                       double alone) {
   NetworkCall lone;
@@ -39,6 +41,7 @@ NetworkCall lone_call(const StageCall& call, std::uint32_t stage, std::uint32_t 
   return lone;
 }
 
+/// The path stays empty, which is what keeps the engine out.
 NetworkHop lone_hop(const NetworkMapInput& input, Stage stage, Channel channel,
                     const CollectiveTimes& times) {
   NetworkHop hop;
@@ -55,6 +58,8 @@ NetworkHop lone_hop(const NetworkMapInput& input, Stage stage, Channel channel,
 
 }  // namespace
 
+/// The first rank of a stage stands for all: without contention they differ in nothing but their
+/// links.
 NetworkMap map_without_contention(const Placement& placement,
                                   const std::vector<StageProgram>& programs,
                                   CollectiveTimes& times) {

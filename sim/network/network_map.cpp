@@ -87,6 +87,8 @@ class MapBuilder {
   std::map<double, std::uint32_t> host_transfers_;  ///< by their time: into map_.calls
 };
 
+/// Ranks of different stages, stalls or expert loads never behave alike, whatever their neighbours
+/// are.
 std::vector<std::uint64_t> MapBuilder::keys() const {
   std::vector<std::uint64_t> result(input_.placement.world());
   for (std::uint32_t r = 0; r < result.size(); ++r) {
@@ -97,6 +99,8 @@ std::vector<std::uint64_t> MapBuilder::keys() const {
   return result;
 }
 
+/// The first rank of a class represents it, so that the choice does not depend on the order of a
+/// container.
 void MapBuilder::find_classes() {
   RankClasses& classes = map_.classes;
   classes.class_of = colours_.rank;
@@ -166,13 +170,18 @@ bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads&
   });
 }
 
+/// Descriptions are made on demand only: a large job has many links, and only a page shows them.
 void MapBuilder::describe_link(std::uint32_t l, const LinkLoads& loads) {
   const LinkId id = graph_.links()[l].id;
   const auto alike = std::ranges::count(colours_.link, colours_.link[l]);
-  map_.links.push_back({input_.fabric.link(id).kind, input_.fabric.link_name(id),
-                        graph_.links()[l].bandwidth, static_cast<std::uint32_t>(alike), loads});
+  map_.links.push_back({.kind = input_.fabric.link(id).kind,
+                        .name = input_.fabric.link_name(id),
+                        .bandwidth = graph_.links()[l].bandwidth,
+                        .count = static_cast<std::uint32_t>(alike),
+                        .loads = loads});
 }
 
+/// Links of one colour carry the same flows, so that the first one stands for all.
 void MapBuilder::load_links(LinkClasses& links) {
   std::uint32_t next = 0;
   for (std::uint32_t l = 0; l < graph_.links().size(); ++l) {
@@ -186,12 +195,14 @@ void MapBuilder::load_links(LinkClasses& links) {
   links.finish();
 }
 
+/// Only representatives arrive: members of one class come together, as one.
 std::uint32_t MapBuilder::arrivals(const JobGraph::Object& object) const {
   std::set<std::uint32_t> classes;
   for (const Rank member : graph_.members(object)) classes.insert(colours_.rank[member.value]);
   return static_cast<std::uint32_t>(classes.size());
 }
 
+/// Flow numbers run on as the flows were counted, so that a call finds its flows without a table.
 void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
   first_call_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
   const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
@@ -212,6 +223,8 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
   }
 }
 
+/// A phase takes the longer of its slowest flow and the sharing among its own flows, which are
+/// known before the run.
 void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
   call.lone = true;
   for (const auto& phase : call.phases) {
@@ -267,7 +280,9 @@ void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
 std::uint32_t MapBuilder::host_transfer(double seconds) {
   const auto next = static_cast<std::uint32_t>(map_.calls.size());
   const auto [place, fresh] = host_transfers_.try_emplace(seconds, next);
-  if (fresh) map_.calls.push_back({"host link", {}, no_index, 1, true, seconds});
+  if (fresh)
+    map_.calls.push_back(
+        {.algorithm = "host link", .group = no_index, .lone = true, .alone = seconds});
   return place->second;
 }
 
@@ -297,6 +312,7 @@ void MapBuilder::assign_calls(std::uint32_t c) {
   }
 }
 
+/// A channel without bytes still has its latency, because the message itself must arrive.
 NetworkHop MapBuilder::hop(std::uint32_t c, Channel channel, const LinkClasses& links) const {
   const Rank from = map_.classes.representative[c];
   const Stage stage = map_.classes.stage[c];

@@ -8,6 +8,7 @@
 
 namespace stepcast {
 
+/// A pattern names links by members, so that groups of one shape find their own links in it.
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) {
   switch (info(kind).family.owner) {
     case LinkOwner::pair:
@@ -41,6 +42,7 @@ CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId>
   return plan_collective(input.fabric, devices, call, chosen, form);
 }
 
+/// Only the first phase pays the launch: a collective is one operator on its stream.
 std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, const Fabric& fabric,
                                                    bool in_kernel) {
   double launch = in_kernel ? 0 : fabric.cluster().device.launch.communication.value();
@@ -67,6 +69,7 @@ CollectiveCall PatternPlanner::of_members(const StageCall& stage_call) const {
   return call;
 }
 
+/// Layers repeat, so that most calls of a group have been planned before.
 const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   StageCall call = stage_call;
   call.call = of_members(stage_call);
@@ -76,6 +79,8 @@ const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   return place->second;
 }
 
+/// Flows are numbered across the calls of the group, because all of them may meet others on one
+/// link.
 void PatternPlanner::add(std::uint32_t index) {
   const StageCall& call = input_.programs[pattern_.stage].calls[index];
   const CollectivePlan& planned = plan(call);
@@ -90,6 +95,7 @@ void PatternPlanner::add(std::uint32_t index) {
   }
 }
 
+/// The first member with that place names it, so that equal shapes name it alike.
 std::uint32_t PatternPlanner::member_with(std::uint32_t value,
                                           std::uint32_t (Fabric::*place)(DeviceId) const) const {
   for (std::uint32_t i = 0; i < devices_.size(); ++i) {
@@ -99,6 +105,8 @@ std::uint32_t PatternPlanner::member_with(std::uint32_t value,
   return 0;
 }
 
+/// With one NIC per device its number is that of the device, which spares a search over the
+/// members.
 PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   const Link l = input_.fabric.link(link);
   switch (info(l.kind).family.owner) {
@@ -118,14 +126,19 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   return {l.kind, index_.at(l.from), 0};
 }
 
+/// The role is a sum over the loads, so that it does not depend on the order in which links were
+/// met.
 GroupPattern PatternPlanner::take() {
   for (const auto& [key, loads] : loads_) {
     std::uint64_t role = 0;
     for (const GroupPattern::Load& load : loads)
       role += mix(mix(load.slot), mix_number(load.weight));
-    pattern_.entries.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key),
-                                static_cast<std::uint32_t>(pattern_.loads.size()),
-                                static_cast<std::uint32_t>(loads.size()), role});
+    pattern_.entries.push_back({.kind = std::get<0>(key),
+                                .a = std::get<1>(key),
+                                .b = std::get<2>(key),
+                                .first = static_cast<std::uint32_t>(pattern_.loads.size()),
+                                .count = static_cast<std::uint32_t>(loads.size()),
+                                .role = role});
     pattern_.loads.insert(pattern_.loads.end(), loads.begin(), loads.end());
   }
   return std::move(pattern_);

@@ -69,6 +69,7 @@ class Refiner {
     colours_.objects = number(object_signature_, colours_.object);
   }
 
+  /// A link sees roles as well as colours: two flows of one class may load it differently.
   void see_links() {
     for (std::uint32_t l = 0; l < link_signature_.size(); ++l) {
       std::uint64_t flows = 0;
@@ -81,6 +82,8 @@ class Refiner {
     colours_.links = number(link_signature_, colours_.link);
   }
 
+  /// Groups are seen in the order of their kinds, because a rank's tensor group is not its data
+  /// group.
   void see_ranks() {
     for (std::uint32_t r = 0; r < rank_signature_.size(); ++r) {
       std::uint64_t signature = mix(colours_.rank[r]);
@@ -110,6 +113,8 @@ Colours refine(const JobGraph& graph, const std::vector<std::uint64_t>& rank_key
   return Refiner(graph, rank_keys).run();
 }
 
+/// With a colour for each, the unfolded run takes the same road, so that a comparison of the two
+/// tests the folding alone.
 Colours separate(const JobGraph& graph, std::size_t ranks) {
   Colours colours;
   const auto each = [](std::vector<std::uint32_t>& own, std::size_t count) {

@@ -39,6 +39,8 @@ Slots before_epilogue(const StageProgram& program) {
 
 }  // namespace
 
+/// Awaiting the call at once keeps later work from running beside it; awaiting the others before
+/// keeps earlier work away.
 bool runs_alone(const StageProgram& program, std::uint32_t call) {
   if (program.calls[call].group != GroupKind::world) return false;
   Slots in_flight = before_epilogue(program);

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double rounding = 1 + 1e-9;
 
+/// Slices with the same layers of each run are one column, because nothing else of them counts.
 std::vector<int> counts_of(const PlacementProblem& problem, std::size_t first, std::size_t end) {
   std::vector<int> counts;
   std::size_t begin = 0;
@@ -23,6 +24,8 @@ std::vector<int> counts_of(const PlacementProblem& problem, std::size_t first, s
 
 }  // namespace
 
+/// A slice that cannot be part of any full placement would only make columns, so that both ends are
+/// followed first.
 StageWindows::StageWindows(const PlacementProblem& problem, const LayerSums& sums,
                            const std::vector<double>& periods) {
   const auto stages = static_cast<std::size_t>(problem.stages);
@@ -71,6 +74,7 @@ ColumnMaster::ColumnMaster(const PlacementProblem& problem, const LayerSums& sum
   }
 }
 
+/// Only slices between two reachable places are listed.
 std::vector<ColumnMaster::Part> ColumnMaster::parts_of(std::size_t v,
                                                        const StageWindows& windows) const {
   std::vector<Part> parts;
@@ -86,12 +90,14 @@ std::vector<ColumnMaster::Part> ColumnMaster::parts_of(std::size_t v,
   return parts;
 }
 
+/// Both ends of the model count here, so that the first and the last stage get fewer layers.
 double ColumnMaster::unit(std::size_t stage, const Column& column, std::size_t chunk) const {
   LayerSlice slice = part(stage, column, chunk).slice;
   slice.recomputed = column.recomputed[chunk];
   return ends_of(problem_, chunk * stages_ + stage).unit + slice_unit(sums_, slice);
 }
 
+/// Every moment counts, because no single one is the fullest for all slices.
 bool ColumnMaster::fits(std::size_t stage, const Column& column) const {
   double states = 0;
   std::vector<double> kept;
@@ -157,6 +163,7 @@ void ColumnMaster::add_column(std::size_t stage, Column column) {
   columns_[stage].push_back(std::move(column));
 }
 
+/// Exactly one column of a stage is one; the largest value is it, whatever rounding left.
 PlacedLayers ColumnMaster::read(const double* values) const {
   PlacedLayers placed;
   placed.layers.assign(chunks_, std::vector<std::int64_t>(stages_));
@@ -215,6 +222,7 @@ class ColumnMaster::Model {
   Cbc_Model* cbc_;
 };
 
+/// Columns come before the rows, because a row names its columns.
 ColumnMaster::Model::Model(const ColumnMaster& master)
     : master_{master},
       runs_{master.problem_.runs.size()},
@@ -236,6 +244,8 @@ ColumnMaster::Model::Model(const ColumnMaster& master)
     for (std::size_t border = 0; border + 1 < runs_; ++border) keep_order(part, border);
 }
 
+/// A column is listed at every border on whose side it has layers, which is all that the order
+/// needs to know.
 void ColumnMaster::Model::add_column(std::size_t stage, const Column& column) {
   add_binary(column.pass);
   one_[stage].add(columns_);
@@ -256,6 +266,7 @@ void ColumnMaster::Model::add_column(std::size_t stage, const Column& column) {
   ++columns_;
 }
 
+/// Runs of layers stand one behind the other in the model, and a placement must keep that.
 void ColumnMaster::Model::keep_order(std::size_t part, std::size_t border) {
   Row& up_to = up_to_[place(part, border)];
   up_to.add(open(part, border), -1);
@@ -270,6 +281,7 @@ void ColumnMaster::Model::keep_order(std::size_t part, std::size_t border) {
   add_row(falls, 'L', 0);
 }
 
+/// A programme without a solution is complete too: it says that these periods are too short.
 ColumnMaster::Answer ColumnMaster::Model::solve(const PlacementLimits& limits) {
   Cbc_setMaximumSeconds(cbc_, std::max(limits.seconds, 0.0));
   Cbc_setMaximumNodes(cbc_, std::max(limits.nodes, 1));
@@ -284,6 +296,7 @@ ColumnMaster::Answer ColumnMaster::Model::solve(const PlacementLimits& limits) {
   return answer;
 }
 
+/// A stage without any column settles the question before the solver is asked.
 ColumnMaster::Answer ColumnMaster::solve(const PlacementLimits& limits) {
   Answer infeasible;
   infeasible.complete = true;

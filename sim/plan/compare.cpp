@@ -24,6 +24,7 @@ double optimizer_time(const Scenario& scenario) {
   return sum / static_cast<double>(programs.size());
 }
 
+/// A baseline is no point of the space, so that it is described by its values.
 std::string text_of(const Scenario& scenario) {
   const ParallelPlan& plan = scenario.workload.plan;
   const TrainingSpec& training = scenario.workload.training;
@@ -86,6 +87,7 @@ const std::vector<std::string>& plan_part_names() {
   return names;
 }
 
+/// Per token and device, because the winner may have another batch or another number of devices.
 std::vector<double> PlanComparison::differences() const {
   const auto cost = [](const PlanRun& run) {
     return static_cast<double>(run.devices) / run.tokens;
@@ -103,6 +105,7 @@ double PlanComparison::difference() const {
   return sum;
 }
 
+/// Both sides run in processes of their own, since a process makes one run.
 std::optional<PlanComparison> compare_with_baseline(const PlanSpace& space, const PlanPoint& winner,
                                                     const SearchPath& search, int workers) {
   if (space.baseline.empty()) return {};

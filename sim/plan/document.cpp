@@ -61,6 +61,8 @@ const Node* find_node(const Node& root, std::string_view path) {
   return node;
 }
 
+/// What is not there yet is made, because a plan may search a key that its file leaves at the
+/// default.
 void put_node(Node& root, std::string_view path, Node value) {
   Node* node = &root;
   while (!path.empty()) {
@@ -74,6 +76,7 @@ void put_node(Node& root, std::string_view path, Node value) {
   *node = std::move(value);
 }
 
+/// A value that stands twice would be counted as two points.
 ListedKey listed_key(const std::string& path, const Node& node, Reading& reading) {
   ListedKey key{path, {}, false, node.place};
   key.searched = node.kind == Node::Kind::scalar && node.text == "search" && !node.quoted;
@@ -99,6 +102,7 @@ ListedKey listed_key(const std::string& path, const Node& node, Reading& reading
   return key;
 }
 
+/// Values are written as a user would write them, because they become settings and file text.
 std::string flow_text(const Node& node) {
   switch (node.kind) {
     case Node::Kind::null:
@@ -123,6 +127,7 @@ std::string flow_text(const Node& node) {
   return text + "}";
 }
 
+/// The words come from the description, so that a new one is searched without a change here.
 std::vector<std::string> built_words(const std::string& path) {
   ScenarioDraft draft;
   std::vector<std::string> words;

@@ -85,6 +85,7 @@ double Enumerator::capacity(const Scenario& scenario) const {
   return (device.memory_capacity - device.memory_reserve - space_.spec.memory_reserve).value();
 }
 
+/// A wrong size refuses all points below it at once; most of a space of millions falls this way.
 void Enumerator::branch_base(std::uint32_t base) {
   const Scenario& scenario = space_.bases[base].scenario;
   const double experts = static_cast<double>(dims_.ep.size() * dims_.etp.size());
@@ -110,6 +111,8 @@ void Enumerator::branch_base(std::uint32_t base) {
       }
 }
 
+/// What no schedule or zero can mend, such as states that do not fit, is refused before they are
+/// tried.
 void Enumerator::branch_experts(Strategy s) {
   const Scenario& scenario = space_.bases[s.base].scenario;
   const double points =
@@ -129,6 +132,8 @@ void Enumerator::branch_experts(Strategy s) {
     }
 }
 
+/// With one tensor rank sequence parallelism changes nothing, so that the point would be there
+/// twice.
 void Enumerator::branch_batch(Strategy s) {
   const Scenario& scenario = space_.bases[s.base].scenario;
   for (const std::int64_t micro_batch : dims_.micro_batch)
@@ -144,6 +149,7 @@ void Enumerator::branch_batch(Strategy s) {
     }
 }
 
+/// Families wait for all of them to be known, because the one with the least bound goes first.
 std::optional<Family> Enumerator::family_of(const Strategy& s) {
   Scenario scenario = scenario_of(space_, s);
   scenario.workload.pairs = weakest_form(scenario) == UnitForm::paired;
@@ -154,6 +160,7 @@ std::optional<Family> Enumerator::family_of(const Strategy& s) {
                 score(point, family_bound(scenario, costs.costs, weakest_form(scenario)))};
 }
 
+/// A bound of the family has to hold for each of its schedules, so that the weakest form counts.
 UnitForm Enumerator::weakest_form(const Scenario& scenario) const {
   UnitForm weakest = UnitForm::plain;
   for (const PipelineSchedule* schedule : schedules_)
@@ -161,6 +168,7 @@ UnitForm Enumerator::weakest_form(const Scenario& scenario) const {
   return weakest;
 }
 
+/// Unit times are the cost of the search; only the sizes that change a layer make new ones.
 BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s) {
   static const ParallelPlan usual;
   const ParallelPlan& plan = scenario.workload.plan;
@@ -205,6 +213,8 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
   return sum / static_cast<double>(plan.pp);
 }
 
+/// Points that are taken back are ordered by their bounds: their estimates have dropped them
+/// already.
 double Enumerator::key(const PlanPoint& point) const {
   return score(point, (keeping_.by_bound ? point.bound : point.estimate).value());
 }
@@ -215,6 +225,8 @@ double Enumerator::threshold() const {
   return std::min(keeping_.limit, key(result_.kept.front()));
 }
 
+/// Once enough is kept, a family whose bound is no better than the worst kept point cannot add
+/// anything.
 void Enumerator::expand(const Family& family) {
   const double limit = threshold();
   if (family.bound >= limit) {
@@ -247,6 +259,7 @@ void Enumerator::expand(const Family& family) {
   }
 }
 
+/// Schedules of one placement share the layers of their stages, which is the dear part of a layout.
 void Enumerator::expand_layout(const Family& family, Scenario& scenario,
                                const std::vector<std::uint32_t>& schedules, Shared& shared) {
   const bool paired = scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair;
@@ -280,6 +293,7 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
   }
 }
 
+/// The bound comes before the estimate, because it is cheaper and settles most points.
 void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double peak) {
   const PipelineSchedule& schedule = *schedules_[point.strategy.schedule];
   point.peak = Bytes{peak};
@@ -300,6 +314,8 @@ void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double
   keep(point);
 }
 
+/// Points that memory refuses may fit with some layers recomputed, so that the most promising ones
+/// are kept for the placement.
 void Enumerator::remember_refused(const PlanPoint& point, double bound) {
   const auto excess = [](const PlanPoint& p) { return p.peak - p.capacity; };
   if (!result_.nearest || excess(point) < excess(*result_.nearest)) result_.nearest = point;
@@ -327,6 +343,8 @@ void Enumerator::keep(const PlanPoint& point) {
   kept.pop_back();
 }
 
+/// Families come in ascending order of their bounds, so that the list fills with good points early
+/// and refuses more.
 Enumeration Enumerator::run() {
   result_.counts.points = space_.points();
   for (std::uint32_t base = 0; base < space_.bases.size(); ++base) branch_base(base);
@@ -338,6 +356,7 @@ Enumeration Enumerator::run() {
 
 }  // namespace
 
+/// A frontier may hold any feasible point, so that with `pareto` none is dropped.
 Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs) {
   Enumerator::Keeping keeping;
   if (space.spec.objective != PlanSpec::Objective::pareto)
@@ -345,6 +364,7 @@ Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs) {
   return Enumerator(space, costs, keeping).run();
 }
 
+/// By bound, because these points were dropped for estimates that may be wrong.
 Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, double limit,
                             std::size_t most) {
   return Enumerator(space, costs, {most, limit, true}).run();

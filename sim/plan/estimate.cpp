@@ -17,6 +17,7 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
+/// The busiest stage has at least the mean, so that no layout has to be known.
 double family_bound(const Scenario& scenario, const LayerCosts& costs, UnitForm form) {
   const PieceCounts counts = model_pieces(scenario.workload.model);
   const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
@@ -32,6 +33,8 @@ double family_bound(const Scenario& scenario, const LayerCosts& costs, UnitForm 
   return micro_batches * std::min(whole, split) / stages;
 }
 
+/// Groups of parameters do not depend on vpp, schedule or zero, so that their times are shared by
+/// the family.
 FamilyNetwork::FamilyNetwork(const Scenario& scenario, const LayerCosts& costs,
                              CollectiveTimes& times)
     : times_{times}, gradient_{gradient_bytes(scenario.workload.communication)} {
@@ -50,11 +53,13 @@ FamilyNetwork::FamilyNetwork(const Scenario& scenario, const LayerCosts& costs,
   }
 }
 
+/// Dense and expert parameters go over the same stream, one behind the other.
 double FamilyNetwork::moved(CollectiveKind kind, double bytes_each, double dense, double expert) {
   return times_.about(dense_, {kind, Bytes{bytes_each * dense}}) +
          times_.about(expert_, {kind, Bytes{bytes_each * expert}});
 }
 
+/// An all-reduce counts as two of these, which spares a table of its own.
 double FamilyNetwork::reduce(double dense, double expert) {
   return moved(CollectiveKind::reduce_scatter, gradient_, dense, expert);
 }
@@ -67,15 +72,18 @@ double FamilyNetwork::mirror(double parameters) {
   return times_.about(mirror_, {CollectiveKind::all_reduce, Bytes{gradient_ * parameters}});
 }
 
+/// What schedules and zero do not change is added up once for all of them.
 LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& layout)
     : input_{input},
       layout_{layout},
       micro_batches_{static_cast<double>(input.scenario.micro_batches()) /
                      static_cast<double>(input.scenario.workload.plan.chunk_map().copies())} {
   for (const StageLayout& stage : layout.kinds)
-    moved_.push_back({input.network.reduce(stage.dense, stage.expert),
-                      input.network.gather(stage.dense, stage.expert), gathered_units(stage),
-                      sum_of(stage.forward), sum_of(stage.backward)});
+    moved_.push_back({.reduce = input.network.reduce(stage.dense, stage.expert),
+                      .gather = input.network.gather(stage.dense, stage.expert),
+                      .gathered_units = gathered_units(stage),
+                      .forward = sum_of(stage.forward),
+                      .backward = sum_of(stage.backward)});
   const ParallelPlan& plan = input.scenario.workload.plan;
   whole_step_ = longest_step(1, 1);
   sharded_step_ =
@@ -87,6 +95,7 @@ LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& lay
   }
 }
 
+/// A step ends with the slowest update.
 double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) const {
   double longest = 0;
   for (const StageLayout& stage : layout_.kinds) {
@@ -97,6 +106,8 @@ double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) con
   return longest;
 }
 
+/// Of a split backward the lesser form counts, because a bound must hold however the units are
+/// ordered.
 double LayoutEstimate::serial(const StageLayout& stage, UnitForm form) const {
   if (form == UnitForm::paired) return stage.compute;
   return form == UnitForm::split ? std::min(stage.unit, stage.split_unit) : stage.unit;
@@ -148,6 +159,7 @@ double LayoutEstimate::between_directions(std::int64_t zero) const {
   return input_.network.mirror(own);
 }
 
+/// Sharded gradients are reduced in every micro-batch, which the programs do not run inside a pair.
 UnitForm LayoutEstimate::form_of(const PipelineSchedule& schedule, std::int64_t zero) const {
   const UnitForm form = unit_form(schedule, input_.scenario);
   return form == UnitForm::paired && zero > 1 ? UnitForm::plain : form;
@@ -266,6 +278,7 @@ double LayoutEstimate::gradients(std::size_t kind, bool first, std::int64_t zero
   return (zero < 2 ? tail : reduced / buckets) + (first ? ahead : 0);
 }
 
+/// Parts are added and not overlapped: what hides behind what is in the parts already.
 double LayoutEstimate::estimate(const PipelineSchedule& schedule, std::int64_t zero) const {
   double exposed = gradients(layout_.kind_of.front(), true, zero);
   for (std::size_t k = 0; k < layout_.kinds.size(); ++k)

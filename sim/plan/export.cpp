@@ -29,6 +29,7 @@ struct Tree {
   }
 };
 
+/// Settings share prefixes, so that they become a tree before they are text.
 void put(Tree& root, const std::string& setting) {
   const std::size_t equals = setting.find('=');
   std::string path = setting.substr(0, equals);
@@ -52,6 +53,7 @@ std::string offsets(const LayerTable& layers, std::int64_t base) {
   return text + "]";
 }
 
+/// MindFormers takes a table of layers or a word for all of them.
 std::string recomputed(const TrainingSpec& training, const LayerTable& layers) {
   if (training.recompute == TrainingSpec::Recompute::full) return "True";
   if (training.recompute != TrainingSpec::Recompute::table) return "False";
@@ -84,6 +86,8 @@ std::string megatron_schedule(const Scenario& scenario) {
 
 }  // namespace
 
+/// The winner extends the plan's own file, so that everything that was not searched stays where it
+/// is written.
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
                           const std::string& directory) {
   namespace fs = std::filesystem;

@@ -76,6 +76,7 @@ class PlanReader {
   PlanSpace space_;
 };
 
+/// Every base reads the same document, so that one mistake would be told once per base.
 void PlanReader::throw_if_wrong() {
   if (reading_.diagnostics.empty()) return;
   std::vector<Diagnostic> once;
@@ -109,6 +110,7 @@ void PlanReader::take_plan() {
   contradicts(plan.least_flops_per_token, plan.most_flops_per_token, "flops_per_token");
 }
 
+/// The baseline lies beside the file that names it, which may be one that the plan extends.
 void PlanReader::find_baseline() {
   const std::string& name = space_.spec.baseline;
   if (name.empty()) return;
@@ -124,6 +126,8 @@ void PlanReader::find_baseline() {
   }
 }
 
+/// A list leaves the document and a word that the reader takes stands in for it, so that the rest
+/// is read by the strict reader.
 void PlanReader::take_fast_keys() {
   const auto take = [&](const char* path, const char* placeholder) {
     const Node* node = find_node(root_, path);
@@ -139,6 +143,7 @@ void PlanReader::take_fast_keys() {
   schedules_ = take(schedule_key, "1f1b");
 }
 
+/// A table is one value although it is a list, because its items are lists.
 void PlanReader::take_slow_key(const SlowKey& slow) {
   const std::string path = slow.path;
   const Node* node = find_node(root_, path);
@@ -184,6 +189,7 @@ void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
   }
 }
 
+/// Errors are collected over all values, so that the user sees every wrong one at once.
 Scenario PlanReader::scenario_with(const std::vector<std::pair<std::string, Node>>& changes) {
   Node document = root_;
   for (const auto& [path, value] : changes) put_node(document, path, value);
@@ -194,6 +200,7 @@ Scenario PlanReader::scenario_with(const std::vector<std::pair<std::string, Node
   return scenario;
 }
 
+/// The number of a base is its place in the product of the lists, the first key fastest.
 void PlanReader::add_base(std::size_t number) {
   std::vector<std::pair<std::string, Node>> changes;
   PlanBase base;
@@ -207,6 +214,7 @@ void PlanReader::add_base(std::size_t number) {
   space_.bases.push_back(std::move(base));
 }
 
+/// The number of combinations is checked before they are made.
 void PlanReader::read_bases() {
   for (const ListedKey& key : slow_) put_node(root_, key.path, key.values.front());
   double count = 1;
@@ -246,6 +254,8 @@ std::vector<std::string> PlanReader::searched_schedules() const {
   return names;
 }
 
+/// What `search` stands for is known even where it is not asked for, because the nearest feasible
+/// point may need it.
 void PlanReader::read_schedules() {
   std::vector<std::string>& names = space_.dimensions.schedules;
   if (schedules_.searched) {
@@ -258,6 +268,7 @@ void PlanReader::read_schedules() {
   space_.allowed.schedules = searched_schedules();
 }
 
+/// A value that any base can have is searched; the rules refuse it where it does not fit.
 std::vector<std::int64_t> PlanReader::searched(const std::string& path) const {
   std::set<std::int64_t> all;
   const auto add = [&](const std::vector<std::int64_t>& values) {
@@ -284,6 +295,8 @@ std::vector<std::int64_t> PlanReader::searched(const std::string& path) const {
   return {all.begin(), all.end()};
 }
 
+/// All allowed values are kept beside the asked-for ones, because the nearest feasible point may
+/// need them.
 void PlanReader::search_fast_values() {
   for (std::size_t k = 0; k < fast_.size(); ++k) {
     space_.allowed.*fast_keys[k].values = searched(fast_keys[k].path);
@@ -292,6 +305,8 @@ void PlanReader::search_fast_values() {
   }
 }
 
+/// A key that the bound does not know would make a proof of nothing, so that it is refused and not
+/// ignored.
 void PlanReader::refuse_what_is_not_searched() {
   const Scenario& first = space_.bases.front().scenario;
   const auto refuse = [&](const char* path, const char* message) {
@@ -325,6 +340,7 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("schedule.post_validation", "is not searched: the bound is of one step, allowed: false");
 }
 
+/// Errors end the reading between its parts, because what comes next would only repeat them.
 PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {
   if (root_.kind != Node::Kind::mapping)
     throw InputError({{root_.place, {}, "holds no mapping, allowed: a scenario with plan:"}});

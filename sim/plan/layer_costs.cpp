@@ -29,6 +29,7 @@ struct Chunks {
   }
 };
 
+/// Times of a chunk are sums over its pieces, so that one chunk for each kind is enough.
 Chunks chunks_of(const ModelSpec& model) {
   Chunks chunks;
   chunks.add(PlanPiece::embedding, {.embedding = true});
@@ -58,6 +59,7 @@ double host_time(const Instructions& code, const StageProgram& program) {
   return std::max(main, worker);
 }
 
+/// The compute stream alone bounds pairs, whose communication hides behind the other half.
 double compute_time(const Instructions& code, const StageProgram& program) {
   double sum = 0;
   for (const Instruction& instruction : code)
@@ -102,6 +104,7 @@ double sum(const std::array<PieceCost, plan_pieces>& pieces, const PieceCounts& 
 
 }  // namespace
 
+/// Streams begin free and empty, so that a piece costs what it adds to a stage that keeps up.
 double device_time(const Instructions& code, const StageProgram& program,
                    const std::vector<double>& call_times) {
   double device = 0;
@@ -121,6 +124,7 @@ double device_time(const Instructions& code, const StageProgram& program,
   return device;
 }
 
+/// A mean stage has an even share of these, whatever the layout is.
 PieceCounts model_pieces(const ModelSpec& model) {
   PieceCounts counts{};
   counts[index_of(PlanPiece::embedding)] = counts[index_of(PlanPiece::head)] = 1;
@@ -131,6 +135,7 @@ PieceCounts model_pieces(const ModelSpec& model) {
   return counts;
 }
 
+/// The busier of device and host sets the pace, and the host adds up over a whole chunk.
 double LayerCosts::forward(const PieceCounts& counts) const {
   return std::max(sum(pieces, counts, &PieceCost::forward),
                   sum(pieces, counts, &PieceCost::host_forward) + host_unit);
@@ -141,6 +146,7 @@ double LayerCosts::backward(const PieceCounts& counts) const {
                   sum(pieces, counts, &PieceCost::host_backward) + host_unit);
 }
 
+/// Without the host: a bound has to hold for one that keeps ahead.
 double LayerCosts::device(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::forward) + sum(pieces, counts, &PieceCost::backward);
 }
@@ -169,6 +175,7 @@ double LayerCosts::expert(const PieceCounts& counts) const {
   return sum(pieces, counts, &PieceCost::expert);
 }
 
+/// Parameters need no programs, so that memory can refuse a point before anything is lowered.
 std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   const WorkloadSpec& w = scenario.workload;
   const LayerContext context{.model = w.model,
@@ -191,6 +198,8 @@ std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario) {
   return pieces;
 }
 
+/// All kinds of pieces are lowered as one stage, so that they come from the same functions as the
+/// programs of a forecast.
 LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
   const Chunks chunks = chunks_of(scenario.workload.model);
   WorkloadSpec spec = scenario.workload;

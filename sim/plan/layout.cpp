@@ -20,12 +20,14 @@ PieceCounts counts_of(const ModelSpec& model, const LayerTable::Slice& slice) {
   return counts;
 }
 
+/// One that holds at least as much of every chunk can only be fuller.
 bool covers(const std::vector<int>& more, const std::vector<int>& less) {
   for (std::size_t c = 0; c < more.size(); ++c)
     if (more[c] < less[c]) return false;
   return true;
 }
 
+/// A moment that holds no more of any chunk than another one can never be the fullest.
 void keep_largest(std::vector<std::vector<int>>& moments) {
   std::vector<std::vector<int>> kept;
   for (auto moment = moments.rbegin(); moment != moments.rend(); ++moment) {
@@ -92,6 +94,8 @@ class StageBytes {
 
 }  // namespace
 
+/// Orders are written out for few micro-batches only: once a schedule repeats, more of them hold
+/// nothing new.
 const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
                                    bool paired) {
   const PipelineShape shape = telling_shape(schedule, given);
@@ -115,6 +119,7 @@ const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const Pipel
   return held;
 }
 
+/// The cut depends on the number of virtual stages alone, while thousands of points share that.
 const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
   const ParallelPlan& plan = scenario.workload.plan;
   const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
@@ -125,6 +130,8 @@ const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
   return place->second = balanced_ends(times->second, parts);
 }
 
+/// Bytes come from the budget of a forecast, asked once for each kind of chunk, so that the two
+/// cannot differ.
 void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage stage,
                       StageLayout& layout) {
   const ParallelPlan& plan = scenario.workload.plan;
@@ -150,6 +157,7 @@ void FamilyBytes::add(const Scenario& scenario, const LayerTable& layers, Stage 
   layout.update = place->second.update;
 }
 
+/// Stages with equal chunks are one kind, and a long pipeline has few of them.
 PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds& ends,
                    FamilyBytes& bytes) {
   const ParallelPlan& plan = scenario.workload.plan;
@@ -170,6 +178,7 @@ PlanLayout lay_out(const Scenario& scenario, const LayerCosts& costs, LayerEnds&
   return layout;
 }
 
+/// Chunks differ in bytes, so that the moment with most units need not be the fullest.
 std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& moments) {
   std::vector<double> held(layout.stages(), 0);
   for (std::size_t s = 0; s < held.size(); ++s) {
@@ -184,6 +193,7 @@ std::vector<double> held_bytes(const PlanLayout& layout, const HeldMoments& mome
   return held;
 }
 
+/// Activations are gone when the optimizer runs, so that the larger of the two counts.
 double peak_memory(const PlanLayout& layout, const std::vector<double>& held, std::int64_t zero) {
   double peak = 0;
   for (std::size_t s = 0; s < held.size(); ++s) {

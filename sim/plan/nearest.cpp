@@ -36,6 +36,8 @@ struct Leaving {
   std::string text;
 };
 
+/// A number of keys counts before the distance, because one change is easier to make than two small
+/// ones.
 Leaving leaving(const PlanSpace& space, const PlanSpace& open, const Strategy& s) {
   Leaving result;
   const auto add = [&](const std::string& key, const std::string& value,
@@ -70,7 +72,10 @@ std::optional<PlanRelaxation> nearest_of(const PlanSpace& space, PlanSpace open)
     const bool nearer =
         !nearest || std::pair{left.keys, left.far} < std::pair{nearest->keys, nearest->distance};
     if (!nearer || !reader_finding(scenario_of(open, point.strategy)).empty()) continue;
-    nearest = {left.text, strategy_text(open, point.strategy), "", left.keys, left.far};
+    nearest = {.change = left.text,
+               .point = strategy_text(open, point.strategy),
+               .keys = left.keys,
+               .distance = left.far};
   }
   return nearest;
 }
@@ -113,6 +118,7 @@ struct Constraint {
   std::function<void(PlanSpec&)> drop;
 };
 
+/// Each one can be asked for and dropped alike, so that a new constraint is one line here.
 std::vector<Constraint> constraints() {
   std::vector<Constraint> all{
       {"plan.constraints.tensor_in_node", [](const PlanSpec& s) { return s.tensor_in_node; },
@@ -136,6 +142,7 @@ std::vector<Constraint> constraints() {
   return all;
 }
 
+/// Constraints are tried one by one, so that the one that is named is enough by itself.
 std::optional<PlanRelaxation> by_one_constraint(const PlanSpace& space) {
   for (const Constraint& constraint : constraints()) {
     if (!constraint.given(space.spec)) continue;
@@ -152,6 +159,7 @@ std::optional<PlanRelaxation> by_one_constraint(const PlanSpace& space) {
 
 }  // namespace
 
+/// The answer that asks for least comes first: a constraint, then one key, then everything.
 std::optional<PlanRelaxation> nearest_feasible(const PlanSpace& space) {
   if (auto found = by_one_constraint(space)) return found;
   if (auto found = by_one_key(space)) return found;

@@ -38,8 +38,11 @@ std::string placed_text(const PlanSpace& space, const SearchPath& search, PlanPo
   limits.seconds = seconds_per_placement;
   const PlacementSolution solution = place_layers(problem, limits);
   if (!solution.placed) return {};
-  point.placement = PlanPlacement{solution.placed->layers, solution.placed->recomputed,
-                                  solution.solver, solution.status, solution.gap()};
+  point.placement = PlanPlacement{.layers = solution.placed->layers,
+                                  .recomputed = solution.placed->recomputed,
+                                  .solver = solution.solver,
+                                  .status = solution.status,
+                                  .gap = solution.gap()};
   std::ostringstream out;
   out << solution.solver << '\n' << solution.status << '\n' << shortest(solution.gap()) << '\n';
   write(out, point.placement->layers);
@@ -48,6 +51,7 @@ std::string placed_text(const PlanSpace& space, const SearchPath& search, PlanPo
   return out.str();
 }
 
+/// A worker answers in text, since what it changes in memory is lost with its process.
 void take(const std::string& text, const ParallelPlan& plan, PlanPoint& point) {
   std::istringstream in(text);
   PlanPlacement placement;
@@ -68,6 +72,8 @@ void take(const std::string& text, const ParallelPlan& plan, PlanPoint& point) {
 
 }  // namespace
 
+/// Recomputation is what the placement decides, so that points that differ in it alone would be
+/// placed twice.
 bool same_plan(const Strategy& a, const Strategy& b, const PlanSpace& space) {
   Strategy c = a;
   c.base = b.base;
@@ -80,6 +86,8 @@ bool same_plan(const Strategy& a, const Strategy& b, const PlanSpace& space) {
   return others(a) == others(b);
 }
 
+/// The objective is that of whole units that run one by one; other schedules have another steady
+/// state.
 bool places_layers(const PlanSpace& space, const Strategy& strategy) {
   const Scenario& base = space.bases[strategy.base].scenario;
   const PipelineSchedule& schedule =
@@ -88,6 +96,7 @@ bool places_layers(const PlanSpace& space, const Strategy& strategy) {
          base.workload.training.offload_activations <= 0;
 }
 
+/// The point goes the way of a user's file, through the reader and the forecast.
 std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
                            const SearchPath& search) {
   std::vector<std::string> settings = space.overrides;
@@ -100,6 +109,7 @@ std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
   return shortest(result.step_time.value()) + "\n" + shortest(peak.value());
 }
 
+/// The solver believes its own memory model, the forecast has the last word.
 std::vector<PlanPoint> place_best(const PlanSpace& space, const SearchPath& search, int workers,
                                   const std::vector<PlanPoint>& points) {
   std::vector<PlanPoint> placed(points);

@@ -25,6 +25,8 @@ std::vector<LayerSlice> slices_of(const PlacementProblem& problem, const PlacedL
   return slices;
 }
 
+/// The stage programme decides chunk by chunk, so that each is given the most that is ever held of
+/// it.
 int most_held(const PlacementProblem& problem, std::size_t stage, std::size_t chunk) {
   int most = 0;
   for (const std::vector<int>& moment : problem.moments[stage])
@@ -53,6 +55,7 @@ class StageProgramme {
   std::size_t layers_, parts_;
 };
 
+/// Every chunk may fill its even share of the memory; what another one leaves is not seen here.
 std::optional<std::size_t> StageProgramme::recomputed(std::size_t part, std::size_t first,
                                                       std::size_t end) const {
   const auto stages = static_cast<std::size_t>(problem_.stages);
@@ -65,6 +68,7 @@ std::optional<std::size_t> StageProgramme::recomputed(std::size_t part, std::siz
   return {};
 }
 
+/// The programme keeps where slices began, and how much each recomputes follows from that.
 PlacedLayers StageProgramme::placed(const std::vector<std::vector<std::size_t>>& from) const {
   const auto stages = static_cast<std::size_t>(problem_.stages);
   PlacedLayers result;
@@ -82,6 +86,7 @@ PlacedLayers StageProgramme::placed(const std::vector<std::vector<std::size_t>>&
   return result;
 }
 
+/// The longest chunk so far is all that the rest needs to know, which makes it a dynamic programme.
 std::optional<PlacedLayers> StageProgramme::solve() {
   std::vector<std::vector<std::size_t>> from(parts_, std::vector<std::size_t>(layers_ + 1, 0));
   std::vector<double> best(layers_ + 1, unreachable);
@@ -108,6 +113,7 @@ std::optional<PlacedLayers> StageProgramme::solve() {
 
 }  // namespace
 
+/// Sums from the first layer on give any slice as a difference; millions of slices are asked for.
 LayerSums::LayerSums(const PlacementProblem& problem) {
   for (const LayerRun& run : problem.runs)
     for (std::int64_t i = 0; i < run.layers; ++i) {
@@ -119,6 +125,7 @@ LayerSums::LayerSums(const PlacementProblem& problem) {
     }
 }
 
+/// Recomputed layers are the first ones of a slice, as tables of a scenario have them.
 double slice_unit(const LayerSums& p, const LayerSlice& s) {
   return p.unit[s.end] - p.unit[s.first] + p.recompute[s.first + s.recomputed] -
          p.recompute[s.first];
@@ -128,6 +135,7 @@ double slice_kept(const LayerSums& p, const LayerSlice& s) {
   return p.kept[s.end] - p.kept[s.first] - (p.saved[s.first + s.recomputed] - p.saved[s.first]);
 }
 
+/// Embedding and head stand on the first and the last virtual stage, wherever the layers are.
 LayerRun ends_of(const PlacementProblem& problem, std::size_t virtual_stage) {
   LayerRun ends;
   const auto last = static_cast<std::size_t>(problem.stages * problem.chunks) - 1;
@@ -147,6 +155,8 @@ std::int64_t PlacementProblem::layers() const {
   return sum;
 }
 
+/// Stages pass chunk after chunk in step, so that a long chunk is not made up for by a short one
+/// (docs/models/plan.md).
 double steady_period(const PlacementProblem& problem, const std::vector<double>& busiest) {
   double sum = 0, waits = 0;
   for (std::size_t c = 0; c < busiest.size(); ++c) {
@@ -157,6 +167,7 @@ double steady_period(const PlacementProblem& problem, const std::vector<double>&
   return sum + lost_between_chunks * (stages - 1) / stages * waits;
 }
 
+/// This is the objective of every solver here, so that their answers can be compared.
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed) {
   const LayerSums prefix(problem);
   const std::vector<LayerSlice> slices = slices_of(problem, placed);
@@ -225,6 +236,7 @@ bool recompute_until_it_fits(const PlacementProblem& problem, const LayerSums& s
 
 }  // namespace
 
+/// Solvers are checked by this, whatever they believe themselves.
 double placement_memory(const PlacementProblem& problem, const PlacedLayers& placed) {
   const LayerSums sums(problem);
   const std::vector<LayerSlice> slices = slices_of(problem, placed);
@@ -234,6 +246,7 @@ double placement_memory(const PlacementProblem& problem, const PlacedLayers& pla
   return peak;
 }
 
+/// The balance of a forecast is a start that every solver has to beat.
 std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem) {
   const LayerSums sums(problem);
   const auto stages = static_cast<std::size_t>(problem.stages);

@@ -77,6 +77,7 @@ class Programme {
   double pass_of_ends_ = 0;
 };
 
+/// One virtual stage may have both ends of the model.
 LayerRun Programme::ends(int part) const {
   LayerRun sum;
   for (const auto& [here, end] :
@@ -89,6 +90,7 @@ LayerRun Programme::ends(int part) const {
   return sum;
 }
 
+/// The first chunks also count as the way of one micro-batch through the pipeline.
 void Programme::add_columns() {
   const auto column = [&](double high, double cost, bool whole) {
     Cbc_addCol(model_, "", 0, high, cost, whole ? 1 : 0, 0, nullptr, nullptr);
@@ -107,6 +109,7 @@ void Programme::add_columns() {
   for (int v = 0; v < stages_; ++v) pass_of_ends_ += ends(v).unit;
 }
 
+/// A layer is kept or recomputed, never both and never neither.
 void Programme::place_all(int r) {
   Row row;
   for (int v = 0; v < parts_; ++v)
@@ -143,6 +146,7 @@ void Programme::keep_order(int border) {
   }
 }
 
+/// The longest virtual stage of a chunk sets its pace.
 void Programme::bound_part(int part) {
   Row row;
   for (int r = 0; r < runs_; ++r)
@@ -161,6 +165,7 @@ void Programme::wait_between(int chunk) {
   add_row(row, 'L', 0);
 }
 
+/// Every moment is a row, because the fullest one depends on what is placed.
 void Programme::fit_memory(int stage) {
   for (const std::vector<int>& moment : problem_.moments[static_cast<std::size_t>(stage)])
     fit_moment(stage, moment);
@@ -180,6 +185,7 @@ void Programme::fit_moment(int stage, const std::vector<int>& moment) {
   add_row(row, 'L', 1 - fixed / problem_.capacity);
 }
 
+/// A start that is known to fit lets the solver cut from the beginning.
 void Programme::start_from(const PlacedLayers& placed) {
   std::vector<double> values(static_cast<std::size_t>(busiest(0)), 0);
   int r = 0;
@@ -203,6 +209,7 @@ void Programme::start_from(const PlacedLayers& placed) {
   Cbc_setMIPStartI(model_, static_cast<int>(columns.size()), columns.data(), whole.data());
 }
 
+/// CBC answers in doubles near whole numbers.
 PlacedLayers Programme::read() const {
   const double* values = Cbc_getColSolution(model_);
   PlacedLayers placed;
@@ -220,6 +227,7 @@ PlacedLayers Programme::read() const {
   return placed;
 }
 
+/// The status is told as the solver has it, so that nobody takes a good placement for a proven one.
 PlacementSolution Programme::solve(const PlacementLimits& limits) {
   Cbc_setMaximumSeconds(model_, limits.seconds);
   Cbc_setMaximumNodes(model_, limits.nodes);
@@ -272,6 +280,8 @@ PlacementSolution place_at_once(const PlacementProblem& problem,
 
 }  // namespace
 
+/// Columns come first: their relaxation is strong, and where they are too many everything goes at
+/// once.
 PlacementSolution place_layers(const PlacementProblem& problem, const PlacementLimits& limits) {
   const auto start = start_of(problem);
   if (auto solution = place_by_columns(problem, start, limits)) return *std::move(solution);

@@ -57,11 +57,13 @@ class PeriodSearch {
   bool too_many_ = false;
 };
 
+/// The limit is wall time, because a user waits for the clock and not for the processor.
 double PeriodSearch::seconds_left() const {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
   return limits_.seconds - took.count();
 }
 
+/// Every placement that is found counts, even one that answers another question.
 void PeriodSearch::take(const PlacedLayers& placed) {
   const double time = placement_time(problem_, placed);
   if (best_.placed && time >= best_.time) return;
@@ -96,6 +98,8 @@ std::vector<double> PeriodSearch::periods_of(std::size_t chunk) const {
   return distinct;
 }
 
+/// The list stops growing when it is too long to be searched at all; the caller then takes the
+/// other way.
 void PeriodSearch::list_outer(std::vector<double> some) {
   if (outer_.size() > most_combinations) return;
   if (some.size() + 1 == candidates_.size()) {
@@ -157,6 +161,8 @@ bool PeriodSearch::probe(const Range& range) {
   return true;
 }
 
+/// The range with the least bound is probed first; when none is below the best placement, that one
+/// is optimal.
 std::optional<PlacementSolution> PeriodSearch::solve(const std::optional<PlacedLayers>& start) {
   best_.time = std::numeric_limits<double>::infinity();
   if (start) take(*start);
@@ -185,6 +191,7 @@ std::optional<PlacementSolution> PeriodSearch::solve(const std::optional<PlacedL
 
 }  // namespace
 
+/// It answers nothing where there are too many columns, which the caller takes as a word to go on.
 std::optional<PlacementSolution> place_by_columns(const PlacementProblem& problem,
                                                   const std::optional<PlacedLayers>& start,
                                                   const PlacementLimits& limits) {

@@ -18,6 +18,7 @@ MemoryBudget bytes_of(const Scenario& scenario, const Slice& slice) {
   return stage_memory(spec, table, scenario.cluster, Stage{0}, std::vector<int>{0});
 }
 
+/// What does not depend on the micro-batches in flight counts once per stage.
 double states(const MemoryBudget& budget) {
   return (budget.parameters + budget.gradients + budget.optimizer).value();
 }
@@ -35,6 +36,8 @@ double kept_of(const Scenario& scenario, const Slice& slice) {
   return held(1) - held(0);
 }
 
+/// Kept and recomputed layers are lowered both, so that the extra time of a recomputed one is their
+/// difference.
 LayerRun run_of(const Scenario& scenario, bool moe, std::int64_t first, const PieceCost& kept,
                 const PieceCost& again) {
   const bool hccl = scenario.cluster.collectives.library == CollectiveLibrarySpec::Library::hccl;
@@ -50,6 +53,8 @@ LayerRun run_of(const Scenario& scenario, bool moe, std::int64_t first, const Pi
 
 }  // namespace
 
+/// Buffers and what is rebuilt of one layer are taken off the capacity, because they do not depend
+/// on the placement.
 PlacementProblem placement_problem(const Scenario& given, double capacity, CollectiveTimes& times,
                                    MomentTable& moments) {
   Scenario scenario = given;

@@ -18,6 +18,7 @@ constexpr double least_difference = 5e-4;  // of a step: a tenth of a percent wh
 
 Seconds best_time(const PlanPoint& p) { return p.simulated.value_or(p.alone.value_or(p.estimate)); }
 
+/// A point that is equal in all three beats nobody, so that twins do not remove each other.
 bool beats(const PlanPoint& a, const PlanPoint& b) {
   const Seconds x = best_time(a), y = best_time(b);
   const bool no_worse = x <= y && a.peak <= b.peak && a.devices <= b.devices;
@@ -109,6 +110,8 @@ std::string placed_text(const PlanSpace& space, const PlanResult& result) {
 
 }  // namespace
 
+/// The gap is told where there is one, because a best point is only as good as what was left
+/// unseen.
 std::string proof_text(const PlanSpace& space, const PlanResult& result) {
   if (result.proven)
     return "No point of the space is better: every other one has a bound above it.";
@@ -130,6 +133,7 @@ std::string beaten_by(const FrontierEntry& entry) {
   return text;
 }
 
+/// In the order of time only earlier entries can beat a later one.
 std::vector<FrontierEntry> frontier(const PlanResult& result) {
   std::vector<FrontierEntry> entries;
   for (const PlanPoint& p : result.shortlist)
@@ -146,6 +150,7 @@ std::vector<FrontierEntry> frontier(const PlanResult& result) {
   return entries;
 }
 
+/// A placement counts only where it is really faster than the balance.
 const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result) {
   const auto score = [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); };
   const PlanPoint& balanced = result.best.front();

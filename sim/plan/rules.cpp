@@ -33,6 +33,7 @@ void take_sizes(ParallelPlan& plan, const Strategy& s, std::int64_t devices) {
   plan.dp = devices / (plan.tp * plan.cp * plan.pp);
 }
 
+/// A reason is a constant text, because millions of points may fall for it.
 Misfit wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
   const ModelSpec& model = base.workload.model;
   const ParallelPlan plan = plan_of(base, s);
@@ -75,6 +76,8 @@ Misfit wrong_schedule(const Scenario& scenario) {
   return pair_findings(scenario, shape).empty() ? nullptr : "fb_pair does not serve the point";
 }
 
+/// The rules above are the quick ones; what they do not know, the reader's own checks find for the
+/// few points that are left.
 std::string reader_finding(Scenario scenario) {
   const Node nowhere;
   Reading reading;
@@ -85,6 +88,7 @@ std::string reader_finding(Scenario scenario) {
   return first.path + ": " + first.message;
 }
 
+/// Sizes that are not asked for leave the space as a whole, before any plan is tried.
 bool keeps_constraints(const Scenario& base, const PlanSpec& spec) {
   const double parameters = count_parameters(base.workload.model).total;
   const double flops =

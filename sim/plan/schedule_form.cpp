@@ -31,18 +31,21 @@ double outside_pairs(const std::vector<StageOrder>& orders, double per_micro_bat
 
 }  // namespace
 
+/// A schedule that pairs by itself keeps its own pairs.
 std::vector<StageOrder> orders_of(const PipelineSchedule& schedule, const PipelineShape& shape,
                                   bool paired) {
   const bool adds_pairs = paired && !schedule.pairs;
   return adds_pairs ? paired_orders(schedule, shape) : stage_orders(schedule, shape);
 }
 
+/// Pairs come first: where units run as one, neither whole nor split backwards bound the stage.
 UnitForm unit_form(const PipelineSchedule& schedule, const Scenario& base) {
   if (schedule.pairs || base.workload.moe.overlap == MoeSpec::Overlap::fb_pair)
     return UnitForm::paired;
   return schedule.splits_backward ? UnitForm::split : UnitForm::plain;
 }
 
+/// The rest of the last round stays, because it shifts what is held at the end.
 PipelineShape telling_shape(const PipelineSchedule& schedule, const PipelineShape& given) {
   PipelineShape shape = given;
   if (!repeats(schedule)) return shape;
@@ -53,6 +56,7 @@ PipelineShape telling_shape(const PipelineSchedule& schedule, const PipelineShap
   return shape;
 }
 
+/// Orders are timed with equal units, since only their idle time in units of a stage is wanted.
 IdleTable::Idle IdleTable::of(const PipelineSchedule& schedule, const PipelineShape& given,
                               bool paired) {
   const PipelineShape shape = timed_shape(given);

@@ -60,6 +60,7 @@ class PlanSearch {
   PlanResult result_;
 };
 
+/// Only simulations count: an estimate that is too good would close points that are better.
 double PlanSearch::best() const {
   double least = std::numeric_limits<double>::infinity();
   for (const PlanPoint& p : points_)
@@ -82,6 +83,7 @@ std::string PlanSearch::time_block(const std::vector<PlanPoint*>& points, std::s
   return text;
 }
 
+/// Points are timed in blocks, because starting a process costs as much as timing several of them.
 void PlanSearch::time(std::vector<PlanPoint*> points) {
   const std::size_t blocks = (points.size() + timed_per_process - 1) / timed_per_process;
   run_in_workers(
@@ -99,6 +101,8 @@ void PlanSearch::time(std::vector<PlanPoint*> points) {
       });
 }
 
+/// Every point is read again from its settings as text, so that what is printed is what a user
+/// would run.
 void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
   run_in_workers(
       points.size(), workers_,
@@ -138,6 +142,7 @@ void PlanSearch::prove() {
   simulate_promising();
 }
 
+/// Few are simulated at a time, because each one may close others.
 void PlanSearch::simulate_promising() {
   while (simulations_left() > 0) {
     const auto next = promising(true, std::min<std::size_t>(simulations_left(), 2 * workers_));
@@ -200,6 +205,7 @@ void PlanSearch::settle_frontier() {
   }
 }
 
+/// The proof is a statement about what was not simulated: the least bound of all of it.
 void PlanSearch::finish() {
   double left = dropped_bound_;
   std::vector<double> estimates, simulated;
@@ -240,6 +246,8 @@ std::vector<PlanPoint> PlanSearch::candidates_to_place() const {
   return chosen;
 }
 
+/// A point that has a need of memory has kept every other rule, so that memory is the tightest of
+/// all.
 void PlanSearch::explain_nothing() {
   const auto& reasons = result_.counts.infeasible;
   const auto most =
@@ -251,6 +259,8 @@ void PlanSearch::explain_nothing() {
     result_.tightest = result_.relaxed->tightest;
 }
 
+/// Neighbours are tried before dropped points come back, because a better best point closes most of
+/// those.
 PlanResult PlanSearch::run() {
   Enumeration all = enumerate(space_, costs_);
   points_ = std::move(all.kept);

@@ -38,6 +38,7 @@ void describe(Visitor& visitor, PlanSpec& spec) {
   });
 }
 
+/// The product is a double, because a space may be larger than any integer type.
 double PlanDimensions::size() const {
   double size = static_cast<double>(schedules.size());
   for (const auto* values :
@@ -46,6 +47,7 @@ double PlanDimensions::size() const {
   return size;
 }
 
+/// Devices times time is the price of a step, which compares sizes of a cluster.
 double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time) {
   const bool per_device = spec.objective == PlanSpec::Objective::tokens_per_device;
   return per_device ? time.value() * static_cast<double>(point.devices) : time.value();

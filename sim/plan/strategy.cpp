@@ -21,6 +21,7 @@ std::string flow_text(const Table& table) {
 
 }  // namespace
 
+/// The reader's cross-checks would cost more than the point itself, and the rules have made them.
 Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
                      const std::optional<PlanPlacement>& placement) {
   Scenario scenario = space.bases.at(strategy.base).scenario;
@@ -39,6 +40,7 @@ Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
   return scenario;
 }
 
+/// The order is fixed, so that the same winner is written with the same bytes.
 std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy,
                                      const std::optional<PlanPlacement>& placement) {
   const auto number = [](const char* path, std::int64_t value) {
@@ -65,6 +67,7 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
   return settings;
 }
 
+/// One key at a time changes, so that the answer also says that no single change helps.
 std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy) {
   std::vector<Strategy> all;
   const PlanDimensions& dims = space.dimensions;

@@ -5,6 +5,8 @@
 
 namespace stepcast {
 
+/// Issuing goes through here and not through the rank, because a recording needs the clocks before
+/// and after.
 double Replayer::issue(RankIndex r, const OperatorCost& cost, bool after_compute,
                        std::uint32_t& entry) {
   RankState& rank = ranks_[r];
@@ -14,6 +16,7 @@ double Replayer::issue(RankIndex r, const OperatorCost& cost, bool after_compute
   return issued;
 }
 
+/// The host goes on as soon as it has issued; when the collective may begin, its stream decides.
 void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   RankState& rank = ranks_[r];
   const StageCall& call = program(r).calls[instruction.call];
@@ -24,9 +27,17 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   const double ready = after_compute ? std::max(issued, rank.clocks.device) : issued;
   SlotState& slot = rank.slots[instruction.slot];
   const std::uint32_t nth = slot.issue + 1;
-  slot = {unknown_time, unknown_time, issued, instruction.call, nth, true, false, entry};
-  rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back(
-      {instruction.call, instruction.slot, nth, ready, entry});
+  slot = {.host_ready = issued,
+          .call = instruction.call,
+          .issue = nth,
+          .issued = true,
+          .awaited = false,
+          .entry = entry};
+  rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back({.call = instruction.call,
+                                                                      .slot = instruction.slot,
+                                                                      .issue = nth,
+                                                                      .ready = ready,
+                                                                      .entry = entry});
   pump_stream(r, call.stream);
 }
 
@@ -96,11 +107,17 @@ std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
   return id;
 }
 
+/// The start is that of the latest member, so that it is known when the last one is there.
 void Replayer::arrive(RankIndex r, const StreamState::Pending& pending, double start) {
   const std::uint32_t id = meeting_of(r, pending.call);
   Meeting& meeting = meetings_[id];
-  meeting.members.push_back(
-      {r, pending.call, pending.slot, pending.issue, 0, pending.entry, start});
+  meeting.members.push_back({.rank = r,
+                             .call = pending.call,
+                             .slot = pending.slot,
+                             .issue = pending.issue,
+                             .ticket = 0,
+                             .entry = pending.entry,
+                             .start = start});
   meeting.start = std::max(meeting.start, start);
   if (meeting.members.size() == map_.calls[meeting.call].arrivals) begin_meeting(id);
 }
@@ -125,6 +142,7 @@ void Replayer::begin_meeting(std::uint32_t id) {
   }
 }
 
+/// A collective is recorded before it begins, because whoever waits for it refers to it.
 void Replayer::record_collective(Meeting& meeting) {
   const auto recorded = [&](const Meeting::Member& m) { return recorder_->records(m.rank); };
   meeting.recorded = Recording::none;
@@ -136,6 +154,7 @@ void Replayer::record_collective(Meeting& meeting) {
   }
 }
 
+/// A flow without shared links takes its closed form even where the others of its phase do not.
 void Replayer::begin_phase(std::uint32_t id, double now) {
   Meeting& meeting = meetings_[id];
   const NetworkCall& call = map_.calls[meeting.call];
@@ -158,6 +177,7 @@ void Replayer::begin_phase(std::uint32_t id, double now) {
   }
 }
 
+/// A phase is a barrier: the next one sends on what all flows of this one have brought.
 void Replayer::part_ended(std::uint32_t id, double now) {
   Meeting& meeting = meetings_[id];
   if (--meeting.running > 0) return;
@@ -165,6 +185,8 @@ void Replayer::part_ended(std::uint32_t id, double now) {
   begin_phase(id, now);
 }
 
+/// Streams are only noted as free, because beginning what they hold may end at once and free more
+/// of them.
 void Replayer::finish(std::uint32_t id, double end) {
   if (recorder_ && meetings_[id].recorded != Recording::none)
     recorder_->end(meetings_[id].recorded, end, end);
@@ -186,6 +208,8 @@ void Replayer::finish(std::uint32_t id, double end) {
   free_meetings_.push_back(id);
 }
 
+/// The first rendezvous with other stages behind the pipeline shows how uneven they are, so that
+/// waiting for it counts as bubble.
 bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   RankState& rank = ranks_[r];
   SlotState& state = rank.slots[slot];

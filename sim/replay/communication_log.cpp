@@ -5,12 +5,14 @@
 
 namespace stepcast {
 
+/// Ranks run ahead of each other, so that an interval may begin before some that are there already.
 void CommunicationLog::insert(const Interval& interval) {
   const auto later = [](double time, const Interval& i) { return time < i.start; };
   const auto first = intervals_.begin() + static_cast<std::ptrdiff_t>(first_);
   intervals_.insert(std::upper_bound(first, intervals_.end(), interval.start, later), interval);
 }
 
+/// The end is not known yet, and until then everything after the start counts as covered.
 CommunicationLog::Ticket CommunicationLog::open(double start, ExposedKind kind) {
   insert({start, std::numeric_limits<double>::infinity(), next_, kind});
   return next_++;
@@ -20,6 +22,7 @@ void CommunicationLog::add(double start, double end, ExposedKind kind) {
   insert({start, end, next_++, kind});
 }
 
+/// The search runs from the back, because what began last mostly ends first.
 void CommunicationLog::close(Ticket ticket, double end) {
   const auto found =
       std::ranges::find(intervals_.rbegin(), intervals_.rend(), ticket, &Interval::ticket);
@@ -54,6 +57,7 @@ void CommunicationLog::split(const Wait& wait, RankTimes& times,
   if (at < wait.to) uncovered(at, wait.to);
 }
 
+/// A wait is split only when nothing can begin before its end any more.
 void CommunicationLog::settle(double time, double device, StepBooks& books,
                               std::vector<Recording::Piece>* pieces) {
   std::size_t settled = 0;
@@ -69,6 +73,8 @@ void CommunicationLog::settle(double time, double device, StepBooks& books,
   settled_until_ = time;
 }
 
+/// What no open wait can meet only counts in the total, as a union; the end of the first step cuts
+/// it in two.
 void CommunicationLog::forget(double time, StepBooks& books) {
   for (; first_ < intervals_.size() && intervals_[first_].end <= time; ++first_) {
     const Interval& interval = intervals_[first_];
@@ -94,6 +100,7 @@ void CommunicationLog::shift(double time) {
   settled_until_ += time;
 }
 
+/// Tickets are left out: they only tell intervals apart, and differ between any two marks.
 void CommunicationLog::append_state(double origin, std::vector<double>& state) const {
   state.push_back(static_cast<double>(intervals_.size()));
   for (const Interval& interval : intervals_) {

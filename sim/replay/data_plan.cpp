@@ -18,6 +18,8 @@ struct Ring {
   std::int64_t ulysses = 1, size = 1;
 };
 
+/// The loads of one replica depend on the position in the ring alone, so that tensor and Ulysses
+/// ranks share them.
 std::vector<AttentionLoad> loads_of(const DataSpec& spec, const PackedBatch& batch,
                                     std::int64_t replica, std::int64_t position,
                                     std::int64_t rings) {
@@ -28,6 +30,7 @@ std::vector<AttentionLoad> loads_of(const DataSpec& spec, const PackedBatch& bat
   return loads;
 }
 
+/// The worst micro-batch counts, because the ranks of a ring wait for each other in every one.
 double worst_context(const std::vector<std::vector<AttentionLoad>>& of_ring) {
   double worst = 1;
   for (std::size_t m = 0; m < of_ring.front().size(); ++m) {
@@ -52,6 +55,8 @@ double mean(const AttentionLoads& loads, const Part& part) {
 
 }  // namespace
 
+/// Micro-batches that differ can never make a state recur, so that the replay does not look for
+/// one.
 bool AttentionLoads::repeats() const {
   return std::ranges::all_of(sequences, [](const auto& loads) {
     return std::ranges::all_of(loads, [&](const AttentionLoad& l) { return l == loads.front(); });
@@ -65,12 +70,14 @@ double AttentionLoads::mean_tokens() const {
   return mean(*this, [](const AttentionLoad& l) { return l.tokens; });
 }
 
+/// The step with even loads says what the imbalance costs, since everything else in it is the same.
 AttentionLoads AttentionLoads::evened() const {
   const AttentionLoad one{mean_pairs(), mean_tokens()};
   return {{std::vector<AttentionLoad>(sequences.front().size(), one)},
           std::vector<std::uint32_t>(of_rank.size(), 0)};
 }
 
+/// Replicas with equal loads share them, so that they fold into one rank class.
 std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& workload,
                                   std::int64_t micro_batches, const Placement& placement) {
   if (!spec.documents) return {};
@@ -103,6 +110,7 @@ std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& work
   return result;
 }
 
+/// Pairs are numbered and not hashed, because two ranks that share a key are taken as one.
 std::vector<std::uint64_t> told_apart(const std::vector<std::uint64_t>& keys,
                                       const std::vector<std::uint32_t>& by) {
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> known;

@@ -3,6 +3,7 @@
 namespace stepcast {
 namespace {
 
+/// Messages keep their chunk and slice: only a micro-batch is another one after a skip.
 void move(Message& message, double time, std::uint32_t micro_batches) {
   message.start += time;
   message.arrival += time;
@@ -41,6 +42,8 @@ class StateWriter {
 
 }  // namespace
 
+/// A number too many and nothing ever recurs, one too few and something recurs that does not: this
+/// holds exactly what later instructions read.
 void RankState::append_state(bool free_host, double origin, std::uint32_t micro_batch,
                              std::vector<double>& state) const {
   StateWriter write(origin, micro_batch, state);
@@ -92,6 +95,7 @@ void RankState::append_state(bool free_host, double origin, std::uint32_t micro_
   log.append_state(origin, state);
 }
 
+/// Counts of issues stay, because what compares them compares differences.
 void RankState::shift(double time, std::uint32_t micro_batches) {
   clocks = {clocks.main + time, clocks.worker + time, clocks.device + time};
   host_queue.shift(time);

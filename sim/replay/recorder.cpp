@@ -52,6 +52,7 @@ void Recorder::end_step(std::uint32_t r, double device) {
   if (records(r)) out_.ranks[r].step_ends.push_back(device);
 }
 
+/// Whatever moved a clock without an entry was a pause, since everything else leaves one.
 std::uint32_t Recorder::add(std::uint32_t r, const Clocks& before, Recording::Entry entry) {
   Cursor& cursor = cursors_[r];
   auto& entries = out_.ranks[r].entries;
@@ -96,12 +97,14 @@ void Recorder::sync(std::uint32_t r, const Clocks& before, const Clocks& after) 
   if (records(r)) add(r, before, {.after = after, .kind = Recording::Kind::sync});
 }
 
+/// A wait of no length still has to begin where the entry before it ended.
 void Recorder::catch_up(std::uint32_t r, const Clocks& now) {
   if (!records(r) || cursors_[r].last == now) return;
   out_.ranks[r].entries.push_back({.after = now, .unit = cursors_[r].unit});
   cursors_[r].last = now;
 }
 
+/// Pieces of no length would only be drawn.
 void Recorder::piece(std::uint32_t r, const Recording::Piece& piece) {
   if (records(r) && piece.to > piece.from) out_.ranks[r].pieces.push_back(piece);
 }
@@ -121,6 +124,8 @@ std::uint32_t Recorder::begin_transfer(Channel channel, const Unit& unit, double
   return static_cast<std::uint32_t>(out_.communications.size() - 1);
 }
 
+/// The communication before on the same stream is noted, because it is one of the reasons for a
+/// late start.
 void Recorder::member(std::uint32_t communication, const Recording::Member& member,
                       std::size_t channel) {
   Recording::Member known = member;
@@ -141,6 +146,7 @@ void Recorder::end(std::uint32_t communication, double end, double arrival) {
   out_.communications[communication].arrival = arrival;
 }
 
+/// An entry that is not recorded has no communication to refer to.
 std::uint32_t Recorder::communication_of(std::uint32_t r, std::uint32_t entry) const {
   return records(r) && entry != none ? out_.ranks[r].entries[entry].communication : none;
 }

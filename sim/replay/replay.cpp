@@ -12,6 +12,7 @@ namespace {
 /// Rounding does not make a segment host-bound.
 constexpr double host_bound_margin = 1e-9;
 
+/// A host that costs nothing has no state, so that more steps are found to recur.
 bool costs_host_time(const OperatorCost& cost) {
   return cost.main > 0 || cost.worker > 0 || cost.launch > 0;
 }
@@ -35,6 +36,8 @@ bool some_cost_host_time(const ReplayInput& input) {
 
 }  // namespace
 
+/// Whether anything may recur is settled once: jitter, pauses and documents that differ rule it out
+/// for the whole run.
 Replayer::Replayer(const ReplayInput& input)
     : input_{input},
       map_{input.network},
@@ -84,6 +87,8 @@ void Replayer::work() {
   }
 }
 
+/// A rank goes on until it has to wait; whoever ends that wait wakes it up again, so that nothing
+/// is polled.
 void Replayer::advance(RankIndex r) {
   RankState& rank = ranks_[r];
   rank.waiting = Waiting::nothing;
@@ -118,6 +123,8 @@ bool Replayer::run_step(RankIndex r) {
   return next_instruction(r, code.epilogue);
 }
 
+/// Only what counts within a step begins anew: clocks, streams and messages go on, because nothing
+/// but the programs' own waits stands between two steps.
 void Replayer::end_step(RankIndex r) {
   RankState& rank = ranks_[r];
   save_checkpoint(r);
@@ -148,6 +155,7 @@ bool Replayer::next_instruction(RankIndex r, const Instructions& code) {
   return true;
 }
 
+/// A collection that is due happens at the next host instruction, whatever that is.
 bool Replayer::execute(RankIndex r, const Instruction& instruction) {
   RankState& rank = ranks_[r];
   collect_garbage(rank);
@@ -175,6 +183,7 @@ double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
   return attention[segment].factor(load.pairs, load.tokens);
 }
 
+/// Every synchronisation goes through here, so that none is missing in the recording.
 void Replayer::synchronise(RankIndex r, double cost) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
@@ -182,6 +191,8 @@ void Replayer::synchronise(RankIndex r, double cost) {
   if (recorder_) recorder_->sync(r, before, rank.clocks);
 }
 
+/// Whatever a segment takes beyond the work of the device, the device waited for the host: nothing
+/// else can hold it up inside.
 void Replayer::compute(RankIndex r, std::uint32_t index) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
@@ -206,6 +217,8 @@ std::uint32_t Replayer::gradients_per_chunk() const {
   return static_cast<std::uint32_t>(micro_batches_per_chunk(input_.shape) * input_.shape.slices);
 }
 
+/// The first forward awaits gathered parameters and the last gradients start reductions, so that
+/// both have code of their own.
 const Instructions& Replayer::unit_code(const RankState& rank, const StageProgram& program,
                                         const Unit& unit) const {
   const ChunkProgram& chunk = program.of(unit.chunk, unit.slice);
@@ -304,6 +317,7 @@ bool Replayer::run_unit(RankIndex r) {
   return true;
 }
 
+/// One rank is named and not all of them, since the others most likely wait for it.
 void Replayer::report_deadlock() const {
   for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const RankState& rank = ranks_[r];
@@ -321,6 +335,7 @@ void Replayer::report_deadlock() const {
   throw EngineError("the replay stopped early");
 }
 
+/// What an event makes known lets ranks go on, so that they work before the next one is handled.
 void Replayer::on_event(double now, std::uint64_t tag) {
   const std::uint64_t index = tag / tag_kinds;
   switch (static_cast<Tag>(tag % tag_kinds)) {
@@ -338,6 +353,7 @@ void Replayer::on_event(double now, std::uint64_t tag) {
   work();
 }
 
+/// The latency follows the bytes as an event of our own, because SimGrid would share by it.
 void Replayer::on_flow_end(double now, std::uint64_t tag) {
   const std::uint64_t index = tag / tag_kinds;
   if (static_cast<Tag>(tag % tag_kinds) == Tag::phase_part) {

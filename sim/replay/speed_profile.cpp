@@ -13,6 +13,7 @@ struct Stretch {
   double repetition;  ///< whole; 0 until the changes have repeated
 };
 
+/// All dates come from this one expression, so that two of them compare as they were computed.
 double date(const SpeedProfile& p, const Stretch& s) {
   return p.changes[s.change].from + s.repetition * p.period;
 }
@@ -33,6 +34,7 @@ Stretch stretch_at(const SpeedProfile& p, double time) {
   return s;
 }
 
+/// The last change lasts until the changes repeat, or for ever.
 double end_of_stretch(const SpeedProfile& p, const Stretch& s) {
   if (s.change + 1 < p.changes.size()) return date(p, {s.change + 1, s.repetition});
   if (repeats(p)) return date(p, {p.first_repeated, s.repetition + 1});
@@ -58,6 +60,7 @@ double SpeedProfile::next_change(double time) const {
   return end_of_stretch(*this, stretch_at(*this, time));
 }
 
+/// Whole repetitions are skipped at once, since a long run meets many of them.
 double SpeedProfile::end_of(double start, double device) const {
   if (steady()) return start + device * factor_at(start);
   double now = start, left = device;

@@ -28,6 +28,8 @@ bool saves(const StallsSpec& spec) {
   return spec.checkpoint && spec.checkpoint->blocking_time > Seconds{0};
 }
 
+/// Nothing is kept where nobody suffers, so that an intact job looks the same with and without the
+/// section.
 std::vector<SpeedFactors> speeds(const StallsSpec& spec, const Placement& placement,
                                  const ClusterSpec& cluster) {
   std::vector<SpeedFactors> result(placement.world());
@@ -66,6 +68,8 @@ SpeedProfile profile(Intervals intervals) {
   return result;
 }
 
+/// Devices that are throttled alike share a profile, and its number tells ranks apart without
+/// comparing dates.
 void throttle(StallPlan& plan, const Placement& placement) {
   std::map<std::int64_t, Intervals> of_device;
   for (const auto& throttling : plan.spec.throttling) {
@@ -84,6 +88,8 @@ void throttle(StallPlan& plan, const Placement& placement) {
   }
 }
 
+/// All ranks take the first one's offset when they collect together, so that one seed gives it the
+/// same dates in both modes.
 std::vector<double> gc_offsets(const StallsSpec::GcPauses& pauses, std::uint32_t world) {
   std::vector<double> result(world);
   const auto seed = static_cast<std::uint64_t>(pauses.seed);
@@ -107,6 +113,7 @@ StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
   return plan;
 }
 
+/// A steady factor does not count: it makes every step longer by as much.
 bool StallPlan::irregular() const {
   const bool throttled =
       !std::ranges::all_of(profiles, [](const SpeedProfile& p) { return p.steady(); });
@@ -114,15 +121,18 @@ bool StallPlan::irregular() const {
          waits_for_data(spec) || saves(spec);
 }
 
+/// A host that nothing holds needs no clock of its own where it costs nothing either.
 bool StallPlan::holds_host() const {
   return !gc_offset.empty() || allocator_pauses(spec) || waits_for_data(spec) || saves(spec) ||
          spec.host_sync != StallsSpec::HostSyncAt::none;
 }
 
+/// Damaged links are not asked for: the fabric has them, and the replay sees only their flows.
 bool StallPlan::any() const {
   return irregular() || !speed.empty() || spec.host_sync != StallsSpec::HostSyncAt::none;
 }
 
+/// Random draws tell all ranks apart, because each rank has numbers of its own.
 std::vector<std::uint64_t> StallPlan::keys() const {
   const bool own = jitters(spec) || allocator_pauses(spec);
   // Suffering alike is equality, which a hash could only make likely.

@@ -5,6 +5,7 @@
 // What slows and stops a rank. Models: docs/models/stalls.md.
 namespace stepcast {
 
+/// A clock that never changes is a plain factor, which keeps the matrix form of the segments.
 void Replayer::start_stalls(RankIndex r) {
   if (!input_.stalls) return;
   const StallPlan& stalls = *input_.stalls;
@@ -30,6 +31,8 @@ void Replayer::begin_step(RankIndex r) {
   rank.step_begins.push_back(rank.clocks.main);
 }
 
+/// Memory is free only when the kernels that use it have ended, so that the device drains before
+/// the host pauses.
 void Replayer::begin_unit(RankIndex r) {
   if (!input_.stalls || !input_.stalls->spec.allocator_pauses) return;
   const StallsSpec::AllocatorPauses& pauses = *input_.stalls->spec.allocator_pauses;
@@ -42,6 +45,7 @@ void Replayer::begin_unit(RankIndex r) {
   synchronise(r, pauses.duration.value());
 }
 
+/// What the host had prepared ahead is lost here, which is all that such a synchronisation costs.
 void Replayer::end_unit(RankIndex r) {
   if (!input_.stalls || input_.stalls->spec.host_sync != StallsSpec::HostSyncAt::unit) return;
   synchronise(r, host(r).synchronise.value());

@@ -10,6 +10,7 @@ namespace {
 /// States are equal when no time differs by more than this, relative to the clock.
 constexpr double equal_times = 1e-12;
 
+/// Times are compared against the clock, because rounding grows with it.
 bool equal_state(const std::vector<double>& a, const std::vector<double>& b, double clock) {
   const double most = equal_times * clock;
   return std::ranges::equal(

@@ -19,6 +19,7 @@ void cut(RankTimes& times, double amount) {
 
 }  // namespace
 
+/// A weight may be negative: what a period took is the books after it minus those before.
 void add(RankTimes& sum, const RankTimes& part, double weight) {
   sum.computing += part.computing * weight;
   for (std::size_t k = 0; k < exposed_kinds; ++k) sum.exposed[k] += part.exposed[k] * weight;
@@ -40,6 +41,7 @@ RankTimes Replayer::later_steps(const RankState& rank) const {
   return mean;
 }
 
+/// Ranks that are done early wait for the last one, which nobody has told them before.
 Timeline Replayer::timeline() {
   Timeline result;
   const std::size_t steps = step_ends_.size();

@@ -74,6 +74,7 @@ void Replayer::pump_channel(RankIndex r, Channel channel) {
   }
 }
 
+/// Both ends note the transfer, since either may wait while its bytes move.
 void Replayer::transfer(RankIndex r, Channel channel, double start) {
   ChannelState& c = sends(r, channel);
   const NetworkHop& to = map_.hop(channel, r);
@@ -92,6 +93,7 @@ void Replayer::transfer(RankIndex r, Channel channel, double start) {
   }
 }
 
+/// The receiver is a member from the start, because it has posted its receive beforehand.
 void Replayer::record_transfer(RankIndex r, Channel channel, double start) {
   const RankIndex peer = map_.hop(channel, r).peer;
   if (!recorder_->records(r) && !recorder_->records(peer)) return;

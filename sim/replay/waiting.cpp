@@ -39,6 +39,7 @@ void Replayer::settle() {
   unsettled_ = 0;
 }
 
+/// What else moved during a wait is known only now, so that the pieces of it are recorded here.
 void Replayer::settle(RankIndex r, double known, double device) {
   RankState& rank = ranks_[r];
   rank.log.settle(known, device, rank.books, recorder_ ? &pieces_ : nullptr);

@@ -96,8 +96,11 @@ std::vector<LinkUsage> link_usage(const RecordedRun& run, std::size_t parts) {
   const double end = run.recording.end;
   std::vector<LinkUsage> usage;
   for (const NetworkLink& link : run.network.links) {
-    usage.push_back(
-        {link.kind, link.name, link.count, link.bandwidth, 0, 0, std::vector<double>(parts)});
+    usage.push_back({.kind = link.kind,
+                     .name = link.name,
+                     .count = link.count,
+                     .bandwidth = link.bandwidth,
+                     .share = std::vector<double>(parts)});
   }
   if (end <= 0) return usage;
   const LinksOfFlow links = links_of_flows(run.network);

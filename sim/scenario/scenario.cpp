@@ -250,10 +250,13 @@ std::string question_of(std::string_view text) {
 
 PipelineShape Scenario::pipeline_shape() const {
   const std::int64_t group = schedule.pipeline_group_given;
-  PipelineShape shape{workload.plan.pp, workload.plan.vpp, micro_batches(),
-                      group > 0 ? group : workload.plan.pp, schedule.slices};
-  shape.warm_up = schedule.warm_up;
-  shape.put_off = schedule.put_off.value_or(0);
+  PipelineShape shape{.stages = workload.plan.pp,
+                      .chunks = workload.plan.vpp,
+                      .micro_batches = micro_batches(),
+                      .group = group > 0 ? group : workload.plan.pp,
+                      .slices = schedule.slices,
+                      .warm_up = schedule.warm_up,
+                      .put_off = schedule.put_off.value_or(0)};
   if (schedule.table.empty()) {
     shape.placement = pipeline_schedule(schedule.pipeline).placement;
   } else if (order_table) {

@@ -45,5 +45,15 @@ if [ $# -gt 0 ]; then
       failed=1
     fi
   done
+
+  # What the schema allows for a key is what the shell offers for it.
+  allowed() { "$1" schema | python3 -c '
+import json, sys
+value = json.load(sys.stdin)
+for key in sys.argv[1:]:
+    value = value["properties"][key]
+print(" ".join(word for part in [value, *value.get("anyOf", [])] for word in part.get("enum", [])))' "${@:2}"; }
+  offers stepcast schedule "" -- $(allowed "$1" schedule pipeline)
+  offers stepcast collective all_reduce --algorithm "" -- $(allowed "$1" communication algorithm all_reduce)
 fi
 exit $failed

@@ -5,11 +5,12 @@
 
 namespace stepcast {
 
-/// One line `path=value` per key, in the order of the description, numbers in shortest round-trip
-/// form. Two scenarios that mean the same have the same text, however they are written.
+/// This text has one line `path=value` per key, in the order of the description, with numbers in
+/// shortest round-trip form. Two scenarios that mean the same have the same text, however they are
+/// written.
 std::string canonical_text(const Visitor::Body& body);
 
-/// SHA-256 of `text` in lower-case hexadecimal.
+/// This is the SHA-256 of `text` in lower-case hexadecimal.
 std::string sha256(const std::string& text);
 
 }  // namespace stepcast

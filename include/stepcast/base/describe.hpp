@@ -12,13 +12,13 @@
 
 #include "stepcast/base/units.hpp"
 
-/// One description per spec. Each spec has one function `describe(Visitor&, Spec&)` that names
+/// There is one description per spec: each has one function `describe(Visitor&, Spec&)` that names
 /// every key once, with its target, range, default (the value that the target holds) and meaning.
 /// The reader, the JSON Schema, the content hash and the list of assumptions are visitors of that
 /// one description.
 namespace stepcast {
 
-/// Allowed numbers, in SI units; `low_open` excludes `low` itself.
+/// A range holds the numbers that are allowed, in SI units; `low_open` excludes `low` itself.
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -33,8 +33,8 @@ constexpr Range at_least(double low) {
 constexpr Range between(double low, double high) { return {low, high, false}; }
 constexpr Range fraction() { return {0, 1, true}; }  ///< in (0, 1]
 
-/// One word that a choice accepts. A feature that is not built yet is known, so that the error can
-/// say so.
+/// An option is one word that a choice accepts. A feature that is not built yet is known, so that
+/// the error can say so.
 struct Option {
   std::string_view name;
   bool built = true;
@@ -43,7 +43,8 @@ struct Option {
 
 using Table = std::vector<std::vector<std::int64_t>>;  ///< [chunk][stage]
 
-/// A closed set of words. `get`/`set` map to the enum (or name) of the spec by option index.
+/// A choice is a closed set of words. `get` and `set` map to the enum (or name) of the spec by
+/// option index.
 struct Choice {
   std::vector<Option> options;
   std::function<std::size_t()> get;
@@ -54,19 +55,19 @@ struct Choice {
   std::string* file = nullptr;  ///< `{table: FILE}` is accepted too; empty where a word is given
 };
 
-/// A choice whose option i is the enumerator with value i.
+/// This makes a choice whose option i is the enumerator with value i.
 template <class E>
 Choice choice(E& target, std::vector<Option> options) {
   return {std::move(options), [&target] { return static_cast<std::size_t>(target); },
           [&target](std::size_t i) { target = static_cast<E>(i); }};
 }
 
-/// A choice of which only the first option is built: it has no target.
+/// This makes a choice of which only the first option is built, so that it has no target.
 inline Choice only_first(std::vector<Option> options) {
   return {std::move(options), [] { return std::size_t{0}; }, [](std::size_t) {}};
 }
 
-/// A count that may also be one word (`auto`, `none`), which stands for nothing.
+/// This is a count that may also be one word (`auto`, `none`), which stands for nothing.
 struct OptionalCount {
   std::optional<std::int64_t>* target;
   std::string_view word;
@@ -82,7 +83,8 @@ struct OptionalTime {
   std::string_view word;
 };
 
-/// A count, the list of its parts, or a word with the count, `balanced(4)`, which asks for parts.
+/// This is a count, the list of its parts, or a word with the count such as `balanced(4)`, which
+/// asks for parts.
 struct PartsOf {
   std::int64_t* count;               ///< in the range of the field
   std::vector<std::int64_t>* parts;  ///< empty unless a list is given
@@ -95,7 +97,8 @@ struct Percent {
   double* target;  ///< a fraction, written `1%`
 };
 
-/// How far a value may be off: `1%` of it, or an amount in the value's own unit (`50ms`, `0.002`).
+/// A tolerance says how far a value may be off: `1%` of it, or an amount in the value's own unit
+/// (`50ms`, `0.002`).
 struct Tolerance {
   enum class Of { number, time, size };
   double* target;  ///< a fraction, or the amount in SI units
@@ -107,7 +110,7 @@ struct Identifier {
   std::string* target;  ///< a name of lower-case letters, digits and `. _ -`
 };
 
-/// The closed set of value types that a key can hold.
+/// These are the value types that a key can hold; the set is closed.
 using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*,
                             std::int64_t*, bool*, std::string*, Identifier, Choice, OptionalCount,
                             OptionalNumber, OptionalTime, PartsOf, Percent, Tolerance,
@@ -132,11 +135,11 @@ class Visitor {
 
   virtual ~Visitor() = default;
   virtual void field(const Field& field) = 0;
-  /// A nested mapping. A missing one is visited all the same, so that its defaults and its required
-  /// keys count.
+  /// This describes a nested mapping. A missing one is visited all the same, so that its defaults
+  /// and its required keys count.
   virtual void section(std::string_view key, std::string_view doc, const Body& body) = 0;
-  /// A nested mapping that may be left out or be the word `none`; `present` says whether it is
-  /// there.
+  /// This describes a nested mapping that may be left out or be the word `none`; `present` says
+  /// whether it is there.
   virtual void optional_section(std::string_view key, std::string_view doc, bool& present,
                                 const Body& body) = 0;
   /// The mapping's keys depend on the word under `key` (`kind`); `current` is the index of the
@@ -146,16 +149,16 @@ class Visitor {
   /// The mapping's keys depend on which of the alternatives' names stands in it as a key: exactly
   /// one must. Each body describes that key itself and whatever may stand beside it.
   virtual void one_of(std::size_t& current, const std::vector<Alternative>& bodies) = 0;
-  /// A list of mappings; `resize` is called with the number of entries before `body(i)` describes
-  /// each.
+  /// This describes a list of mappings; `resize` is called with the number of entries before
+  /// `body(i)` describes each.
   virtual void list(std::string_view key, std::string_view doc, std::size_t size,
                     const std::function<void(std::size_t)>& resize,
                     const std::function<void(Visitor&, std::size_t)>& body) = 0;
-  /// A list of mappings that may be left out, be empty or be the word `none`.
+  /// This describes a list of mappings that may be left out, be empty or be the word `none`.
   virtual void optional_list(std::string_view key, std::string_view doc, std::size_t size,
                              const std::function<void(std::size_t)>& resize,
                              const std::function<void(Visitor&, std::size_t)>& body) = 0;
-  /// A key whose feature is not built: only its neutral value is accepted.
+  /// This describes a key whose feature is not built, so that only its neutral value is accepted.
   virtual void reserved(std::string_view key, std::string_view doc, std::string_view neutral) = 0;
 };
 

@@ -11,7 +11,8 @@
 
 namespace stepcast {
 
-/// One value of a YAML document with the place it stands in. A plain tree without aliases.
+/// A node is one value of a YAML document with the place it stands in. Nodes form a plain tree
+/// without aliases.
 struct Node {
   enum class Kind { null, scalar, list, mapping };
 
@@ -37,7 +38,8 @@ struct Node::Entry {
   Node value;
 };
 
-/// Where files that `extends:` names are looked for, after the directory of the extending file.
+/// A search path says where files that `extends:` names are looked for, after the directory of the
+/// extending file.
 struct SearchPath {
   std::vector<std::filesystem::path> directories;
 };
@@ -55,15 +57,15 @@ Node parse_document(std::string_view text, const std::string& name,
 /// `extends`.
 Node load_document(const std::string& path, const SearchPath& search);
 
-/// The text of the file that load_document reads. Throws InputError as load_document.
+/// This is the text of the file that load_document reads. Throws InputError as load_document.
 std::string read_document_text(const std::string& path, const SearchPath& search);
 
-/// load_document of a text that is at hand; `path` names it and says where its neighbours are.
-/// `repeated` as parse_document has it, for all files that are read.
+/// This is load_document of a text that is at hand; `path` names it and says where its neighbours
+/// are. `repeated` works as in parse_document, for all files that are read.
 Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search,
                         std::vector<Diagnostic>* repeated = nullptr);
 
-/// The file that `name` means, seen from `directory`; nothing when there is none.
+/// This is the file that `name` means, seen from `directory`; it is nothing when there is none.
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& name,
                                                const std::filesystem::path& directory,
                                                const SearchPath& search);

@@ -5,24 +5,25 @@
 
 namespace stepcast {
 
-/// A place in an input file; line and column count from 1, 0 means "the file as a whole".
+/// A place in an input file. Line and column count from 1; 0 means "the file as a whole".
 struct Place {
   std::string file;
   int line = 0;
   int column = 0;
 };
 
-/// One thing that is wrong with the input.
+/// A diagnostic is one thing that is wrong with the input.
 struct Diagnostic {
   Place place;
   std::string path;     ///< key path such as `cluster.device.memory`, empty for the whole file
   std::string message;  ///< what is wrong, what is allowed; lower case, no full stop
 
-  /// `file:line:col: path.to.key: message`; parts that are unknown are left out.
+  /// The text is `file:line:col: path.to.key: message`; parts that are unknown are left out.
   std::string text() const;
 };
 
-/// Bad input: every error of one reading, in the order file, line, column. Exit code 2.
+/// The input is bad: this has every error of one reading, in the order file, line, column. The exit
+/// code is 2.
 class InputError : public std::runtime_error {
  public:
   explicit InputError(std::vector<Diagnostic> diagnostics);
@@ -33,13 +34,14 @@ class InputError : public std::runtime_error {
   std::vector<Diagnostic> diagnostics_;
 };
 
-/// The network engine did not do what was asked of it: says which task. Exit code 3.
+/// The network engine did not do what was asked of it; the text says which task. The exit code is
+/// 3.
 class EngineError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A broken promise between our own functions; never reachable from a file. Exit code 3.
+/// A promise between our own functions is broken, which no file can cause. The exit code is 3.
 class ContractError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -47,7 +49,8 @@ class ContractError : public std::logic_error {
 
 [[noreturn]] void contract_broken(const char* what, const char* file, int line);
 
-/// Checks a promise of the caller, in every build; not for inner loops. The place is the caller's.
+/// This checks a promise of the caller in every build, and is not for inner loops. The place that
+/// it reports is the caller's.
 inline void expects(bool promise, const char* what, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {
   if (!promise) contract_broken(what, file, line);

@@ -5,7 +5,8 @@
 
 namespace stepcast {
 
-/// An index into one table, as a type of its own: a Rank cannot be passed where a Stage is meant.
+/// An id is an index into one table, as a type of its own, so that a Rank cannot be passed where a
+/// Stage is meant.
 template <class Tag>
 struct Id {
   std::uint32_t value{};

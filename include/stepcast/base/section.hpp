@@ -9,7 +9,7 @@
 
 namespace stepcast {
 
-/// A number whose origin the file states.
+/// An assumption is a number whose origin the file states.
 struct Assumption {
   std::string path;
   std::string value;   ///< as written
@@ -17,7 +17,7 @@ struct Assumption {
   std::string note;
 };
 
-/// What one reading collects over all sections of a document.
+/// A reading collects what it meets over all sections of a document.
 struct Reading {
   std::vector<Diagnostic> diagnostics;
   std::vector<Assumption> assumptions;
@@ -51,8 +51,8 @@ class Section : public Visitor {
                      const std::function<void(Visitor&, std::size_t)>& body) override;
   void reserved(std::string_view key, std::string_view doc, std::string_view neutral) override;
 
-  /// A mapping whose keys the file chooses, for formats that have such; nothing when it is left
-  /// out. Anything but a mapping is reported.
+  /// This is a mapping whose keys the file chooses, for formats that have such; it is nothing when
+  /// the key is left out. Anything but a mapping is reported.
   const Node* open_mapping(std::string_view key);
 
   /// Reports every key that no description named, with the nearest known one. Call last.
@@ -68,7 +68,7 @@ class Section : public Visitor {
                const std::function<void(std::size_t)>& resize,
                const std::function<void(Visitor&, std::size_t)>& body);
   void inside(const Node& node, const std::string& path, const Body& body);
-  /// The `value` of a number that is written `{value, source, note}`, noting its origin.
+  /// This is the `value` of a number that is written `{value, source, note}`; its origin is noted.
   const Node* unwrap(const Node& node, const std::string& path);
 
   const Node& node_;
@@ -78,8 +78,8 @@ class Section : public Visitor {
   bool all_known_ = false;  ///< which alternative holds is not known: its keys are not judged
 };
 
-/// The place of the value at `path` ("parallel.tp", "stalls.throttling.0.from"), or of its nearest
-/// ancestor that is written.
+/// This is the place of the value at `path` ("parallel.tp", "stalls.throttling.0.from"), or of its
+/// nearest ancestor that is written.
 Place place_of(const Node& root, std::string_view path);
 
 }  // namespace stepcast

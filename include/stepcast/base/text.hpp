@@ -7,34 +7,36 @@
 
 #include "stepcast/base/units.hpp"
 
-/// Numbers and names at the edge: the only code that knows how units are written.
+/// Here numbers and names cross the edge of the program: only this code knows how units are
+/// written.
 namespace stepcast {
 
-/// A decimal number without unit, `12`, `-0.5`, `1e9`; nothing for anything else (also for NaN and
-/// infinity).
+/// This reads a decimal number without unit, `12`, `-0.5`, `1e9`; it is nothing for anything else
+/// (also for NaN and infinity).
 std::optional<double> parse_number(std::string_view text);
-/// A whole number with an optional SI suffix, `4096`, `40Mi`, `2k`; at most 2^53.
+/// This reads a whole number with an optional SI suffix, `4096`, `40Mi`, `2k`, of at most 2^53.
 std::optional<double> parse_count(std::string_view text);
 
-/// Numbers with their unit; nothing when the unit is missing or of another dimension.
-/// b = bit, B = byte, G = 10^9, Gi = 2^30; times ns us ms s min h d.
+/// These read numbers with their unit, and are nothing when the unit is missing or of another
+/// dimension. b = bit, B = byte, G = 10^9, Gi = 2^30; times are ns us ms s min h d.
 std::optional<Seconds> parse_seconds(std::string_view text);
 std::optional<Bytes> parse_bytes(std::string_view text);
 std::optional<BytesPerSecond> parse_bandwidth(std::string_view text);
 std::optional<FlopsPerSecond> parse_flops_rate(std::string_view text);
 
-/// Shortest text that reads back as the same double; never depends on the locale.
+/// This is the shortest text that reads back as the same double; it never depends on the locale.
 std::string shortest(double value);
-/// For people: three significant digits and a fitting prefix, `3.95 s`, `12.1 ms`, `64.0 GiB`,
-/// `25.0 GB/s`.
+/// This text is for people: it has three significant digits and a fitting prefix, `3.95 s`, `12.1
+/// ms`, `64.0 GiB`, `25.0 GB/s`.
 std::string human(Seconds value);
 std::string human(Bytes value);
 std::string human(BytesPerSecond value);
 std::string human(FlopsPerSecond value);
 
-/// The candidate within edit distance 2 (or a third of the length) that is nearest to `word`.
+/// This is the candidate that is nearest to `word`, within edit distance 2 (or a third of the
+/// length).
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
-/// "a, b, c"
+/// This joins words as "a, b, c".
 std::string joined(std::span<const std::string> words);
 
 }  // namespace stepcast

@@ -4,15 +4,15 @@
 
 namespace stepcast {
 
-/// A number with the dimension time^Time * data^Data * work^Work, in seconds, bytes and FLOPs.
-/// Only these three dimensions occur, so this is the whole unit system: sums need equal dimensions,
-/// products and quotients compose them, and a quotient of equals is a plain double.
+/// A quantity is a number with the dimension time^Time * data^Data * work^Work, in seconds, bytes
+/// and FLOPs. Only these three dimensions occur, so this is the whole unit system: sums need equal
+/// dimensions, products and quotients compose them, and a quotient of equals is a plain double.
 template <int Time, int Data, int Work>
 class Quantity {
  public:
   constexpr Quantity() = default;
   constexpr explicit Quantity(double si) : si_{si} {}
-  /// The number in SI base units (s, B, FLOP and their products).
+  /// This is the number in SI base units (s, B, FLOP and their products).
   constexpr double value() const { return si_; }
 
   constexpr auto operator<=>(const Quantity&) const = default;

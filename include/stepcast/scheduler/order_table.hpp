@@ -6,7 +6,7 @@
 #include "stepcast/base/document.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 
-/// A pipeline schedule of the user's own: its orders, written unit by unit.
+/// An order table is a pipeline schedule of the user's own, written out unit by unit.
 namespace stepcast {
 
 struct OrderTable {
@@ -14,16 +14,16 @@ struct OrderTable {
   std::vector<StageOrder> orders;  ///< [stage], without order_faults()
 };
 
-/// Reads a file with `stepcast: 1`, `micro_batches`, `chunks` (1), `slices` (1), `placement` (loop)
-/// and `orders`, a list with one text per stage as to_string(StageOrder) writes it.
-/// Throws InputError: everything that is wrong, words that are no units, and order_faults().
+/// This reads a file with `stepcast: 1`, `micro_batches`, `chunks` (1), `slices` (1), `placement`
+/// (loop) and `orders`, a list with one text per stage as to_string(StageOrder) writes it. Throws
+/// InputError: everything that is wrong, words that are no units, and order_faults().
 OrderTable read_order_table(const std::string& path, const SearchPath& search);
 
 struct ParsedOrder {
   StageOrder order;
   std::string wrong;  ///< the first word that is no unit and no pair; empty = all are
 };
-/// The inverse of to_string(StageOrder): `F0 F1 {F2|B0} B1.1/0`.
+/// This is the inverse of to_string(StageOrder): `F0 F1 {F2|B0} B1.1/0`.
 ParsedOrder parse_order(std::string_view text);
 
 }  // namespace stepcast

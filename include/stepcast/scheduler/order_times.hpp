@@ -5,20 +5,20 @@
 #include "stepcast/base/units.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 
-/// A schedule by itself: its orders checked, and timed with one cost per kind of unit and no
-/// contention. For tests, drawings and `stepcast schedule`; a forecast replays orders on the
-/// network.
+/// Here a schedule stands by itself: its orders are checked, and timed with one cost per kind of
+/// unit and no contention. That serves tests, drawings and `stepcast schedule`; a forecast replays
+/// orders on the network.
 namespace stepcast {
 
-/// What is wrong with a set of orders, one for each stage of the shape; nothing = they can run.
-/// Each unit of the shape must be there once: forward, and backward or both of its parts, of each
-/// micro-batch, chunk and slice; a unit with `with_next` is a forward before a backward. Then the
-/// stages, each in its order, must not wait for each other in a circle; the circle is named unit
-/// by unit. One text per finding. O(units).
+/// This says what is wrong with a set of orders, one for each stage of the shape; it is empty when
+/// they can run. Each unit of the shape must be there once: forward, and backward or both of its
+/// parts, of each micro-batch, chunk and slice; a unit with `with_next` is a forward before a
+/// backward. Then the stages, each in its order, must not wait for each other in a circle; the
+/// circle is named unit by unit. There is one text per finding. It costs O(units).
 std::vector<std::string> order_faults(const std::vector<StageOrder>& orders,
                                       const PipelineShape& shape);
 
-/// Times of one unit on any stage, all >= 0.
+/// These are the times of one unit on any stage; none is negative.
 struct UnitCosts {
   Seconds forward{1}, backward_input{1}, backward_weight{1};
   std::optional<Seconds> backward = {};  ///< of both parts in one; else their sum
@@ -39,20 +39,20 @@ struct OrderTimes {
   std::vector<Seconds> computing;            ///< [stage]
   std::vector<int> peak_in_flight;           ///< [stage]
 
-  /// Time in which the stage does nothing between 0 and the makespan.
+  /// This is the time in which the stage does nothing between 0 and the makespan.
   Seconds idle(Stage stage) const { return makespan - computing[stage.value]; }
-  /// Of that, between the stage's own first and last unit.
+  /// This is the part of that time between the stage's own first and last unit.
   Seconds idle_inside(Stage stage) const;
-  /// Idle time of all stages / (stages * makespan).
+  /// This is the idle time of all stages / (stages * makespan).
   double bubble_ratio() const;
 };
 
-/// When each unit runs if every stage works through its order without pause and a transfer takes
-/// `costs.latency`, holds no stage and meets no other. A unit starts when its inputs are there:
-/// a forward needs the forward of the virtual stage before it and that of its slice before; a
-/// backward needs its own forward, the backward of the virtual stage after it and that of its slice
-/// after; a backward_weight needs its backward_input. O(units).
-/// Throws InputError with all of order_faults().
+/// This says when each unit runs if every stage works through its order without pause and a
+/// transfer takes `costs.latency`, holds no stage and meets no other. A unit starts when its inputs
+/// are there: a forward needs the forward of the virtual stage before it and that of its slice
+/// before; a backward needs its own forward, the backward of the virtual stage after it and that of
+/// its slice after; a backward_weight needs its backward_input. It costs O(units). Throws
+/// InputError with all of order_faults().
 OrderTimes time_orders(const std::vector<StageOrder>& orders, const PipelineShape& shape,
                        const UnitCosts& costs);
 

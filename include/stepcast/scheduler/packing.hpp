@@ -9,11 +9,12 @@
 
 #include "stepcast/base/describe.hpp"
 
-/// Which documents share a sequence, and which micro-batch of which replica gets it. Formulas and
-/// sources: docs/models/packing.md.
+/// Packing decides which documents share a sequence, and which micro-batch of which replica gets
+/// it. Formulas and sources: docs/models/packing.md.
 namespace stepcast {
 
-/// `schedule.data.documents`: how long the documents of the corpus are, in tokens.
+/// These are the keys of `schedule.data.documents`: how long the documents of the corpus are, in
+/// tokens.
 struct DocumentSpec {
   enum class Distribution { lognormal, fixed, file };
   Distribution distribution = Distribution::lognormal;
@@ -25,7 +26,7 @@ struct DocumentSpec {
   std::vector<std::int64_t> lengths;  ///< what the file holds; drawn in order, again and again
 };
 
-/// `schedule.data:`
+/// These are the keys of `schedule.data:`.
 struct DataSpec {
   enum class Mask { causal, document };
   enum class ContextSplit { zigzag, per_document };
@@ -36,17 +37,19 @@ struct DataSpec {
 };
 void describe(Visitor& visitor, DataSpec& spec);
 
-/// Length of the document with that number, at least 1 token. Same spec, same length.
+/// This is the length of the document with that number, at least 1 token. The same spec gives the
+/// same length.
 std::int64_t document_length(const DocumentSpec& spec, std::uint64_t index);
 
-/// Sequences of one step: replicas x micro-batches x sequences of `capacity` tokens.
+/// A step has replicas x micro-batches x sequences of `capacity` tokens.
 struct BatchShape {
   std::int64_t replicas = 1, micro_batches = 1, sequences = 1, capacity = 1;
   std::int64_t packs() const { return replicas * micro_batches * sequences; }
   std::int64_t slots() const { return replicas * micro_batches; }
 };
 
-/// One sequence: the lengths of its segments in order; what is missing to the capacity is padding.
+/// A pack is one sequence: the lengths of its segments in order; what is missing to the capacity is
+/// padding.
 using Pack = std::vector<std::int64_t>;
 
 struct PackedBatch {
@@ -62,7 +65,7 @@ struct PackedBatch {
   std::span<const Pack> slot(std::int64_t replica, std::int64_t micro_batch) const;
 };
 
-/// Fills the packs of one step from the documents 0, 1, 2, ..
+/// This fills the packs of one step from the documents 0, 1, 2, ..
 struct Packing {
   std::string_view name;
   PackedBatch (*pack)(const DocumentSpec& documents, const BatchShape& shape);
@@ -70,23 +73,26 @@ struct Packing {
 const std::vector<Packing>& packings();
 const Packing& packing(std::string_view name);
 
-/// Sum of the squared segment lengths: twice the visible pairs of causal attention, to first order.
+/// This is the sum of the squared segment lengths, which is twice the visible pairs of causal
+/// attention, to first order.
 double attention_cost(const Pack& pack);
 double attention_cost(std::span<const Pack> slot);
 
-/// Attention of one micro-batch on one context rank, as a share of causal attention over whole
-/// sequences: pairs, and tokens that are no padding. A kernel that reaches half its speed at
-/// `half` queries takes (pairs + q tokens) / (1 + q) of its full time with q = half / queries.
+/// This is the attention of one micro-batch on one context rank, as a share of causal attention
+/// over whole sequences: its pairs, and its tokens that are no padding. A kernel that reaches half
+/// its speed at `half` queries takes (pairs + q tokens) / (1 + q) of its full time with q = half /
+/// queries.
 struct AttentionLoad {
   double pairs = 1, tokens = 1;
   friend bool operator==(const AttentionLoad&, const AttentionLoad&) = default;
 };
-/// Of ring position `ring` of `rings`. Under the document mask with a zigzag split rank i holds
-/// slices i and 2 rings - 1 - i of every sequence; per document all ranks are alike.
+/// This is the share of ring position `ring` of `rings`. Under the document mask with a zigzag
+/// split rank i holds slices i and 2 rings - 1 - i of every sequence; per document all ranks are
+/// alike.
 AttentionLoad attention_load(const DataSpec& spec, std::span<const Pack> slot,
                              std::int64_t capacity, std::int64_t ring, std::int64_t rings);
 
-/// How unequal the attention of a batch is, each figure a maximum over a mean.
+/// This says how unequal the attention of a batch is; each figure is a maximum over a mean.
 struct Imbalance {
   double slot = 1;     ///< over the replicas of one micro-batch index, the worst index
   double replica = 1;  ///< over the replicas, summed over the step
@@ -94,10 +100,10 @@ struct Imbalance {
 };
 Imbalance imbalance(const PackedBatch& batch);
 
-/// Longest processing time first (Graham, SIAM J. Appl. Math. 17, 1969): weights in descending
-/// order, each to the least loaded bin that holds fewer than `most` so far. Returns the bin of each
-/// weight. Without a limit the largest load is at most 4/3 - 1/(3 bins) of the least possible one.
-/// bins >= 1, bins * most >= weights.
+/// This takes the longest processing time first (Graham, SIAM J. Appl. Math. 17, 1969): weights in
+/// descending order, each to the least loaded bin that holds fewer than `most` so far. It returns
+/// the bin of each weight. Without a limit the largest load is at most 4/3 - 1/(3 bins) of the
+/// least possible one. It needs bins >= 1 and bins * most >= weights.
 std::vector<std::uint32_t> longest_first(
     std::span<const double> weights, std::uint32_t bins,
     std::size_t most = std::numeric_limits<std::size_t>::max());

@@ -10,13 +10,14 @@
 #include "stepcast/scheduler/packing.hpp"
 #include "stepcast/topology/chunk_placement.hpp"
 
-/// Which work in which order: the pipeline schedules. Sources and closed forms of all of them:
-/// docs/models/pipeline.md.
+/// The pipeline schedules say which work runs in which order. Sources and closed forms of all of
+/// them: docs/models/pipeline.md.
 namespace stepcast {
 
 enum class UnitKind : std::uint8_t { forward, backward, backward_input, backward_weight };
 
-/// One entry of a stage's total order. `backward` is backward_input and backward_weight in one.
+/// A unit is one entry of a stage's total order. `backward` is backward_input and backward_weight
+/// in one.
 struct Unit {
   UnitKind kind;
   MicroBatch micro_batch;
@@ -28,7 +29,8 @@ struct Unit {
 
 using StageOrder = std::vector<Unit>;
 
-/// Forwards before the steady phase, next to what the schedule's source says.
+/// The warm-up says how many forwards run before the steady phase, next to what the schedule's
+/// source says.
 struct WarmUp {
   enum class Kind : std::uint8_t { standard, extra, less_memory };
   Kind kind = Kind::standard;
@@ -36,7 +38,7 @@ struct WarmUp {
   friend bool operator==(const WarmUp&, const WarmUp&) = default;
 };
 
-/// `schedule:`
+/// These are the keys of `schedule:`.
 struct ScheduleSpec {
   enum class PointToPoint { overlapped, blocking };
   std::string pipeline = "1f1b";  ///< without meaning where a table is given
@@ -55,28 +57,28 @@ struct ScheduleSpec {
 };
 void describe(Visitor& visitor, ScheduleSpec& spec);
 
-/// Shape of one pipeline.
+/// This is the shape of one pipeline.
 struct PipelineShape {
   std::int64_t stages = 1, chunks = 1, micro_batches = 1;
   std::int64_t group = 0;   ///< resolved, >= 1
   std::int64_t slices = 1;  ///< of the sequence of each micro-batch
   WarmUp warm_up = {};
   ChunkPlacement placement = ChunkPlacement::loop;  ///< that of the schedule
-  /// Stage r of zb_h1 and zb_h2 puts off the weight gradients of put_off * r backwards; 0: of r and
-  /// of 2 r.
+  /// Stage r of zb_h1 and zb_h2 defers the weight gradients of put_off * r backwards; 0 stands for
+  /// r and for 2 r of them.
   std::int64_t put_off = 0;
 
   constexpr ChunkMap chunk_map() const { return {placement, stages, chunks}; }
 };
 
-/// `F3.1`, `B0`, `b2.0`, `w2.0`; the chunk is left out when there is one chunk.
+/// This writes `F3.1`, `B0`, `b2.0`, `w2.0`; the chunk is left out when there is one chunk.
 std::string to_string(const Unit& unit, std::int64_t chunks);
-/// The same with the slice, `F3.1/0`, which is left out when there is one.
+/// This writes the same with the slice, `F3.1/0`, which is left out when there is one.
 std::string to_string(const Unit& unit, const PipelineShape& shape);
-/// All units of an order, `F0 F1 {F2|B0} B1`; braces hold a pair.
+/// This writes all units of an order, `F0 F1 {F2|B0} B1`; braces hold a pair.
 std::string to_string(const StageOrder& order, const PipelineShape& shape);
 
-/// Counts that a schedule can serve, both ends included.
+/// A schedule can serve the counts from `low` to `high`, both included.
 struct CountRange {
   std::int64_t low = 1, high = 1;
   friend bool operator==(const CountRange&, const CountRange&) = default;
@@ -91,9 +93,9 @@ enum class Turns : std::uint8_t {
   in_groups,    ///< the same over several chunks, a group of micro-batches per visit of a chunk
 };
 
-/// One schedule: its order per stage, and the rule that the shape must keep (empty text = fine,
-/// otherwise what is wrong and what is allowed). `order` is for shapes that keep the rule; it does
-/// not look at `shape.placement`.
+/// A schedule has its order per stage and the rule that the shape must keep. The rule's text is
+/// empty when all is fine, otherwise it says what is wrong and what is allowed. `order` is for
+/// shapes that keep the rule; it does not look at `shape.placement`.
 struct PipelineSchedule {
   std::string_view name;
   StageOrder (*order)(const PipelineShape&, Stage);
@@ -106,67 +108,70 @@ struct PipelineSchedule {
   bool pairs = false;            ///< some forwards run as one with a backward
   bool puts_off = false;         ///< it looks at `shape.put_off`
   Turns turns = Turns::other;
-  /// All stages at once, where that is cheaper than one by one.
+  /// This gives all stages at once, where that is cheaper than one by one.
   std::vector<StageOrder> (*orders)(const PipelineShape&) = nullptr;
 };
-/// Every schedule, each once.
+/// The table has every schedule once.
 const std::vector<PipelineSchedule>& pipeline_schedules();
 const PipelineSchedule& pipeline_schedule(std::string_view name);
 
-/// The orders of all stages. [stage]
+/// These are the orders of all stages. [stage]
 std::vector<StageOrder> stage_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
 
-/// The same with each forward of the steady phase and the backward after it as one (Megatron-LM,
-/// combined 1F1B). For schedules that do not pair by themselves: interleaved_1f1b with a warm-up of
-/// extra(n), and 1f1b on one stage, which then runs one forward ahead.
+/// These orders have each forward of the steady phase and the backward after it as one
+/// (Megatron-LM, combined 1F1B). They serve schedules that do not pair by themselves:
+/// interleaved_1f1b with a warm-up of extra(n), and 1f1b on one stage, which then runs one forward
+/// ahead.
 std::vector<StageOrder> paired_orders(const PipelineSchedule& schedule, const PipelineShape& shape);
-/// The same with each forward of the steady phase and the backward after it side by side: both wait
-/// for their inputs, run one after the other, and send together (Megatron-LM without overlap of
-/// pipeline transfers, one exchange per forward and backward). For interleaved_1f1b.
+/// These orders have each forward of the steady phase and the backward after it side by side: both
+/// wait for their inputs, run one after the other, and send together (Megatron-LM without overlap
+/// of pipeline transfers, one exchange per forward and backward). They serve interleaved_1f1b.
 std::vector<StageOrder> exchanging_orders(const PipelineSchedule& schedule,
                                           const PipelineShape& shape);
-/// Whether exchanging_orders() serves: a warm-up of less_memory needs the output of a forward
-/// before the backward behind it.
+/// This says whether exchanging_orders() serves: a warm-up of less_memory needs the output of a
+/// forward before the backward behind it.
 bool exchanges(const PipelineSchedule& schedule, const PipelineShape& shape);
-/// Why paired_orders() cannot serve; empty: it can.
+/// This says why paired_orders() cannot serve, and is empty when it can.
 std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& shape);
 
-/// Most forwards of each chunk that are not yet freed by their backward, along one order. [chunk]
+/// This counts the most forwards of each chunk that are not yet freed by their backward, along one
+/// order. [chunk]
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
-/// The different sets of forwards that are held at once along one order, each once, ascending.
-/// [moment][chunk]
+/// These are the different sets of forwards that are held at once along one order, each once,
+/// ascending. [moment][chunk]
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks);
-/// The same where a forward of slice k counts as `weights[k]`, and as the part `kept` of it between
-/// its backward_input and its backward_weight. [moment][chunk]
+/// These are the same sets where a forward of slice k counts as `weights[k]`, and as the part
+/// `kept` of it between its backward_input and its backward_weight. [moment][chunk]
 std::vector<std::vector<double>> in_flight_moments(const StageOrder& order, std::int64_t chunks,
                                                    const std::vector<double>& weights,
                                                    double kept = 1);
-/// Most forwards that are held at once, over all chunks together. A forward is held until its
-/// backward, or until its backward_weight where the backward is split.
+/// This counts the most forwards that are held at once, over all chunks together. A forward is held
+/// until its backward, or until its backward_weight where the backward is split.
 int peak_in_flight(const StageOrder& order);
 
-/// Place of a chunk in its pipeline, 0 = the one that reads the input.
+/// This is the place of a chunk in its pipeline; 0 is the one that reads the input.
 constexpr std::int64_t virtual_stage(const PipelineShape& shape, Chunk chunk, Stage stage) {
   return shape.chunk_map().virtual_stage({chunk, stage});
 }
-/// Virtual stages of one pipeline.
+/// This counts the virtual stages of one pipeline.
 constexpr std::int64_t virtual_stages(const PipelineShape& shape) {
   return shape.chunk_map().virtual_stages();
 }
-/// The seat whose forward this seat's forward reads; nothing at the input of the model.
+/// This is the seat whose forward this seat's forward reads; it is nothing at the input of the
+/// model.
 constexpr std::optional<Seat> seat_before(const PipelineShape& shape, Seat seat) {
   return shape.chunk_map().before(seat);
 }
-/// The seat whose backward this seat's backward reads; nothing at the loss.
+/// This is the seat whose backward this seat's backward reads; it is nothing at the loss.
 constexpr std::optional<Seat> seat_after(const PipelineShape& shape, Seat seat) {
   return shape.chunk_map().after(seat);
 }
-/// The seat whose unit makes the input of this seat's unit: an activation for a forward, a gradient
-/// for a backward; nothing at the ends of the model, and for backward_weight.
+/// This is the seat whose unit makes the input of this seat's unit: an activation for a forward, a
+/// gradient for a backward. It is nothing at the ends of the model, and for backward_weight.
 std::optional<Seat> source_of(const PipelineShape& shape, const Unit& unit, Stage stage);
-/// The seat whose unit reads what this unit makes.
+/// This is the seat whose unit reads what this unit makes.
 std::optional<Seat> reader_of(const PipelineShape& shape, const Unit& unit, Stage stage);
-/// Micro-batches that a chunk sees: all, or its direction's half.
+/// A chunk sees all micro-batches, or its direction's half.
 constexpr std::int64_t micro_batches_per_chunk(const PipelineShape& shape) {
   return shape.placement == ChunkPlacement::bidirectional ? shape.micro_batches / 2
                                                           : shape.micro_batches;

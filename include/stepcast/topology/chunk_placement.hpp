@@ -4,7 +4,7 @@
 
 #include "stepcast/base/ids.hpp"
 
-/// Which part of the model the chunks of a stage hold.
+/// The placement says which part of the model the chunks of a stage hold.
 namespace stepcast {
 
 enum class ChunkPlacement : std::uint8_t {
@@ -14,19 +14,19 @@ enum class ChunkPlacement : std::uint8_t {
                   ///< other
 };
 
-/// One chunk of one stage.
+/// A seat is one chunk of one stage.
 struct Seat {
   Chunk chunk;
   Stage stage;
   friend bool operator==(const Seat&, const Seat&) = default;
 };
 
-/// Where the chunks of one pipeline stand: `chunks` on each of `stages` stages.
+/// The map says where the chunks of one pipeline stand: `chunks` on each of `stages` stages.
 struct ChunkMap {
   ChunkPlacement placement = ChunkPlacement::loop;
   std::int64_t stages = 1, chunks = 1;
 
-  /// Place of a chunk in its pipeline, 0 = the one that reads the input.
+  /// This is the place of a chunk in its pipeline; 0 is the one that reads the input.
   constexpr std::int64_t virtual_stage(Seat seat) const {
     switch (placement) {
       case ChunkPlacement::v_shape:
@@ -38,27 +38,28 @@ struct ChunkMap {
     }
     return seat.chunk.value * stages + seat.stage.value;
   }
-  /// Virtual stages of one pipeline.
+  /// This counts the virtual stages of one pipeline.
   constexpr std::int64_t virtual_stages() const {
     return placement == ChunkPlacement::bidirectional ? stages : stages * chunks;
   }
-  /// Copies of the parameters that the stages hold together.
+  /// The stages hold this many copies of the parameters together.
   constexpr std::int64_t copies() const {
     return placement == ChunkPlacement::bidirectional ? 2 : 1;
   }
-  /// The seat whose forward this seat's forward reads; nothing at the input of the model.
+  /// This is the seat whose forward this seat's forward reads; it is nothing at the input of the
+  /// model.
   constexpr std::optional<Seat> before(Seat seat) const {
     const std::int64_t place = virtual_stage(seat);
     return place == 0 ? std::nullopt : std::optional{at(seat, place - 1)};
   }
-  /// The seat whose backward this seat's backward reads; nothing at the loss.
+  /// This is the seat whose backward this seat's backward reads; it is nothing at the loss.
   constexpr std::optional<Seat> after(Seat seat) const {
     const std::int64_t place = virtual_stage(seat) + 1;
     return place == virtual_stages() ? std::nullopt : std::optional{at(seat, place)};
   }
 
  private:
-  /// The seat of a virtual stage of the pipeline that `of` belongs to.
+  /// This is the seat of a virtual stage of the pipeline that `of` belongs to.
   constexpr Seat at(Seat of, std::int64_t place) const {
     const auto seat = [](std::int64_t chunk, std::int64_t stage) {
       return Seat{{static_cast<std::uint32_t>(chunk)}, {static_cast<std::uint32_t>(stage)}};

@@ -8,11 +8,13 @@
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/units.hpp"
 
-/// The cluster file as values. All bandwidths are per direction. Forms of the efficiency
-/// parameters: docs/models/operators.md; of the link parameters: docs/models/collectives.md.
+/// These structs are the cluster file as values. All bandwidths are per direction. The forms of the
+/// efficiency parameters stand in docs/models/operators.md, those of the link parameters in
+/// docs/models/collectives.md.
 namespace stepcast {
 
-/// Time of a matrix product on the cube cores: tiles, waves over the cores, fill and drain along K.
+/// These numbers give the time of a matrix product on the cube cores: tiles, waves over the cores,
+/// fill and drain along K.
 struct MatmulEfficiency {
   double peak = 1;  ///< fraction of the datasheet peak that a full wave of full tiles reaches
   std::int64_t tile_m = 128;  ///< rows of one output tile
@@ -40,11 +42,12 @@ struct EfficiencySpec {
   AttentionEfficiency attention;
   MemoryEfficiency memory;
   double vector = 1;  ///< fraction of the vector peak
-  /// Fraction of the cube peak left to batched products with rows that are no multiple of 16 bytes.
+  /// This fraction of the cube peak is left to batched products with rows that are no multiple of
+  /// 16 bytes.
   double unaligned = 1;
 };
 
-/// A time per operator class.
+/// There is one time per operator class.
 struct OperatorClassTimes {
   Seconds matmul{0};
   Seconds vector{0};
@@ -64,8 +67,8 @@ struct DeviceSpec {
   EfficiencySpec efficiency;
   OperatorClassTimes launch;  ///< fixed cost of each operator or transfer on its stream
   Seconds tile_task{0};       ///< start of one task of a kernel that runs already
-  /// Time of an operator beside a communication over its time alone: they share the memory, and
-  /// some collectives run on vector cores.
+  /// This is the time of an operator beside a communication over its time alone: they share the
+  /// memory, and some collectives run on vector cores.
   double interference_matmul = 1, interference_vector = 1;
 };
 
@@ -76,22 +79,23 @@ struct HostSpec {
   double task_queue_worker = 0;  ///< fraction of `dispatch` on the second thread
   double graph_sink_factor = 0;  ///< fraction of `dispatch` per operator when a graph is sunk
   Seconds graph_launch{0};       ///< host time to launch one sunk graph (one per step)
-  /// Host time to make a kernel for a new shape: as bytecode (DVM), or compiled.
+  /// This is the host time to make a kernel for a new shape: as bytecode (DVM), or compiled.
   Seconds compile_bytecode{0}, compile_kernel{0};
   std::int64_t queue_depth = 1024;  ///< operators that the host may run ahead of the compute stream
   Seconds synchronise{0};           ///< host time of one stream synchronisation
   Seconds step_overhead{0};  ///< host time between two steps: next batch, loss, logging, clean-up
-  /// Factors on host time where threads wander over the cores, and where they and their memory
-  /// are on different NUMA nodes; 0: not known.
+  /// These are factors on host time where threads wander over the cores, and where they and their
+  /// memory are on different NUMA nodes; 0 means that they are not known.
   double affinity_unbound = 0, affinity_cross_numa = 0;
   BytesPerSecond device_link_bandwidth{0};
   Seconds device_link_latency{0};
-  /// What the links of `shared_devices` devices have together, per direction; 0: no limit.
+  /// The links of `shared_devices` devices have this bandwidth together, per direction; 0 means no
+  /// limit.
   BytesPerSecond shared_bandwidth{0};
   std::int64_t shared_devices = 1;
 
-  /// Of each device while all that share offload at once: the least of its link and an even share
-  /// (docs/models/offload.md).
+  /// This is the bandwidth of each device while all that share offload at once: the least of its
+  /// link and an even share (docs/models/offload.md).
   BytesPerSecond offload_bandwidth() const;
 };
 
@@ -110,8 +114,8 @@ struct SwitchFabric {
   LinkSpec port;
   double efficiency = 1;
 };
-/// Meshes of `group_size` devices; between them traffic crosses each device's bridge port (PCIe),
-/// up and down.
+/// The node has meshes of `group_size` devices; between them traffic crosses each device's bridge
+/// port (PCIe), up and down.
 struct GroupFabric {
   std::int64_t group_size = 4;
   LinkSpec link;
@@ -149,14 +153,14 @@ struct NetworkSpec {
 struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
-  Bytes buffer{200.0 * 1048576};  ///< a larger collective runs in ceil(bytes / buffer) loops
-  Seconds step_latency{0};        ///< one step between servers
-  Seconds selection_latency{0};   ///< what the library's selection reckons for it, where given
+  Bytes buffer{200.0 * 1048576};         ///< a larger collective runs in ceil(bytes / buffer) loops
+  Seconds step_latency{0};               ///< one step between nodes
+  Seconds selection_latency{0};          ///< what the library's selection takes for it, where given
   bool selection_latency_given = false;  ///< else step_latency
   Seconds node_step_latency{0};          ///< one step inside a node or super-node
 };
 
-/// One kind of node of a cluster that has several; what is not here is the whole cluster's.
+/// This is one kind of node of a cluster that has several; what is not here is the whole cluster's.
 struct NodeKind {
   std::int64_t nodes = 1;  ///< that many, behind those of the kinds before
   std::string name;
@@ -168,7 +172,8 @@ struct NodeKind {
   std::optional<SuperNodeSpec> super_node;
 };
 
-/// Published over forecast step time between which 80 % of the measured steps of this hardware lie.
+/// These are quotients of published over forecast step time between which 80 % of the measured
+/// steps of this hardware lie.
 struct ForecastInterval {
   double low = 1, high = 1;
 };
@@ -186,19 +191,20 @@ struct ClusterSpec {
   std::int64_t devices = 8;     ///< size of this cluster
   std::vector<NodeKind> kinds;  ///< empty: all nodes are as above
 
-  /// Index into `kinds` of the kind of a device's node; 0 without kinds.
+  /// This is the index into `kinds` of the kind of a device's node; it is 0 without kinds.
   std::uint32_t kind_of(std::int64_t which) const;
-  /// The cluster as a program of that kind sees it: its device and its host.
+  /// This is the cluster as a program of that kind sees it: with its device and its host.
   ClusterSpec as_kind(std::size_t kind) const;
   std::int64_t nodes() const { return (devices + node_devices - 1) / node_devices; }
 };
 
 inline constexpr double max_devices = 1048576;  ///< the largest cluster that is accepted
 
-/// With kinds: gives the cluster the fastest links of all, so that the fabric is sized for them.
+/// With kinds this gives the cluster the fastest links of all, so that the fabric is sized for
+/// them.
 void take_fastest_links(ClusterSpec& spec);
 
-/// The keys of a cluster file.
+/// These are the keys of a cluster file.
 void describe(Visitor& visitor, ClusterSpec& spec);
 
 }  // namespace stepcast

@@ -14,12 +14,12 @@
 
 namespace stepcast {
 
-/// How near two devices are: the innermost part of the fabric that joins them.
+/// This says how near two devices are: which is the innermost part of the fabric that joins them.
 enum class Locality { device, node, super_node, leaf, spine };
 const char* name(Locality locality);
 
-/// One direction of a link. The latency of a port, bridge or NIC is that of one message and counts
-/// once, on the way up; links down and leaf trunks add none.
+/// This is one direction of a link. The latency of a port, bridge or NIC is that of one message and
+/// counts once, on the way up; links down and leaf trunks add none.
 struct Link {
   LinkKind kind;
   std::uint32_t from = 0;       ///< device, NIC or leaf index by kind; mesh: sending device
@@ -28,18 +28,19 @@ struct Link {
   Seconds latency{0};
 };
 
-/// The link of an edge that only ties a device to the NIC of its node, at unlimited bandwidth.
+/// An edge has this link when it only ties a device to the NIC of its node, at unlimited bandwidth.
 inline constexpr LinkId no_link{UINT32_MAX};
 
-/// Links that are not as the cluster file has them, by id. Model: docs/models/stalls.md.
+/// These links are not as the cluster file has them; they are named by id. Model:
+/// docs/models/stalls.md.
 struct LinkFaults {
   std::map<std::uint32_t, double> bandwidth_factor;  ///< in (0, 1], of a degraded link
   std::map<std::uint32_t, std::vector<LinkId>>
       detour;  ///< of a failed one: the links that stand in
 };
 
-/// The links of a cluster, by arithmetic: no link is stored, so a fabric of 10^5 devices costs
-/// nothing until it is asked. Leaf uplinks are one trunk per leaf and direction (ideal spreading
+/// The fabric computes the links of a cluster: no link is stored, so that 10^5 devices cost nothing
+/// until they are asked for. Leaf uplinks are one trunk per leaf and direction (ideal spreading
 /// over the spines). Model: docs/models/fabric.md.
 class Fabric {
  public:
@@ -63,9 +64,9 @@ class Fabric {
   std::uint32_t leaf_of(DeviceId device) const { return leaf_of_nic(nic_of(device)); }
   Locality locality(DeviceId a, DeviceId b) const;
 
-  /// The links of one kind: ids without gaps in the order of their devices, NICs or leaves (mesh:
-  /// of the sending device, then the receiving one), all alike. Blocks follow each other as
-  /// LinkKind does; a kind that the fabric does not have has no links.
+  /// The links of one kind have ids without gaps in the order of their devices, NICs or leaves
+  /// (mesh: of the sending device, then the receiving one), and are all alike. Blocks follow each
+  /// other as LinkKind does; a kind that the fabric does not have has no links.
   struct Block {
     std::uint32_t first = 0, count = 0;
     BytesPerSecond bandwidth{0};
@@ -78,13 +79,16 @@ class Fabric {
   std::optional<LinkKind> node_ports() const { return node_ports_; }
 
   std::uint32_t link_count() const;  ///< ids are 0..link_count()-1
-  /// With the bandwidth that is left of it; of a failed link with that of an intact one.
+  /// The link comes with the bandwidth that is left of it; a failed link comes with that of an
+  /// intact one.
   Link link(LinkId id) const;
-  /// Links that stand in for a failed one, in order; nullptr while it works.
+  /// These links stand in for a failed one, in order; nullptr while it works.
   const std::vector<LinkId>* detour(LinkId id) const;
-  /// Bytes of other devices cross the link, because it stands in for a failed one.
+  /// This says whether bytes of other devices cross the link, because it stands in for a failed
+  /// one.
   bool on_detour(LinkId id) const { return on_detour_.contains(id.value); }
-  /// `hccs:17-18`, `port:17.up`, `bridge:3.down`, `super:5.up`, `nic:17.up`, `leaf:2.down`.
+  /// Links are named `hccs:17-18`, `port:17.up`, `bridge:3.down`, `super:5.up`, `nic:17.up`,
+  /// `leaf:2.down`.
   std::string link_name(LinkId id) const;
   std::optional<LinkId> find_link(std::string_view name) const;  ///< inverse of link_name
   bool same_mesh(DeviceId a, DeviceId b)
@@ -94,16 +98,16 @@ class Fabric {
   LinkId device_link(LinkKind kind, DeviceId device) const;
   LinkId leaf_link(LinkKind kind, std::uint32_t leaf) const;
 
-  /// Links that bytes from a to b cross, in order; empty when a == b. A link that can never
-  /// saturate before its neighbours (a non-blocking leaf trunk) is part of the route all the same;
-  /// `can_saturate` tells.
+  /// Bytes from a to b cross these links, in order; there are none when a == b. A link that can
+  /// never saturate before its neighbours (a non-blocking leaf trunk) is part of the route all the
+  /// same; `can_saturate` tells.
   std::vector<LinkId> route(DeviceId a, DeviceId b) const;
-  /// The same when no link has failed: what a collective's plan is made of, which groups of one
-  /// shape share.
+  /// This is the same route when no link has failed: a collective's plan is made of it, and groups
+  /// of one shape share that plan.
   std::vector<LinkId> intact_route(DeviceId a, DeviceId b) const;
-  /// False for trunks whose capacity is at least that of all NICs below them, and for super links
-  /// no slower than the ports before them; true for all of a kind when one of them is degraded, so
-  /// that groups of one shape still see alike links.
+  /// This is false for trunks whose capacity is at least that of all NICs below them, and for super
+  /// links no slower than the ports before them. It is true for all of a kind when one of them is
+  /// degraded, so that groups of one shape still see alike links.
   bool can_saturate(LinkId id) const;
   bool trunks_can_saturate() const;  ///< some leaf trunk can
   Seconds route_latency(DeviceId a, DeviceId b) const;
@@ -140,19 +144,22 @@ double uplinks(const NetworkSpec& network);
 /// Whether the link is a bundle of ports above the leaves, which fail one by one.
 bool is_trunk(const Fabric& fabric, LinkId link);
 
-/// The links that a name means: `nic:17` both directions, `nic:17.up` one of them, `hccs:17-18`
-/// both directions of the pair. Empty when the fabric has no such link.
+/// A name means these links: `nic:17` both directions, `nic:17.up` one of them, `hccs:17-18` both
+/// directions of the pair. There are none when the fabric has no such link.
 std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name);
 
-/// Links of a cluster of several kinds that are slower than the fastest of their block.
+/// These are the links of a cluster of several kinds that are slower than the fastest of their
+/// block.
 LinkFaults links_of_kinds(const Fabric& fabric);
 
-/// For people: the names that the fabric has, "nic:0 to nic:15, leaf:0 to leaf:7".
+/// This text is for people and has the names that the fabric has: "nic:0 to nic:15, leaf:0 to
+/// leaf:7".
 std::string link_names(const Fabric& fabric);
 
-/// What bytes of `link` cross when it has failed, and with it all of `failed`; empty when there is
-/// no way around. A mesh pair goes over the lowest device of its mesh that works; a device's NIC
-/// over the fabric of its node and the NIC of the next device that works, counting on from its own.
+/// Bytes of `link` cross these links when it has failed, and with it all of `failed`; it is empty
+/// when there is no way around. A mesh pair goes over the lowest device of its mesh that works. A
+/// device's NIC goes over the fabric of its node and the NIC of the next device that works,
+/// counting on from its own.
 std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
                                   const std::set<std::uint32_t>& failed);
 

@@ -4,8 +4,8 @@
 
 #include "stepcast/topology/fabric.hpp"
 
-/// The fabric as a graph: a view for flows, cuts, drawings and tests. Apart from fabric.hpp, which
-/// nearly every file reads and Boost.Graph would slow down.
+/// This is the fabric as a graph: a view for flows, cuts, drawings and tests. It stands apart from
+/// fabric.hpp, which nearly every file reads and Boost.Graph would slow down.
 namespace stepcast {
 
 /// Vertices are devices, then switches; edges carry the LinkId and the usable bandwidth [B/s].
@@ -19,14 +19,14 @@ struct FabricEdge {
 using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS,
                                           FabricVertex, FabricEdge>;
 
-/// All links of the fabric; a failed one is left out.
+/// The graph has all links of the fabric; a failed one is left out.
 FabricGraph fabric_graph(const Fabric& fabric);
 
-/// Largest flow between the two halves of the devices (by index, whole nodes), from max-flow [B/s].
-/// One node is halved by devices; one device has no halves (0).
+/// This is the largest flow between the two halves of the devices (by index, whole nodes), from
+/// max-flow [B/s]. One node is halved by devices; one device has no halves (0).
 BytesPerSecond bisection_bandwidth(const Fabric& fabric);
 
-/// The graph for Graphviz: one line per vertex and directed link.
+/// This writes the graph for Graphviz, with one line per vertex and directed link.
 std::string fabric_dot(const Fabric& fabric);
 
 }  // namespace stepcast

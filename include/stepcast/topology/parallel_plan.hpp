@@ -10,11 +10,12 @@
 
 namespace stepcast {
 
-/// How the model and the batch are spread over the ranks. Once checked against the devices:
-/// tp*cp*pp*dp = world and etp*ep*edp = tp*cp*dp.
+/// The plan says how the model and the batch are spread over the ranks. Once it is checked against
+/// the devices, tp*cp*pp*dp = world and etp*ep*edp = tp*cp*dp.
 struct ParallelPlan {
   enum class ContextAlgorithm { ring, ulysses, allgather, hybrid };
-  /// automatic: balanced by time; even: equal numbers of layers; table: `layers_per_chunk`
+  /// `automatic` balances by time, `even` takes equal numbers of layers, `table` takes
+  /// `layers_per_chunk`.
   enum class Layers { automatic, even, table };
   std::int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1;
   std::optional<std::int64_t> dp_given;  ///< nothing for `auto`
@@ -26,20 +27,21 @@ struct ParallelPlan {
   std::int64_t zero = 1;  ///< 0..3
   Layers layers = Layers::automatic;
   Table layers_per_chunk;  ///< [chunk][stage], of `table`
-  /// Devices of one part (node or super-node) that an expert group is cut into, resolved by the
-  /// scenario reader; 0: it is not cut. Every expert group has equally many ranks in each part.
+  /// An expert group is cut into parts (nodes or super-nodes) of this many devices, resolved by the
+  /// scenario reader; 0 means that it is not cut. Every expert group has equally many ranks in each
+  /// part.
   std::int64_t expert_part = 0;
-  /// What the schedule says, set by the scenario reader: how chunks are placed, and into how many
-  /// slices the sequence of a micro-batch is cut.
+  /// The schedule says this, and the scenario reader sets it: how chunks are placed, and into how
+  /// many slices the sequence of a micro-batch is cut.
   ChunkPlacement chunk_placement = ChunkPlacement::loop;
   std::int64_t slices = 1;
   std::vector<std::int64_t> slice_tokens;  ///< [slice] tokens of a sequence; empty: equal slices
 
-  /// Tokens of slice `slice` of a sequence of `sequence` tokens.
+  /// This counts the tokens of slice `slice` of a sequence of `sequence` tokens.
   double slice_length(std::int64_t sequence, std::int64_t slice) const;
-  /// Tokens of the slices before it.
+  /// This counts the tokens of the slices before it.
   double slice_start(std::int64_t sequence, std::int64_t slice) const;
-  /// Its tokens over those of an equal slice.
+  /// This is its tokens over those of an equal slice.
   double slice_weight(std::int64_t sequence, std::int64_t slice) const;
 
   std::int64_t world() const { return tp * cp * pp * dp; }
@@ -48,7 +50,7 @@ struct ParallelPlan {
   ChunkMap chunk_map() const { return {chunk_placement, pp, vpp}; }
 };
 
-/// The keys of `parallel:`.
+/// These are the keys of `parallel:`.
 void describe(Visitor& visitor, ParallelPlan& plan);
 
 }  // namespace stepcast

@@ -9,16 +9,16 @@
 
 namespace stepcast {
 
-/// Position of a rank in the plan.
+/// These coordinates are the position of a rank in the plan.
 struct Coordinates {
   std::uint32_t tp = 0, cp = 0, dp = 0, pp = 0;  ///< first factorisation
   std::uint32_t etp = 0, ep = 0, edp = 0;        ///< second one, over the ranks of the stage
 };
 
-/// Where ranks live and with whom they talk, by arithmetic. Rank r lives on device r;
-/// `parallel.order` says which coordinate runs fastest. Inside a stage the expert factorisation
-/// runs over the same rank order, etp fastest, then ep and edp (edp before ep when `order` puts dp
-/// before ep).
+/// The placement says where ranks live and with whom they talk, by arithmetic. Rank r lives on
+/// device r; `parallel.order` says which coordinate runs fastest. Inside a stage the expert
+/// factorisation runs over the same rank order, etp fastest, then ep and edp (edp before ep when
+/// `order` puts dp before ep).
 class Placement {
  public:
   explicit Placement(const ParallelPlan& plan);
@@ -28,20 +28,21 @@ class Placement {
   Stage stage_of(Rank rank) const;
   Coordinates coordinates(Rank rank) const;
   Rank rank_at(const Coordinates& c) const;  ///< by tp, cp, dp, pp
-  /// The first rank of a stage: all other coordinates zero.
+  /// This is the first rank of a stage, with all other coordinates zero.
   Rank first_of(Stage stage) const;
-  /// Ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp, cp, dp, pp, ep,
-  /// etp, edp, dp*cp (dense_data), world; embedding: the first and the last stage of the replica, a
-  /// rank between them is alone; mirror: stages s and pp - 1 - s of the replica; expert_inner,
-  /// expert_outer: the whole expert group and the rank alone where the plan does not cut it.
+  /// These are the ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp,
+  /// cp, dp, pp, ep, etp, edp, dp*cp (dense_data), world. `embedding` has the first and the last
+  /// stage of the replica, and a rank between them is alone; `mirror` has stages s and pp - 1 - s
+  /// of the replica; `expert_inner` and `expert_outer` are the whole expert group and the rank
+  /// alone where the plan does not cut it.
   std::vector<Rank> group(GroupKind kind, Rank rank) const;
   std::uint32_t group_size(GroupKind kind) const;  ///< that of group_size() of the plan
-  /// A number that is the same for two ranks iff they share the group of that kind (its smallest
+  /// This number is the same for two ranks iff they share the group of that kind (its smallest
   /// rank).
   std::uint64_t group_key(GroupKind kind, Rank rank) const;
-  /// Whether every expert group has equally many ranks in each part that it touches.
+  /// This says whether every expert group has equally many ranks in each part that it touches.
   bool cuts_experts_evenly() const;
-  /// The rank of the same replica on another stage.
+  /// This is the rank of the same replica on another stage.
   Rank on_stage(Rank rank, Stage stage) const;
 
   const ParallelPlan& plan() const { return plan_; }
@@ -57,7 +58,7 @@ class Placement {
   std::uint32_t expert_stride(ExpertDigit digit) const;  ///< over the ranks of a stage
   std::vector<Rank> along(Rank rank, GridSpan over) const;
   std::vector<Rank> along_experts(Rank rank, std::uint32_t size, std::uint32_t stride) const;
-  /// The expert group of `rank`, part by part.
+  /// This is the expert group of `rank`, part by part.
   std::vector<std::vector<Rank>> expert_parts(Rank rank) const;
   std::vector<Rank> part_of_experts(GroupKind kind, Rank rank) const;
 

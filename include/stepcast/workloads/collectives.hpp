@@ -10,7 +10,7 @@
 #include "stepcast/topology/fabric.hpp"
 #include "stepcast/workloads/network_form.hpp"
 
-/// Collectives as phases on links. Formulas and selection rules with their sources:
+/// A collective is phases on links. Formulas and selection rules with their sources:
 /// docs/models/collectives.md.
 namespace stepcast {
 
@@ -18,8 +18,8 @@ enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, 
 inline constexpr std::size_t collective_kinds = 5;
 const char* name(CollectiveKind kind);
 
-/// Unequal messages of an all-to-all: the message from a to b is `factor[b]` times the equal one,
-/// or `factor[a]` times where the `senders` differ.
+/// The messages of an all-to-all may be unequal: the one from a to b is `factor[b]` times the equal
+/// one, or `factor[a]` times where the `senders` differ.
 struct Skew {
   std::vector<double> factor;  ///< by member, each >= 0; empty: all alike
   bool senders = false;
@@ -27,23 +27,24 @@ struct Skew {
   friend auto operator<=>(const Skew&, const Skew&) = default;
 };
 
-/// Bytes of a collective: all_reduce and broadcast = buffer per rank; reduce_scatter = input per
-/// rank; all_gather = output per rank; all_to_all = bytes that one rank holds for all ranks, itself
-/// included. Only an all_to_all may be skewed; its bytes are then those of the equal one.
+/// The bytes of a collective mean, for all_reduce and broadcast, the buffer per rank; for
+/// reduce_scatter the input per rank; for all_gather the output per rank; for all_to_all the bytes
+/// that one rank holds for all ranks, itself included. Only an all_to_all may be skewed; its bytes
+/// are then those of the equal one.
 struct CollectiveCall {
   CollectiveKind kind;
   Bytes bytes;
   Skew skew = {};
 };
 
-/// Weight of one flow on one link: bytes over the link / bytes of the flow.
+/// The weight of a flow on a link is bytes over the link / bytes of the flow.
 struct LinkWeight {
   LinkId link;
   double weight;
 };
 
-/// One part of a phase that moves on its own. Time alone: latency + bytes * max(weight /
-/// bandwidth).
+/// A flow is one part of a phase that moves on its own. Its time alone is latency + bytes *
+/// max(weight / bandwidth).
 struct PhaseFlow {
   Seconds latency{0};  ///< all of its steps together
   Bytes bytes{0};
@@ -57,23 +58,24 @@ struct Phase {
   std::vector<PhaseFlow> flows;
 };
 
-/// Largest group of the pairwise form.
+/// No group of the pairwise form is larger.
 inline constexpr std::size_t most_pairwise_members = 128;
 
-/// What `auto` chose, or what was asked for, for one group.
+/// This is what `auto` chose, or what was asked for, for one group.
 struct CollectivePlan {
   std::string algorithm;  ///< as reported: `mesh`, `ring`, `pipeline`, `hierarchical(mesh, nhr)`
   std::vector<Phase> phases;
 };
 
-/// `communication.algorithm`: a name of the table below per kind, or `auto`.
+/// This is `communication.algorithm`: a name of the table below per kind, or `auto`.
 struct CollectiveChoice {
   std::array<std::string, collective_kinds> algorithm{"auto", "auto", "auto", "auto", "auto"};
 };
-/// The keys of `communication.algorithm:`.
+/// These are the keys of `communication.algorithm:`.
 void describe(Visitor& visitor, CollectiveChoice& choice);
 
-/// An algorithm: the phases of `call` over two members or more, or nothing where it does not apply.
+/// An algorithm gives the phases of `call` over two members or more, or nothing where it does not
+/// apply.
 using CollectiveAlgorithm = std::optional<CollectivePlan> (*)(const Fabric&,
                                                               std::span<const DeviceId> members,
                                                               CollectiveCall call,
@@ -83,11 +85,11 @@ struct NamedAlgorithm {
   CollectiveAlgorithm plan;
   std::array<bool, collective_kinds> serves;  ///< kinds that it makes on some group
 };
-/// ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, tree.
+/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, tree.
 std::span<const NamedAlgorithm> collective_algorithms();
 
-/// The phases of one call. `members` are distinct devices in ring order (ascending rank order);
-/// groups of one member and calls of 0 bytes take no time (no phases, algorithm `none`). A
+/// These are the phases of one call. `members` are distinct devices in ring order (ascending rank
+/// order); groups of one member and calls of 0 bytes take no time (no phases, algorithm `none`). A
 /// broadcast starts at the first. Steps that load the same links are one phase; reduction is in
 /// line and takes no time of its own. Algorithm `auto` follows the library of the cluster (hccl or
 /// nccl), whatever the form. Throws InputError when the named algorithm does not apply to the
@@ -96,16 +98,17 @@ CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> m
                                CollectiveCall call, std::string_view algorithm,
                                NetworkForm form = NetworkForm::ports);
 
-/// Time of the plan when nothing else uses the network: sum over phases of the slowest flow. Flows
-/// of a phase that share links share them max-min fairly.
+/// This is the time of the plan when nothing else uses the network: the sum over phases of the
+/// slowest flow. Flows of a phase that share links share them max-min fairly.
 Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan);
 
-/// No algorithm in which only members pass data on can be faster on this fabric: max over ports and
-/// cuts of the bytes that must cross / capacity. Skews are left out.
+/// No algorithm in which only members pass data on can be faster on this fabric. The bound is the
+/// maximum over ports and cuts of the bytes that must cross / capacity. Skews are left out.
 Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members,
                         CollectiveCall call);
 
-/// nccl-tests' factor from algbw to busbw: 2(n-1)/n all-reduce, (n-1)/n others, 1 broadcast.
+/// This is nccl-tests' factor from algbw to busbw: 2(n-1)/n for all-reduce, 1 for broadcast,
+/// (n-1)/n for the others.
 double bus_factor(CollectiveKind kind, std::size_t members);
 
 }  // namespace stepcast

@@ -4,10 +4,10 @@
 
 #include "stepcast/workloads/operators.hpp"
 
-/// Vector operators that run as one. Model and sources: docs/models/fusion.md.
+/// Here vector operators become one. Model and sources: docs/models/fusion.md.
 namespace stepcast {
 
-/// Two vector operators that follow each other and become one.
+/// A pattern is two vector operators that follow each other and become one.
 struct FusionPattern {
   std::vector<OperatorRole> first, second;  ///< any of them
   double read;  ///< what the second reads of the first, as a share of the second's bytes
@@ -15,11 +15,11 @@ struct FusionPattern {
   RuntimeSpec::Fusion from;  ///< the least that fuses it: `pattern` kernels exist, `dvm` makes them
   std::string_view source;
 };
-/// Every pattern, each once; the first that matches counts.
+/// The table has every pattern once; the first that matches counts.
 const std::vector<FusionPattern>& fusion_patterns();
 
-/// The items with chains of operators of the table joined: FLOPs add up, bytes lose what stays
-/// inside, one launch is left. Communications and cube operators end a chain.
+/// This gives the items with chains of operators of the table joined: FLOPs add up, bytes lose what
+/// stays inside, one launch is left. Communications and cube operators end a chain.
 LayerItems fuse(LayerItems items, RuntimeSpec::Fusion fusion);
 
 }  // namespace stepcast

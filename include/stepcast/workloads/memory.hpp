@@ -5,10 +5,10 @@
 #include "stepcast/base/units.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// Memory of one device. Itemisation and sources: docs/models/memory.md.
+/// This is the memory of one device. Itemisation and sources: docs/models/memory.md.
 namespace stepcast {
 
-/// Bytes on one device of a stage at its worst moment.
+/// These are the bytes on one device of a stage at its worst moment.
 struct MemoryBudget {
   Bytes parameters{0}, gradients{0}, optimizer{0}, activations{0}, buffers{0};
   Bytes moments{0};        ///< of the optimizer, those of Adam
@@ -16,7 +16,7 @@ struct MemoryBudget {
   Bytes update{0};         ///< what the optimizer's update allocates, when activations are gone
   Bytes capacity{0};       ///< device memory minus reserve
   Bytes reserve{0};
-  /// Of forward and backward passes.
+  /// This is the part of forward and backward passes.
   Bytes passes() const { return parameters + gradients + optimizer + activations + buffers; }
   Bytes peak() const {
     return parameters + gradients + optimizer + std::max(activations, update) + buffers;
@@ -24,20 +24,20 @@ struct MemoryBudget {
   bool fits() const { return peak() <= capacity; }
 };
 
-/// What a published number counts (docs/models/memory.md). `budget`: the peak. `first_step`: the
-/// most that tensors take up to the end of the first step, whose passes have no moments yet.
-/// `device`: all that the device holds when a step has ended, with the reserve and what the
-/// allocator keeps of passes and update.
+/// This says what a published number counts (docs/models/memory.md). `budget` is the peak.
+/// `first_step` is the most that tensors take up to the end of the first step, whose passes have no
+/// moments yet. `device` is all that the device holds when a step has ended, with the reserve and
+/// what the allocator keeps of passes and update.
 enum class MemoryCount { budget, first_step, device };
 Bytes counted(const MemoryBudget& budget, MemoryCount count);
 
-/// What fused attention keeps of its softmax per head and token: one FP32 number (`compact`), or
+/// Fused attention keeps this of its softmax per head and token: one FP32 number (`compact`), or
 /// maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).
 enum class SoftmaxState { compact, wide };
 /// Wide on clusters with HCCL.
 SoftmaxState softmax_state(const ClusterSpec& cluster);
 
-/// Bytes of activations that one micro-batch leaves behind on one layer of one rank, by recompute
+/// One micro-batch leaves these bytes of activations behind on one layer of one rank, by recompute
 /// mode. `selective` recomputes the attention core, `full` keeps the layer's input only; `table`
 /// counts as `none`, as the recomputed layers of a table are `full` ones. `moe_layer` needs a model
 /// with experts.

@@ -11,11 +11,11 @@
 
 namespace stepcast {
 
-/// Grouped-query attention; kv_heads == heads is multi-head attention.
+/// This is grouped-query attention; with kv_heads == heads it is multi-head attention.
 struct GroupedQueryAttention {
   std::int64_t heads = 1, kv_heads = 1, head_dim = 128;
 };
-/// Multi-head latent attention (DeepSeek); q_lora_rank 0 projects q directly.
+/// This is multi-head latent attention (DeepSeek); q_lora_rank 0 projects q directly.
 struct LatentAttention {
   std::int64_t heads = 1, q_lora_rank = 0, kv_lora_rank = 512, nope_dim = 128, rope_dim = 64,
                v_dim = 128;
@@ -59,16 +59,16 @@ struct ModelSpec {
   }
 };
 
-/// The keys of a model file.
+/// These are the keys of a model file.
 void describe(Visitor& visitor, ModelSpec& spec);
 
-/// Reads a Hugging Face config.json into a model. Families: llama, mistral, qwen2, qwen3,
-/// qwen3_moe, mixtral, deepseek_v2, deepseek_v3, pangu, telechat3 (mapping:
+/// This reads a Hugging Face config.json into a model. The families are llama, mistral, qwen2,
+/// qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, pangu, telechat3 (mapping:
 /// docs/formats/huggingface.md). Throws InputError: missing file, bad JSON, unknown model_type,
 /// missing or impossible dimensions.
 ModelSpec read_hugging_face(const std::filesystem::path& path);
 
-/// Parameter counts (workloads.md's table is a test).
+/// These are counts of parameters; a test holds them to the table of docs/models/parameters.md.
 struct ParameterCount {
   double embedding = 0, head = 0, positions = 0, final_norm = 0;
   double attention_per_layer = 0, dense_ffn_per_layer = 0, moe_ffn_per_layer = 0,
@@ -79,8 +79,8 @@ struct ParameterCount {
 };
 ParameterCount count_parameters(const ModelSpec& model);
 
-/// Model FLOPs of training one token at `sequence`: 3 x forward, causal attention counted half
-/// [FLOP]. `with_mtp` adds the MTP modules with their head.
+/// These are the model FLOPs of training one token at `sequence`: 3 x forward, causal attention
+/// counted half [FLOP]. `with_mtp` adds the MTP modules with their head.
 double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, bool with_mtp);
 
 }  // namespace stepcast

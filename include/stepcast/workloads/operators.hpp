@@ -16,49 +16,49 @@ namespace stepcast {
 struct ExpertLoads;
 }
 
-/// What one layer does on one rank: operators (rows) and communications, in issue order.
-/// FLOPs, bytes and volumes with their sources: docs/models/operators.md.
+/// Here stands what one layer does on one rank: operators (rows) and communications, in issue
+/// order. FLOPs, bytes and volumes with their sources: docs/models/operators.md.
 namespace stepcast {
 
 // ---- cost classes: how an operator's time follows from its work
 // -------------------------------------------
-/// [m x k] x [k x n]; bytes are read and written once.
+/// The product is [m x k] x [k x n]; bytes are read and written once.
 struct MatmulWork {
   double m, n, k;
 };
-/// `groups` products [m x k] x [k x n] in one kernel (m = tokens per expert).
+/// One kernel does `groups` products [m x k] x [k x n] (m = tokens per expert).
 struct GroupedMatmulWork {
   double groups, m, n, k;
   bool aligned = true;  ///< rows of the operands are multiples of 16 bytes
 };
-/// Fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5 x the
-/// forward FLOPs. `flash_1`: by a kernel of the first generation.
+/// This is the fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5
+/// x the forward FLOPs. With `flash_1` a kernel of the first generation runs it.
 struct AttentionWork {
   double sequences, query_length, key_length, heads, qk_dim, v_dim;
   bool causal, backward;
   bool flash_1 = false;
 };
-/// Vector work bound by HBM or by the vector cores.
+/// This is vector work that is bound by HBM or by the vector cores.
 struct MemoryBoundWork {};
-/// A time given from outside (synthetic workloads).
+/// This is a time that is given from outside (synthetic workloads).
 struct FixedWork {
   Seconds time;
 };
 using PlainWork =
     std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork>;
-/// What a step in `precision: fp8_mixed` does with a product: computes it in BF16 all the same,
-/// casts its left operand to FP8 first, or finds both operands in FP8.
+/// This says what a step in `precision: fp8_mixed` does with a product: computes it in BF16 all the
+/// same, casts its left operand to FP8 first, or finds both operands in FP8.
 enum class Fp8 { none, casts, ready };
 
-/// A stage of a fused kernel: what an operator of its own would do.
+/// A stage of a fused kernel does what an operator of its own would do.
 struct FusedStage {
   PlainWork work;
   Flops flops{0};
   Bytes bytes{0};
   Fp8 fp8 = Fp8::none;
 };
-/// One of `tiles` equal tiles of a kernel that takes every tile through its stages, on cube and
-/// vector cores at the same time. Stages are those of all tiles together.
+/// This is one of `tiles` equal tiles of a kernel that takes every tile through its stages, on cube
+/// and vector cores at the same time. Stages are those of all tiles together.
 struct FusedWork {
   std::vector<FusedStage> stages;
   double tiles = 1;
@@ -66,7 +66,8 @@ struct FusedWork {
 using Work = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork,
                           FusedWork>;
 
-/// Who starts an operator and what that costs; `in_kernel`: a kernel that runs already.
+/// The class says who starts an operator and what that costs; with `in_kernel` a kernel that runs
+/// already does.
 enum class LaunchClass { matmul, vector, communication, in_kernel };
 
 /// What an operator is for. Fusion, rewrites and the order of pairs go by it; names are for reports
@@ -139,7 +140,8 @@ struct CommunicationId {
   friend auto operator<=>(const CommunicationId&, const CommunicationId&) = default;
 };
 
-/// A collective of one layer; the compute stream waits for it at once unless it is `overlapped`.
+/// This is a collective of one layer; the compute stream waits for it at once unless it is
+/// `overlapped`.
 struct LayerCommunication {
   std::string name;  ///< `all_gather attention in`
   GroupKind group;
@@ -160,7 +162,7 @@ struct HostReadback {
 using LayerItem = std::variant<Operator, LayerCommunication, WaitFor, HostReadback>;
 using LayerItems = std::vector<LayerItem>;
 
-/// Everything that fixes the shape of a layer on a rank.
+/// The context has everything that fixes the shape of a layer on a rank.
 struct LayerContext {
   const ModelSpec& model;
   const ParallelPlan& plan;
@@ -175,41 +177,42 @@ struct LayerContext {
 
 enum class LayerKind { dense, moe, mtp };
 
-/// The three passes of one piece of the model on one rank.
+/// These are the three passes of one piece of the model on one rank.
 struct Passes {
   LayerItems forward, backward_input, backward_weight;
-  /// Both backward parts in the order in which frameworks issue them (dgrad, then wgrad, per
+  /// Both backward parts stand in the order in which frameworks issue them (dgrad, then wgrad, per
   /// matmul).
   LayerItems backward;
-  /// What full recompute runs again before the backward pass; empty for embedding and head.
+  /// Full recomputation runs this again before the backward pass; it is empty for embedding and
+  /// head.
   LayerItems recomputed;
-  /// Parameters of this piece on this rank: dense ones (reduced over dense_data) and expert ones
-  /// (over expert_data).
+  /// These are the parameters of this piece on this rank: dense ones (reduced over dense_data) and
+  /// expert ones (over expert_data).
   double dense_parameters = 0, expert_parameters = 0;
-  /// Those of dense_parameters that every tensor rank holds whole; with sequence parallelism their
+  /// These of dense_parameters every tensor rank holds whole; with sequence parallelism their
   /// gradients are partial sums, reduced over the tensor group.
   double replicated_parameters = 0;
 };
 
 Passes transformer_layer(const LayerContext& context, LayerKind kind);
-/// Token (and learned position) embedding on the first stage.
+/// This is the token (and learned position) embedding on the first stage.
 Passes embedding(const LayerContext& context);
-/// Final norm, head, vocabulary-parallel loss on the last stage.
+/// These are final norm, head and vocabulary-parallel loss on the last stage.
 Passes head(const LayerContext& context);
-/// One MTP module with its head: norms, projection, layer, head.
+/// This is one MTP module with its head: norms, projection, layer, head.
 Passes mtp_module(const LayerContext& context);
-/// Forward of one MoE layer and backward of another as one, for two in-order streams: exchanges of
-/// tokens run beside the other's computation (Megatron-LM, combined 1F1B with
+/// This is the forward of one MoE layer and the backward of another as one, for two in-order
+/// streams: exchanges of tokens run beside the other's computation (Megatron-LM, combined 1F1B with
 /// `--overlap-moe-expert-parallel-comm`). Both must have one exchange each way.
 LayerItems paired_layers(const Passes& forward, const Passes& backward);
-/// Adam over the parameters that this rank owns: 30 bytes each with fp32 state.
-/// With elementwise kernels, one for each of its arithmetic operations, they move 156 bytes each
+/// This is Adam over the parameters that this rank owns: 30 bytes each with fp32 state. With
+/// elementwise kernels, one for each of its arithmetic operations, they move 156 bytes each
 /// (docs/models/data_parallel.md).
 Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime);
-/// Local sum of squares of the owned gradients.
+/// This is the local sum of squares of the owned gradients.
 Operator gradient_norm(double owned_parameters, double gradient_bytes);
 
-/// The operator as a stage of a fused kernel; not a fused one.
+/// This is the operator as a stage of a fused kernel; it is not a fused one itself.
 FusedStage fused_stage(const Operator& op);
 
 Flops total_flops(const LayerItems& items);

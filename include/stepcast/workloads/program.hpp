@@ -12,26 +12,26 @@
 #include "stepcast/workloads/segment.hpp"
 #include "stepcast/workloads/training_spec.hpp"
 
-/// What a rank executes, as templates: one set per stage, instantiated by micro-batch index at
-/// replay.
+/// A rank executes programs, which are templates: one set per stage, instantiated by micro-batch
+/// index at replay.
 namespace stepcast {
 
-/// In-order streams beside the compute stream. Pipeline transfers have channels of their own.
-/// `expert_outer`: of expert groups cut into parts, what crosses between the parts.
+/// These streams work in order beside the compute stream. Pipeline transfers have channels of their
+/// own. `expert_outer` takes, of expert groups cut into parts, what crosses between the parts.
 enum class Stream { tensor, expert, data, context, expert_outer, to_host, from_host };
 inline constexpr std::size_t streams = 7;
 
-/// Why a rank waits for a communication, as the report splits it.
+/// This says why a rank waits for a communication, as the report splits it.
 enum class ExposedKind { tensor, expert, pipeline, data, context, offload };
 inline constexpr std::size_t exposed_kinds = 6;
 const char* name(ExposedKind kind);
 
-/// Run segment `segment` of the stage on the compute stream.
+/// This runs segment `segment` of the stage on the compute stream.
 struct Compute {
   std::uint32_t segment;
 };
-/// Issue collective `call` of the stage (index into StageProgram::calls) on its stream. It may
-/// start when the host has issued it, its stream is free, every member has arrived and, when
+/// This issues collective `call` of the stage (index into StageProgram::calls) on its stream. It
+/// may start when the host has issued it, its stream is free, every member has arrived and, when
 /// `after_compute`, the compute stream has reached this point. `slot` names its completion for
 /// Wait.
 struct Communicate {
@@ -48,7 +48,7 @@ struct HostSync {};
 using Instruction = std::variant<Compute, Communicate, Wait, HostSync>;
 using Instructions = std::vector<Instruction>;
 
-/// One collective as a stage calls it.
+/// This is one collective as a stage calls it.
 struct StageCall {
   std::string name;
   GroupKind group;
@@ -59,55 +59,58 @@ struct StageCall {
   ExposedKind kind;
   OperatorCost issue;          ///< host main and worker time of issuing it; no device time
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
-  /// Above 0: no collective, but a transfer of that length over the device's own host link; group
-  /// and kind of collective mean nothing then.
+  /// Above 0 this is no collective but a transfer of that length over the device's own host link;
+  /// group and kind of collective mean nothing then.
   Seconds host_link{0};
   bool over_host_link() const { return host_link > Seconds{0}; }
   bool in_kernel = false;  ///< a kernel that runs already starts it: no launch
 };
 
-/// One chunk of the model on one stage, for one slice of the sequence.
+/// This is one chunk of the model on one stage, for one slice of the sequence.
 struct ChunkProgram {
   Instructions forward;
   Instructions first_forward;  ///< of the step: also waits for this chunk's gathered parameters
-  /// backward_input and backward_weight together; with sharded gradients (zero 2, 3) also their
-  /// reductions
+  /// These are backward_input and backward_weight together; with sharded gradients (zero 2, 3) also
+  /// their reductions.
   Instructions backward;
-  /// The last one of the step that makes gradients: also starts their reductions, bucket by bucket.
+  /// This is the last one of the step that makes gradients: it also starts their reductions, bucket
+  /// by bucket.
   Instructions last_backward;
   Instructions backward_input;        ///< what a neighbour waits for, and what is computed again
   Instructions backward_weight;       ///< the rest of `backward`, with its reductions
   Instructions last_backward_weight;  ///< as last_backward
-  /// [chunk] The forward of this chunk and a backward of that one as one; empty: one after the
-  /// other.
+  /// [chunk] This is the forward of this chunk and a backward of that one as one; empty: they run
+  /// one after the other.
   std::vector<Instructions> paired;
   Bytes send_forward{0};   ///< activation to the next virtual stage; 0 for the last
   Bytes send_backward{0};  ///< gradient to the previous virtual stage; 0 for the first
 };
 
-/// How a segment that is one attention operator takes less time on shorter documents.
+/// This says how a segment that is one attention operator takes less time on shorter documents.
 struct AttentionScaling {
   double fixed = 0;  ///< launch [s]
   double work = 0;   ///< cube time over whole sequences [s]
   double floor = 0;  ///< memory time, whatever the documents are [s]
-  /// Queries at which the kernel reaches half its speed, over the queries that it has.
+  /// These are the queries at which the kernel reaches half its speed, over the queries that it
+  /// has.
   double half = 0;
 
   bool scales() const { return work > 0; }
-  /// Factor on device time when the visible pairs and the tokens are these shares of the whole.
+  /// This is the factor on device time when the visible pairs and the tokens are these shares of
+  /// the whole.
   double factor(double pairs, double tokens) const;
 };
 
 struct StageProgram {
   std::vector<Segment> segments;
-  /// [segment] With documents: attention operators are segments of their own. Empty: nothing
-  /// scales.
+  /// [segment] With documents, attention operators are segments of their own. It is empty where
+  /// nothing scales.
   std::vector<AttentionScaling> attention;
-  /// [variant - 1]: the same segments on ranks that have other amounts of expert work
+  /// [variant - 1] These are the same segments on ranks that have other amounts of expert work
   /// (ExpertLoads::variant_of); variant 0 is `segments`.
   std::vector<std::vector<Segment>> variants;
   std::vector<std::string> operator_names;  ///< each once
-  /// [segment] for each operator its name; empty where operators have none.
+  /// [segment] This names each operator; it is empty where operators have no names.
   std::vector<std::vector<std::uint32_t>> segment_names;
   std::vector<StageCall> calls;
   std::uint32_t slots = 0;
@@ -130,8 +133,8 @@ struct StageProgram {
   }
 };
 
-/// [chunk][stage]: which layers (ascending, counted over the model; MTP modules follow) each chunk
-/// holds.
+/// [chunk][stage] The table says which layers (ascending, counted over the model; MTP modules
+/// follow) each chunk holds.
 struct LayerTable {
   struct Slice {
     std::int64_t first = 0, count = 0;
@@ -141,8 +144,8 @@ struct LayerTable {
   std::vector<std::vector<Slice>> slices;  ///< [chunk][stage]
 };
 
-/// All that lowering needs; every member is checked. Expert loads follow from model, plan, training
-/// and moe: expert_loads().
+/// The spec has all that lowering needs; every member is checked. Expert loads follow from model,
+/// plan, training and moe: expert_loads().
 struct WorkloadSpec {
   ModelSpec model;
   ParallelPlan plan;
@@ -156,31 +159,33 @@ struct WorkloadSpec {
   bool post_validation = false;
 };
 
-/// Spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table, or
-/// balanced so that the largest forward+backward time of a virtual stage, embedding, head and MTP
-/// included, is least. Throws InputError never: tables are checked by the scenario reader.
+/// This spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table,
+/// or balanced so that the largest forward+backward time of a virtual stage, embedding, head and
+/// MTP included, is least. Throws InputError never: tables are checked by the scenario reader.
 LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device);
 
-/// What a balanced assignment looks at, all in seconds. It depends on neither pp, vpp nor dp.
+/// A balanced assignment looks at these times, all in seconds. They depend on neither pp, vpp nor
+/// dp.
 struct LayerTimes {
   std::vector<double> prefix{0};  ///< forward and backward of all layers before each
   double before = 0, after = 0;   ///< embedding; head and MTP modules
 };
 LayerTimes layer_times(const WorkloadSpec& spec, const DeviceSpec& device);
-/// Ends of the layers of each virtual stage: the largest time is least, and among those the sum of
-/// squares. O(layers * parts * layers of a part).
+/// These are the ends of the layers of each virtual stage: the largest time is least, and among
+/// those the sum of squares. It costs O(layers * parts * layers of a part).
 std::vector<std::size_t> balanced_ends(const LayerTimes& times, std::size_t parts);
-/// The layers up to each end on the virtual stages of the plan.
+/// These are the layers up to each end on the virtual stages of the plan.
 LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>& ends);
 
-/// Builds the program of one stage. Formulas: docs/models/operators.md,
+/// This builds the program of one stage. Formulas: docs/models/operators.md,
 /// docs/models/data_parallel.md.
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage);
 
-/// FLOPs of the model for one whole step over all ranks (training_flops_per_token x tokens).
+/// These are the FLOPs of the model for one whole step over all ranks (training_flops_per_token x
+/// tokens).
 double model_flops_per_step(const WorkloadSpec& spec);
-/// Those of them that grow with the square of the sequence: attention, causal.
+/// These of them grow with the square of the sequence: attention, causal.
 double model_attention_flops_per_step(const WorkloadSpec& spec);
 
 // ---- a synthetic workload instead of a model

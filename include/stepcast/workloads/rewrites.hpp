@@ -2,27 +2,29 @@
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// Operators that a precision or a framework puts beside the products of a layer. Models and
+/// A precision or a framework puts operators of its own beside the products of a layer. Models and
 /// sources: docs/models/operators.md.
 namespace stepcast {
 
-/// The items with a vector operator `NAME to fp8` before each product that casts its left operand
-/// [m x k]: 2 bytes read, two FP8 copies written per element, as it stands for this product and
-/// transposed for the weight gradient. Weights are cast once per step, which is left out.
+/// This gives the items with a vector operator `NAME to fp8` before each product that casts its
+/// left operand [m x k]: 2 bytes read, two FP8 copies written per element, as it stands for this
+/// product and transposed for the weight gradient. Weights are cast once per step, which is left
+/// out.
 LayerItems with_fp8_casts(LayerItems items);
 
-/// The items with every weight gradient written in BF16 and added to the sum of earlier
+/// This gives the items with every weight gradient written in BF16 and added to the sum of earlier
 /// micro-batches by a vector operator `NAME accumulation` of its own, `gradient_bytes` per weight
 /// read and written there, which is what the product did itself before.
 LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes);
 
-/// The items with the norms, rotations and activations that `kernels` does not fuse as the kernels
-/// that eager PyTorch launches for them, forward and in autograd, each with the bytes of its
-/// operands. Layer norms stay. Kernels and sources: docs/models/operators.md.
+/// This gives the items with the norms, rotations and activations that `kernels` does not fuse as
+/// the kernels that eager PyTorch launches for them, forward and in autograd, each with the bytes
+/// of its operands. Layer norms stay. Kernels and sources: docs/models/operators.md.
 LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
                                 const ModelSpec& model);
 
-/// The items of a layer as this workload runs them: unfused, fused, with casts and accumulations.
+/// This gives the items of a layer as this workload runs them: unfused, fused, with casts and
+/// accumulations.
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec);
 
 }  // namespace stepcast

@@ -8,30 +8,32 @@
 #include <span>
 #include <vector>
 
-/// A run of operators with no communication between them, as a (max,+) matrix. All times in
-/// seconds, as doubles, because this is the inner loop. Derivation: docs/models/segments.md.
+/// A segment is a run of operators with no communication between them, as a (max,+) matrix. All
+/// times are in seconds, as doubles, because this is the inner loop. Derivation:
+/// docs/models/segments.md.
 namespace stepcast {
 
-/// Issue and execution of one operator. The main host thread spends `main`; the second thread takes
-/// over and spends `worker` (0 without task_queue, where it is transparent); `launch` later the
-/// compute stream may start, and works for `device`. issue_operator() is the definition.
+/// These costs are issue and execution of one operator. The main host thread spends `main`; the
+/// second thread takes over and spends `worker` (0 without task_queue, where it is transparent);
+/// `launch` later the compute stream may start, and works for `device`. issue_operator() is the
+/// definition.
 struct OperatorCost {
   double main = 0, worker = 0, launch = 0, device = 0;
 };
 
-/// Factors on time: 2 = half as fast. Launch is not scaled.
+/// These are factors on time: 2 is half as fast. Launch is not scaled.
 struct SpeedFactors {
   double device = 1, host = 1;
   friend bool operator==(const SpeedFactors&, const SpeedFactors&) = default;
 };
 
-/// Clocks of one rank: when each host thread is free, when the compute stream is.
+/// The clocks of one rank say when each host thread is free, and when the compute stream is.
 struct Clocks {
   double main = 0, worker = 0, device = 0;
   friend bool operator==(const Clocks&, const Clocks&) = default;
 };
 
-/// Clocks after one operator: the definition that every form below is held against.
+/// These are the clocks after one operator: the definition that every form below is held against.
 inline Clocks issue_operator(const Clocks& clocks, const OperatorCost& op,
                              const SpeedFactors& speed) {
   const double main = clocks.main + speed.host * op.main;
@@ -39,18 +41,18 @@ inline Clocks issue_operator(const Clocks& clocks, const OperatorCost& op,
   return {main, worker, std::max(clocks.device, worker + op.launch) + speed.device * op.device};
 }
 
-/// Lower triangular (max,+) map of Clocks: six numbers. -inf is "no path".
+/// This is a lower triangular (max,+) map of Clocks: six numbers. -inf is "no path".
 struct SegmentMatrix {
   static constexpr double none = -std::numeric_limits<double>::infinity();
   double main = 0, worker = 0, device = 0;  ///< diagonal: sums of main, worker and device times
   double main_worker = none, main_device = none, worker_device = none;
 
   Clocks apply(const Clocks& clocks) const;
-  /// First this, then `next`.
+  /// This runs first, then `next`.
   SegmentMatrix then(const SegmentMatrix& next) const;
 };
 
-/// One segment: its operators and the forms that replace them.
+/// A segment has its operators and the forms that replace them.
 class Segment {
  public:
   /// No time is negative.
@@ -59,10 +61,10 @@ class Segment {
   const std::vector<OperatorCost>& operators() const { return operators_; }
   std::size_t size() const { return operators_.size(); }
   double device_time() const { return unit_.device; }
-  /// The matrix under speed factors; (1, 1) is stored, others come from the hulls in O(log hull)
-  /// per launch value.
+  /// This is the matrix under speed factors; (1, 1) is stored, others come from the hulls in O(log
+  /// hull) per launch value.
   SegmentMatrix matrix(const SpeedFactors& speed) const;
-  /// Points kept of all hulls, for reports and tests.
+  /// This counts the points kept of all hulls, for reports and tests.
   std::size_t hull_points() const;
 
  private:
@@ -70,9 +72,9 @@ class Segment {
   struct Point {
     double host, device;
   };
-  /// The paths that are longest under some (x, y): concave, host ascending, device descending.
+  /// These paths are longest under some (x, y): concave, host ascending, device descending.
   using Hull = std::vector<Point>;
-  /// The operators that share a launch value.
+  /// These operators share a launch value.
   struct LaunchHulls {
     double launch;
     Hull main_device, worker_device;
@@ -88,7 +90,7 @@ class Segment {
   SegmentMatrix unit_;
 };
 
-/// Clocks after the operators, one by one.
+/// These are the clocks after the operators, one by one.
 Clocks replay_operators(Clocks clocks, std::span<const OperatorCost> operators,
                         const SpeedFactors& speed);
 
@@ -103,26 +105,27 @@ Clocks host_sync(Clocks clocks, double cost);
 class HostQueue {
  public:
   explicit HostQueue(std::uint64_t depth);
-  /// Clocks after the segment; takes the matrix when the queue cannot bind, the operator loop
-  /// otherwise. The segment must outlive the queue.
+  /// These are the clocks after the segment. It takes the matrix when the queue cannot bind, the
+  /// operator loop otherwise. The segment must outlive the queue.
   Clocks run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed);
-  /// End of device work of that many seconds that begins at `start`; never decreases with it.
+  /// This is the end of device work of that many seconds that begins at `start`; it never decreases
+  /// with `start`.
   using EndOfWork = std::function<double(double start, double work)>;
-  /// The same where the device's speed changes during the segment: operator by operator.
+  /// This runs the segment where the device's speed changes during it: operator by operator.
   Clocks run(const Clocks& clocks, const Segment& segment, double host_factor,
              const EndOfWork& end_of);
 
-  /// Moves everything that is remembered by `time`.
+  /// This moves everything that is remembered by `time`.
   void shift(double time);
-  /// Appends all that later runs depend on, times relative to `origin`: two queues with equal
-  /// states behave alike from there on.
+  /// This appends all that later runs depend on, with times relative to `origin`: two queues with
+  /// equal states behave alike from there on.
   void append_state(double origin, std::vector<double>& state) const;
 
   std::uint64_t operator_loops() const { return loops_; }  ///< how often the slow form was needed
   std::size_t remembered_runs() const { return runs_.size(); }
 
  private:
-  /// A run that a later operator may have to wait for.
+  /// A run is what a later operator may have to wait for.
   struct Run {
     std::uint64_t first;  ///< its first operator, counted over all runs
     bool ends_known;      ///< the ends of its operators are in `ends_`

@@ -31,12 +31,12 @@ struct TrainingSpec {
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
   bool dropout = false;  ///< of what joins the residual stream and of the embedding
   UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
-  /// Size to which heads of latent attention are padded for a kernel that takes one size only.
+  /// Heads of latent attention are padded to this size for a kernel that takes one size only.
   std::optional<std::int64_t> attention_head;
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
 
-/// `moe.routing:` - how many tokens each expert gets.
+/// The keys of `moe.routing:` say how many tokens each expert gets.
 struct RoutingSpec {
   enum class Distribution { uniform, zipf, random, file };
   Distribution distribution = Distribution::uniform;
@@ -46,7 +46,7 @@ struct RoutingSpec {
   std::vector<double> counts;  ///< of `file`, by expert; read by the scenario reader
 };
 
-/// `moe:` - how experts are reached; the model file says what they are.
+/// The keys of `moe:` say how experts are reached; the model file says what they are.
 struct MoeSpec {
   enum class Dispatch { flat, two_hop, two_hop_dedup, hierarchical_allgather, allgather };
   enum class Inner { automatic, node, super_node };
@@ -66,7 +66,7 @@ struct MoeSpec {
   Permutation permutation = Permutation::fused;  ///< rows of tokens, into their places and back
   Products products = Products::grouped;         ///< of the experts of a rank
 
-  /// Whether expert groups are cut into parts of the fabric.
+  /// This says whether expert groups are cut into parts of the fabric.
   bool cuts_groups() const {
     return dispatch == Dispatch::two_hop || dispatch == Dispatch::two_hop_dedup ||
            dispatch == Dispatch::hierarchical_allgather;
@@ -85,8 +85,8 @@ struct CommunicationSpec {
   Kept gradients_kept = Kept::accumulated;          ///< both: and those of the last micro-batch
   bool gradient_overlap = true;        ///< reduce buckets while the backward pass still runs
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
-  /// Pieces in which a matrix product overlaps its tensor-parallel collective; 1: they do not
-  /// overlap.
+  /// A matrix product overlaps its tensor-parallel collective in this many pieces; with 1 they do
+  /// not overlap.
   std::int64_t tensor_chunks = 1;
   /// Tensor ranks pass a part each of what all of them hold to the next stage, which gathers it.
   bool scatter_gather = false;
@@ -94,7 +94,8 @@ struct CommunicationSpec {
 };
 void describe(Visitor& visitor, CommunicationSpec& spec);
 
-/// `runtime.kernels:` - what a layer launches as one kernel. docs/models/operators.md.
+/// The keys of `runtime.kernels:` say what a layer launches as one kernel
+/// (docs/models/operators.md).
 struct KernelSpec {
   enum class Norm { fused, unfused };
   enum class Rope { fused, unfused };

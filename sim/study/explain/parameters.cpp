@@ -108,8 +108,11 @@ std::vector<Parameter> parameters(const Scenario& scenario) {
   std::vector<Parameter> found;
   visit_numbers(draft, [&](const std::string& path, const Number& number, const Range& range) {
     if (number.value == 0 || !std::isfinite(number.value)) return;
-    found.push_back(
-        {path, number.nature, number.value, number.text, !range.contains(step_up * number.value)});
+    found.push_back({.path = path,
+                     .nature = number.nature,
+                     .value = number.value,
+                     .text = number.text,
+                     .at_limit = !range.contains(step_up * number.value)});
   });
   return found;
 }

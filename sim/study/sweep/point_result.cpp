@@ -129,9 +129,13 @@ std::string to_line(const PointResult& r) {
 PointResult from_line(const std::string& line) {
   try {
     const Json json = Json::parse(line);
-    PointResult r{json.at("key"),    json.at("version"),  json.at("sweep"),
-                  json.at("point"),  json.at("values"),   {},
-                  json.at("reason"), json.at("schedule"), {}};
+    PointResult r{.key = json.at("key"),
+                  .version = json.at("version"),
+                  .sweep = json.at("sweep"),
+                  .point = json.at("point"),
+                  .values = json.at("values"),
+                  .reason = json.at("reason"),
+                  .schedule = json.at("schedule")};
     const auto status = std::ranges::find(status_names, json.at("status").get<std::string>());
     expects(status != std::end(status_names), "a status has a name");
     r.status = static_cast<PointStatus>(status - std::begin(status_names));

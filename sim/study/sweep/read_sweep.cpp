@@ -232,7 +232,7 @@ Sweep read_sweep(const std::string& path, const SearchPath& search) {
 Sweep devices_sweep(const ScenarioDocument& document, const std::vector<std::int64_t>& devices,
                     bool weak, const SearchPath& search) {
   const Scenario scenario = prepare_scenario(document, search);
-  Sweep sweep{scenario.name, document.question, document, {}, {}, {}};
+  Sweep sweep{.name = scenario.name, .question = document.question, .base = document};
   const auto scalar = [](std::string text) {
     return Node{.kind = Node::Kind::scalar, .place = {"--devices"}, .text = std::move(text)};
   };

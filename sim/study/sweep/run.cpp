@@ -31,15 +31,10 @@ void append_text(const Node& node, std::string& text) {
 }
 
 PointResult blank(const Sweep& sweep, std::size_t point) {
-  PointResult result{{},
-                     version,
-                     sweep.name,
-                     static_cast<std::int64_t>(point),
-                     label(point_values(sweep, point)),
-                     PointStatus::ok,
-                     {},
-                     {},
-                     {}};
+  PointResult result{.version = version,
+                     .sweep = sweep.name,
+                     .point = static_cast<std::int64_t>(point),
+                     .values = label(point_values(sweep, point))};
   result.numbers.resize(number_names().size());
   return result;
 }

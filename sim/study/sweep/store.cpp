@@ -159,9 +159,14 @@ PointStatus status_of(const std::string& text) {
 }
 
 PointResult row_of(Statement& statement) {
-  PointResult r{statement.text(0),  statement.text(1), statement.text(2),
-                statement.whole(3), statement.text(4), status_of(statement.text(5)),
-                statement.text(6),  statement.text(7), {}};
+  PointResult r{.key = statement.text(0),
+                .version = statement.text(1),
+                .sweep = statement.text(2),
+                .point = statement.whole(3),
+                .values = statement.text(4),
+                .status = status_of(statement.text(5)),
+                .reason = statement.text(6),
+                .schedule = statement.text(7)};
   for (std::size_t i = 0; i < number_names().size(); ++i)
     r.numbers.push_back(statement.number(static_cast<int>(std::size(text_columns) + i)));
   return r;

@@ -63,8 +63,8 @@ std::vector<std::string> random_edits(const Values& values, std::mt19937_64& ran
   std::vector<std::string> edits;
   for (std::size_t n = 1 + below(2); n > 0; --n) {
     const auto key = std::next(values.begin(), static_cast<std::ptrdiff_t>(below(values.size())));
-    std::string value = *std::next(key->second.begin(),
-                                   static_cast<std::ptrdiff_t>(below(key->second.size())));
+    std::string value =
+        *std::next(key->second.begin(), static_cast<std::ptrdiff_t>(below(key->second.size())));
     const std::size_t unit = std::min(value.find_first_not_of("0123456789."), value.size());
     const auto number = parse_number(value.substr(0, unit));
     constexpr double factors[] = {0, -1, 0.5, 2, 2, 3, 4, 1000};

@@ -9,13 +9,14 @@
 #include "stepcast/sim/study/accuracy.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 
-/// Fitting hardware numbers to measurements: docs/calibration.md.
+/// Here hardware numbers are fitted to measurements (docs/calibration.md).
 namespace stepcast {
 
-/// What fitting compares: steps, or single kernels and transfers of a profile.
+/// The fit compares this: steps, or single kernels and transfers of a profile.
 enum class Evidence { steps, kernels };
 
-/// A number of a cluster file that fitting may set. It belongs to a hardware type, never to a row.
+/// This is a number of a cluster file that fitting may set. It belongs to a hardware type, never to
+/// a row.
 struct FittedNumber {
   const char* path;  ///< in the cluster file
   bool time;         ///< in seconds; else without a dimension
@@ -25,11 +26,11 @@ struct FittedNumber {
   void (*set)(ClusterSpec&, double);
   std::array<const char*, 2> also{};  ///< further places of the same value
 };
-/// Those that such evidence can tell, in a fixed order; at most 12.
+/// Such evidence can tell these numbers, in a fixed order; at most 12.
 std::span<const FittedNumber> fitted_numbers(Evidence evidence);
 
-/// Residuals at a point; all points of one call may be evaluated side by side.
-/// Takes points [n][parameters], returns residuals [n][rows].
+/// These are residuals at a point; all points of one call may be evaluated side by side. They take
+/// points [n][parameters] and return residuals [n][rows].
 using Residuals =
     std::function<std::vector<std::vector<double>>(const std::vector<std::vector<double>>&)>;
 
@@ -37,8 +38,8 @@ struct FitProblem {
   std::vector<double> start, low, high;  ///< per parameter; the box
   std::vector<double> weights;           ///< per row
   double scale = 0.05;                   ///< residuals beyond it count linearly (Huber)
-  /// How far each parameter goes from its start at the price of one residual of `scale`; keeps
-  /// parameters that the rows do not see where they were.
+  /// This says how far each parameter goes from its start at the price of one residual of `scale`;
+  /// it keeps parameters that the rows do not see where they were.
   std::vector<double> spread;
   int rounds = 60;  ///< at most
 };
@@ -50,30 +51,31 @@ struct FitResult {
   double cost_before = 0, cost = 0;
   int rounds = 0;
 };
-/// Bounded robust least squares: Gauss-Newton in a trust region with Broyden's update, its inner
-/// problem by NLopt's SLSQP. Deterministic.
+/// The fit is bounded robust least squares: Gauss-Newton in a trust region with Broyden's update,
+/// its inner problem by NLopt's SLSQP. It is deterministic.
 FitResult fit(const FitProblem& problem, const Residuals& residuals);
 
-/// What the rows say about each parameter. `spread` is the standard deviation of its logarithm by
-/// the linear model; `rival` the parameter it is most correlated with.
+/// This is what the rows say about each parameter. `spread` is the standard deviation of its
+/// logarithm by the linear model; `rival` is the parameter it is most correlated with.
 struct Identified {
   double spread = 0, correlation = 0;
   std::size_t rival = 0;
 };
-/// From the weighted Jacobian; `noise` is the standard deviation of a residual. Unseen parameters
-/// have an infinite spread. Also gives the singular values, largest first.
+/// This follows from the weighted Jacobian; `noise` is the standard deviation of a residual. Unseen
+/// parameters have an infinite spread. It also gives the singular values, largest first.
 std::vector<Identified> identify(const std::vector<std::vector<double>>& jacobian,
                                  const std::vector<double>& weights, double noise,
                                  std::vector<double>* singular_values);
 
-/// Eigenvalues of a symmetric matrix, largest first, and its eigenvectors as columns (Jacobi).
+/// These are the eigenvalues of a symmetric matrix, largest first, and its eigenvectors as columns
+/// (Jacobi).
 struct Eigen {
   std::vector<double> values;
   std::vector<std::vector<double>> vectors;
 };
 Eigen eigen(std::vector<std::vector<double>> symmetric);
 
-/// One fitted number with what is known of it.
+/// This is one fitted number with what is known of it.
 struct FittedValue {
   const FittedNumber* number;
   double before, after;
@@ -88,16 +90,16 @@ struct Calibration {
   std::size_t rows = 0;
 };
 
-/// Fits the numbers of all rows whose device name begins with one of `devices`, on the half that is
-/// not held out, starting at `start` or else at the first row's own cluster. Throws InputError
-/// without such rows.
+/// This fits the numbers of all rows whose device name begins with one of `devices`, on the half
+/// that is not held out, starting at `start` or else at the first row's own cluster. Throws
+/// InputError without such rows.
 Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
                                    const std::vector<std::string>& devices,
                                    const std::optional<ClusterSpec>& start, int workers);
 
 std::string calibration_text(const Calibration& calibration);
-/// A part of a cluster file that a preset extends, each number with `source: fitted`. It extends
-/// `base` itself, unless that is empty.
+/// This is a part of a cluster file that a preset extends, each number with `source: fitted`. It
+/// extends `base` itself, unless that is empty.
 std::string calibration_yaml(const Calibration& calibration, const std::string& question,
                              const std::string& base);
 

@@ -6,10 +6,10 @@
 #include "stepcast/workloads/collectives.hpp"
 #include "stepcast/workloads/operators.hpp"
 
-/// What a user's own cluster measured. Files and columns: docs/calibration.md.
+/// This is what a user's own cluster measured. Files and columns: docs/calibration.md.
 namespace stepcast {
 
-/// One thing that was measured, and what the model says it is.
+/// A sample is one thing that was measured, and what the model says it is.
 struct Sample {
   enum class Kind { kernel, gap, collective, node_link, network_link };
   Kind kind = Kind::kernel;
@@ -24,19 +24,20 @@ struct Sample {
 
 struct Profile {
   std::vector<Sample> samples;
-  /// Device time per operator type [s] (op_statistic.csv), for the share that samples explain.
+  /// This is the device time per operator type [s] (op_statistic.csv), for the share that samples
+  /// explain.
   std::vector<std::pair<std::string, double>> totals;
-  /// Mean of step_trace_time.csv [s]; 0 without it.
+  /// This is the mean of step_trace_time.csv [s]; it is 0 without that file.
   double computing = 0, exposed = 0, free = 0;
   std::vector<std::string> skipped;  ///< what could not be used, and why
 };
 
-/// Adds what a folder holds: kernel_details.csv, op_statistic.csv, step_trace_time.csv,
+/// This adds what a folder holds: kernel_details.csv, op_statistic.csv, step_trace_time.csv,
 /// communication.json, and tables of hccl_test or nccl-tests in files named KIND-RANKS.txt
 /// (all_reduce-16.txt). Throws InputError with file and line, or where the folder holds none.
 void read_profile(const std::string& folder, Profile& profile);
 
-/// The samples of one type before and after the fit.
+/// These are the samples of one type before and after the fit.
 struct TypeQuality {
   std::string type;
   std::size_t samples = 0;
@@ -50,15 +51,16 @@ struct ProfileCalibration {
   std::vector<TypeQuality> types;
 };
 
-/// Time of a sample on a cluster. Gaps are device.launch.vector; transfers are a latency and bytes
-/// over one link. Throws InputError where a collective does not fit the cluster.
+/// This is the time of a sample on a cluster. Gaps are device.launch.vector; transfers are a
+/// latency and bytes over one link. Throws InputError where a collective does not fit the cluster.
 Seconds sample_time(const Sample& sample, const ClusterSpec& cluster);
 
-/// Fits the numbers that samples see, starting at the cluster's. Throws InputError without samples.
+/// This fits the numbers that samples see, starting at the cluster's. Throws InputError without
+/// samples.
 ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterSpec& cluster);
 
 std::string profile_text(const ProfileCalibration& calibration, const Profile& profile);
-/// A cluster file that extends `base`, with every fitted number as `source: fitted`.
+/// This is a cluster file that extends `base`, with every fitted number as `source: fitted`.
 std::string profile_yaml(const ProfileCalibration& calibration, const std::string& base,
                          const std::string& name);
 

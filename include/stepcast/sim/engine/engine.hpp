@@ -8,8 +8,9 @@
 
 #include "stepcast/sim/scenario/options.hpp"
 
-/// The clock and the sharing of links: SimGrid behind our own event queue. Settings and measured
-/// reasons: docs/models/engine.md. Times are seconds since the start of the run, as doubles.
+/// The engine is the clock and the sharing of links: SimGrid behind our own event queue. Settings
+/// and measured reasons: docs/models/engine.md. Times are seconds since the start of the run, as
+/// doubles.
 namespace stepcast {
 
 /// A flow occupies `count` shares of link `link`: it takes count times its own rate there.
@@ -19,7 +20,7 @@ struct LinkUse {
   friend bool operator==(const LinkUse&, const LinkUse&) = default;
 };
 
-/// Called back by the engine in the order of time; at equal times flow ends come first, by
+/// The engine calls its client back in the order of time. At equal times flow ends come first, by
 /// ascending tag, then events in the order in which they were posted.
 class EngineClient {
  public:
@@ -31,41 +32,42 @@ class EngineClient {
 /// More links than this are shared incrementally where the choice is automatic.
 inline constexpr std::size_t most_links_of_simgrid = 4096;
 
-/// One run. Flows share links max-min fairly; a lone flow takes exactly max over links of
-/// count * bytes / bandwidth. A flow enters SimGrid when it first meets another one on a link, with
-/// the bytes that it has left, so a run in which none meet costs nothing of it. A process makes at
-/// most one run in which flows meet in SimGrid: its clock is not reset, and a later run would get
-/// other last digits.
+/// An engine is one run. Flows share links max-min fairly; a lone flow takes exactly max over links
+/// of count * bytes / bandwidth. A flow enters SimGrid when it first meets another one on a link,
+/// with the bytes that it has left, so a run in which none meet costs nothing of it. A process
+/// makes at most one run in which flows meet in SimGrid: its clock is not reset, and a later run
+/// would get other last digits.
 class Engine {
  public:
-  /// `bandwidths` in B/s, by link index.
+  /// `bandwidths` are in B/s, by link index.
   explicit Engine(std::vector<double> bandwidths, Sharing sharing = Sharing::automatic);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Posts an event; `time` may lie in the past, then it happens now.
+  /// This posts an event; `time` may lie in the past, then it happens now.
   void post(double time, std::uint64_t tag);
-  /// Starts a flow of `bytes` > 0 over `path` (not empty) now. Call from inside a callback only.
+  /// This starts a flow of `bytes` > 0 over `path` (not empty) now. Call it from inside a callback
+  /// only.
   void start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag);
-  /// Runs until nothing is pending. Throws EngineError when a started flow did not finish.
+  /// This runs until nothing is pending. Throws EngineError when a started flow did not finish.
   void run(EngineClient& client);
 
   double now() const;
   /// Nothing of the engine happens before this time; infinity when nothing is pending.
   double earliest() const;
-  /// Whether no flows share links at the moment.
+  /// This says whether no flows share links at the moment.
   bool between_flows() const;
-  /// Moves the clock and all that is pending; only between flows, from inside a callback.
+  /// This moves the clock and all that is pending; only between flows, from inside a callback.
   void shift(double time);
-  /// Appends what is pending and the flows that are alone, times relative to `origin`.
+  /// This appends what is pending and the flows that are alone, with times relative to `origin`.
   void append_state(double origin, std::vector<double>& state) const;
 
   std::uint64_t flows() const;       ///< that met another on a link
   std::uint64_t lone_flows() const;  ///< that had their links to themselves all the time
   std::uint64_t events() const;      ///< handled so far
 
-  /// Version of the SimGrid library that is linked, `3.32`.
+  /// This is the version of the SimGrid library that is linked, `3.32`.
   static std::string simgrid_version();
 
  private:

@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// What one call of a job answered in its process.
+/// This is what one call of a job answered in its process.
 struct WorkerAnswer {
   std::size_t index = 0;
   std::string text;     ///< what the job returned; any bytes
@@ -13,16 +13,16 @@ struct WorkerAnswer {
   bool failed() const { return !failure.empty(); }
 };
 
-/// Calls `job(i)` for i = 0 .. count-1, each in a process of its own (a process makes at most one
-/// run in which flows meet), at most `workers` >= 1 at a time, begun in order of i. `done` runs in
-/// the calling process, in the order in which the jobs end. What `job` changes in memory is lost.
-/// When `done` throws, the jobs under way are stopped and the exception goes on.
-/// Throws EngineError when no process can be started.
+/// This calls `job(i)` for i = 0 .. count-1, each in a process of its own (a process makes at most
+/// one run in which flows meet), at most `workers` >= 1 at a time, begun in order of i. `done` runs
+/// in the calling process, in the order in which the jobs end. What `job` changes in memory is
+/// lost. When `done` throws, the jobs under way are stopped and the exception goes on. Throws
+/// EngineError when no process can be started.
 void run_in_workers(std::size_t count, int workers,
                     const std::function<std::string(std::size_t)>& job,
                     const std::function<void(const WorkerAnswer&)>& done);
 
-/// Processors that this process may use, at least 1: the default of `-j`.
+/// So many processors may this process use, at least 1: the default of `-j`.
 int usable_processors();
 
 }  // namespace stepcast

@@ -13,14 +13,14 @@
 
 namespace stepcast {
 
-/// One pipeline stage of a forecast: its mean rank.
+/// This is one pipeline stage of a forecast: its mean rank.
 struct StageForecast {
   RankTimes times;
   std::optional<MemoryBudget> memory;  ///< nothing for a synthetic workload
   std::vector<std::int64_t> layers;    ///< per chunk; empty for a synthetic workload
 };
 
-/// How one collective of the model ran.
+/// This says how one collective of the model ran.
 struct CollectiveUse {
   std::string name;   ///< `all_gather attention in`
   std::string group;  ///< `tensor`
@@ -30,7 +30,7 @@ struct CollectiveUse {
   friend bool operator==(const CollectiveUse&, const CollectiveUse&) = default;
 };
 
-/// How far the groups of one kind reach in a cluster of several kinds of nodes.
+/// This says how far the groups of one kind reach in a cluster of several kinds of nodes.
 struct GroupReach {
   std::string group;   ///< `tensor`
   std::string fabric;  ///< the widest that one of them crosses, `node` or `spine`
@@ -39,7 +39,7 @@ struct GroupReach {
       0;  ///< of them with nodes of several kinds, which go at the slowest one's pace
 };
 
-/// What the documents of one step are and what their imbalance costs.
+/// This says what the documents of one step are and what their imbalance costs.
 struct DataForecast {
   PackedBatch batch;
   Imbalance imbalance;           ///< of the replicas and micro-batches
@@ -48,18 +48,19 @@ struct DataForecast {
   Seconds even_step_time{0};     ///< of a step whose slots all hold the mean
 };
 
-/// How unevenly the experts are loaded and what that costs.
+/// This says how unevenly the experts are loaded and what that costs.
 struct ExpertForecast {
   double expert_imbalance = 1, rank_imbalance = 1;  ///< largest over mean load
   double dropped = 0;                               ///< part of all (token, expert) pairs
-  /// Matrix products of the routed experts of one layer and micro-batch, forward and backward: on
-  /// a rank of mean load, and on the fullest one, for which its expert group waits.
+  /// These are the matrix products of the routed experts of one layer and micro-batch, forward and
+  /// backward: on a rank of mean load, and on the fullest one, for which its expert group waits.
   Seconds balanced{0}, fullest{0};
-  /// The difference over all micro-batches and MoE layers of the stage that has most of them.
+  /// This is the difference over all micro-batches and MoE layers of the stage that has most of
+  /// them.
   Seconds cost{0};
 };
 
-/// What one step of a scenario takes. Definitions of the metrics: docs/formats.md.
+/// A forecast is what one step of a scenario takes. Definitions of the metrics: docs/formats.md.
 struct Forecast {
   Seconds step_time{0};
   std::vector<StageForecast> stages;
@@ -77,24 +78,23 @@ struct Forecast {
   bool fits_memory() const;
 };
 
-/// Runs the scenario: lowers the model, orders the pipeline, replays one step.
-/// Throws InputError where a named collective algorithm does not apply, EngineError when the replay
-/// fails.
+/// This runs the scenario: it lowers the model, orders the pipeline, and replays one step. Throws
+/// InputError where a named collective algorithm does not apply, EngineError when the replay fails.
 Forecast forecast(const Scenario& scenario);
 
-/// What a run leaves out or holds still, to see how much it matters.
+/// An ideal is what a run leaves out or holds still, to see how much it matters.
 struct Ideal {
   bool free_communication = false;  ///< bytes and latencies of all collectives and transfers
   bool free_host = false;  ///< issuing operators and communications, launches, synchronisations
   bool no_bubble = false;  ///< no stage waits for the input of another
-  /// Layers of each stage instead of those that suit the device best; nullptr: the latter.
+  /// Each stage has these layers instead of those that suit the device best; nullptr: the latter.
   const LayerTable* layers = nullptr;
 };
 Forecast forecast(const Scenario& scenario, const Ideal& ideal);
-/// Which layers the stages of a scenario hold; empty for a synthetic workload.
+/// The stages of a scenario hold these layers; it is empty for a synthetic workload.
 LayerTable layers_of(const Scenario& scenario);
 
-/// A run with all that it executed, and what its indices mean.
+/// This is a run with all that it executed, and what its indices mean.
 struct RecordedRun {
   Forecast forecast;
   LayerTable layers;                   ///< empty for a synthetic workload

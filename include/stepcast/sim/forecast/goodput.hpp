@@ -6,31 +6,31 @@
 #include "stepcast/sim/replay/timeline.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
-/// What failures and checkpoints leave of a long run. Derivation and sources:
+/// Goodput is what failures and checkpoints leave of a long run. Derivation and sources:
 /// docs/models/goodput.md.
 namespace stepcast {
 
-/// A job that saves its state, fails at exponential distances, and starts again from what it saved.
+/// The job saves its state, fails at exponential distances, and starts again from what it saved.
 struct FailureModel {
   Seconds checkpoint{0};        ///< for which training waits at each checkpoint
   Seconds restart{0};           ///< from a failure to the first work after it
   std::optional<Seconds> mtbf;  ///< of the whole job; nothing: it never fails
 };
 
-/// Useful time over expected wall time when the state is saved after each `interval` > 0 of work:
-/// interval / (M e^(R/M) (e^((interval + C)/M) - 1)), the complete model of Daly 2006;
-/// without failures interval / (interval + C).
+/// Goodput is useful time over expected wall time when the state is saved after each `interval` > 0
+/// of work: interval / (M e^(R/M) (e^((interval + C)/M) - 1)), the complete model of Daly 2006;
+/// without failures it is interval / (interval + C).
 double goodput(const FailureModel& model, Seconds interval);
 
-/// First-order optimum of the interval, sqrt(2 C M): Young 1974.
+/// This is the first-order optimum of the interval, sqrt(2 C M): Young 1974.
 Seconds young_interval(Seconds checkpoint, Seconds mtbf);
 
-/// Higher-order optimum, Daly 2006: sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 2M / 9) - C for C < 2M,
-/// M beyond.
+/// This is the higher-order optimum, Daly 2006: sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + C / 2M / 9) - C
+/// for C < 2M, and M beyond.
 Seconds daly_interval(Seconds checkpoint, Seconds mtbf);
 
-/// What a report says of `stalls.failures` and `stalls.checkpoint`. Nothing where a part is not
-/// defined: no failures, no optimum; no checkpoint, no goodput.
+/// A report says this of `stalls.failures` and `stalls.checkpoint`. A part that is not defined is
+/// nothing: without failures there is no optimum, without checkpoints no goodput.
 struct Reliability {
   std::optional<Seconds> cluster_mtbf;         ///< mean time between failures of any device
   std::optional<Seconds> checkpoint_interval;  ///< work between two checkpoints
@@ -40,8 +40,8 @@ struct Reliability {
   std::optional<double> goodput_at_optimum;         ///< with those whole steps
 };
 
-/// Nothing unless the scenario has failures or checkpoints. The checkpoints that were replayed are
-/// no work and are taken out of the step time.
+/// This is nothing unless the scenario has failures or checkpoints. The checkpoints that were
+/// replayed are no work and are taken out of the step time.
 std::optional<Reliability> reliability(const Scenario& scenario, const Timeline& timeline);
 
 }  // namespace stepcast

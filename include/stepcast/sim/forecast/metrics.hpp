@@ -4,7 +4,7 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
-/// Figures that follow from a forecast, for every form of report. Definitions: docs/formats.md.
+/// These figures follow from a forecast, for every form of report. Definitions: docs/formats.md.
 namespace stepcast {
 
 struct Metrics {
@@ -17,7 +17,7 @@ struct Metrics {
   std::optional<double> step_time_low, step_time_high;
 };
 
-/// Peak of the precision that the matrix products run in, the mean over all devices.
+/// This is the peak of the precision that the matrix products run in, the mean over all devices.
 inline double matmul_peak(const Scenario& scenario) {
   const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
   const auto peak = [fp8](const DeviceSpec& device) {

@@ -5,7 +5,8 @@
 
 namespace stepcast {
 
-/// The program of every stage of a checked scenario; `layers` counts when it is not synthetic.
+/// This is the program of every stage of a checked scenario; `layers` counts when it is not
+/// synthetic.
 std::vector<StageProgram> stage_programs(const Scenario& scenario, const LayerTable& layers);
 
 }  // namespace stepcast

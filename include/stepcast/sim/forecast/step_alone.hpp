@@ -4,8 +4,9 @@
 
 namespace stepcast {
 
-/// Step time of a checked scenario without contention. Never above forecast()'s: every wait of the
-/// first ranks is there, each for the least time that it can take (docs/models/plan.md).
+/// This is the step time of a checked scenario without contention. It is never above forecast()'s:
+/// every wait of the first ranks is there, each for the least time that it can take
+/// (docs/models/plan.md).
 Seconds step_alone(const Scenario& scenario, CollectiveTimes& times);
 
 }  // namespace stepcast

@@ -10,7 +10,7 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// Times of collectives when nothing else uses the network, each planned once.
+/// These are the times of collectives when nothing else uses the network, each planned once.
 namespace stepcast {
 
 class CollectiveTimes {
@@ -20,14 +20,16 @@ class CollectiveTimes {
 
   const Fabric& fabric() const { return fabric_; }
   const CollectiveChoice& choice() const { return choice_; }
-  /// Of one call of the group of `rank`, with the launch of its first phase [s].
+  /// This is the time of one call of the group of `rank`, with the launch of its first phase [s].
   double alone(const Placement& placement, const StageCall& call, Rank rank);
-  /// The devices of a group, to ask for it more than once.
+  /// These are the devices of a group, to ask for it more than once.
   enum class Members : std::uint32_t {};
   Members members(const Placement& placement, GroupKind group, Rank rank);
-  /// alone() between powers of two of its bytes: for estimates, where sizes seldom repeat [s].
+  /// This is alone() between powers of two of its bytes: for estimates, where sizes seldom repeat
+  /// [s].
   double about(Members members, CollectiveCall call);
-  /// Of a transfer from `from` to `to`: bytes over the slowest link of the route, then latency [s].
+  /// This is the time of a transfer from `from` to `to`: bytes over the slowest link of the route,
+  /// then latency [s].
   struct Hop {
     double latency = 0, alone = 0;
   };
@@ -43,7 +45,8 @@ class CollectiveTimes {
   std::vector<std::vector<DeviceId>> groups_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
   std::map<std::tuple<Members, CollectiveKind, double, std::string>, double> times_;
-  /// By exponent of the bytes, with the algorithm of the choice; negative: not planned yet.
+  /// These are times by exponent of the bytes, with the algorithm of the choice; negative: not
+  /// planned yet.
   using Powers = std::array<double, 64>;
   std::map<std::pair<Members, CollectiveKind>, Powers> powers_;
 };

@@ -11,11 +11,11 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// Collectives and pipeline transfers of each rank class on classes of links: what the engine
-/// shares. docs/models/folding.md.
+/// The map has collectives and pipeline transfers of each rank class on classes of links: what the
+/// engine shares (docs/models/folding.md).
 namespace stepcast {
 
-/// Ranks that start alike and see alike neighbours, one representative each.
+/// Rank classes are ranks that start alike and see alike neighbours, with one representative each.
 struct RankClasses {
   std::vector<Rank> representative;     ///< by class
   std::vector<Stage> stage;             ///< by class
@@ -24,7 +24,7 @@ struct RankClasses {
   std::vector<std::uint32_t> class_of;  ///< by rank
 };
 
-/// A flow of a class. With an empty path it can meet no other flow and takes `alone`.
+/// This is a flow of a class. With an empty path it can meet no other flow and takes `alone`.
 struct NetworkFlow {
   double latency = 0;  ///< after its bytes [s]
   double bytes = 0;
@@ -34,7 +34,7 @@ struct NetworkFlow {
   std::uint32_t number = unnumbered;                       ///< in NetworkLink::loads
 };
 
-/// One collective of one class of groups.
+/// This is one collective of one class of groups.
 struct NetworkCall {
   std::string algorithm;
   std::vector<std::vector<NetworkFlow>> phases;
@@ -44,8 +44,8 @@ struct NetworkCall {
   double alone = 0;            ///< all phases with their latencies [s]
 };
 
-/// The in-order channels of a rank's pipeline transfers: what moves, and to which stage. After the
-/// last stage comes the first.
+/// A rank's pipeline transfers go over in-order channels, which say what moves, and to which stage.
+/// After the last stage comes the first.
 enum class Channel : std::uint8_t {
   output_next,
   gradient_previous,
@@ -56,26 +56,26 @@ inline constexpr std::size_t channels = 4;
 constexpr bool carries_output(Channel channel) {
   return channel == Channel::output_next || channel == Channel::output_previous;
 }
-/// The channel on which a chunk sends its output, or the gradient of its input.
+/// A chunk sends its output, or the gradient of its input, on this channel.
 constexpr Channel channel_of(ChunkPlacement placement, Chunk chunk, bool output) {
   const bool mirrored = placement != ChunkPlacement::loop && chunk.value == 1;
   if (output) return mirrored ? Channel::output_previous : Channel::output_next;
   return mirrored ? Channel::gradient_next : Channel::gradient_previous;
 }
 
-/// One pipeline transfer to a neighbouring stage.
+/// This is one pipeline transfer to a neighbouring stage.
 struct NetworkHop {
   std::uint32_t peer = 0;  ///< receiving class
   NetworkFlow flow;
 };
 
-/// Links that carry the same flows, for reports.
+/// These links carry the same flows; that is for reports.
 struct NetworkLink {
   LinkKind kind;
   std::string name;  ///< of the first of them
   double bandwidth;  ///< of each [B/s]
   std::uint32_t count;
-  /// By flow number: bytes over each link per byte of the flow.
+  /// These are, by flow number, the bytes over each link per byte of the flow.
   std::vector<std::pair<std::uint32_t, double>> loads;
 };
 
@@ -101,13 +101,13 @@ struct NetworkMapInput {
   /// [rank] Ranks with other keys are not alike from the start (StallPlan::keys); empty: all are.
   std::vector<std::uint64_t> rank_keys = {};
   NetworkForm form = NetworkForm::ports;  ///< world calls that run alone are ports either way
-  /// [rank] Variant of its stage's program (StageProgram::variants); empty: 0. Ranks of other
-  /// variants are not alike from the start.
+  /// [rank] This is the variant of its stage's program (StageProgram::variants); empty: 0. Ranks of
+  /// other variants are not alike from the start.
   std::vector<std::uint32_t> rank_variants = {};
   bool describe_links = false;  ///< fill NetworkMap::links
 };
 
-/// Finds the rank classes (or takes every rank for itself), plans every call once per shape of
+/// This finds the rank classes (or takes every rank for itself), plans every call once per shape of
 /// group, and finds from the side of each link which flows can meet on it.
 NetworkMap build_network_map(const NetworkMapInput& input);
 

@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-/// Points with named columns. Cells: nothing, a number or a text.
+/// The table has points with named columns. A cell is nothing, a number or a text.
 struct PageTable {
   using Cell = std::variant<std::monostate, double, std::string>;
   std::string name;      ///< of the sweep
@@ -15,9 +15,9 @@ struct PageTable {
   std::string label = "values";         ///< column that names a point
 };
 
-/// The points as one HTML page that needs no network: throughput over devices with the ideal line
-/// (the best point of each number of devices, from columns `devices` and `tokens_per_s` or
-/// `samples_per_s`), step time against memory (`step_time_s`, `peak_memory_bytes`,
+/// These are the points as one HTML page that needs no network: throughput over devices with the
+/// ideal line (the best point of each number of devices, from columns `devices` and `tokens_per_s`
+/// or `samples_per_s`), step time against memory (`step_time_s`, `peak_memory_bytes`,
 /// `memory_capacity_bytes`), and a table that sorts and filters. A chart without its columns, or
 /// with less than two points, is left out. Throws ContractError when a row is not as long as
 /// `columns`.

@@ -10,12 +10,12 @@
 
 #include "stepcast/sim/scenario/scenario.hpp"
 
-/// Search of parallel strategies: an analytic estimate and an admissible bound over the whole
-/// space, then the simulation of the best. Method, formulas and what is proven:
+/// A plan is a search of parallel strategies: an analytic estimate and an admissible bound over the
+/// whole space, then the simulation of the best. Method, formulas and what is proven:
 /// docs/models/plan.md.
 namespace stepcast {
 
-/// `plan:`
+/// These are the keys of `plan:`.
 struct PlanSpec {
   enum class Objective { step_time, tokens_per_device, pareto };
   Objective objective = Objective::step_time;
@@ -30,10 +30,10 @@ struct PlanSpec {
   std::optional<double> least_parameters, most_parameters;            ///< of the whole model
   std::optional<double> least_flops_per_token, most_flops_per_token;  ///< of training [FLOP]
 };
-/// The keys of `plan:` but `search`.
+/// These are the keys of `plan:` but `search`.
 void describe(Visitor& visitor, PlanSpec& spec);
 
-/// One point of the space. What is not here is in the scenario of its base.
+/// A strategy is one point of the space. What is not here is in the scenario of its base.
 struct Strategy {
   std::uint32_t base = 0;
   std::uint32_t schedule = 0;  ///< index into PlanSpace::schedules
@@ -42,16 +42,17 @@ struct Strategy {
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
-/// Values of the keys that are quick to change, all of them each time.
+/// These are values of the keys that are quick to change, all of them each time.
 struct PlanDimensions {
   std::vector<std::int64_t> tp, pp, vpp, cp, ep, etp, zero, micro_batch, sequence_parallel;
   std::vector<std::string> schedules;
-  /// Points per combination of the keys that change a layer or the number of stages.
+  /// So many points come per combination of the keys that change a layer or the number of stages.
   double size() const;
 };
 
-/// A scenario with one combination of all other keys that have several values: devices, recompute,
-/// dispatch, overlap, and the paths of `plan.search`. Its parallel sizes are placeholders.
+/// A base is a scenario with one combination of all other keys that have several values: devices,
+/// recompute, dispatch, overlap, and the paths of `plan.search`. Its parallel sizes are
+/// placeholders.
 struct PlanBase {
   Scenario scenario;
   std::vector<std::pair<std::string, std::string>> settings;  ///< (path, value) of those keys
@@ -68,33 +69,35 @@ struct PlanSpace {
   double points() const { return static_cast<double>(bases.size()) * dimensions.size(); }
 };
 
-/// Reads a scenario in which keys may hold a list of values or the word `search`, and its `plan:`.
-/// `devices` replaces cluster.devices (empty: as the file says). Throws InputError with every error
-/// of the file at once.
+/// This reads a scenario in which keys may hold a list of values or the word `search`, and its
+/// `plan:`. `devices` replaces cluster.devices (empty: as the file says). Throws InputError with
+/// every error of the file at once.
 PlanSpace read_plan(const std::string& path, const std::vector<std::string>& overrides,
                     const std::vector<std::int64_t>& devices, const SearchPath& search);
 
-/// Layers of each chunk of each stage, and how many of them are recomputed, in place of the balance
-/// and the recompute mode of the base.
+/// A placement gives the layers of each chunk of each stage, and how many of them are recomputed,
+/// in place of the balance and the recompute mode of the base.
 struct PlanPlacement {
   Table layers, recomputed;  ///< [chunk][stage]
   std::string solver, status;
   double gap = 0;  ///< between the placement's pipeline time and what the solver proved
 };
 
-/// The scenario of a point, `dp` resolved. Its cross-checks are not made, its hash is not set.
+/// This is the scenario of a point, `dp` resolved. Its cross-checks are not made, its hash is not
+/// set.
 Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
                      const std::optional<PlanPlacement>& placement = {});
-/// `path=value` of all keys of a point, in a fixed order; they make the file an ordinary scenario.
+/// This writes `path=value` of all keys of a point, in a fixed order; they make the file an
+/// ordinary scenario.
 std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy,
                                      const std::optional<PlanPlacement>& placement = {});
 /// `tp 8  pp 4  vpp 2 ...`: the point for people, with what differs between bases.
 std::string strategy_text(const PlanSpace& space, const Strategy& strategy);
 
-/// The points that differ from it in the value of one dimension.
+/// These points differ from it in the value of one dimension.
 std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy);
 
-/// What one point is believed to take.
+/// This is what one point is believed to take.
 struct PlanPoint {
   Strategy strategy;
   std::optional<PlanPlacement> placement;  ///< nothing: balanced
@@ -107,7 +110,7 @@ struct PlanPoint {
   Bytes capacity{0};
 };
 
-/// Why points were left out.
+/// This says why points were left out.
 struct PlanCounts {
   double points = 0;                         ///< of the whole space
   std::map<std::string, double> infeasible;  ///< by reason
@@ -117,7 +120,7 @@ struct PlanCounts {
   double simulated = 0;
 };
 
-/// The nearest point that can run, where nothing of a space can.
+/// This is the nearest point that can run, where nothing of a space can.
 struct PlanRelaxation {
   std::string change;    ///< what has to give: `parallel.tp 4 instead of 3`
   std::string point;     ///< as strategy_text()
@@ -126,7 +129,7 @@ struct PlanRelaxation {
   double distance = 0;   ///< of their values from the lists, in doublings
 };
 
-/// One forecast, for comparisons.
+/// This is one forecast, for comparisons.
 struct PlanRun {
   std::string strategy;
   std::int64_t devices = 0;
@@ -135,14 +138,15 @@ struct PlanRun {
   Bytes peak{0};              ///< of the fullest device
   std::vector<double> parts;  ///< by plan_part_names() [s]; they add up to the step time
 };
-/// breakdown_names() with the optimizer's part of computing apart.
+/// These are breakdown_names() with the optimizer's part of computing apart.
 const std::vector<std::string>& plan_part_names();
 
-/// The winner of a plan and a configuration that is known.
+/// These are the winner of a plan and a configuration that is known.
 struct PlanComparison {
   std::string file;  ///< of the latter
   PlanRun baseline, winner;
-  /// Winner minus baseline by plan_part_names(), per token and device, over the baseline's time.
+  /// This is winner minus baseline by plan_part_names(), per token and device, over the baseline's
+  /// time.
   std::vector<double> differences() const;
   double difference() const;  ///< their sum: below 0 the winner is faster
 };
@@ -152,7 +156,7 @@ struct PlanResult {
   std::vector<PlanPoint> shortlist;  ///< all that were timed, by estimate
   PlanCounts counts;
   bool proven = false;  ///< no point of the space is faster than the best
-  /// Lower bound on the objective of all points that were not simulated.
+  /// This is a lower bound on the objective of all points that were not simulated.
   std::optional<double> least_bound;
   std::optional<double> rank_correlation;    ///< Spearman, estimates of `best` against simulations
   std::vector<PlanPoint> placed;             ///< by integer programme, simulated, the best first
@@ -162,11 +166,12 @@ struct PlanResult {
   std::optional<PlanRelaxation> relaxed;     ///< when nothing is feasible: what would be
 };
 
-/// Searches the space. `workers` processes simulate at a time. When nothing is feasible, `best` is
-/// empty and `tightest` and `nearest` say why. Throws EngineError when a point cannot be simulated.
+/// This searches the space. `workers` processes simulate at a time. When nothing is feasible,
+/// `best` is empty and `tightest` and `nearest` say why. Throws EngineError when a point cannot be
+/// simulated.
 PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers);
 
-/// What an objective minimises: step time [s], or devices times step time [s].
+/// An objective minimises this: step time [s], or devices times step time [s].
 double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
 
 }  // namespace stepcast

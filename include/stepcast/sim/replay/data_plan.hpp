@@ -7,23 +7,23 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/program.hpp"
 
-/// Attention of every rank and micro-batch, as the packed documents give it.
-/// docs/models/packing.md.
+/// This is the attention of every rank and micro-batch, as the packed documents give it
+/// (docs/models/packing.md).
 namespace stepcast {
 
-/// What the replay scales attention by.
+/// The replay scales attention by these loads.
 struct AttentionLoads {
   std::vector<std::vector<AttentionLoad>> sequences;  ///< distinct ones: [sequence][micro_batch]
   std::vector<std::uint32_t> of_rank;                 ///< [rank] index into `sequences`
 
-  /// Every rank's micro-batches are alike, so that they may repeat each other.
+  /// This says whether every rank's micro-batches are alike, so that they may repeat each other.
   bool repeats() const;
-  /// All ranks and micro-batches are alike.
+  /// This says whether all ranks and micro-batches are alike.
   bool even() const { return sequences.size() == 1 && repeats(); }
-  /// Share of the pairs of whole sequences, over all ranks and micro-batches.
+  /// This is the share of the pairs of whole sequences, over all ranks and micro-batches.
   double mean_pairs() const;
   double mean_tokens() const;
-  /// The same work in all slots.
+  /// These loads are the same work in all slots.
   AttentionLoads evened() const;
 };
 
@@ -33,13 +33,13 @@ struct DataPlan {
   double context_imbalance = 1;  ///< max over mean of the context ranks of a slot, the worst slot
 };
 
-/// Packs the documents of one step and spreads them over the ranks; nothing without documents. The
-/// specs are checked.
+/// This packs the documents of one step and spreads them over the ranks; it is nothing without
+/// documents. The specs are checked.
 std::optional<DataPlan> plan_data(const DataSpec& spec, const WorkloadSpec& workload,
                                   std::int64_t micro_batches, const Placement& placement);
 
-/// [rank] The keys, told further apart by another number of each rank; `keys` may be empty (all
-/// alike).
+/// [rank] These are the keys, told further apart by another number of each rank; `keys` may be
+/// empty (all alike).
 std::vector<std::uint64_t> told_apart(const std::vector<std::uint64_t>& keys,
                                       const std::vector<std::uint32_t>& by);
 

@@ -8,11 +8,12 @@
 #include "stepcast/workloads/program.hpp"
 #include "stepcast/workloads/segment.hpp"
 
-/// What a replay did, entry by entry: for traces, the report page and the critical path.
-/// docs/trace.md.
+/// A recording is what a replay did, entry by entry: for traces, the report page and the critical
+/// path (docs/trace.md).
 namespace stepcast {
 
-/// Where an instant of a rank that does not compute belongs (docs/formats.md, "Attribution").
+/// An instant of a rank that does not compute belongs to one of these (docs/formats.md,
+/// "Attribution").
 enum class WaitPart : std::uint8_t { exposed, bubble, host_stall, other_idle };
 
 /// All times are seconds since the start of the run.
@@ -27,7 +28,8 @@ struct Recording {
     pause     ///< anything else that moved a clock: data loading, garbage collection, a checkpoint
   };
 
-  /// What moved the clocks of a rank class. It began with the clocks after the entry before it.
+  /// An entry is what moved the clocks of a rank class. It began with the clocks after the entry
+  /// before it.
   struct Entry {
     Clocks after;
     double worked = 0;                   ///< of a segment: device time
@@ -38,14 +40,14 @@ struct Recording {
     bool after_compute = false;  ///< of an issue: what it issues waits for the compute stream too
   };
 
-  /// One unit of the pipeline on the compute stream, from its input to its output.
+  /// This is one unit of the pipeline on the compute stream, from its input to its output.
   struct UnitSpan {
     Unit unit;
     std::uint32_t step;
     double start, end;
   };
 
-  /// A part of a wait, with the reason for which the report counts it.
+  /// This is a part of a wait, with the reason for which the report counts it.
   struct Piece {
     double from, to;
     WaitPart part;
@@ -60,7 +62,7 @@ struct Recording {
     double host_speed = 1;          ///< factor on host time
   };
 
-  /// A rank class that takes part in a communication.
+  /// This is a rank class that takes part in a communication.
   struct Member {
     std::uint32_t rank_class;
     std::uint32_t call;           ///< of its stage's program; none: a pipeline transfer
@@ -69,7 +71,7 @@ struct Recording {
     std::uint32_t before = none;  ///< the communication before it on its stream or channel
   };
 
-  /// A collective or a pipeline transfer.
+  /// This is a collective or a pipeline transfer.
   struct Communication {
     double start = 0, end = 0;                    ///< of the bytes
     double arrival = 0;                           ///< at the receiver; of a collective its end

@@ -13,14 +13,14 @@
 
 namespace stepcast {
 
-/// Programs and hosts of a cluster whose nodes differ.
+/// These are the programs and hosts of a cluster whose nodes differ.
 struct KindPrograms {
   std::vector<std::vector<StageProgram>> programs;  ///< [kind][stage], alike but for their times
   std::vector<HostSpec> hosts;                      ///< [kind]
   std::vector<std::uint32_t> of_rank;               ///< [rank] its kind
 };
 
-/// Everything that one replay needs; all of it is checked and outlives the call.
+/// The input is everything that one replay needs; all of it is checked and outlives the call.
 struct ReplayInput {
   const std::vector<StageProgram>& programs;  ///< [stage]
   const NetworkMap& network;
@@ -41,9 +41,9 @@ struct ReplayInput {
   std::uint32_t recorded_ranks = Recording::none;  ///< classes, from the first on
 };
 
-/// Executes the programs of all rank classes over the steps: host threads issue, streams run in
-/// order, collectives start when their last member arrives, flows share links on the engine.
-/// docs/models/replay.md. Throws EngineError when ranks wait for each other for ever, naming the
+/// This executes the programs of all rank classes over the steps: host threads issue, streams run
+/// in order, collectives start when their last member arrives, flows share links on the engine
+/// (docs/models/replay.md). Throws EngineError when ranks wait for each other for ever, naming the
 /// first of them and what it waits for.
 Timeline replay(const ReplayInput& input);
 

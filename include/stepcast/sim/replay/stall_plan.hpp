@@ -9,10 +9,11 @@
 #include "stepcast/topology/placement.hpp"
 #include "stepcast/workloads/segment.hpp"
 
-/// The stalls of a scenario spread over its ranks. Models and sources: docs/models/stalls.md.
+/// Here the stalls of a scenario are spread over its ranks. Models and sources:
+/// docs/models/stalls.md.
 namespace stepcast {
 
-/// A device's clock over time: factors on device time, each from its date to the next one.
+/// This is a device's clock over time: factors on device time, each from its date to the next one.
 struct SpeedProfile {
   struct Change {
     double from;  ///< [s]
@@ -26,16 +27,17 @@ struct SpeedProfile {
   friend bool operator==(const SpeedProfile&, const SpeedProfile&) = default;
 
   bool steady() const { return changes.size() <= 1; }
-  /// Factor at `time` >= 0 [s]; a change holds from its own date on.
+  /// This is the factor at `time` >= 0 [s]; a change holds from its own date on.
   double factor_at(double time) const;
-  /// First date after `time` at which the factor may change [s]; infinity when it never does.
+  /// This is the first date after `time` at which the factor may change [s]; it is infinity when it
+  /// never does.
   double next_change(double time) const;
-  /// When work of `device` seconds at factor 1 that begins at `start` >= 0 ends [s]: the end at
-  /// which the integral of 1 / factor from `start` is `device`.
+  /// Work of `device` seconds at factor 1 that begins at `start` >= 0 ends here [s]: where the
+  /// integral of 1 / factor from `start` is `device`.
   double end_of(double start, double device) const;
 };
 
-/// The stalls of a job, rank by rank.
+/// These are the stalls of a job, rank by rank.
 struct StallPlan {
   std::size_t ranks = 0;
   std::vector<SpeedFactors> speed;     ///< [rank]; empty: all 1
@@ -44,11 +46,13 @@ struct StallPlan {
   std::vector<double> gc_offset;  ///< [rank] first garbage collection [s]; empty: none
   StallsSpec spec;
 
-  /// The replay has something to heed. Damaged links are the fabric's and failures the report's.
+  /// This says whether the replay has something to heed. Damaged links are the fabric's and
+  /// failures the report's.
   bool any() const;
-  /// The device factors vary at random or over time, or hosts pause: no step repeats another.
+  /// This says whether the device factors vary at random or over time, or hosts pause, so that no
+  /// step repeats another.
   bool irregular() const;
-  /// Something makes hosts pause or wait.
+  /// This says whether something makes hosts pause or wait.
   bool holds_host() const;
   SpeedFactors speed_of(Rank rank) const {
     return speed.empty() ? SpeedFactors{} : speed[rank.value];
@@ -60,9 +64,9 @@ struct StallPlan {
   std::vector<std::uint64_t> keys() const;
 };
 
-/// Spreads the stalls over the ranks. The spec is checked. Where a node is slow, the hosts of all
-/// its devices are; garbage is collected first at a date uniform in [0, period), the same on all
-/// ranks when synchronised.
+/// This spreads the stalls over the ranks. The spec is checked. Where a node is slow, the hosts of
+/// all its devices are; garbage is collected first at a date uniform in [0, period), the same on
+/// all ranks when synchronised.
 StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
                       const ClusterSpec& cluster);
 

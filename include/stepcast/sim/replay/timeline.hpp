@@ -8,9 +8,9 @@
 
 namespace stepcast {
 
-/// Where the time of one rank went. The five parts add up to the step time: at each instant the
-/// first that applies of computing, exposed communication, bubble, host stall, other idle
-/// (docs/formats.md, "Attribution").
+/// This says where the time of one rank went. The five parts add up to the step time: at each
+/// instant the first that applies of computing, exposed communication, bubble, host stall, other
+/// idle (docs/formats.md, "Attribution").
 struct RankTimes {
   Seconds computing{0};
   std::array<Seconds, exposed_kinds>
@@ -24,16 +24,16 @@ struct RankTimes {
   double host_bound_segments = 0;  ///< of these, that ended later because the host was late
 
   Seconds exposed_total() const;
-  /// Of the segments, how many the host held up.
+  /// This is the share of the segments that the host held up.
   double host_bound_share() const { return segments > 0 ? host_bound_segments / segments : 0; }
   bool bound_by_host() const { return host_bound_share() > 0.5; }
   Seconds total() const { return computing + exposed_total() + bubble + host_stall + other_idle; }
 };
 
-/// Adds every part of `part` times `weight`; `end` is left alone.
+/// This adds every part of `part` times `weight`; `end` is left alone.
 void add(RankTimes& sum, const RankTimes& part, double weight);
 
-/// What a replay produced, per rank class.
+/// The timeline is what a replay produced, per rank class.
 struct Timeline {
   Seconds step_time{0};        ///< of one step: the makespan, or the mean of all after the first
   std::vector<Seconds> steps;  ///< each step, from the end of the one before

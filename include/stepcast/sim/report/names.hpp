@@ -4,31 +4,32 @@
 
 #include "stepcast/sim/forecast/forecast.hpp"
 
-/// What the indices of a recording are called, for people who search.
+/// People search for these names of the indices of a recording.
 namespace stepcast {
 
-/// `F mb3 chunk1`, `B mb0 chunk0 slice2`.
+/// This writes `F mb3 chunk1`, `B mb0 chunk0 slice2`.
 std::string unit_name(const Unit& unit);
 
-/// The first and the last operator of a segment: `norm .. qkv`; `compute` where they have no names.
+/// This names the first and the last operator of a segment: `norm .. qkv`; `compute` where they
+/// have no names.
 std::string segment_name(const StageProgram& program, std::uint32_t segment);
 
-/// Of one operator; `compute` where it has no name.
+/// This names one operator; `compute` where it has no name.
 const std::string& operator_name(const StageProgram& program, std::uint32_t segment,
                                  std::size_t index);
 
-/// The time of one communication, told from its plan: per link kind (`nic_up`) and `latency`.
+/// The time of one communication is told from its plan: per link kind (`nic_up`) and `latency`.
 struct CommunicationShare {
   std::string where;
   double seconds;
 };
-/// Adds up to `duration`. What the plan takes when nothing else moves, stretched to it.
+/// The shares add up to `duration`: what the plan takes when nothing else moves, stretched to it.
 std::vector<CommunicationShare> communication_shares(const RecordedRun& run,
                                                      const Recording::Communication& communication,
                                                      double duration);
 
-/// Names of the collectives that a rank class issued, in the order of its entries: with the layer
-/// (`all_to_all dispatch L12`) where a unit issues one per layer.
+/// These are names of the collectives that a rank class issued, in the order of its entries: with
+/// the layer (`all_to_all dispatch L12`) where a unit issues one per layer.
 class CallNames {
  public:
   CallNames(const RecordedRun& run, const ModelSpec& model, std::uint32_t rank_class);

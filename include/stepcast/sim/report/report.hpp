@@ -8,26 +8,26 @@
 
 namespace stepcast {
 
-/// What varies between runs of one scenario; reported only when asked for.
+/// This varies between runs of one scenario and is reported only when asked for.
 struct RunTiming {
   double wall_s = 0;
   std::uint64_t peak_rss_bytes = 0;
 };
 
-/// The result as JSON, indented, ending in a line feed. Fields: docs/formats.md.
+/// This is the result as JSON, indented, ending in a line feed. Fields: docs/formats.md.
 std::string report_json(const Scenario& scenario, const Forecast& forecast,
                         const std::optional<RunTiming>& timing);
 
-/// The result for people: at most 100 columns of text; `colour`: with the escape codes of a
-/// terminal.
+/// This is the result for people, in at most 100 columns of text; with `colour` it has the escape
+/// codes of a terminal.
 std::string report_table(const Scenario& scenario, const Forecast& forecast,
                          const std::optional<RunTiming>& timing, bool colour = false);
 
-/// The executed schedule, one row of at most `width` columns per stage (its first rank class): what
-/// fills most of a column's time, with waits of each kind apart.
+/// This is the executed schedule, with one row of at most `width` columns per stage (its first rank
+/// class): what fills most of a column's time, with waits of each kind apart.
 std::string pipeline_text(const RecordedRun& run, std::size_t width, bool colour);
 
-/// One sentence: what bounds the step, and what comes next.
+/// This sentence says what bounds the step, and what comes next.
 std::string verdict(const Forecast& forecast);
 
 }  // namespace stepcast

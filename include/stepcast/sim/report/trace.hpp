@@ -6,11 +6,11 @@
 
 namespace stepcast {
 
-/// Writes a recorded run as Chrome trace events (JSON), piece by piece to `out`: a process per rank
-/// class, a thread each for the host, the compute stream and the communication streams, arrows for
-/// transfers and rendezvous, counters for memory and links; of rank classes the first `ranks`.
-/// Opens in ui.perfetto.dev and chrome://tracing. Fields and names: docs/trace.md. Times are
-/// microseconds.
+/// This writes a recorded run as Chrome trace events (JSON), piece by piece to `out`: a process per
+/// rank class, a thread each for the host, the compute stream and the communication streams, arrows
+/// for transfers and rendezvous, counters for memory and links; of rank classes it takes the first
+/// `ranks`. It opens in ui.perfetto.dev and chrome://tracing. Fields and names: docs/trace.md.
+/// Times are microseconds.
 void write_trace(const Scenario& scenario, const RecordedRun& run, std::uint32_t ranks,
                  const std::function<void(std::string_view)>& out);
 

@@ -4,21 +4,21 @@
 
 #include "stepcast/sim/forecast/forecast.hpp"
 
-/// What a recorded run used over time.
+/// This is what a recorded run used over time.
 namespace stepcast {
 
-/// Bytes on a device of a stage from `time` on.
+/// These are the bytes on a device of a stage from `time` on.
 struct MemoryMoment {
   double time;
   double bytes;
 };
-/// From the forwards that a rank class holds: parameters, gradients, optimizer and buffers, and the
-/// activations of each micro-batch from the begin of its forward to the end of its backward.
-/// Empty for a synthetic workload. docs/models/memory.md.
+/// This follows from the forwards that a rank class holds: parameters, gradients, optimizer and
+/// buffers, and the activations of each micro-batch from the begin of its forward to the end of its
+/// backward. It is empty for a synthetic workload (docs/models/memory.md).
 std::vector<MemoryMoment> memory_over_time(const Scenario& scenario, const RecordedRun& run,
                                            std::uint32_t rank_class);
 
-/// How much of what a class of links can carry it carries over the step.
+/// This says how much of what a class of links can carry it carries over the step.
 struct LinkUsage {
   LinkKind kind;
   std::string name;           ///< of the first link
@@ -28,8 +28,8 @@ struct LinkUsage {
   double mean = 0;            ///< share of the bandwidth, over the run
   std::vector<double> share;  ///< of the bandwidth, in equal parts of the run
 };
-/// One per class of links, by kind, then busiest first. A collective loads its links evenly while
-/// it lasts; world collectives that run alone are left out. `parts` >= 1.
+/// There is one per class of links, by kind, then busiest first. A collective loads its links
+/// evenly while it lasts; world collectives that run alone are left out. `parts` >= 1.
 std::vector<LinkUsage> link_usage(const RecordedRun& run, std::size_t parts);
 
 }  // namespace stepcast

@@ -7,21 +7,21 @@
 
 namespace stepcast {
 
-/// Where checks between keys find places and leave their errors. A key that failed makes every
-/// check on it pass, so that one mistake is one error.
+/// Here checks between keys find places and leave their errors. A key that failed makes every check
+/// on it pass, so that one mistake is one error.
 class Checks {
  public:
   Checks(const Node& root, Reading& reading) : root_{root}, reading_{reading} {}
 
-  /// Whether all of the keys read well so far.
+  /// This says whether all of the keys read well so far.
   bool good(std::initializer_list<std::string_view> paths) const;
-  /// Whether nothing at or below the key failed.
+  /// This says whether nothing at or below the key failed.
   bool good_below(std::string_view path) const;
   bool all_good() const { return reading_.diagnostics.empty(); }
   void fail(const std::string& path, const std::string& message);
-  /// Spares `path` further checks after an error elsewhere that leaves it unknown.
+  /// This spares `path` further checks after an error elsewhere that leaves it unknown.
   void skip(const std::string& path) { reading_.failed.insert(path); }
-  /// Reports unless `holds`; says whether it does.
+  /// This reports unless `holds`, and says whether it does.
   bool require(bool holds, const std::string& path, const std::string& message);
 
  private:
@@ -33,33 +33,37 @@ class Checks {
 /// scenario.
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
-/// What `stalls:` names against the cluster, and its entries against each other.
+/// This checks what `stalls:` names against the cluster, and its entries against each other.
 void check_stalls(const Scenario& scenario, Checks& checks);
-/// What the host does: `training.offload`, `runtime.compile`.
+/// This checks what the host does: `training.offload`, `runtime.compile`.
 void check_host(const Scenario& scenario, Checks& checks);
-/// `schedule.data` against the model and the sizes of a step.
+/// This checks `schedule.data` against the model and the sizes of a step.
 void check_data(const Scenario& scenario, Checks& checks);
-/// A workload of given times: its chunks, and keys that say nothing of it.
+/// This checks a workload of given times: its chunks, and keys that say nothing of it.
 void check_synthetic(const Scenario& scenario, Checks& checks);
-/// Sets what follows from the keys by arithmetic: `dp: auto`, how the schedule places chunks and
-/// cuts sequences, the parts of expert groups. Before the checks, which change nothing.
+/// This sets what follows from the keys by arithmetic: `dp: auto`, how the schedule places chunks
+/// and cuts sequences, and the parts of expert groups. It comes before the checks, which change
+/// nothing.
 void settle(Scenario& scenario, const Checks& checks);
-/// Checks everything between cluster, model, plan, training and schedule of a settled scenario.
+/// This checks everything between cluster, model, plan, training and schedule of a settled
+/// scenario.
 void check_scenario(const Scenario& scenario, Checks& checks);
 
-/// Tells the plan how the schedule places chunks and cuts sequences.
+/// This tells the plan how the schedule places chunks and cuts sequences. It comes before the other
+/// checks.
 void place_chunks(Scenario& scenario);
-/// Cuts the expert groups where the dispatch has an inner and an outer hop. `moe.inner` fits the
-/// cluster; whether the parts are equal, Placement::cuts_experts_evenly() says.
+/// This cuts the expert groups where the dispatch has an inner and an outer hop. `moe.inner` fits
+/// the cluster; whether the parts are equal, Placement::cuts_experts_evenly() says.
 void cut_expert_groups(Scenario& scenario);
-/// What `moe.overlap: fb_pair` does not go with; empty: nothing, or another overlap.
+/// This says what `moe.overlap: fb_pair` does not go with; it is empty where that is nothing, or
+/// another overlap is asked for.
 std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineShape& shape);
-/// Micro-batches, and what the schedule can do with the plan.
+/// This checks the micro-batches, and what the schedule can do with the plan.
 void check_schedule(const Scenario& scenario, Checks& checks);
 
-/// A number inside a message.
+/// This writes a number inside a message.
 inline std::string count_text(std::int64_t n) { return std::to_string(n); }
-/// "1, 2, 4": the divisors of `n`, the sixteen smallest.
+/// This writes "1, 2, 4": the divisors of `n`, the sixteen smallest.
 std::string divisors(std::int64_t n);
 
 }  // namespace stepcast

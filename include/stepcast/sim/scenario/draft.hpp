@@ -5,7 +5,8 @@
 
 namespace stepcast {
 
-/// A scenario while it is read: the values, and which of several ways to write them the file took.
+/// The draft is a scenario while it is read: the values, and which of several ways to write them
+/// the file took.
 struct ScenarioDraft {
   enum Source : std::size_t { from_model, from_workload };
   enum ModelSource : std::size_t { from_keys, from_config };
@@ -16,16 +17,17 @@ struct ScenarioDraft {
   std::string hf_config;  ///< as written
 };
 
-/// The keys of a scenario file.
+/// These are the keys of a scenario file.
 void describe(Visitor& visitor, ScenarioDraft& draft);
-/// Those that a prediction depends on: all but name, expect and the format's version.
+/// A forecast depends on these keys: all but name, expect and the format's version.
 void describe_content(Visitor& visitor, ScenarioDraft& draft);
-/// The keys of a model file: a model, or the name of a Hugging Face config.json that holds one.
+/// These are the keys of a model file: a model, or the name of a Hugging Face config.json that
+/// holds one.
 void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
                     std::size_t& source);
 
-/// The scenario of a document without the checks between its plan, its schedule and the rest; what
-/// is wrong goes to `reading`.
+/// This is the scenario of a document without the checks between its plan, its schedule and the
+/// rest; what is wrong goes to `reading`.
 Scenario read_values(const Node& root, const SearchPath& search, Reading& reading);
 
 }  // namespace stepcast

@@ -1,16 +1,16 @@
 #pragma once
 #include "stepcast/workloads/network_form.hpp"
 
-/// How a step is simulated: the closed choices of `simulate:` that the engine and the network share
-/// with the scenario.
+/// These say how a step is simulated: the closed choices of `simulate:` that the engine and the
+/// network share with the scenario.
 namespace stepcast {
 
-/// Whether ranks that behave alike are simulated once or each on its own.
+/// This says whether ranks that behave alike are simulated once or each on its own.
 enum class Fold { automatic, off };
 
-/// Who shares the links among the flows that meet. All give the same rates; `incremental` solves
-/// only what a change moves, which pays where thousands of links are joined; `automatic` takes it
-/// from `most_links_of_simgrid` links on (docs/models/engine.md).
+/// This says who shares the links among the flows that meet. All give the same rates; `incremental`
+/// solves only what a change moves, which pays where thousands of links are joined; `automatic`
+/// takes it from `most_links_of_simgrid` links on (docs/models/engine.md).
 enum class Sharing { automatic, simgrid, incremental };
 
 }  // namespace stepcast

@@ -17,7 +17,7 @@
 
 namespace stepcast {
 
-/// `simulate:`
+/// These are the keys of `simulate:`.
 struct SimulateSpec {
   std::int64_t steps = 1;
   Fold fold = Fold::automatic;
@@ -30,22 +30,22 @@ struct Expectation {
   double tolerance = 0.01;  ///< of the value when `relative`, otherwise in SI units
   bool relative = true;
 };
-/// `expect:`
+/// These are the keys of `expect:`.
 struct ExpectSpec {
   std::optional<Expectation> step_time, mfu, peak_memory, bubble_ratio;
   MemoryCount memory_count = MemoryCount::budget;                 ///< of peak_memory
   std::array<std::optional<Expectation>, exposed_kinds> exposed;  ///< by ExposedKind
-  /// Where the time went when the values were taken, by breakdown_names(): it is not compared, it
-  /// tells what changed where a value is off. Empty when it is not given.
+  /// This is where the time went when the values were taken, by breakdown_names(). It is not
+  /// compared; it tells what changed where a value is off. It is empty when it is not given.
   std::vector<double> breakdown;
   std::string source;
 };
-/// computing, the kinds of exposed communication, bubble, host_stall, other_idle: what adds up to
-/// the step time.
+/// The names are computing, the kinds of exposed communication, bubble, host_stall and other_idle:
+/// what adds up to the step time.
 const std::vector<std::string>& breakdown_names();
 
-/// A checked scenario: everything that is known before a run. Exactly one of `workload.model` and
-/// `synthetic` counts.
+/// A scenario is checked and holds everything that is known before a run. Exactly one of
+/// `workload.model` and `synthetic` counts.
 struct Scenario {
   std::string name;
   ClusterSpec cluster;
@@ -57,44 +57,44 @@ struct Scenario {
   StallsSpec stalls;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
-  /// Every number that a file marks with a source, in the order of the description; without the
-  /// factors of affinities that no host has.
+  /// This has every number that a file marks with a source, in the order of the description,
+  /// without the factors of affinities that no host has.
   std::vector<Assumption> assumptions;
-  /// Of the canonical text of everything above but name and expect, `auto` resolved where it is
-  /// known.
+  /// This is the hash of the canonical text of everything above but name and expect, `auto`
+  /// resolved where it is known.
   std::string sha256;
-  /// That text: one line `path=value` per key.
+  /// This is that text: one line `path=value` per key.
   std::string content;
-  /// Text of the first `# question:` comment, empty without one.
+  /// This is the text of the first `# question:` comment, and empty without one.
   std::string question;
-  /// What it was read from, so that later findings have their places; nothing for a scenario that
-  /// no file says.
+  /// It was read from this document, so that later findings have their places; nothing for a
+  /// scenario that no file says.
   std::shared_ptr<const Node> document;
 
   std::int64_t micro_batches() const {
     return workload.training.global_batch / (workload.training.micro_batch * workload.plan.dp);
   }
-  /// Steps that are replayed: those of simulate.steps, and two at least where steps overlap
+  /// So many steps are replayed: those of simulate.steps, and two at least where steps overlap
   /// (`schedule.post_validation`), because the first one fills an empty pipeline.
   std::int64_t replayed_steps() const {
     return std::max(simulate.steps, std::int64_t{schedule.post_validation ? 2 : 1});
   }
   PipelineShape pipeline_shape() const;
-  /// The units of each stage. [stage]
+  /// These are the units of each stage. [stage]
   std::vector<StageOrder> orders() const;
 };
 
 enum class FileKind { scenario, cluster, model, sweep };
-/// What the keys of a document say it is; nothing when they do not say.
+/// This is what the keys of a document say it is; nothing when they do not say.
 std::optional<FileKind> file_kind(const Node& root);
 
-/// Reads, merges, checks. Throws InputError with every error of the file at once.
+/// This reads, merges and checks. Throws InputError with every error of the file at once.
 /// `overrides` are `path.to.key=value` texts.
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
                        const SearchPath& search);
 
-/// A scenario as a document: merged, with its overrides, not read yet. What varies it sets values
-/// in `root` and reads each variant.
+/// This is a scenario as a document: merged, with its overrides, not read yet. What varies it sets
+/// values in `root` and reads each variant.
 struct ScenarioDocument {
   Node root;
   std::string path;      ///< of the file
@@ -103,25 +103,25 @@ struct ScenarioDocument {
 /// Throws InputError where the file, an override or a repeated key is wrong.
 ScenarioDocument load_scenario(const std::string& path, const std::vector<std::string>& overrides,
                                const SearchPath& search);
-/// Reads and checks a document. Throws InputError with every error at once.
+/// This reads and checks a document. Throws InputError with every error at once.
 Scenario read_scenario(const ScenarioDocument& document, const SearchPath& search);
-/// The text of the first `# question:` comment of a file, empty without one.
+/// This is the text of the first `# question:` comment of a file, and empty without one.
 std::string question_of(std::string_view text);
-/// What is wrong with setting `path` of a scenario to `value`, taken alone: an unknown key, or a
-/// value that its key cannot have; empty when nothing is.
+/// This says what is wrong with setting `path` of a scenario to `value`, taken alone: an unknown
+/// key, or a value that its key cannot have. It is empty when nothing is.
 std::string wrong_scenario_value(std::string_view path, const Node& value);
 
-/// Readers of the presets alone, for `stepcast topology`, `collective` and `model` (a YAML file or
+/// These read the presets alone, for `stepcast topology`, `collective` and `model` (a YAML file or
 /// an HF config.json). Overrides are paths inside the cluster, `devices=64`. Throw InputError.
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
                          const SearchPath& search);
 ModelSpec read_model(const std::string& path, const SearchPath& search);
 
-/// JSON Schema of the scenario format, from the same descriptions.
+/// This is the JSON Schema of the scenario format, from the same descriptions.
 std::string scenario_schema();
 
-/// `--presets` directories, $STEPCAST_PRESETS, the installed share directory, the source tree's
-/// scenarios.
+/// These are the `--presets` directories, $STEPCAST_PRESETS, the installed share directory, and the
+/// source tree's scenarios.
 SearchPath default_search_path(const std::vector<std::string>& presets);
 
 }  // namespace stepcast

@@ -8,10 +8,11 @@
 #include "stepcast/base/units.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 
-/// What slows or stops single devices, hosts and links. Models and sources: docs/models/stalls.md.
+/// A stall is what slows or stops single devices, hosts and links. Models and sources:
+/// docs/models/stalls.md.
 namespace stepcast {
 
-/// `stalls:` as a file writes it. Nothing of it is on by default.
+/// These are the keys of `stalls:` as a file writes them. Nothing of it is on by default.
 struct StallsSpec {
   /// Every segment of every device takes a lognormal factor of mean 1.
   struct Jitter {
@@ -56,7 +57,7 @@ struct StallsSpec {
     std::int64_t seed = 1;
     friend bool operator==(const GcPauses&, const GcPauses&) = default;
   };
-  /// An allocation that finds no block: the device drains, then the host frees and allocates.
+  /// An allocation finds no block: the device drains, then the host frees and allocates.
   struct AllocatorPauses {
     Seconds duration{0};
     double probability = 0;  ///< per unit of the schedule
@@ -78,7 +79,7 @@ struct StallsSpec {
     Seconds restart{0};      ///< from a failure to the first step after it
     friend bool operator==(const Failures&, const Failures&) = default;
   };
-  /// Where user code reads a result back: the host waits for the device.
+  /// User code reads a result back here, so that the host waits for the device.
   enum class HostSyncAt { none, step, unit };
 
   std::optional<Jitter> compute_jitter;
@@ -96,10 +97,11 @@ struct StallsSpec {
 
   friend bool operator==(const StallsSpec&, const StallsSpec&) = default;
 };
-/// The keys of `stalls:`.
+/// These are the keys of `stalls:`.
 void describe(Visitor& visitor, StallsSpec& spec);
 
-/// Factor on host time of the nodes of `slow`: its own, or the cluster's for the affinity it names.
+/// This is the factor on host time of the nodes of `slow`: its own, or the cluster's for the
+/// affinity it names.
 double host_factor(const StallsSpec::SlowHosts& slow, const HostSpec& host);
 
 }  // namespace stepcast

@@ -6,31 +6,32 @@
 
 #include "stepcast/sim/scenario/scenario.hpp"
 
-/// Forecasts against published results: docs/accuracy.md says how to read them.
+/// Here forecasts stand against published results: docs/accuracy.md says how to read them.
 namespace stepcast {
 
-/// A scenario whose `expect:` holds a published step time.
+/// This is a scenario whose `expect:` holds a published step time.
 struct PublishedRow {
   std::string file;    ///< relative to the folder that was searched
   std::string family;  ///< the folder below it: one source
   Scenario scenario;
 };
 
-/// Every scenario below `folder` that expects a step time, sorted by file. Throws InputError with
-/// the errors of all files, or where the folder does not exist or holds no such scenario.
+/// This has every scenario below `folder` that expects a step time, sorted by file. Throws
+/// InputError with the errors of all files, or where the folder does not exist or holds no such
+/// scenario.
 std::vector<PublishedRow> published_rows(const std::string& folder, const SearchPath& search);
 
-/// Whether a row is kept from fitting: about half are, by a hash of their name alone.
+/// This says whether a row is kept from fitting: about half are, by a hash of their name alone.
 bool held_out(std::string_view name);
 
-/// What a forecast says of one row.
+/// This is what a forecast says of one row.
 struct RowForecast {
   double step_time = 0;               ///< [s]
   std::optional<double> peak_memory;  ///< of the fullest device, as its row counts [B]
   std::string failure;                ///< why there is none
 };
 
-/// Forecasts of all scenarios, each in a process of its own, in their order.
+/// These are forecasts of all scenarios, each in a process of its own, in their order.
 std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenarios, int workers);
 
 struct MeasuredRow {
@@ -40,7 +41,7 @@ struct MeasuredRow {
   std::optional<double> published_memory, forecast_memory;  ///< [B]
   std::string failure;
   double error() const { return forecast / published - 1; }
-  /// Nothing unless both are known.
+  /// It is nothing unless both are known.
   std::optional<double> memory_error() const {
     if (!published_memory || !forecast_memory || !failure.empty()) return {};
     return *forecast_memory / *published_memory - 1;
@@ -48,42 +49,45 @@ struct MeasuredRow {
 };
 std::vector<MeasuredRow> measure(const std::vector<PublishedRow>& rows, int workers);
 
-/// Errors of some rows, as fractions. p90 is by nearest rank; bias is the mean signed error.
+/// These are errors of some rows, as fractions. p90 is by nearest rank; bias is the mean signed
+/// error.
 struct ErrorFigures {
   std::size_t rows = 0;
   double mean = 0, median = 0, p90 = 0, worst = 0, bias = 0;
 };
 ErrorFigures figures(std::vector<double> signed_errors);
 
-/// A published ratio of two step times, as users decide by them: `ratios.yaml` of the folder.
+/// This is a published ratio of two step times, as users decide by them: `ratios.yaml` of the
+/// folder.
 struct Ratio {
   std::string name, of, to, source;  ///< files relative to the folder
   double published = 0;              ///< step time of `of` over that of `to`
   double forecast = 0;
 };
-/// The list of the folder with its forecasts; empty without the file. Throws InputError.
+/// This is the list of the folder with its forecasts; it is empty without the file. Throws
+/// InputError.
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,
                                   const SearchPath& search, int workers);
 
 struct Ledger {
   std::vector<MeasuredRow> rows;
   std::vector<Ratio> ratios;
-  /// Mean absolute error of all rows with a model [fraction]: what the check holds.
+  /// This is the mean absolute error of all rows with a model [fraction]: what the check holds.
   double overall() const;
 };
 
-/// Errors of rows that belong together, of those that were fitted and of those that were not, and
-/// Spearman's rank correlation of forecast and published step times.
+/// These are errors of rows that belong together, of those that were fitted and of those that were
+/// not, and Spearman's rank correlation of forecast and published step times.
 struct LedgerGroup {
   std::string name;
   ErrorFigures all, calibrated, held_out;
   double ranks = 1;
 };
-/// Families, then hardware types, rows with experts and all rows with a model.
+/// The groups are families, then hardware types, rows with experts and all rows with a model.
 std::vector<LedgerGroup> ledger_groups(const Ledger& ledger);
 
-/// Errors of the memory of a family's rows that report it, as fractions; `too_low`: rows that are
-/// more than 5 % low.
+/// These are errors of the memory of a family's rows that report it, as fractions; `too_low` counts
+/// rows that are more than 5 % low.
 struct MemoryFigures {
   std::string family;
   std::size_t rows = 0;
@@ -94,14 +98,15 @@ std::vector<MemoryFigures> memory_figures(const Ledger& ledger);
 
 std::string ledger_text(const Ledger& ledger);
 std::string ledger_json(const Ledger& ledger);
-/// Tables for docs/accuracy.md, the first line the overall figure that `read_overall` finds again.
+/// These are tables for docs/accuracy.md; the first line is the overall figure that `read_overall`
+/// finds again.
 std::string ledger_markdown(const Ledger& ledger);
-/// Forecast over published on logarithmic axes.
+/// The picture has forecast over published on logarithmic axes.
 std::string ledger_svg(const Ledger& ledger);
 
-/// The overall figure of a written ledger; nothing where the text holds none.
+/// This is the overall figure of a written ledger; nothing where the text holds none.
 std::optional<double> read_overall(std::string_view markdown);
-/// `page` with what stands between its markers replaced. Throws InputError without markers.
+/// This is `page` with what stands between its markers replaced. Throws InputError without markers.
 std::string replace_ledger(const std::string& page, const std::string& path,
                            const std::string& markdown);
 

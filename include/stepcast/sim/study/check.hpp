@@ -9,7 +9,7 @@
 
 namespace stepcast {
 
-/// One expectation of a scenario beside what came out.
+/// This is one expectation of a scenario beside what came out.
 struct CheckedValue {
   std::string key;  ///< below `expect`: `step_time`, `exposed.expert`
   Expectation expected;
@@ -17,7 +17,7 @@ struct CheckedValue {
   bool holds() const;
 };
 
-/// What `stepcast check` found in one file.
+/// This is what `stepcast check` found in one file.
 struct CheckResult {
   std::string file, name;
   std::string error;                      ///< why there is nothing to compare; several lines
@@ -29,31 +29,33 @@ struct CheckResult {
   bool passed() const;
 };
 
-/// Seconds of a forecast by breakdown_names(); they add up to the step time.
+/// These are seconds of a forecast by breakdown_names(); they add up to the step time.
 std::vector<double> breakdown_of(const Forecast& forecast);
 
-/// Scenario files with `expect:` among the paths: a file stands for itself, a folder for all *.yaml
-/// below it that are scenarios with expectations, in the order of their names.
+/// These are the scenario files with `expect:` among the paths: a file stands for itself, a folder
+/// for all *.yaml below it that are scenarios with expectations, in the order of their names.
 /// Throws InputError for a path that is not there, for a file without expectations that is named,
 /// and where a folder has none at all.
 std::vector<std::string> find_checks(const std::vector<std::string>& paths,
                                      const SearchPath& search);
 
-/// Runs every file in a process of its own, `workers` at a time; results in the order of `files`.
+/// This runs every file in a process of its own, `workers` at a time; results come in the order of
+/// `files`.
 std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int workers,
                                     const SearchPath& search);
 
-/// For people: a line per file, and why where one fails; then what became of all.
+/// This text is for people: it has a line per file, and why where one fails; then what became of
+/// all.
 std::string check_table(const std::vector<CheckResult>& results);
-/// One line: the worst value that does not hold, and where the time went since
-/// ("+3.1 %: exposed expert communication +180 ms"). Empty when it passed.
+/// This line has the worst value that does not hold, and where the time went since ("+3.1 %:
+/// exposed expert communication +180 ms"). It is empty when the file passed.
 std::string failure_line(const CheckResult& result);
-/// JUnit XML, one test case per file.
+/// This is JUnit XML, with one test case per file.
 std::string junit_xml(const std::vector<CheckResult>& results);
 
-/// The text of the file with the values of `result` in place of the expected ones and of the golden
-/// breakdown; everything else, comments and layout, stays. Units stay too, numbers get six digits.
-/// Throws InputError where a value stands in another file, or cannot take the new one.
+/// This is the text of the file with the values of `result` in place of the expected ones and of
+/// the golden breakdown; everything else, comments and layout, stays. Units stay too, numbers get
+/// six digits. Throws InputError where a value stands in another file, or cannot take the new one.
 std::string updated_text(const CheckResult& result, const SearchPath& search);
 
 }  // namespace stepcast

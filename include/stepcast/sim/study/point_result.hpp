@@ -17,13 +17,14 @@ enum class PointStatus {
 };
 const char* name(PointStatus status);
 
-/// The numbers of a point by name, in the order of every table: what was asked, and the metrics of
-/// docs/formats.md. The place of a name in this list is its place in PointResult::numbers.
+/// These are the numbers of a point by name, in the order of every table: what was asked, and the
+/// metrics of docs/formats.md. The place of a name in this list is its place in
+/// PointResult::numbers.
 const std::vector<std::string>& number_names();
-/// Place of a name of number_names().
+/// This is the place of a name of number_names().
 std::size_t number_place(std::string_view name);
 
-/// What came out at one point of a sweep. One row of a store, a CSV file or a table.
+/// This is what came out at one point of a sweep: one row of a store, a CSV file or a table.
 struct PointResult {
   std::string key;      ///< hash of the resolved scenario; of its text where that is not valid
   std::string version;  ///< of the simulator
@@ -35,7 +36,7 @@ struct PointResult {
   std::string schedule;                        ///< of the pipeline, empty when invalid
   std::vector<std::optional<double>> numbers;  ///< as number_names(); nothing where undefined
 
-  /// Whether there is a prediction.
+  /// This says whether there is a forecast.
   bool simulated() const {
     return status == PointStatus::ok || status == PointStatus::out_of_memory;
   }
@@ -43,17 +44,18 @@ struct PointResult {
   friend bool operator==(const PointResult&, const PointResult&) = default;
 };
 
-/// The numbers of a forecast, as number_names() has them.
+/// These are the numbers of a forecast, as number_names() has them.
 std::vector<std::optional<double>> numbers_of(const Scenario& scenario, const Forecast& forecast);
-/// Which stage does not fit, and by how much; empty when all do.
+/// This says which stage does not fit, and by how much; it is empty when all do.
 std::string memory_excess(const Forecast& forecast);
 
-/// One line of JSON that holds everything, and back. `from_line` throws ContractError for anything
+/// One line of JSON holds everything, and reads back. `from_line` throws ContractError for anything
 /// that `to_line` did not write.
 std::string to_line(const PointResult& result);
 PointResult from_line(const std::string& line);
 
-/// A number as tables of data have it: whole ones without exponent, others in shortest form.
+/// This writes a number as tables of data have it: whole ones without exponent, others in shortest
+/// form.
 std::string plain_number(double value);
 
 }  // namespace stepcast

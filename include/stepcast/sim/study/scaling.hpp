@@ -7,18 +7,18 @@
 
 namespace stepcast {
 
-/// Seconds that each part of a step lost against perfect scaling of the baseline, by
+/// These are the seconds that each part of a step lost against perfect scaling of the baseline, by
 /// breakdown_names(): its time minus the baseline's time x tokens per device / those of the
 /// baseline (samples for a synthetic workload). They add up to step time minus ideal step time.
-/// Empty where the point or its baseline is not simulated.
+/// They are empty where the point or its baseline is not simulated.
 std::vector<std::vector<double>> scaling_losses(const Sweep& sweep,
                                                 const std::vector<PointResult>& rows);
 
-/// The table of the points and what grows, part by part.
+/// This is the table of the points and what grows, part by part.
 std::string scaling_table(const Sweep& sweep, const PointTable& table);
 
-/// Two diagrams as SVG: efficiency over devices, one line per combination of the other values; and
-/// the parts of the step at each simulated point.
+/// The SVG has two diagrams: efficiency over devices, one line per combination of the other values;
+/// and the parts of the step at each simulated point.
 std::string scaling_svg(const Sweep& sweep, const PointTable& table);
 
 }  // namespace stepcast

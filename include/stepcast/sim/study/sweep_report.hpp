@@ -8,17 +8,17 @@
 
 namespace stepcast {
 
-/// Points with, where there is a baseline, their efficiency. Fields: docs/sweeps.md.
+/// The table has points and, where there is a baseline, their efficiency. Fields: docs/sweeps.md.
 struct PointTable {
   std::vector<PointResult> rows;
   std::vector<std::optional<double>> efficiency;  ///< as long as `rows`, or empty
 };
 
-/// One line per point for people, and what became of all.
+/// This text has one line per point for people, and what became of all.
 std::string points_table(const PointTable& table);
-/// A header and one line per point; RFC 4180 quotes.
+/// This has a header and one line per point, with RFC 4180 quotes.
 std::string points_csv(const PointTable& table);
-/// `{"stepcast": .., "sweep": name, "points": [..]}`; `name` may be empty.
+/// This writes `{"stepcast": .., "sweep": name, "points": [..]}`; `name` may be empty.
 std::string points_json(const std::string& name, const PointTable& table);
 
 }  // namespace stepcast

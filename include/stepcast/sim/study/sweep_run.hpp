@@ -10,36 +10,37 @@
 
 namespace stepcast {
 
-/// Which points of a sweep to take.
+/// This says which points of a sweep to take.
 struct PointChoice {
   std::vector<std::string> filters;   ///< `path=value`, also != < <= > >=; all must hold
   std::size_t shard = 0, shards = 1;  ///< every `shards`-th point, beginning with `shard`
   std::optional<std::size_t> limit;   ///< of those at most so many
 };
-/// Numbers of the points in rising order. Throws InputError for a filter that is none.
+/// These are numbers of the points in rising order. Throws InputError for a filter that is none.
 std::vector<std::size_t> choose_points(const Sweep& sweep, const PointChoice& choice);
 
-/// Simulates one point in this process (which makes at most one run). What is wrong with the
+/// This simulates one point in this process (which makes at most one run). What is wrong with the
 /// configuration, does not fit or fails is a result with a reason, never an exception.
 PointResult simulate_point(const Sweep& sweep, std::size_t point, const SearchPath& search);
 
-/// What stands for a point whose process ended without an answer.
+/// This stands for a point whose process ended without an answer.
 PointResult failed_point(const Sweep& sweep, std::size_t point, const std::string& why);
 
-/// The bookkeeping of one run over points: what is known already, what is missing, what came out.
+/// This is the bookkeeping of one run over points: what is known already, what is missing, what
+/// came out.
 class SweepRun {
  public:
-  /// Reads every point and looks it up in `store` (may be null). Throws InputError as Store.
+  /// This reads every point and looks it up in `store` (may be null). Throws InputError as Store.
   SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const SearchPath& search,
            Store* store);
 
-  /// Points to simulate, rising; each scenario once.
+  /// These points are to be simulated, rising; each scenario once.
   const std::vector<std::size_t>& missing() const { return missing_; }
   std::size_t known() const { return points_.size() - missing_.size(); }
-  /// What came out at a missing point: goes to the store, and to all points of the same scenario.
-  /// A failed point is not stored, so that the next run tries it again.
+  /// What came out at a missing point goes to the store, and to all points of the same scenario. A
+  /// failed point is not stored, so that the next run tries it again.
   void add(const PointResult& result);
-  /// Of every point, in order. Precondition: everything missing was added.
+  /// These are results of every point, in order. Everything missing must have been added.
   std::vector<PointResult> results() const;
 
  private:
@@ -52,19 +53,20 @@ class SweepRun {
   std::vector<std::optional<PointResult>> results_;
 };
 
-/// A point that was simulated, for those who watch.
+/// This is a point that was simulated, for those who watch.
 struct PointDone {
   const PointResult& result;
   std::size_t done = 0, of = 0;  ///< of the missing ones
 };
 
-/// Simulates what is missing in `workers` processes. `watch` is called after each point is stored.
+/// This simulates what is missing in `workers` processes. `watch` is called after each point is
+/// stored.
 void run_missing(SweepRun& run, const Sweep& sweep, int workers, const SearchPath& search,
                  const std::function<void(const PointDone&)>& watch);
 
-/// Efficiency of each result relative to the baseline of the sweep: tokens (samples for a synthetic
-/// workload) per second and device over those of the baseline point. Nothing where either is not
-/// simulated or there is no baseline.
+/// This is the efficiency of each result relative to the baseline of the sweep: tokens (samples for
+/// a synthetic workload) per second and device over those of the baseline point. It is nothing
+/// where either is not simulated or there is no baseline.
 std::vector<std::optional<double>> scaling_efficiency(const Sweep& sweep,
                                                       const std::vector<PointResult>& results);
 
