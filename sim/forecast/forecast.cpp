@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "node_kinds.hpp"
+#include "step_flops.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
@@ -210,15 +211,11 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   add_stages(result, scenario, layers, orders);
   if (kinds) result.groups = group_fabrics(scenario, fabric, placement, programs);
   if (!scenario.synthetic) {
-    const double masked = loads ? 1 - loads->mean_pairs() : 0;
     result.collectives = collective_uses(network, programs);
-    result.model_flops = model_flops_per_step(scenario.workload) -
-                         masked * model_attention_flops_per_step(scenario.workload);
+    const StepFlops flops = step_flops(scenario, programs, experts.dropped, loads);
+    result.model_flops = flops.model;
+    result.executed_flops = flops.executed;
     if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, layers, experts);
-    double executed = 0;
-    for (const StageProgram& program : programs)
-      executed += program.executed_flops - masked * program.executed_attention_flops;
-    result.executed_flops = executed * static_cast<double>(scenario.workload.plan.stage_ranks());
   }
   if (record) {
     record->layers = std::move(layers);

@@ -182,6 +182,8 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
 double model_flops_per_step(const WorkloadSpec& spec);
 /// Those of them that grow with the square of the sequence: attention, causal.
 double model_attention_flops_per_step(const WorkloadSpec& spec);
+/// Those of them that routed experts make when they drop no token; 0 without experts.
+double model_expert_flops_per_step(const WorkloadSpec& spec);
 
 // ---- a synthetic workload instead of a model
 // ---------------------------------------------------------------
