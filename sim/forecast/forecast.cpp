@@ -102,7 +102,7 @@ double kept_for_weights(const Scenario& scenario) {
   const WorkloadSpec& spec = scenario.workload;
   const bool told = scenario.schedule.put_off.has_value();
   if (!told || spec.model.moe || spec.training.recompute != TrainingSpec::Recompute::none) return 1;
-  const SoftmaxState state = softmax_state(scenario.cluster);
+  const SoftmaxState state = scenario.cluster.device.softmax_state;
   const auto bytes = [&](TrainingSpec::Recompute mode) {
     return layer_activations(spec, false, mode, state);
   };

@@ -31,12 +31,6 @@ struct MemoryBudget {
 enum class MemoryCount { budget, first_step, device };
 Bytes counted(const MemoryBudget& budget, MemoryCount count);
 
-/// What fused attention keeps of its softmax per head and token: one FP32 number (`compact`), or
-/// maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).
-enum class SoftmaxState { compact, wide };
-/// Wide on clusters with HCCL.
-SoftmaxState softmax_state(const ClusterSpec& cluster);
-
 /// Bytes of activations that one micro-batch leaves behind on one layer of one rank, by recompute
 /// mode. `selective` recomputes the attention core, `full` keeps the layer's input only; `table`
 /// counts as `none`, as the recomputed layers of a table are `full` ones. `moe_layer` needs a model
@@ -46,7 +40,7 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
 
 /// `moments[moment][chunk]`: micro-batches of each chunk (with plan.slices, slices of them, each by
 /// its plan.slice_weight) whose activations are held at once on this stage; the moment that holds
-/// most bytes counts. At least one moment. The softmax state is wide on clusters with HCCL.
+/// most bytes counts. At least one moment. The softmax state is that of the cluster's device.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<double>>& moments);
