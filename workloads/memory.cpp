@@ -236,6 +236,13 @@ Bytes counted(const MemoryBudget& budget, MemoryCount count) {
   return budget.peak();
 }
 
+ModelStates states_of(const WorkloadSpec& spec) {
+  const double parameters = count_parameters(spec.model).total;
+  return {.parameters = Bytes{weight_bytes * parameters},
+          .gradients = Bytes{gradient_bytes(spec.communication) * parameters},
+          .optimizer = Bytes{optimizer_state_bytes * parameters}};
+}
+
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<double>>& moments) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "laws.hpp"
 #include "node_kinds.hpp"
 #include "step_flops.hpp"
 #include "stepcast/base/text.hpp"
@@ -217,6 +218,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
     result.executed_flops = flops.executed;
     if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, layers, experts);
   }
+  check_laws(scenario, layers, result);
   if (record) {
     record->layers = std::move(layers);
     record->programs = std::move(programs);
