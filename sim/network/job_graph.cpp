@@ -225,7 +225,7 @@ std::span<const GroupPattern::Load> JobGraph::loads(const Use& use) const {
   return {pattern.loads.data() + entry.first, entry.count};
 }
 
-std::uint64_t JobGraph::role(const Use& use) const {
+std::uint32_t JobGraph::role(const Use& use) const {
   const Object& object = objects_[use.object];
   if (object.kind != Object::Kind::group) return 1;
   return patterns_[object.pattern].entries[use.entry].role;

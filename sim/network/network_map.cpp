@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "link_classes.hpp"
-#include "mix.hpp"
 #include "pattern_planner.hpp"
 #include "refinement.hpp"
 #include "stepcast/base/errors.hpp"
@@ -90,9 +90,10 @@ class MapBuilder {
 std::vector<std::uint64_t> MapBuilder::keys() const {
   std::vector<std::uint64_t> result(input_.placement.world());
   for (std::uint32_t r = 0; r < result.size(); ++r) {
-    const std::uint64_t stage = input_.placement.stage_of(Rank{r}).value;
-    result[r] = input_.rank_keys.empty() ? stage : mix(stage, input_.rank_keys[r]);
-    if (!input_.rank_variants.empty()) result[r] = mix(result[r], input_.rank_variants[r]);
+    const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
+    const std::uint64_t key = input_.rank_keys.empty() ? 0 : input_.rank_keys[r];
+    const std::uint32_t variant = input_.rank_variants.empty() ? 0 : input_.rank_variants[r];
+    result[r] = known.try_emplace({stage, key, variant}, known.size()).first->second;
   }
   return result;
 }
@@ -103,7 +104,9 @@ void MapBuilder::find_classes() {
   classes.ranks.resize(colours_.ranks);
   for (std::uint32_t r = 0; r < classes.class_of.size(); ++r) {
     if (classes.ranks[classes.class_of[r]]++ > 0) continue;
+/// Ranks that start alike have one key: numbered, since a hash could only make that likely.
     classes.representative.push_back(Rank{r});
+  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>, std::uint64_t> known;
     classes.stage.push_back(input_.placement.stage_of(Rank{r}));
     classes.variant.push_back(input_.rank_variants.empty() ? 0 : input_.rank_variants[r]);
   }

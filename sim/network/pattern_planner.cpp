@@ -1,9 +1,10 @@
 #include "pattern_planner.hpp"
 
 #include <algorithm>
+#include <map>
+#include <span>
 #include <utility>
 
-#include "mix.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -118,11 +119,22 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   }
 }
 
+namespace {
+
+struct Earlier {
+  bool operator()(std::span<const GroupPattern::Load> a,
+                  std::span<const GroupPattern::Load> b) const {
+    return std::ranges::lexicographical_compare(a, b);
+  }
+};
+
+}  // namespace
+
 GroupPattern PatternPlanner::take() {
+  std::map<std::span<const GroupPattern::Load>, std::uint32_t, Earlier> roles;
   for (const auto& [key, loads] : loads_) {
-    std::uint64_t role = 0;
-    for (const GroupPattern::Load& load : loads)
-      role += mix(mix(load.slot), mix_number(load.weight));
+    const auto next = static_cast<std::uint32_t>(roles.size());
+    const std::uint32_t role = roles.try_emplace(loads, next).first->second;
     pattern_.entries.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key),
                                 static_cast<std::uint32_t>(pattern_.loads.size()),
                                 static_cast<std::uint32_t>(loads.size()), role});
