@@ -54,22 +54,9 @@ std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, c
   return phases;
 }
 
-/// The call with the factors of its skew by member.
-CollectiveCall PatternPlanner::of_members(const StageCall& stage_call) const {
-  CollectiveCall call = stage_call.call;
-  if (call.skew.factor.empty()) return call;
-  const std::vector<double> by_expert = std::exchange(call.skew.factor, {});
-  if (stage_call.group == GroupKind::expert_tensor) {
-    call.bytes *= by_expert[experts_.front()];
-    return call;
-  }
-  for (const std::uint32_t e : experts_) call.skew.factor.push_back(by_expert[e]);
-  return call;
-}
-
 const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   StageCall call = stage_call;
-  call.call = of_members(stage_call);
+  call.call = stage_call.among(experts_);
   const auto [place, fresh] =
       plans_.try_emplace({call.call.kind, call.call.bytes.value(), call.algorithm, call.call.skew});
   if (fresh) place->second = plan_call(input_, devices_, call, form_);

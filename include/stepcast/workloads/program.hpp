@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -64,6 +65,9 @@ struct StageCall {
   Seconds host_link{0};
   bool over_host_link() const { return host_link > Seconds{0}; }
   bool in_kernel = false;  ///< a kernel that runs already starts it: no launch
+
+  /// What members with these expert ranks send: the factors of a skew by member.
+  CollectiveCall among(std::span<const std::uint32_t> expert_ranks) const;
 };
 
 /// One chunk of the model on one stage, for one slice of the sequence.
