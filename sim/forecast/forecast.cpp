@@ -74,7 +74,7 @@ std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
       const NetworkCall& planned = network.calls[index];
       const CollectiveUse use{calls[i].name,
                               calls[i].over_host_link() ? "host link" : name(calls[i].group),
-                              planned.algorithm, calls[i].call.bytes, Seconds{planned.alone}};
+                              planned.algorithm, calls[i].call.bytes, Seconds{planned.one_group}};
       if (std::ranges::find(uses, use) == uses.end()) uses.push_back(use);
     }
   }
