@@ -121,8 +121,9 @@ struct StageProgram {
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
   double model_flops = 0;   ///< per rank and step, without recompute
-  double executed_flops = 0;            ///< with recompute; mean over the expert ranks
-  double executed_attention_flops = 0;  ///< those of attention, over whole sequences
+  double executed_flops = 0;  ///< with recompute and update; mean over the expert ranks
+  double update_flops = 0;    ///< those of gradient norm and optimizer
+  double executed_attention_flops = 0;  ///< of the executed, those of attention over whole sequences
 
   const Segment& segment(std::uint32_t index, std::uint32_t variant) const {
     return variant == 0 ? segments[index] : variants[variant - 1][index];
