@@ -87,6 +87,10 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
     v.field({"reserve", &spec.memory_reserve, "taken by runtime and driver before the model",
              size_range});
   });
+  visitor.field(
+      {"softmax_state", choice(spec.softmax_state, {{"compact"}, {"wide"}}),
+       "what fused attention keeps of its softmax per head and token: one FP32 number, or "
+       "maximum and sum eight times each (docs/models/memory.md)"});
   visitor.section("efficiency", "how much of the peaks kernels reach (docs/models/operators.md)",
                   [&](Visitor& v) { describe(v, spec.efficiency); });
   visitor.section("launch", "device-side fixed cost of one operator, per class",

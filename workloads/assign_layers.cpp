@@ -130,7 +130,7 @@ std::vector<std::size_t> most_even(const Costs& costs, double limit) {
 }
 
 std::vector<std::size_t> even_ends(const WorkloadSpec& spec) {
-  const auto parts = static_cast<std::size_t>(spec.plan.pp * spec.plan.vpp);
+  const auto parts = static_cast<std::size_t>(spec.plan.chunk_map().virtual_stages());
   const auto layers = static_cast<std::size_t>(spec.model.layers);
   std::vector<std::size_t> ends;
   for (std::size_t part = 0; part < parts; ++part) ends.push_back(even_end(layers, parts, part));

@@ -279,6 +279,7 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
   if (builder_.reads_back()) out.push_back(HostSync{});
   if (away < parameters) builder_.compute(optimizer_step(parameters - away, spec_.runtime), out);
   if (away > 0) offload_.optimize(away, out);
+  builder_.program().update_flops += (norm.flops + step.flops).value();
   builder_.program().executed_flops += (norm.flops + step.flops).value();
 }
 

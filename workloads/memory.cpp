@@ -229,9 +229,11 @@ Bytes counted(const MemoryBudget& budget, MemoryCount count) {
   return budget.peak();
 }
 
-SoftmaxState softmax_state(const ClusterSpec& cluster) {
-  const bool hccl = cluster.collectives.library == CollectiveLibrarySpec::Library::hccl;
-  return hccl ? SoftmaxState::wide : SoftmaxState::compact;
+ModelStates states_of(const WorkloadSpec& spec) {
+  const double parameters = count_parameters(spec.model).total;
+  return {.parameters = Bytes{weight_bytes * parameters},
+          .gradients = Bytes{gradient_bytes(spec.communication) * parameters},
+          .optimizer = Bytes{optimizer_state_bytes * parameters}};
 }
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
@@ -245,7 +247,7 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
   budget.capacity = cluster.device.memory_capacity - budget.reserve;
   add_states(budget, spec, stage_parameters(spec, slices));
 
-  StageActivations activations{spec, softmax_state(cluster)};
+  StageActivations activations{spec, cluster.device.softmax_state};
   for (std::size_t chunk = 0; chunk < slices.size(); ++chunk) {
     const bool table = spec.training.recompute == TrainingSpec::Recompute::table;
     const std::int64_t recomputed =

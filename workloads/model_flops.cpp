@@ -42,4 +42,11 @@ double model_attention_flops_per_step(const WorkloadSpec& spec) {
          static_cast<double>(training.sequence) * static_cast<double>(training.global_batch);
 }
 
+double model_expert_flops_per_step(const WorkloadSpec& spec) {
+  if (!spec.model.moe) return 0;
+  WorkloadSpec without = spec;
+  without.model.moe->top_k = 0;
+  return model_flops_per_step(spec) - model_flops_per_step(without);
+}
+
 }  // namespace stepcast

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "laws.hpp"
 #include "node_kinds.hpp"
+#include "step_flops.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
@@ -75,7 +77,7 @@ std::vector<CollectiveUse> collective_uses(const NetworkMap& network,
           .group = calls[i].over_host_link() ? "host link" : name(calls[i].group),
           .algorithm = planned.algorithm,
           .bytes = calls[i].call.bytes,
-          .alone = Seconds{planned.alone}};
+          .alone = Seconds{planned.one_group}};
       if (std::ranges::find(uses, use) == uses.end()) uses.push_back(use);
     }
   }
@@ -104,7 +106,7 @@ double kept_for_weights(const Scenario& scenario) {
   const WorkloadSpec& spec = scenario.workload;
   const bool told = scenario.schedule.put_off.has_value();
   if (!told || spec.model.moe || spec.training.recompute != TrainingSpec::Recompute::none) return 1;
-  const SoftmaxState state = softmax_state(scenario.cluster);
+  const SoftmaxState state = scenario.cluster.device.softmax_state;
   const auto bytes = [&](TrainingSpec::Recompute mode) {
     return layer_activations(spec, false, mode, state);
   };
@@ -228,16 +230,13 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   add_stages(result, scenario, layers, orders);
   if (kinds) result.groups = group_fabrics(scenario, fabric, placement, programs);
   if (!scenario.synthetic) {
-    const double masked = loads ? 1 - loads->mean_pairs() : 0;
     result.collectives = collective_uses(network, programs);
-    result.model_flops = model_flops_per_step(scenario.workload) -
-                         masked * model_attention_flops_per_step(scenario.workload);
+    const StepFlops flops = step_flops(scenario, programs, experts.dropped, loads);
+    result.model_flops = flops.model;
+    result.executed_flops = flops.executed;
     if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, layers, experts);
-    double executed = 0;
-    for (const StageProgram& program : programs)
-      executed += program.executed_flops - masked * program.executed_attention_flops;
-    result.executed_flops = executed * static_cast<double>(scenario.workload.plan.stage_ranks());
   }
+  check_laws(scenario, layers, result);
   if (record) {
     record->layers = std::move(layers);
     record->programs = std::move(programs);

@@ -25,7 +25,7 @@ CollectiveTimes::Members CollectiveTimes::members(const Placement& placement, Gr
 double CollectiveTimes::planned(Members members, CollectiveCall call,
                                 const std::string& algorithm) {
   const auto [place, fresh] =
-      times_.try_emplace({members, call.kind, call.bytes.value(), algorithm}, 0.0);
+      times_.try_emplace({members, call.kind, call.bytes.value(), call.skew, algorithm}, 0.0);
   if (fresh) {
     const CollectivePlan plan =
         plan_collective(fabric_, groups_[static_cast<std::size_t>(members)], call, algorithm);
@@ -44,7 +44,11 @@ double CollectiveTimes::alone(const Placement& placement, const StageCall& call,
   const std::string& chosen = call.algorithm.empty()
                                   ? choice_.algorithm[static_cast<std::size_t>(call.call.kind)]
                                   : call.algorithm;
-  const double moving = planned(members(placement, call.group, rank), call.call, chosen);
+  std::vector<std::uint32_t> experts;
+  if (!call.call.skew.factor.empty())
+    for (const Rank member : placement.group(call.group, rank))
+      experts.push_back(placement.coordinates(member).ep);
+  const double moving = planned(members(placement, call.group, rank), call.among(experts), chosen);
   return moving > 0 && !call.in_kernel ? moving + launch() : moving;
 }
 

@@ -255,7 +255,7 @@ std::span<const GroupPattern::Load> JobGraph::loads(const Use& use) const {
 }
 
 /// A channel has one flow, so that it needs no more than one role.
-std::uint64_t JobGraph::role(const Use& use) const {
+std::uint32_t JobGraph::role(const Use& use) const {
   const Object& object = objects_[use.object];
   if (object.kind != Object::Kind::group) return 1;
   return patterns_[object.pattern].entries[use.entry].role;

@@ -23,12 +23,13 @@ struct GroupPattern {
   struct Load {
     std::uint32_t slot;  ///< flow, counted over calls, phases and flows
     double weight;
+    friend auto operator<=>(const Load&, const Load&) = default;
   };
   struct Entry {
     LinkKind kind;
     std::uint32_t a, b;          ///< members whose link it is; b counts for mesh links only
     std::uint32_t first, count;  ///< its loads
-    std::uint64_t role;          ///< hash of its loads
+    std::uint32_t role;          ///< equal where the loads are
   };
   struct Call {
     std::uint32_t call;  ///< in the stage's program
@@ -93,7 +94,8 @@ class JobGraph {
   }
   /// Loads of a use: slots of the object's pattern, or slot 0 of a channel.
   std::span<const GroupPattern::Load> loads(const Use& use) const;
-  std::uint64_t role(const Use& use) const;
+  /// Equal for uses of one pattern with equal loads.
+  std::uint32_t role(const Use& use) const;
 
  private:
   using ShapeKey = std::vector<std::uint32_t>;

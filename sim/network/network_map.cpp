@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "link_classes.hpp"
-#include "mix.hpp"
 #include "pattern_planner.hpp"
 #include "refinement.hpp"
 #include "stepcast/base/errors.hpp"
@@ -31,6 +31,20 @@ double sharing_time(const std::vector<NetworkFlow>& phase, std::span<const doubl
     for (const LinkUse& use : flow.path) shared.links.emplace_back(use.link, use.count);
   }
   return sharing.size() < 2 ? 0 : time_together(sharing, bandwidths);
+}
+
+/// Every number once, ascending, with the sum of its weights.
+LinkLoads merged(LinkLoads loads) {
+  std::ranges::stable_sort(loads, {}, &std::pair<std::uint32_t, double>::first);
+  LinkLoads once;
+  for (const auto& [number, weight] : loads) {
+    if (!once.empty() && once.back().first == number) {
+      once.back().second += weight;
+    } else {
+      once.emplace_back(number, weight);
+    }
+  }
+  return once;
 }
 
 class MapBuilder {
@@ -69,6 +83,8 @@ class MapBuilder {
   double slowest_link(const PhaseFlow& flow) const;
   void add_world_call(std::uint32_t stage, std::uint32_t call);
   static void settle(NetworkCall& call, std::span<const double> bandwidths);
+  void settle_one_group(std::uint32_t object, std::uint32_t first_call);
+  double time_of(const std::vector<NetworkFlow>& phase, std::span<const LinkLoads> loads) const;
   std::uint32_t arrivals(const JobGraph::Object& object) const;
   void assign_calls(std::uint32_t c);
   std::uint32_t host_transfer(double seconds);
@@ -87,14 +103,15 @@ class MapBuilder {
   std::map<double, std::uint32_t> host_transfers_;  ///< by their time: into map_.calls
 };
 
-/// Ranks of different stages, stalls or expert loads never behave alike, whatever their neighbours
-/// are.
+/// Ranks that start alike have one key: numbered, since a hash could only make that likely.
 std::vector<std::uint64_t> MapBuilder::keys() const {
+  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>, std::uint64_t> known;
   std::vector<std::uint64_t> result(input_.placement.world());
   for (std::uint32_t r = 0; r < result.size(); ++r) {
-    const std::uint64_t stage = input_.placement.stage_of(Rank{r}).value;
-    result[r] = input_.rank_keys.empty() ? stage : mix(stage, input_.rank_keys[r]);
-    if (!input_.rank_variants.empty()) result[r] = mix(result[r], input_.rank_variants[r]);
+    const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
+    const std::uint64_t key = input_.rank_keys.empty() ? 0 : input_.rank_keys[r];
+    const std::uint32_t variant = input_.rank_variants.empty() ? 0 : input_.rank_variants[r];
+    result[r] = known.try_emplace({stage, key, variant}, known.size()).first->second;
   }
   return result;
 }
@@ -145,16 +162,7 @@ LinkLoads MapBuilder::loads_of(std::uint32_t link) const {
     for (const GroupPattern::Load& load : graph_.loads(use))
       all.emplace_back(first + load.slot, load.weight);
   }
-  std::ranges::stable_sort(all, {}, &std::pair<std::uint32_t, double>::first);
-  LinkLoads merged;
-  for (const auto& [flow, weight] : all) {
-    if (!merged.empty() && merged.back().first == flow) {
-      merged.back().second += weight;
-    } else {
-      merged.emplace_back(flow, weight);
-    }
-  }
-  return merged;
+  return merged(std::move(all));
 }
 
 /// On a link of one device its rank's streams order the flows; on others only equal flows run in
@@ -221,6 +229,51 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
     }
     settle(call, links.bandwidths());
   }
+  settle_one_group(first_object_[colour], first_call_.back());
+}
+
+/// Times of the calls of one group from what its own flows put on each link: the same whatever
+/// groups are of its colour.
+void MapBuilder::settle_one_group(std::uint32_t object, std::uint32_t first_call) {
+  const GroupPattern& pattern = graph_.patterns()[graph_.objects()[object].pattern];
+  std::vector<LinkLoads> of_slot(pattern.slots);
+  for (const JobGraph::Use& use : graph_.uses_of_object(object))
+    for (const GroupPattern::Load& load : graph_.loads(use))
+      of_slot[load.slot].emplace_back(use.link, load.weight);
+  for (LinkLoads& loads : of_slot) loads = merged(std::move(loads));
+  for (std::uint32_t c = 0; c < pattern.calls.size(); ++c) {
+    std::span<const LinkLoads> loads{of_slot};
+    loads = loads.subspan(pattern.calls[c].first_slot);
+    for (const auto& phase : pattern.calls[c].phases) {
+      map_.calls[first_call + c].one_group += time_of(phase, loads.first(phase.size()));
+      loads = loads.subspan(phase.size());
+    }
+  }
+}
+
+/// Time of the flows of a phase when nothing else moves; the links are those of the graph.
+double MapBuilder::time_of(const std::vector<NetworkFlow>& phase,
+                           std::span<const LinkLoads> loads) const {
+  const auto bandwidth = [&](std::uint32_t link) { return graph_.links()[link].bandwidth; };
+  if (phase.size() == 1) {
+    double slowest = 0;
+    for (const auto& [link, weight] : loads.front())
+      slowest = std::max(slowest, weight / bandwidth(link));
+    return phase.front().latency + phase.front().bytes * slowest;
+  }
+  std::map<std::uint32_t, std::uint32_t> own;  // of the links that the phase uses
+  std::vector<double> bandwidths;
+  std::vector<SharedFlow> flows;
+  for (std::size_t f = 0; f < phase.size(); ++f) {
+    SharedFlow& flow = flows.emplace_back(SharedFlow{phase[f].latency, phase[f].bytes, {}});
+    for (const auto& [link, weight] : loads[f]) {
+      const auto next = static_cast<std::uint32_t>(bandwidths.size());
+      const auto [place, fresh] = own.try_emplace(link, next);
+      if (fresh) bandwidths.push_back(bandwidth(link));
+      flow.links.emplace_back(place->second, weight);
+    }
+  }
+  return time_together(flows, bandwidths);
 }
 
 /// A phase takes the longer of its slowest flow and the sharing among its own flows, which are
@@ -272,6 +325,7 @@ void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
     }
   }
   settle(call, {});
+  call.one_group = call.alone;
   world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
   map_.calls.push_back(std::move(call));
 }
@@ -281,8 +335,11 @@ std::uint32_t MapBuilder::host_transfer(double seconds) {
   const auto next = static_cast<std::uint32_t>(map_.calls.size());
   const auto [place, fresh] = host_transfers_.try_emplace(seconds, next);
   if (fresh)
-    map_.calls.push_back(
-        {.algorithm = "host link", .group = no_index, .lone = true, .alone = seconds});
+    map_.calls.push_back({.algorithm = "host link",
+                          .group = no_index,
+                          .lone = true,
+                          .alone = seconds,
+                          .one_group = seconds});
   return place->second;
 }
 

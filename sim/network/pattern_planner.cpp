@@ -1,9 +1,10 @@
 #include "pattern_planner.hpp"
 
 #include <algorithm>
+#include <map>
+#include <span>
 #include <utility>
 
-#include "mix.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -56,23 +57,10 @@ std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, c
   return phases;
 }
 
-/// The call with the factors of its skew by member.
-CollectiveCall PatternPlanner::of_members(const StageCall& stage_call) const {
-  CollectiveCall call = stage_call.call;
-  if (call.skew.factor.empty()) return call;
-  const std::vector<double> by_expert = std::exchange(call.skew.factor, {});
-  if (stage_call.group == GroupKind::expert_tensor) {
-    call.bytes *= by_expert[experts_.front()];
-    return call;
-  }
-  for (const std::uint32_t e : experts_) call.skew.factor.push_back(by_expert[e]);
-  return call;
-}
-
 /// Layers repeat, so that most calls of a group have been planned before.
 const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   StageCall call = stage_call;
-  call.call = of_members(stage_call);
+  call.call = stage_call.among(experts_);
   const auto [place, fresh] =
       plans_.try_emplace({call.call.kind, call.call.bytes.value(), call.algorithm, call.call.skew});
   if (fresh) place->second = plan_call(input_, devices_, call, form_);
@@ -126,13 +114,22 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   return {l.kind, index_.at(l.from), 0};
 }
 
-/// The role is a sum over the loads, so that it does not depend on the order in which links were
-/// met.
+namespace {
+
+struct Earlier {
+  bool operator()(std::span<const GroupPattern::Load> a,
+                  std::span<const GroupPattern::Load> b) const {
+    return std::ranges::lexicographical_compare(a, b);
+  }
+};
+
+}  // namespace
+
 GroupPattern PatternPlanner::take() {
+  std::map<std::span<const GroupPattern::Load>, std::uint32_t, Earlier> roles;
   for (const auto& [key, loads] : loads_) {
-    std::uint64_t role = 0;
-    for (const GroupPattern::Load& load : loads)
-      role += mix(mix(load.slot), mix_number(load.weight));
+    const auto next = static_cast<std::uint32_t>(roles.size());
+    const std::uint32_t role = roles.try_emplace(loads, next).first->second;
     pattern_.entries.push_back({.kind = std::get<0>(key),
                                 .a = std::get<1>(key),
                                 .b = std::get<2>(key),

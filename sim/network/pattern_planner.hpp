@@ -36,7 +36,6 @@ class PatternPlanner {
  private:
   using LinkKey = std::tuple<LinkKind, std::uint32_t, std::uint32_t>;
 
-  CollectiveCall of_members(const StageCall& call) const;
   const CollectivePlan& plan(const StageCall& call);
   LinkKey key_of(LinkId link) const;
   std::uint32_t member_with(std::uint32_t value,

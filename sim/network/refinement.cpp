@@ -3,7 +3,9 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "equitable.hpp"
 #include "mix.hpp"
+#include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {
@@ -60,7 +62,7 @@ class Refiner {
         members += mix(colours_.rank[member.value], ordered ? place++ : 0);
       }
       for (const JobGraph::Use& use : graph_.uses_of_object(o)) {
-        links += mix(graph_.role(use), mix(colours_.link[use.link]));
+        links += mix(graph_.role(use), colours_.link[use.link]);
       }
       const std::uint64_t self = mix(mix(static_cast<std::uint64_t>(object.kind), object.pattern),
                                      mix_number(object.latency));
@@ -75,7 +77,7 @@ class Refiner {
       std::uint64_t flows = 0;
       for (const std::uint32_t u : graph_.uses_of_link(l)) {
         const JobGraph::Use& use = graph_.uses()[u];
-        flows += mix(graph_.role(use), mix(colours_.object[use.object]));
+        flows += mix(graph_.role(use), colours_.object[use.object]);
       }
       link_signature_[l] = mix(mix(colours_.link[l]), flows);
     }
@@ -110,7 +112,10 @@ class Refiner {
 }  // namespace
 
 Colours refine(const JobGraph& graph, const std::vector<std::uint64_t>& rank_keys) {
-  return Refiner(graph, rank_keys).run();
+  Colours colours = Refiner(graph, rank_keys).run();
+  // Colours are told apart by hashes of 64 bits, of which two could be equal by chance.
+  expects(equitable(graph, rank_keys, colours), "no two signatures have one hash");
+  return colours;
 }
 
 /// With a colour for each, the unfolded run takes the same road, so that a comparison of the two

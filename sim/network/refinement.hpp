@@ -15,7 +15,9 @@ struct Colours {
   std::uint32_t ranks = 0, objects = 0, links = 0;  ///< how many colours each has
 };
 
-/// Coarsest such partition that keeps ranks with different keys apart (colour refinement).
+/// Coarsest such partition that keeps ranks with different keys apart (colour refinement). It is
+/// found by hashes and compared without them. Throws ContractError where two hashes are equal by
+/// chance.
 Colours refine(const JobGraph& graph, const std::vector<std::uint64_t>& rank_keys);
 
 /// Every rank, object and link its own colour.

@@ -40,8 +40,7 @@ double kept_of(const Scenario& scenario, const Slice& slice) {
 /// difference.
 LayerRun run_of(const Scenario& scenario, bool moe, std::int64_t first, const PieceCost& kept,
                 const PieceCost& again) {
-  const bool hccl = scenario.cluster.collectives.library == CollectiveLibrarySpec::Library::hccl;
-  const SoftmaxState state = hccl ? SoftmaxState::wide : SoftmaxState::compact;
+  const SoftmaxState state = scenario.cluster.device.softmax_state;
   LayerRun run;
   run.unit = kept.forward + kept.backward;
   run.recompute = again.forward + again.backward - run.unit;

@@ -1,15 +1,30 @@
 #include "communication_log.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace stepcast {
 
-/// Ranks run ahead of each other, so that an interval may begin before some that are there already.
+namespace {
+
+/// Dates closer than this, relative to themselves, are one: members of a group get there by other
+/// sums.
+constexpr double same_date = 1e-12;
+
+}  // namespace
+
+/// By start, and of those that start together by kind: which of them was told first depends on how
+/// many ranks are simulated.
 void CommunicationLog::insert(const Interval& interval) {
-  const auto later = [](double time, const Interval& i) { return time < i.start; };
+  const double earlier = interval.start * (1 - same_date), later = interval.start * (1 + same_date);
+  const auto before = [&](const Interval& i) {
+    return i.start < earlier || (i.start <= later && i.kind <= interval.kind);
+  };
+  auto place = intervals_.end();
   const auto first = intervals_.begin() + static_cast<std::ptrdiff_t>(first_);
-  intervals_.insert(std::upper_bound(first, intervals_.end(), interval.start, later), interval);
+  while (place != first && !before(*std::prev(place))) --place;
+  intervals_.insert(place, interval);
 }
 
 /// The end is not known yet, and until then everything after the start counts as covered.
@@ -29,8 +44,8 @@ void CommunicationLog::close(Ticket ticket, double end) {
   found->end = end;
 }
 
-/// Parts in which something moved are exposed, by the kind that began first; the rest is the
-/// host's, then the peer's.
+/// Parts in which something moved are exposed, by the kind that began first, or that comes first
+/// in ExposedKind of those that began together; the rest is the host's, then the peer's.
 void CommunicationLog::split(const Wait& wait, RankTimes& times,
                              std::vector<Recording::Piece>* pieces) const {
   const auto note = [&](double from, double to, WaitPart part, ExposedKind kind) {

@@ -58,7 +58,7 @@ class CommunicationLog {
   void split(const Wait& wait, RankTimes& times, std::vector<Recording::Piece>* pieces) const;
   void forget(double time, StepBooks& books);
 
-  std::vector<Interval> intervals_;  ///< by start, from `first_` on
+  std::vector<Interval> intervals_;  ///< by start, then by kind, from `first_` on
   std::size_t first_ = 0;
   std::vector<Wait> waits_;  ///< in order of time
   Ticket next_ = 0;

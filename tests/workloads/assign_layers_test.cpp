@@ -134,6 +134,8 @@ TEST(AssignLayers, FollowThePlacementOfChunks) {
     spec.plan.vpp = 2;
     spec.plan.chunk_placement = *rc::gen::element(ChunkPlacement::loop, ChunkPlacement::v_shape,
                                                   ChunkPlacement::bidirectional);
+    spec.plan.layers =
+        *rc::gen::element(ParallelPlan::Layers::automatic, ParallelPlan::Layers::even);
     const LayerTable table = assign_layers(spec, plain_device());
     const ChunkMap map = spec.plan.chunk_map();
     for (std::uint32_t first = 0; first < static_cast<std::uint32_t>(map.copies()); ++first) {

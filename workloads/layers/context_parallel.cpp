@@ -130,6 +130,9 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
   if (unfused(context)) {
     backward.add_input(items);
     backward.add_input(unfused_backward(shape, core));
+    LayerItems sums;
+    accumulate_slices(sums, shape, core);
+    backward.add_input(sums);
     return;
   }
   gather_keys(items, shape, core, split);

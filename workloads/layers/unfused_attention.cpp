@@ -4,11 +4,15 @@ namespace stepcast::rows {
 
 namespace {
 
-/// Sizes of the matrices of scores; the mask is applied, so nothing of them is left out.
+/// Sizes of the matrices of scores. The mask is applied, so that nothing of them is left out; the
+/// keys are those of the slice and of all slices before it.
 struct Scores {
   Scores(const Shape& shape, const Core& core)
-      : batch{shape.sequences * core.heads}, rows{shape.length}, count{batch * rows * rows} {}
-  double batch, rows, count;
+      : batch{shape.sequences * core.heads},
+        rows{shape.length},
+        keys{shape.before + shape.length},
+        count{batch * rows * keys} {}
+  double batch, rows, keys, count;
 };
 
 /// Into the order of the next product.
@@ -18,22 +22,22 @@ Operator copy(const char* name, double count) { return vector_row(name, 0, 2 * e
 
 LayerItems unfused_forward(const Shape& shape, const Core& core) {
   const Scores s{shape, core};
-  return {batched_product("attention scores", s.batch, s.rows, s.rows, core.qk_dim),
+  return {batched_product("attention scores", s.batch, s.rows, s.keys, core.qk_dim),
           vector_row("attention softmax", 5 * s.count, 2 * element * s.count),
           vector_row("attention dropout", 2 * s.count, (2 * element + mask) * s.count),
-          batched_product("attention context", s.batch, s.rows, core.v_dim, s.rows),
+          batched_product("attention context", s.batch, s.rows, core.v_dim, s.keys),
           copy("attention context copy", shape.tokens * core.out)};
 }
 
 LayerItems unfused_backward(const Shape& shape, const Core& core) {
   const Scores s{shape, core};
   return {copy("attention context gradient copy", shape.tokens * core.out),
-          batched_product("attention probabilities gradient", s.batch, s.rows, s.rows, core.v_dim),
-          batched_product("attention value gradient", s.batch, s.rows, core.v_dim, s.rows),
+          batched_product("attention probabilities gradient", s.batch, s.rows, s.keys, core.v_dim),
+          batched_product("attention value gradient", s.batch, s.keys, core.v_dim, s.rows),
           vector_row("attention dropout backward", 2 * s.count, (2 * element + mask) * s.count),
           vector_row("attention softmax backward", 5 * s.count, 3 * element * s.count),
-          batched_product("attention query gradient", s.batch, s.rows, core.qk_dim, s.rows),
-          batched_product("attention key gradient", s.batch, s.rows, core.qk_dim, s.rows),
+          batched_product("attention query gradient", s.batch, s.rows, core.qk_dim, s.keys),
+          batched_product("attention key gradient", s.batch, s.keys, core.qk_dim, s.rows),
           copy("attention gradients joined", shape.tokens * (core.q + core.k + core.v))};
 }
 

@@ -54,6 +54,10 @@ struct OperatorClassTimes {
   Seconds communication{0};
 };
 
+/// What a fused attention kernel keeps of its softmax per head and token: one FP32 number
+/// (`compact`), or maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).
+enum class SoftmaxState { compact, wide };
+
 struct DeviceSpec {
   std::string name;
   FlopsPerSecond matmul_peak{0};      ///< dense BF16/FP16 on the cube cores
@@ -64,6 +68,7 @@ struct DeviceSpec {
   Bytes memory_capacity{0};
   BytesPerSecond memory_bandwidth{0};
   Bytes memory_reserve{0};  ///< taken by runtime and driver before the model
+  SoftmaxState softmax_state = SoftmaxState::compact;
   EfficiencySpec efficiency;
   OperatorClassTimes launch;  ///< fixed cost of each operator or transfer on its stream
   Seconds tile_task{0};       ///< start of one task of a kernel that runs already

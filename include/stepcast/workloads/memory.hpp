@@ -31,12 +31,6 @@ struct MemoryBudget {
 enum class MemoryCount { budget, first_step, device };
 Bytes counted(const MemoryBudget& budget, MemoryCount count);
 
-/// Fused attention keeps this of its softmax per head and token: one FP32 number (`compact`), or
-/// maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).
-enum class SoftmaxState { compact, wide };
-/// Wide on clusters with HCCL.
-SoftmaxState softmax_state(const ClusterSpec& cluster);
-
 /// One micro-batch leaves these bytes of activations behind on one layer of one rank, by recompute
 /// mode. `selective` recomputes the attention core, `full` keeps the layer's input only; `table`
 /// counts as `none`, as the recomputed layers of a table are `full` ones. `moe_layer` needs a model
@@ -46,7 +40,7 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
 
 /// `moments[moment][chunk]`: micro-batches of each chunk (with plan.slices, slices of them, each by
 /// its plan.slice_weight) whose activations are held at once on this stage; the moment that holds
-/// most bytes counts. At least one moment. The softmax state is wide on clusters with HCCL.
+/// most bytes counts. At least one moment. The softmax state is that of the cluster's device.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<double>>& moments);
@@ -58,5 +52,12 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<int>& in_flight);
+
+/// One copy of what training keeps for every parameter of the model, as the precision of gradients
+/// has it, wherever it is held.
+struct ModelStates {
+  Bytes parameters{0}, gradients{0}, optimizer{0};
+};
+ModelStates states_of(const WorkloadSpec& spec);
 
 }  // namespace stepcast

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -64,6 +65,9 @@ struct StageCall {
   Seconds host_link{0};
   bool over_host_link() const { return host_link > Seconds{0}; }
   bool in_kernel = false;  ///< a kernel that runs already starts it: no launch
+
+  /// What members with these expert ranks send: the factors of a skew by member.
+  CollectiveCall among(std::span<const std::uint32_t> expert_ranks) const;
 };
 
 /// This is one chunk of the model on one stage, for one slice of the sequence.
@@ -120,8 +124,10 @@ struct StageProgram {
   Instructions epilogue;    ///< after the last unit: reductions, gradient norm, optimizer, gathers
   OperatorCost send_issue;  ///< host cost of issuing one pipeline send or receive
   double model_flops = 0;   ///< per rank and step, without recompute
-  double executed_flops = 0;            ///< with recompute; mean over the expert ranks
-  double executed_attention_flops = 0;  ///< those of attention, over whole sequences
+  double executed_flops = 0;  ///< with recompute and update; mean over the expert ranks
+  double update_flops = 0;    ///< those of gradient norm and optimizer
+  double executed_attention_flops =
+      0;  ///< of the executed, those of attention over whole sequences
 
   const Segment& segment(std::uint32_t index, std::uint32_t variant) const {
     return variant == 0 ? segments[index] : variants[variant - 1][index];
@@ -187,6 +193,8 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
 double model_flops_per_step(const WorkloadSpec& spec);
 /// These of them grow with the square of the sequence: attention, causal.
 double model_attention_flops_per_step(const WorkloadSpec& spec);
+/// Those of them that routed experts make when they drop no token; 0 without experts.
+double model_expert_flops_per_step(const WorkloadSpec& spec);
 
 // ---- a synthetic workload instead of a model
 // ---------------------------------------------------------------

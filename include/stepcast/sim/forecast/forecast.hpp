@@ -26,7 +26,7 @@ struct CollectiveUse {
   std::string group;  ///< `tensor`
   std::string algorithm;
   Bytes bytes{0};
-  Seconds alone{0};  ///< when nothing else uses the network
+  Seconds alone{0};  ///< of one group, when nothing else uses the network
   friend bool operator==(const CollectiveUse&, const CollectiveUse&) = default;
 };
 

@@ -44,7 +44,7 @@ class CollectiveTimes {
   CollectiveChoice choice_;
   std::vector<std::vector<DeviceId>> groups_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
-  std::map<std::tuple<Members, CollectiveKind, double, std::string>, double> times_;
+  std::map<std::tuple<Members, CollectiveKind, double, Skew, std::string>, double> times_;
   /// These are times by exponent of the bytes, with the algorithm of the choice; negative: not
   /// planned yet.
   using Powers = std::array<double, 64>;
