@@ -30,6 +30,7 @@ inline DeviceSpec plain_device() {
 inline ClusterSpec plain_cluster() {
   ClusterSpec cluster;
   cluster.device = plain_device();
+  cluster.device.softmax_state = SoftmaxState::wide;
   cluster.host.dispatch = {Seconds{12e-6}, Seconds{8e-6}, Seconds{20e-6}};
   cluster.host.task_queue_main = 0.5;
   cluster.host.task_queue_worker = 0.75;

@@ -26,6 +26,7 @@ WorkloadSpec workload(std::int64_t tp, std::int64_t pp) {
 
 MemoryBudget budget(const WorkloadSpec& spec, std::uint32_t stage = 0, int in_flight = 1) {
   ClusterSpec cluster;
+  cluster.device.softmax_state = SoftmaxState::wide;
   cluster.device.memory_capacity = Bytes{80e9};
   cluster.device.memory_reserve = Bytes{reserve};
   cluster.collectives.buffer = Bytes{buffer};

@@ -28,6 +28,7 @@ WorkloadSpec workload(ModelSpec model, std::int64_t sequence, std::int64_t tp,
 
 ClusterSpec device_of(double capacity_gib, double reserve_gib, double buffer) {
   ClusterSpec cluster;
+  cluster.device.softmax_state = SoftmaxState::wide;
   cluster.device.memory_capacity = Bytes{capacity_gib * 1024 * mebibyte};
   cluster.device.memory_reserve = Bytes{reserve_gib * 1024 * mebibyte};
   cluster.collectives.buffer = Bytes{buffer};
