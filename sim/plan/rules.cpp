@@ -76,18 +76,6 @@ Misfit wrong_schedule(const Scenario& scenario) {
   return pair_findings(scenario, shape).empty() ? nullptr : "fb_pair does not serve the point";
 }
 
-/// The rules above are the quick ones; what they do not know, the reader's own checks find for the
-/// few points that are left.
-std::string reader_finding(Scenario scenario) {
-  const Node nowhere;
-  Reading reading;
-  Checks checks{nowhere, reading};
-  check_scenario(scenario, checks);
-  if (reading.diagnostics.empty()) return {};
-  const Diagnostic& first = reading.diagnostics.front();
-  return first.path + ": " + first.message;
-}
-
 /// Sizes that are not asked for leave the space as a whole, before any plan is tried.
 bool keeps_constraints(const Scenario& base, const PlanSpec& spec) {
   const double parameters = count_parameters(base.workload.model).total;

@@ -339,4 +339,14 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
   check_stalls(scenario, checks);
 }
 
+std::string reader_finding(const Scenario& scenario) {
+  const Node nowhere;
+  Reading reading;
+  Checks checks{nowhere, reading};
+  check_scenario(scenario, checks);
+  if (reading.diagnostics.empty()) return {};
+  const Diagnostic& first = reading.diagnostics.front();
+  return first.path + ": " + first.message;
+}
+
 }  // namespace stepcast
