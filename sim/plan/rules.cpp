@@ -43,7 +43,8 @@ Misfit wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec
   return first_of({heads_misfit(model, plan), key_value_misfit(model, plan),
                    width_misfit(model, plan), chunks_misfit(model, one_each),
                    context_misfit(base.workload.training, plan),
-                   sliced_context_misfit(base.schedule.slices, plan)});
+                   sliced_context_misfit(base.schedule.slices, plan),
+                   idle_tensor_overlap_misfit(base.workload.communication, plan)});
 }
 
 Misfit wrong_experts(const Scenario& base, const Strategy& s) {
@@ -53,7 +54,9 @@ Misfit wrong_experts(const Scenario& base, const Strategy& s) {
   if (!experts) return no_experts_misfit(plan);
   return first_of({experts_misfit(*experts, plan), expert_width_misfit(*experts, plan),
                    expert_ranks_misfit(plan), paired_exchange_misfit(moe, plan),
-                   tiles_misfit(moe, plan)});
+                   tiles_misfit(moe, plan), idle_dispatch_misfit(moe, plan),
+                   idle_overlap_misfit(moe, plan), idle_placement_misfit(moe, plan),
+                   idle_wire_misfit(moe, plan)});
 }
 
 Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
