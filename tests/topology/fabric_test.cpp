@@ -132,6 +132,37 @@ TEST(Fabric, OnePortLeadsOutOfADeviceOfASwitchedSuperNode) {
   EXPECT_TRUE(faster.can_saturate(faster.device_link(LinkKind::port_up, {0})));
 }
 
+TEST(Fabric, GroupsOfOneMeetOverTheirBridges) {
+  ClusterSpec spec;
+  spec.devices = spec.node_devices = 2;
+  spec.node_fabric = GroupFabric{1, {}, {BytesPerSecond{16e9}, Seconds{3e-6}}, 1};
+  const Fabric fabric(spec);
+  std::string names;
+  for (const LinkId id : fabric.route({0}, {1})) names += fabric.link_name(id) + " ";
+  EXPECT_EQ(names, "bridge:0.up bridge:1.down ");
+}
+
+TEST(Fabric, VerticesAreNumberedByWhatTheyAre) {
+  const auto names = [](const ClusterSpec& spec) {
+    const FabricGraph graph = fabric_graph(Fabric(spec));
+    std::string text;
+    for (std::size_t v = 0; v < num_vertices(graph); ++v) text += graph[v].name + " ";
+    return text;
+  };
+  ClusterSpec spec = switched_super_nodes(100e9);
+  spec.devices = 4;
+  spec.super_node->nodes = 1;
+  spec.network.kind = NetworkSpec::Kind::leaf_spine;
+  EXPECT_EQ(names(spec),
+            "device:0 device:1 device:2 device:3 node:0 node:1 super:0 super:1 leaf:0 "
+            "spine ");
+  spec.network.kind = NetworkSpec::Kind::single_switch;
+  spec.network.nic.per = NicSpec::Per::node;
+  EXPECT_EQ(names(spec),
+            "device:0 device:1 device:2 device:3 node:0 node:1 super:0 super:1 nic:0 "
+            "nic:1 nic:2 nic:3 switch ");
+}
+
 TEST(Fabric, BisectionsInClosedForm) {
   // Each rail's two leaves are joined by trunks of 4 x 25 / 2 GB/s.
   EXPECT_NEAR(bisection_bandwidth(Fabric(rails(8))).value(), 8 * 50e9, 1);
