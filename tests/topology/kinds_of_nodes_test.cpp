@@ -7,7 +7,7 @@
 namespace stepcast {
 namespace {
 
-constexpr double pair = 8e9 * 0.9, slow_pair = 10e9 * 0.5;  // usable, of the second and first kind
+constexpr double pair = 8e9 * 0.9, slow_pair = 10e9 * 0.5;   // usable, of the second and first kind
 constexpr double card = 20e9 * 0.9, slow_card = 25e9 * 0.5;  // of the first and second kind
 constexpr double plane = 40e9 * 1.0, slow_plane = 60e9 * 0.5;
 
@@ -60,8 +60,7 @@ TEST(NodeKinds, SlowerLinksKeepTheirPart) {
   std::map<std::uint32_t, double> expected;
   for (std::uint32_t from = 0; from < 24; ++from) {
     for (std::uint32_t to = from / 4 * 4; to < from / 4 * 4 + 4; ++to)
-      if (from < 8 && to != from)
-        expected[fabric.mesh_link({from}, {to}).value] = slow_pair / pair;
+      if (from < 8 && to != from) expected[fabric.mesh_link({from}, {to}).value] = slow_pair / pair;
     for (const LinkKind nic : {LinkKind::nic_up, LinkKind::nic_down})
       if (from >= 8) expected[fabric.device_link(nic, {from}).value] = slow_card / card;
   }

@@ -83,8 +83,15 @@ TEST(CollectiveSelection, SuperNodes) {
 }
 
 TEST(CollectiveSelection, ARingOfFewSuperNodesThatAreNoPowerOfTwo) {
-  for (const auto& [supers, outer] : {std::pair{2, "hd"}, {3, "ring"}, {4, "hd"}, {5, "ring"},
-                                      {6, "ring"}, {7, "ring"}, {8, "hd"}, {9, "hd"}, {10, "hd"}}) {
+  for (const auto& [supers, outer] : {std::pair{2, "hd"},
+                                      {3, "ring"},
+                                      {4, "hd"},
+                                      {5, "ring"},
+                                      {6, "ring"},
+                                      {7, "ring"},
+                                      {8, "hd"},
+                                      {9, "hd"},
+                                      {10, "hd"}}) {
     ClusterSpec spec = switched({.nodes = 2 * supers, .per_node = 2});
     spec.super_node = SuperNodeSpec{.nodes = 2, .fabric = {{BytesPerSecond{196e9}, Seconds{0}}, 1}};
     EXPECT_EQ(chosen(spec, spec.devices, {Kind::all_reduce, Bytes{1e9}}),
@@ -98,8 +105,8 @@ TEST(CollectiveSelection, SwitchedAndGroupedNodes) {
   EXPECT_EQ(chosen(ports, 8, {Kind::all_gather, Bytes{8 * 1048576 + 1}}), "ring");
   EXPECT_EQ(chosen(ports, 8, {Kind::all_to_all, Bytes{1e9}}), "mesh");
   ClusterSpec groups = cluster({.per_node = 8});
-  groups.node_fabric = GroupFabric{4, {BytesPerSecond{30e9}, Seconds{0}},
-                                   {BytesPerSecond{16e9}, Seconds{0}}, 1};
+  groups.node_fabric =
+      GroupFabric{4, {BytesPerSecond{30e9}, Seconds{0}}, {BytesPerSecond{16e9}, Seconds{0}}, 1};
   EXPECT_EQ(chosen(groups, 8, {Kind::all_reduce, Bytes{1024}}), "ring");
   EXPECT_EQ(chosen(groups, 8, {Kind::all_to_all, Bytes{1024}}), "pairwise");
   EXPECT_EQ(chosen(groups, 4, {Kind::all_reduce, Bytes{1024}}), "one_shot");

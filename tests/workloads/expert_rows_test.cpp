@@ -40,34 +40,38 @@ void check(const WorkloadSpec& spec, double gradient) {
   const double own = n / t, local = E / 4, rows = k * own * etp, fe = 512 / etp;
   const double each_expert = rows / local;
   const Passes layer = transformer_layer(context(spec), LayerKind::moe);
-  expect_rows(
-      from(layer.forward, "router"),
-      {twice_the_bytes(product("router", own, h, E)), each("top-k", own * E, 20, 24),
-       each("permute", (1 + k) * own * h, 0, 2), each("sort by expert", rows * h, 0, 4),
-       times(local, product("experts up", each_expert, h, 2 * fe)),
-       each("experts activation", rows * fe, 6, 6),
-       times(local, product("experts down", each_expert, fe, h)), each("unsort", rows * h, 0, 4),
-       {"unpermute", 2 * k * own * h, 2 * (1 + k) * own * h},
-       product("shared expert up", n, h, 2 * fs / t),
-       each("shared expert activation", n * fs / t, 6, 6),
-       product("shared expert down", n, fs / t, h), each("feed-forward residual", n * h, 1, 6)});
-  expect_rows(
-      until(layer.backward, "feed-forward norm backward"),
-      {{"unpermute backward", 4 * k * own * h, 2 * (1 + k) * own * h},
-       dgrad("shared expert down", n, fs / t, h), wgrad("shared expert down", n, fs / t, h, gradient),
-       each("shared expert activation backward", n * fs / t, 10, 10),
-       dgrad("shared expert up", n, h, 2 * fs / t),
-       wgrad("shared expert up", n, h, 2 * fs / t, gradient),
-       each("sort gradient by expert", rows * h, 0, 4),
-       times(local, dgrad("experts down", each_expert, fe, h)),
-       times(local, wgrad("experts down", each_expert, fe, h, gradient)),
-       each("experts activation backward", rows * fe, 10, 10),
-       times(local, dgrad("experts up", each_expert, h, 2 * fe)),
-       each("unsort gradient", rows * h, 0, 4),
-       times(local, wgrad("experts up", each_expert, h, 2 * fe, gradient)),
-       {"permute backward", k * own * h, 2 * (1 + k) * own * h},
-       each("top-k backward", own * E, 8, 24), twice_the_bytes(dgrad("router", own, h, E)),
-       {"router wgrad", 2 * own * h * E, 4 * own * (h + E) + 2 * gradient * h * E}});
+  expect_rows(from(layer.forward, "router"),
+              {twice_the_bytes(product("router", own, h, E)),
+               each("top-k", own * E, 20, 24),
+               each("permute", (1 + k) * own * h, 0, 2),
+               each("sort by expert", rows * h, 0, 4),
+               times(local, product("experts up", each_expert, h, 2 * fe)),
+               each("experts activation", rows * fe, 6, 6),
+               times(local, product("experts down", each_expert, fe, h)),
+               each("unsort", rows * h, 0, 4),
+               {"unpermute", 2 * k * own * h, 2 * (1 + k) * own * h},
+               product("shared expert up", n, h, 2 * fs / t),
+               each("shared expert activation", n * fs / t, 6, 6),
+               product("shared expert down", n, fs / t, h),
+               each("feed-forward residual", n * h, 1, 6)});
+  expect_rows(until(layer.backward, "feed-forward norm backward"),
+              {{"unpermute backward", 4 * k * own * h, 2 * (1 + k) * own * h},
+               dgrad("shared expert down", n, fs / t, h),
+               wgrad("shared expert down", n, fs / t, h, gradient),
+               each("shared expert activation backward", n * fs / t, 10, 10),
+               dgrad("shared expert up", n, h, 2 * fs / t),
+               wgrad("shared expert up", n, h, 2 * fs / t, gradient),
+               each("sort gradient by expert", rows * h, 0, 4),
+               times(local, dgrad("experts down", each_expert, fe, h)),
+               times(local, wgrad("experts down", each_expert, fe, h, gradient)),
+               each("experts activation backward", rows * fe, 10, 10),
+               times(local, dgrad("experts up", each_expert, h, 2 * fe)),
+               each("unsort gradient", rows * h, 0, 4),
+               times(local, wgrad("experts up", each_expert, h, 2 * fe, gradient)),
+               {"permute backward", k * own * h, 2 * (1 + k) * own * h},
+               each("top-k backward", own * E, 8, 24),
+               twice_the_bytes(dgrad("router", own, h, E)),
+               {"router wgrad", 2 * own * h * E, 4 * own * (h + E) + 2 * gradient * h * E}});
 }
 
 TEST(ExpertRows, AreThoseOfTheTable) { check(routed(2, 1), 4); }
@@ -85,7 +89,8 @@ TEST(ExpertRows, OfTheStatementsOfTheFrameworkCountTheirSums) {
   const double rows = k * n;
   const Passes layer = transformer_layer(context(spec), LayerKind::moe);
   expect_rows(until(from(layer.forward, "unpermute zeros"), "shared expert up"),
-              {each("unpermute zeros", rows * h, 0, 2), each("unpermute place", rows * h, 0, 4),
+              {each("unpermute zeros", rows * h, 0, 2),
+               each("unpermute place", rows * h, 0, 4),
                each("unpermute weigh", rows * h, 1, 4),
                {"unpermute sum", rows * h, 2 * (rows + n) * h}});
   expect_rows(until(layer.backward, "shared expert down dgrad"),
@@ -93,9 +98,9 @@ TEST(ExpertRows, OfTheStatementsOfTheFrameworkCountTheirSums) {
                {"unpermute backward weight gradient", rows * h, 2 * (n + 2 * rows) * h},
                each("unpermute backward weight sum", rows * h, 1, 2),
                each("unpermute backward select", rows * h, 0, 4)});
-  expect_rows(until(from(layer.backward, "permute backward zeros"), "top-k backward"),
-              {each("permute backward zeros", n * h, 0, 2),
-               each("permute backward add", rows * h, 1, 6)});
+  expect_rows(
+      until(from(layer.backward, "permute backward zeros"), "top-k backward"),
+      {each("permute backward zeros", n * h, 0, 2), each("permute backward add", rows * h, 1, 6)});
 }
 
 TEST(OperatorRows, OfAnMtpModuleStandAroundItsLayer) {
@@ -108,8 +113,7 @@ TEST(OperatorRows, OfAnMtpModuleStandAroundItsLayer) {
   const Passes module = mtp_module(context(spec));
   expect_rows(until(module.forward, "attention norm"),
               {each("embedding", n * h, 0, 4), each("mtp embedding norm", own * h, 4, 4),
-               each("mtp hidden norm", own * h, 4, 4),
-               product("mtp projection", n, 2 * h, h / 2)});
+               each("mtp hidden norm", own * h, 4, 4), product("mtp projection", n, 2 * h, h / 2)});
   expect_rows(from(module.backward, "mtp projection dgrad"),
               {dgrad("mtp projection", n, 2 * h, h / 2), wgrad("mtp projection", n, 2 * h, h / 2),
                each("mtp hidden norm backward", own * h, 8, 8),

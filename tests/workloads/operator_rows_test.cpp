@@ -20,8 +20,7 @@ WorkloadSpec sharded(const ModelSpec& model, std::int64_t tp) {
 TEST(OperatorRows, OfADenseLayer) {
   const double t = 4, own = n / t, q = 16 * 64 / t, kv = 8 * 64 / t;
   const double scores = b * s * s * 16 / t, operands = 2 * n * (2 * q + 2 * kv) + 4 * n * 16 / t;
-  const Passes layer =
-      transformer_layer(context(sharded(small_dense(), 4)), LayerKind::dense);
+  const Passes layer = transformer_layer(context(sharded(small_dense(), 4)), LayerKind::dense);
   expect_rows(layer.forward, {each("attention norm", own * h, 4, 4),
                               product("qkv", n, h, q + 2 * kv),
                               each("rope", n * (q + kv), 6, 4),
@@ -101,32 +100,43 @@ TEST(OperatorRows, OfLatentAttention) {
   const double operands = 2 * n * (2 * a * (dn + dr) + 2 * a * dv) + 4 * n * a;
   const Passes layer = transformer_layer(context(sharded(small_latent(), 2)), LayerKind::dense);
   const LayerItems& forward = layer.forward;
-  expect_rows({forward.begin(), forward.end()},
-              {each("attention norm", own * h, 4, 4), product("q down", own, h, qr),
-               each("q norm", own * qr, 4, 4), product("q up", n, qr, a * (dn + dr)),
-               product("kv down", own, h, kr + dr), each("kv norm", own * kr, 4, 4),
-               product("kv up", n, kr, a * (dn + dv)), each("rope", rotary, 6, 4),
-               {"attention", scores * (dn + dr + dv), operands},
-               product("attention out", n, a * dv, h), each("attention residual", own * h, 1, 6),
-               each("feed-forward norm", own * h, 4, 4),
-               product("feed-forward up", n, h, 2 * f / t),
-               each("feed-forward activation", n * f / t, 6, 6),
-               product("feed-forward down", n, f / t, h),
-               each("feed-forward residual", own * h, 1, 6)});
+  expect_rows({forward.begin(), forward.end()}, {each("attention norm", own * h, 4, 4),
+                                                 product("q down", own, h, qr),
+                                                 each("q norm", own * qr, 4, 4),
+                                                 product("q up", n, qr, a * (dn + dr)),
+                                                 product("kv down", own, h, kr + dr),
+                                                 each("kv norm", own * kr, 4, 4),
+                                                 product("kv up", n, kr, a * (dn + dv)),
+                                                 each("rope", rotary, 6, 4),
+                                                 {"attention", scores * (dn + dr + dv), operands},
+                                                 product("attention out", n, a * dv, h),
+                                                 each("attention residual", own * h, 1, 6),
+                                                 each("feed-forward norm", own * h, 4, 4),
+                                                 product("feed-forward up", n, h, 2 * f / t),
+                                                 each("feed-forward activation", n * f / t, 6, 6),
+                                                 product("feed-forward down", n, f / t, h),
+                                                 each("feed-forward residual", own * h, 1, 6)});
   const auto& all = layer.backward;
   const auto from = std::ranges::find_if(all, [](const LayerItem& item) {
     const auto* op = std::get_if<Operator>(&item);
     return op != nullptr && op->name == "attention out dgrad";
   });
   expect_rows({from, all.end()},
-              {dgrad("attention out", n, a * dv, h), wgrad("attention out", n, a * dv, h),
+              {dgrad("attention out", n, a * dv, h),
+               wgrad("attention out", n, a * dv, h),
                {"attention backward", 2.5 * scores * (dn + dr + dv), 2 * operands},
-               each("rope backward", rotary, 6, 4), dgrad("kv up", n, kr, a * (dn + dv)),
-               wgrad("kv up", n, kr, a * (dn + dv)), each("kv norm backward", own * kr, 8, 8),
-               dgrad("kv down", own, h, kr + dr), wgrad("kv down", own, h, kr + dr),
-               dgrad("q up", n, qr, a * (dn + dr)), wgrad("q up", n, qr, a * (dn + dr)),
-               each("q norm backward", own * qr, 8, 8), dgrad("q down", own, h, qr),
-               wgrad("q down", own, h, qr), each("attention norm backward", own * h, 8, 8),
+               each("rope backward", rotary, 6, 4),
+               dgrad("kv up", n, kr, a * (dn + dv)),
+               wgrad("kv up", n, kr, a * (dn + dv)),
+               each("kv norm backward", own * kr, 8, 8),
+               dgrad("kv down", own, h, kr + dr),
+               wgrad("kv down", own, h, kr + dr),
+               dgrad("q up", n, qr, a * (dn + dr)),
+               wgrad("q up", n, qr, a * (dn + dr)),
+               each("q norm backward", own * qr, 8, 8),
+               dgrad("q down", own, h, qr),
+               wgrad("q down", own, h, qr),
+               each("attention norm backward", own * h, 8, 8),
                each("attention residual backward", own * h, 1, 6)});
 }
 
@@ -141,10 +151,9 @@ TEST(OperatorRows, OfEmbeddingAndHead) {
   expect_rows(first.backward, {each("positions gradient", own * h, 1, 10),
                                each("embedding gradient", n * h, 1, 10)});
   const Passes last = head(context(spec));
-  expect_rows(last.forward,
-              {each("final norm", own * h, 4, 4), product("head", n, h, V / t),
-               each("loss maximum", logits, 1, 10), each("loss exponentials", logits, 3, 20),
-               each("loss", logits, 1, 8)});
+  expect_rows(last.forward, {each("final norm", own * h, 4, 4), product("head", n, h, V / t),
+                             each("loss maximum", logits, 1, 10),
+                             each("loss exponentials", logits, 3, 20), each("loss", logits, 1, 8)});
   expect_rows(last.backward,
               {each("loss backward", logits, 1, 14), dgrad("head", n, h, V / t),
                wgrad("head", n, h, V / t), each("final norm backward", own * h, 8, 8)});
