@@ -148,6 +148,22 @@ TEST(Schema, AnOptionalListIsNoneOrAList) {
   EXPECT_EQ(list["items"]["anyOf"][0]["maximum"], 9);
 }
 
+TEST(Schema, AListHasEntriesAndAReservedKeyOneWord) {
+  std::int64_t n = 0;
+  const json properties = schema_of([&](Visitor& v) {
+    v.list(
+        "items", "", 0, [](std::size_t) {},
+        [&](Visitor& w, std::size_t) {
+          w.field({"n", &n, ""});
+        });
+    v.reserved("later", "", "none");
+    v.reserved("number", "", "1");
+  })["properties"];
+  EXPECT_EQ(properties["items"]["minItems"], 1);
+  EXPECT_EQ(properties["later"]["const"], "none");
+  EXPECT_EQ(properties["number"]["const"], 1);
+}
+
 TEST(Schema, AKindRefusesTheKeysOfOthers) {
   std::int64_t n = 0;
   std::size_t kind = 0;
