@@ -18,14 +18,28 @@ std::string wrong(std::string_view path, std::string_view value) {
     v.field({"count", &count, "", between(1, 9)});
     v.field({"time", &time, ""});
     v.section("part", "", [&](Visitor& w) { w.field({"inner", &count, "", between(1, 9)}); });
-    v.optional_section("maybe", "", present,
-                       [&](Visitor& w) { w.field({"inner", &count, ""}); });
+    v.optional_section("maybe", "", present, [&](Visitor& w) { w.field({"inner", &count, ""}); });
     v.alternatives("kind", "", kind,
-                   {{"a", [&](Visitor& w) { w.field({"both", &count, "", between(1, 9)}); }},
-                    {"b", [&](Visitor& w) { w.field({"both", &time, ""}); }},
-                    {"c", [&](Visitor& w) { w.field({"later", &count, ""}); }, false}});
-    v.one_of(which, {{"x", [&](Visitor& w) { w.field({"x", &count, ""}); }},
-                     {"y", [&](Visitor& w) { w.field({"y", &time, ""}); }}});
+                   {{"a",
+                     [&](Visitor& w) {
+                       w.field({"both", &count, "", between(1, 9)});
+                     }},
+                    {"b",
+                     [&](Visitor& w) {
+                       w.field({"both", &time, ""});
+                     }},
+                    {"c",
+                     [&](Visitor& w) {
+                       w.field({"later", &count, ""});
+                     },
+                     false}});
+    v.one_of(which, {{"x",
+                      [&](Visitor& w) {
+                        w.field({"x", &count, ""});
+                      }},
+                     {"y", [&](Visitor& w) {
+                        w.field({"y", &time, ""});
+                      }}});
     v.optional_list(
         "list", "", entries.size(), [&](std::size_t size) { entries.resize(size); },
         [&](Visitor& w, std::size_t i) {
@@ -62,8 +76,9 @@ TEST(KnownKeys, OfAnyAlternativeAreKnown) {
   EXPECT_NE(wrong("later", "1"), "");
   EXPECT_EQ(wrong("x", "4"), "");
   EXPECT_EQ(wrong("y", "4ms"), "");
-  EXPECT_EQ(wrong("z", "4"),
-            "is not a known key, allowed: count, time, part, maybe, kind, both, x, y, list, future");
+  EXPECT_EQ(
+      wrong("z", "4"),
+      "is not a known key, allowed: count, time, part, maybe, kind, both, x, y, list, future");
 }
 
 TEST(KnownKeys, OfEntriesStandBehindTheirNumber) {

@@ -1,8 +1,7 @@
-#include "stepcast/scheduler/stage_order.hpp"
-
 #include <gtest/gtest.h>
 
 #include "stepcast/base/section.hpp"
+#include "stepcast/scheduler/stage_order.hpp"
 
 namespace stepcast {
 namespace {
