@@ -218,7 +218,7 @@ const Node* Section::unwrap(const Node& node, const std::string& path) {
     return nullptr;
   }
   std::string note;
-  std::size_t source = 0;
+  std::size_t source{};
   section.field({"source",
                  Choice{sources, [] { return std::size_t{0}; }, [&](std::size_t i) { source = i; }},
                  "where the number comes from", any_number(), true});

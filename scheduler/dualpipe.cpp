@@ -11,7 +11,7 @@ namespace {
 /// stream that enters the pipeline nearer to this stage.
 class DualOrder {
  public:
-  DualOrder(std::int64_t units, int first) : order_(with_room(units)), first_(first) {}
+  explicit DualOrder(int first) : first_(first) {}
   void forward(int stream) { add(UnitKind::forward, stream, forwards_[stream]++); }
   void backward(int stream) { add(UnitKind::backward, stream, backwards_[stream]++); }
   void input(int stream) {
@@ -103,13 +103,13 @@ StageOrder dualpipe_order(const PipelineShape& shape, Stage stage) {
   const std::int64_t r = stage.value, mirrored = shape.stages - 1 - r;
   const std::int64_t before = std::min(r, mirrored);
   const Position at{before, shape.stages / 2 - 1 - before};
-  return eight_phases(DualOrder(3 * shape.micro_batches, r < mirrored ? 0 : 1), at,
+  return eight_phases(DualOrder(r < mirrored ? 0 : 1), at,
                       shape.micro_batches / 2 - shape.stages + before + 1);
 }
 
 StageOrder dualpipe_v_order(const PipelineShape& shape, Stage stage) {
   const std::int64_t r = stage.value;
-  return eight_phases(DualOrder(6 * shape.micro_batches, 0), {r, shape.stages - 1 - r},
+  return eight_phases(DualOrder(0), {r, shape.stages - 1 - r},
                       shape.micro_batches - 2 * shape.stages + r + 1);
 }
 

@@ -4,14 +4,14 @@
 namespace stepcast {
 
 StageOrder gpipe_order(const PipelineShape& shape, Stage) {
-  StageOrder order = with_room(2 * shape.micro_batches);
+  StageOrder order;
   for (const UnitKind kind : {UnitKind::forward, UnitKind::backward})
     for (std::int64_t i = 0; i < shape.micro_batches; ++i) order.push_back(unit_of(kind, i));
   return order;
 }
 
 StageOrder terapipe_order(const PipelineShape& shape, Stage) {
-  StageOrder order = with_room(2 * shape.micro_batches * shape.slices);
+  StageOrder order;
   for (std::int64_t i = 0; i < shape.micro_batches; ++i)
     for (std::int64_t q = 0; q < shape.slices; ++q)
       order.push_back(unit_of(UnitKind::forward, i, 0, q));

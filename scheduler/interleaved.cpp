@@ -62,7 +62,7 @@ StageOrder interleaved_order(const PipelineShape& shape, Stage stage) {
   const auto total = static_cast<std::int64_t>(visits.size());
   const std::int64_t warm_up = std::min(total, warm_up_of(shape, stage));
 
-  StageOrder order = with_room(2 * total);
+  StageOrder order;
   const auto forward = [&](std::int64_t k) {
     const Visit v = visits[static_cast<std::size_t>(k)];
     order.push_back(unit_of(UnitKind::forward, v.micro_batch, v.chunk));

@@ -5,7 +5,7 @@ namespace stepcast {
 namespace {
 
 StageOrder one_ahead(std::int64_t micro_batches) {
-  StageOrder order = with_room(2 * micro_batches);
+  StageOrder order;
   for (std::int64_t i = 0; i < micro_batches; ++i) {
     order.push_back(unit_of(UnitKind::forward, i));
     if (i == 0) continue;

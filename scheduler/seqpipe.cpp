@@ -19,7 +19,7 @@ std::vector<std::int64_t> cycles(std::int64_t micro_batches, std::int64_t base) 
 }
 
 StageOrder forward_units(const PipelineShape& shape, const std::vector<std::int64_t>& sizes) {
-  StageOrder units = with_room(shape.micro_batches * shape.chunks * shape.slices);
+  StageOrder units;
   std::int64_t first = 0;
   for (const std::int64_t size : sizes) {
     for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk)
@@ -64,7 +64,7 @@ StageOrder sliced_order(const PipelineShape& shape, Stage stage, std::int64_t ba
   const std::int64_t ahead = (shape.stages - 1 - stage.value) * bias +
                              (shape.chunks - 1) * sizes.front() * shape.slices + shape.slices - 1;
   const std::int64_t warm_up = std::min(total - 1, ahead);
-  StageOrder order = with_room(2 * total);
+  StageOrder order;
   Backwards backwards(shape.micro_batches);
   for (std::int64_t k = 0; k < total; ++k) {
     order.push_back(forwards[static_cast<std::size_t>(k)]);

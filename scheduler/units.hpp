@@ -12,10 +12,4 @@ inline Unit unit_of(UnitKind kind, std::int64_t micro_batch, std::int64_t chunk 
           {static_cast<std::uint32_t>(slice)}};
 }
 
-inline StageOrder with_room(std::int64_t units) {
-  StageOrder order;
-  order.reserve(static_cast<std::size_t>(units));
-  return order;
-}
-
 }  // namespace stepcast

@@ -10,7 +10,6 @@ namespace {
 /// order of their backward_input.
 class VOrder {
  public:
-  explicit VOrder(std::int64_t micro_batches) : order_(with_room(6 * micro_batches)) {}
   void forward(int chunk) { add(UnitKind::forward, chunk, forwards_[chunk]++); }
   void input(int chunk) {
     put_off_.push_back(unit_of(UnitKind::backward_weight, inputs_[chunk], chunk));
@@ -41,7 +40,7 @@ class VOrder {
 // planner finds for f = b = w, written down per stage.
 StageOrder zb_v_order(const PipelineShape& shape, Stage stage) {
   const std::int64_t p = shape.stages, r = stage.value, m = shape.micro_batches;
-  VOrder order(m);
+  VOrder order;
   for (std::int64_t i = 0; i < 2 * (p - r) - 1; ++i) order.forward(0);
   for (std::int64_t i = 0; i < r; ++i) {
     order.forward(1);

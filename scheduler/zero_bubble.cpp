@@ -14,7 +14,7 @@ StageOrder zero_bubble_order(const PipelineShape& shape, Stage stage, std::int64
   const std::int64_t warm_up = std::min(count, level * (shape.stages - 1 - stage.value));
   const std::int64_t put_off = (shape.put_off > 0 ? shape.put_off : level) * stage.value;
   std::int64_t forwards = 0, inputs = 0, weights = 0;
-  StageOrder order = with_room(3 * count);
+  StageOrder order;
   const auto forward = [&] { order.push_back(unit_of(UnitKind::forward, forwards++)); };
   const auto input = [&] { order.push_back(unit_of(UnitKind::backward_input, inputs++)); };
   const auto weight = [&] { order.push_back(unit_of(UnitKind::backward_weight, weights++)); };

@@ -204,7 +204,7 @@ void describe(Visitor& visitor, NodeFabric& fabric) {
 void describe(Visitor& visitor, SuperNodeSpec& spec) {
   visitor.field({"nodes", &spec.nodes, "nodes of one super-node", count, true});
   visitor.section("fabric", "what joins the nodes of a super-node", [&](Visitor& v) {
-    std::size_t kind = 0;
+    std::size_t kind{};
     v.alternatives("kind", "switch: a port per device", kind,
                    {{"switch", [&](Visitor& w) { describe(w, spec.fabric); }}});
   });

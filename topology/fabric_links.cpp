@@ -80,7 +80,7 @@ std::optional<LinkId> Fabric::find_link(std::string_view name) const {
     if (!rest.starts_with('-')) return std::nullopt;
     rest.remove_prefix(1);
     const auto to = take_number(rest);
-    if (!to || !rest.empty() || *from == *to || *from >= devices_ || *to >= devices_) return {};
+    if (!to || !rest.empty() || *from == *to || *to >= devices_) return {};
     if (!same_mesh({*from}, {*to})) return std::nullopt;
     return mesh_link({*from}, {*to});
   }

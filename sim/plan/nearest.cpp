@@ -8,6 +8,7 @@
 #include "enumerate.hpp"
 #include "fast_keys.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 
 namespace stepcast {
 namespace {

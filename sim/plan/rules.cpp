@@ -43,7 +43,8 @@ Misfit wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec
   return first_of({heads_misfit(model, plan), key_value_misfit(model, plan),
                    width_misfit(model, plan), chunks_misfit(model, one_each),
                    context_misfit(base.workload.training, plan),
-                   sliced_context_misfit(base.schedule.slices, plan)});
+                   sliced_context_misfit(base.schedule.slices, plan),
+                   idle_tensor_overlap_misfit(base.workload.communication, plan)});
 }
 
 Misfit wrong_experts(const Scenario& base, const Strategy& s) {
@@ -53,7 +54,9 @@ Misfit wrong_experts(const Scenario& base, const Strategy& s) {
   if (!experts) return no_experts_misfit(plan);
   return first_of({experts_misfit(*experts, plan), expert_width_misfit(*experts, plan),
                    expert_ranks_misfit(plan), paired_exchange_misfit(moe, plan),
-                   tiles_misfit(moe, plan)});
+                   tiles_misfit(moe, plan), idle_dispatch_misfit(moe, plan),
+                   idle_overlap_misfit(moe, plan), idle_placement_misfit(moe, plan),
+                   idle_wire_misfit(moe, plan)});
 }
 
 Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
@@ -74,18 +77,6 @@ Misfit wrong_schedule(const Scenario& scenario) {
   if (!pipeline_schedule(scenario.schedule.pipeline).rule(shape).empty())
     return "the schedule does not serve the shape";
   return pair_findings(scenario, shape).empty() ? nullptr : "fb_pair does not serve the point";
-}
-
-/// The rules above are the quick ones; what they do not know, the reader's own checks find for the
-/// few points that are left.
-std::string reader_finding(Scenario scenario) {
-  const Node nowhere;
-  Reading reading;
-  Checks checks{nowhere, reading};
-  check_scenario(scenario, checks);
-  if (reading.diagnostics.empty()) return {};
-  const Diagnostic& first = reading.diagnostics.front();
-  return first.path + ": " + first.message;
 }
 
 /// Sizes that are not asked for leave the space as a whole, before any plan is tried.

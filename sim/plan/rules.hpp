@@ -23,9 +23,6 @@ Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec
 /// At vpp and the schedule as well; `scenario` is that of the strategy.
 Misfit wrong_schedule(const Scenario& scenario);
 
-/// What the reader says of a scenario; empty when it may run. The first finding, with its key.
-std::string reader_finding(Scenario scenario);
-
 /// Whether model and cluster of a base keep the constraints on their size.
 bool keeps_constraints(const Scenario& base, const PlanSpec& spec);
 

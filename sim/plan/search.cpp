@@ -12,6 +12,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/study/correlation.hpp"
 
 namespace stepcast {

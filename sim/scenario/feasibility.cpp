@@ -7,6 +7,10 @@ namespace {
 
 Misfit unless(bool fits, Misfit reason) { return fits ? nullptr : reason; }
 
+bool tokens_travel(const MoeSpec& moe, const ParallelPlan& plan) {
+  return plan.ep > 1 || (plan.etp > 1 && moe.dispatch == MoeSpec::Dispatch::allgather);
+}
+
 }  // namespace
 
 Misfit devices_misfit(std::int64_t devices, const ParallelPlan& plan) {
@@ -110,6 +114,32 @@ Misfit paired_exchange_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
 Misfit paired_gradients_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
   return unless(moe.overlap != MoeSpec::Overlap::fb_pair || plan.zero <= 1,
                 "fb_pair keeps whole gradients");
+}
+
+Misfit idle_dispatch_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  return unless(moe.dispatch == MoeSpec::Dispatch::flat || tokens_travel(moe, plan),
+                "the dispatch moves no token: ep > 1");
+}
+
+Misfit idle_overlap_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  const bool hides = moe.in_pieces() || moe.overlap == MoeSpec::Overlap::shared_expert;
+  return unless(!hides || plan.ep > 1, "the overlap hides no exchange: ep > 1");
+}
+
+Misfit idle_placement_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  return unless(moe.placement == MoeSpec::Placement::contiguous || plan.ep > 1,
+                "one rank holds all experts: ep > 1");
+}
+
+Misfit idle_wire_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  return unless(moe.wire == MoeSpec::Wire::bf16 || tokens_travel(moe, plan),
+                "no token is on a wire: ep > 1");
+}
+
+Misfit idle_tensor_overlap_misfit(const CommunicationSpec& communication,
+                                  const ParallelPlan& plan) {
+  return unless(communication.tensor_chunks == 1 || plan.tp > 1,
+                "tensor.overlap hides no collective: tp > 1");
 }
 
 }  // namespace stepcast

@@ -101,6 +101,19 @@ void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
                      count_text(least) + " or more");
 }
 
+/// Whoever sets one of these expects an effect.
+void check_idle_expert_keys(const MoeSpec& moe, const ParallelPlan& plan, Checks& checks) {
+  const auto check = [&](Misfit misfit, const char* key, const char* neutral) {
+    checks.require(!misfit, key,
+                   std::string("is set but ep is 1: no token leaves its rank, allowed: ") +
+                       neutral + ", or ep > 1");
+  };
+  check(idle_dispatch_misfit(moe, plan), "moe.dispatch", "flat");
+  check(idle_overlap_misfit(moe, plan), "moe.overlap", "none");
+  check(idle_placement_misfit(moe, plan), "moe.placement", "contiguous");
+  check(idle_wire_misfit(moe, plan), "moe.wire_precision", "bf16");
+}
+
 void check_experts(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
@@ -135,6 +148,8 @@ void check_experts(const Scenario& scenario, Checks& checks) {
   checks.require(!tiles_misfit(scenario.workload.moe, plan), "moe.overlap",
                  "is tiles, whose kernel holds whole experts, but etp is " + count_text(plan.etp) +
                      ", allowed: none, shared_expert, chunks(n), or etp 1");
+  if (checks.good({"parallel.ep", "parallel.etp"}))
+    check_idle_expert_keys(scenario.workload.moe, plan, checks);
 }
 
 /// A dispatch with an inner and an outer hop needs groups that nodes cut into equal parts.
@@ -291,6 +306,10 @@ void check_width(const Scenario& scenario, Checks& checks) {
           scenario.cluster.device.matmul_peak_fp8.value() > 0 || !checks.good({"cluster.device"}),
       "training.precision",
       "is fp8_mixed but the device has no cluster.device.matmul_peak_fp8, allowed: bf16, fp16");
+  checks.require(
+      spec.communication.tensor_chunks == 1 || spec.plan.tp > 1 || !checks.good({"parallel.tp"}),
+      "communication.tensor.overlap",
+      "is chunks but tp is 1: there is no collective to hide, allowed: none, or tp > 1");
 }
 
 void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
@@ -337,6 +356,16 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
   check_data(scenario, checks);
   check_host(scenario, checks);
   check_stalls(scenario, checks);
+}
+
+std::string reader_finding(const Scenario& scenario) {
+  const Node nowhere;
+  Reading reading;
+  Checks checks{nowhere, reading};
+  check_scenario(scenario, checks);
+  if (reading.diagnostics.empty()) return {};
+  const Diagnostic& first = reading.diagnostics.front();
+  return first.path + ": " + first.message;
 }
 
 }  // namespace stepcast

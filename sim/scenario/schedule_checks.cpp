@@ -119,6 +119,7 @@ void check_scatter_gather(const Scenario& scenario, Checks& checks) {
                  plan.tp > 1 ? "is true, but with sequence_parallel each rank sends its own part "
                                "anyway, allowed: false"
                              : "is true, but tp is 1, allowed: false");
+  checks.require(plan.pp > 1, path, "is true, but pp is 1: nothing is sent, allowed: false");
   checks.require(!scenario.workload.pairs, path,
                  "is true, but the schedule runs pairs, which gather nothing, allowed: false");
 }

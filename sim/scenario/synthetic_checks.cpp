@@ -29,6 +29,7 @@ void check_operator_keys(const WorkloadSpec& workload, Checks& checks) {
           "in_place");
   neutral(workload.communication.gradients_kept == CommunicationSpec::Kept::accumulated,
           "communication.gradient.kept", "accumulated");
+  neutral(workload.communication.tensor_chunks == 1, "communication.tensor.overlap", "none");
   const RuntimeSpec& runtime = workload.runtime;
   neutral(runtime.fusion == RuntimeSpec::Fusion::none, "runtime.fusion", "none");
   neutral(runtime.optimizer == RuntimeSpec::OptimizerKernels::fused, "runtime.optimizer", "fused");

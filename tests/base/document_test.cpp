@@ -81,6 +81,24 @@ TEST(Document, SaysWhereTheTextIsWrong) {
             "f:1:3: is a key that is a list or a mapping, allowed: a word");
 }
 
+// The first and the last character of each length, and around the surrogates (RFC 3629, section 4).
+TEST(Document, IsUtf8) {
+  for (const char* good : {"\xC2\xA0", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+                           "\xEF\xBF\xBD", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBD"})
+    EXPECT_EQ(flat(parse_document(std::string("a: ") + good, "f")),
+              std::string("{a: ") + good + "}");
+  for (const char* wrong :
+       {"\x80", "\xBF", "\xC1\xBF", "\xC2", "\xC2\xC0", "\xDF\x7A", "\xE0\x9F\xBF", "\xE0\xA0",
+        "\xE0\xA0\xC0", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF", "\xF0\x90\x80", "\xF0\x90\x80\xC0",
+        "\xF0\x90\xC0\x80", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\x1F", "\x7F"})
+    EXPECT_NE(error_in(std::string("a: ") + wrong).find("holds the byte"), std::string::npos);
+}
+
+TEST(Document, MayEndInsideALineOrBeforeAValue) {
+  EXPECT_EQ(parse_document("a:", "f").find("a")->kind, Node::Kind::null);
+  EXPECT_EQ(parse_document("a: ''", "f").find("a")->text, "");
+}
+
 TEST(Document, TheFirstOfARepeatedKeyCountsWhereTheErrorIsKept) {
   std::vector<Diagnostic> repeated;
   EXPECT_EQ(flat(parse_document("a: 1\na: {b: 2}\nc: 3\n", "f", &repeated)), "{a: 1, c: 3}");
@@ -188,6 +206,18 @@ TEST(Extends, FilesThatMultiplyEndInAnError) {
             std::string::npos);
 }
 
+TEST(Extends, ChainsAreOfThirtyThreeFiles) {
+  const TemporaryFiles files;
+  const auto chain = [&](int length) {
+    for (int i = 1; i < length; ++i)
+      files.write(std::to_string(i) + ".yaml", "extends: " + std::to_string(i + 1) + ".yaml\n");
+    files.write(std::to_string(length) + ".yaml", "x: 1\n");
+    return error_of([&] { load_document(files.path("1.yaml"), {}); });
+  };
+  EXPECT_EQ(chain(33), "no error");
+  EXPECT_NE(chain(34).find("extends too much"), std::string::npos);
+}
+
 TEST(LoadDocument, FilesThatCannotBeRead) {
   const TemporaryFiles files;
   const std::string gone = files.path("gone.yaml");
@@ -233,6 +263,16 @@ TEST(Override, WrongOnesSayWhatIsAllowed) {
             "--set a..b=1: has no path of keys before '=', allowed: --set path.to.key=value");
   EXPECT_EQ(error("a=[1"), "--set a=[1: a: is not YAML: end of sequence flow not found");
   EXPECT_NE(error(std::string(1000, '.') + "=1").find("has no path of keys"), std::string::npos);
+  const auto deep = [](int keys) {
+    std::string path = "b";
+    for (int i = 1; i < keys; ++i) path += ".b";
+    return path + "=1";
+  };
+  EXPECT_EQ(error(deep(64)), "no error");
+  EXPECT_NE(error(deep(65)).find("has no path of keys"), std::string::npos);
+  EXPECT_EQ(error("key={extends: gone.yaml}"),
+            "--set key={extends: gone.yaml}: key.extends: names 'gone.yaml', which does not exist "
+            "in .");
 }
 
 }  // namespace

@@ -50,6 +50,85 @@ TEST(Schema, ChoicesOfferWhatIsBuilt) {
   EXPECT_EQ(any[1]["pattern"].get<std::string>().substr(0, 4), "^b\\(");
 }
 
+const std::string number = R"(^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)";
+
+json text(const std::string& pattern) { return {{"type", "string"}, {"pattern", pattern}}; }
+json any(const json& a, const json& b) { return {{"anyOf", json::array({a, b})}}; }
+/// A count between the limits, or with a suffix.
+json count(double least, double most) {
+  return any({{"type", "integer"}, {"minimum", least}, {"maximum", most}},
+             text(number + "([kKMGTPE]|[KMGTPE]i)$"));
+}
+
+TEST(Schema, EveryTypeOfValueHasItsForm) {
+  std::string word = "w";
+  std::optional<std::int64_t> maybe;
+  std::optional<double> maybe_number;
+  double part = 0.01, off = 0.02;
+  Seconds time{2};
+  bool given = false, called = false, relative = true;
+  std::int64_t pieces = 3;
+  std::vector<std::int64_t> parts, numbers;
+  std::vector<std::string> words{"a", "b"};
+  Table table;
+  enum class E { a, b } e = E::a;
+  Choice with_table = choice(e, {{"a"}, {"b"}});
+  with_table.table = &table;
+  with_table.table_option = 1;
+  Choice with_file = choice(e, {{"a"}, {"b"}});
+  with_file.file = &word;
+  const json percent = text(number + "%$");
+  const json plain{{"type", "number"}, {"minimum", 1}, {"maximum", 9}};
+  const json row{{"type", "array"},
+                 {"items", {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}}}};
+  struct Case {
+    Target target;
+    json form, standard;
+  };
+  const std::vector<Case> cases{
+      {&word, {{"type", "string"}, {"minLength", 1}}, nullptr},
+      {Identifier{&word}, text("^[a-z0-9._-]+$"), nullptr},
+      {OptionalCount{&maybe, "auto"}, any({{"const", "auto"}}, count(1, 9)), "auto"},
+      {OptionalNumber{&maybe_number, "none"}, any({{"const", "none"}}, plain), "none"},
+      {PartsOf{&pieces, &parts, "balanced", &called, between(2, 5)},
+       {{"anyOf",
+         {count(1, 9),
+          {{"type", "array"}, {"minItems", 1}, {"items", count(2, 5)}},
+          text(R"(^balanced\([0-9]+([kKMGTPE]|[KMGTPE]i)?\)$)")}}},
+       3},
+      {Percent{&part}, percent, "1%"},
+      {Tolerance{&off, &relative, Tolerance::Of::number},
+       any(percent, {{"type", "number"}, {"minimum", 0}}), "2%"},
+      {Tolerance{&off, &relative, Tolerance::Of::time},
+       any(percent, text(number + " ?(ns|us|ms|s|min|h|d)$")), "2%"},
+      {&words, {{"type", "array"}, {"items", {{"type", "string"}}}}, words},
+      {&numbers, {{"type", "array"}, {"minItems", 1}, {"items", count(1, 9)}}, nullptr},
+      {with_table, any({{"enum", {"a"}}}, {{"type", "array"}, {"items", row}}), "a"},
+      {with_file,
+       any({{"enum", {"a", "b"}}},
+           {{"type", "object"},
+            {"properties", {{"table", {{"type", "string"}, {"minLength", 1}}}}},
+            {"required", {"table"}},
+            {"additionalProperties", false}}),
+       "a"},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const json schema = schema_of([&](Visitor& v) {
+      v.field({"key", cases[i].target, "", between(1, 9)});
+    });
+    json value = schema["properties"]["key"];
+    EXPECT_EQ(value.contains("default") ? value["default"] : json(nullptr), cases[i].standard) << i;
+    for (const char* apart : {"default", "$comment", "description"}) value.erase(apart);
+    // A number of parts may also be given with its source.
+    const bool sourced = std::holds_alternative<PartsOf>(cases[i].target);
+    EXPECT_EQ(sourced ? value["anyOf"][0] : value, cases[i].form) << i;
+  }
+  const json optional = schema_of([&](Visitor& v) {
+    v.field({"key", OptionalTime{&time, &given, "none"}, ""});
+  })["properties"]["key"];
+  EXPECT_EQ(optional["default"], "none");
+}
+
 TEST(Schema, AnOptionalListIsNoneOrAList) {
   std::vector<std::int64_t> numbers;
   const json schema = schema_of([&](Visitor& v) {
@@ -67,6 +146,22 @@ TEST(Schema, AnOptionalListIsNoneOrAList) {
   EXPECT_EQ(list["type"], "array");
   EXPECT_EQ(list["minItems"], 1);
   EXPECT_EQ(list["items"]["anyOf"][0]["maximum"], 9);
+}
+
+TEST(Schema, AListHasEntriesAndAReservedKeyOneWord) {
+  std::int64_t n = 0;
+  const json properties = schema_of([&](Visitor& v) {
+    v.list(
+        "items", "", 0, [](std::size_t) {},
+        [&](Visitor& w, std::size_t) {
+          w.field({"n", &n, ""});
+        });
+    v.reserved("later", "", "none");
+    v.reserved("number", "", "1");
+  })["properties"];
+  EXPECT_EQ(properties["items"]["minItems"], 1);
+  EXPECT_EQ(properties["later"]["const"], "none");
+  EXPECT_EQ(properties["number"]["const"], 1);
 }
 
 TEST(Schema, AKindRefusesTheKeysOfOthers) {

@@ -51,6 +51,18 @@ TEST(Text, UnitsOfBytes) {
   }
 }
 
+TEST(Text, PrefixesOfUnits) {
+  const char* const decimal = "kMGTPE";
+  for (int i = 0; i < 6; ++i) {
+    const std::string letter(1, decimal[i]);
+    const double thousand = std::pow(1000, i + 1), kibi = std::ldexp(1, 10 * (i + 1));
+    const std::string binary = (i == 0 ? "K" : letter) + "i";
+    EXPECT_EQ(parse_bytes("3" + letter + "B")->value(), 3 * thousand) << letter;
+    EXPECT_EQ(parse_bytes("3" + binary + "B")->value(), 3 * kibi) << binary;
+    EXPECT_EQ(parse_flops_rate("3" + letter + "FLOPS")->value(), 3 * thousand) << letter;
+  }
+}
+
 TEST(Text, UnitsOfBandwidth) {
   for (const auto& [text, si] : {Row{"400Gbps", 5e10}, Row{"1.6TB/s", 1.6e12}, Row{"8Gb/s", 1e9},
                                  Row{"1GiB/s", 0x1p30}, Row{"8bps", 1}, Row{"-1GB/s", -1e9}}) {
@@ -98,6 +110,53 @@ TEST(Text, ForPeopleThreeDigitsAndAPrefix) {
   EXPECT_EQ(human(Bytes{-2048}), "-2.00 KiB");
   EXPECT_EQ(human(BytesPerSecond{25e9}), "25.0 GB/s");
   EXPECT_EQ(human(FlopsPerSecond{353.9e12}), "354 TFLOPS");
+}
+
+TEST(Text, TheUnitChangesWhereANumberOfThatUnitBegins) {
+  const auto units = [](auto value, double step, const std::vector<std::string>& names) {
+    using Value = decltype(value);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const double one = value.value() * std::pow(step, static_cast<double>(i));
+      EXPECT_EQ(human(Value{one}), "1.00 " + names[i]);
+      EXPECT_EQ(human(Value{0.9996 * one}), "1.00 " + names[i]);
+      EXPECT_EQ(human(Value{20 * one}), "20.0 " + names[i]);
+      if (i == 0) continue;
+      EXPECT_EQ(human(Value{0.9994 * one}).find("1.00"), std::string::npos) << names[i];
+    }
+  };
+  units(Seconds{1e-9}, 1e3, {"ns", "us", "ms", "s"});
+  units(Bytes{1}, 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"});
+  units(BytesPerSecond{1}, 1e3, {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"});
+  units(FlopsPerSecond{1e6}, 1e3, {"MFLOPS", "GFLOPS", "TFLOPS", "PFLOPS", "EFLOPS"});
+  EXPECT_EQ(human(Seconds{3600}), "1.00 h");
+  EXPECT_EQ(human(Seconds{3590}), "3590 s");
+  EXPECT_EQ(human(FlopsPerSecond{1}), "1.00 FLOPS");
+  EXPECT_EQ(human(Bytes{0}), "0.00 B");
+}
+
+TEST(Text, ThreeDigitsRoundBeforeTheyAreCounted) {
+  EXPECT_EQ(human(Bytes{9.994}), "9.99 B");
+  EXPECT_EQ(human(Bytes{9.996}), "10.0 B");
+  EXPECT_EQ(human(Bytes{99.94}), "99.9 B");
+  EXPECT_EQ(human(Bytes{99.96}), "100 B");
+  EXPECT_EQ(human(Seconds{99'999 * 3600.0}), "99999 h");
+  EXPECT_EQ(human(Seconds{100'000 * 3600.0}), "1.00e+05 h");
+}
+
+TEST(Text, ASlipIsLessThanAThirdOfTheWord) {
+  const std::vector<std::string> words{"abcdefghijkl", "xy"};
+  EXPECT_EQ(nearest("abcdefgh1234", words), "abcdefghijkl");  // four of twelve
+  EXPECT_FALSE(nearest("abcdefg12345", words));               // five
+  EXPECT_EQ(nearest("badcefghijkl", words), "abcdefghijkl");  // two swaps
+  EXPECT_EQ(nearest("xz", words), "xy");
+  EXPECT_EQ(nearest("xyzz", words), "xy");  // two may be added to a short word
+  EXPECT_FALSE(nearest("xyzzz", words));
+  const std::string longest(64, 'a');
+  const std::vector<std::string> one{longest};
+  EXPECT_EQ(nearest(longest.substr(1) + "b", one), longest);
+  EXPECT_FALSE(nearest(longest + "b", one));
+  const std::vector<std::string> equal{"ab1", "ab2"};
+  EXPECT_EQ(nearest("ab3", equal), "ab1");  // the first of the nearest
 }
 
 TEST(Text, NearestIsASlipOfTheFingerAway) {

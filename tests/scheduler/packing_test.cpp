@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "stepcast/base/random.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -56,6 +58,24 @@ TEST(Documents, LognormalHasItsMeanAndDependsOnTheNumberOnly) {
   EXPECT_NEAR(total / n, 1200, 25);
   EXPECT_EQ(document_length(spec, 17), document_length(spec, 17));
   EXPECT_NE(document_length(spec, 17), document_length(lognormal(1200, 1.3, 8), 17));
+}
+
+// exp(mu + sigma z) of the draw of its number, with mu such that the mean is the given one.
+TEST(Documents, LognormalLengthsAreTheirDraws) {
+  const DocumentSpec spec = lognormal(1200, 1.3, 7);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const double z = normal_number(7, 0, document_stream, i);
+    const double length = std::round(1200 * std::exp(1.3 * z - 1.3 * 1.3 / 2));
+    EXPECT_EQ(document_length(spec, i), static_cast<std::int64_t>(std::max(1.0, length)));
+  }
+}
+
+TEST(Documents, OfAFileComeRound) {
+  DocumentSpec spec;
+  spec.distribution = DocumentSpec::Distribution::file;
+  spec.lengths = {5, 3, 8};
+  EXPECT_EQ(document_length(spec, 2), 8);
+  EXPECT_EQ(document_length(spec, 3), 5);
 }
 
 TEST(Packing, EveryTokenIsCounted) {

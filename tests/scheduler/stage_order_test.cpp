@@ -213,6 +213,12 @@ TEST(StageOrder, RulesSayWhatIsAllowed) {
 }
 
 // One forward ahead of what the schedule needs, so that no pair waits for itself.
+TEST(StageOrder, OneMicroBatchHasNothingToPairWith) {
+  for (const Stage stage : {Stage{0}, Stage{1}})
+    for (const Unit& unit : exchanging_orders(pipeline_schedule("1f1b"), {2, 1, 1, 2})[stage.value])
+      EXPECT_FALSE(unit.with_next);
+}
+
 TEST(StageOrder, PairsOfTheSteadyPhaseRun) {
   EXPECT_TRUE(rc::check([] {
     const PipelineSchedule& schedule = pipeline_schedule("interleaved_1f1b");

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "fabrics.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/topology/fabric_graph.hpp"
 
 namespace stepcast {
@@ -130,6 +131,107 @@ TEST(Fabric, OnePortLeadsOutOfADeviceOfASwitchedSuperNode) {
   const Fabric faster(switched_super_nodes(120e9));
   EXPECT_FALSE(faster.can_saturate(faster.device_link(LinkKind::super_down, {0})));
   EXPECT_TRUE(faster.can_saturate(faster.device_link(LinkKind::port_up, {0})));
+}
+
+// The random clusters seldom have several super-nodes of several nodes.
+TEST(Fabric, RoutesOfSuperNodesArePathsOfTheGraph) {
+  ClusterSpec behind_meshes = rails(4);
+  behind_meshes.node_devices = 2;
+  behind_meshes.devices = 12;
+  behind_meshes.super_node = SuperNodeSpec{2, {{BytesPerSecond{100e9}, Seconds{0}}, 1}};
+  ClusterSpec shared_card = switched_super_nodes(100e9);
+  shared_card.network.nic.per = NicSpec::Per::node;
+  for (const ClusterSpec& spec : {switched_super_nodes(100e9), behind_meshes, shared_card}) {
+    const Fabric fabric(spec);
+    const FabricGraph graph = fabric_graph(fabric);
+    for (std::uint32_t a = 0; a < fabric.devices(); ++a)
+      for (std::uint32_t b = 0; b < fabric.devices(); ++b)
+        EXPECT_TRUE(is_path(graph, fabric.route({a}, {b}), a, b)) << a << " to " << b;
+  }
+}
+
+TEST(Fabric, NamesOfLinksThatAreNotThere) {
+  const Fabric fabric(rails(2));
+  EXPECT_TRUE(fabric.find_link("hccs:14-15"));
+  EXPECT_TRUE(fabric.find_link("nic:15.up"));
+  for (const char* wrong :
+       {"hccs:7-8", "hccs:16-15", "hccs:15-16", "hccs:16-17", "hccs:3-3", "hccs:1-2.up", "hccs:1",
+        "nic:16.up", "nic:1", "port:0.up", "leaf:8.up", "leaf:", "nic"})
+    EXPECT_FALSE(fabric.find_link(wrong)) << wrong;
+}
+
+TEST(Fabric, TrunksOfLeavesThatAreNotFullSaturateLater) {
+  ClusterSpec spec = rails(6);  // of eight rails, each with leaves of four cards and of two
+  spec.network.oversubscription = 1.5;
+  const auto saturates = [&](std::uint32_t leaf) {
+    const Fabric fabric(spec);
+    return fabric.can_saturate(fabric.leaf_link(LinkKind::leaf_up, leaf));
+  };
+  EXPECT_TRUE(saturates(0));   // 4 x 1.5 > 4
+  EXPECT_FALSE(saturates(1));  // 2 x 1.5
+  EXPECT_TRUE(saturates(14));
+  EXPECT_FALSE(saturates(15));
+  spec.network.oversubscription = 2;
+  EXPECT_FALSE(saturates(1));  // as much as the ports carry
+  spec.network.kind = NetworkSpec::Kind::leaf_spine;
+  spec.network.leaf_ports = 10;
+  EXPECT_TRUE(saturates(3));
+  EXPECT_TRUE(saturates(4));  // eight cards of 48
+  spec.network.oversubscription = 1.25;
+  EXPECT_FALSE(saturates(4));
+  EXPECT_TRUE(saturates(0));
+}
+
+TEST(Fabric, IsWholeNodesOfWholeMeshes) {
+  const auto builds = [](std::int64_t devices, std::int64_t per_node, std::int64_t mesh) {
+    ClusterSpec spec;
+    spec.devices = devices;
+    spec.node_devices = per_node;
+    spec.node_fabric = GroupFabric{mesh, {}, {}, 1};
+    try {
+      return Fabric(spec).devices() == devices;
+    } catch (const InputError&) {
+      return false;
+    }
+  };
+  EXPECT_TRUE(builds(1, 1, 1));
+  EXPECT_TRUE(builds(16, 8, 4));
+  EXPECT_FALSE(builds(0, 1, 1));
+  EXPECT_FALSE(builds(8, 0, 1));
+  EXPECT_FALSE(builds(12, 8, 4));
+  EXPECT_FALSE(builds(16, 8, 3));
+  EXPECT_FALSE(builds(16, 8, 0));
+}
+
+TEST(Fabric, GroupsOfOneMeetOverTheirBridges) {
+  ClusterSpec spec;
+  spec.devices = spec.node_devices = 2;
+  spec.node_fabric = GroupFabric{1, {}, {BytesPerSecond{16e9}, Seconds{3e-6}}, 1};
+  const Fabric fabric(spec);
+  std::string names;
+  for (const LinkId id : fabric.route({0}, {1})) names += fabric.link_name(id) + " ";
+  EXPECT_EQ(names, "bridge:0.up bridge:1.down ");
+}
+
+TEST(Fabric, VerticesAreNumberedByWhatTheyAre) {
+  const auto names = [](const ClusterSpec& spec) {
+    const FabricGraph graph = fabric_graph(Fabric(spec));
+    std::string text;
+    for (std::size_t v = 0; v < num_vertices(graph); ++v) text += graph[v].name + " ";
+    return text;
+  };
+  ClusterSpec spec = switched_super_nodes(100e9);
+  spec.devices = 4;
+  spec.super_node->nodes = 1;
+  spec.network.kind = NetworkSpec::Kind::leaf_spine;
+  EXPECT_EQ(names(spec),
+            "device:0 device:1 device:2 device:3 node:0 node:1 super:0 super:1 leaf:0 "
+            "spine ");
+  spec.network.kind = NetworkSpec::Kind::single_switch;
+  spec.network.nic.per = NicSpec::Per::node;
+  EXPECT_EQ(names(spec),
+            "device:0 device:1 device:2 device:3 node:0 node:1 super:0 super:1 nic:0 "
+            "nic:1 nic:2 nic:3 switch ");
 }
 
 TEST(Fabric, BisectionsInClosedForm) {

@@ -5,7 +5,7 @@
 #include "collective_fabrics.hpp"
 #include "stepcast/base/errors.hpp"
 
-/// Closed forms of the HCCL user guide, and which algorithm HCCL's selection takes.
+/// Closed forms of the HCCL user guide.
 namespace stepcast {
 namespace {
 
@@ -150,52 +150,6 @@ TEST(CollectiveFormulas, TreesOverEveryNic) {
               latency + 2 * size.value() / 8 / 22e9, 1e-12);
   EXPECT_NEAR(time_of(spec(30e9), {Kind::all_reduce, size}, "tree"),
               latency + 2 * size.value() * 7 / 8 / 30e9, 1e-12);
-}
-
-TEST(CollectiveSelection, ServersByCost) {
-  const std::vector<std::pair<std::int64_t, std::string>> expected{
-      {2, "ring"}, {3, "ring"}, {4, "nhr"}, {6, "nhr"}, {8, "nhr"}};
-  for (const auto& [servers, pattern] : expected) {
-    const ClusterSpec spec = cluster({.nodes = servers,
-                                      .per_node = 8,
-                                      .nic = {BytesPerSecond{25e9}, Seconds{0}},
-                                      .step = Seconds{60e-6}});
-    const Fabric fabric(spec);
-    const auto plan = plan_collective(fabric, first_devices(spec.devices),
-                                      {Kind::all_reduce, Bytes{1048576}}, "auto");
-    EXPECT_EQ(plan.algorithm, "hierarchical(mesh, " + pattern + ")") << servers;
-  }
-}
-
-TEST(CollectiveSelection, MeshNodes) {
-  const Fabric fabric(cluster({.nodes = 4, .per_node = 8}));
-  const auto chosen = [&](std::int64_t members, Kind kind, double bytes) {
-    return plan_collective(fabric, first_devices(members), {kind, Bytes{bytes}}, "auto").algorithm;
-  };
-  EXPECT_EQ(chosen(8, Kind::all_reduce, 262144), "one_shot");
-  EXPECT_EQ(chosen(8, Kind::all_reduce, 262145), "mesh");
-  EXPECT_EQ(chosen(8, Kind::all_to_all, 1e6), "mesh");
-  EXPECT_EQ(chosen(32, Kind::all_gather, 32 * 32768), "pipeline");
-  EXPECT_EQ(chosen(32, Kind::all_gather, 32 * 32768 - 1), "hierarchical(mesh, nhr)");
-  EXPECT_EQ(chosen(32, Kind::all_reduce, 32 * 1048576), "pipeline");
-  EXPECT_EQ(chosen(32, Kind::all_to_all, 1e8), "hierarchical(mesh, pairwise)");
-  EXPECT_EQ(chosen(12, Kind::all_reduce, 1e8), "ring");
-  EXPECT_EQ(chosen(12, Kind::all_to_all, 1e8), "pairwise");
-}
-
-TEST(CollectiveSelection, SuperNodes) {
-  ClusterSpec spec = switched({.nodes = 12, .per_node = 16});
-  spec.super_node = SuperNodeSpec{.nodes = 4, .fabric = {{BytesPerSecond{196e9}, Seconds{0}}, 1}};
-  const Fabric fabric(spec);
-  const auto chosen = [&](std::int64_t members, Kind kind, double bytes) {
-    return plan_collective(fabric, first_devices(members), {kind, Bytes{bytes}}, "auto").algorithm;
-  };
-  EXPECT_EQ(chosen(64, Kind::all_to_all, 1e8), "mesh");
-  EXPECT_EQ(chosen(64, Kind::all_reduce, 64 * 262144), "nhr");
-  EXPECT_EQ(chosen(64, Kind::all_reduce, 1e8), "hierarchical(ring, nhr)");
-  EXPECT_EQ(chosen(192, Kind::all_reduce, 1e9), "hierarchical(ring, nhr, ring)");
-  EXPECT_EQ(chosen(128, Kind::all_reduce, 1e9), "hierarchical(ring, nhr, hd)");
-  EXPECT_EQ(chosen(192, Kind::all_to_all, 1e9), "hierarchical(mesh, pairwise)");
 }
 
 TEST(Collectives, NothingToDo) {

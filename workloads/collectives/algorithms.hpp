@@ -38,7 +38,13 @@ Locality reach(const Fabric& fabric, Group members);
 bool in_one_mesh(const Fabric& fabric, Group members);
 /// Mesh where pairs have links of their own, else ring.
 Pattern node_pattern(const Fabric& fabric, Group members);
-/// Ring, NHR or HD between servers, the cheapest by HCCL's reckoning; `bytes` of the slowest NIC.
+/// What HCCL reckons for one pass of `bytes` of the slowest NIC over so many servers; an all-reduce
+/// doubles all three. HD folds the servers beyond a power of two.
+struct ServerCosts {
+  Seconds ring, nhr, hd;
+};
+ServerCosts server_costs(const ClusterSpec& cluster, std::size_t servers, Bytes bytes);
+/// The cheapest of these; ties prefer ring, then NHR.
 Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind kind, Bytes bytes);
 
 }  // namespace stepcast::collectives

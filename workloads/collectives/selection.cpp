@@ -80,11 +80,8 @@ std::string_view nccl(const Fabric& fabric, Group members, CollectiveCall call) 
 
 }  // namespace
 
-Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind kind,
-                       Bytes bytes) {
-  const ClusterSpec& cluster = fabric.cluster();
+ServerCosts server_costs(const ClusterSpec& cluster, std::size_t servers, Bytes bytes) {
   const NicSpec& nic = cluster.network.nic;
-  if (kind == CollectiveKind::broadcast) return Pattern::nhr;
   const double count = static_cast<double>(servers);
   const CollectiveLibrarySpec& library = cluster.collectives;
   const Seconds latency =
@@ -92,13 +89,17 @@ Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind
   const Seconds whole = std::min(bytes, library.buffer) / (nic.link.bandwidth * nic.efficiency);
   const Seconds once = whole * ((count - 1) / count);
   const auto steps = static_cast<double>(std::bit_width(servers - 1));
-  const Seconds ring_time = latency * (count - 1) + once;
-  const Seconds nhr_time = latency * steps + once;
-  const Seconds hd_time =
-      std::has_single_bit(servers) ? nhr_time : latency * steps + whole * ((2 * count - 1) / count);
-  // An all-reduce doubles all three; ties prefer ring, then NHR.
-  if (ring_time <= nhr_time && ring_time <= hd_time) return Pattern::ring;
-  return nhr_time <= hd_time ? Pattern::nhr : Pattern::hd;
+  const Seconds nhr = latency * steps + once;
+  const Seconds folded = latency * steps + whole * ((2 * count - 1) / count);
+  return {latency * (count - 1) + once, nhr, std::has_single_bit(servers) ? nhr : folded};
+}
+
+Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind kind,
+                       Bytes bytes) {
+  if (kind == CollectiveKind::broadcast) return Pattern::nhr;
+  const ServerCosts costs = server_costs(fabric.cluster(), servers, bytes);
+  if (costs.ring <= costs.nhr && costs.ring <= costs.hd) return Pattern::ring;
+  return costs.nhr <= costs.hd ? Pattern::nhr : Pattern::hd;
 }
 
 std::string_view select(const Fabric& fabric, Group members, CollectiveCall call) {

@@ -14,27 +14,33 @@ namespace {
 
 constexpr double more = 1.01, less = 0.99;
 
-/// Step times of many variants, each run in a process of its own.
+/// Step times of many variants, each run in a process of its own; nothing for a variant that is
+/// no scenario.
 class Variants {
  public:
-  std::size_t add(std::function<double()> run) {
+  using Run = std::function<std::optional<double>()>;
+  std::size_t add(Run run) {
     runs_.push_back(std::move(run));
     return runs_.size() - 1;
   }
   void run(int workers) {
     times_.resize(runs_.size());
     run_in_workers(
-        runs_.size(), workers, [&](std::size_t i) { return shortest(runs_[i]()); },
+        runs_.size(), workers,
+        [&](std::size_t i) {
+          const std::optional<double> time = runs_[i]();
+          return time ? shortest(*time) : std::string{};
+        },
         [&](const WorkerAnswer& answer) {
           if (answer.failed()) throw EngineError("a run of explain failed: " + answer.failure);
-          times_[answer.index] = parse_number(answer.text).value();
+          times_[answer.index] = parse_number(answer.text);
         });
   }
-  double time(std::size_t i) const { return times_[i]; }
+  std::optional<double> time(std::size_t i) const { return times_[i]; }
 
  private:
-  std::vector<std::function<double()>> runs_;
-  std::vector<double> times_;
+  std::vector<Run> runs_;
+  std::vector<std::optional<double>> times_;
 };
 
 std::vector<std::pair<std::string, Ideal>> ideals() {
@@ -61,9 +67,13 @@ Explanation explain(const Scenario& scenario, int workers) {
   std::vector<std::pair<std::size_t, std::size_t>> runs;  // with more and less of each
   for (const Parameter& p : all) {
     const auto with = [&](double factor) {
-      return variants.add([&, factor] { return step_time(scaled(scenario, p.path, factor)); });
+      return variants.add([&, factor]() -> std::optional<double> {
+        const std::optional<Scenario> changed = varied(scenario, p, factor);
+        if (!changed) return {};
+        return step_time(*changed);
+      });
     };
-    const std::size_t up = p.at_limit ? base : with(more);
+    const std::size_t up = with(more);
     runs.emplace_back(up, with(less));
   }
   std::vector<std::pair<std::string, std::size_t>> bounds;
@@ -81,10 +91,13 @@ Explanation explain(const Scenario& scenario, int workers) {
   variants.run(workers);
 
   Explanation result;
-  result.step_time = variants.time(base);
+  result.step_time = variants.time(base).value();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const double range = std::log(all[i].at_limit ? 1 : more) - std::log(less);
-    const double change = std::log(variants.time(runs[i].first) / variants.time(runs[i].second));
+    const std::optional<double> up = variants.time(runs[i].first);
+    const std::optional<double> down = variants.time(runs[i].second);
+    if (!up && !down) continue;
+    const double range = (up ? std::log(more) : 0) - (down ? std::log(less) : 0);
+    const double change = std::log(up.value_or(result.step_time) / down.value_or(result.step_time));
     result.elasticities.push_back({all[i], change / range});
     if (all[i].nature == Parameter::Nature::time) result.time_sum += change / range;
     if (all[i].nature == Parameter::Nature::rate) result.time_sum -= change / range;
@@ -92,7 +105,8 @@ Explanation explain(const Scenario& scenario, int workers) {
   std::ranges::stable_sort(result.elasticities, [](const Elasticity& a, const Elasticity& b) {
     return std::abs(a.value) > std::abs(b.value);
   });
-  for (const auto& [name, run] : bounds) result.bounds.push_back({name, variants.time(run)});
+  for (const auto& [name, run] : bounds)
+    result.bounds.push_back({name, variants.time(run).value()});
   result.path = critical_path(record(scenario));
   return result;
 }

@@ -5,13 +5,12 @@
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast {
 namespace {
-
-constexpr double step_up = 1.01;  ///< of Parameter::at_limit
 
 /// A number of a scenario while it is visited.
 struct Number {
@@ -112,7 +111,7 @@ std::vector<Parameter> parameters(const Scenario& scenario) {
                      .nature = number.nature,
                      .value = number.value,
                      .text = number.text,
-                     .at_limit = !range.contains(step_up * number.value)});
+                     .range = range});
   });
   return found;
 }
@@ -128,6 +127,14 @@ Scenario scaled(Scenario scenario, const std::string& path, double factor) {
   expects(known, "a parameter is a number of the scenario");
   if (draft.scenario.synthetic) draft.scenario.synthetic = draft.synthetic;
   return std::move(draft.scenario);
+}
+
+std::optional<Scenario> varied(const Scenario& scenario, const Parameter& parameter,
+                               double factor) {
+  if (!parameter.range.contains(factor * parameter.value)) return {};
+  Scenario changed = scaled(scenario, parameter.path, factor);
+  if (!reader_finding(changed).empty()) return {};
+  return changed;
 }
 
 }  // namespace stepcast

@@ -4,6 +4,7 @@
 
 #include "sim/plan/enumerate.hpp"
 #include "sim/plan/rules.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 #include "temporary_files.hpp"
 
 namespace stepcast::test {

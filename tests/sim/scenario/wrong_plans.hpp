@@ -124,6 +124,42 @@ inline constexpr WrongRow wrong_plans[] = {
      "s.yaml:35:74: moe.capacity_factor: is set but the model has no experts, allowed: none\n"
      "s.yaml:36:14: moe.placement: is balanced but the model has no experts, allowed: contiguous\n"
      "s.yaml:36:40: moe.wire_precision: is fp8 but the model has no experts, allowed: bf16"},
+    {"expert_keys_without_ep",
+     "vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
+     "vocabulary: 32000\n"
+     "moe: {dispatch: two_hop, overlap: chunks(4), placement: balanced, wire_precision: fp8}\n"
+     "parallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n",
+     "s.yaml:36:17: moe.dispatch: is set but ep is 1: no token leaves its rank, allowed: flat, or "
+     "ep > 1\n"
+     "s.yaml:36:35: moe.overlap: is set but ep is 1: no token leaves its rank, allowed: none, or "
+     "ep > 1\n"
+     "s.yaml:36:57: moe.placement: is set but ep is 1: no token leaves its rank, allowed: "
+     "contiguous, or ep > 1\n"
+     "s.yaml:36:83: moe.wire_precision: is set but ep is 1: no token leaves its rank, allowed: "
+     "bf16, or ep > 1"},
+    {"allgather_of_lone_experts",
+     "vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
+     "vocabulary: 32000\nmoe: {dispatch: allgather}\n"
+     "parallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n",
+     "s.yaml:36:17: moe.dispatch: is set but ep is 1: no token leaves its rank, allowed: flat, or "
+     "ep > 1"},
+    {"allgather_of_shared_experts",
+     "vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
+     "vocabulary: 32000\nmoe: {dispatch: allgather, wire_precision: fp8}\n"
+     "parallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  etp: 2\n",
+     "no error"},
+    {"tensor_overlap_without_tp", "parallel:\n  tp: 2",
+     "communication: {tensor: {overlap: chunks(4)}}\nparallel:\n  tp: 1",
+     "s.yaml:36:35: communication.tensor.overlap: is chunks but tp is 1: there is no collective to "
+     "hide, allowed: none, or tp > 1"},
+    {"scatter_gather_without_pp",
+     "parallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n  dp: auto\n"
+     "  sequence_parallel: true\ntraining:\n  sequence: 2048\n  global_batch: 32\n"
+     "  micro_batch: 1\nschedule:\n  pipeline: interleaved_1f1b\n",
+     "communication: {pipeline: {scatter_gather: true}}\nparallel: {tp: 2}\n"
+     "training: {sequence: 2048, global_batch: 32}\nschedule: {pipeline: 1f1b}\n",
+     "s.yaml:36:44: communication.pipeline.scatter_gather: is true, but pp is 1: nothing is sent, "
+     "allowed: false"},
     {"tiles_of_cut_experts", "vocabulary: 32000\nparallel:",
      "vocabulary: 32000\nmoe: {overlap: tiles(4)}\nparallel:\n  etp: 2",
      "s.yaml:36:16: moe.overlap: is tiles, whose kernel holds whole experts, but etp is 2, "

@@ -7,6 +7,7 @@
 
 #include "sim/in_child.hpp"
 #include "sim/replay/recorded_scenarios.hpp"
+#include "stepcast/base/text.hpp"
 
 namespace stepcast {
 namespace {
@@ -58,6 +59,57 @@ TEST(Parameters, AreScaledOneByOne) {
     for (std::size_t i = 0; i < all.size(); ++i)
       EXPECT_EQ(after[i].value, all[i].value * (all[i].path == p.path ? 2 : 1)) << p.path;
   }
+}
+
+/// A varied number as `--set` takes it.
+std::string assignment(const Parameter& p, double factor) {
+  const bool work = p.text.ends_with("FLOPS");
+  const char* unit = p.nature == Parameter::Nature::time   ? "s"
+                     : p.nature == Parameter::Nature::rate ? (work ? "FLOP/s" : "B/s")
+                                                           : "";
+  return p.path + "=" + shortest(factor * p.value) + unit;
+}
+
+bool reads(RecordedCase c, const std::string& override_) {
+  c.overrides.push_back(override_);
+  try {
+    testing::scenario_of(c);
+  } catch (const InputError&) {
+    return false;
+  }
+  return true;
+}
+
+// A lever that no file can pull is none.
+TEST(Parameters, AreVariedWhereTheReaderTakesTheValue) {
+  std::vector<RecordedCase> cases = testing::all_recorded_cases();
+  cases.push_back({"deepseek-v3-2048.yaml", {}});
+  cases.push_back({"what-if/pangu-sigma-offload-experts.yaml", {}});
+  int refused = 0;
+  for (const RecordedCase& c : cases) {
+    const Scenario scenario = testing::scenario_of(c);
+    for (const Parameter& p : parameters(scenario)) {
+      for (const double factor : {0.99, 1.01}) {
+        const bool offered = varied(scenario, p, factor).has_value();
+        EXPECT_EQ(offered, reads(c, assignment(p, factor))) << c.file << " " << p.path;
+        refused += offered ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST(Elasticities, LeaveOutWhatTheReaderRefuses) {
+  const RecordedCase moe{"mixtral-8x7b.yaml", {"training.global_batch=64"}};
+  const Scenario scenario = testing::scenario_of(moe);
+  const std::string path = "training.offload.active_experts";
+  const auto of = [&](const auto& list, const auto& projection) {
+    return std::ranges::count(list, path, projection);
+  };
+  ASSERT_EQ(of(parameters(scenario), &Parameter::path), 1);
+  const Explanation e = explain(scenario, workers);
+  EXPECT_EQ(of(e.elasticities, [](const Elasticity& row) { return row.parameter.path; }), 0);
+  EXPECT_GE(e.elasticities.size(), 30U);
 }
 
 /// The scenario with costs of nothing in its numbers.

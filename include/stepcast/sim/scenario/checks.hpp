@@ -48,6 +48,9 @@ void settle(Scenario& scenario, const Checks& checks);
 /// This checks everything between cluster, model, plan, training and schedule of a settled
 /// scenario.
 void check_scenario(const Scenario& scenario, Checks& checks);
+/// This is what these checks say of a settled scenario that no file wrote, as a plan or a varied
+/// number makes it: the first finding with its key, empty when there is none.
+std::string reader_finding(const Scenario& scenario);
 
 /// This tells the plan how the schedule places chunks and cuts sequences. It comes before the other
 /// checks.

@@ -52,4 +52,13 @@ Misfit tiles_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit paired_exchange_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit paired_gradients_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 
+/// Keys of `moe:` about tokens on their way, which change nothing where ep is 1: all experts are on
+/// the token's own rank. Ranks that share experts (etp) still gather their tokens.
+Misfit idle_dispatch_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+Misfit idle_overlap_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+Misfit idle_placement_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+Misfit idle_wire_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+/// `communication.tensor.overlap` where tp is 1: there is no collective to hide.
+Misfit idle_tensor_overlap_misfit(const CommunicationSpec& communication, const ParallelPlan& plan);
+
 }  // namespace stepcast

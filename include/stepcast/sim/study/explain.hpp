@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,15 +46,18 @@ struct Parameter {
   enum class Nature { time, rate, plain };
   std::string path;  ///< `cluster.device.matmul_peak`
   Nature nature = Nature::plain;
-  double value = 0;       ///< SI
-  std::string text;       ///< for people, with unit
-  bool at_limit = false;  ///< one per cent more is not allowed
+  double value = 0;  ///< SI
+  std::string text;  ///< for people, with unit
+  Range range;       ///< of its key, taken alone
 };
 /// These are every time, bandwidth, FLOP rate and plain number of the scenario that is not 0, in
 /// the order of the description.
 std::vector<Parameter> parameters(const Scenario& scenario);
 /// This is the scenario with that number multiplied. Throws ContractError for an unknown path.
 Scenario scaled(Scenario scenario, const std::string& path, double factor);
+/// This is the same where a file could say so: nothing where the key cannot have that value, or
+/// where the checks refuse it beside the other values of the scenario.
+std::optional<Scenario> varied(const Scenario& scenario, const Parameter& parameter, double factor);
 
 /// The elasticity is d log(step time) / d log(parameter), from exact runs at +-1 %.
 struct Elasticity {
@@ -69,7 +73,8 @@ struct Bound {
 struct Explanation {
   double step_time = 0;
   CriticalPath path;
-  std::vector<Elasticity> elasticities;  ///< largest magnitude first
+  /// There is one for every parameter that could be varied, largest magnitude first.
+  std::vector<Elasticity> elasticities;
   /// This is the sum of times minus that of rates: 1 where the step time is proportional to all
   /// times together.
   double time_sum = 0;

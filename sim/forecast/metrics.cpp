@@ -1,0 +1,44 @@
+#include "stepcast/sim/forecast/metrics.hpp"
+
+namespace stepcast {
+namespace {
+
+/// This is the peak of the precision that the matrix products run in, the mean over all devices.
+double matmul_peak(const Scenario& scenario) {
+  const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
+  const auto peak = [fp8](const DeviceSpec& device) {
+    return (fp8 ? device.matmul_peak_fp8 : device.matmul_peak).value();
+  };
+  const ClusterSpec& cluster = scenario.cluster;
+  double sum = 0;
+  for (const NodeKind& kind : cluster.kinds)
+    sum += static_cast<double>(kind.nodes) * peak(kind.device);
+  return cluster.kinds.empty() ? peak(cluster.device) : sum / static_cast<double>(cluster.nodes());
+}
+
+}  // namespace
+
+Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
+  const auto devices = static_cast<double>(scenario.cluster.devices);
+  const TrainingSpec& training = scenario.workload.training;
+  Metrics m;
+  m.step_time = forecast.step_time.value();
+  m.samples_per_s = static_cast<double>(training.global_batch) / m.step_time;
+  m.has_model = forecast.model_flops.has_value();
+  if (!m.has_model) return m;
+  if (const auto& interval = scenario.cluster.interval) {
+    m.step_time_low = m.step_time * interval->low;
+    m.step_time_high = m.step_time * interval->high;
+  }
+  m.tokens_per_s = m.samples_per_s * static_cast<double>(training.sequence);
+  m.tokens_per_s_per_device = m.tokens_per_s / devices;
+  m.model_flops = *forecast.model_flops;
+  const double per_device = m.model_flops / m.step_time / devices;
+  const double peak = matmul_peak(scenario);
+  m.tflops_per_device = per_device / 1e12;
+  m.mfu = per_device / peak;
+  m.hfu = *forecast.executed_flops / m.step_time / devices / peak;
+  return m;
+}
+
+}  // namespace stepcast

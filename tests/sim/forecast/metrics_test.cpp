@@ -1,0 +1,82 @@
+#include "stepcast/sim/forecast/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stepcast {
+namespace {
+
+/// 8 devices of 300 TFLOPS, 32 sequences of 1024 tokens.
+Scenario scenario() {
+  Scenario result;
+  result.cluster.devices = 8;
+  result.cluster.device.matmul_peak = FlopsPerSecond{300e12};
+  result.cluster.device.matmul_peak_fp8 = FlopsPerSecond{500e12};
+  result.workload.training.global_batch = 32;
+  result.workload.training.sequence = 1024;
+  return result;
+}
+
+/// A step of two seconds that recomputes a quarter of the model.
+Forecast step() {
+  Forecast result;
+  result.step_time = Seconds{2};
+  result.model_flops = 1.2e15;
+  result.executed_flops = 1.5e15;
+  return result;
+}
+
+TEST(Metrics, FollowFromTimeBatchAndFlops) {
+  const Metrics m = metrics_of(scenario(), step());
+  EXPECT_DOUBLE_EQ(m.step_time, 2);
+  EXPECT_DOUBLE_EQ(m.samples_per_s, 16);
+  EXPECT_DOUBLE_EQ(m.tokens_per_s, 16384);
+  EXPECT_DOUBLE_EQ(m.tokens_per_s_per_device, 2048);
+  EXPECT_DOUBLE_EQ(m.model_flops, 1.2e15);
+  EXPECT_DOUBLE_EQ(m.tflops_per_device, 75);
+  EXPECT_DOUBLE_EQ(m.mfu, 75.0 / 300);
+  EXPECT_DOUBLE_EQ(m.hfu, 93.75 / 300);
+  EXPECT_FALSE(m.step_time_low);
+}
+
+TEST(Metrics, ArePartsOfThePeakOfThePrecision) {
+  Scenario fp8 = scenario();
+  fp8.workload.training.precision = TrainingSpec::Precision::fp8_mixed;
+  EXPECT_DOUBLE_EQ(metrics_of(fp8, step()).mfu, 75.0 / 500);
+}
+
+TEST(Metrics, OfSeveralKindsArePartsOfTheirMeanPeak) {
+  Scenario mixed = scenario();
+  mixed.cluster.node_devices = 2;
+  for (const auto& [nodes, peak] : {std::pair{1, 300e12}, {3, 100e12}}) {
+    NodeKind& kind = mixed.cluster.kinds.emplace_back();
+    kind.nodes = nodes;
+    kind.device.matmul_peak = FlopsPerSecond{peak};
+  }
+  EXPECT_DOUBLE_EQ(metrics_of(mixed, step()).mfu, 75.0 / 150);
+}
+
+TEST(Metrics, TheIntervalOfTheHardwareIsAroundTheStepTime) {
+  Scenario known = scenario();
+  known.cluster.interval.emplace();
+  known.cluster.interval->low = 0.9;
+  known.cluster.interval->high = 1.25;
+  const Metrics m = metrics_of(known, step());
+  EXPECT_DOUBLE_EQ(*m.step_time_low, 1.8);
+  EXPECT_DOUBLE_EQ(*m.step_time_high, 2.5);
+}
+
+TEST(Metrics, OfGivenTimesKnowNoModel) {
+  Scenario known = scenario();
+  known.cluster.interval.emplace();
+  Forecast synthetic;
+  synthetic.step_time = Seconds{2};
+  const Metrics m = metrics_of(known, synthetic);
+  EXPECT_FALSE(m.has_model);
+  EXPECT_DOUBLE_EQ(m.samples_per_s, 16);
+  EXPECT_EQ(m.tokens_per_s, 0);
+  EXPECT_EQ(m.hfu, 0);
+  EXPECT_FALSE(m.step_time_low);
+}
+
+}  // namespace
+}  // namespace stepcast
