@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/overloaded.hpp"
 
@@ -339,6 +340,21 @@ LinkSpec node_link(const NodeFabric& fabric) {
                                [](const SwitchFabric& ports) { return ports.port; },
                                [](const GroupFabric& groups) { return groups.link; }},
                     fabric);
+}
+
+bool has_one_link_kind(const NodeFabric& fabric) {
+  return std::visit(
+      Overloaded{[](const MeshFabric&) { return true; }, [](const SwitchFabric&) { return true; },
+                 [](const GroupFabric&) { return false; }},
+      fabric);
+}
+
+void set_node_latency(NodeFabric& fabric, Seconds latency) {
+  expects(has_one_link_kind(fabric), "kinds have links of one kind inside a node");
+  std::visit(
+      Overloaded{[&](MeshFabric& mesh) { mesh.link.latency = latency; },
+                 [&](SwitchFabric& ports) { ports.port.latency = latency; }, [](GroupFabric&) {}},
+      fabric);
 }
 
 double node_efficiency(const NodeFabric& fabric) {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/base/overloaded.hpp"
 #include "stepcast/topology/fabric.hpp"
 
 /// Clusters whose nodes are of several kinds. docs/models/heterogeneous.md.
@@ -15,14 +14,6 @@ double usable(const std::optional<SuperNodeSpec>& super) {
   return super ? super->fabric.port.bandwidth.value() * super->fabric.efficiency : 0;
 }
 double usable(const NicSpec& nic) { return nic.link.bandwidth.value() * nic.efficiency; }
-
-/// Of fabrics with one kind of link inside a node, as nodes of several kinds have.
-void set_latency(NodeFabric& fabric, Seconds latency) {
-  std::visit(Overloaded{[&](MeshFabric& mesh) { mesh.link.latency = latency; },
-                        [&](SwitchFabric& ports) { ports.port.latency = latency; },
-                        [](GroupFabric&) { expects(false, "kinds have meshes or switches"); }},
-             fabric);
-}
 
 void slow_down(LinkFaults& faults, LinkId link, double factor) {
   if (factor < 1) faults.bandwidth_factor[link.value] = factor;
@@ -78,7 +69,7 @@ void take_fastest_links(ClusterSpec& spec) {
   spec.node_fabric =
       std::ranges::max_element(spec.kinds, faster(&NodeKind::node_fabric))->node_fabric;
   spec.network.nic = std::ranges::max_element(spec.kinds, faster(&NodeKind::nic))->nic;
-  set_latency(spec.node_fabric, node_latency);
+  set_node_latency(spec.node_fabric, node_latency);
   spec.network.nic.link.latency = nic_latency;
   if (!spec.super_node) return;
   spec.super_node = std::ranges::max_element(spec.kinds, faster(&NodeKind::super_node))->super_node;

@@ -109,7 +109,7 @@ void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& 
                    "is " + count_text(kind.node_devices) +
                        ", allowed: " + count_text(cluster.node_devices) + " as on the other nodes");
     checks.require(kind.node_fabric.index() == cluster.node_fabric.index() &&
-                       !std::holds_alternative<GroupFabric>(kind.node_fabric),
+                       has_one_link_kind(kind.node_fabric),
                    key + "node.fabric.kind",
                    "must be that of the other nodes, allowed: mesh or switch on all of them");
     checks.require(kind.nic.per == cluster.network.nic.per, key + "network.nic.per",

@@ -214,9 +214,9 @@ TEST(StageOrder, RulesSayWhatIsAllowed) {
 
 // One forward ahead of what the schedule needs, so that no pair waits for itself.
 TEST(StageOrder, OneMicroBatchHasNothingToPairWith) {
-  for (const Stage stage : {Stage{0}, Stage{1}})
-    for (const Unit& unit : exchanging_orders(pipeline_schedule("1f1b"), {2, 1, 1, 2})[stage.value])
-      EXPECT_FALSE(unit.with_next);
+  const std::vector<StageOrder> orders = exchanging_orders(pipeline_schedule("1f1b"), {2, 1, 1, 2});
+  for (const StageOrder& order : orders)
+    for (const Unit& unit : order) EXPECT_FALSE(unit.with_next);
 }
 
 TEST(StageOrder, PairsOfTheSteadyPhaseRun) {

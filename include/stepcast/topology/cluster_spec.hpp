@@ -131,6 +131,10 @@ using NodeFabric = std::variant<MeshFabric, SwitchFabric, GroupFabric>;
 
 /// The link between a device and the next one of its node: its port, or that of the pair.
 LinkSpec node_link(const NodeFabric& fabric);
+/// Whether all links of the fabric are alike, as nodes of several kinds need it.
+bool has_one_link_kind(const NodeFabric& fabric);
+/// Of the links of such a fabric.
+void set_node_latency(NodeFabric& fabric, Seconds latency);
 /// Part of the bandwidth of its links that transfers reach.
 double node_efficiency(const NodeFabric& fabric);
 
