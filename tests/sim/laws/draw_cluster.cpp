@@ -80,8 +80,8 @@ void Drawing::pick_stalls() {
   }
   if (chance(12)) {
     hit("slow hosts");
-    set("stalls.slow_hosts", chance(50) ? "[{nodes: [0], factor: 2}]"
-                                        : "[{nodes: [0], affinity: cross_numa}]");
+    set("stalls.slow_hosts",
+        chance(50) ? "[{nodes: [0], factor: 2}]" : "[{nodes: [0], affinity: cross_numa}]");
   }
   if (chance(8)) {
     hit("throttling");

@@ -69,7 +69,8 @@ void Drawing::pick_communication() {
     set("communication.gradient.bucket", word({"1000000", "5000000"}));
   }
   if (chance(20)) take("communication.tensor.overlap", "tensor overlap", "chunks(2)");
-  if (tp_ > 1 && chance(20)) take("communication.pipeline.scatter_gather", "scatter_gather", "true");
+  if (tp_ > 1 && chance(20))
+    take("communication.pipeline.scatter_gather", "scatter_gather", "true");
   if (!chance(35)) return;
   hit("named algorithms");
   const std::string any_kind = word({"ring", "ring", "nhr", "hd", "nb"});

@@ -6,8 +6,10 @@ namespace stepcast::laws {
 
 void Drawing::pick_model() {
   const std::int64_t draw = below(100);
-  draft_.file = draw < 8 ? "given.yaml" : draw < 40 ? "dense.yaml" : draw < 75 ? "experts.yaml"
-                                                                               : "latent.yaml";
+  draft_.file = draw < 8    ? "given.yaml"
+                : draw < 40 ? "dense.yaml"
+                : draw < 75 ? "experts.yaml"
+                            : "latent.yaml";
   hit("model " + draft_.file.substr(0, draft_.file.find('.')));
   fb_pair_ = experts() && (schedule_->pairs || is("interleaved_1f1b")) && chance(60);
 }

@@ -65,9 +65,7 @@ class Drawing {
   bool given() const { return draft_.file == "given.yaml"; }
   bool experts() const { return draft_.file == "experts.yaml" || draft_.file == "latent.yaml"; }
   bool is(const char* schedule) const { return schedule_->name == schedule; }
-  bool two_directions() const {
-    return schedule_->placement == ChunkPlacement::bidirectional;
-  }
+  bool two_directions() const { return schedule_->placement == ChunkPlacement::bidirectional; }
   std::int64_t virtual_stages() const { return two_directions() ? pp_ : pp_ * vpp_; }
 
   void pick_model();
