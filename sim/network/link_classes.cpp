@@ -3,44 +3,77 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace stepcast {
 namespace {
 
+constexpr double most_shares = 1024;
+
+double largest_of(const LinkLoads& loads) {
+  double largest = 0;
+  for (const auto& [flow, weight] : loads) largest = std::max(largest, weight);
+  return largest;
+}
+
 /// Weights are quotients of bytes, so that whole numbers come out with rounding.
 bool whole(double ratio) { return std::abs(ratio - std::round(ratio)) <= 1e-9 * ratio; }
 
-/// The weight that one share of the link stands for: the largest that divides all weights, found
-/// among the fractions of the smallest one; where none does, shares are a 1024th of the largest
-/// weight.
-double common_share(const LinkLoads& loads) {
-  constexpr int most_shares = 1024, most_parts = 1024;
-  double smallest = std::numeric_limits<double>::infinity(), largest = 0;
-  for (const auto& [id, weight] : loads) {
-    smallest = std::min(smallest, weight);
-    largest = std::max(largest, weight);
-  }
+/// The largest weight that divides all weights, found among the fractions of the smallest one.
+std::optional<double> common_share(const LinkLoads& loads) {
+  constexpr int most_parts = 1024;
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const auto& [flow, weight] : loads) smallest = std::min(smallest, weight);
   for (int parts = 1; parts <= most_parts; ++parts) {
     const double share = smallest / parts;
-    if (largest / share > most_shares) break;
+    if (largest_of(loads) / share > most_shares) break;
     if (std::ranges::all_of(loads, [&](const auto& load) { return whole(load.second / share); }))
       return share;
   }
-  return largest / most_shares;
+  return {};
 }
 
-}  // namespace
-
-double LinkClasses::Class::load_of(std::uint32_t flow) const {
+double of_flow(const LinkLoads& loads, std::uint32_t flow) {
   const auto found =
       std::ranges::lower_bound(loads, flow, {}, &std::pair<std::uint32_t, double>::first);
   return found != loads.end() && found->first == flow ? found->second : 0;
 }
 
-void LinkClasses::add(double bandwidth, LinkLoads loads, bool shared) {
+}  // namespace
+
+LinkLoads merged(LinkLoads instances) {
+  std::ranges::stable_sort(instances, {}, &std::pair<std::uint32_t, double>::first);
+  LinkLoads once;
+  for (const auto& [flow, weight] : instances) {
+    if (!once.empty() && once.back().first == flow) {
+      once.back().second += weight;
+    } else {
+      once.emplace_back(flow, weight);
+    }
+  }
+  return once;
+}
+
+double LinkClasses::Class::load_of(std::uint32_t flow) const { return of_flow(loads, flow); }
+
+/// Where no share divides all weights, one is a 1024th of the largest of a single instance: rounded
+/// one by one, instances are as many shares whether they are one flow or several.
+double LinkClasses::Class::count_shares() {
+  const auto exact = common_share(loads);
+  const double share = exact.value_or(largest_of(instances) / most_shares);
+  const LinkLoads& counted = exact ? loads : instances;
+  for (const auto& [flow, weight] : counted)
+    shares.emplace_back(flow, std::max(1.0, std::round(weight / share)));
+  shares = merged(std::move(shares));
+  return share;
+}
+
+void LinkClasses::add(double bandwidth, LinkLoads instances, bool shared) {
+  LinkLoads loads = merged(instances);
   for (const auto& [flow, weight] : loads)
     of_flow_[flow].push_back(static_cast<std::uint32_t>(classes_.size()));
-  Class& c = classes_.emplace_back(Class{bandwidth, std::move(loads), shared});
+  Class& c =
+      classes_.emplace_back(Class{bandwidth, std::move(instances), std::move(loads), shared});
   if (shared) enter(c);
 }
 
@@ -52,8 +85,7 @@ void LinkClasses::finish() {
 void LinkClasses::enter(Class& c) {
   c.in_engine = true;
   c.index = static_cast<std::uint32_t>(bandwidths_.size());
-  c.share = common_share(c.loads);
-  bandwidths_.push_back(c.bandwidth / c.share);
+  bandwidths_.push_back(c.bandwidth / c.count_shares());
 }
 
 /// Private links count in the closed form only; in the engine one of them, the tightest, stands for
@@ -64,8 +96,7 @@ std::vector<LinkUse> LinkClasses::path(std::uint32_t flow) const {
     const Class& c = classes_[i];
     // A private link that another flow keeps is none of this one's business: they never meet there.
     if (!c.shared && i != tightest_[flow]) continue;
-    const double shares = std::max(1.0, std::round(c.load_of(flow) / c.share));
-    uses.push_back({c.index, static_cast<std::uint32_t>(shares)});
+    uses.push_back({c.index, static_cast<std::uint32_t>(of_flow(c.shares, flow))});
   }
   return uses;
 }

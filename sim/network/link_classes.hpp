@@ -9,16 +9,19 @@
 /// docs/models/folding.md.
 namespace stepcast {
 
-/// Sum of the weights of all instances of each flow on one link, by flow.
+/// Weights of flows on one link, by flow: of each instance, or of all instances of a flow together.
 using LinkLoads = std::vector<std::pair<std::uint32_t, double>>;
+
+/// All instances of a flow together.
+LinkLoads merged(LinkLoads instances);
 
 class LinkClasses {
  public:
   explicit LinkClasses(std::size_t flows) : of_flow_(flows), tightest_(flows, none) {}
 
-  /// A link of that bandwidth [B/s] with those flows; `shared` when two of them can be on it at a
-  /// time.
-  void add(double bandwidth, LinkLoads loads, bool shared);
+  /// A link of that bandwidth [B/s] with those instances of flows; `shared` when two flows can be
+  /// on it at a time.
+  void add(double bandwidth, LinkLoads instances, bool shared);
   /// After the last link: flows that meet others keep their tightest private link too.
   void finish();
 
@@ -33,12 +36,15 @@ class LinkClasses {
  private:
   struct Class {
     double bandwidth;
-    LinkLoads loads;
-    bool shared;  ///< flows can meet here
+    LinkLoads instances;
+    LinkLoads loads;  ///< merged
+    bool shared;      ///< flows can meet here
     bool in_engine = false;
     std::uint32_t index = 0;  ///< into bandwidths_, when in the engine
-    double share = 1;         ///< weight of one share
+    LinkLoads shares = {};    ///< whole numbers, by flow, when in the engine
     double load_of(std::uint32_t flow) const;
+    /// Sets `shares`; returns the weight of one.
+    double count_shares();
   };
   static constexpr std::uint32_t none = UINT32_MAX;
   void enter(Class& c);

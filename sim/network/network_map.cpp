@@ -33,20 +33,6 @@ double sharing_time(const std::vector<NetworkFlow>& phase, std::span<const doubl
   return sharing.size() < 2 ? 0 : time_together(sharing, bandwidths);
 }
 
-/// Every number once, ascending, with the sum of its weights.
-LinkLoads merged(LinkLoads loads) {
-  std::ranges::stable_sort(loads, {}, &std::pair<std::uint32_t, double>::first);
-  LinkLoads once;
-  for (const auto& [number, weight] : loads) {
-    if (!once.empty() && once.back().first == number) {
-      once.back().second += weight;
-    } else {
-      once.emplace_back(number, weight);
-    }
-  }
-  return once;
-}
-
 class MapBuilder {
  public:
   explicit MapBuilder(const NetworkMapInput& input)
@@ -76,7 +62,7 @@ class MapBuilder {
   void find_classes();
   void number_flows();
   void load_links(LinkClasses& links);
-  LinkLoads loads_of(std::uint32_t link) const;
+  LinkLoads instances_on(std::uint32_t link) const;
   void describe_link(std::uint32_t link, const LinkLoads& loads);
   bool flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const;
   void add_calls(std::uint32_t colour, const LinkClasses& links);
@@ -153,8 +139,8 @@ void MapBuilder::number_flows() {
   }
 }
 
-/// All flows on a link, each class once with the weights of all of its instances there.
-LinkLoads MapBuilder::loads_of(std::uint32_t link) const {
+/// All flows on a link, each instance of a class by itself.
+LinkLoads MapBuilder::instances_on(std::uint32_t link) const {
   LinkLoads all;
   for (const std::uint32_t u : graph_.uses_of_link(link)) {
     const JobGraph::Use& use = graph_.uses()[u];
@@ -162,7 +148,7 @@ LinkLoads MapBuilder::loads_of(std::uint32_t link) const {
     for (const GroupPattern::Load& load : graph_.loads(use))
       all.emplace_back(first + load.slot, load.weight);
   }
-  return merged(std::move(all));
+  return all;
 }
 
 /// On a link of one device its rank's streams order the flows; on others only equal flows run in
@@ -195,10 +181,11 @@ void MapBuilder::load_links(LinkClasses& links) {
   for (std::uint32_t l = 0; l < graph_.links().size(); ++l) {
     if (colours_.link[l] != next) continue;
     ++next;
-    LinkLoads loads = loads_of(l);
+    LinkLoads instances = instances_on(l);
+    const LinkLoads loads = merged(instances);
     if (input_.describe_links) describe_link(l, loads);
     const bool shared = flows_can_meet(graph_.links()[l], loads);
-    links.add(graph_.links()[l].bandwidth, std::move(loads), shared);
+    links.add(graph_.links()[l].bandwidth, std::move(instances), shared);
   }
   links.finish();
 }

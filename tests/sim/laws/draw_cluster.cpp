@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <vector>
+
+#include "drawing.hpp"
+
+namespace stepcast::laws {
+
+void Drawing::pick_cluster() {
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t n : {2, 3, 4, 8})
+    if (world() % n == 0) sizes.push_back(n);
+  node_ = sizes.empty() ? 1 : sizes[static_cast<std::size_t>(below(std::ssize(sizes)))];
+  set("cluster.node.devices", node_);
+  set("cluster.devices", world());
+  set("cluster.host.device_link.shared.devices", std::min<std::int64_t>(node_, 2));
+  take("cluster.collectives.library", "library", word({"hccl", "nccl"}));
+  topology_ = word({"single_switch", "leaf_spine", "rail_optimized"});
+  hit("topology " + topology_);
+  const std::string leaves = topology_ == "single_switch"
+                                 ? ""
+                                 : ", leaf_ports: " + word({"2", "4", "6"}) +
+                                       ", oversubscription: " + word({"1", "2", "3"});
+  set("cluster.network.topology", "{kind: " + topology_ + leaves + "}");
+  kinds_ = world() / node_ >= 2 && chance(18);
+  if (!kinds_) return pick_fabric();
+  hit("node kinds");
+  const std::int64_t nodes = world() / node_, first = 1 + below(nodes - 1);
+  const std::string size = std::to_string(node_);
+  const auto kind = [&](const char* file, std::int64_t count) {
+    return "{extends: " + std::string(file) + ", nodes: " + std::to_string(count) +
+           ", node: {devices: " + size + "}, host: {device_link: {shared: {devices: 1}}}}";
+  };
+  set("cluster.kinds",
+      "[" + kind("cluster.yaml", first) + ", " + kind("slower.yaml", nodes - first) + "]");
+}
+
+void Drawing::pick_fabric() {
+  node_fabric_ = node_ % 2 == 0 ? word({"mesh", "switch", "groups"}) : word({"mesh", "switch"});
+  hit("fabric " + node_fabric_);
+  if (node_fabric_ == "switch")
+    set("cluster.node.fabric", "{kind: switch, port: {bandwidth: 90GB/s, latency: 1us}}");
+  if (node_fabric_ == "groups")
+    set("cluster.node.fabric",
+        "{kind: groups, size: 2, link: {bandwidth: 30GB/s, latency: 1us}, "
+        "bridge: {bandwidth: 16GB/s, latency: 2us}}");
+  nic_ = word({"device", "device", "node"});
+  take("cluster.network.nic.per", "nic per", nic_);
+  const std::int64_t nodes = world() / node_;
+  super_node_ = nodes % 2 == 0 && chance(25);
+  if (!super_node_) return;
+  hit("super-node");
+  set("cluster.super_node",
+      "{nodes: 2, fabric: {kind: switch, port: {bandwidth: 40GB/s, latency: 2us}}}");
+}
+
+void Drawing::pick_faults() {
+  if (chance(15)) {
+    hit("degraded links");
+    set("stalls.degraded_links",
+        "[{link: \"nic:0\", bandwidth_factor: " + word({"0.3", "0.5", "0.9"}) + "}]");
+  }
+  const bool meshed = node_fabric_ == "mesh" && node_ >= 3;
+  if (nic_ == "device" && node_ > 1 && chance(12)) {
+    hit("failed nic");
+    set("stalls.failed_links", "[{link: \"nic:1\"}]");
+  } else if (meshed && chance(25)) {
+    hit("failed mesh link");
+    set("stalls.failed_links", "[{link: \"hccs:0-1\"}]");
+  } else if (topology_ != "single_switch" && chance(15)) {
+    hit("failed leaf ports");
+    set("stalls.failed_links", "[{link: \"leaf:0\", ports: 1}]");
+  }
+}
+
+void Drawing::pick_stalls() {
+  if (chance(12)) {
+    hit("slow devices");
+    set("stalls.slow_devices",
+        "[{devices: [" + std::to_string(below(world())) + "], factor: 1.3}]");
+  }
+  if (chance(12)) {
+    hit("slow hosts");
+    set("stalls.slow_hosts",
+        chance(50) ? "[{nodes: [0], factor: 2}]" : "[{nodes: [0], affinity: cross_numa}]");
+  }
+  if (chance(8)) {
+    hit("throttling");
+    set("stalls.throttling", "[{devices: [0], factor: 1.5, from: 5ms, until: 30ms, period: " +
+                                 word({"none", "80ms"}) + "}]");
+  }
+  if (chance(8)) {
+    hit("jitter");
+    set("stalls.compute_jitter", "{sigma: 0.05}");
+  }
+  pick_pauses();
+}
+
+void Drawing::pick_pauses() {
+  if (chance(8)) {
+    hit("gc pauses");
+    set("stalls.gc_pauses",
+        "{duration: 4ms, period: 40ms, synchronised: " + word({"true", "false"}) + "}");
+  }
+  if (chance(8)) {
+    hit("allocator pauses");
+    set("stalls.allocator_pauses", "{duration: 1ms, probability: 0.2}");
+  }
+  if (chance(8)) {
+    hit("data loader");
+    set("stalls.data_loader", "{time_per_step: 60ms, prefetch: " + word({"0", "1"}) + "}");
+  }
+  if (chance(8)) {
+    hit("checkpoint");
+    set("stalls.checkpoint", "{every_steps: 2, blocking_time: 20ms}");
+  }
+  if (chance(15)) take("stalls.host_sync", "host_sync", word({"step", "unit"}));
+}
+
+void Drawing::pick_simulation() {
+  if (chance(15)) take("simulate.steps", "steps", "3");
+  if (chance(25)) take("simulate.network", "network", "pairwise");
+}
+
+}  // namespace stepcast::laws

@@ -1,0 +1,83 @@
+#include <utility>
+#include <vector>
+
+#include "drawing.hpp"
+
+namespace stepcast::laws {
+
+void Drawing::pick_runtime() {
+  take("runtime.dispatch", "host", word({"eager", "task_queue", "graph_sink"}));
+  take("runtime.fusion", "fusion", word({"none", "none", "pattern", "dvm"}));
+  if (chance(20)) {
+    hit("kernels unfused");
+    set("runtime.kernels", "{norm: unfused, rope: unfused, activation: " +
+                               word({"fused", "unfused", "formula"}) + "}");
+  }
+  if (chance(20)) take("runtime.optimizer", "optimizer", "elementwise");
+  if (experts() && chance(15)) {
+    hit("compile misses");
+    set("runtime.compile", "{misses: 0.3, hidden: " + word({"true", "false"}) + "}");
+  }
+}
+
+void Drawing::pick_experts() {
+  const std::int64_t ranks = tp_ * cp_ * dp_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> sizes;
+  for (const std::int64_t ep : {1, 2, 4, 8, 16})
+    for (const std::int64_t etp : {1, 1, 2})
+      if (ranks % (ep * etp) == 0 && (ep > 1 || below(3) == 0)) sizes.emplace_back(ep, etp);
+  if (sizes.empty()) return;
+  const auto [ep, etp] = sizes[static_cast<std::size_t>(below(std::ssize(sizes)))];
+  set("parallel.ep", ep);
+  set("parallel.etp", etp);
+  if (etp > 1) hit("etp");
+  const std::string dispatch =
+      word({"flat", "two_hop", "two_hop_dedup", "hierarchical_allgather", "allgather"});
+  take("moe.dispatch", "dispatch", dispatch);
+  std::string overlap = word({"none", "shared_expert", "chunks(2)", "chunks(3)", "tiles(2)"});
+  if (fb_pair_) overlap = "fb_pair";
+  take("moe.overlap", "overlap", overlap);
+  pick_expert_keys();
+}
+
+void Drawing::pick_expert_keys() {
+  const std::string routing = word({"uniform", "uniform", "zipf", "random"});
+  hit("routing " + routing);
+  set("moe.routing", "{distribution: " + routing + "}");
+  if (chance(25)) {
+    hit("capacity");
+    set("moe.capacity_factor", word({"0.8", "1.0", "1.5"}));
+  }
+  if (chance(20)) take("moe.placement", "placement", "balanced");
+  if (chance(20)) take("moe.wire_precision", "wire", "fp8");
+  if (chance(30)) take("moe.permutation", "permutation", "indexed");
+  if (chance(20)) take("moe.experts", "experts", "sequential");
+  if (chance(15)) {
+    hit("offload experts");
+    set("training.offload.experts", "true");
+    if (chance(50)) set("training.offload.active_experts", "0.5");
+  }
+}
+
+void Drawing::pick_communication() {
+  if (given()) return;
+  if (chance(30)) take("communication.gradient.precision", "gradient", "bf16");
+  if (chance(25)) take("communication.gradient.accumulation", "accumulation", "separate");
+  if (chance(30)) take("communication.gradient.overlap", "gradient overlap", "false");
+  if (chance(30)) {
+    hit("bucket");
+    set("communication.gradient.bucket", word({"1000000", "5000000"}));
+  }
+  if (chance(20)) take("communication.tensor.overlap", "tensor overlap", "chunks(2)");
+  if (tp_ > 1 && chance(20))
+    take("communication.pipeline.scatter_gather", "scatter_gather", "true");
+  if (!chance(35)) return;
+  hit("named algorithms");
+  const std::string any_kind = word({"ring", "ring", "nhr", "hd", "nb"});
+  set("communication.algorithm.all_reduce", any_kind);
+  set("communication.algorithm.reduce_scatter", any_kind);
+  set("communication.algorithm.all_gather", any_kind);
+  set("communication.algorithm.all_to_all", "pairwise");
+}
+
+}  // namespace stepcast::laws

@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "drawing.hpp"
+
+namespace stepcast::laws {
+
+void Drawing::pick_model() {
+  const std::int64_t draw = below(100);
+  draft_.file = draw < 8    ? "given.yaml"
+                : draw < 40 ? "dense.yaml"
+                : draw < 75 ? "experts.yaml"
+                            : "latent.yaml";
+  hit("model " + draft_.file.substr(0, draft_.file.find('.')));
+  fb_pair_ = experts() && (schedule_->pairs || is("interleaved_1f1b")) && chance(60);
+}
+
+/// Sizes of the groups: at most 64 ranks.
+void Drawing::pick_sizes() {
+  const CountRange chunks = schedule_->chunks;
+  vpp_ = std::min<std::int64_t>(chunks.low + below(2), chunks.high);
+  pp_ = is("dualpipe") || is("seqsmartvpp") ? any<std::int64_t>({2, 2, 4})
+                                            : any<std::int64_t>({1, 2, 2, 3, 4});
+  if (is("interleaved_1f1b") || vpp_ > 1) pp_ = std::max<std::int64_t>(pp_, 2);
+  if (!given()) {
+    tp_ = any<std::int64_t>({1, 2, 2, 4});
+    const bool slices = schedule_->slices.high > 1;
+    cp_ = slices ? 1 : any<std::int64_t>({1, 1, 1, 2, 4});
+  }
+  dp_ = any<std::int64_t>({1, 2, 2, 3, 4, 8});
+  while (world() > 64) dp_ = (dp_ + 1) / 2, cp_ = (cp_ + 1) / 2;
+  const std::int64_t per_stage = any<std::int64_t>({1, 1, 2, 3});
+  micro_batches_ = pp_ * (schedule_->splits_backward && vpp_ == 2 ? per_stage + 1 : per_stage);
+  if (is("dualpipe")) micro_batches_ *= 2;
+  if (chance(10)) micro_batches_ *= 4;
+  for (const auto& [key, size] : {std::pair{"tp", tp_}, {"pp", pp_}, {"vpp", vpp_}, {"cp", cp_}})
+    set(std::string("parallel.") + key, size);
+  const std::int64_t micro_batch = any<std::int64_t>({1, 1, 2});
+  set("training.micro_batch", micro_batch);
+  set("training.global_batch", micro_batch * dp_ * micro_batches_);
+}
+
+void Drawing::pick_schedule() {
+  set("schedule.pipeline", std::string(schedule_->name));
+  hit("schedule " + std::string(schedule_->name));
+  if (chance(20)) take("schedule.p2p", "p2p", "blocking");
+  if (pp_ > 1 && chance(12)) take("schedule.post_validation", "post_validation", "true");
+  if (schedule_->puts_off && chance(60)) {
+    hit("put_off");
+    set("schedule.put_off", word({"1", "2", "3"}));
+  }
+  if (is("interleaved_1f1b") && chance(60)) {
+    hit("warmup");
+    set("schedule.warmup", word({"extra(1)", "less_memory"}));
+  }
+}
+
+void Drawing::pick_slices() {
+  const CountRange slices = schedule_->slices;
+  sequence_ = any<std::int64_t>({1024, 2048, 2048, 4096});
+  if (!given()) set("training.sequence", sequence_);
+  if (slices.high == 1) return;
+  slices_ = std::max<std::int64_t>(slices.low, any<std::int64_t>({1, 2, 2, 4}));
+  if (slices_ == 1) return;
+  const std::int64_t how = given() ? 0 : below(3);
+  if (how == 0) {
+    set("schedule.slices", slices_);
+    return hit("slices equal");
+  }
+  if (how == 1) {
+    set("schedule.slices", "balanced(" + std::to_string(slices_) + ")");
+    return hit("slices balanced");
+  }
+  std::string list;
+  std::int64_t left = sequence_;
+  for (std::int64_t k = 0; k + 1 < slices_; ++k) {
+    const std::int64_t n = left / 64 * 64 / any<std::int64_t>({2, 4});
+    list += std::to_string(n) + ", ";
+    left -= n;
+  }
+  set("schedule.slices", "[" + list + std::to_string(left) + "]");
+  hit("slices written");
+}
+
+void Drawing::pick_training() {
+  recompute_ = word({"none", "none", "selective", "full", "table"});
+  if (fb_pair_ && recompute_ == "full") recompute_ = "none";
+  if (is("dualpipe") && recompute_ == "table") recompute_ = "selective";
+  hit("recompute " + recompute_);
+  if (recompute_ == "table") {
+    std::string table;
+    for (std::int64_t c = 0; c < vpp_; ++c) {
+      table += c > 0 ? ", [" : "[";
+      for (std::int64_t s = 0; s < pp_; ++s)
+        table += (s > 0 ? ", " : "") + std::to_string(below(2));
+      table += "]";
+    }
+    set("training.recompute", "[" + table + "]");
+  } else {
+    set("training.recompute", recompute_);
+  }
+  unfused_ = cp_ == 1 && chance(25);
+  take("training.attention", "attention",
+       unfused_ ? "unfused" : word({"fused", "fused", "flash_1"}));
+  if (slices_ > 1 && unfused_) hit("unfused slices");
+  if (chance(20)) take("training.precision", "precision", "fp8_mixed");
+  if (chance(30)) take("training.cross_entropy", "cross_entropy", "fused");
+  if (chance(20)) take("training.dropout", "dropout", "true");
+  if (chance(20)) take("training.update_memory", "update_memory", word({"tensor", "flat"}));
+  if (!schedule_->pairs && chance(15)) {
+    set("training.offload.activations", word({"0.5", "1"}));
+    hit("offload activations");
+  }
+  if (chance(12)) take("training.offload.optimizer", "offload optimizer", "true");
+  if (draft_.file == "latent.yaml" && !unfused_ && chance(45))
+    take("training.attention_head", "attention_head", "128");
+}
+
+void Drawing::pick_plan() {
+  take("parallel.zero", "zero", fb_pair_ ? word({"0", "1"}) : word({"0", "1", "2", "3"}));
+  const bool shards = tp_ > 1 && chance(50);
+  if (shards) take("parallel.sequence_parallel", "sequence_parallel", "true");
+  if (cp_ > 1) {
+    const std::string algorithm = word({"ring", "ulysses", "allgather", "hybrid(2)"});
+    take("parallel.context_algorithm", "cp", algorithm);
+  }
+  if (chance(30)) {
+    set("parallel.order", word({"[tp, dp, cp, ep, pp]", "[pp, tp, cp, ep, dp]",
+                                "[dp, tp, cp, ep, pp]", "[tp, cp, ep, pp, dp]"}));
+    hit("order");
+  }
+  pick_layers();
+}
+
+/// Also a table that leaves some chunks a layer more than others.
+void Drawing::pick_layers() {
+  layers_ = std::max<std::int64_t>(6, virtual_stages()) + below(3);
+  set("model.layers", layers_);
+  const std::string how = two_directions() ? word({"auto", "even", "even", "even", "even", "table"})
+                                           : word({"auto", "even", "table"});
+  hit("layers " + how);
+  if (how == "even" && two_directions()) hit("layers even in two directions");
+  if (how != "table") return set("parallel.layers_per_chunk", how);
+  std::vector<std::int64_t> held(static_cast<std::size_t>(virtual_stages()), 1);
+  for (std::int64_t left = layers_ - virtual_stages(); left > 0; --left)
+    ++held[static_cast<std::size_t>(below(virtual_stages()))];
+  const ChunkMap map{schedule_->placement, pp_, vpp_};
+  std::string table;
+  for (std::uint32_t c = 0; c < vpp_; ++c) {
+    table += c > 0 ? ", [" : "[";
+    for (std::uint32_t s = 0; s < pp_; ++s)
+      table += (s > 0 ? ", " : "") +
+               std::to_string(held[static_cast<std::size_t>(map.virtual_stage({{c}, {s}}))]);
+    table += "]";
+  }
+  set("parallel.layers_per_chunk", "[" + table + "]");
+}
+
+void Drawing::pick_documents() {
+  if (slices_ > 1 || schedule_->pairs || !chance(25)) return;
+  hit("documents");
+  set("schedule.data.documents", "{distribution: lognormal, mean: 600, sigma: 1}");
+  take("schedule.data.mask", "mask", word({"causal", "document", "document"}));
+  take("schedule.data.packing", "packing",
+       word({"none", "sequential", "best_fit", "attention_aware", "attention_aware"}));
+  if (chance(30)) set("schedule.data.context_split", "per_document");
+}
+
+}  // namespace stepcast::laws
