@@ -8,7 +8,8 @@ namespace {
 
 using namespace testing;
 
-// Names of calls and operators are for reports: a job whose rows are all called alike takes as long.
+// Names of calls and operators are for reports: a job whose rows are all called alike takes as
+// long.
 TEST(CallNames, ChangeNoTime) {
   EXPECT_TRUE(rc::check([] {
     Job job = random_job();
