@@ -17,52 +17,6 @@ constexpr Range rate_or_none = between(0, 1e24);
 constexpr Range some_bytes = between(1, 1e18);
 constexpr Range size_range = between(0, 1e18);
 
-Range no_more_than(double high) { return between(0, high); }
-
-void describe(Visitor& visitor, MatmulEfficiency& spec) {
-  visitor.field({"peak", &spec.peak,
-                 "fraction of the cube peak that full waves of full tiles reach", fraction()});
-  visitor.field({"tile_m", &spec.tile_m, "rows of one output tile", between(1, 65536)});
-  visitor.field({"tile_n", &spec.tile_n, "columns of one output tile", between(1, 65536)});
-  visitor.field({"fill", &spec.fill, "fill and drain of the tile pipeline, as extra elements of K",
-                 no_more_than(1e6)});
-}
-
-void describe(Visitor& visitor, AttentionEfficiency& spec) {
-  visitor.field({"forward", &spec.forward,
-                 "fraction of the cube peak at head dimension 128 and a long sequence",
-                 fraction()});
-  visitor.field({"backward", &spec.backward, "the same for the backward kernel", fraction()});
-  visitor.field({"head_dim_half", &spec.head_dim_half,
-                 "head dimension that costs half, efficiency d / (d + half)", no_more_than(1e6)});
-  visitor.field({"sequence_half", &spec.sequence_half,
-                 "sequence length that costs half, efficiency s / (s + half)", no_more_than(1e9)});
-  visitor.field({"flash_1", &spec.flash_1,
-                 "part of that efficiency which kernels of the first generation reach (Dao 2023: "
-                 "the second is about twice as fast)",
-                 fraction()});
-}
-
-void describe(Visitor& visitor, MemoryEfficiency& spec) {
-  visitor.field({"peak", &spec.peak, "fraction of the memory bandwidth that a large kernel reaches",
-                 fraction()});
-  visitor.field({"half", &spec.half, "bytes at which a kernel reaches half of that", size_range});
-}
-
-void describe(Visitor& visitor, EfficiencySpec& spec) {
-  visitor.section("matmul", "matrix products", [&](Visitor& v) { describe(v, spec.matmul); });
-  visitor.section("grouped_matmul", "matrix products of several experts in one kernel",
-                  [&](Visitor& v) { describe(v, spec.grouped_matmul); });
-  visitor.section("attention", "fused attention", [&](Visitor& v) { describe(v, spec.attention); });
-  visitor.section("memory", "memory-bound kernels", [&](Visitor& v) { describe(v, spec.memory); });
-  visitor.field(
-      {"vector", &spec.vector, "fraction of the vector peak that kernels reach", fraction()});
-  visitor.field({"unaligned", &spec.unaligned,
-                 "fraction of the cube peak that is left to batched products whose rows are no "
-                 "multiple of 16 bytes",
-                 fraction()});
-}
-
 void describe(Visitor& visitor, OperatorClassTimes& times) {
   visitor.field({"matmul", &times.matmul, "cube operators", time_range});
   visitor.field({"vector", &times.vector, "vector operators", time_range});
@@ -94,6 +48,10 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
        "maximum and sum eight times each (docs/models/memory.md)"});
   visitor.section("efficiency", "how much of the peaks kernels reach (docs/models/operators.md)",
                   [&](Visitor& v) { describe(v, spec.efficiency); });
+  visitor.field({"step_clock", &spec.step_clock,
+                 "clock of the cores in a step, with all devices of the node busy, over that of a "
+                 "kernel measured alone",
+                 fraction()});
   visitor.section("launch", "device-side fixed cost of one operator, per class",
                   [&](Visitor& v) { describe(v, spec.launch); });
   visitor.field({"tile_task", &spec.tile_task,
@@ -325,6 +283,14 @@ BytesPerSecond HostSpec::offload_bandwidth() const {
   if (shared_bandwidth.value() <= 0) return device_link_bandwidth;
   const double share = shared_bandwidth.value() / static_cast<double>(shared_devices);
   return BytesPerSecond{std::min(device_link_bandwidth.value(), share)};
+}
+
+DeviceSpec in_step(const DeviceSpec& device) {
+  DeviceSpec slower = device;
+  slower.matmul_peak *= device.step_clock;
+  slower.matmul_peak_fp8 *= device.step_clock;
+  slower.vector_peak *= device.step_clock;
+  return slower;
 }
 
 void describe(Visitor& visitor, ClusterSpec& spec) {

@@ -20,7 +20,8 @@ double device_time(const LayerItems& items, const DeviceSpec& device, bool fp8) 
 }
 
 /// Forward and backward time of a piece over all slices, its recomputed forward included.
-double piece_time(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind) {
+double piece_time(const WorkloadSpec& spec, const DeviceSpec& alone, PieceKind kind) {
+  const DeviceSpec device = in_step(alone);
   const ExpertLoads loads = expert_loads(spec);
   // the slowest rank sets the pace of its expert group
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
@@ -190,7 +191,8 @@ std::vector<std::size_t> balanced_ends(const LayerTimes& times, std::size_t part
   return most_even(costs, least_largest(costs) * (1 + rounding));
 }
 
-Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& device, double load) {
+Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& alone, double load) {
+  const DeviceSpec device = in_step(alone);
   WorkloadSpec plain = spec;
   plain.plan.slices = 1;
   plain.moe.overlap = MoeSpec::Overlap::none;  // whole products, whatever they overlap with

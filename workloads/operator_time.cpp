@@ -5,59 +5,80 @@
 #include <limits>
 #include <vector>
 
+#include "attention_time.hpp"
+#include "stepcast/base/overloaded.hpp"
 #include "stepcast/workloads/tile_pipeline.hpp"
 
 namespace stepcast {
 
 namespace {
 
-template <class... Ts>
-struct overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-overloaded(Ts...) -> overloaded<Ts...>;
-
-double half_tile(std::int64_t tile) {
-  return static_cast<double>(std::max<std::int64_t>(1, tile / 2));
+/// The sides that a tile of the library can have: the longer one of the largest tile and its
+/// halves, down to half of the shorter one.
+std::vector<double> tile_sides(double longest, double shortest) {
+  std::vector<double> sides;
+  for (double side = longest; side >= std::max(1.0, shortest / 2); side = std::floor(side / 2))
+    sides.push_back(side);
+  return sides;
 }
 
-/// Tiles of all groups spread over the cores in waves; the kernel picks full or half tiles.
+/// Tiles of all groups are spread over the cores in waves; the library picks the fastest shape that
+/// is no larger than the largest tile.
 Seconds tiled_time(const GroupedMatmulWork& w, const MatmulEfficiency& efficiency,
                    FlopsPerSecond peak, std::int64_t cube_cores) {
   const auto cores = static_cast<double>(cube_cores);
-  const double rows[] = {static_cast<double>(efficiency.tile_m), half_tile(efficiency.tile_m)};
-  const double columns[] = {static_cast<double>(efficiency.tile_n), half_tile(efficiency.tile_n)};
+  const double area =
+      static_cast<double>(efficiency.tile_m) * static_cast<double>(efficiency.tile_n);
+  const std::vector<double> sides =
+      tile_sides(static_cast<double>(std::max(efficiency.tile_m, efficiency.tile_n)),
+                 static_cast<double>(std::min(efficiency.tile_m, efficiency.tile_n)));
   double core_flops = std::numeric_limits<double>::infinity();
-  for (const double r : rows)
-    for (const double c : columns) {
-      const double tiles = w.groups * std::ceil(w.m / r) * std::ceil(w.n / c);
-      core_flops =
-          std::min(core_flops, std::ceil(tiles / cores) * 2 * r * c * (w.k + efficiency.fill));
+  for (const double r : sides)
+    for (const double c : sides) {
+      if (r * c > area) continue;
+      const double waves = std::ceil(w.groups * std::ceil(w.m / r) * std::ceil(w.n / c) / cores);
+      const double slower = std::pow(area / (r * c), efficiency.tile_exponent);
+      core_flops = std::min(core_flops, waves * 2 * r * c * (w.k + efficiency.fill) * slower);
     }
   return Flops{core_flops * cores} / (efficiency.peak * peak);
 }
 
-Seconds attention_time(const Operator& op, const AttentionWork& w, const DeviceSpec& device) {
-  const AttentionEfficiency& e = device.efficiency.attention;
-  const double reference = 128;  // the head size at which `forward` and `backward` are stated
-  const double d = (w.qk_dim + w.v_dim) / 2;
-  const double head = d / (d + e.head_dim_half) * (reference + e.head_dim_half) / reference;
-  const double sequence = w.query_length / (w.query_length + e.sequence_half);
-  const double kernel = (w.backward ? e.backward : e.forward) * (w.flash_1 ? e.flash_1 : 1);
-  const double efficiency = std::min(1.0, kernel * head * sequence);
-  return op.flops / (efficiency * device.matmul_peak);
-}
-
-Seconds memory_time(Bytes bytes, const DeviceSpec& device) {
+Seconds memory_time(Bytes bytes, double fraction, const DeviceSpec& device) {
   if (bytes.value() == 0) return Seconds{0};
-  const MemoryEfficiency& e = device.efficiency.memory;
-  return (bytes + e.half) / (e.peak * device.memory_bandwidth);
+  return bytes / (fraction * device.memory_bandwidth);
 }
 
 Seconds vector_time(Flops flops, const DeviceSpec& device) {
   if (flops.value() == 0) return Seconds{0};
   return flops / (device.efficiency.vector * device.vector_peak);
+}
+
+const MatmulEfficiency& product_efficiency(const EfficiencySpec& spec, bool in_fp8) {
+  return in_fp8 && spec.matmul_fp8 ? *spec.matmul_fp8 : spec.matmul;
+}
+
+/// A kernel of products: its ramp, and the longest of tiles, sustained clock and operands.
+Seconds product_time(const Operator& op, const GroupedMatmulWork& w,
+                     const MatmulEfficiency& efficiency, FlopsPerSecond peak,
+                     const DeviceSpec& device) {
+  Seconds time = std::max(tiled_time(w, efficiency, peak, device.cube_cores),
+                          op.flops / (efficiency.sustained * peak));
+  if (!w.aligned) time = std::max(time, op.flops / (device.efficiency.unaligned * peak));
+  const double fraction = efficiency.memory.value_or(device.efficiency.memory.peak);
+  return efficiency.ramp + std::max(time, memory_time(op.bytes, fraction, device));
+}
+
+/// A kernel that streams its operands: what is still in the cache comes faster.
+Seconds stream_time(const Operator& op, const MemoryBoundWork& w, const DeviceSpec& device) {
+  const MemoryEfficiency& e = device.efficiency.memory;
+  double share = 1;
+  if (e.cache.value() > 0 && op.bytes.value() > 0) {
+    const double found = std::min(1.0, e.cache_share * (e.cache / op.bytes));
+    share = found / e.cache_speedup + 1 - found;
+  }
+  if (w.kind == VectorKind::block_activation && w.row > 0) share *= 1 + e.block_row / w.row;
+  const Seconds memory = memory_time(share * op.bytes, e.fraction(w.kind), device);
+  return e.ramp + std::max(vector_time(op.flops, device), memory);
 }
 
 /// Each stage as an operator of its own, cut into tiles that are started one by one.
@@ -77,7 +98,8 @@ Seconds fused_time(const Operator& op, const FusedWork& w, const DeviceSpec& dev
   for (const FusedStage& stage : w.stages)
     stages.push_back(tile_stage(stage, w.tiles, device, fp8));
   const Seconds all = tile_pipeline_time(stages, static_cast<std::int64_t>(w.tiles));
-  return std::max(all, memory_time(op.bytes * w.tiles, device)) / w.tiles;
+  const double fraction = device.efficiency.memory.peak;
+  return std::max(all, memory_time(op.bytes * w.tiles, fraction, device)) / w.tiles;
 }
 
 }  // namespace
@@ -87,25 +109,28 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
   if (const auto* fused = std::get_if<FusedWork>(&op.work))
     return fused_time(op, *fused, device, fp8);
   if (op.flops.value() == 0 && op.bytes.value() == 0) return Seconds{0};
-  const FlopsPerSecond peak = fp8 && op.fp8 != Fp8::none && device.matmul_peak_fp8.value() > 0
-                                  ? device.matmul_peak_fp8
-                                  : device.matmul_peak;
+  const bool in_fp8 = fp8 && op.fp8 != Fp8::none && device.matmul_peak_fp8.value() > 0;
+  const FlopsPerSecond peak = in_fp8 ? device.matmul_peak_fp8 : device.matmul_peak;
   const EfficiencySpec& efficiency = device.efficiency;
-  const Seconds compute = std::visit(
-      overloaded{
-          [&](const MatmulWork& w) {
-            return tiled_time({1, w.m, w.n, w.k}, efficiency.matmul, peak, device.cube_cores);
-          },
-          [&](const GroupedMatmulWork& w) {
-            const Seconds time = tiled_time(w, efficiency.grouped_matmul, peak, device.cube_cores);
-            if (w.aligned) return time;
-            return std::max(time, op.flops / (efficiency.unaligned * peak));
-          },
-          [&](const AttentionWork& w) { return attention_time(op, w, device); },
-          [&](const MemoryBoundWork&) { return vector_time(op.flops, device); },
-          [](const FixedWork& w) { return w.time; }, [](const FusedWork&) { return Seconds{0}; }},
+  return std::visit(
+      Overloaded{[&](const MatmulWork& w) {
+                   return product_time(op, {1, w.m, w.n, w.k},
+                                       product_efficiency(efficiency, in_fp8), peak, device);
+                 },
+                 [&](const GroupedMatmulWork& w) {
+                   const MatmulEfficiency& of = w.batched ? product_efficiency(efficiency, in_fp8)
+                                                          : efficiency.grouped_matmul;
+                   return product_time(op, w, of, peak, device);
+                 },
+                 [&](const AttentionWork& w) {
+                   const Seconds memory = memory_time(op.bytes, efficiency.memory.peak, device);
+                   return attention_pass(w, device).ramp +
+                          std::max(attention_compute_time(op, w, device), memory);
+                 },
+                 [&](const MemoryBoundWork& w) { return stream_time(op, w, device); },
+                 [](const FixedWork& w) { return w.time; },
+                 [](const FusedWork&) { return Seconds{0}; }},
       op.work);
-  return std::max(compute, memory_time(op.bytes, device));
 }
 
 }  // namespace stepcast

@@ -24,6 +24,42 @@ Operator gradient_norm(double owned_parameters, double gradient_bytes) {
           .launch = LaunchClass::vector};
 }
 
+VectorKind kind_of(OperatorRole role) {
+  using enum OperatorRole;
+  switch (role) {
+    case norm:
+    case post_norm:
+    case embedding_norm:
+    case hidden_norm:
+      return VectorKind::norm;
+    case norm_backward:
+    case post_norm_backward:
+      return VectorKind::norm_backward;
+    case activation:
+      return VectorKind::activation;
+    case activation_backward:
+      return VectorKind::activation_backward;
+    case permute:
+    case permute_backward:
+    case unpermute:
+    case unpermute_backward:
+      return VectorKind::gather;
+    case other:
+    case residual:
+    case residual_backward:
+    case rope:
+    case rope_backward:
+    case top_k:
+    case top_k_backward:
+    case loss_maximum:
+    case loss_exponentials:
+    case loss:
+    case expert_weight_gradient:
+      return VectorKind::elementwise;
+  }
+  return VectorKind::elementwise;
+}
+
 FusedStage fused_stage(const Operator& op) {
   return std::visit(
       [&](const auto& work) -> FusedStage {

@@ -110,7 +110,7 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
 
 ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster,
                                std::size_t variants)
-    : spec_{spec}, cluster_{cluster} {
+    : spec_{spec}, cluster_{cluster}, device_{in_step(cluster.device)} {
   program_.send_issue = issue_cost(LaunchClass::communication, spec.runtime, cluster);
   program_.variants.resize(variants - 1);
 }
@@ -238,7 +238,7 @@ OperatorCost ProgramBuilder::cost(const Operator& op) const {
   OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_);
   if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
-  cost.device = operator_time(op, cluster_.device, fp8).value();
+  cost.device = operator_time(op, device_, fp8).value();
   if (cost.device > 0) cost.device += start_cost(op.launch).value();
   return cost;
 }
@@ -264,10 +264,11 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   traffic.work = MemoryBoundWork{};
   traffic.flops = Flops{0};
   AttentionScaling scaling;
-  scaling.fixed = of_class(cluster_.device.launch, op.launch).value();
-  scaling.work = operator_time(pure, cluster_.device, false).value();
-  scaling.floor = operator_time(traffic, cluster_.device, false).value();
-  scaling.half = cluster_.device.efficiency.attention.sequence_half / work.query_length;
+  const Seconds ramp = attention_pass(work, device_).ramp;
+  scaling.fixed = (of_class(cluster_.device.launch, op.launch) + ramp).value();
+  scaling.work = (operator_time(pure, device_, false) - ramp).value();
+  scaling.floor = operator_time(traffic, device_, false).value();
+  scaling.half = attention_loss(op, work, device_);
   Run run;
   add(op.name, beside_communication(cost(op), op.launch), run);
   return segment_of({std::move(run)}, scaling);

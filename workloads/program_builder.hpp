@@ -72,6 +72,7 @@ class ProgramBuilder {
       std::tuple<std::string, GroupKind, CollectiveKind, double, std::string, Skew, bool>;
   const WorkloadSpec& spec_;
   const ClusterSpec& cluster_;
+  const DeviceSpec device_;  ///< as kernels of a step find it
   StageProgram program_;
   std::map<SegmentKey, std::uint32_t> segments_;
   std::map<CallKey, std::uint32_t> calls_;

@@ -38,10 +38,12 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field(
       {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}}),
        "unfused: the loss passes over FP32 logits once per operator; fused: once in BF16"});
-  visitor.field({"attention", choice(spec.attention, {{"fused"}, {"flash_1"}, {"unfused"}}),
-                 "fused: one kernel, causal blocks left out; flash_1: such a kernel of the first "
-                 "generation; unfused: products, softmax and dropout over the whole matrix of "
-                 "scores"});
+  visitor.field({"attention",
+                 choice(spec.attention,
+                        {{"fused"}, {"flash_1"}, {"flash_2"}, {"flash_3"}, {"cudnn"}, {"unfused"}}),
+                 "fused: one kernel, causal blocks left out, as the device's usual library has it; "
+                 "flash_1, flash_2, flash_3, cudnn: that kernel; unfused: products, softmax and "
+                 "dropout over the whole matrix of scores"});
   visitor.field({"dropout", &spec.dropout,
                  "what joins the residual stream drops out behind embedding, attention and "
                  "feed-forward part: masks are kept, and backwards have a pass more"});
@@ -213,6 +215,24 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
       });
   visitor.field(
       {"host_speed", &spec.host_speed, "all host times are divided by it", between(1e-6, 1e6)});
+}
+
+AttentionGeneration generation_of(TrainingSpec::Attention attention) {
+  using Attention = TrainingSpec::Attention;
+  switch (attention) {
+    case Attention::flash_1:
+      return AttentionGeneration::flash_1;
+    case Attention::flash_2:
+      return AttentionGeneration::flash_2;
+    case Attention::flash_3:
+      return AttentionGeneration::flash_3;
+    case Attention::cudnn:
+      return AttentionGeneration::cudnn;
+    case Attention::fused:
+    case Attention::unfused:
+      break;
+  }
+  return AttentionGeneration::fused;
 }
 
 }  // namespace stepcast

@@ -16,43 +16,15 @@ constexpr double us = 1e-6;
 // Bounds are what a kernel, a link or a host of any generation can be, not what is expected.
 // Doubts: shares of a datasheet's number are usually known to a fifth, times to a factor of two,
 // overheads of a framework hardly.
-// The first is seen by kernels alone, the last by steps alone: the fill of a tile pipeline hides
-// behind the peak in a step, and a host that keeps ahead shows in no kernel.
-constexpr std::array<FittedNumber, 13> numbers{{
-    {"device.efficiency.matmul.fill", false, 1, 2048, 0.7,
-     [](const ClusterSpec& c) { return c.device.efficiency.matmul.fill; },
-     [](ClusterSpec& c, double v) { c.device.efficiency.matmul.fill = v; }},
-    {"device.efficiency.matmul.peak", false, 0.3, 1, 0.1,
-     [](const ClusterSpec& c) { return c.device.efficiency.matmul.peak; },
-     [](ClusterSpec& c, double v) { c.device.efficiency.matmul.peak = v; }},
-    {"device.efficiency.grouped_matmul.peak", false, 0.1, 1, 0.4,
-     [](const ClusterSpec& c) { return c.device.efficiency.grouped_matmul.peak; },
-     [](ClusterSpec& c, double v) { c.device.efficiency.grouped_matmul.peak = v; }},
-    {"device.efficiency.attention.forward", false, 0.1, 1, 0.2,
-     [](const ClusterSpec& c) { return c.device.efficiency.attention.forward; },
-     [](ClusterSpec& c, double v) { c.device.efficiency.attention.forward = v; }},
-    {"device.efficiency.attention.backward", false, 0.1, 1, 0.2,
-     [](const ClusterSpec& c) { return c.device.efficiency.attention.backward; },
-     [](ClusterSpec& c, double v) { c.device.efficiency.attention.backward = v; }},
-    {"device.efficiency.memory.peak", false, 0.2, 1, 0.25,
-     [](const ClusterSpec& c) { return c.device.efficiency.memory.peak; },
-     [](ClusterSpec& c, double v) { c.device.efficiency.memory.peak = v; }},
-    {"device.launch.vector", true, 0.5 * us, 30 * us, 0.5,
-     [](const ClusterSpec& c) { return c.device.launch.vector.value(); },
-     [](ClusterSpec& c, double v) { c.device.launch.vector = Seconds{v}; }},
+
+/// What steps alone show; a type with few rows fits the first ones only.
+constexpr std::array<FittedNumber, 4> of_steps{{
+    {"device.step_clock", false, 0.5, 1, 0.1,
+     [](const ClusterSpec& c) { return c.device.step_clock; },
+     [](ClusterSpec& c, double v) { c.device.step_clock = v; }},
     {"host.step_overhead", true, 100 * us, 2, 1,
      [](const ClusterSpec& c) { return c.host.step_overhead.value(); },
      [](ClusterSpec& c, double v) { c.host.step_overhead = Seconds{v}; }},
-    {"node.fabric.efficiency", false, 0.2, 1, 0.2, fabric_efficiency, set_fabric_efficiency},
-    {"network.nic.efficiency", false, 0.2, 1, 0.2,
-     [](const ClusterSpec& c) { return c.network.nic.efficiency; },
-     [](ClusterSpec& c, double v) { c.network.nic.efficiency = v; }},
-    {"collectives.node_step_latency", true, 0.5 * us, 200 * us, 0.7,
-     [](const ClusterSpec& c) { return c.collectives.node_step_latency.value(); },
-     [](ClusterSpec& c, double v) { c.collectives.node_step_latency = Seconds{v}; }},
-    {"collectives.step_latency", true, us, 200 * us, 0.7,
-     [](const ClusterSpec& c) { return c.collectives.step_latency.value(); },
-     [](ClusterSpec& c, double v) { c.collectives.step_latency = Seconds{v}; }},
     {"host.dispatch.vector",
      true,
      us,
@@ -63,13 +35,72 @@ constexpr std::array<FittedNumber, 13> numbers{{
        c.host.dispatch = {Seconds{v}, Seconds{v}, Seconds{v}};
      },
      {"host.dispatch.matmul", "host.dispatch.communication"}},
+    {"device.efficiency.memory.norm",
+     false,
+     0.05,
+     1,
+     0.4,
+     [](const ClusterSpec& c) {
+       const MemoryEfficiency& memory = c.device.efficiency.memory;
+       return memory.norm.value_or(memory.peak);
+     },
+     [](ClusterSpec& c, double v) {
+       c.device.efficiency.memory.norm = c.device.efficiency.memory.activation = v;
+     },
+     {"device.efficiency.memory.activation"}},
 }};
+
+/// What kernels and transfers of a profile show, one by one.
+constexpr std::array<FittedNumber, 13> of_kernels{{
+    {"device.efficiency.matmul.fill", false, 1, 2048, 0.7,
+     [](const ClusterSpec& c) { return c.device.efficiency.matmul.fill; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.matmul.fill = v; }},
+    {"device.efficiency.matmul.peak", false, 0.3, 1, 0.1,
+     [](const ClusterSpec& c) { return c.device.efficiency.matmul.peak; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.matmul.peak = v; }},
+    {"device.efficiency.grouped_matmul.peak", false, 0.1, 1, 0.4,
+     [](const ClusterSpec& c) { return c.device.efficiency.grouped_matmul.peak; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.grouped_matmul.peak = v; }},
+    {"device.efficiency.attention.fused.forward.cube", false, 0.1, 1, 0.2,
+     [](const ClusterSpec& c) { return c.device.efficiency.attention.fused.forward.cube; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.attention.fused.forward.cube = v; }},
+    {"device.efficiency.attention.fused.backward.cube", false, 0.1, 1, 0.2,
+     [](const ClusterSpec& c) { return c.device.efficiency.attention.fused.backward.cube; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.attention.fused.backward.cube = v; }},
+    {"device.efficiency.attention.fused.forward.vector", false, 1, 1000, 0.5,
+     [](const ClusterSpec& c) { return c.device.efficiency.attention.fused.forward.vector; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.attention.fused.forward.vector = v; }},
+    {"device.efficiency.attention.fused.backward.vector", false, 1, 1000, 0.5,
+     [](const ClusterSpec& c) { return c.device.efficiency.attention.fused.backward.vector; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.attention.fused.backward.vector = v; }},
+    {"device.efficiency.memory.peak", false, 0.2, 1, 0.25,
+     [](const ClusterSpec& c) { return c.device.efficiency.memory.peak; },
+     [](ClusterSpec& c, double v) { c.device.efficiency.memory.peak = v; }},
+    {"device.launch.vector", true, 0.5 * us, 30 * us, 0.5,
+     [](const ClusterSpec& c) { return c.device.launch.vector.value(); },
+     [](ClusterSpec& c, double v) { c.device.launch.vector = Seconds{v}; }},
+    {"node.fabric.efficiency", false, 0.2, 1, 0.2, fabric_efficiency, set_fabric_efficiency},
+    {"network.nic.efficiency", false, 0.2, 1, 0.2,
+     [](const ClusterSpec& c) { return c.network.nic.efficiency; },
+     [](ClusterSpec& c, double v) { c.network.nic.efficiency = v; }},
+    {"collectives.node_step_latency", true, 0.5 * us, 200 * us, 0.7,
+     [](const ClusterSpec& c) { return c.collectives.node_step_latency.value(); },
+     [](ClusterSpec& c, double v) { c.collectives.node_step_latency = Seconds{v}; }},
+    {"collectives.step_latency", true, us, 200 * us, 0.7,
+     [](const ClusterSpec& c) { return c.collectives.step_latency.value(); },
+     [](ClusterSpec& c, double v) { c.collectives.step_latency = Seconds{v}; }},
+}};
+
+constexpr std::size_t few_rows = 12;  // below it, rows cannot tell four numbers apart
+constexpr std::size_t of_few_rows = 2;
 
 }  // namespace
 
-std::span<const FittedNumber> fitted_numbers(Evidence evidence) {
-  const std::span<const FittedNumber> all{numbers};
-  return evidence == Evidence::steps ? all.subspan(1) : all.first(numbers.size() - 1);
+std::span<const FittedNumber> numbers_of_kernels() { return of_kernels; }
+
+std::span<const FittedNumber> numbers_of_steps(std::size_t rows) {
+  const std::span<const FittedNumber> all{of_steps};
+  return rows < few_rows ? all.first(of_few_rows) : all;
 }
 
 }  // namespace stepcast

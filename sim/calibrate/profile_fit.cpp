@@ -30,7 +30,7 @@ Seconds collective_time(const Sample& sample, ClusterSpec cluster) {
 }
 
 ClusterSpec with_numbers(ClusterSpec cluster, const Point& logs) {
-  const auto numbers = fitted_numbers(Evidence::kernels);
+  const auto numbers = numbers_of_kernels();
   for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j].set(cluster, std::exp(logs[j]));
   return cluster;
 }
@@ -103,7 +103,7 @@ ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterS
   if (profile.samples.empty())
     throw InputError({{{}, {}, "the profile holds nothing that the model knows"}});
   FitProblem p;
-  for (const FittedNumber& n : fitted_numbers(Evidence::kernels)) {
+  for (const FittedNumber& n : numbers_of_kernels()) {
     p.low.push_back(std::log(n.low));
     p.high.push_back(std::log(n.high));
     p.start.push_back(std::log(std::clamp(n.get(cluster), n.low, n.high)));
@@ -124,7 +124,7 @@ ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterS
   ProfileCalibration result;
   const auto identified =
       identify(fitted.jacobian, p.weights, std::sqrt(noise), &result.singular_values);
-  const auto numbers = fitted_numbers(Evidence::kernels);
+  const auto numbers = numbers_of_kernels();
   for (std::size_t j = 0; j < numbers.size(); ++j)
     if (sees(fitted, j))
       result.values.push_back(

@@ -57,8 +57,8 @@ struct Tree {
 constexpr double alike = 0.8;  // correlation from which two numbers can hardly be told apart
 
 std::string numbers_text(const std::vector<FittedValue>& values,
-                         const std::vector<double>& singular_values, Evidence evidence) {
-  const auto rivals = fitted_numbers(evidence);
+                         const std::vector<double>& singular_values,
+                         std::span<const FittedNumber> rivals) {
   std::string text = fmt::format("{:<40}{:>12}{:>12}  {:<24}{}\n", "number", "before", "fitted",
                                  "known to", "hard to tell from");
   for (const FittedValue& v : values) {
@@ -89,7 +89,8 @@ void add_numbers(Tree& tree, const std::vector<FittedValue>& values) {
 }  // namespace
 
 std::string calibration_text(const Calibration& c) {
-  std::string text = numbers_text(c.values, c.singular_values, Evidence::steps) + "\n";
+  std::string text =
+      numbers_text(c.values, c.singular_values, numbers_of_steps(c.calibrated_after.rows)) + "\n";
   text += figure_line("calibrated on", c.calibrated_before, c.calibrated_after);
   if (c.held_out_after.rows > 0)
     text += figure_line("held out", c.held_out_before, c.held_out_after);
@@ -116,7 +117,7 @@ std::string calibration_yaml(const Calibration& c, const std::string& question,
 }
 
 std::string profile_text(const ProfileCalibration& c, const Profile& profile) {
-  std::string text = numbers_text(c.values, c.singular_values, Evidence::kernels) + "\n";
+  std::string text = numbers_text(c.values, c.singular_values, numbers_of_kernels()) + "\n";
   text += fmt::format("{:<32}{:>9}{:>14}{:>13}{:>17}\n", "type", "samples", "error before",
                       "error after", "time explained");
   for (const TypeQuality& q : c.types)

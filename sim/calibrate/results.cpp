@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
@@ -10,6 +11,7 @@ namespace stepcast {
 namespace {
 
 using Point = std::vector<double>;
+using Numbers = std::span<const FittedNumber>;
 
 constexpr double failed_residual = 10;  // of a forecast that throws: far beyond any error
 
@@ -35,19 +37,19 @@ Rows chosen_rows(const std::vector<PublishedRow>& rows, const std::vector<std::s
   return chosen;
 }
 
-Scenario with_numbers(const Scenario& scenario, const Point& logs) {
+Scenario with_numbers(const Scenario& scenario, Numbers numbers, const Point& logs) {
   Scenario s = scenario;
-  const auto numbers = fitted_numbers(Evidence::steps);
   for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j].set(s.cluster, std::exp(logs[j]));
   return s;
 }
 
 /// log(forecast / published) of rows at several points.
-std::vector<Point> log_errors(const std::vector<const PublishedRow*>& rows,
+std::vector<Point> log_errors(const std::vector<const PublishedRow*>& rows, Numbers numbers,
                               const std::vector<Point>& points, int workers) {
   std::vector<Scenario> scenarios;
   for (const Point& point : points)
-    for (const PublishedRow* row : rows) scenarios.push_back(with_numbers(row->scenario, point));
+    for (const PublishedRow* row : rows)
+      scenarios.push_back(with_numbers(row->scenario, numbers, point));
   std::vector<const Scenario*> given;
   for (const Scenario& s : scenarios) given.push_back(&s);
   const std::vector<RowForecast> forecasts = forecast_all(given, workers);
@@ -74,9 +76,10 @@ std::vector<double> family_weights(const std::vector<const PublishedRow*>& rows)
   return weights;
 }
 
-FitProblem problem(const std::vector<const PublishedRow*>& rows, const ClusterSpec& cluster) {
+FitProblem problem(const std::vector<const PublishedRow*>& rows, Numbers numbers,
+                   const ClusterSpec& cluster) {
   FitProblem p;
-  for (const FittedNumber& n : fitted_numbers(Evidence::steps)) {
+  for (const FittedNumber& n : numbers) {
     p.low.push_back(std::log(n.low));
     p.high.push_back(std::log(n.high));
     p.start.push_back(std::log(std::clamp(n.get(cluster), n.low, n.high)));
@@ -114,13 +117,14 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
                                    const std::vector<std::string>& devices,
                                    const std::optional<ClusterSpec>& start, int workers) {
   const Rows chosen = chosen_rows(rows, devices);
+  const Numbers numbers = numbers_of_steps(chosen.fitted.size());
   const FitProblem p =
-      problem(chosen.fitted, start ? *start : chosen.fitted.front()->scenario.cluster);
+      problem(chosen.fitted, numbers, start ? *start : chosen.fitted.front()->scenario.cluster);
   const FitResult fitted = fit(p, [&](const std::vector<Point>& points) {
-    return log_errors(chosen.fitted, points, workers);
+    return log_errors(chosen.fitted, numbers, points, workers);
   });
   const auto both = [&](const std::vector<const PublishedRow*>& of) {
-    return log_errors(of, {p.start, fitted.point}, workers);
+    return log_errors(of, numbers, {p.start, fitted.point}, workers);
   };
   const std::vector<Point> calibrated = both(chosen.fitted);
   Calibration c;
@@ -139,7 +143,6 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
   c.interval_high = std::exp(-quantile(all, 0.1));
   const auto identified =
       identify(fitted.jacobian, p.weights, noise_of(fitted.residuals), &c.singular_values);
-  const auto numbers = fitted_numbers(Evidence::steps);
   for (std::size_t j = 0; j < numbers.size(); ++j)
     c.values.push_back(
         {&numbers[j], std::exp(p.start[j]), std::exp(fitted.point[j]), identified[j]});

@@ -72,10 +72,11 @@ class SliceClock {
   /// Of the device, with the communications that nothing hides.
   double of(LayerItems items) {
     const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
+    const DeviceSpec device = in_step(scenario_.cluster.device);
     double sum = 0;
     for (const LayerItem& item : as_run(std::move(items), spec_)) {
       if (const auto* op = std::get_if<Operator>(&item)) {
-        sum += operator_time(*op, scenario_.cluster.device, fp8).value();
+        sum += operator_time(*op, device, fp8).value();
       } else if (const auto* call = std::get_if<LayerCommunication>(&item);
                  call != nullptr && !call->overlapped) {
         sum +=

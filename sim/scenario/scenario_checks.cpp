@@ -85,22 +85,6 @@ void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
                  "(training.offload.active_experts), allowed: grouped");
 }
 
-void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
-  if (!workload.training.attention_head) return;
-  const char* const key = "training.attention_head";
-  const auto* latent = std::get_if<LatentAttention>(&workload.model.attention);
-  if (!checks.require(latent != nullptr, key,
-                      "is set but the model has no latent attention, allowed: none"))
-    return;
-  checks.require(workload.training.attention == TrainingSpec::Attention::fused, key,
-                 "needs training.attention: fused, allowed: none");
-  const std::int64_t least = std::max(latent->nope_dim + latent->rope_dim, latent->v_dim);
-  checks.require(*workload.training.attention_head >= least, key,
-                 "is " + count_text(*workload.training.attention_head) +
-                     ", less than the heads of the " + "model, allowed: none, " +
-                     count_text(least) + " or more");
-}
-
 /// Whoever sets one of these expects an effect.
 void check_idle_expert_keys(const MoeSpec& moe, const ParallelPlan& plan, Checks& checks) {
   const auto check = [&](Misfit misfit, const char* key, const char* neutral) {
@@ -346,7 +330,7 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
       check_experts(scenario, checks);
     check_expert_parts(scenario, checks);
     check_heads(scenario, checks);
-    check_attention_head(scenario.workload, checks);
+    check_attention_kernel(scenario, checks);
     check_sequence(scenario, checks);
     check_layers(scenario, checks);
     check_width(scenario, checks);

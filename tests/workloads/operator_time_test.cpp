@@ -54,7 +54,7 @@ TEST(OperatorTime, OneTileMoreCostsOneWaveMore) {
   EXPECT_NEAR(seconds(matmul(128 * 25, 256, 4096), device), 1.25 * wave, 1e-15);
 }
 
-TEST(OperatorTime, SmallProductsUseHalfTiles) {
+TEST(OperatorTime, SmallProductsUseSmallTiles) {
   DeviceSpec device = plain_device();
   device.efficiency.matmul = {1, 128, 256, 0};
   EXPECT_NEAR(seconds(matmul(64, 128, 1024), device), 2.0 * 64 * 128 * 1024 * 24 / 300e12, 1e-15);
@@ -71,29 +71,120 @@ TEST(OperatorTime, GroupsShareWaves) {
             seconds(grouped(24, 128, 256, 512), device));
 }
 
-TEST(OperatorTime, AttentionEfficiencyIsStatedAtHeadSize128) {
+TEST(OperatorTime, SmallerTilesRunSlower) {
   DeviceSpec device = plain_device();
-  device.efficiency.attention = {0.6, 0.5, 64, 0};
-  const Operator op = attention(4096, 128, false);
-  EXPECT_NEAR(seconds(op, device), op.flops.value() / (0.6 * 300e12), 1e-15);
-  const Operator back = attention(4096, 128, true);
-  EXPECT_NEAR(seconds(back, device), back.flops.value() / (0.5 * 300e12), 1e-15);
-  const double relative = (64.0 / 128) / (128.0 / 192);  // d / (d + half) at 64 over 128
-  const Operator narrow = attention(4096, 64, false);
-  EXPECT_NEAR(seconds(narrow, device), narrow.flops.value() / (0.6 * relative * 300e12), 1e-15);
+  device.efficiency.matmul = {.peak = 1, .tile_exponent = 0.5};
+  // a quarter of the largest tile's area at half of its rate
+  EXPECT_NEAR(seconds(matmul(64, 128, 1024), device), 2 * 2.0 * 64 * 128 * 1024 * 24 / 300e12,
+              1e-15);
 }
 
-TEST(OperatorTime, ShortSequencesAreLessEfficient) {
+TEST(OperatorTime, LongProductsRunAtTheSustainedClock) {
   DeviceSpec device = plain_device();
-  device.efficiency.attention = {0.6, 0.5, 0, 512};
-  const Operator op = attention(512, 128, false);
-  EXPECT_NEAR(seconds(op, device), op.flops.value() / (0.3 * 300e12), 1e-15);
+  device.efficiency.matmul = {.peak = 0.9, .sustained = 0.7, .ramp = Seconds{5e-6}};
+  const Operator op = matmul(128 * 24, 256, 4096);
+  EXPECT_NEAR(seconds(op, device), 5e-6 + op.flops.value() / (0.7 * 300e12), 1e-15);
+  // a wave that is half empty takes as long as a full one, which then is what bounds
+  const Operator half = matmul(128 * 36, 256, 4096);
+  EXPECT_GT(seconds(half, device), 5e-6 + half.flops.value() / (0.7 * 300e12));
 }
 
-TEST(OperatorTime, MemoryReachesHalfItsBandwidthAtHalf) {
+TEST(OperatorTime, OperandsOfProductsHaveTheirOwnBandwidth) {
   DeviceSpec device = plain_device();
-  device.efficiency.memory = {0.8, Bytes{1e6}};
-  EXPECT_NEAR(seconds(vector_work(1, 1e6), device), 1e6 / (0.5 * 0.8 * 1.6e12), 1e-15);
+  device.efficiency.memory.peak = 0.5;
+  const Operator op = matmul(1, 1, 1, 1e9);
+  EXPECT_NEAR(seconds(op, device), 1e9 / (0.5 * 1.6e12), 1e-12);
+  device.efficiency.matmul.memory = 0.8;
+  EXPECT_NEAR(seconds(op, device), 1e9 / (0.8 * 1.6e12), 1e-12);
+}
+
+TEST(OperatorTime, BatchedProductsArePlainOnes) {
+  DeviceSpec device = plain_device();
+  device.efficiency.grouped_matmul.peak = 0.25;
+  Operator op = grouped(24, 128, 256, 4096);
+  EXPECT_NEAR(seconds(op, device), op.flops.value() / (0.25 * 300e12), 1e-15);
+  std::get<GroupedMatmulWork>(op.work).batched = true;
+  EXPECT_NEAR(seconds(op, device), op.flops.value() / 300e12, 1e-15);
+}
+
+/// FLOPs per second of an attention operator over the cube peak.
+double rate(const Operator& op, const DeviceSpec& device) {
+  return op.flops.value() / seconds(op, device) / device.matmul_peak.value();
+}
+
+TEST(OperatorTime, AttentionIsBoundByProductsOrByItsScores) {
+  DeviceSpec device = plain_device();
+  AttentionKernel& kernel = device.efficiency.attention.fused;
+  kernel = {{.cube = 0.6, .vector = 6}, {.cube = 0.5}};
+  // 4 x 128 FLOPs per score at 180 TFLOPS take 2.8 ps, 6 FLOPs at 10 TFLOPS 0.6 ps
+  EXPECT_NEAR(rate(attention(4096, 128, false), device), 0.6, 1e-12);
+  EXPECT_NEAR(rate(attention(4096, 128, true), device), 0.5, 1e-12);
+  const double narrow = 4 * 16 / (6 / 10e12) / 300e12;  // at head size 16 the scores bind
+  EXPECT_NEAR(rate(attention(4096, 16, false), device), narrow, 1e-12);
+}
+
+TEST(OperatorTime, QueriesLoseWhatTheMaskCutsAndTheStart) {
+  DeviceSpec device = plain_device();
+  device.efficiency.attention.fused.forward = {.cube = 0.6, .start = 128, .diagonal = 384};
+  EXPECT_NEAR(rate(attention(512, 128, false), device), 0.6 / 2, 1e-12);
+  EXPECT_NEAR(rate(attention(5120, 128, false), device), 0.6 / 1.1, 1e-12);
+  Operator whole = attention(512, 128, false);
+  std::get<AttentionWork>(whole.work).causal = false;
+  whole.flops = Flops{2 * whole.flops.value()};
+  EXPECT_NEAR(rate(whole, device), 0.6 / 1.25, 1e-12);
+}
+
+TEST(OperatorTime, HeadsChangeTheRateOfKernelsThatSayso) {
+  DeviceSpec device = plain_device();
+  device.efficiency.attention.fused.forward = {.cube = 0.3, .head_exponent = 1};
+  EXPECT_NEAR(rate(attention(4096, 64, false), device), 0.6, 1e-12);
+  EXPECT_NEAR(rate(attention(4096, 256, false), device), 0.15, 1e-12);
+}
+
+TEST(OperatorTime, BlocksOfQueriesFillTheCoresInWaves) {
+  DeviceSpec device = plain_device();  // 24 cores
+  device.efficiency.attention.fused.forward = {.cube = 1, .block = 256};
+  const auto one_head = [](double length, bool causal) {
+    const double flops = (causal ? 0.5 : 1) * length * length * 4 * 128;
+    return Operator{"attention", AttentionWork{1, length, length, 1, 128, 128, causal, false},
+                    Flops{flops}, Bytes{0}, LaunchClass::matmul};
+  };
+  EXPECT_NEAR(rate(one_head(1024, false), device), 4.0 / 24, 1e-12);       // 4 blocks
+  EXPECT_NEAR(rate(one_head(256 * 25, false), device), 25.0 / 48, 1e-12);  // a second wave
+  // causal blocks are balanced, but the longest is twice the mean
+  EXPECT_NEAR(rate(one_head(1024, true), device), 4.0 / 48, 1e-12);
+  EXPECT_NEAR(rate(one_head(256 * 60, true), device), 1, 1e-12);
+}
+
+TEST(OperatorTime, KernelsOfAKindReachItsFractionBehindTheirRamp) {
+  DeviceSpec device = plain_device();
+  device.efficiency.memory = {.peak = 0.8, .norm = 0.4, .backward = 0.5, .ramp = Seconds{2e-6}};
+  const auto time = [&](VectorKind kind) {
+    Operator op = vector_work(1, 1e6);
+    op.work = MemoryBoundWork{kind};
+    return seconds(op, device);
+  };
+  EXPECT_NEAR(time(VectorKind::elementwise), 2e-6 + 1e6 / (0.8 * 1.6e12), 1e-15);
+  EXPECT_NEAR(time(VectorKind::norm), 2e-6 + 1e6 / (0.4 * 1.6e12), 1e-15);
+  EXPECT_NEAR(time(VectorKind::norm_backward), 2e-6 + 1e6 / (0.2 * 1.6e12), 1e-15);
+  EXPECT_NEAR(time(VectorKind::activation), time(VectorKind::elementwise), 1e-15);
+  EXPECT_NEAR(time(VectorKind::gather), time(VectorKind::elementwise), 1e-15);
+}
+
+TEST(OperatorTime, WhatTheCacheHoldsComesFaster) {
+  DeviceSpec device = plain_device();
+  device.efficiency.memory = {.cache = Bytes{2e6}, .cache_share = 0.5, .cache_speedup = 2};
+  const double bandwidth = 1.6e12;
+  EXPECT_NEAR(seconds(vector_work(1, 1e6), device), 0.5 * 1e6 / bandwidth, 1e-15);
+  EXPECT_NEAR(seconds(vector_work(1, 4e6), device), (4e6 - 0.5e6) / bandwidth, 1e-15);
+}
+
+TEST(OperatorTime, ShortRowsSlowAKernelOfOneBlockPerToken) {
+  DeviceSpec device = plain_device();
+  device.efficiency.memory.block_row = 300;
+  Operator op = vector_work(1, 1e6);
+  op.work = MemoryBoundWork{VectorKind::block_activation, 300};
+  EXPECT_NEAR(seconds(op, device), 2 * 1e6 / 1.6e12, 1e-15);
 }
 
 TEST(OperatorTime, VectorWorkCanBindBeforeMemory) {
@@ -109,6 +200,8 @@ TEST(OperatorTime, Fp8SpeedsUpProductsOnlyWhereTheDeviceHasIt) {
   EXPECT_EQ(seconds(op, device, true), seconds(op, device, false));
   device.matmul_peak_fp8 = FlopsPerSecond{600e12};
   EXPECT_NEAR(seconds(op, device, true), seconds(op, device, false) / 2, 1e-15);
+  device.efficiency.matmul_fp8 = MatmulEfficiency{.peak = 0.5};
+  EXPECT_NEAR(seconds(op, device, true), seconds(op, device, false), 1e-15);
   op.fp8 = Fp8::none;
   EXPECT_EQ(seconds(op, device, true), seconds(op, device, false));
   EXPECT_EQ(seconds(attention(4096, 128, false), device, true),
@@ -117,7 +210,7 @@ TEST(OperatorTime, Fp8SpeedsUpProductsOnlyWhereTheDeviceHasIt) {
 
 TEST(OperatorTime, NothingCostsNothing) {
   DeviceSpec device = plain_device();
-  device.efficiency.memory.half = Bytes{1e6};
+  device.efficiency.memory.ramp = device.efficiency.matmul.ramp = Seconds{1};
   EXPECT_EQ(seconds(matmul(0, 128, 128), device), 0);
   EXPECT_EQ(seconds(grouped(0, 0, 0, 0), device), 0);
   EXPECT_EQ(seconds(attention(0, 128, false), device), 0);
@@ -134,11 +227,25 @@ DeviceSpec any_device() {
   const auto fraction = [] { return *rc::gen::inRange(1, 101) / 100.0; };
   const auto tile = [] { return *rc::gen::element<std::int64_t>(1, 16, 64, 100, 128, 256); };
   device.cube_cores = *rc::gen::inRange(1, 200);
-  device.efficiency.matmul = {fraction(), tile(), tile(), 1.0 * *rc::gen::inRange(0, 512)};
+  device.efficiency.matmul = {.peak = fraction(),
+                              .tile_m = tile(),
+                              .tile_n = tile(),
+                              .fill = 1.0 * *rc::gen::inRange(0, 512),
+                              .tile_exponent = fraction(),
+                              .sustained = fraction(),
+                              .memory = fraction()};
   device.efficiency.grouped_matmul = {fraction(), tile(), tile(), 0};
-  device.efficiency.attention = {fraction(), fraction(), 1.0 * *rc::gen::inRange(0, 256),
-                                 1.0 * *rc::gen::inRange(0, 4096)};
-  device.efficiency.memory = {fraction(), Bytes{1.0 * *rc::gen::inRange(0, 1000000)}};
+  const auto keys = [] { return 1.0 * *rc::gen::inRange(0, 1000); };
+  const auto pass = [&] {
+    return AttentionPass{.cube = fraction(),
+                         .vector = keys(),
+                         .start = keys(),
+                         .diagonal = keys(),
+                         .head_exponent = fraction(),
+                         .block = *rc::gen::element<std::int64_t>(0, 64, 256)};
+  };
+  device.efficiency.attention.fused = {pass(), pass()};
+  device.efficiency.memory = {.peak = fraction(), .norm = fraction(), .backward = fraction()};
   device.efficiency.vector = fraction();
   return device;
 }
@@ -167,6 +274,24 @@ TEST(OperatorTime, IsNeverBelowTheDatasheetRoofline) {
     const double roofline =
         std::max(op.flops.value() / peak, op.bytes.value() / device.memory_bandwidth.value());
     RC_ASSERT(seconds(op, device) >= roofline * (1 - 1e-12));
+  }));
+}
+
+TEST(OperatorTime, OneTokenMoreCostsAtMostOneWaveOrTile) {
+  EXPECT_TRUE(rc::check([] {
+    const DeviceSpec device = any_device();
+    const MatmulEfficiency& e = device.efficiency.matmul;
+    const double m = *rc::gen::inRange(1, 5000), n = *rc::gen::inRange(1, 5000),
+                 k = *rc::gen::inRange(1, 5000);
+    // a wave of the largest tile, at the rate of the smallest one that the menu can have
+    const auto longest = static_cast<double>(std::max(e.tile_m, e.tile_n));
+    const double slowest = std::pow(1.0 * e.tile_m * e.tile_n, e.tile_exponent);
+    const double wave = 2 * longest * longest * (k + e.fill) * slowest / e.peak /
+                        device.matmul_peak.value() * static_cast<double>(device.cube_cores);
+    const double step = seconds(matmul(m + 1, n, k), device) - seconds(matmul(m, n, k), device);
+    RC_ASSERT(step >= -1e-15);
+    const double power = 2 * n * k / e.sustained / device.matmul_peak.value();
+    RC_ASSERT(step <= wave * (std::ceil(n / longest) + 2) + power);
   }));
 }
 

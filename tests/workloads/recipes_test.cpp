@@ -90,18 +90,21 @@ TEST(UnfusedAttention, HeadsThatAreNoMultipleOfEightLeaveTheTensorCores) {
   EXPECT_LT(scores(112), 2);
 }
 
-TEST(FlashAttention, OfTheFirstGenerationReachesItsPartOfTheEfficiency) {
+TEST(FlashAttention, EachGenerationHasItsOwnNumbers) {
   WorkloadSpec spec = workload(small_dense());
   DeviceSpec device = plain_device();
-  device.efficiency.attention.flash_1 = 0.4;
-  const auto time = [&](TrainingSpec::Attention attention) {
+  device.efficiency.attention.fused.forward.cube = 0.8;
+  device.efficiency.attention.flash_1 = AttentionKernel{{.cube = 0.4}, {}};
+  device.efficiency.attention.cudnn = AttentionKernel{{.cube = 0.6}, {}};
+  const auto rate = [&](TrainingSpec::Attention attention) {
     spec.training.attention = attention;
     Operator op = row(dense(spec).forward, "attention");
     op.bytes = Bytes{0};
-    return operator_time(op, device, false).value();
+    return op.flops / operator_time(op, device, false) / device.matmul_peak;
   };
-  EXPECT_NEAR(time(TrainingSpec::Attention::flash_1), time(TrainingSpec::Attention::fused) / 0.4,
-              1e-15);
+  EXPECT_NEAR(rate(TrainingSpec::Attention::fused), 0.8, 1e-12);
+  EXPECT_NEAR(rate(TrainingSpec::Attention::flash_1), 0.4, 1e-12);
+  EXPECT_NEAR(rate(TrainingSpec::Attention::cudnn), 0.6, 1e-12);
 }
 
 TEST(FusedCrossEntropy, ReadsLogitsOnceAndMakesGradientsInPlace) {

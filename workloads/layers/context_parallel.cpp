@@ -24,8 +24,8 @@ struct Split {
 
 /// One block of queries against one block of keys: half of it is visible (zigzag order keeps ranks
 /// equal). Keys of earlier slices are visible as a whole.
-Operator block(const Shape& shape, const Core& core, const Split& split, bool flash_1,
-               bool backward) {
+Operator block(const Shape& shape, const Core& core, const Split& split,
+               AttentionGeneration generation, bool backward) {
   const double rows = split.gather ? shape.length / shape.cp : shape.length / split.blocks;
   const double own = split.gather ? shape.length : rows;
   const double keys = shape.before + own;
@@ -45,7 +45,7 @@ Operator block(const Shape& shape, const Core& core, const Split& split, bool fl
                                 .v_dim = core.v_dim,
                                 .causal = true,
                                 .backward = backward,
-                                .flash_1 = flash_1},
+                                .generation = generation},
           .flops = Flops{forward_flops * (backward ? attention_backward : 1)},
           .bytes = Bytes{(backward ? 2 : 1) * (element * in_out + statistics)},
           .launch = LaunchClass::matmul};
@@ -70,7 +70,7 @@ void exchange_heads(LayerItems& items, const Shape& shape, const Split& split, c
 void blocks(LayerItems& items, const LayerContext& context, const Core& core, const Split& split,
             bool backward) {
   const Shape shape{context};
-  const bool flash_1 = context.training.attention == TrainingSpec::Attention::flash_1;
+  const AttentionGeneration generation = generation_of(context.training.attention);
   const double block_bytes = element * shape.tokens * (core.k + core.v);
   const std::string name = backward ? "ring keys, values and gradients" : "ring keys and values";
   const CommunicationId ring{CommunicationRole::ring};
@@ -81,7 +81,7 @@ void blocks(LayerItems& items, const LayerContext& context, const Core& core, co
         split.call_bytes((backward ? 2 : 1) * (split.blocks - 1) * block_bytes), "ring"));
   for (int step = 0; step < steps; ++step) {
     if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{ring});
-    items.push_back(block(shape, core, split, flash_1, backward));
+    items.push_back(block(shape, core, split, generation, backward));
     if (step > 0) items.push_back(merge(shape, core, backward));
   }
 }

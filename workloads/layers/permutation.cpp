@@ -6,25 +6,25 @@ namespace {
 
 /// A kernel that moves so many rows, read and written.
 void move(LayerItems& items, const Experts& e, const std::string& name, double rows,
-          double flops = 0) {
-  items.push_back(routed(vector_row(name, flops, e.row_bytes(rows))));
+          double flops = 0, VectorKind kind = VectorKind::elementwise) {
+  items.push_back(routed(vector_row_of(kind, name, flops, e.row_bytes(rows))));
 }
 
 }  // namespace
 
 void select_rows(LayerItems& items, const Experts& e, const std::string& name, double rows) {
-  move(items, e, name + " select", 2 * rows);
+  move(items, e, name + " select", 2 * rows, 0, VectorKind::gather);
 }
 
 void place_rows(LayerItems& items, const Experts& e, const std::string& name, double rows) {
   move(items, e, name + " zeros", rows);
-  move(items, e, name + " place", 2 * rows);
+  move(items, e, name + " place", 2 * rows, 0, VectorKind::gather);
 }
 
 void add_rows(LayerItems& items, const Experts& e, const std::string& name, double rows,
               double tokens) {
   move(items, e, name + " zeros", tokens);
-  move(items, e, name + " add", 3 * rows, rows * e.shape.hidden);
+  move(items, e, name + " add", 3 * rows, rows * e.shape.hidden, VectorKind::scatter_add);
 }
 
 void weigh_rows(LayerItems& items, const Experts& e, const std::string& name, double rows) {

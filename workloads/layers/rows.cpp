@@ -105,17 +105,25 @@ Operator grouped_weight_gradient(const Linear& l, double groups, double gradient
 Operator batched_product(std::string name, double batch, double m, double n, double k) {
   Operator op = grouped(std::move(name), batch, m, n, k, element, Fp8::none);
   const double row = 16 / element;
-  std::get<GroupedMatmulWork>(op.work).aligned = std::fmod(n, row) == 0 && std::fmod(k, row) == 0;
+  auto& work = std::get<GroupedMatmulWork>(op.work);
+  work.aligned = std::fmod(n, row) == 0 && std::fmod(k, row) == 0;
+  work.batched = true;
   return op;
 }
 
 Operator vector_row(std::string name, double flops, double bytes, OperatorRole role) {
   return {.name = std::move(name),
-          .work = MemoryBoundWork{},
+          .work = MemoryBoundWork{kind_of(role)},
           .flops = Flops{flops},
           .bytes = Bytes{bytes},
           .launch = LaunchClass::vector,
           .role = role};
+}
+
+Operator vector_row_of(VectorKind kind, std::string name, double flops, double bytes) {
+  Operator op = vector_row(std::move(name), flops, bytes);
+  op.work = MemoryBoundWork{kind};
+  return op;
 }
 
 Operator bias_forward(const std::string& name, double count) {

@@ -67,6 +67,8 @@ Operator batched_product(std::string name, double batch, double m, double n, dou
 
 Operator vector_row(std::string name, double flops, double bytes,
                     OperatorRole role = OperatorRole::other);
+/// The same without a role, done by a kernel of this kind.
+Operator vector_row_of(VectorKind kind, std::string name, double flops, double bytes);
 
 /// A bias on `count` outputs as an operator of its own, and its gradient: the sum over tokens.
 Operator bias_forward(const std::string& name, double count);

@@ -7,45 +7,11 @@
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/units.hpp"
+#include "stepcast/topology/kernel_efficiency.hpp"
 
 /// These structs are the cluster file as values. All bandwidths are per direction. The forms of the
-/// efficiency parameters stand in docs/models/operators.md, those of the link parameters in
-/// docs/models/collectives.md.
+/// link parameters stand in docs/models/collectives.md.
 namespace stepcast {
-
-/// These numbers give the time of a matrix product on the cube cores: tiles, waves over the cores,
-/// fill and drain along K.
-struct MatmulEfficiency {
-  double peak = 1;  ///< fraction of the datasheet peak that a full wave of full tiles reaches
-  std::int64_t tile_m = 128;  ///< rows of one output tile
-  std::int64_t tile_n = 256;  ///< columns of one output tile
-  double fill = 0;            ///< fill and drain of the tile pipeline, as extra elements of K
-};
-
-struct AttentionEfficiency {
-  double forward = 1;  ///< fraction of the peak at head_dim 128 and a long sequence
-  double backward = 1;
-  double head_dim_half =
-      0;  ///< efficiency is proportional to d / (d + head_dim_half), 1 at d = 128
-  double sequence_half = 0;  ///< s / (s + sequence_half)
-  double flash_1 = 0.5;      ///< of these, what a kernel of the first generation reaches
-};
-
-struct MemoryEfficiency {
-  double peak = 1;  ///< fraction of the HBM bandwidth that a large memory-bound kernel reaches
-  Bytes half{0};    ///< bytes at which half of it is reached
-};
-
-struct EfficiencySpec {
-  MatmulEfficiency matmul;
-  MatmulEfficiency grouped_matmul;
-  AttentionEfficiency attention;
-  MemoryEfficiency memory;
-  double vector = 1;  ///< fraction of the vector peak
-  /// This fraction of the cube peak is left to batched products with rows that are no multiple of
-  /// 16 bytes.
-  double unaligned = 1;
-};
 
 /// There is one time per operator class.
 struct OperatorClassTimes {
@@ -70,6 +36,8 @@ struct DeviceSpec {
   Bytes memory_reserve{0};  ///< taken by runtime and driver before the model
   SoftmaxState softmax_state = SoftmaxState::compact;
   EfficiencySpec efficiency;
+  /// Clock in a step, with all devices of the node busy, over that of a kernel measured alone.
+  double step_clock = 1;
   OperatorClassTimes launch;  ///< fixed cost of each operator or transfer on its stream
   Seconds tile_task{0};       ///< start of one task of a kernel that runs already
   /// This is the time of an operator beside a communication over its time alone: they share the
@@ -212,6 +180,9 @@ inline constexpr double max_devices = 1048576;  ///< the largest cluster that is
 /// With kinds this gives the cluster the fastest links of all, so that the fabric is sized for
 /// them.
 void take_fastest_links(ClusterSpec& spec);
+
+/// The device as the kernels of a step find it: its cores at `step_clock`, its memory as it is.
+DeviceSpec in_step(const DeviceSpec& device);
 
 /// These are the keys of a cluster file.
 void describe(Visitor& visitor, ClusterSpec& spec);

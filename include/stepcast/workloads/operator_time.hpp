@@ -5,10 +5,16 @@
 
 namespace stepcast {
 
-/// This is the device time of one operator [s]: the maximum of its compute time (by cost class) and
-/// bytes / effective HBM bandwidth, without launch. `fp8` says that the step is in FP8, so that the
-/// products that take FP8 run at the FP8 peak where the device has one. Forms and sources:
-/// docs/models/operators.md.
+/// This is the device time of one operator [s], without launch: its kernel's ramp, and the maximum
+/// of its compute time (by cost class) and of its bytes / effective HBM bandwidth. `fp8` says that
+/// the step is in FP8, so that the products that take FP8 run at the FP8 peak where the device has
+/// one. Forms and sources: docs/models/operators.md.
 Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8);
+
+/// What a fused attention kernel loses on each query, over what it works on each query: time is
+/// proportional to 1 + this. The device has numbers for the kernel's generation.
+double attention_loss(const Operator& op, const AttentionWork& work, const DeviceSpec& device);
+/// The numbers of the pass that the work is.
+const AttentionPass& attention_pass(const AttentionWork& work, const DeviceSpec& device);
 
 }  // namespace stepcast

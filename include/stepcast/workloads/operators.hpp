@@ -30,16 +30,22 @@ struct MatmulWork {
 struct GroupedMatmulWork {
   double groups, m, n, k;
   bool aligned = true;  ///< rows of the operands are multiples of 16 bytes
+  /// Equal products at equal distances, which the library of plain products runs; the others are
+  /// experts.
+  bool batched = false;
 };
 /// This is the fused attention core of `sequences` sequences; causal counts half. Backward runs 2.5
-/// x the forward FLOPs. With `flash_1` a kernel of the first generation runs it.
+/// x the forward FLOPs.
 struct AttentionWork {
   double sequences, query_length, key_length, heads, qk_dim, v_dim;
   bool causal, backward;
-  bool flash_1 = false;
+  AttentionGeneration generation = AttentionGeneration::fused;
 };
 /// This is vector work that is bound by HBM or by the vector cores.
-struct MemoryBoundWork {};
+struct MemoryBoundWork {
+  VectorKind kind = VectorKind::elementwise;
+  double row = 0;  ///< elements of a row, of kinds that care
+};
 /// This is a time that is given from outside (synthetic workloads).
 struct FixedWork {
   Seconds time;
@@ -97,6 +103,9 @@ enum class OperatorRole {
   loss,
   expert_weight_gradient
 };
+
+/// The kind of kernel that does an operator of this role with its bytes.
+VectorKind kind_of(OperatorRole role);
 
 /// A row of the inventory, per rank.
 struct Operator {

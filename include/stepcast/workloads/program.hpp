@@ -92,11 +92,10 @@ struct ChunkProgram {
 
 /// This says how a segment that is one attention operator takes less time on shorter documents.
 struct AttentionScaling {
-  double fixed = 0;  ///< launch [s]
-  double work = 0;   ///< cube time over whole sequences [s]
+  double fixed = 0;  ///< launch and ramp [s]
+  double work = 0;   ///< compute time over whole sequences [s]
   double floor = 0;  ///< memory time, whatever the documents are [s]
-  /// These are the queries at which the kernel reaches half its speed, over the queries that it
-  /// has.
+  /// What is lost on each query over what is worked on it (attention_loss).
   double half = 0;
 
   bool scales() const { return work > 0; }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stepcast/base/describe.hpp"
+#include "stepcast/topology/kernel_efficiency.hpp"
 #include "stepcast/workloads/collectives.hpp"
 
 namespace stepcast {
@@ -13,7 +14,7 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   enum class Recompute { none, selective, full, table };
-  enum class Attention { fused, flash_1, unfused };
+  enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, unfused };
   enum class CrossEntropy { unfused, fused };
   enum class UpdateMemory { in_place, tensor, flat };
   std::int64_t sequence = 0;      ///< tokens
@@ -35,6 +36,8 @@ struct TrainingSpec {
   std::optional<std::int64_t> attention_head;
 };
 void describe(Visitor& visitor, TrainingSpec& spec);
+/// The generation of the fused kernel of `training.attention`, which is not `unfused`.
+AttentionGeneration generation_of(TrainingSpec::Attention attention);
 
 /// The keys of `moe.routing:` say how many tokens each expert gets.
 struct RoutingSpec {

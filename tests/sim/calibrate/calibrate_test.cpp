@@ -111,17 +111,26 @@ TEST(Identify, SaysWhichParametersCannotBeToldApart) {
   EXPECT_NEAR(singular.back(), 0, 1e-9);
 }
 
-TEST(FittedNumbers, AreAtMostTwelveAndReadBack) {
-  for (const Evidence evidence : {Evidence::steps, Evidence::kernels}) {
-    EXPECT_LE(fitted_numbers(evidence).size(), 12U);
-    ClusterSpec cluster;
-    for (const FittedNumber& n : fitted_numbers(evidence)) {
-      EXPECT_LT(n.low, n.high) << n.path;
-      EXPECT_GT(n.low, 0) << n.path;
-      n.set(cluster, n.high);
-      EXPECT_DOUBLE_EQ(n.get(cluster), n.high) << n.path;
-    }
+void expect_read_back(std::span<const FittedNumber> numbers) {
+  ClusterSpec cluster;
+  for (const FittedNumber& n : numbers) {
+    EXPECT_LT(n.low, n.high) << n.path;
+    EXPECT_GT(n.low, 0) << n.path;
+    n.set(cluster, n.high);
+    EXPECT_DOUBLE_EQ(n.get(cluster), n.high) << n.path;
   }
+}
+
+TEST(FittedNumbers, AreReadBack) {
+  expect_read_back(numbers_of_kernels());
+  expect_read_back(numbers_of_steps(100));  // every number
+}
+
+TEST(FittedNumbers, OfStepsAreAtMostFourAndTwoOfFewRows) {
+  EXPECT_LE(numbers_of_steps(1000).size(), 4U);
+  EXPECT_EQ(numbers_of_steps(12).size(), numbers_of_steps(1000).size());
+  EXPECT_EQ(numbers_of_steps(11).size(), 2U);
+  EXPECT_STREQ(numbers_of_steps(11)[0].path, numbers_of_steps(12)[0].path);
 }
 
 }  // namespace

@@ -12,9 +12,6 @@
 /// Here hardware numbers are fitted to measurements (docs/calibration.md).
 namespace stepcast {
 
-/// The fit compares this: steps, or single kernels and transfers of a profile.
-enum class Evidence { steps, kernels };
-
 /// This is a number of a cluster file that fitting may set. It belongs to a hardware type, never to
 /// a row.
 struct FittedNumber {
@@ -26,8 +23,11 @@ struct FittedNumber {
   void (*set)(ClusterSpec&, double);
   std::array<const char*, 2> also{};  ///< further places of the same value
 };
-/// Such evidence can tell these numbers, in a fixed order; at most 12.
-std::span<const FittedNumber> fitted_numbers(Evidence evidence);
+/// Kernels and transfers of a profile can tell these numbers, in a fixed order.
+std::span<const FittedNumber> numbers_of_kernels();
+/// So many fitted steps of one hardware type can tell these: at most 4, and 2 where there are fewer
+/// than 12 rows. What kernels or links show by themselves is never among them.
+std::span<const FittedNumber> numbers_of_steps(std::size_t rows);
 
 /// These are residuals at a point; all points of one call may be evaluated side by side. They take
 /// points [n][parameters] and return residuals [n][rows].

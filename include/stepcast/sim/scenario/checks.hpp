@@ -37,6 +37,9 @@ void check_model(const ModelSpec& model, const std::string& prefix, Checks& chec
 void check_stalls(const Scenario& scenario, Checks& checks);
 /// This checks what the host does: `training.offload`, `runtime.compile`.
 void check_host(const Scenario& scenario, Checks& checks);
+/// This checks that the device has the attention kernel of `training.attention`, and the heads that
+/// are padded for it.
+void check_attention_kernel(const Scenario& scenario, Checks& checks);
 /// This checks `schedule.data` against the model and the sizes of a step.
 void check_data(const Scenario& scenario, Checks& checks);
 /// This checks a workload of given times: its chunks, and keys that say nothing of it.

@@ -1,0 +1,98 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "stepcast/base/describe.hpp"
+#include "stepcast/base/units.hpp"
+
+/// The numbers in `device.efficiency` of a cluster file: how much of the peaks the kernels of one
+/// device reach. Their forms and sources stand in docs/models/operators.md.
+namespace stepcast {
+
+/// Parameters of the time of a matrix product: tiles, waves over the cores, fill and drain along K,
+/// the clock under sustained load.
+struct MatmulEfficiency {
+  double peak = 1;  ///< fraction of the datasheet peak that a full wave of full tiles reaches
+  std::int64_t tile_m = 128;  ///< one side of the largest output tile
+  std::int64_t tile_n = 256;  ///< its other side
+  double fill = 0;            ///< fill and drain of the tile pipeline, as extra elements of K
+  /// A tile of a share `a` of the largest tile's area runs at a^tile_exponent of its rate.
+  double tile_exponent = 0;
+  double sustained = 1;  ///< fraction of the datasheet peak at which the power limit holds it
+  /// Fraction of the HBM bandwidth at which operands are read and written; nothing: memory.peak.
+  std::optional<double> memory;
+  Seconds ramp{0};       ///< start and drain of the kernel
+};
+
+/// One pass of a fused attention kernel.
+struct AttentionPass {
+  double cube = 1;    ///< fraction of the cube peak at head size 128 and long sequences
+  double vector = 0;  ///< FLOPs of the vector cores' peak that each score costs, beside the cube
+  double start = 0;   ///< keys' worth of time lost per query
+  double diagonal = 0;  ///< the same, of a causal kernel alone: blocks that the mask cuts
+  double head_exponent = 0;  ///< `cube` is multiplied by (128 / head size)^head_exponent
+  std::int64_t block = 0;    ///< query rows of a block that one core takes; 0: cores are even
+  Seconds ramp{0};           ///< start and drain of the kernel
+};
+struct AttentionKernel {
+  AttentionPass forward, backward;
+};
+
+/// Generations of fused attention kernels. `fused` is what the usual library of the device runs.
+enum class AttentionGeneration { fused, flash_1, flash_2, flash_3, cudnn };
+inline constexpr std::size_t attention_generations = 5;
+
+struct AttentionEfficiency {
+  AttentionKernel fused;
+  std::optional<AttentionKernel> flash_1, flash_2, flash_3, cudnn;
+
+  /// The numbers of a generation, nothing where the device has none.
+  const AttentionKernel* of(AttentionGeneration generation) const;
+};
+
+/// What a memory-bound kernel does with its bytes. Kernels of one kind reach the same fraction of
+/// the HBM bandwidth; `block_norm` and `block_activation` are those of an inference library, with
+/// one block of threads per token.
+enum class VectorKind {
+  elementwise,
+  norm,
+  norm_backward,
+  activation,
+  activation_backward,
+  gather,
+  scatter_add,
+  block_norm,
+  block_activation
+};
+
+struct MemoryEfficiency {
+  double peak = 1;  ///< fraction of the HBM bandwidth that large elementwise kernels reach
+  /// The same of other kinds, each in its forward pass; nothing: as `peak`.
+  std::optional<double> norm, activation, gather, scatter_add, block_norm, block_activation;
+  double backward = 1;   ///< what backward kernels of norm and activation reach of it
+  double block_row = 0;  ///< row length at which a block_activation takes twice as long
+  Seconds ramp{0};       ///< start and drain of the kernel
+  Bytes cache{0};        ///< last level; what is found there is read faster
+  double cache_share = 0;    ///< part of `cache` that holds what the kernel before has left
+  double cache_speedup = 1;  ///< of what is found there
+
+  double fraction(VectorKind kind) const;
+};
+
+struct EfficiencySpec {
+  MatmulEfficiency matmul;
+  std::optional<MatmulEfficiency> matmul_fp8;  ///< nothing: as `matmul`
+  MatmulEfficiency grouped_matmul;
+  AttentionEfficiency attention;
+  MemoryEfficiency memory;
+  double vector = 1;  ///< fraction of the vector peak
+  /// This fraction of the cube peak is left to batched products with rows that are no multiple of
+  /// 16 bytes.
+  double unaligned = 1;
+};
+
+/// The keys of `device.efficiency`.
+void describe(Visitor& visitor, EfficiencySpec& spec);
+
+}  // namespace stepcast

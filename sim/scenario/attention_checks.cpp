@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+
+namespace stepcast {
+namespace {
+
+void check_attention_head(const WorkloadSpec& workload, Checks& checks) {
+  if (!workload.training.attention_head) return;
+  const char* const key = "training.attention_head";
+  const auto* latent = std::get_if<LatentAttention>(&workload.model.attention);
+  if (!checks.require(latent != nullptr, key,
+                      "is set but the model has no latent attention, allowed: none"))
+    return;
+  checks.require(workload.training.attention != TrainingSpec::Attention::unfused, key,
+                 "needs one fused kernel, allowed: none");
+  const std::int64_t least = std::max(latent->nope_dim + latent->rope_dim, latent->v_dim);
+  checks.require(*workload.training.attention_head >= least, key,
+                 "is " + count_text(*workload.training.attention_head) +
+                     ", less than the heads of the " + "model, allowed: none, " +
+                     count_text(least) + " or more");
+}
+
+bool has_kernel(const ClusterSpec& cluster, AttentionGeneration generation) {
+  const auto has = [&](const DeviceSpec& device) {
+    return device.efficiency.attention.of(generation) != nullptr;
+  };
+  if (cluster.kinds.empty()) return has(cluster.device);
+  return std::ranges::all_of(cluster.kinds, [&](const NodeKind& kind) { return has(kind.device); });
+}
+
+/// A device that has no numbers for a kernel cannot say how long it takes.
+void check_generation(const Scenario& scenario, Checks& checks) {
+  constexpr std::array<std::string_view, attention_generations> names{"fused", "flash_1", "flash_2",
+                                                                      "flash_3", "cudnn"};
+  const AttentionGeneration generation = generation_of(scenario.workload.training.attention);
+  if (has_kernel(scenario.cluster, generation)) return;
+  std::vector<std::string> allowed{"unfused"};
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (has_kernel(scenario.cluster, static_cast<AttentionGeneration>(i)))
+      allowed.emplace_back(names[i]);
+  checks.fail("training.attention",
+              "is " + std::string(names[static_cast<std::size_t>(generation)]) +
+                  " but the cluster file has no such kernel under device.efficiency.attention, "
+                  "allowed: " +
+                  joined(allowed));
+}
+
+}  // namespace
+
+void check_attention_kernel(const Scenario& scenario, Checks& checks) {
+  check_attention_head(scenario.workload, checks);
+  if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
+}
+
+}  // namespace stepcast
