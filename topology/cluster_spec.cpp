@@ -72,6 +72,10 @@ void describe(Visitor& visitor, HostSpec& spec) {
       {"devices_per_host", &spec.devices_per_host, "devices that one host drives", count});
   visitor.section("dispatch", "host time of one operator, eager, per class",
                   [&](Visitor& v) { describe(v, spec.dispatch); });
+  visitor.field({"blocking", OptionalTime{&spec.blocking, &spec.blocking_given, "none"},
+                 "host time of one operator whose launch blocks (queue_depth 1), its wait apart; "
+                 "none: dispatch",
+                 time_range});
   visitor.section("task_queue", "runtime.dispatch task_queue", [&](Visitor& v) {
     v.field(
         {"main", &spec.task_queue_main, "part of dispatch left on the main thread", between(0, 1)});

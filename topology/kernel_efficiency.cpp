@@ -14,9 +14,10 @@ void describe(Visitor& visitor, MatmulEfficiency& spec) {
   visitor.field({"tile_n", &spec.tile_n, "its other side", between(1, 65536)});
   visitor.field({"fill", &spec.fill, "fill and drain of the tile pipeline, as extra elements of K",
                  between(0, 1e6)});
-  visitor.field({"tile_exponent", &spec.tile_exponent,
-                 "a tile of a share a of the largest one's area runs at a^tile_exponent of its rate",
-                 between(0, 4)});
+  visitor.field(
+      {"tile_exponent", &spec.tile_exponent,
+       "a tile of a share a of the largest one's area runs at a^tile_exponent of its rate",
+       between(0, 4)});
   visitor.field({"sustained", &spec.sustained,
                  "fraction of the cube peak at which the power limit holds long products",
                  fraction()});
@@ -92,8 +93,8 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
   visitor.field({"ramp", &spec.ramp, "start and drain of a kernel", ramp_range});
   visitor.section("cache", "last level cache, in front of the memory", [&](Visitor& v) {
     v.field({"size", &spec.cache, "of the device; 0B: nothing is found there", cache_range});
-    v.field({"share", &spec.cache_share,
-             "part of it that holds what the kernel before has left", between(0, 1)});
+    v.field({"share", &spec.cache_share, "part of it that holds what the kernel before has left",
+             between(0, 1)});
     v.field({"speedup", &spec.cache_speedup, "of bytes that are found there over others",
              between(1, 100)});
   });

@@ -91,7 +91,9 @@ double AttentionScaling::factor(double pairs, double tokens) const {
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
                         const ClusterSpec& cluster) {
   const HostSpec& host = cluster.host;
-  const double dispatch = of_class(host.dispatch, launch).value() / runtime.host_speed;
+  const bool blocks = host.queue_depth == 1 && host.blocking_given;
+  const Seconds each = blocks ? host.blocking : of_class(host.dispatch, launch);
+  const double dispatch = each.value() / runtime.host_speed;
   OperatorCost cost;
   switch (runtime.dispatch) {
     case RuntimeSpec::Dispatch::eager:

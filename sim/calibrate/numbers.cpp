@@ -35,19 +35,14 @@ constexpr std::array<FittedNumber, 4> of_steps{{
        c.host.dispatch = {Seconds{v}, Seconds{v}, Seconds{v}};
      },
      {"host.dispatch.matmul", "host.dispatch.communication"}},
-    {"device.efficiency.memory.norm",
-     false,
-     0.05,
-     1,
-     0.4,
+    {"host.blocking", true, us, 1000 * us, 0.7,
      [](const ClusterSpec& c) {
-       const MemoryEfficiency& memory = c.device.efficiency.memory;
-       return memory.norm.value_or(memory.peak);
+       return (c.host.blocking_given ? c.host.blocking : c.host.dispatch.vector).value();
      },
      [](ClusterSpec& c, double v) {
-       c.device.efficiency.memory.norm = c.device.efficiency.memory.activation = v;
-     },
-     {"device.efficiency.memory.activation"}},
+       c.host.blocking = Seconds{v};
+       c.host.blocking_given = true;
+     }},
 }};
 
 /// What kernels and transfers of a profile show, one by one.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <span>
 
@@ -111,6 +112,17 @@ double noise_of(const Point& residuals) {
   return quantile(sizes, 0.68);  // one standard deviation of a normal error
 }
 
+/// Numbers that so few rows cannot tell are written as they were: what extends the file has no
+/// other.
+void add_unfitted(std::vector<FittedValue>& values, const ClusterSpec& start) {
+  const Numbers all = numbers_of_steps(std::numeric_limits<std::size_t>::max());
+  for (const FittedNumber& number : all.subspan(values.size())) {
+    Identified unseen;
+    unseen.spread = std::numeric_limits<double>::infinity();
+    values.push_back({&number, number.get(start), number.get(start), unseen});
+  }
+}
+
 }  // namespace
 
 Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
@@ -146,6 +158,8 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
   for (std::size_t j = 0; j < numbers.size(); ++j)
     c.values.push_back(
         {&numbers[j], std::exp(p.start[j]), std::exp(fitted.point[j]), identified[j]});
+  const ClusterSpec& given = start ? *start : chosen.fitted.front()->scenario.cluster;
+  add_unfitted(c.values, given);
   return c;
 }
 

@@ -22,14 +22,14 @@ struct MatmulEfficiency {
   double sustained = 1;  ///< fraction of the datasheet peak at which the power limit holds it
   /// Fraction of the HBM bandwidth at which operands are read and written; nothing: memory.peak.
   std::optional<double> memory;
-  Seconds ramp{0};       ///< start and drain of the kernel
+  Seconds ramp{0};  ///< start and drain of the kernel
 };
 
 /// One pass of a fused attention kernel.
 struct AttentionPass {
-  double cube = 1;    ///< fraction of the cube peak at head size 128 and long sequences
-  double vector = 0;  ///< FLOPs of the vector cores' peak that each score costs, beside the cube
-  double start = 0;   ///< keys' worth of time lost per query
+  double cube = 1;      ///< fraction of the cube peak at head size 128 and long sequences
+  double vector = 0;    ///< FLOPs of the vector cores' peak that each score costs, beside the cube
+  double start = 0;     ///< keys' worth of time lost per query
   double diagonal = 0;  ///< the same, of a causal kernel alone: blocks that the mask cuts
   double head_exponent = 0;  ///< `cube` is multiplied by (128 / head size)^head_exponent
   std::int64_t block = 0;    ///< query rows of a block that one core takes; 0: cores are even
@@ -70,10 +70,10 @@ struct MemoryEfficiency {
   double peak = 1;  ///< fraction of the HBM bandwidth that large elementwise kernels reach
   /// The same of other kinds, each in its forward pass; nothing: as `peak`.
   std::optional<double> norm, activation, gather, scatter_add, block_norm, block_activation;
-  double backward = 1;   ///< what backward kernels of norm and activation reach of it
-  double block_row = 0;  ///< row length at which a block_activation takes twice as long
-  Seconds ramp{0};       ///< start and drain of the kernel
-  Bytes cache{0};        ///< last level; what is found there is read faster
+  double backward = 1;       ///< what backward kernels of norm and activation reach of it
+  double block_row = 0;      ///< row length at which a block_activation takes twice as long
+  Seconds ramp{0};           ///< start and drain of the kernel
+  Bytes cache{0};            ///< last level; what is found there is read faster
   double cache_share = 0;    ///< part of `cache` that holds what the kernel before has left
   double cache_speedup = 1;  ///< of what is found there
 
