@@ -121,7 +121,8 @@ TEST(Schema, EveryTypeOfValueHasItsForm) {
     for (const char* apart : {"default", "$comment", "description"}) value.erase(apart);
     // A number of parts, or one that may be a word, may also be given with its source.
     const bool sourced = std::holds_alternative<PartsOf>(cases[i].target) ||
-                         std::holds_alternative<OptionalNumber>(cases[i].target);
+                         std::holds_alternative<OptionalNumber>(cases[i].target) ||
+                         std::holds_alternative<OptionalTime>(cases[i].target);
     EXPECT_EQ(sourced ? value["anyOf"][0] : value, cases[i].form) << i;
   }
   const json optional = schema_of([&](Visitor& v) {
