@@ -208,10 +208,24 @@ void describe(Visitor& visitor, NetworkSpec& spec) {
                  "ideal: traffic spreads evenly over the spines"});
 }
 
+void describe(Visitor& visitor, RingProtocolSpec& spec) {
+  visitor.field({"start", &spec.start, "each ring or tree, once", time_range});
+  visitor.field({"step_latency", &spec.step_latency, "one step between nodes", time_range});
+  visitor.field({"node_step_latency", &spec.node_step_latency,
+                 "one step inside a node or super-node", time_range});
+  visitor.field({"bandwidth", &spec.bandwidth, "part of the NIC's bandwidth", fraction()});
+  visitor.field({"node_bandwidth", &spec.node_bandwidth,
+                 "part of the bandwidth of links inside a node or super-node", fraction()});
+}
+
 void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
   visitor.field({"library", choice(spec.library, {{"hccl"}, {"nccl"}}),
                  "whose selection communication.algorithm auto follows"});
-  visitor.field({"buffer", &spec.buffer, "a larger collective runs in several loops", some_bytes});
+  visitor.field({"buffer", &spec.buffer,
+                 "of a communicator, which holds two; HCCL runs a larger collective in loops",
+                 some_bytes});
+  visitor.field({"ring_start", &spec.ring_start,
+                 "each of NCCL's rings and trees, once (protocol Simple)", time_range});
   visitor.field(
       {"step_latency", &spec.step_latency, "one step of a collective between nodes", time_range});
   visitor.field({"selection_latency",
@@ -220,6 +234,27 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
                  time_range});
   visitor.field({"node_step_latency", &spec.node_step_latency,
                  "one step inside a node or super-node", time_range});
+  visitor.field({"node_bandwidth", &spec.node_bandwidth,
+                 "part of the links inside a node or super-node that NCCL's collectives reach",
+                 fraction()});
+  visitor.field({"pair_bandwidth", &spec.pair_bandwidth,
+                 "part of that which NCCL's all-reduce of two ranks reaches", fraction()});
+  visitor.section("transfer", "a lone message between two devices", [&](Visitor& v) {
+    v.field({"start", &spec.transfer.start, "once; NCCL's all-to-all pays it too", time_range});
+    v.field({"bandwidth", &spec.transfer.bandwidth,
+             "part of the links inside a node or super-node that a message beyond cache reaches",
+             fraction()});
+    v.field({"cache", &spec.transfer.cache,
+             "a message of no more bytes reaches all of them, one of a third more none of that",
+             size_range});
+  });
+  bool present = spec.ll128.has_value();
+  visitor.optional_section("ll128", "NCCL's protocol for small chunks of rings and trees", present,
+                           [&](Visitor& v) {
+                             if (!spec.ll128) spec.ll128.emplace();
+                             describe(v, *spec.ll128);
+                           });
+  if (!present) spec.ll128.reset();
 }
 
 /// All keys but `kinds`.

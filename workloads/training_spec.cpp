@@ -135,7 +135,7 @@ void describe(Visitor& visitor, CollectiveChoice& choice) {
   std::vector<Option> options{{"auto"}};
   for (const NamedAlgorithm& algorithm : collective_algorithms())
     options.push_back({algorithm.name});
-  for (std::size_t i = 0; i < collective_kinds; ++i) {
+  for (std::size_t i = 0; i < chosen_kinds; ++i) {
     std::string& chosen = choice.algorithm[i];
     const Choice names{options,
                        [options, &chosen] {

@@ -38,6 +38,8 @@ struct Group {
 Group group_of(const CollectiveOptions& options, const ClusterSpec& cluster) {
   constexpr auto most = static_cast<std::int64_t>(max_devices);
   const std::int64_t ranks = count_option("--ranks", options.ranks, 2, most);
+  if (options.kind == name(CollectiveKind::send_recv) && ranks != 2)
+    bad_option("--ranks", fmt::format("is {} for a send_recv, allowed: 2", ranks));
   const std::int64_t stride = count_option("--stride", options.stride, 1, most);
   if ((ranks - 1) * stride >= cluster.devices) {
     bad_option("--ranks",

@@ -27,7 +27,7 @@ void add_collective(CommandLine& line) {
       "--devices 64 --size 64MiB",
       [options] { return collective(*options); });
   sub->add_option("kind", options->kind,
-                  "all_reduce, reduce_scatter, all_gather, all_to_all or broadcast")
+                  "all_reduce, reduce_scatter, all_gather, all_to_all, broadcast or send_recv")
       ->required()
       ->type_name("KIND");
   sub->add_option("--cluster", options->cluster, "cluster file")->required()->type_name("CLUSTER");

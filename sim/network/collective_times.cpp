@@ -82,7 +82,7 @@ CollectiveTimes::Hop CollectiveTimes::hop(Rank from, Rank to, double bytes) cons
   for (const LinkId link : fabric_.route(a, b))
     if (fabric_.can_saturate(link))
       slowest = std::max(slowest, 1 / fabric_.link(link).bandwidth.value());
-  return {fabric_.route_latency(a, b).value() + launch(), bytes * slowest};
+  return {transfer_latency(fabric_, a, b, Bytes{bytes}).value() + launch(), bytes * slowest};
 }
 
 }  // namespace stepcast

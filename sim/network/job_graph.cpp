@@ -125,12 +125,13 @@ void JobGraph::add_channels(Channel channel) {
     const auto object = static_cast<std::uint32_t>(objects_.size());
     const DeviceId from = input_.placement.device_of(Rank{r});
     const DeviceId to = input_.placement.device_of(peer);
-    objects_.push_back({.kind = Object::Kind::channel,
-                        .group = GroupKind::pipeline,
-                        .pattern = index,
-                        .first = static_cast<std::uint32_t>(members_.size()),
-                        .count = 2,
-                        .latency = input_.fabric.route_latency(from, to).value()});
+    objects_.push_back(
+        {.kind = Object::Kind::channel,
+         .group = GroupKind::pipeline,
+         .pattern = index,
+         .first = static_cast<std::uint32_t>(members_.size()),
+         .count = 2,
+         .latency = transfer_latency(input_.fabric, from, to, *bytes[stage.value]).value()});
     members_.push_back(Rank{r});
     members_.push_back(peer);
     channel_of_[index][r] = object;

@@ -365,11 +365,12 @@ NetworkHop MapBuilder::hop(std::uint32_t c, Channel channel, const LinkClasses& 
   if (to == from) return result;
   const DeviceId a = input_.placement.device_of(from), b = input_.placement.device_of(to);
   const double launch = input_.fabric.cluster().device.launch.communication.value();
-  result.flow.latency = input_.fabric.route_latency(a, b).value() + launch;
+  const Bytes bytes = channel_bytes(input_, stage, channel).value_or(Bytes{0});
+  result.flow.latency = transfer_latency(input_.fabric, a, b, bytes).value() + launch;
   const std::uint32_t object = graph_.channel_of(from, channel);
   if (object == no_index) return result;
   const std::uint32_t flow = first_flow_[colours_.object[object]];
-  result.flow.bytes = channel_bytes(input_, stage, channel).value_or(Bytes{0}).value();
+  result.flow.bytes = bytes.value();
   result.flow.alone = result.flow.bytes * links.seconds_per_byte(flow);
   result.flow.number = flow;
   result.flow.path = links.path(flow);

@@ -297,7 +297,7 @@ void check_width(const Scenario& scenario, Checks& checks) {
 }
 
 void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
-  for (std::size_t k = 0; k < collective_kinds; ++k) {
+  for (std::size_t k = 0; k < chosen_kinds; ++k) {
     const auto kind = static_cast<CollectiveKind>(k);
     std::vector<std::string> usable{"auto"};
     for (const NamedAlgorithm& known : collective_algorithms())

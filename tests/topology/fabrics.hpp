@@ -37,6 +37,15 @@ inline ClusterSpec random_cluster(std::int64_t fewest_nodes = 1, std::int64_t mo
   spec.collectives.node_step_latency = Seconds{5e-6};
   spec.collectives.step_latency = Seconds{6e-5};
   spec.collectives.library = static_cast<CollectiveLibrarySpec::Library>(pick(0, 1));
+  spec.collectives.transfer.start = Seconds{static_cast<double>(pick(0, 1)) * 8e-6};
+  spec.collectives.ring_start = Seconds{static_cast<double>(pick(0, 1)) * 90e-6};
+  spec.collectives.pair_bandwidth = pick(0, 1) == 1 ? 1 : 0.8;
+  if (pick(0, 1) == 1)
+    spec.collectives.ll128 = RingProtocolSpec{.start = Seconds{20e-6},
+                                              .step_latency = Seconds{1e-5},
+                                              .node_step_latency = Seconds{1e-6},
+                                              .bandwidth = 0.9,
+                                              .node_bandwidth = 0.7};
   return spec;
 }
 

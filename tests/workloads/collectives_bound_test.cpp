@@ -27,7 +27,8 @@ void hold_bound(const Fabric& fabric, std::span<const DeviceId> members, Collect
 
 /// 1 B to 4 GiB, as many of each magnitude, also early in a run.
 CollectiveCall random_call() {
-  const auto kind = static_cast<CollectiveKind>(*rc::gen::inRange(0, 5));
+  const auto kind =
+      static_cast<CollectiveKind>(*rc::gen::inRange(0, static_cast<int>(chosen_kinds)));
   const auto exponent = *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, 33));
   const double below = std::ldexp(1.0, exponent);
   const double part = *rc::gen::inRange(0, 1000) / 1000.0;
@@ -71,11 +72,22 @@ TEST(CollectiveBound, TwoTo4096Ranks) {
   }));
 }
 
+TEST(CollectiveBound, Transfers) {
+  EXPECT_TRUE(rc::check([] {
+    const Fabric fabric(test::random_cluster());
+    const auto device = rc::gen::inRange<std::uint32_t>(0, fabric.devices());
+    const std::vector<DeviceId> pair{{*device}, {*device}};
+    if (pair[0] == pair[1]) return;
+    const CollectiveCall call{CollectiveKind::send_recv, random_call().bytes};
+    hold_bound(fabric, pair, call, collective_algorithms());
+  }));
+}
+
 TEST(CollectiveBound, EndsOfTheRange) {
   for (const std::int64_t ranks : {2, 4096}) {
     const Fabric fabric(test::cluster({.nodes = ranks / 2, .per_node = 2}));
     const auto members = test::first_devices(ranks);
-    for (std::size_t kind = 0; kind < collective_kinds; ++kind)
+    for (std::size_t kind = 0; kind < chosen_kinds; ++kind)
       for (const double bytes : {1.0, std::ldexp(1.0, 32)}) {
         const CollectiveCall call{static_cast<CollectiveKind>(kind), Bytes{bytes}};
         const double bound = bandwidth_bound(fabric, members, call).value();

@@ -7,6 +7,8 @@ namespace stepcast::collectives {
 using Plan = std::optional<CollectivePlan>;
 
 Plan ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+/// Chunks follow each other; one ring per NIC of a node.
+Plan nccl_ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan mesh(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 /// All-reduce in one step: everybody sends everything to everybody.
 Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
@@ -17,6 +19,8 @@ Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkF
 Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan tree(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+/// A transfer.
+Plan direct(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 /// What HCCL and NCCL would choose.
 std::string_view select(const Fabric& fabric, Group members, CollectiveCall call);
 

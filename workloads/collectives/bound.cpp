@@ -29,6 +29,7 @@ Crossing crossing(CollectiveCall call, double inside, double all, bool root_insi
     case CollectiveKind::all_to_all:
       return {bytes * inside * outside / all, bytes * inside * outside / all};
     case CollectiveKind::broadcast:
+    case CollectiveKind::send_recv:
       break;
   }
   return root_inside ? Crossing{bytes, 0} : Crossing{0, bytes};

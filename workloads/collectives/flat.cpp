@@ -3,33 +3,6 @@
 namespace stepcast::collectives {
 namespace {
 
-/// NCCL drives as many rings as a node has members, so that every NIC carries one; each crosses
-/// between NICs of one index.
-Plan rail_rings(const Fabric& fabric, Group members, const Split& parts, CollectiveCall call,
-                NetworkForm form) {
-  const std::size_t size = parts.inside.front().size();
-  const std::size_t nodes = parts.inside.size();
-  const auto local = static_cast<double>(size);
-  const auto ranks = static_cast<double>(size * nodes);
-  const double passes = call.kind == CollectiveKind::all_reduce ? 2 : 1;
-  const bool whole = call.kind == CollectiveKind::broadcast;
-  const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
-  Schedule schedule(fabric, members, call, form);
-  Step inside = schedule.step(), all = schedule.step();
-  for (const Members& node : parts.inside)
-    for (std::size_t i = 0; i < size; ++i) {
-      inside.send(node[i], node[(i + 1) % size], Bytes{0});
-      all.send(node[i], node[(i + 1) % size], sent * ((local - 1) / local));
-    }
-  for (const Members& rail : parts.across)
-    for (std::size_t i = 0; i < nodes; ++i) all.send(rail[i], rail[(i + 1) % nodes], sent / local);
-  const auto crossings = static_cast<double>(nodes - 1);
-  schedule.then_together(
-      {{all, 1,
-        passes * (all.latency() * crossings + inside.latency() * (ranks - 1 - crossings))}});
-  return std::move(schedule).plan("ring");
-}
-
 Plan flat(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form,
           Pattern pattern, std::string name) {
   // An all-to-all streams through the buffer: its measured start cost does not grow with the bytes.
@@ -49,6 +22,8 @@ Plan flat(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm 
     case CollectiveKind::broadcast:
       broadcast(schedule, sets, call.bytes, pattern);
       break;
+    case CollectiveKind::send_recv:
+      return std::nullopt;
     case CollectiveKind::all_to_all:
       if (pattern != Pattern::mesh) return std::nullopt;
       if (!call.skew.factor.empty())
@@ -60,15 +35,22 @@ Plan flat(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm 
   return std::move(schedule).plan(std::move(name));
 }
 
+/// What the bytes take longer where the links reach a part of their bandwidth.
+Seconds slowdown(const Fabric& fabric, const CollectivePlan& ports, Reached reached) {
+  Seconds sum{0};
+  for (const Phase& phase : ports.phases)
+    for (const PhaseFlow& flow : phase.flows)
+      sum += transfer_time(fabric, flow, reached) - transfer_time(fabric, flow);
+  return sum;
+}
+
 }  // namespace
 
 Plan ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
-  if (call.kind == CollectiveKind::all_to_all) return std::nullopt;
-  if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl) {
-    const auto parts = split(fabric, members, Level::node);
-    if (parts && parts->inside.size() > 1 && parts->across.size() > 1)
-      return rail_rings(fabric, members, *parts, call, form);
-  }
+  if (call.kind == CollectiveKind::all_to_all || call.kind == CollectiveKind::send_recv)
+    return std::nullopt;
+  if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl)
+    return nccl_ring(fabric, members, call, form);
   return flat(fabric, members, call, form, Pattern::ring, "ring");
 }
 
@@ -99,13 +81,23 @@ Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm fo
 
 Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
-  Schedule schedule(fabric, members, call, form);
-  const Sets sets{Members(members.begin(), members.end())};
-  if (!call.skew.factor.empty())
-    pairwise(schedule, sets, message_sizes(members, call));
-  else
-    pairwise(schedule, sets, call.bytes / static_cast<double>(members.size()));
-  return std::move(schedule).plan("pairwise");
+  const auto in_form = [&](NetworkForm wanted) {
+    Schedule schedule(fabric, members, call, wanted);
+    const Sets sets{Members(members.begin(), members.end())};
+    if (!call.skew.factor.empty())
+      pairwise(schedule, sets, message_sizes(members, call));
+    else
+      pairwise(schedule, sets, call.bytes / static_cast<double>(members.size()));
+    return std::move(schedule).plan("pairwise");
+  };
+  CollectivePlan plan = in_form(form);
+  const CollectiveLibrarySpec& library = fabric.cluster().collectives;
+  if (library.library == CollectiveLibrarySpec::Library::hccl) return plan;
+  const CollectivePlan& ports = form == NetworkForm::ports ? plan : in_form(NetworkForm::ports);
+  const Seconds more =
+      library.transfer.start + slowdown(fabric, ports, {library.node_bandwidth, 1});
+  for (PhaseFlow& flow : plan.phases.front().flows) flow.latency += more;
+  return plan;
 }
 
 }  // namespace stepcast::collectives

@@ -125,6 +125,7 @@ Plan staged(const Fabric& fabric, Group members, CollectiveCall call, NetworkFor
 }  // namespace
 
 Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+  if (call.kind == CollectiveKind::send_recv) return std::nullopt;
   if (call.kind == CollectiveKind::all_to_all) return staged(fabric, members, call, form);
   const auto found = tiers(fabric, members, call);
   if (!found || found->size() < 2) return std::nullopt;
@@ -143,6 +144,7 @@ Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, Netw
       spread(schedule, *found, call.bytes);
       break;
     case CollectiveKind::all_to_all:
+    case CollectiveKind::send_recv:
       break;
   }
   return std::move(schedule).plan(title(*found));

@@ -5,8 +5,10 @@ namespace stepcast::collectives {
 /// A ring between the nodes and a mesh inside them at the same time: while the next part arrives
 /// from the node before, the last one is handed to the neighbours.
 Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
-  if (call.kind == CollectiveKind::all_to_all || call.kind == CollectiveKind::broadcast)
-    return std::nullopt;
+  const bool passes = call.kind == CollectiveKind::all_reduce ||
+                      call.kind == CollectiveKind::reduce_scatter ||
+                      call.kind == CollectiveKind::all_gather;
+  if (!passes) return std::nullopt;
   const auto parts = split(fabric, members, Level::node);
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
   const std::size_t nodes = parts->inside.size();

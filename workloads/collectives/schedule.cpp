@@ -33,9 +33,14 @@ void join(const PhaseFlow& a, const PhaseFlow& b, PhaseFlow& sum) {
   for (; j != b.links.end(); ++j) sum.links.push_back({j->link, part_b * j->weight});
 }
 
+double loops(const CollectiveLibrarySpec& library, Bytes buffered) {
+  if (library.library == CollectiveLibrarySpec::Library::nccl) return 1;
+  return std::max(1.0, std::ceil(buffered / library.buffer));
+}
+
 }  // namespace
 
-Seconds transfer_time(const Fabric& fabric, const PhaseFlow& flow) {
+Seconds transfer_time(const Fabric& fabric, const PhaseFlow& flow, Reached reached) {
   double slowest = 0;
   auto use = flow.links.begin();
   // The links of a kind follow each other and have one bandwidth.
@@ -44,7 +49,10 @@ Seconds transfer_time(const Fabric& fabric, const PhaseFlow& flow) {
     double largest = 0;
     for (; use != flow.links.end() && use->link.value < block.first + block.count; ++use)
       largest = std::max(largest, use->weight);
-    if (largest > 0) slowest = std::max(slowest, largest / block.bandwidth.value());
+    if (largest == 0) continue;
+    const bool near = info(static_cast<LinkKind>(kind)).family.tier <= LinkTier::super_node;
+    slowest = std::max(slowest,
+                       largest / (block.bandwidth.value() * (near ? reached.near : reached.far)));
   }
   return Seconds{flow.bytes.value() * slowest};
 }
@@ -53,7 +61,7 @@ Schedule::Schedule(const Fabric& fabric, Group members, Bytes buffered, NetworkF
     : fabric_{fabric},
       wiring_(fabric, members),
       form_{form},
-      loops_{std::max(1.0, std::ceil(buffered / fabric.cluster().collectives.buffer))} {}
+      loops_{loops(fabric.cluster().collectives, buffered)} {}
 
 void Schedule::then(const Step& step, double times) {
   if (times <= 0) return;

@@ -15,7 +15,8 @@ struct Repeated {
   Seconds latency;  ///< all of them together
 };
 
-/// Phases under construction, in one form of the network. Every latency is paid `loops` times.
+/// Phases under construction, in one form of the network. HCCL pays every latency once per loop
+/// over its buffer; NCCL's chunks follow each other.
 class Schedule {
  public:
   Schedule(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form)
@@ -25,6 +26,7 @@ class Schedule {
   Schedule(const Schedule&) = delete;  // steps refer to its wiring
   Schedule& operator=(const Schedule&) = delete;
   const Fabric& fabric() const { return fabric_; }
+  const Wiring& wiring() const { return wiring_; }
   Step step() const { return Step(wiring_, form_); }
   /// As ports it joins the phase before it when that changes neither the time nor the bytes of any
   /// link.
@@ -44,7 +46,12 @@ class Schedule {
   PhaseFlow next_, both_;  ///< kept for their memory
 };
 
+/// Parts of the bandwidth of links that a protocol reaches, inside nodes and super-nodes and
+/// beyond.
+struct Reached {
+  double near = 1, far = 1;
+};
 /// Time of the bytes of a flow alone [s].
-Seconds transfer_time(const Fabric& fabric, const PhaseFlow& flow);
+Seconds transfer_time(const Fabric& fabric, const PhaseFlow& flow, Reached reached = {});
 
 }  // namespace stepcast::collectives

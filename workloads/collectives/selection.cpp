@@ -49,6 +49,7 @@ bool prefers_pipeline(const Fabric& fabric, Group node, CollectiveCall call, std
       return part >= pipeline_part;
     case CollectiveKind::all_to_all:
     case CollectiveKind::broadcast:
+    case CollectiveKind::send_recv:
       break;
   }
   return false;
@@ -103,6 +104,7 @@ Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind
 }
 
 std::string_view select(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (call.kind == CollectiveKind::send_recv) return "direct";
   if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl)
     return nccl(fabric, members, call);
   switch (reach(fabric, members)) {

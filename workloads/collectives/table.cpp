@@ -10,17 +10,18 @@
 namespace stepcast {
 namespace {
 
-constexpr std::array<NamedAlgorithm, 10> algorithms{
-    {{"ring", collectives::ring, {true, true, true, false, true}},
-     {"mesh", collectives::mesh, {true, true, true, true, true}},
-     {"one_shot", collectives::one_shot, {true, false, false, false, false}},
-     {"nhr", collectives::nhr, {true, true, true, false, true}},
-     {"nb", collectives::nb, {true, true, true, false, true}},
-     {"hd", collectives::hd, {true, true, true, false, true}},
-     {"pairwise", collectives::pairwise, {false, false, false, true, false}},
-     {"pipeline", collectives::pipeline, {true, true, true, false, false}},
-     {"hierarchical", collectives::hierarchical, {true, true, true, true, true}},
-     {"tree", collectives::tree, {true, false, false, false, false}}}};
+constexpr std::array<NamedAlgorithm, 11> algorithms{
+    {{"ring", collectives::ring, {true, true, true, false, true, false}},
+     {"mesh", collectives::mesh, {true, true, true, true, true, false}},
+     {"one_shot", collectives::one_shot, {true, false, false, false, false, false}},
+     {"nhr", collectives::nhr, {true, true, true, false, true, false}},
+     {"nb", collectives::nb, {true, true, true, false, true, false}},
+     {"hd", collectives::hd, {true, true, true, false, true, false}},
+     {"pairwise", collectives::pairwise, {false, false, false, true, false, false}},
+     {"pipeline", collectives::pipeline, {true, true, true, false, false, false}},
+     {"hierarchical", collectives::hierarchical, {true, true, true, true, true, false}},
+     {"tree", collectives::tree, {true, false, false, false, false, false}},
+     {"direct", collectives::direct, {false, false, false, false, false, true}}}};
 
 [[noreturn]] void refuse(const Fabric& fabric, std::span<const DeviceId> members,
                          CollectiveCall call, std::string_view algorithm) {
@@ -66,7 +67,7 @@ Seconds time_of(const Fabric& fabric, const std::vector<PhaseFlow>& flows) {
 
 const char* name(CollectiveKind kind) {
   static constexpr std::array<const char*, collective_kinds> names{
-      "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast"};
+      "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "send_recv"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -97,6 +98,7 @@ double bus_factor(CollectiveKind kind, std::size_t members) {
   const auto n = static_cast<double>(members);
   switch (kind) {
     case CollectiveKind::broadcast:
+    case CollectiveKind::send_recv:
       return 1;
     case CollectiveKind::all_reduce:
       return 2 * (n - 1) / n;

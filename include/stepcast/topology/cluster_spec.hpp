@@ -130,14 +130,39 @@ struct NetworkSpec {
   double oversubscription = 1;   ///< leaf downlink capacity over uplink capacity
 };
 
+/// This is a protocol in which NCCL may pass on the chunks of a ring: what it costs, and the parts
+/// of the bandwidth of the links that it reaches between nodes and inside.
+struct RingProtocolSpec {
+  Seconds start{0};
+  Seconds step_latency{0};
+  Seconds node_step_latency{0};
+  double bandwidth = 1;
+  double node_bandwidth = 1;
+};
+
+/// This is what a lone message between two devices costs. Inside a node or super-node one of more
+/// than `cache` bytes reaches a part of the link; a smaller one stays in the sender's cache and
+/// reaches all of it.
+struct TransferSpec {
+  Seconds start{0};  ///< once; NCCL's all-to-all pays it too
+  Bytes cache{0};
+  double bandwidth = 1;
+};
+
 struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
-  Bytes buffer{200.0 * 1048576};         ///< a larger collective runs in ceil(bytes / buffer) loops
+  /// HCCL runs a larger collective in ceil(bytes / buffer) loops; each communicator holds two.
+  Bytes buffer{200.0 * 1048576};
+  Seconds ring_start{0};                 ///< NCCL's rings and trees once, protocol Simple
   Seconds step_latency{0};               ///< one step between nodes
   Seconds selection_latency{0};          ///< what the library's selection takes for it, where given
   bool selection_latency_given = false;  ///< else step_latency
   Seconds node_step_latency{0};          ///< one step inside a node or super-node
+  double node_bandwidth = 1;             ///< part of the node's links that NCCL's collectives reach
+  double pair_bandwidth = 1;             ///< part of that which its all-reduce of two ranks reaches
+  TransferSpec transfer;
+  std::optional<RingProtocolSpec> ll128;  ///< none: rings know the protocol Simple alone
 };
 
 /// This is one kind of node of a cluster that has several; what is not here is the whole cluster's.

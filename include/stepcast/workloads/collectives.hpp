@@ -14,8 +14,18 @@
 /// docs/models/collectives.md.
 namespace stepcast {
 
-enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
-inline constexpr std::size_t collective_kinds = 5;
+/// The last is a transfer from the first of two members to the other.
+enum class CollectiveKind {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  send_recv
+};
+inline constexpr std::size_t collective_kinds = 6;
+/// The first of these have a choice of algorithms; a transfer goes `direct`.
+inline constexpr std::size_t chosen_kinds = 5;
 const char* name(CollectiveKind kind);
 
 /// The messages of an all-to-all may be unequal: the one from a to b is `factor[b]` times the equal
@@ -27,10 +37,10 @@ struct Skew {
   friend auto operator<=>(const Skew&, const Skew&) = default;
 };
 
-/// The bytes of a collective mean, for all_reduce and broadcast, the buffer per rank; for
-/// reduce_scatter the input per rank; for all_gather the output per rank; for all_to_all the bytes
-/// that one rank holds for all ranks, itself included. Only an all_to_all may be skewed; its bytes
-/// are then those of the equal one.
+/// The bytes of a collective mean, for all_reduce, broadcast and send_recv, the buffer per rank;
+/// for reduce_scatter the input per rank; for all_gather the output per rank; for all_to_all the
+/// bytes that one rank holds for all ranks, itself included. Only an all_to_all may be skewed; its
+/// bytes are then those of the equal one.
 struct CollectiveCall {
   CollectiveKind kind;
   Bytes bytes;
@@ -69,7 +79,8 @@ struct CollectivePlan {
 
 /// This is `communication.algorithm`: a name of the table below per kind, or `auto`.
 struct CollectiveChoice {
-  std::array<std::string, collective_kinds> algorithm{"auto", "auto", "auto", "auto", "auto"};
+  std::array<std::string, collective_kinds> algorithm{"auto", "auto", "auto",
+                                                      "auto", "auto", "auto"};
 };
 /// These are the keys of `communication.algorithm:`.
 void describe(Visitor& visitor, CollectiveChoice& choice);
@@ -85,7 +96,8 @@ struct NamedAlgorithm {
   CollectiveAlgorithm plan;
   std::array<bool, collective_kinds> serves;  ///< kinds that it makes on some group
 };
-/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, tree.
+/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, tree,
+/// direct.
 std::span<const NamedAlgorithm> collective_algorithms();
 
 /// These are the phases of one call. `members` are distinct devices in ring order (ascending rank
@@ -102,13 +114,17 @@ CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> m
 /// slowest flow. Flows of a phase that share links share them max-min fairly.
 Seconds lone_time(const Fabric& fabric, const CollectivePlan& plan);
 
+/// This is what a transfer takes beyond its bytes at the bandwidth of its links: route, step,
+/// start, and what a message outside the cache is slower.
+Seconds transfer_latency(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes);
+
 /// No algorithm in which only members pass data on can be faster on this fabric. The bound is the
 /// maximum over ports and cuts of the bytes that must cross / capacity. Skews are left out.
 Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members,
                         CollectiveCall call);
 
-/// This is nccl-tests' factor from algbw to busbw: 2(n-1)/n for all-reduce, 1 for broadcast,
-/// (n-1)/n for the others.
+/// This is nccl-tests' factor from algbw to busbw: 2(n-1)/n for all-reduce, 1 for broadcast
+/// and send_recv, (n-1)/n for the others.
 double bus_factor(CollectiveKind kind, std::size_t members);
 
 }  // namespace stepcast

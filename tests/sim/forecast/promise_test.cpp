@@ -47,7 +47,7 @@ Values collected_values(const std::vector<std::string>& files, const SearchPath&
   for (const std::string& file : files) collect(load_scenario(file, {}, search).root, {}, values);
   for (const char* fixed : {"stepcast", "name", "expect", "cluster.name", "model.name"})
     std::erase_if(values, [&](const auto& v) { return v.first.starts_with(fixed); });
-  for (std::size_t k = 0; k < collective_kinds; ++k)
+  for (std::size_t k = 0; k < chosen_kinds; ++k)
     for (const NamedAlgorithm& algorithm : collective_algorithms())
       values["communication.algorithm." + std::string(name(static_cast<CollectiveKind>(k)))].insert(
           std::string(algorithm.name));

@@ -163,13 +163,16 @@ TEST(Scenario, ModelOfAHuggingFaceConfig) {
 TEST(Scenario, AlgorithmsServeTheKindsThatTheTableSays) {
   const Fabric fabric(small().cluster);
   std::vector<DeviceId> all, node;
+  const std::vector<DeviceId> pair{{0}, {1}};
   for (std::uint32_t d = 0; d < 16; ++d) all.push_back({d});
   node.assign(all.begin(), all.begin() + 8);
   for (const NamedAlgorithm& algorithm : collective_algorithms()) {
     for (std::size_t k = 0; k < collective_kinds; ++k) {
       const CollectiveCall call{static_cast<CollectiveKind>(k), Bytes{1e6}};
       const bool plans = algorithm.plan(fabric, all, call, NetworkForm::ports) ||
-                         algorithm.plan(fabric, node, call, NetworkForm::ports);
+                         algorithm.plan(fabric, node, call, NetworkForm::ports) ||
+                         (call.kind == CollectiveKind::send_recv &&
+                          algorithm.plan(fabric, pair, call, NetworkForm::ports));
       EXPECT_EQ(plans, algorithm.serves[k]) << algorithm.name << " " << name(call.kind);
     }
   }

@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+
+#include "collective_fabrics.hpp"
+
+/// Rings of NCCL, whose chunks follow each other: docs/models/collectives.md, "NCCL".
+namespace stepcast {
+namespace {
+
+using namespace test;
+using Kind = CollectiveKind;
+constexpr auto nccl = CollectiveLibrarySpec::Library::nccl;
+
+/// Nodes of eight with 300 GB/s ports and NICs of 20 GB/s.
+ClusterSpec nodes_of_eight(std::int64_t nodes) {
+  ClusterSpec spec = switched({.nodes = nodes,
+                               .per_node = 8,
+                               .inside = {BytesPerSecond{300e9}, Seconds{0}},
+                               .nic = {BytesPerSecond{20e9}, Seconds{0}},
+                               .node_step = Seconds{2e-6},
+                               .step = Seconds{10e-6}});
+  spec.collectives.library = nccl;
+  return spec;
+}
+
+double ring(const ClusterSpec& spec, Kind kind, double bytes) {
+  return time_of(spec, {kind, Bytes{bytes}}, "ring");
+}
+
+TEST(NcclRings, OfOneNodePayEveryLatencyOnce) {
+  ClusterSpec spec = nodes_of_eight(1);
+  spec.collectives.ring_start = Seconds{50e-6};
+  const double n = 64e6;
+  EXPECT_NEAR(ring(spec, Kind::all_gather, n), 50e-6 + 7 * 2e-6 + 7.0 / 8 * n / 300e9, 1e-12);
+  EXPECT_NEAR(ring(spec, Kind::all_reduce, n), 50e-6 + 14 * 2e-6 + 14.0 / 8 * n / 300e9, 1e-12);
+  EXPECT_NEAR(ring(spec, Kind::broadcast, n), 50e-6 + 7 * 2e-6 + n / 300e9, 1e-12);
+  // HCCL pays them in every loop, NCCL in none.
+  spec.collectives.buffer = Bytes{1e6};
+  EXPECT_NEAR(ring(spec, Kind::all_gather, n), 50e-6 + 7 * 2e-6 + 7.0 / 8 * n / 300e9, 1e-12);
+}
+
+TEST(NcclRings, HideTheRestOfTheLatenciesBehindTheSecondSlice) {
+  const ClusterSpec spec = nodes_of_eight(64);
+  const double first = 7 * 2e-6, rest = 63 * 7 * 2e-6 + 63 * 10e-6;
+  const auto bytes = [](double n) { return 511.0 / 512 * n / 8 / 20e9; };
+  EXPECT_NEAR(ring(spec, Kind::all_gather, 100e6), first + bytes(100e6) / 2 + rest, 1e-12);
+  EXPECT_NEAR(ring(spec, Kind::all_gather, 4e9), first + bytes(4e9), 1e-12);
+}
+
+TEST(NcclRings, Ll128PassesChunksOnByLine) {
+  ClusterSpec spec = nodes_of_eight(64);
+  spec.collectives.ll128 = RingProtocolSpec{.start = Seconds{14e-6},
+                                            .step_latency = Seconds{4e-6},
+                                            .node_step_latency = Seconds{1e-6},
+                                            .bandwidth = 0.9,
+                                            .node_bandwidth = 0.7};
+  const double first = 14e-6 + 7 * 1e-6, rest = 63 * 7 * 1e-6 + 63 * 4e-6;
+  const auto bytes = [](double n) { return 511.0 / 512 * n / 8 / 20e9; };
+  EXPECT_NEAR(ring(spec, Kind::all_gather, 20e6), first + rest, 1e-12);
+  EXPECT_NEAR(ring(spec, Kind::all_gather, 150e6), first + bytes(150e6) / 0.9, 1e-12);
+  // Simple again where a tenth of the bytes outweighs its latencies.
+  EXPECT_NEAR(ring(spec, Kind::all_gather, 40e9), 7 * 2e-6 + bytes(40e9), 1e-12);
+}
+
+TEST(NcclRings, OfTwoReduceAtAPartOfTheLink) {
+  ClusterSpec spec = nodes_of_eight(1);
+  spec.devices = spec.node_devices = 2;
+  spec.collectives.pair_bandwidth = 0.8;
+  EXPECT_NEAR(ring(spec, Kind::all_reduce, 30e6), 2 * 2e-6 + 30e6 / 240e9, 1e-12);
+  EXPECT_NEAR(ring(spec, Kind::all_gather, 30e6), 2e-6 + 15e6 / 300e9, 1e-12);
+}
+
+TEST(NcclRings, AreContinuousInTheBytes) {
+  EXPECT_TRUE(rc::check([] {
+    ClusterSpec spec = nodes_of_eight(*rc::gen::inRange(1, 9));
+    spec.collectives.ring_start = Seconds{100e-6};
+    spec.collectives.ll128 = RingProtocolSpec{.start = Seconds{20e-6},
+                                              .step_latency = Seconds{4e-6},
+                                              .node_step_latency = Seconds{1e-6},
+                                              .bandwidth = 0.9,
+                                              .node_bandwidth = 0.6};
+    const double bytes = *rc::gen::inRange(1000, 1 << 30);
+    const auto kind = static_cast<Kind>(*rc::gen::inRange(0, 3));
+    const double time = ring(spec, kind, bytes), more = ring(spec, kind, bytes * 1.001);
+    RC_ASSERT(more >= time);
+    RC_ASSERT(more <= time * 1.0011);
+  }));
+}
+
+/// 1536 A100 in nodes of eight: the case that loops over a buffer made 24 times its bound.
+TEST(NcclRings, OfManyNodesStayNearTheirBound) {
+  ClusterSpec spec = nodes_of_eight(192);
+  const Fabric fabric(spec);
+  const auto members = first_devices(spec.devices);
+  const CollectiveCall call{Kind::all_gather, Bytes{3.6e9}};
+  const double bound = bandwidth_bound(fabric, members, call).value();
+  EXPECT_GT(ring(spec, Kind::all_gather, 3.6e9), bound);
+  EXPECT_LT(ring(spec, Kind::all_gather, 3.6e9), 1.2 * bound);
+}
+
+TEST(Transfers, TakeTheirRouteAndTheLibrarysStart) {
+  ClusterSpec spec = nodes_of_eight(2);
+  spec.collectives.transfer.start = Seconds{7e-6};
+  const Fabric fabric(spec);
+  const auto time = [&](std::int64_t stride) {
+    const auto plan = plan_collective(fabric, first_devices(2, stride),
+                                      {Kind::send_recv, Bytes{60e6}}, "auto");
+    EXPECT_EQ(plan.algorithm, "direct");
+    return lone_time(fabric, plan).value();
+  };
+  EXPECT_NEAR(time(1), 7e-6 + 2e-6 + 60e6 / 300e9, 1e-12);
+  EXPECT_NEAR(time(8), 7e-6 + 10e-6 + 60e6 / 20e9, 1e-12);
+  EXPECT_DOUBLE_EQ(transfer_latency(fabric, {0}, {1}).value(), 9e-6);
+  EXPECT_DOUBLE_EQ(transfer_latency(fabric, {0}, {8}).value(), 17e-6);
+  EXPECT_FALSE(collective_algorithms().back().plan(
+      fabric, first_devices(3), {Kind::send_recv, Bytes{1}}, NetworkForm::ports));
+}
+
+}  // namespace
+}  // namespace stepcast

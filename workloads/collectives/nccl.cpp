@@ -1,0 +1,169 @@
+#include "nccl.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "algorithms.hpp"
+
+namespace stepcast::collectives {
+namespace {
+
+/// A chunk of the protocol Simple is passed on in so many slices (NCCL: chunkSteps / sliceSteps).
+constexpr double slices = 2;
+
+/// Of one protocol. A chunk that leaves line by line waits for no slice.
+struct Protocol {
+  Seconds start, step, node_step;
+  Reached reached;
+  double slice;  ///< part of a chunk
+};
+
+std::vector<Protocol> protocols(const CollectiveLibrarySpec& library, double part) {
+  const double near = part * library.node_bandwidth;
+  std::vector<Protocol> all{{library.ring_start,
+                             library.step_latency,
+                             library.node_step_latency,
+                             {near, 1},
+                             1 / slices}};
+  if (const auto& ll = library.ll128)
+    all.push_back({ll->start,
+                   ll->step_latency,
+                   ll->node_step_latency,
+                   {near * ll->node_bandwidth, ll->bandwidth},
+                   0});
+  return all;
+}
+
+/// Those of the wiring are the routes' and protocol Simple's.
+Seconds latency(const Hops& hops, const Wiring& wiring, const CollectiveLibrarySpec& library,
+                const Protocol& protocol) {
+  Seconds sum{0};
+  for (std::size_t p = 0; p < link_tiers; ++p) {
+    const auto part = static_cast<Part>(p);
+    const Seconds step = part <= Part::super_node ? protocol.node_step - library.node_step_latency
+                                                  : protocol.step - library.step_latency;
+    if (hops[p] > 0) sum += hops[p] * (wiring.latency(part) + step);
+  }
+  return sum;
+}
+
+/// Hops of a ring but its slowest, which the last chunk does not make.
+Hops around(const Wiring& wiring, Group ring) {
+  Hops hops{};
+  for (std::size_t i = 0; i < ring.size(); ++i)
+    add_hop(hops, wiring, ring[i], ring[(i + 1) % ring.size()]);
+  std::size_t slowest = 0;
+  for (std::size_t p = 0; p < link_tiers; ++p)
+    if (hops[p] > 0 && (hops[slowest] == 0 || wiring.latency(static_cast<Part>(p)) >
+                                                  wiring.latency(static_cast<Part>(slowest))))
+      slowest = p;
+  hops[slowest] -= 1;
+  return hops;
+}
+
+/// The members of the fullest node, in order.
+Members fullest_node(const Fabric& fabric, Group members) {
+  std::map<std::uint32_t, Members> nodes;
+  for (const DeviceId m : members) nodes[fabric.node_of(m).value].push_back(m);
+  return std::ranges::max_element(nodes, {}, [](const auto& n) { return n.second.size(); })->second;
+}
+
+/// Whatever is crossed before every link is busy hides no bytes.
+ChunkPath ring_path(const Fabric& fabric, const Wiring& wiring, Group members,
+                    const std::optional<Split>& parts, double passes) {
+  ChunkPath path{.passes = passes};
+  const Members node = fullest_node(fabric, members);
+  for (std::size_t i = 1; i < node.size(); ++i) add_hop(path.first, wiring, node[i - 1], node[i]);
+  if (!parts) {
+    path.rest = around(wiring, members);
+  } else {
+    const auto nodes = static_cast<double>(parts->inside.size());
+    if (parts->inside.size() > 1) path.rest = around(wiring, parts->across.front());
+    for (std::size_t p = 0; p < link_tiers; ++p) path.rest[p] += nodes * path.first[p];
+  }
+  for (std::size_t p = 0; p < link_tiers; ++p)
+    path.rest[p] = std::max(0.0, path.rest[p] - path.first[p]);
+  return path;
+}
+
+/// As many rings as a node has members, so that every NIC carries one; each crosses between NICs of
+/// one index.
+void load_ring(Step& step, Group members, const std::optional<Split>& parts, Bytes sent) {
+  if (!parts || parts->inside.size() == 1) {
+    for (std::size_t i = 0; i < members.size(); ++i)
+      step.send(members[i], members[(i + 1) % members.size()], sent);
+    return;
+  }
+  const auto local = static_cast<double>(parts->across.size());
+  for (const Members& node : parts->inside)
+    for (std::size_t i = 0; i < node.size(); ++i)
+      step.send(node[i], node[(i + 1) % node.size()], sent * ((local - 1) / local));
+  for (const Members& rail : parts->across)
+    for (std::size_t i = 0; i < rail.size(); ++i)
+      step.send(rail[i], rail[(i + 1) % rail.size()], sent / local);
+}
+
+/// What the cheapest protocol takes beyond the bytes of the step at the links' full bandwidth.
+Seconds protocol_latency(const Schedule& ports, const Step& step, const ChunkPath& path,
+                         double near) {
+  const CollectiveLibrarySpec& library = ports.fabric().cluster().collectives;
+  PhaseFlow flow;
+  step.write_flow(1, flow);
+  std::optional<Seconds> best;
+  for (const Protocol& protocol : protocols(library, near)) {
+    const auto steps = [&](const Hops& hops) {
+      return path.passes * latency(hops, ports.wiring(), library, protocol);
+    };
+    const Seconds bytes = transfer_time(ports.fabric(), flow, protocol.reached);
+    const Seconds time = protocol.start + steps(path.first) +
+                         std::max(bytes, bytes * protocol.slice + steps(path.rest));
+    best = best ? std::min(*best, time) : time;
+  }
+  return std::max(Seconds{0}, *best - transfer_time(ports.fabric(), flow));
+}
+
+}  // namespace
+
+void add_hop(Hops& hops, const Wiring& wiring, DeviceId a, DeviceId b, double times) {
+  const Part part =
+      wiring.between(wiring.seat(wiring.seat_of(a)), wiring.seat(wiring.seat_of(b)));
+  hops[static_cast<std::size_t>(part)] += times;
+}
+
+CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm form,
+                            const Chunked& call) {
+  Schedule ports(fabric, members, Bytes{0}, NetworkForm::ports);
+  Step step = ports.step();
+  call.load(step);
+  const Seconds latency =
+      protocol_latency(ports, step, call.path(ports.wiring()), call.near);
+  if (form == NetworkForm::ports) {
+    ports.then_together({{step, 1, latency}});
+    return std::move(ports).plan(call.algorithm);
+  }
+  Schedule pairs(fabric, members, Bytes{0}, form);
+  Step messages = pairs.step();
+  call.load(messages);
+  pairs.then_together({{messages, 1, latency}});
+  return std::move(pairs).plan(call.algorithm);
+}
+
+Plan nccl_ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+  const auto parts = split(fabric, members, Level::node);
+  const auto ranks = static_cast<double>(members.size());
+  const bool reduces = call.kind == CollectiveKind::all_reduce;
+  const bool whole = call.kind == CollectiveKind::broadcast;
+  const double passes = reduces ? 2 : 1;
+  const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
+  const bool pair = reduces && members.size() == 2;
+  return plan_chunked(
+      fabric, members, form,
+      {.algorithm = "ring",
+       .load = [&](Step& step) { load_ring(step, members, parts, sent); },
+       .path = [&](const Wiring& wiring) {
+         return ring_path(fabric, wiring, members, parts, passes);
+       },
+       .near = pair ? fabric.cluster().collectives.pair_bandwidth : 1});
+}
+
+}  // namespace stepcast::collectives
