@@ -47,7 +47,8 @@ bool may_state_source(const Target& target) {
          std::holds_alternative<Seconds*>(target) || std::holds_alternative<Bytes*>(target) ||
          std::holds_alternative<BytesPerSecond*>(target) ||
          std::holds_alternative<FlopsPerSecond*>(target) ||
-         std::holds_alternative<double*>(target) || std::holds_alternative<OptionalNumber>(target) ||
+         std::holds_alternative<double*>(target) ||
+         std::holds_alternative<OptionalNumber>(target) ||
          std::holds_alternative<OptionalTime>(target);
 }
 

@@ -105,8 +105,8 @@ TEST(Transfers, TakeTheirRouteAndTheLibrarysStart) {
   spec.collectives.transfer.start = Seconds{7e-6};
   const Fabric fabric(spec);
   const auto time = [&](std::int64_t stride) {
-    const auto plan = plan_collective(fabric, first_devices(2, stride),
-                                      {Kind::send_recv, Bytes{60e6}}, "auto");
+    const auto plan =
+        plan_collective(fabric, first_devices(2, stride), {Kind::send_recv, Bytes{60e6}}, "auto");
     EXPECT_EQ(plan.algorithm, "direct");
     return lone_time(fabric, plan).value();
   };

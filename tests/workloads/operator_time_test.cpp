@@ -281,11 +281,11 @@ TEST(OperatorTime, OneTokenMoreCostsAtMostOneWaveOrTile) {
   EXPECT_TRUE(rc::check([] {
     const DeviceSpec device = any_device();
     const MatmulEfficiency& e = device.efficiency.matmul;
-    const double m = *rc::gen::inRange(1, 5000), n = *rc::gen::inRange(1, 5000),
-                 k = *rc::gen::inRange(1, 5000);
+    const double m = 1.0 * *rc::gen::inRange(1, 5000), n = 1.0 * *rc::gen::inRange(1, 5000),
+                 k = 1.0 * *rc::gen::inRange(1, 5000);
     // a wave of the largest tile, at the rate of the smallest one that the menu can have
     const auto longest = static_cast<double>(std::max(e.tile_m, e.tile_n));
-    const double slowest = std::pow(1.0 * e.tile_m * e.tile_n, e.tile_exponent);
+    const double slowest = std::pow(static_cast<double>(e.tile_m * e.tile_n), e.tile_exponent);
     const double wave = 2 * longest * longest * (k + e.fill) * slowest / e.peak /
                         device.matmul_peak.value() * static_cast<double>(device.cube_cores);
     const double step = seconds(matmul(m + 1, n, k), device) - seconds(matmul(m, n, k), device);
