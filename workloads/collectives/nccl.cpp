@@ -20,11 +20,8 @@ struct Protocol {
 
 std::vector<Protocol> protocols(const CollectiveLibrarySpec& library, double part) {
   const double near = part * library.node_bandwidth;
-  std::vector<Protocol> all{{library.ring_start,
-                             library.step_latency,
-                             library.node_step_latency,
-                             {near, 1},
-                             1 / slices}};
+  std::vector<Protocol> all{
+      {library.ring_start, library.step_latency, library.node_step_latency, {near, 1}, 1 / slices}};
   if (const auto& ll = library.ll128)
     all.push_back({ll->start,
                    ll->step_latency,
@@ -125,8 +122,7 @@ Seconds protocol_latency(const Schedule& ports, const Step& step, const ChunkPat
 }  // namespace
 
 void add_hop(Hops& hops, const Wiring& wiring, DeviceId a, DeviceId b, double times) {
-  const Part part =
-      wiring.between(wiring.seat(wiring.seat_of(a)), wiring.seat(wiring.seat_of(b)));
+  const Part part = wiring.between(wiring.seat(wiring.seat_of(a)), wiring.seat(wiring.seat_of(b)));
   hops[static_cast<std::size_t>(part)] += times;
 }
 
@@ -135,8 +131,7 @@ CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm for
   Schedule ports(fabric, members, Bytes{0}, NetworkForm::ports);
   Step step = ports.step();
   call.load(step);
-  const Seconds latency =
-      protocol_latency(ports, step, call.path(ports.wiring()), call.near);
+  const Seconds latency = protocol_latency(ports, step, call.path(ports.wiring()), call.near);
   if (form == NetworkForm::ports) {
     ports.then_together({{step, 1, latency}});
     return std::move(ports).plan(call.algorithm);
@@ -160,9 +155,8 @@ Plan nccl_ring(const Fabric& fabric, Group members, CollectiveCall call, Network
       fabric, members, form,
       {.algorithm = "ring",
        .load = [&](Step& step) { load_ring(step, members, parts, sent); },
-       .path = [&](const Wiring& wiring) {
-         return ring_path(fabric, wiring, members, parts, passes);
-       },
+       .path =
+           [&](const Wiring& wiring) { return ring_path(fabric, wiring, members, parts, passes); },
        .near = pair ? fabric.cluster().collectives.pair_bandwidth : 1});
 }
 

@@ -22,7 +22,7 @@ struct ChunkPath {
 /// A call whose chunks follow each other over the same links.
 struct Chunked {
   std::string algorithm;
-  std::function<void(Step&)> load;                ///< all of its bytes
+  std::function<void(Step&)> load;  ///< all of its bytes
   std::function<ChunkPath(const Wiring&)> path;
   double near = 1;  ///< part of the links inside nodes that it reaches in any protocol
 };

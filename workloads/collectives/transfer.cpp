@@ -43,8 +43,7 @@ Plan direct(const Fabric& fabric, Group members, CollectiveCall call, NetworkFor
   Schedule schedule(fabric, members, Bytes{0}, form);
   Step step = schedule.step();
   step.send(members[0], members[1], call.bytes);
-  schedule.then_together(
-      {{step, 1, transfer_latency(fabric, members[0], members[1], call.bytes)}});
+  schedule.then_together({{step, 1, transfer_latency(fabric, members[0], members[1], call.bytes)}});
   return std::move(schedule).plan("direct");
 }
 
