@@ -75,7 +75,7 @@ TEST(CollectiveBound, TwoTo4096Ranks) {
 TEST(CollectiveBound, Transfers) {
   EXPECT_TRUE(rc::check([] {
     const Fabric fabric(test::random_cluster());
-    const auto device = rc::gen::inRange<std::uint32_t>(0, fabric.devices());
+    const auto device = rc::gen::inRange(0U, static_cast<std::uint32_t>(fabric.devices()));
     const std::vector<DeviceId> pair{{*device}, {*device}};
     if (pair[0] == pair[1]) return;
     const CollectiveCall call{CollectiveKind::send_recv, random_call().bytes};

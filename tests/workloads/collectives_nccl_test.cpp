@@ -100,6 +100,21 @@ TEST(NcclRings, OfManyNodesStayNearTheirBound) {
   EXPECT_LT(ring(spec, Kind::all_gather, 3.6e9), 1.2 * bound);
 }
 
+TEST(Transfers, ReachAPartOfTheLinkBeyondTheCache) {
+  ClusterSpec spec = nodes_of_eight(2);
+  spec.collectives.transfer = {.start = {}, .cache = Bytes{30e6}, .bandwidth = 0.8};
+  const Fabric fabric(spec);
+  const auto time = [&](double bytes, std::int64_t stride) {
+    const CollectiveCall call{Kind::send_recv, Bytes{bytes}};
+    return lone_time(fabric, plan_collective(fabric, first_devices(2, stride), call, "auto"))
+        .value();
+  };
+  EXPECT_NEAR(time(30e6, 1), 2e-6 + 30e6 / 300e9, 1e-12);
+  EXPECT_NEAR(time(35e6, 1), 2e-6 + 35e6 / 300e9 * (1 + 0.25 / 2), 1e-12);
+  EXPECT_NEAR(time(60e6, 1), 2e-6 + 60e6 / 240e9, 1e-12);
+  EXPECT_NEAR(time(60e6, 8), 10e-6 + 60e6 / 20e9, 1e-12);
+}
+
 TEST(Transfers, TakeTheirRouteAndTheLibrarysStart) {
   ClusterSpec spec = nodes_of_eight(2);
   spec.collectives.transfer.start = Seconds{7e-6};
@@ -112,8 +127,8 @@ TEST(Transfers, TakeTheirRouteAndTheLibrarysStart) {
   };
   EXPECT_NEAR(time(1), 7e-6 + 2e-6 + 60e6 / 300e9, 1e-12);
   EXPECT_NEAR(time(8), 7e-6 + 10e-6 + 60e6 / 20e9, 1e-12);
-  EXPECT_DOUBLE_EQ(transfer_latency(fabric, {0}, {1}).value(), 9e-6);
-  EXPECT_DOUBLE_EQ(transfer_latency(fabric, {0}, {8}).value(), 17e-6);
+  EXPECT_DOUBLE_EQ(transfer_latency(fabric, {0}, {1}, Bytes{60e6}).value(), 9e-6);
+  EXPECT_DOUBLE_EQ(transfer_latency(fabric, {0}, {8}, Bytes{60e6}).value(), 17e-6);
   EXPECT_FALSE(collective_algorithms().back().plan(
       fabric, first_devices(3), {Kind::send_recv, Bytes{1}}, NetworkForm::ports));
 }
