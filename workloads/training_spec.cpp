@@ -133,8 +133,10 @@ void describe(Visitor& visitor, MoeSpec& spec) {
 
 void describe(Visitor& visitor, CollectiveChoice& choice) {
   std::vector<Option> options{{"auto"}};
-  for (const NamedAlgorithm& algorithm : collective_algorithms())
-    options.push_back({algorithm.name});
+  for (const NamedAlgorithm& algorithm : collective_algorithms()) {
+    const auto chosen = std::span(algorithm.serves).first(chosen_kinds);
+    if (std::ranges::find(chosen, true) != chosen.end()) options.push_back({algorithm.name});
+  }
   for (std::size_t i = 0; i < chosen_kinds; ++i) {
     std::string& chosen = choice.algorithm[i];
     const Choice names{options,

@@ -200,6 +200,7 @@ TEST(Lower, TensorRanksHandOverAPartEach) {
   spec.plan.tp = 4;
   spec.plan.pp = 2;
   spec.plan.vpp = 2;
+  spec.plan.layers = ParallelPlan::Layers::even;
   spec.communication.scatter_gather = true;
   const double whole = 2048.0 * 1024 * 2;
   const auto programs = lower_all(spec);

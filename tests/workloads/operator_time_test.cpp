@@ -49,23 +49,26 @@ TEST(OperatorTime, OneTileMoreCostsOneWaveMore) {
   device.efficiency.matmul = {1, 128, 256, 64};
   const double wave = 2.0 * 128 * 256 * (4096 + 64) * 24 / 300e12;
   EXPECT_NEAR(seconds(matmul(128 * 24, 256, 4096), device), wave, 1e-15);
-  // 25 tiles are a second wave of full tiles; of the half tiles (50, 50, 100 on 24 cores: 3, 3 and
-  // 5 waves) five quarter waves are least
-  EXPECT_NEAR(seconds(matmul(128 * 25, 256, 4096), device), 1.25 * wave, 1e-15);
+  // 25 tiles are a second wave of full tiles; of the smaller ones, 200 of 64 x 64 on 24 cores are
+  // nine waves of an eighth, which is least
+  EXPECT_NEAR(seconds(matmul(128 * 25, 256, 4096), device), 9.0 / 8 * wave, 1e-15);
 }
 
 TEST(OperatorTime, SmallProductsUseSmallTiles) {
   DeviceSpec device = plain_device();
   device.efficiency.matmul = {1, 128, 256, 0};
-  EXPECT_NEAR(seconds(matmul(64, 128, 1024), device), 2.0 * 64 * 128 * 1024 * 24 / 300e12, 1e-15);
+  const double tile = 2.0 * 64 * 64 * 1024 * 24 / 300e12;
+  EXPECT_NEAR(seconds(matmul(64, 128, 1024), device), tile, 1e-15);
+  // sides are the longer one and its halves down to half of the shorter one
+  EXPECT_NEAR(seconds(matmul(32, 32, 1024), device), tile, 1e-15);
 }
 
 TEST(OperatorTime, GroupsShareWaves) {
   DeviceSpec device = plain_device();
   device.efficiency.grouped_matmul = {1, 128, 256, 0};
-  const double one = seconds(grouped(1, 128, 256, 512), device);
-  EXPECT_EQ(seconds(grouped(6, 128, 256, 512), device), one);  // 24 quarter tiles fill one wave
-  EXPECT_GT(seconds(grouped(7, 128, 256, 512), device), one);
+  const double one = seconds(grouped(1, 64, 64, 512), device);
+  EXPECT_EQ(seconds(grouped(24, 64, 64, 512), device), one);  // one tile on each core
+  EXPECT_GT(seconds(grouped(25, 64, 64, 512), device), one);
   // rows are quantised per group: 65 rows cost as much as 128
   EXPECT_EQ(seconds(grouped(24, 65, 256, 512), device),
             seconds(grouped(24, 128, 256, 512), device));
@@ -73,9 +76,9 @@ TEST(OperatorTime, GroupsShareWaves) {
 
 TEST(OperatorTime, SmallerTilesRunSlower) {
   DeviceSpec device = plain_device();
-  device.efficiency.matmul = {.peak = 1, .tile_exponent = 0.5};
-  // a quarter of the largest tile's area at half of its rate
-  EXPECT_NEAR(seconds(matmul(64, 128, 1024), device), 2 * 2.0 * 64 * 128 * 1024 * 24 / 300e12,
+  device.efficiency.matmul = {.peak = 1, .tile_exponent = 1.0 / 3};
+  // an eighth of the largest tile's area at half of its rate
+  EXPECT_NEAR(seconds(matmul(64, 64, 1024), device), 2 * 2.0 * 64 * 64 * 1024 * 24 / 300e12,
               1e-15);
 }
 
@@ -84,9 +87,9 @@ TEST(OperatorTime, LongProductsRunAtTheSustainedClock) {
   device.efficiency.matmul = {.peak = 0.9, .sustained = 0.7, .ramp = Seconds{5e-6}};
   const Operator op = matmul(128 * 24, 256, 4096);
   EXPECT_NEAR(seconds(op, device), 5e-6 + op.flops.value() / (0.7 * 300e12), 1e-15);
-  // a wave that is half empty takes as long as a full one, which then is what bounds
-  const Operator half = matmul(128 * 36, 256, 4096);
-  EXPECT_GT(seconds(half, device), 5e-6 + half.flops.value() / (0.7 * 300e12));
+  // a wave that is nearly empty takes as long as a full one, which then is what bounds
+  const Operator few = matmul(64, 64, 4096);
+  EXPECT_NEAR(seconds(few, device), 5e-6 + 24 * few.flops.value() / (0.9 * 300e12), 1e-15);
 }
 
 TEST(OperatorTime, OperandsOfProductsHaveTheirOwnBandwidth) {

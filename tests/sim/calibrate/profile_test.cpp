@@ -21,7 +21,7 @@ ClusterSpec truth() {
   c.device.efficiency.matmul.fill = 150;
   c.device.efficiency.grouped_matmul.peak = 0.52;
   c.device.efficiency.attention.fused.forward.vector = 81;
-  c.device.efficiency.attention.fused.backward.cube = 0.37;
+  c.device.efficiency.attention.fused.backward.vector = 190;
   c.device.efficiency.memory.peak = 0.63;
   c.device.launch.vector = Seconds{3.4e-6};
   std::get<MeshFabric>(c.node_fabric).efficiency = 0.55;
@@ -139,7 +139,7 @@ TEST(Profile, TheFitFindsTheNumbersBehindTheFiles) {
   expect_recovered(c, "device.efficiency.matmul.fill", 150);
   expect_recovered(c, "device.efficiency.grouped_matmul.peak", 0.52);
   expect_recovered(c, "device.efficiency.attention.fused.forward.vector", 81);
-  expect_recovered(c, "device.efficiency.attention.fused.backward.cube", 0.37);
+  expect_recovered(c, "device.efficiency.attention.fused.backward.vector", 190);
   expect_recovered(c, "device.efficiency.memory.peak", 0.63);
   expect_recovered(c, "device.launch.vector", 3.4e-6);
   expect_recovered(c, "node.fabric.efficiency", 0.55);

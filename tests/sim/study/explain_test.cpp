@@ -121,7 +121,9 @@ Scenario without_communication(Scenario s) {
     if (link && p.nature == Parameter::Nature::rate) s = scaled(s, p.path, unlimited);
     if (link && p.nature == Parameter::Nature::time) s = scaled(s, p.path, 0);
   }
-  s.cluster.collectives.step_latency = s.cluster.collectives.node_step_latency = Seconds{0};
+  for (const Parameter& p : parameters(s))
+    if (p.path.starts_with("cluster.collectives.") && p.nature == Parameter::Nature::time)
+      s = scaled(s, p.path, 0);
   s.cluster.device.launch.communication = Seconds{0};
   return s;
 }
