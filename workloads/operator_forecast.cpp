@@ -72,7 +72,9 @@ const char* name(OperatorBound bound) {
 OperatorForecaster::OperatorForecaster(const ClusterSpec& cluster) : fabric_{cluster} {}
 
 std::int64_t OperatorForecaster::most_ranks() const {
-  return std::min(cluster().node_devices, cluster().devices);
+  const ClusterSpec& c = cluster();
+  const std::int64_t nodes = c.super_node ? c.super_node->nodes : 1;
+  return std::min(nodes * c.node_devices, c.devices);
 }
 
 bool OperatorForecaster::has(ElementType type) const {

@@ -26,14 +26,15 @@ struct OperatorForecast {
   double efficiency = 0;  ///< least time that the data sheet allows over `time`
 };
 
-/// This forecasts single operators on the first device, or the first devices of the first node, of
+/// This forecasts single operators on the first device, or the first devices of the first node or super-node, of
 /// one cluster.
 class OperatorForecaster {
  public:
   explicit OperatorForecaster(const ClusterSpec& cluster);
 
   const ClusterSpec& cluster() const { return fabric_.cluster(); }
-  std::int64_t most_ranks() const;  ///< of a collective: devices of a node
+  /// This is the largest group of a collective: the devices of a node, or of a super-node.
+  std::int64_t most_ranks() const;
   bool has(ElementType type) const;
 
   Seconds time(const OperatorRequest& request) const;

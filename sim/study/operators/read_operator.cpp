@@ -178,10 +178,11 @@ void check_operator(const OperatorRequest& request, const OperatorForecaster& cl
                                                   " lacks, allowed: " + joined(allowed)});
   }
   if (request.kind->of == OperatorClass::collective && request.ranks > cluster.most_ranks())
-    problems.push_back(
-        {OperatorColumn::ranks, "is '" + std::to_string(request.ranks) + "', allowed: 2 to the " +
-                                    std::to_string(cluster.most_ranks()) +
-                                    " devices of a node of " + cluster.cluster().name});
+    problems.push_back({OperatorColumn::ranks,
+                        "is '" + std::to_string(request.ranks) + "', allowed: 2 to the " +
+                            std::to_string(cluster.most_ranks()) + " devices of a " +
+                            (cluster.cluster().super_node ? "super-node" : "node") + " of " +
+                            cluster.cluster().name});
 }
 
 }  // namespace stepcast
