@@ -25,7 +25,8 @@ std::string lines_of(const std::vector<Diagnostic>& diagnostics) {
 
 std::string Diagnostic::text() const {
   std::string out = place.file;
-  if (place.line > 0) out += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+  if (place.line > 0) out += ":" + std::to_string(place.line);
+  if (place.line > 0 && place.column > 0) out += ":" + std::to_string(place.column);
   if (!out.empty()) out += ": ";
   if (!path.empty()) out += path + ": ";
   return out + message;

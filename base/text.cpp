@@ -116,6 +116,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
+}
+
 std::optional<double> parse_number(std::string_view text) {
   const auto split = split_number(text);
   if (!split || !split->rest.empty()) return {};

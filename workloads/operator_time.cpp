@@ -68,11 +68,30 @@ Seconds product_time(const Operator& op, const GroupedMatmulWork& w,
   return efficiency.ramp + std::max(time, memory_time(op.bytes, fraction, device));
 }
 
+/// Whether kernels of the kind find in the cache what the one before has left. Activations did not:
+/// docs/models/kernels.md.
+bool reads_cache(VectorKind kind) {
+  switch (kind) {
+    case VectorKind::elementwise:
+    case VectorKind::norm:
+    case VectorKind::norm_backward:
+    case VectorKind::block_norm:
+      return true;
+    case VectorKind::activation:
+    case VectorKind::activation_backward:
+    case VectorKind::gather:
+    case VectorKind::scatter_add:
+    case VectorKind::block_activation:
+      return false;
+  }
+  return false;
+}
+
 /// A kernel that streams its operands: what is still in the cache comes faster.
 Seconds stream_time(const Operator& op, const MemoryBoundWork& w, const DeviceSpec& device) {
   const MemoryEfficiency& e = device.efficiency.memory;
   double share = 1;
-  if (e.cache.value() > 0 && op.bytes.value() > 0) {
+  if (reads_cache(w.kind) && e.cache.value() > 0 && op.bytes.value() > 0) {
     const double found = std::min(1.0, e.cache_share * (e.cache / op.bytes));
     share = found / e.cache_speedup + 1 - found;
   }

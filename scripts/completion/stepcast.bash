@@ -30,6 +30,7 @@ _stepcast_options() {
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
+    operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --generation --type --bytes --table --csv --json --set --presets --help" ;;
     model) echo "--sequence --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--report --jobs --store --csv --json --filter --limit --shard --dry-run --presets --help" ;;
@@ -38,7 +39,7 @@ _stepcast_options() {
     check) echo "--jobs --update --junit --presets --help" ;;
     diff) echo "--json --presets --help" ;;
     plan) echo "--devices --top --jobs --output --report --csv --set --json --presets --help" ;;
-    accuracy) echo "--json --write --check --jobs --presets --help" ;;
+    accuracy) echo "--components --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
@@ -46,7 +47,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run explain validate schema sweep results scale check diff topology collective model schedule plan accuracy calibrate completion"
+  local commands="run explain validate schema sweep results scale check diff topology collective operator model schedule plan accuracy calibrate completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -64,15 +65,19 @@ _stepcast() {
     --step-trace) _stepcast_files .csv; return ;;
     --dot) _stepcast_files .dot .gv; return ;;
     --svg) _stepcast_files .svg; return ;;
-    --csv) _stepcast_files .csv; return ;;
+    --csv | --table) _stepcast_files .csv; return ;;
     --store) _stepcast_files .sqlite; return ;;
     --junit) _stepcast_files .xml; return ;;
     --jobs | -j | --filter | --limit | --shard | --where) return ;;
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
+    --type) _stepcast_words "bf16 fp16 fp8 bytes"; return ;;
+    --causal) _stepcast_words "yes no"; return ;;
+    --generation) _stepcast_words "flash_1 flash_2 flash_3 flash_4 cudnn library hand_tuned"; return ;;
     --network) _stepcast_words "ports pairwise"; return ;;
     --set | --ranks | --stride | --size | --devices | --sequence | --trace-ranks | --top | --workers) return ;;   # a value of the user's own
+    --m | --k | --n | --groups | --heads | --head-size | --batch | --bytes) return ;;
     --pp | --micro-batches | --vpp | --slices | --group | --costs | --pair | --latency | --width) return ;;
   esac
   if [[ $word == -* ]]; then
@@ -86,6 +91,8 @@ _stepcast() {
     results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;
     collective) _stepcast_words "all_reduce reduce_scatter all_gather all_to_all broadcast" ;;
+    operator)
+      _stepcast_words "matmul grouped_matmul attention_forward attention_backward attention_forward_backward rms_norm rms_norm_backward layer_norm layer_norm_backward silu_and_mul silu_and_mul_backward gelu gelu_backward residual_add permute optimizer all_reduce reduce_scatter all_gather all_to_all broadcast send_recv" ;;
     schedule)
       if [[ $word == *[/.]* ]]; then _stepcast_files .yaml .yml; return; fi
       _stepcast_words "gpipe 1f1b interleaved_1f1b terapipe seqpipe seqvpp seqsmartvpp zb_h1 zb_h2 zb_v v_half v_min dualpipe dualpipe_v" ;;

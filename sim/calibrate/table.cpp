@@ -7,60 +7,29 @@
 
 namespace stepcast {
 
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r") + 1 - first));
-}
-
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   while (true) {
     const std::size_t end = text.find(separator);
-    parts.push_back(trimmed(text.substr(0, end)));
+    parts.emplace_back(trimmed(text.substr(0, end)));
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
 }
 
-std::optional<std::vector<std::string>> split_csv(std::string_view line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"') {
-      const bool doubled = quoted && i + 1 < line.size() && line[i + 1] == '"';
-      if (doubled) cells.back() += line[++i];
-      if (!doubled) quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += c;
-    }
-  }
-  if (quoted) return {};
-  for (std::string& cell : cells) cell = trimmed(cell);
-  return cells;
-}
-
 CsvTable::CsvTable(const std::string& path) : path_{path} {
-  const std::string text = read_document_text(path, {});
-  int number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    ++number;
-    if (line.empty()) continue;
-    const auto cells = split_csv(line);
-    if (!cells) throw InputError({{{path, number, 1}, {}, "holds a quote without end"}});
+  for (CsvRecord& record : parse_csv(read_document_text(path, {}), path)) {
+    for (std::string& cell : record.cells) cell = std::string(trimmed(cell));
     if (header_.empty()) {
-      header_ = *cells;
+      header_ = std::move(record.cells);
       continue;
     }
-    if (cells->size() != header_.size())
-      throw InputError({{{path, number, 1},
+    if (record.cells.size() != header_.size())
+      throw InputError({{{path, record.line, 1},
                          {},
-                         "has " + std::to_string(cells->size()) + " cells, allowed: the " +
+                         "has " + std::to_string(record.cells.size()) + " cells, allowed: the " +
                              std::to_string(header_.size()) + " of the header"}});
-    cells_.push_back(*cells);
+    records_.push_back(std::move(record));
   }
   if (header_.empty()) throw InputError({{{path}, {}, "is empty, allowed: a table with a header"}});
 }
@@ -79,7 +48,7 @@ std::size_t CsvTable::column(const std::vector<std::string>& names) const {
 }
 
 const std::string& CsvTable::text(std::size_t row, std::size_t column) const {
-  return cells_[row][column];
+  return records_[row].cells[column];
 }
 
 std::optional<double> CsvTable::number(std::size_t row, std::size_t column) const {
@@ -90,7 +59,7 @@ std::optional<double> CsvTable::number(std::size_t row, std::size_t column) cons
 }
 
 void CsvTable::fail(std::size_t row, const std::string& message) const {
-  throw InputError({{{path_, static_cast<int>(row) + 2, 1}, {}, message}});
+  throw InputError({{{path_, records_[row].line, 1}, {}, message}});
 }
 
 }  // namespace stepcast

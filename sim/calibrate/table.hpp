@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stepcast/base/csv.hpp"
 #include "stepcast/base/errors.hpp"
 
 /// Tables with a line of headers, as profilers write them: quoted cells, N/A for unknown.
@@ -14,7 +15,7 @@ class CsvTable {
   /// Throws InputError: missing file, no header, a row of another width, a quote without end.
   explicit CsvTable(const std::string& path);
 
-  std::size_t rows() const { return cells_.size(); }
+  std::size_t rows() const { return records_.size(); }
   /// Column of the first of these headers that is there.
   std::optional<std::size_t> find(const std::vector<std::string>& names) const;
   /// As find. Throws InputError that names them.
@@ -28,14 +29,10 @@ class CsvTable {
  private:
   std::string path_;
   std::vector<std::string> header_;
-  std::vector<std::vector<std::string>> cells_;
+  std::vector<CsvRecord> records_;
 };
 
-/// The cells of one line; nothing when a quote has no end.
-std::optional<std::vector<std::string>> split_csv(std::string_view line);
-
-/// Text without blanks and tabs around it.
-std::string trimmed(std::string_view text);
+/// The parts of a text without the blanks around them.
 std::vector<std::string> split(std::string_view text, char separator);
 
 }  // namespace stepcast

@@ -7,6 +7,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/study/components.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -31,27 +32,58 @@ void write_page(const Ledger& ledger, const std::string& path) {
 }
 
 /// What the check says; empty when the figure holds.
-std::string complaint(const Ledger& ledger, const std::string& path) {
+std::string complaint(double overall, const std::string& path) {
   const auto committed = read_overall(read_document_text(path, {}));
   if (!committed)
     throw InputError({{{path}, {}, "holds no overall figure, write it with --write"}});
-  if (ledger.overall() <= *committed + slack) return "";
+  if (overall <= *committed + slack) return "";
   return fmt::format(
       "overall mean absolute error is {:.2f} %, {} says {:.2f} %, allowed: 0.2 points "
       "more\n",
-      100 * ledger.overall(), path, 100 * *committed);
+      100 * overall, path, 100 * *committed);
+}
+
+/// Exit code 1 when there is something to complain of.
+Outcome judged(Outcome outcome, std::string complaint) {
+  outcome.complaint = std::move(complaint);
+  if (!outcome.complaint.empty()) outcome.exit_code = check_failed;
+  return outcome;
+}
+
+/// The measurements that come with the presets.
+std::string measurements(const SearchPath& search) {
+  for (const auto& directory : search.directories)
+    if (std::filesystem::is_directory(directory / "measurements"))
+      return (directory / "measurements").string();
+  bad_option("DIR", "is missing, give a folder of measurements");
+}
+
+Outcome of_components(const AccuracyOptions& options) {
+  const SearchPath search = default_search_path(options.presets);
+  const std::string folder = options.folder.empty() ? measurements(search) : options.folder;
+  const ComponentLedger ledger = measure_components(folder, search);
+  Outcome outcome = shown(components_text(ledger), options.json,
+                          options.json.empty() ? "" : components_json(ledger));
+  outcome = judged(std::move(outcome),
+                   options.check.empty() ? "" : complaint(ledger.overall(), options.check));
+  if (!options.write.empty())
+    write_file(options.write, replace_ledger(read_document_text(options.write, {}), options.write,
+                                             components_markdown(ledger)));
+  return outcome;
 }
 
 }  // namespace
 
 Outcome accuracy(const AccuracyOptions& options) {
+  if (options.components) return of_components(options);
+  if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");
   const Ledger ledger = measured(options);
-  Outcome outcome =
-      shown(ledger_text(ledger), options.json, options.json.empty() ? "" : ledger_json(ledger));
-  if (!options.check.empty()) outcome.complaint = complaint(ledger, options.check);
+  std::string wrong = options.check.empty() ? "" : complaint(ledger.overall(), options.check);
   for (const MeasuredRow& row : ledger.rows)
-    if (!row.failure.empty()) outcome.complaint += row.name + ": " + row.failure + "\n";
-  if (!outcome.complaint.empty()) outcome.exit_code = check_failed;
+    if (!row.failure.empty()) wrong += row.name + ": " + row.failure + "\n";
+  Outcome outcome = judged(
+      shown(ledger_text(ledger), options.json, options.json.empty() ? "" : ledger_json(ledger)),
+      std::move(wrong));
   if (!options.write.empty()) write_page(ledger, options.write);
   return outcome;
 }

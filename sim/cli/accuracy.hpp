@@ -6,10 +6,11 @@ namespace stepcast::cli {
 
 struct AccuracyOptions : PresetOptions {
   std::string folder;
-  std::string json;   ///< as for run
-  std::string write;  ///< page to bring up to date, with a plot beside it
-  std::string check;  ///< page whose overall figure must hold
-  int workers = 0;    ///< 0: all processors
+  bool components = false;  ///< measured kernels and collectives instead of steps
+  std::string json;         ///< as for run
+  std::string write;        ///< page to bring up to date, with a plot beside it
+  std::string check;        ///< page whose overall figure must hold
+  int workers = 0;          ///< 0: all processors
 };
 Outcome accuracy(const AccuracyOptions& options);
 

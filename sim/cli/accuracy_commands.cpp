@@ -18,9 +18,11 @@ void add_accuracy(CommandLine& line) {
                                "stepcast accuracy scenarios/validation",
                                [options] { return accuracy(*options); });
   sub->add_option("folder", options->folder,
-                  "scenarios that expect a step time, a folder per source")
-      ->required()
+                  "scenarios that expect a step time, a folder per source; measurements with "
+                  "--components")
       ->type_name("DIR");
+  sub->add_flag("--components", options->components,
+                "forecast measured kernels and collectives instead");
   CommandLine::json(sub, options->json);
   sub->add_option("--write", options->write, "bring the ledger of this page up to date")
       ->type_name("PAGE");

@@ -46,6 +46,7 @@ CommandLine::CommandLine()
   add_explain_commands(*this);
   add_sweep_commands(*this);
   add_look_up_commands(*this);
+  add_operator_commands(*this);
   add_plan_commands(*this);
   add_accuracy_commands(*this);
 }

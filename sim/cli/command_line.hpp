@@ -44,6 +44,7 @@ void add_scenario_commands(CommandLine& line);  ///< run, validate, schema
 void add_explain_commands(CommandLine& line);   ///< explain
 void add_sweep_commands(CommandLine& line);     ///< sweep, results, scale, check, diff
 void add_look_up_commands(CommandLine& line);   ///< topology, collective, model, schedule, ...
+void add_operator_commands(CommandLine& line);  ///< operator
 void add_plan_commands(CommandLine& line);      ///< plan
 void add_accuracy_commands(CommandLine& line);  ///< accuracy, calibrate
 

@@ -1,10 +1,12 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
+#include "stepcast/workloads/operator_table.hpp"
 
 /// The commands of the binary as functions from options to text. Only main prints and exits.
 namespace stepcast::cli {
@@ -69,6 +71,18 @@ struct CollectiveOptions : PresetOptions {
   std::string json;               ///< as for run
 };
 Outcome collective(const CollectiveOptions& options);
+
+struct OperatorOptions : PresetOptions {
+  std::string kind;  ///< empty with `table`
+  std::array<std::string, operator_columns>
+      columns;                         ///< --m, --k ... of the kind; empty: not given
+  std::string bytes;                   ///< --bytes, of a collective
+  std::string cluster;                 ///< empty: by the device of each row
+  std::vector<std::string> overrides;  ///< --set
+  std::string table;                   ///< --table, `-` for stdin
+  std::string csv, json;               ///< files, `-` for stdout
+};
+Outcome operator_forecast(const OperatorOptions& options);
 
 struct ModelOptions : PresetOptions {
   std::string model;

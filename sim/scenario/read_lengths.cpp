@@ -8,12 +8,6 @@ namespace {
 constexpr const char* key = "schedule.data.documents.file";
 constexpr double longest = 1 << 30;
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
-}
-
 void read_lines(std::string_view text, const std::string& file, DocumentSpec& documents,
                 Reading& reading) {
   for (int line = 1; !text.empty(); ++line) {

@@ -33,6 +33,8 @@ std::string human(Bytes value);
 std::string human(BytesPerSecond value);
 std::string human(FlopsPerSecond value);
 
+/// This is the text without the blanks, tabs and carriage returns around it.
+std::string_view trimmed(std::string_view text);
 /// This is the candidate that is nearest to `word`, within edit distance 2 (or a third of the
 /// length).
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);

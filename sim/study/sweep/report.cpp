@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "stepcast/base/csv.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/base/version.hpp"
 #include "stepcast/sim/study/sweep_report.hpp"
@@ -12,13 +13,6 @@ namespace stepcast {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-std::string quoted(const std::string& field) {
-  if (field.find_first_of(",\"\n\r") == std::string::npos) return field;
-  std::string text = "\"";
-  for (const char c : field) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return text + "\"";
-}
 
 std::string percent(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f}%", 100 * *share) : "-";
@@ -79,8 +73,8 @@ std::string points_csv(const PointTable& table) {
   text += ",sha256,version\n";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const PointResult& row = table.rows[i];
-    text += fmt::format("{},{},{},{},{},{}", quoted(row.sweep), row.point, quoted(row.values),
-                        name(row.status), quoted(row.reason), row.schedule);
+    text += fmt::format("{},{},{},{},{},{}", csv_cell(row.sweep), row.point, csv_cell(row.values),
+                        name(row.status), csv_cell(row.reason), row.schedule);
     for (const auto& number : row.numbers) text += "," + (number ? plain_number(*number) : "");
     if (!table.efficiency.empty())
       text += "," + (table.efficiency[i] ? plain_number(*table.efficiency[i]) : "");

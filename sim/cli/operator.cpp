@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "commands.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/study/operator_rows.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+constexpr auto m_column = static_cast<std::size_t>(OperatorColumn::m_or_bytes);
+
+std::string option_of(OperatorColumn column, bool collective) {
+  if (column == OperatorColumn::m_or_bytes && collective) return "--bytes";
+  return column == OperatorColumn::kind ? "KIND" : std::string(info(column).option);
+}
+
+/// Columns that say something about this kind.
+bool serves(const OperatorKind& kind, OperatorColumn column) {
+  const bool attention = kind.of == OperatorClass::attention;
+  const bool of_attention = column == OperatorColumn::batch || column == OperatorColumn::causal ||
+                            column == OperatorColumn::generation;
+  return column == OperatorColumn::type || (attention && of_attention) ||
+         std::ranges::find(kind.sizes, column) != kind.sizes.end();
+}
+
+/// The options as the cells of a row; what the kind has no use for is refused.
+OperatorOptions as_row(OperatorOptions options, const OperatorKind& kind) {
+  const bool collective = kind.of == OperatorClass::collective;
+  std::vector<Diagnostic> wrong;
+  const auto useless = [&](const std::string& option) {
+    wrong.push_back({{}, option, "means nothing to " + std::string(kind.name)});
+  };
+  for (std::size_t i = 0; i < operator_columns; ++i) {
+    const auto column = static_cast<OperatorColumn>(i);
+    const bool of_kind = serves(kind, column) && !(collective && i == m_column);
+    if (!options.columns[i].empty() && !of_kind) useless(std::string(info(column).option));
+  }
+  if (!options.bytes.empty() && !collective) useless("--bytes");
+  if (!wrong.empty()) throw InputError(std::move(wrong));
+  if (collective && !options.bytes.empty()) {
+    const auto bytes = parse_bytes(options.bytes);
+    if (!bytes)
+      bad_option("--bytes",
+                 fmt::format("is '{}', allowed: a size such as 64MiB, 1B", options.bytes));
+    options.columns[m_column] = shortest(bytes->value());
+  }
+  std::string& type = options.columns[static_cast<std::size_t>(OperatorColumn::type)];
+  if (type.empty()) type = name(kind.types.front());
+  return options;
+}
+
+OperatorRequest request_of(const OperatorOptions& given, const OperatorForecaster& cluster) {
+  std::vector<OperatorProblem> problems;
+  const OperatorKind* kind = find_operator_kind(given.kind);
+  const OperatorOptions options = kind == nullptr ? given : as_row(given, *kind);
+  OperatorCells cells;
+  for (std::size_t i = 0; i < operator_columns; ++i)
+    if (!options.columns[i].empty()) cells[i] = options.columns[i];
+  cells[static_cast<std::size_t>(OperatorColumn::kind)] = given.kind;
+  const auto request = read_operator(cells, problems);
+  if (request) check_operator(*request, cluster, problems);
+  if (problems.empty()) return *request;
+  const bool collective = kind != nullptr && kind->of == OperatorClass::collective;
+  std::vector<Diagnostic> wrong;
+  for (const OperatorProblem& problem : problems)
+    wrong.push_back({{}, option_of(problem.column, collective), problem.message});
+  throw InputError(std::move(wrong));
+}
+
+Outcome of_table(const OperatorOptions& options, OperatorClusters& clusters) {
+  if (!options.kind.empty())
+    bad_option("KIND", fmt::format("is '{}' beside --table, allowed: one of them", options.kind));
+  for (std::size_t i = 0; i < operator_columns; ++i)
+    if (!options.columns[i].empty())
+      bad_option(std::string(info(static_cast<OperatorColumn>(i)).option),
+                 "means nothing to --table, whose rows have columns of their own");
+  if (options.csv == "-" && options.json == "-")
+    bad_option("--csv", "and --json are both -, allowed: one of them");
+  const OperatorTable table(read_document_text(options.table, {}), options.table, clusters);
+  const bool shows_csv = options.csv.empty() || options.csv == "-";
+  std::string csv = options.json == "-" && options.csv.empty() ? "" : operator_csv(table);
+  if (!shows_csv) write_file(options.csv, csv);
+  return shown(shows_csv ? std::move(csv) : "", options.json,
+               options.json.empty() ? "" : operator_table_json(table));
+}
+
+}  // namespace
+
+Outcome operator_forecast(const OperatorOptions& options) {
+  if (options.kind.empty() && options.table.empty())
+    bad_option("KIND", "is missing, give a kind of operator, or --table");
+  if (options.table.empty() && !options.csv.empty())
+    bad_option("--csv", "is for --table alone, allowed: --json");
+  if (options.table.empty() && options.cluster.empty())
+    bad_option("--cluster", "is missing, give a cluster file");
+  OperatorClusters clusters(options.cluster, options.overrides,
+                            default_search_path(options.presets));
+  if (!options.table.empty()) return of_table(options, clusters);
+  const OperatorRequest request = request_of(options, *clusters.all());
+  return shown(operator_text(request, *clusters.all()), options.json,
+               options.json.empty() ? "" : operator_json(request, *clusters.all()));
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,36 @@
+#include <CLI/CLI.hpp>
+
+#include "command_line.hpp"
+
+namespace stepcast::cli {
+
+void add_operator_commands(CommandLine& line) {
+  auto options = std::make_shared<OperatorOptions>();
+  CLI::App* sub = line.command(
+      "operator", "time, bound and efficiency of one kernel, or of a table of measured ones",
+      "stepcast operator matmul --m 4096 --k 8192 --n 8192 --cluster clusters/dgx-h100.yaml",
+      [options] { return operator_forecast(*options); });
+  sub->add_option("kind", options->kind, "matmul, attention_forward, rms_norm, ... or --table")
+      ->type_name("KIND");
+  sub->add_option("--cluster", options->cluster,
+                  "cluster file; with --table the device of each row names one without it")
+      ->type_name("CLUSTER");
+  for (std::size_t i = 0; i < operator_columns; ++i) {
+    const OperatorColumnInfo& column = info(static_cast<OperatorColumn>(i));
+    if (!column.option.empty())
+      sub->add_option(std::string(column.option), options->columns[i], std::string(column.meaning))
+          ->type_name("X");
+  }
+  sub->add_option("--bytes", options->bytes, "of a collective as nccl-tests count them, 64MiB")
+      ->type_name("S");
+  sub->add_option("--table", options->table, "CSV file with an operator per row, - for stdin")
+      ->type_name("FILE");
+  sub->add_option("--csv", options->csv,
+                  "write the table with its forecasts, - for stdout, which is the default")
+      ->type_name("FILE");
+  CommandLine::json(sub, options->json);
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::presets(sub, *options);
+}
+
+}  // namespace stepcast::cli

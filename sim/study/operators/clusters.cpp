@@ -1,0 +1,61 @@
+#include <algorithm>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
+#include "stepcast/sim/study/operator_rows.hpp"
+
+namespace stepcast {
+namespace {
+
+/// What measurements call a device, and the preset that stands for it.
+struct DevicePreset {
+  std::string_view device, preset;
+};
+constexpr std::array<DevicePreset, 5> device_presets{{{"a100", "dgx-a100"},
+                                                      {"h100", "dgx-h100"},
+                                                      {"b200", "dgx-b200"},
+                                                      {"ascend-910b", "atlas-800t-a2"},
+                                                      {"ascend-a3", "atlas-900-a3"}}};
+
+bool is_file_name(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return !text.empty() && std::ranges::all_of(text, allowed);
+}
+
+/// The file of a device; nothing where there is none.
+std::optional<std::string> preset_file(const std::string& device, const SearchPath& search) {
+  const auto* known = std::ranges::find(device_presets, device, &DevicePreset::device);
+  const std::string preset = known == device_presets.end() ? device : std::string(known->preset);
+  if (!is_file_name(preset)) return {};
+  const std::string path = "clusters/" + preset + ".yaml";
+  if (!find_file(path, {}, search)) return {};
+  return path;
+}
+
+}  // namespace
+
+OperatorClusters::OperatorClusters(const std::string& path, std::vector<std::string> overrides,
+                                   SearchPath search)
+    : overrides_{std::move(overrides)}, search_{std::move(search)} {
+  if (!path.empty()) all_.emplace(read_cluster(path, overrides_, search_));
+}
+
+const OperatorForecaster* OperatorClusters::find(const std::string& device) {
+  if (all_) return &*all_;
+  const auto [at, added] = by_device_.try_emplace(device);
+  if (added) {
+    const auto file = preset_file(device, search_);
+    if (file) at->second.emplace(read_cluster(*file, overrides_, search_));
+  }
+  return at->second ? &*at->second : nullptr;
+}
+
+std::string OperatorClusters::known_devices() {
+  std::string names;
+  for (const DevicePreset& known : device_presets) names += std::string(known.device) + ", ";
+  return names + "or the name of a file of clusters/, or give --cluster";
+}
+
+}  // namespace stepcast

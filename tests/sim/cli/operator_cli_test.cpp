@@ -1,0 +1,139 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "temporary_files.hpp"
+
+// `stepcast operator` and `accuracy --components` as a shell sees them.
+namespace stepcast {
+namespace {
+
+std::string content(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+struct Ran {
+  int code = 0;
+  std::string out, err;
+};
+
+Ran ran(const test::TemporaryFiles& files, const std::string& arguments,
+        const std::string& input = "/dev/null") {
+  const std::string out = files.path("out"), err = files.path("err");
+  const std::string line = std::string("'") + STEPCAST_BINARY + "' " + arguments + " >'" + out +
+                           "' 2>'" + err + "' <'" + input + "'";
+  const int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
+}
+
+const std::string ideal = " --cluster clusters/ideal.yaml ";
+const std::string table = "kind,m_or_bytes,k,n,type\nmatmul,1000,1000,1000,bf16\n";
+const std::string forecast = "kind,m_or_bytes,k,n,type,forecast_us\nmatmul,1000,1000,1000,bf16,2.000\n";
+
+TEST(OperatorCli, OneKernelAsTextAndJson) {
+  const test::TemporaryFiles files;
+  const std::string matmul = "operator matmul --m 1000 --k 1k --n 1000" + ideal;
+  EXPECT_EQ(ran(files, matmul).out,
+            "matmul m 1000 k 1000 n 1000 in bf16 on ideal\n\n"
+            "  time             2.00 us  launch 0 s beside it\n"
+            "  FLOPs              2e+09  1000 TFLOPS\n"
+            "  bytes           5.72 MiB  3.00 TB/s\n"
+            "  bound            compute\n"
+            "  efficiency       100.0 %  of what the data sheet allows\n");
+  const auto json = nlohmann::json::parse(ran(files, matmul + "--json -").out);
+  EXPECT_EQ(json["operator"], "matmul");
+  EXPECT_NEAR(json["time_s"].get<double>(), 2e-6, 1e-18);
+  EXPECT_EQ(json["flops"], 2e9);
+  EXPECT_EQ(json["bytes"], 6e6);
+  EXPECT_EQ(json["bound"], "compute");
+  EXPECT_NEAR(json["efficiency"].get<double>(), 1, 1e-12);
+  EXPECT_EQ(json["k"], 1000);
+  const std::string slower = matmul + "--set device.matmul_peak=500TFLOPS --json -";
+  EXPECT_NEAR(nlohmann::json::parse(ran(files, slower).out)["time_s"].get<double>(), 4e-6, 1e-18);
+}
+
+TEST(OperatorCli, AnExchangeHasBytesAndRanks) {
+  const test::TemporaryFiles files;
+  const Ran sent = ran(files, "operator send_recv --bytes 1MB --ranks 2 --set node.devices=4 --json -" + ideal);
+  ASSERT_EQ(sent.code, 0) << sent.err;
+  const auto json = nlohmann::json::parse(sent.out);
+  EXPECT_NEAR(json["time_s"].get<double>(), 1e-6, 1e-15);
+  EXPECT_EQ(json["bound"], "link");
+}
+
+TEST(OperatorCli, TablesFromFilesAndPipes) {
+  const test::TemporaryFiles files;
+  const std::string in = files.write("in.csv", table), to = files.path("forecast.csv");
+  EXPECT_EQ(ran(files, "operator --table '" + in + "' --csv -" + ideal).out, forecast);
+  EXPECT_EQ(ran(files, "operator --table -" + ideal, in).out, forecast);
+  EXPECT_EQ(ran(files, "operator --table '" + in + "' --csv '" + to + "'" + ideal).out, "");
+  EXPECT_EQ(content(to), forecast);
+  const auto json =
+      nlohmann::json::parse(ran(files, "operator --table '" + in + "' --json -" + ideal).out);
+  EXPECT_EQ(json["rows"][0]["line"], 2);
+  EXPECT_EQ(json["rows"][0]["flops"], 2e9);
+}
+
+TEST(OperatorCli, WrongUseExitsWithTwoAndPrintsNothing) {
+  const test::TemporaryFiles files;
+  const std::string bad =
+      files.write("bad.csv", "device,kind,m_or_bytes,k,n,type\na100,matmul,1,1,1,bf16\nh100,matmul,0,1,1,bf16\n");
+  const struct {
+    std::string arguments, says;
+  } rows[] = {
+      {"operator", "KIND: is missing"},
+      {"operator matmul --m 1", "--cluster: is missing"},
+      {"operator conv" + ideal, "KIND: is 'conv', allowed: matmul"},
+      {"operator matmul --m 1 --k 1" + ideal, "--n: is missing, matmul needs it"},
+      {"operator matmul --m 1.5 --k 1 --n 1" + ideal, "--m: is '1.5', allowed: a whole number"},
+      {"operator matmul --m 1 --k 1 --n 1 --heads 4" + ideal, "--heads: means nothing to matmul"},
+      {"operator matmul --m 1 --k 1 --n 1 --type fp8" + ideal, "which ideal lacks"},
+      {"operator all_reduce --bytes 4 --ranks 2" + ideal, "--bytes: is '4', allowed: a size"},
+      {"operator all_reduce --bytes 4B --ranks 9" + ideal, "--ranks: is '9', allowed: 2 to the"},
+      {"operator all_reduce --m 4 --ranks 2" + ideal, "--m: means nothing to all_reduce"},
+      {"operator matmul --table x" + ideal, "beside --table"},
+      {"operator matmul --csv -" + ideal, "--csv: is for --table alone"},
+      {"operator --table '" + bad + "'", "bad.csv:3: m_or_bytes: is '0'"},
+      {"operator --table '" + bad + "' --m 4", "--m: means nothing to --table"},
+      {"operator --table '" + bad + "' --csv - --json -", "are both -"},
+      {"operator --table '" + files.path("gone") + "'", "does not exist"},
+      {"accuracy", "DIR: is missing"},
+      {"accuracy --components '" + files.path("gone") + "'", "is no folder"},
+  };
+  for (const auto& row : rows) {
+    const Ran wrong = ran(files, row.arguments);
+    EXPECT_EQ(wrong.code, 2) << row.arguments;
+    EXPECT_EQ(wrong.out, "") << row.arguments;
+    EXPECT_NE(wrong.err.find(row.says), std::string::npos) << row.arguments << "\n" << wrong.err;
+  }
+}
+
+TEST(OperatorCli, ComponentsFillAPageAndHoldItsFigure) {
+  const test::TemporaryFiles files;
+  const std::string source =
+      "stepcast: 1\ncluster: clusters/ideal.yaml\ntables:\n  - {file: k.csv, source: s, commit: c, "
+      "licence: l, measured: m, doubts: d, use: foreign}\n";
+  files.write("m/ideal/sources.yaml", source);
+  files.write("m/ideal/k.csv", "kind,m_or_bytes,k,n,type,median_us\nmatmul,1000,1000,1000,bf16,2.5\n");
+  const std::string page = files.write(
+      "page.md",
+      "# Page\n<!-- ledger: written by stepcast accuracy --write -->\n<!-- end of the ledger -->\n");
+  const std::string command = "accuracy --components '" + files.path("m") + "' ";
+  const Ran first = ran(files, command + "--write '" + page + "'");
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_NE(content(page).find("Overall mean absolute error: 20.00 %"), std::string::npos);
+  EXPECT_EQ(ran(files, command + "--check '" + page + "'").code, 0);
+  files.write("m/ideal/k.csv", "kind,m_or_bytes,k,n,type,median_us\nmatmul,1000,1000,1000,bf16,3\n");
+  const Ran worse = ran(files, command + "--check '" + page + "'");
+  EXPECT_EQ(worse.code, 1);
+  EXPECT_NE(worse.err.find("33.33 %"), std::string::npos) << worse.err;
+}
+
+}  // namespace
+}  // namespace stepcast

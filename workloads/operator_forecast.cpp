@@ -1,0 +1,128 @@
+#include "stepcast/workloads/operator_forecast.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "stepcast/workloads/operator_time.hpp"
+
+namespace stepcast {
+namespace {
+
+bool is_fp8(const OperatorRequest& request) { return request.shape.type == ElementType::fp8; }
+
+Seconds time_of_kernels(std::span<const Operator> kernels, const DeviceSpec& device, bool fp8) {
+  Seconds sum{0};
+  for (const Operator& op : kernels) sum += operator_time(op, device, fp8);
+  return sum;
+}
+
+/// The part of the time that a faster resource takes away, by a step too small to make another one
+/// the bound: whatever the form of the time is, this says what it follows.
+OperatorBound bound_of_kernels(std::span<const Operator> kernels, const DeviceSpec& device,
+                               bool fp8, Seconds time) {
+  constexpr double step = 1e-4;
+  const auto share = [&](auto make_faster) {
+    DeviceSpec faster = device;
+    make_faster(faster);
+    return (1 - time_of_kernels(kernels, faster, fp8) / time) / step;
+  };
+  const double compute = share([](DeviceSpec& d) {
+    d.matmul_peak = (1 + step) * d.matmul_peak;
+    d.matmul_peak_fp8 = (1 + step) * d.matmul_peak_fp8;
+  });
+  const double memory =
+      share([](DeviceSpec& d) { d.memory_bandwidth = (1 + step) * d.memory_bandwidth; });
+  const double vector = share([](DeviceSpec& d) { d.vector_peak = (1 + step) * d.vector_peak; });
+  const std::array shares{compute, memory, vector, 1 - compute - memory - vector};
+  constexpr std::array bounds{OperatorBound::compute, OperatorBound::memory, OperatorBound::vector,
+                              OperatorBound::launch};
+  return bounds[static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin())];
+}
+
+/// What the data sheet allows: every FLOP at the peak of its cores, every byte at full bandwidth.
+Seconds least_kernel_time(std::span<const Operator> kernels, const DeviceSpec& device, bool fp8) {
+  const FlopsPerSecond matmul = fp8 ? device.matmul_peak_fp8 : device.matmul_peak;
+  Seconds sum{0};
+  for (const Operator& op : kernels) {
+    const bool vector = std::holds_alternative<MemoryBoundWork>(op.work);
+    const Seconds compute =
+        op.flops.value() > 0 ? op.flops / (vector ? device.vector_peak : matmul) : Seconds{0};
+    sum += std::max(compute, op.bytes / device.memory_bandwidth);
+  }
+  return sum;
+}
+
+}  // namespace
+
+const char* name(OperatorBound bound) {
+  constexpr std::array names{"compute", "memory", "vector", "launch", "link", "latency"};
+  return names[static_cast<std::size_t>(bound)];
+}
+
+OperatorForecaster::OperatorForecaster(const ClusterSpec& cluster) : fabric_{cluster} {}
+
+std::int64_t OperatorForecaster::most_ranks() const {
+  const ClusterSpec& c = cluster();
+  const std::int64_t nodes = c.super_node ? c.super_node->nodes : 1;
+  return std::min(nodes * c.node_devices, c.devices);
+}
+
+bool OperatorForecaster::has(ElementType type) const {
+  return type != ElementType::fp8 || cluster().device.matmul_peak_fp8.value() > 0;
+}
+
+std::vector<DeviceId> OperatorForecaster::group(std::int64_t ranks) const {
+  std::vector<DeviceId> members;
+  for (std::int64_t i = 0; i < ranks; ++i)
+    members.push_back(DeviceId{static_cast<std::uint32_t>(i)});
+  return members;
+}
+
+Seconds OperatorForecaster::collective_time(const OperatorRequest& request) const {
+  const Bytes bytes{request.shape.m};
+  const auto members = group(request.ranks);
+  const CollectiveCall call{*request.kind->collective, bytes};
+  return cluster().device.launch.communication +
+         lone_time(fabric_, plan_collective(fabric_, members, call, "auto"));
+}
+
+Seconds OperatorForecaster::time(const OperatorRequest& request) const {
+  if (request.kind->kernels == nullptr) return collective_time(request);
+  return time_of_kernels(request.kind->kernels(request.shape), cluster().device, is_fp8(request));
+}
+
+OperatorForecast OperatorForecaster::kernels(const OperatorRequest& request) const {
+  const DeviceSpec& device = cluster().device;
+  const bool fp8 = is_fp8(request);
+  const std::vector<Operator> all = request.kind->kernels(request.shape);
+  OperatorForecast forecast;
+  for (const Operator& op : all) {
+    forecast.flops += op.flops;
+    forecast.bytes += op.bytes;
+    forecast.launch +=
+        op.launch == LaunchClass::vector ? device.launch.vector : device.launch.matmul;
+  }
+  forecast.time = time_of_kernels(all, device, fp8);
+  forecast.bound = bound_of_kernels(all, device, fp8, forecast.time);
+  forecast.efficiency = least_kernel_time(all, device, fp8) / forecast.time;
+  return forecast;
+}
+
+OperatorForecast OperatorForecaster::collective(const OperatorRequest& request) const {
+  OperatorForecast forecast;
+  forecast.bytes = Bytes{request.shape.m};
+  forecast.time = collective_time(request);
+  const auto members = group(request.ranks);
+  const CollectiveCall call{*request.kind->collective, forecast.bytes};
+  const double share = bandwidth_bound(fabric_, members, call) / forecast.time;
+  forecast.bound = share >= 0.5 ? OperatorBound::link : OperatorBound::latency;
+  forecast.efficiency = share * node_efficiency(cluster().node_fabric);
+  return forecast;
+}
+
+OperatorForecast OperatorForecaster::forecast(const OperatorRequest& request) const {
+  return request.kind->kernels == nullptr ? collective(request) : kernels(request);
+}
+
+}  // namespace stepcast
