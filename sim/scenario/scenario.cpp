@@ -361,7 +361,8 @@ ModelSpec read_model(const std::string& path, const SearchPath& search) {
 
 std::string scenario_schema() {
   ScenarioDraft draft;
-  return json_schema("Stepcast scenario", [&](Visitor& visitor) { describe(visitor, draft); });
+  return json_schema({.id = "urn:stepcast:schema:1:scenario", .title = "Stepcast scenario"},
+                     [&](Visitor& visitor) { describe(visitor, draft); });
 }
 
 }  // namespace stepcast
