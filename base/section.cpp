@@ -172,13 +172,6 @@ void Section::paths(std::string_view key, std::string_view, const PathMap& map) 
   }
 }
 
-const Node* Section::open_mapping(std::string_view key) {
-  const Node* node = take(key);
-  if (node == nullptr || node->kind == Node::Kind::mapping) return node;
-  fail(node->place, child(key), "is " + quoted(*node) + ", allowed: a mapping");
-  return nullptr;
-}
-
 void Section::finish() {
   if (all_known_) return;
   for (const Node::Entry& entry : node_.entries) {

@@ -37,7 +37,7 @@ void add_run(CommandLine& line) {
 void add_files(CommandLine& line) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* sub =
-      line.command("validate", "check scenario, cluster and model files without running them",
+      line.command("validate", "check files of every kind without running them",
                    "stepcast validate scenarios/*.yaml", [options] { return validate(*options); });
   sub->add_option("files", options->files, "files to check")->required()->type_name("FILE");
   CommandLine::overrides(sub, options->overrides);

@@ -54,10 +54,6 @@ class Section : public Visitor {
   /// This reports anything but a mapping.
   void paths(std::string_view key, std::string_view doc, const PathMap& map) override;
 
-  /// This is a mapping whose keys the file chooses, for formats that have such; it is nothing when
-  /// the key is left out. Anything but a mapping is reported.
-  const Node* open_mapping(std::string_view key);
-
   /// Reports every key that no description named, with the nearest known one. Call last.
   void finish();
 
