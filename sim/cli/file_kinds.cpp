@@ -1,5 +1,6 @@
 #include "file_kinds.hpp"
 
+#include "stepcast/base/schema.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
@@ -7,6 +8,35 @@
 
 namespace stepcast::cli {
 namespace {
+
+/// Where an `$id` of ours begins; no schema has to be fetched from anywhere.
+constexpr const char* schema_space = "urn:stepcast:schema:1:";
+
+using Describe = void (*)(Visitor&);
+
+/// Nothing for a format that is not ours.
+Describe description_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::scenario:
+    case FileKind::check:
+      return describe_scenario_file;
+    case FileKind::cluster:
+      return describe_cluster_file;
+    case FileKind::model:
+      return describe_model_file;
+    case FileKind::sweep:
+      return describe_sweep_file;
+    case FileKind::plan:
+      return describe_plan_file;
+    case FileKind::orders:
+      return describe_order_file;
+    case FileKind::ratios:
+      return describe_ratio_file;
+    case FileKind::hugging_face:
+      break;
+  }
+  return nullptr;
+}
 
 /// A cluster file that names neither a device nor itself is a part of others.
 std::string check_cluster_file(const std::string& path, const SearchPath& search) {
@@ -22,6 +52,15 @@ std::string check_cluster_file(const std::string& path, const SearchPath& search
 }
 
 }  // namespace
+
+std::string schema_of(FileKind kind) {
+  const std::string name{info(kind).name};
+  const Describe body = description_of(kind);
+  if (body == nullptr) throw InputError("KIND: " + name + " has no schema of ours");
+  SchemaHead head{schema_space + name, "Stepcast " + name};
+  if (kind == FileKind::check) head.required = {"expect"};
+  return json_schema(head, body);
+}
 
 std::string check_file(FileKind kind, const std::string& path,
                        const std::vector<std::string>& overrides, const SearchPath& search) {

@@ -3,8 +3,11 @@
 
 #include "stepcast/sim/scenario/file_kind.hpp"
 
-/// `validate` knows files of every kind by this function.
+/// `validate` and `schema` know files of every kind by these functions.
 namespace stepcast::cli {
+
+/// This is the JSON Schema of one kind of file. Throws InputError for a format that is not ours.
+std::string schema_of(FileKind kind);
 
 /// This reads a file of this kind with all its checks, which run nothing, and returns what more
 /// there is to say of a file that is right. Throws InputError.

@@ -1,6 +1,6 @@
 #include "commands.hpp"
 #include "file_kinds.hpp"
-#include "stepcast/sim/scenario/scenario.hpp"
+#include "stepcast/base/text.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -34,6 +34,14 @@ Outcome validate(const ValidateOptions& options) {
   return outcome;
 }
 
-Outcome schema() { return {scenario_schema()}; }
+Outcome schema(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const FileKindInfo& known : file_kinds()) {
+    if (known.kind == FileKind::hugging_face) continue;
+    if (known.name == kind) return {schema_of(known.kind)};
+    names.emplace_back(known.name);
+  }
+  bad_option("KIND", "is '" + kind + "', allowed: " + joined(names));
+}
 
 }  // namespace stepcast::cli

@@ -1,7 +1,76 @@
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
+#include "stepcast/sim/scenario/searched_keys.hpp"
 
 namespace stepcast {
+namespace {
+
+/// Hands a description on, with the keys marked that may hold several values in a plan.
+class SeveralValues : public Visitor {
+ public:
+  SeveralValues(Visitor& to, std::string path) : to_{to}, path_{std::move(path)} {}
+
+  void field(const Field& field) override {
+    Field marked = field;
+    if (const SearchedKey* key = searched_key(path_ + std::string(field.key)))
+      marked.several = key->several;
+    to_.field(marked);
+  }
+  void section(std::string_view key, std::string_view doc, const Body& body) override {
+    to_.section(key, doc, below(std::string(key) + ".", body));
+  }
+  void optional_section(std::string_view key, std::string_view doc, bool& present,
+                        const Body& body) override {
+    if (path_.empty() && key == "plan") return describe_search(doc);
+    to_.optional_section(key, doc, present, below(std::string(key) + ".", body));
+  }
+  void alternatives(std::string_view key, std::string_view doc, std::size_t& current,
+                    const std::vector<Alternative>& bodies) override {
+    to_.alternatives(key, doc, current, each_below(bodies));
+  }
+  void one_of(std::size_t& current, const std::vector<Alternative>& bodies) override {
+    to_.one_of(current, each_below(bodies));
+  }
+  // No key of a list's entries takes several values.
+  void list(std::string_view key, std::string_view doc, std::size_t size,
+            const std::function<void(std::size_t)>& resize,
+            const std::function<void(Visitor&, std::size_t)>& body) override {
+    to_.list(key, doc, size, resize, body);
+  }
+  void optional_list(std::string_view key, std::string_view doc, std::size_t size,
+                     const std::function<void(std::size_t)>& resize,
+                     const std::function<void(Visitor&, std::size_t)>& body) override {
+    to_.optional_list(key, doc, size, resize, body);
+  }
+  void paths(std::string_view key, std::string_view doc, const PathMap& map) override {
+    to_.paths(key, doc, map);
+  }
+
+ private:
+  Body below(const std::string& key, const Body& body) const {
+    return [path = path_ + key, body](Visitor& to) {
+      SeveralValues inner{to, path};
+      body(inner);
+    };
+  }
+  std::vector<Alternative> each_below(std::vector<Alternative> bodies) const {
+    for (Alternative& alternative : bodies) alternative.body = below("", alternative.body);
+    return bodies;
+  }
+  void describe_search(std::string_view doc) {
+    to_.section("plan", doc, [](Visitor& to) {
+      PlanSpec spec;
+      const Node* search = nullptr;
+      describe_plan(to, spec, search);
+    });
+  }
+
+  Visitor& to_;
+  std::string path_;
+};
+
+}  // namespace
+
 void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
   constexpr double most_points = 100'000;
   visitor.field({"objective",
@@ -38,6 +107,11 @@ void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
   });
   visitor.paths("search", "other keys with several values, by their paths",
                 {"scenario", describe_varied_keys, true, &search});
+}
+
+void describe_plan_file(Visitor& visitor) {
+  SeveralValues marked{visitor, {}};
+  describe_scenario_file(marked);
 }
 
 }  // namespace stepcast

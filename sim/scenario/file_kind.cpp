@@ -102,4 +102,16 @@ void describe_varied_keys(Visitor& visitor) {
   describe_content(visitor, draft);
 }
 
+void describe_cluster_file(Visitor& visitor) {
+  ClusterSpec cluster;
+  describe(visitor, cluster);
+}
+
+void describe_model_file(Visitor& visitor) {
+  ModelSpec model;
+  std::string config;
+  std::size_t source = ScenarioDraft::from_keys;
+  describe_model(visitor, model, config, source);
+}
+
 }  // namespace stepcast

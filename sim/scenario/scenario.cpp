@@ -6,7 +6,6 @@
 #include "read_lengths.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
-#include "stepcast/base/schema.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
@@ -348,11 +347,6 @@ ModelSpec read_model(const std::string& path, const SearchPath& search) {
     check_model(model, {}, checks);
   throw_if_wrong(reading);
   return model;
-}
-
-std::string scenario_schema() {
-  return json_schema({.id = "urn:stepcast:schema:1:scenario", .title = "Stepcast scenario"},
-                     describe_scenario_file);
 }
 
 }  // namespace stepcast

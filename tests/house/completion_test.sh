@@ -32,6 +32,7 @@ offers stepcast collective all_ -- all_reduce all_gather all_to_all
 offers stepcast collective all_reduce --cluster scenarios/clusters/idea -- scenarios/clusters/ideal.yaml
 offers stepcast collective all_reduce --algorithm o -- one_shot
 offers stepcast completion "" -- bash
+offers stepcast schema s -- scenario sweep
 offers stepcast schedule zb_ -- zb_h1 zb_h2 zb_v
 offers stepcast schedule 1f1b --warmup l -- less_memory
 

@@ -83,6 +83,11 @@ std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search
   return ratios;
 }
 
+void describe_ratio_file(Visitor& visitor) {
+  std::vector<Ratio> ratios;
+  describe(visitor, ratios);
+}
+
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,
                                   const SearchPath& search, int workers) {
   const std::string path = (fs::path(folder) / "ratios.yaml").string();

@@ -24,4 +24,9 @@ void describe(Visitor& visitor, SweepFile& file) {
   });
 }
 
+void describe_sweep_file(Visitor& visitor) {
+  SweepFile file;
+  describe(visitor, file);
+}
+
 }  // namespace stepcast

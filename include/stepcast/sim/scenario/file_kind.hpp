@@ -45,5 +45,7 @@ void require_kind(std::optional<FileKind> kind, FileKind wanted, const std::stri
 void describe_scenario_file(Visitor& visitor);
 /// This names the keys of a scenario that a prediction depends on.
 void describe_varied_keys(Visitor& visitor);
+void describe_cluster_file(Visitor& visitor);
+void describe_model_file(Visitor& visitor);
 
 }  // namespace stepcast

@@ -116,9 +116,6 @@ ModelSpec read_model(const std::string& path, const SearchPath& search);
 /// cluster files extend. Throws InputError.
 void check_cluster_part(const std::string& path, const SearchPath& search);
 
-/// This is the JSON Schema of the scenario format, from the same descriptions.
-std::string scenario_schema();
-
 /// These are the `--presets` directories, $STEPCAST_PRESETS, the installed share directory, and the
 /// source tree's scenarios.
 SearchPath default_search_path(const std::vector<std::string>& presets);

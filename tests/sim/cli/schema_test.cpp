@@ -1,0 +1,164 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "sim/small_scenario.hpp"
+#include "sim/study/small_sweep.hpp"
+
+// Schemas are held against files by another program: python3-jsonschema.
+namespace stepcast {
+namespace {
+
+namespace fs = std::filesystem;
+using test::small_scenario;
+using test::TemporaryFiles;
+
+const std::string source = STEPCAST_SOURCE_DIR, binary = STEPCAST_BINARY;
+
+int run(const std::string& command) {
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class Schemas : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (run("/usr/bin/python3 -c 'import jsonschema, yaml' 2>/dev/null") != 0) {
+      GTEST_SKIP() << "needs python3-jsonschema and python3-yaml";
+    }
+  }
+
+  /// A file with the schema of one kind.
+  std::string schema(const std::string& kind) const {
+    const std::string file = files_.path(kind + ".json");
+    EXPECT_EQ(run(binary + " schema " + kind + " > " + file), 0);
+    return file;
+  }
+  /// 0 when all of the files fit.
+  int validate(const std::string& schema, const std::string& paths) const {
+    return run("/usr/bin/python3 " + source + "/scripts/validate_schema.py " + schema + " " +
+               paths + " > " + files_.path("output"));
+  }
+  /// Whether the schema and the reader both accept `text`; they must agree.
+  bool accepted(const std::string& kind, const std::string& text) const {
+    const std::string file = files_.write(kind + ".yaml", text);
+    const bool read =
+        run(binary + " validate " + file + " > " + files_.path("output") + " 2>&1") == 0;
+    const bool fits = validate(schema(kind), file) == 0;
+    EXPECT_EQ(read, fits) << kind << " " << text;
+    return read && fits;
+  }
+  /// 0 when the small scenario fits the schema with one change.
+  int validate_small(const std::string& from, const std::string& to) const {
+    std::string text{small_scenario};
+    text.replace(text.find(from), from.size(), to);
+    return validate(schema("scenario"), files_.write("small.yaml", text));
+  }
+
+  TemporaryFiles files_;
+};
+
+TEST_F(Schemas, TheDefaultIsTheScenario) {
+  const std::string named = schema("scenario"), plain = files_.path("plain.json");
+  EXPECT_EQ(run(binary + " schema > " + plain), 0);
+  EXPECT_EQ(run("cmp " + named + " " + plain), 0);
+}
+
+TEST_F(Schemas, OfAScenarioRefusesWhatTheReaderRefuses) {
+  EXPECT_EQ(validate_small("name: small", "name: smaller"), 0);
+  EXPECT_EQ(validate_small("expect:",
+                           "stalls: {slow_devices: [{devices: [3], factor: 2}], "
+                           "throttling: none, gc_pauses: none}\nexpect:"),
+            0);
+  for (const auto& [from, to] : {std::pair{"bandwidth: 200Gbps", "bandwidth: 200"},
+                                 {"bandwidth: 200Gbps", "bandwidth: 200us"},
+                                 {"kind: mesh", "kind: switch"},
+                                 {"kind: mesh", "kind: torus"},
+                                 {"  layers: 8", "  layers: 0"},
+                                 {"  tp: 2", "  tp: two"},
+                                 {"  tp: 2", "  pt: 2"},
+                                 {"source: assumed", "source: guessed"},
+                                 {"sequence_parallel: true", "sequence_parallel: yes"},
+                                 {"interleaved_1f1b", "zb_h3"},
+                                 {"  cp: 1", "  cp: 1\n  context_algorithm: ring(2)"},
+                                 {"expect:", "stalls: some\nexpect:"},
+                                 {"expect:", "stalls: {gc_pauses: {duration: 3}}\nexpect:"},
+                                 {"expect:", "stalls: {slow_devices: [{devices: 3}]}\nexpect:"},
+                                 {"expect:", "stalls: {slow_devices: [{factor: 0}]}\nexpect:"},
+                                 {"expect:",
+                                  "stalls: {slow_hosts: [{factor: 2, affinity: "
+                                  "unbound}]}\nexpect:"},
+                                 {"stepcast: 1\n", ""},
+                                 {"model:", "workload: {chunks: [{forward: 1ms}]}\nmodel:"}}) {
+    EXPECT_EQ(validate_small(from, to), 1) << to;
+  }
+}
+
+TEST_F(Schemas, OfASweepAgreesWithTheReader) {
+  files_.write("base.yaml", test::sweep_base);
+  const std::string head = "stepcast: 1\nname: s\nsweep:\n  base: base.yaml\n";
+  EXPECT_TRUE(accepted("sweep", std::string(test::small_sweep)));
+  EXPECT_TRUE(accepted("sweep", head + "  grid: {cluster.device.memory.capacity: [1GiB, 2GiB]}\n"));
+  EXPECT_TRUE(accepted("sweep", head + "  zip: {workload.chunks.0.forward: [1ms, 2ms]}\n"));
+  for (const char* wrong :
+       {"  grid: {parallel.pp: 2}\n", "  grid: {parallel.pp: []}\n",
+        "  grid: {parallel.pp: [two]}\n", "  grid: {parallel.ppp: [2]}\n", "  grid: {name: [a]}\n",
+        "  grid: [parallel.pp]\n",
+        "  grid: {parallel.pp: [2]}\n  keep: {tokens_per_device: linear}\n",
+        "  grid: {parallel.pp: [2]}\n  baseline: {parallel.pp: two}\n",
+        "  zip: {workload.chunks.0.forward: [1]}\n", "  grid: {parallel.pp: [2]}\n  gird: {}\n"})
+    EXPECT_FALSE(accepted("sweep", head + wrong)) << wrong;
+}
+
+TEST_F(Schemas, OfAPlanAgreesWithTheReader) {
+  const auto plan = [](const std::string& tp, const std::string& recompute,
+                       const std::string& rest) {
+    return "stepcast: 1\nname: p\ncluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}\n"
+           "model: {extends: models/llama2-7b.yaml, layers: 8}\nparallel: {tp: " +
+           tp +
+           ", pp: [1, 2]}\ntraining: {sequence: 2048, global_batch: 32, recompute: " + recompute +
+           "}\n" + rest;
+  };
+  EXPECT_TRUE(accepted("plan", plan("search", "[none, full]", "plan: {top: 4}\n")));
+  EXPECT_TRUE(accepted("plan", plan("8", "none", "plan: {search: {model.layers: [8, 16]}}\n")));
+  EXPECT_FALSE(accepted("plan", plan("[]", "none", "")));
+  EXPECT_FALSE(accepted("plan", plan("searched", "none", "")));
+  EXPECT_FALSE(accepted("plan", plan("[1, two]", "none", "")));
+  EXPECT_FALSE(accepted("plan", plan("1", "[none, some]", "")));
+  EXPECT_FALSE(accepted("plan", plan("1", "none", "plan: {objectiv: pareto}\n")));
+  EXPECT_FALSE(accepted("plan", plan("1", "none", "plan: {search: {model.layers: 8}}\n")));
+  EXPECT_FALSE(accepted("plan", plan("1", "none", "plan: {search: {model.layer: [8]}}\n")));
+  EXPECT_FALSE(accepted("plan", plan("1", "none", "cluster: {devices: search}\n")));
+}
+
+TEST_F(Schemas, OfOrdersAndRatiosAgreeWithTheReader) {
+  files_.write("a.yaml", "");
+  const std::string
+      orders = "stepcast: 1\nmicro_batches: 1\norders: ",
+      ratio = "stepcast: 1\nratios: [{name: n, of: a.yaml, to: a.yaml, source: s, published: ";
+  EXPECT_TRUE(accepted("orders", orders + "[F0 B0]\n"));
+  EXPECT_FALSE(accepted("orders", orders + "F0 B0\n"));
+  EXPECT_FALSE(accepted("orders", orders + "[F0 B0]\nplacement: circle\n"));
+  EXPECT_TRUE(accepted("ratios", ratio + "0.9}]\n"));
+  EXPECT_FALSE(accepted("ratios", ratio + "0}]\n"));
+  EXPECT_FALSE(accepted("ratios", ratio + "0.9, unit: s}]\n"));
+}
+
+TEST_F(Schemas, ACheckExpectsSomething) {
+  const std::string file = files_.write("small.yaml", small_scenario);
+  EXPECT_EQ(validate(schema("check"), file), 0);
+  std::string text{small_scenario};
+  text.resize(text.find("expect:"));
+  EXPECT_EQ(validate(schema("check"), files_.write("less.yaml", text)), 1);
+  EXPECT_EQ(validate(schema("scenario"), files_.path("less.yaml")), 0);
+}
+
+TEST_F(Schemas, AreWhatThePageSays) {
+  EXPECT_EQ(run("/usr/bin/python3 " + source + "/scripts/write_scenario_keys.py --check " +
+                schema("scenario") + " " + source + "/docs/scenario.md"),
+            0);
+}
+
+}  // namespace
+}  // namespace stepcast
