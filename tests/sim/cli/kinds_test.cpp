@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -21,12 +23,14 @@ struct Ran {
   std::string out, err;
 };
 
-Ran stepcast_run(const TemporaryFiles& files, const std::string& arguments) {
+/// Runs stepcast in a folder, if one is given.
+Ran stepcast_run(const TemporaryFiles& files, const std::string& arguments,
+                 const std::string& folder = ".") {
   const auto content = [&](const char* name) {
     std::ifstream file{files.path(name), std::ios::binary};
     return std::string{std::istreambuf_iterator<char>{file}, {}};
   };
-  const std::string line = std::string(STEPCAST_BINARY) + " " + arguments + " >" +
+  const std::string line = "cd " + folder + " && " + STEPCAST_BINARY + " " + arguments + " >" +
                            files.path("out") + " 2>" + files.path("err") + " </dev/null";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content("out"), content("err")};
@@ -100,6 +104,23 @@ TEST(Kinds, ValidateKnowsThemAll) {
   EXPECT_NE(ran.out.find("fitted/a100.yaml: valid as a part that cluster files extend"),
             std::string::npos)
       << ran.out;
+}
+
+TEST(Kinds, EveryShippedFileIsValid) {
+  namespace fs = std::filesystem;
+  std::string shipped;
+  std::ptrdiff_t count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(scenarios)) {
+    if (entry.path().extension() != ".yaml") continue;
+    shipped += " " + fs::relative(entry.path(), scenarios).string();
+    ++count;
+  }
+  ASSERT_GT(count, 0);
+  const TemporaryFiles files;
+  const Ran ran = stepcast_run(files, "validate" + shipped, scenarios);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), count);
 }
 
 TEST(Kinds, ValidateFindsWhatAPlanWouldRefuse) {

@@ -2,6 +2,8 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "sim/small_scenario.hpp"
 #include "sim/study/small_sweep.hpp"
@@ -58,6 +60,60 @@ class Schemas : public testing::Test {
 
   TemporaryFiles files_;
 };
+
+TEST_F(Schemas, HoldEveryShippedFileThatNamesThem) {
+  std::string paths;
+  for (const auto& entry : fs::recursive_directory_iterator(source + "/scenarios"))
+    if (entry.path().extension() == ".yaml") paths += " " + entry.path().string();
+  ASSERT_FALSE(paths.empty());
+  EXPECT_EQ(run("/usr/bin/python3 " + source + "/scripts/validate_schema.py --modelines" + paths),
+            0);
+}
+
+TEST_F(Schemas, ThatShipAreThoseOfTheBinary) {
+  EXPECT_EQ(run("/usr/bin/python3 " + source + "/scripts/write_schemas --check " + binary), 0);
+}
+
+TEST_F(Schemas, OfAKindRefuseFilesOfOtherKinds) {
+  const std::string shipped = source + "/scenarios/";
+  const std::pair<std::string, std::string> rows[] = {
+      {"scenario",
+       files_.write("scenario.yaml", small_scenario.substr(0, small_scenario.find("expect:")))},
+      {"check", files_.write("check.yaml", small_scenario)},
+      {"cluster", shipped + "clusters/ideal.yaml"},
+      {"model", shipped + "models/llama2-7b.yaml"},
+      {"sweep", files_.write("sweep.yaml", test::small_sweep)},
+      {"plan", shipped + "plans/gpt3-175b-512.yaml"},
+      {"orders", shipped + "orders/two-stages.yaml"},
+      {"ratios", shipped + "validation/ratios.yaml"}};
+  std::string all;
+  for (const auto& [kind, file] : rows) all += " " + file;
+  for (const auto& [kind, file] : rows) {
+    EXPECT_EQ(validate(schema(kind), file), 0) << kind;
+    EXPECT_EQ(validate(schema(kind), all), 1) << kind;
+    std::ifstream output{files_.path("output")};
+    const std::string said{std::istreambuf_iterator<char>{output}, {}};
+    for (const auto& [other, wrong] : rows) {
+      // A check is a scenario, and a scenario is a plan of one point.
+      const bool fits = other == kind || (other == "check" && kind == "scenario") ||
+                        (kind == "plan" && (other == "scenario" || other == "check"));
+      EXPECT_EQ(said.find(wrong + ":") == std::string::npos, fits) << kind << " " << other;
+    }
+  }
+}
+
+TEST(SchemaOfAKind, HasAnIdThatNamesTheKind) {
+  const TemporaryFiles files;
+  const std::string file = files.path("schema.json");
+  for (const char* kind :
+       {"scenario", "check", "cluster", "model", "sweep", "plan", "orders", "ratios"}) {
+    ASSERT_EQ(run(binary + " schema " + kind + " > " + file), 0) << kind;
+    const auto schema = nlohmann::json::parse(std::ifstream{file});
+    EXPECT_EQ(schema["$id"], "urn:stepcast:schema:1:" + std::string(kind));
+    EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    EXPECT_EQ(schema["type"], "object");
+  }
+}
 
 TEST_F(Schemas, TheDefaultIsTheScenario) {
   const std::string named = schema("scenario"), plain = files_.path("plain.json");
