@@ -42,20 +42,30 @@ class Schemas : public testing::Test {
     return run("/usr/bin/python3 " + source + "/scripts/validate_schema.py " + schema + " " +
                paths + " > " + files_.path("output"));
   }
-  /// Whether the schema and the reader both accept `text`; they must agree.
-  bool accepted(const std::string& kind, const std::string& text) const {
-    const std::string file = files_.write(kind + ".yaml", text);
-    const bool read =
-        run(binary + " validate " + file + " > " + files_.path("output") + " 2>&1") == 0;
-    const bool fits = validate(schema(kind), file) == 0;
-    EXPECT_EQ(read, fits) << kind << " " << text;
-    return read && fits;
+  struct Row {
+    std::string text;
+    bool right;
+  };
+  /// The schema and the reader both accept the rows that are right, and no other.
+  void expect_verdicts(const std::string& kind, const std::vector<Row>& rows) const {
+    std::string all;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      all += " " + files_.write(name(kind, i), rows[i].text);
+    run(binary + " validate" + all + " > " + files_.path("read") + " 2> " + files_.path("wrong"));
+    validate(schema(kind), all);
+    const std::string read = content("read"), misfits = content("output");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::string file = files_.path(name(kind, i));
+      EXPECT_EQ(read.find(file + ": valid") != std::string::npos, rows[i].right) << rows[i].text;
+      EXPECT_EQ(misfits.find(file + ":") == std::string::npos, rows[i].right) << rows[i].text;
+    }
   }
-  /// 0 when the small scenario fits the schema with one change.
-  int validate_small(const std::string& from, const std::string& to) const {
-    std::string text{small_scenario};
-    text.replace(text.find(from), from.size(), to);
-    return validate(schema("scenario"), files_.write("small.yaml", text));
+  static std::string name(const std::string& kind, std::size_t i) {
+    return kind + "-" + std::to_string(i) + ".yaml";
+  }
+  std::string content(const std::string& file) const {
+    std::ifstream stream{files_.path(file)};
+    return {std::istreambuf_iterator<char>{stream}, {}};
   }
 
   TemporaryFiles files_;
@@ -91,8 +101,7 @@ TEST_F(Schemas, OfAKindRefuseFilesOfOtherKinds) {
   for (const auto& [kind, file] : rows) {
     EXPECT_EQ(validate(schema(kind), file), 0) << kind;
     EXPECT_EQ(validate(schema(kind), all), 1) << kind;
-    std::ifstream output{files_.path("output")};
-    const std::string said{std::istreambuf_iterator<char>{output}, {}};
+    const std::string said = content("output");
     for (const auto& [other, wrong] : rows) {
       // A check is a scenario, and a scenario is a plan of one point.
       const bool fits = other == kind || (other == "check" && kind == "scenario") ||
@@ -122,11 +131,16 @@ TEST_F(Schemas, TheDefaultIsTheScenario) {
 }
 
 TEST_F(Schemas, OfAScenarioRefusesWhatTheReaderRefuses) {
-  EXPECT_EQ(validate_small("name: small", "name: smaller"), 0);
-  EXPECT_EQ(validate_small("expect:",
-                           "stalls: {slow_devices: [{devices: [3], factor: 2}], "
-                           "throttling: none, gc_pauses: none}\nexpect:"),
-            0);
+  std::vector<Row> rows;
+  const auto add = [&](const std::string& from, const std::string& to, bool right) {
+    std::string text{small_scenario};
+    rows.push_back({text.replace(text.find(from), from.size(), to), right});
+  };
+  add("name: small", "name: smaller", true);
+  add("expect:",
+      "stalls: {slow_devices: [{devices: [3], factor: 2}], throttling: none, gc_pauses: "
+      "none}\nexpect:",
+      true);
   for (const auto& [from, to] : {std::pair{"bandwidth: 200Gbps", "bandwidth: 200"},
                                  {"bandwidth: 200Gbps", "bandwidth: 200us"},
                                  {"kind: mesh", "kind: switch"},
@@ -147,16 +161,17 @@ TEST_F(Schemas, OfAScenarioRefusesWhatTheReaderRefuses) {
                                   "unbound}]}\nexpect:"},
                                  {"stepcast: 1\n", ""},
                                  {"model:", "workload: {chunks: [{forward: 1ms}]}\nmodel:"}}) {
-    EXPECT_EQ(validate_small(from, to), 1) << to;
+    add(from, to, false);
   }
+  expect_verdicts("scenario", rows);
 }
 
 TEST_F(Schemas, OfASweepAgreesWithTheReader) {
   files_.write("base.yaml", test::sweep_base);
   const std::string head = "stepcast: 1\nname: s\nsweep:\n  base: base.yaml\n";
-  EXPECT_TRUE(accepted("sweep", std::string(test::small_sweep)));
-  EXPECT_TRUE(accepted("sweep", head + "  grid: {cluster.device.memory.capacity: [1GiB, 2GiB]}\n"));
-  EXPECT_TRUE(accepted("sweep", head + "  zip: {workload.chunks.0.forward: [1ms, 2ms]}\n"));
+  std::vector<Row> rows{{std::string(test::small_sweep), true},
+                        {head + "  grid: {cluster.device.memory.capacity: [1GiB, 2GiB]}\n", true},
+                        {head + "  zip: {workload.chunks.0.forward: [1ms, 2ms]}\n", true}};
   for (const char* wrong :
        {"  grid: {parallel.pp: 2}\n", "  grid: {parallel.pp: []}\n",
         "  grid: {parallel.pp: [two]}\n", "  grid: {parallel.ppp: [2]}\n", "  grid: {name: [a]}\n",
@@ -164,28 +179,28 @@ TEST_F(Schemas, OfASweepAgreesWithTheReader) {
         "  grid: {parallel.pp: [2]}\n  keep: {tokens_per_device: linear}\n",
         "  grid: {parallel.pp: [2]}\n  baseline: {parallel.pp: two}\n",
         "  zip: {workload.chunks.0.forward: [1]}\n", "  grid: {parallel.pp: [2]}\n  gird: {}\n"})
-    EXPECT_FALSE(accepted("sweep", head + wrong)) << wrong;
+    rows.push_back({head + wrong, false});
+  expect_verdicts("sweep", rows);
 }
 
 TEST_F(Schemas, OfAPlanAgreesWithTheReader) {
-  const auto plan = [](const std::string& tp, const std::string& recompute,
-                       const std::string& rest) {
-    return "stepcast: 1\nname: p\ncluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}\n"
-           "model: {extends: models/llama2-7b.yaml, layers: 8}\nparallel: {tp: " +
-           tp +
+  const auto plan = [](const std::string& tp, const std::string& recompute, const std::string& rest,
+                       const std::string& devices = "16") {
+    return "stepcast: 1\nname: p\ncluster: {extends: clusters/atlas-800t-a2.yaml, devices: " +
+           devices + "}\nmodel: {extends: models/llama2-7b.yaml, layers: 8}\nparallel: {tp: " + tp +
            ", pp: [1, 2]}\ntraining: {sequence: 2048, global_batch: 32, recompute: " + recompute +
            "}\n" + rest;
   };
-  EXPECT_TRUE(accepted("plan", plan("search", "[none, full]", "plan: {top: 4}\n")));
-  EXPECT_TRUE(accepted("plan", plan("8", "none", "plan: {search: {model.layers: [8, 16]}}\n")));
-  EXPECT_FALSE(accepted("plan", plan("[]", "none", "")));
-  EXPECT_FALSE(accepted("plan", plan("searched", "none", "")));
-  EXPECT_FALSE(accepted("plan", plan("[1, two]", "none", "")));
-  EXPECT_FALSE(accepted("plan", plan("1", "[none, some]", "")));
-  EXPECT_FALSE(accepted("plan", plan("1", "none", "plan: {objectiv: pareto}\n")));
-  EXPECT_FALSE(accepted("plan", plan("1", "none", "plan: {search: {model.layers: 8}}\n")));
-  EXPECT_FALSE(accepted("plan", plan("1", "none", "plan: {search: {model.layer: [8]}}\n")));
-  EXPECT_FALSE(accepted("plan", plan("1", "none", "cluster: {devices: search}\n")));
+  expect_verdicts("plan", {{plan("search", "[none, full]", "plan: {top: 4}\n"), true},
+                           {plan("8", "none", "plan: {search: {model.layers: [8, 16]}}\n"), true},
+                           {plan("[]", "none", ""), false},
+                           {plan("searched", "none", ""), false},
+                           {plan("[1, two]", "none", ""), false},
+                           {plan("1", "[none, some]", ""), false},
+                           {plan("1", "none", "plan: {objectiv: pareto}\n"), false},
+                           {plan("1", "none", "plan: {search: {model.layers: 8}}\n"), false},
+                           {plan("1", "none", "plan: {search: {model.layer: [8]}}\n"), false},
+                           {plan("1", "none", "", "search"), false}});
 }
 
 TEST_F(Schemas, OfOrdersAndRatiosAgreeWithTheReader) {
@@ -193,12 +208,12 @@ TEST_F(Schemas, OfOrdersAndRatiosAgreeWithTheReader) {
   const std::string
       orders = "stepcast: 1\nmicro_batches: 1\norders: ",
       ratio = "stepcast: 1\nratios: [{name: n, of: a.yaml, to: a.yaml, source: s, published: ";
-  EXPECT_TRUE(accepted("orders", orders + "[F0 B0]\n"));
-  EXPECT_FALSE(accepted("orders", orders + "F0 B0\n"));
-  EXPECT_FALSE(accepted("orders", orders + "[F0 B0]\nplacement: circle\n"));
-  EXPECT_TRUE(accepted("ratios", ratio + "0.9}]\n"));
-  EXPECT_FALSE(accepted("ratios", ratio + "0}]\n"));
-  EXPECT_FALSE(accepted("ratios", ratio + "0.9, unit: s}]\n"));
+  expect_verdicts("orders", {{orders + "[F0 B0]\n", true},
+                             {orders + "F0 B0\n", false},
+                             {orders + "[F0 B0]\nplacement: circle\n", false}});
+  expect_verdicts(
+      "ratios",
+      {{ratio + "0.9}]\n", true}, {ratio + "0}]\n", false}, {ratio + "0.9, unit: s}]\n", false}});
 }
 
 TEST_F(Schemas, ACheckExpectsSomething) {
