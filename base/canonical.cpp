@@ -98,9 +98,8 @@ class CanonicalWriter : public Visitor {
                      const std::function<void(Visitor&, std::size_t)>& body) override {
     list(key, doc, size, resize, body);
   }
-  void reserved(std::string_view key, std::string_view, std::string_view neutral) override {
-    line(key, neutral);
-  }
+  // No prediction depends on a mapping of paths: only files of many scenarios have such.
+  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   std::string child(std::string_view key) const {

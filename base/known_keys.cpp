@@ -82,11 +82,8 @@ class Finder : public Visitor {
     if (here(key) && rest_.empty() && value_.is_word("none")) return judge("");
     list(key, doc, size, resize, body);
   }
-  void reserved(std::string_view key, std::string_view, std::string_view neutral) override {
-    if (!here(key)) return;
-    judge(rest_.empty() && value_.is_word(neutral)
-              ? ""
-              : "is not built yet, allowed: " + std::string(neutral));
+  void paths(std::string_view key, std::string_view, const PathMap&) override {
+    if (here(key)) judge("maps paths of keys, which are set one by one");
   }
 
  private:

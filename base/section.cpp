@@ -37,7 +37,7 @@ void Section::field(const Field& field) {
   const Node* node = take(field.key);
   const std::string path = child(field.key);
   if (node == nullptr) {
-    if (!field.required || all_known_) return;
+    if (!field.required || all_known_ || reading_.partial) return;
     return fail(node_.place, path,
                 "is missing (" + std::string(field.doc) + "), allowed: " + allowed_values(field));
   }
@@ -60,7 +60,7 @@ void Section::section(std::string_view key, std::string_view, const Body& body) 
   Reading inner;
   Section section{empty_mapping(), {}, inner};
   body(section);
-  if (inner.diagnostics.empty() || all_known_) return;
+  if (inner.diagnostics.empty() || all_known_ || reading_.partial) return;
   std::vector<std::string> needed;
   for (const Diagnostic& d : inner.diagnostics) needed.push_back(d.path);
   for (const std::string& failed : inner.failed) reading_.failed.insert(child(key) + "." + failed);
@@ -112,7 +112,7 @@ void Section::one_of(std::size_t& current, const std::vector<Alternative>& bodie
       alternative.body(probe);
       for (const std::string& key : probe.known_) know(key);
     }
-    if (all_known_) return;
+    if (all_known_ || reading_.partial) return;
     return fail(node_.place, path_,
                 "has none of " + joined(names) + ", allowed: exactly one of them");
   }
@@ -129,7 +129,10 @@ void Section::list(std::string_view key, std::string_view doc, std::size_t,
                    const std::function<void(Visitor&, std::size_t)>& body) {
   const Node* node = take(key);
   const std::string allowed = "a list of mappings (" + std::string(doc) + ")";
-  if (node == nullptr) return fail(node_.place, child(key), "is missing, allowed: " + allowed);
+  if (node == nullptr) {
+    if (!reading_.partial) fail(node_.place, child(key), "is missing, allowed: " + allowed);
+    return;
+  }
   if (node->kind != Node::Kind::list || node->items.empty()) {
     const std::string shown = node->kind == Node::Kind::list ? "an empty list" : quoted(*node);
     return fail(node->place, child(key), "is " + shown + ", allowed: " + allowed);
@@ -158,18 +161,15 @@ void Section::entries(const Node& node, const std::string& path,
   }
 }
 
-void Section::reserved(std::string_view key, std::string_view, std::string_view neutral) {
+void Section::paths(std::string_view key, std::string_view, const PathMap& map) {
   const Node* node = take(key);
-  if (node == nullptr || node->is_word(neutral) || node->kind == Node::Kind::null) return;
-  if (neutral == "none" && node->kind == Node::Kind::mapping && node->entries.empty()) return;
-  fail(node->place, child(key), "is not built yet, allowed: " + std::string(neutral));
-}
-
-const Node* Section::open_mapping(std::string_view key) {
-  const Node* node = take(key);
-  if (node == nullptr || node->kind == Node::Kind::mapping) return node;
-  fail(node->place, child(key), "is " + quoted(*node) + ", allowed: a mapping");
-  return nullptr;
+  *map.found = nullptr;
+  if (node == nullptr) return;
+  if (node->kind == Node::Kind::mapping) {
+    *map.found = node;
+  } else {
+    fail(node->place, child(key), "is " + quoted(*node) + ", allowed: a mapping");
+  }
 }
 
 void Section::finish() {
@@ -178,8 +178,9 @@ void Section::finish() {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;
     const auto near = nearest(entry.key, known_);
     fail(entry.place, child(entry.key),
-         "is not a known key" +
-             (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(known_)));
+         "is not a known key" + (near             ? "; did you mean " + *near + "?"
+                                 : known_.empty() ? ", allowed: none"
+                                                  : ", allowed: " + joined(known_)));
   }
 }
 

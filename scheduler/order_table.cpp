@@ -139,6 +139,11 @@ class TableReading {
 
 }  // namespace
 
+void describe_order_file(Visitor& visitor) {
+  TableFile file;
+  describe(visitor, file);
+}
+
 ParsedOrder parse_order(std::string_view text) {
   constexpr std::string_view blanks = " \t\n";
   ParsedOrder parsed;

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Holds scenario, cluster and model files against the JSON Schema that `stepcast schema` prints.
+"""Holds files against a JSON Schema that `stepcast schema` prints.
 
-usage: validate_schema.py SCHEMA.json FILE...     (`-` reads the schema from standard input)
+usage: validate_schema.py SCHEMA.json FILE...      (`-` reads the schema from standard input)
+       validate_schema.py --modelines FILE...      (each file against the schema that it names to editors)
 
-A file below clusters/ or models/ is held against that part of the schema. Needs python3-jsonschema and
-python3-yaml. Exit code 1 when a file does not fit, 2 when the schema itself is none.
+Needs python3-jsonschema and python3-yaml. Exit code 1 when a file does not fit, 2 when a schema is none.
 """
 import json
 import pathlib
@@ -28,32 +28,46 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float",
                              list("-.0123456789"))
 
 
-def part_for(path, schema):
-    """The sub-schema of a preset file, the whole schema of a scenario."""
-    folders = pathlib.Path(path).parts
-    if "clusters" in folders:
-        return schema["properties"]["cluster"]
-    if "models" in folders:
-        return schema["properties"]["model"]
-    return schema
+MODELINE = re.compile(r"^# yaml-language-server: \$schema=(\S+)$", re.MULTILINE)
+validators = {}
+
+
+def validator(schema_file):
+    """Each schema is read once."""
+    if schema_file not in validators:
+        text = sys.stdin.read() if schema_file == "-" else pathlib.Path(schema_file).read_text(encoding="utf-8")
+        schema = json.loads(text)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        validators[schema_file] = jsonschema.Draft202012Validator(schema)
+    return validators[schema_file]
+
+
+def named_schema(name, text):
+    """The schema that the file names, seen from its folder as editors do."""
+    named = MODELINE.search(text)
+    if named is None:
+        raise FileNotFoundError(f"{name}: names no schema")
+    return str((pathlib.Path(name).parent / named[1]).resolve())
 
 
 def main(arguments):
     if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    text = sys.stdin.read() if arguments[0] == "-" else pathlib.Path(arguments[0]).read_text(encoding="utf-8")
-    schema = json.loads(text)
-    try:
-        jsonschema.Draft202012Validator.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        print(f"not a schema: {error.message}", file=sys.stderr)
-        return 2
     wrong = 0
     for name in arguments[1:]:
-        with open(name, encoding="utf-8") as stream:
-            document = yaml.load(stream, Loader)
-        for error in jsonschema.Draft202012Validator(part_for(name, schema)).iter_errors(document):
+        text = pathlib.Path(name).read_text(encoding="utf-8")
+        try:
+            schema = named_schema(name, text) if arguments[0] == "--modelines" else arguments[0]
+            errors = validator(schema).iter_errors(yaml.load(text, Loader))
+        except jsonschema.SchemaError as error:
+            print(f"not a schema: {error.message}", file=sys.stderr)
+            return 2
+        except FileNotFoundError as error:
+            print(error)
+            wrong = 1
+            continue
+        for error in errors:
             where = ".".join(str(part) for part in error.absolute_path)
             print(f"{name}: {where}: {error.message}")
             wrong = 1

@@ -75,7 +75,7 @@ def tables(schema):
                          value.get("description", "").replace(" (required)", "")) for key, value in top.items()])
     for key, value in top.items():
         inner = mapping_of(value)
-        if inner is not None:
+        if inner is not None and list(rows(inner, "")):  # `plan` has keys in plans alone
             table(f"`{key}`", rows(inner, ""))
     return lines[1:]
 

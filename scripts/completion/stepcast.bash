@@ -86,8 +86,8 @@ _stepcast() {
   fi
   case $command in
     "") _stepcast_words "$commands" ;;
-    run | explain | plan | validate | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
-    diff) _stepcast_files .yaml .yml .json ;;
+    run | explain | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
+    diff | validate) _stepcast_files .yaml .yml .json ;;
     results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;
     collective) _stepcast_words "all_reduce reduce_scatter all_gather all_to_all broadcast" ;;
@@ -96,6 +96,7 @@ _stepcast() {
     schedule)
       if [[ $word == *[/.]* ]]; then _stepcast_files .yaml .yml; return; fi
       _stepcast_words "gpipe 1f1b interleaved_1f1b terapipe seqpipe seqvpp seqsmartvpp zb_h1 zb_h2 zb_v v_half v_min dualpipe dualpipe_v" ;;
+    schema) _stepcast_words "scenario check cluster model sweep plan orders ratios" ;;
     completion) _stepcast_words "bash" ;;
   esac
 }

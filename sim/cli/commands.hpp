@@ -54,7 +54,8 @@ struct ValidateOptions : PresetOptions {
 };
 Outcome validate(const ValidateOptions& options);
 
-Outcome schema();
+/// `kind` is a name of file_kinds().
+Outcome schema(const std::string& kind);
 
 struct TopologyOptions : PresetOptions {
   std::string cluster, dot;

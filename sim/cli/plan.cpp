@@ -38,9 +38,14 @@ Outcome plan(const PlanOptions& options) {
   if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));
   if (options.csv == "-") return {plan_csv(space, result)};
   const Scenario best = scenario_of(space, winner.strategy, winner.placement);
-  return shown(plan_table(space, result) + "\nMindFormers:\n" + mindformers_keys(best) +
-                   "\nMegatron-LM, MindSpeed-LLM:\n" + megatron_arguments(best),
-               options.json, options.json.empty() ? "" : plan_json(space, result));
+  Outcome outcome = shown(plan_table(space, result) + "\nMindFormers:\n" + mindformers_keys(best) +
+                              "\nMegatron-LM, MindSpeed-LLM:\n" + megatron_arguments(best),
+                          options.json, options.json.empty() ? "" : plan_json(space, result));
+  if (space.points() == 1)
+    outcome.warnings.push_back(options.scenario +
+                               " holds one point, whose layers were placed: give keys lists of "
+                               "values or the word search to compare more");
+  return outcome;
 }
 
 }  // namespace stepcast::cli

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/study/scaling.hpp"
 #include "sweep_commands.hpp"
 

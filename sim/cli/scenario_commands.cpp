@@ -37,13 +37,17 @@ void add_run(CommandLine& line) {
 void add_files(CommandLine& line) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* sub =
-      line.command("validate", "check scenario, cluster and model files without running them",
+      line.command("validate", "check files of every kind without running them",
                    "stepcast validate scenarios/*.yaml", [options] { return validate(*options); });
   sub->add_option("files", options->files, "files to check")->required()->type_name("FILE");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::presets(sub, *options);
-  line.command("schema", "print the JSON Schema of scenario files",
-               "stepcast schema > scenario.schema.json", [] { return schema(); });
+  auto kind = std::make_shared<std::string>("scenario");
+  line.command("schema", "print the JSON Schema of one kind of file, for editors",
+               "stepcast schema plan > plan.schema.json", [kind] { return schema(*kind); })
+      ->add_option("kind", *kind,
+                   "scenario (the default), check, cluster, model, sweep, plan, orders or ratios")
+      ->type_name("KIND");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/scheduler/draw.hpp"
 #include "stepcast/scheduler/order_table.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -132,7 +133,10 @@ Subject written_schedule(const ScheduleOptions& options) {
   for (const auto& [option, text] : said)
     if (!text.empty())
       bad_option(option, "is for schedules by name, a file of orders says its own");
-  OrderTable table = read_order_table(options.schedule, default_search_path({}));
+  const SearchPath search = default_search_path({});
+  require_kind(file_kind(load_document(options.schedule, search)), FileKind::orders,
+               options.schedule);
+  OrderTable table = read_order_table(options.schedule, search);
   return {table.shape, std::move(table.orders), false, true};
 }
 

@@ -1,32 +1,19 @@
 #include "commands.hpp"
-#include "stepcast/sim/forecast/prepare.hpp"
-#include "stepcast/sim/study/sweep.hpp"
+#include "file_kinds.hpp"
+#include "stepcast/base/text.hpp"
 
 namespace stepcast::cli {
 namespace {
 
-/// Reads the file as what its keys say it is.
-void read_by_kind(const std::string& path, const std::vector<std::string>& overrides,
-                  const SearchPath& search) {
+/// What the keys of a file say it is; a scenario where they do not say.
+FileKind kind_of(const std::string& path, const SearchPath& search) {
   std::vector<Diagnostic> repeated;  // the reader itself reports them
-  const Node root = load_document_text(read_document_text(path, search), path, search, &repeated);
-  const FileKind kind = file_kind(root).value_or(FileKind::scenario);
-  if (kind == FileKind::scenario) {
-    prepare_scenario(path, overrides, search);
-    return;
-  }
-  if (!overrides.empty()) {
-    const std::string what = kind == FileKind::cluster ? "cluster"
-                             : kind == FileKind::model ? "model"
-                                                       : "sweep";
-    throw InputError({Diagnostic{{path}, {}, "is a " + what + " file, --set is for scenarios"}});
-  }
-  if (kind == FileKind::cluster) {
-    read_cluster(path, {}, search);
-  } else if (kind == FileKind::sweep) {
-    read_sweep(path, search);
-  } else {
-    read_model(path, search);
+  try {
+    const std::string text = read_document_text(path, search);
+    return file_kind(load_document_text(text, path, search, &repeated))
+        .value_or(FileKind::scenario);
+  } catch (const InputError&) {  // not all JSON is YAML
+    return path.ends_with(".json") ? FileKind::hugging_face : FileKind::scenario;
   }
 }
 
@@ -37,8 +24,8 @@ Outcome validate(const ValidateOptions& options) {
   Outcome outcome;
   for (const std::string& file : options.files) {
     try {
-      read_by_kind(file, options.overrides, search);
-      outcome.text += file + ": valid\n";
+      const std::string more = check_file(kind_of(file, search), file, options.overrides, search);
+      outcome.text += file + ": valid" + more + "\n";
     } catch (const InputError& error) {
       outcome.complaint += std::string(error.what()) + "\n";
       outcome.exit_code = bad_input;
@@ -47,6 +34,14 @@ Outcome validate(const ValidateOptions& options) {
   return outcome;
 }
 
-Outcome schema() { return {scenario_schema()}; }
+Outcome schema(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const FileKindInfo& known : file_kinds()) {
+    if (known.kind == FileKind::hugging_face) continue;
+    if (known.name == kind) return {schema_of(known.kind)};
+    names.emplace_back(known.name);
+  }
+  bad_option("KIND", "is '" + kind + "', allowed: " + joined(names));
+}
 
 }  // namespace stepcast::cli

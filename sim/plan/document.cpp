@@ -44,7 +44,7 @@ class WordFinder : public Visitor {
   void optional_list(std::string_view, std::string_view, std::size_t,
                      const std::function<void(std::size_t)>&,
                      const std::function<void(Visitor&, std::size_t)>&) override {}
-  void reserved(std::string_view, std::string_view, std::string_view) override {}
+  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   std::string here_;

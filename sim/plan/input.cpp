@@ -5,9 +5,12 @@
 
 #include "document.hpp"
 #include "fast_keys.hpp"
+#include "slow_keys.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 
 namespace stepcast {
 namespace {
@@ -15,20 +18,6 @@ namespace {
 constexpr double most_bases = 20'000;
 // Automatic values end here; longer lists can be written out.
 constexpr std::int64_t most_chunks_searched = 16, most_micro_batch_searched = 64;
-
-constexpr const char* schedule_key = "schedule.pipeline";
-/// Keys that make a base of each value, and what `search` stands for; empty: the words that are
-/// built.
-struct SlowKey {
-  const char* path;
-  std::vector<std::string> searched = {};
-};
-const SlowKey slow_keys[] = {{"training.recompute"},
-                             {"training.offload.activations", {"0", "0.5", "1"}},
-                             {"training.offload.optimizer", {"false", "true"}},
-                             {"moe.dispatch"},
-                             {"moe.overlap"},
-                             {"schedule.slices", {"1", "2", "4"}}};
 
 std::vector<std::int64_t> divisors_of(std::int64_t n, std::int64_t most) {
   std::vector<std::int64_t> all;
@@ -65,16 +54,23 @@ class PlanReader {
   std::vector<std::int64_t> searched(const std::string& path) const;
   Scenario scenario_with(const std::vector<std::pair<std::string, Node>>& changes);
   void refuse_what_is_not_searched();
+  void take(const InputError& error);
   void throw_if_wrong();
 
   Node root_;  ///< with placeholders for the keys that have several values
   Node plan_;
+  const Node* listed_ = nullptr;  ///< `plan.search`
   const SearchPath& search_;
   Reading reading_;
   std::vector<ListedKey> fast_, slow_;
   ListedKey schedules_;
   PlanSpace space_;
 };
+
+void PlanReader::take(const InputError& error) {
+  const auto& wrong = error.diagnostics();
+  reading_.diagnostics.insert(reading_.diagnostics.end(), wrong.begin(), wrong.end());
+}
 
 /// Every base reads the same document, so that one mistake would be told once per base.
 void PlanReader::throw_if_wrong() {
@@ -92,16 +88,15 @@ void PlanReader::take_plan() {
   if (entry == root_.entries.end()) return;
   plan_ = std::move(entry->value);
   root_.entries.erase(entry);
-  Node spec = plan_;
-  std::erase_if(spec.entries, [](const Node::Entry& e) { return e.key == "search"; });
-  Section section(spec, "plan", reading_);
-  describe(section, space_.spec);
+  if (plan_.is_word("none")) return;
+  Section section(plan_, "plan", reading_);
+  describe_plan(section, space_.spec, listed_);
   section.finish();
   find_baseline();
   const auto contradicts = [&](const auto& least, const auto& most, const char* name) {
     if (!least || !most || *least <= *most) return;
     const std::string path = std::string("constraints.most_") + name;
-    reading_.report(place_of(spec, path), "plan." + path,
+    reading_.report(place_of(plan_, path), "plan." + path,
                     "is " + shortest(*most) + ", less than least_" + name + " = " +
                         shortest(*least) + ", allowed: at least that");
   };
@@ -118,11 +113,17 @@ void PlanReader::find_baseline() {
   const bool in_file = !place.file.starts_with("--set ");
   const auto beside =
       in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
-  if (const auto file = find_file(name, beside, search_)) {
-    space_.baseline = file->string();
-  } else {
+  const auto file = find_file(name, beside, search_);
+  if (!file) {
     reading_.report(place, "plan.baseline",
                     "names '" + name + "', which does not exist, allowed: the path of a scenario");
+    return;
+  }
+  space_.baseline = file->string();
+  try {  // it runs after the search, which is too late to learn that it cannot
+    prepare_scenario(space_.baseline, {}, search_);
+  } catch (const InputError& error) {
+    take(error);
   }
 }
 
@@ -152,28 +153,26 @@ void PlanReader::take_slow_key(const SlowKey& slow) {
                      node->items.front().kind == Node::Kind::list;
   if (table) return;
   ListedKey key = listed_key(path, *node, reading_);
+  if (key.searched && searched_key(path)->several == Several::listed) {
+    reading_.report(key.place, path, "is 'search', allowed: a value, a list of values");
+    return;
+  }
   if (key.searched)
-    for (const std::string& word : slow.searched.empty() ? built_words(path) : slow.searched)
-      key.values.push_back(scalar(word, key.place));
+    for (const std::string& word : words_of(slow)) key.values.push_back(scalar(word, key.place));
   if (key.searched || node->kind == Node::Kind::list) slow_.push_back(std::move(key));
 }
 
 void PlanReader::take_slow_keys(const std::vector<std::int64_t>& devices) {
   if (devices.empty()) {
-    take_slow_key({"cluster.devices"});
+    take_slow_key({devices_key});
   } else {
-    ListedKey key{"cluster.devices", {}, false, {"--devices"}};
+    ListedKey key{devices_key, {}, false, {"--devices"}};
     for (const std::int64_t n : devices) key.values.push_back(scalar(std::to_string(n), key.place));
     slow_.push_back(std::move(key));
   }
   for (const SlowKey& key : slow_keys) take_slow_key(key);
-  const Node* search = plan_.find("search");
-  if (search == nullptr) return;
-  if (search->kind != Node::Kind::mapping) {
-    reading_.report(search->place, "plan.search", "must map paths of keys to lists of values");
-    return;
-  }
-  for (const Node::Entry& entry : search->entries) {
+  if (listed_ == nullptr) return;
+  for (const Node::Entry& entry : listed_->entries) {
     ListedKey key = listed_key(entry.key, entry.value, reading_);
     const bool fast =
         std::ranges::any_of(fast_keys, [&](const FastKey& f) { return entry.key == f.path; });
@@ -367,6 +366,10 @@ PlanSpace read_plan(const std::string& path, const std::vector<std::string>& ove
         {{{}, "file name", "is '-', allowed: a file, which is read again to simulate"}});
   Node root = load_document(path, search);
   for (const std::string& assignment : overrides) apply_override(root, assignment, search);
+  // A scenario is a space of one point, whose layers can still be placed.
+  const auto kind = file_kind(root);
+  if (kind != FileKind::scenario && kind != FileKind::check)
+    require_kind(kind, FileKind::plan, path);
   PlanSpace space = PlanReader(std::move(root), path, search).read(devices);
   space.overrides = overrides;
   return space;

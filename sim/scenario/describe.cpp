@@ -159,7 +159,9 @@ void describe(Visitor& visitor, ScenarioDraft& draft) {
                              describe(v, *s.expect);
                            });
   if (!present) s.expect.reset();
-  visitor.reserved("plan", "search of parallel strategies", "none");
+  bool searched = false;
+  visitor.optional_section("plan", "what stepcast plan searches: only a plan has keys here",
+                           searched, [](Visitor&) {});
 }
 
 }  // namespace stepcast

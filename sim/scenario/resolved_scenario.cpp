@@ -113,9 +113,8 @@ class YamlWriter : public Visitor {
     if (size == 0) return line(key, "none");
     list(key, doc, size, resize, body);
   }
-  void reserved(std::string_view key, std::string_view, std::string_view neutral) override {
-    line(key, neutral);
-  }
+  // A scenario has no mapping of paths.
+  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   void line(std::string_view key, std::string_view value) {

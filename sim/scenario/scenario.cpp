@@ -6,25 +6,16 @@
 #include "read_lengths.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
-#include "stepcast/base/schema.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 
 namespace stepcast {
 namespace {
 
 void append(std::vector<Diagnostic>& all, const InputError& error) {
   all.insert(all.end(), error.diagnostics().begin(), error.diagnostics().end());
-}
-
-void check_kind(const Node& root, const std::string& path, FileKind wanted) {
-  static constexpr const char* names[] = {"scenario", "cluster", "model", "sweep"};
-  const auto kind = file_kind(root);
-  if (!kind || *kind == wanted) return;
-  const auto word = [](FileKind k) { return std::string(names[static_cast<std::size_t>(k)]); };
-  const std::string give = wanted == FileKind::scenario ? "" : " file";
-  throw InputError({{{path}, {}, "is a " + word(*kind) + " file, give a " + word(wanted) + give}});
 }
 
 /// A document that must be a mapping, with its overrides; every wrong override is reported.
@@ -41,7 +32,7 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
                        {},
                        std::string(what) + ", allowed: a mapping that begins with stepcast: 1"}});
   }
-  check_kind(root, path, wanted);
+  const auto kind = file_kind(root);
   std::vector<Diagnostic> wrong;
   for (const std::string& assignment : overrides) {
     try {
@@ -50,6 +41,8 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
       append(wrong, error);
     }
   }
+  // Overrides may give every key of a plan one value: a scenario is left.
+  require_kind(kind == FileKind::plan ? file_kind(root) : kind, wanted, path);
   for (const Diagnostic& d : repeated) {
     reading.failed.insert(d.path);
     reading.diagnostics.push_back(d);
@@ -277,18 +270,6 @@ std::vector<StageOrder> Scenario::orders() const {
                                            : stage_orders(known, shape);
 }
 
-std::optional<FileKind> file_kind(const Node& root) {
-  const auto any = [&](std::initializer_list<const char*> keys) {
-    return std::ranges::any_of(keys, [&](const char* key) { return root.find(key) != nullptr; });
-  };
-  if (any({"sweep"})) return FileKind::sweep;
-  if (any({"cluster", "model", "workload", "parallel", "training", "schedule"}))
-    return FileKind::scenario;
-  if (any({"device", "node", "network"})) return FileKind::cluster;
-  if (any({"layers", "hidden", "attention", "hf_config"})) return FileKind::model;
-  return {};
-}
-
 Scenario read_values(const Node& root, const SearchPath& search, Reading& reading) {
   ScenarioDraft draft;
   read_draft(root, search, draft, reading);
@@ -340,6 +321,15 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
   return cluster;
 }
 
+void check_cluster_part(const std::string& path, const SearchPath& search) {
+  Reading reading{.partial = true};
+  const Node root =
+      load(read_document_text(path, search), path, {}, search, FileKind::cluster, reading);
+  ClusterSpec cluster;
+  read(root, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  throw_if_wrong(reading);
+}
+
 ModelSpec read_model(const std::string& path, const SearchPath& search) {
   ModelSpec model;
   Reading reading;
@@ -357,11 +347,6 @@ ModelSpec read_model(const std::string& path, const SearchPath& search) {
     check_model(model, {}, checks);
   throw_if_wrong(reading);
   return model;
-}
-
-std::string scenario_schema() {
-  ScenarioDraft draft;
-  return json_schema("Stepcast scenario", [&](Visitor& visitor) { describe(visitor, draft); });
 }
 
 }  // namespace stepcast

@@ -42,12 +42,11 @@ TEST(Canonical, OneLinePerKeyInTheOrderOfTheDescription) {
         [&](Visitor& w, std::size_t) {
           w.field({"numbers", &numbers, ""});
         });
-    v.reserved("later", "", "none");
   };
   EXPECT_EQ(canonical_text(body),
             "time=6e-05\ninner.count=3\nmaybe=none\ndp=auto\nlayers=[[1,2],[3,4]]\nkind=b\norder="
             "tp, pp\nx=3\n"
-            "items.0.n=3\nitems.1.n=3\nmore.0.numbers=[[3,17]]\nlater=none\n");
+            "items.0.n=3\nitems.1.n=3\nmore.0.numbers=[[3,17]]\n");
 }
 
 TEST(Canonical, Sha256IsTheStandardOne) {

@@ -4,12 +4,33 @@
 
 #include <nlohmann/json.hpp>
 
+#include "stepcast/base/document.hpp"
+
 namespace stepcast {
 namespace {
 
 using nlohmann::json;
 
-json schema_of(const Visitor::Body& body) { return json::parse(json_schema("t", body)); }
+json schema_of(const Visitor::Body& body) {
+  return json::parse(json_schema({"urn:x:t", "t"}, body));
+}
+
+/// `value` with all that it refers to in its place.
+json resolved(const json& schema, const json& value) {
+  if (!value.is_structured()) return value;
+  json whole = value.is_array() ? json::array() : json::object();
+  if (value.contains("$ref"))
+    whole =
+        resolved(schema, schema.at(json::json_pointer(value["$ref"].get<std::string>().substr(1))));
+  for (const auto& [key, inner] : value.items()) {
+    if (value.is_array()) {
+      whole.push_back(resolved(schema, inner));
+    } else if (key != "$ref") {
+      whole[key] = resolved(schema, inner);
+    }
+  }
+  return whole;
+}
 
 TEST(Schema, IsAClosedMappingWithDefaults) {
   std::int64_t count = 3;
@@ -18,6 +39,7 @@ TEST(Schema, IsAClosedMappingWithDefaults) {
     v.field({"count", &count, "how many"});
   });
   EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+  EXPECT_EQ(schema["$id"], "urn:x:t");
   EXPECT_EQ(schema["additionalProperties"], false);
   EXPECT_EQ(schema["properties"]["count"]["default"], 3);
   EXPECT_EQ(schema["properties"]["count"]["description"], "how many");
@@ -30,12 +52,67 @@ TEST(Schema, IsAClosedMappingWithDefaults) {
 TEST(Schema, NumbersWithADimensionAreTextWithAUnit) {
   BytesPerSecond bandwidth{1};
   const json schema = schema_of([&](Visitor& v) { v.field({"b", &bandwidth, ""}); });
-  const json& value = schema["properties"]["b"]["anyOf"][0];
+  const json values = resolved(schema, schema["properties"]["b"])["anyOf"];
+  const json& value = values[0];
   EXPECT_EQ(value["type"], "string");
   EXPECT_NE(value["pattern"].get<std::string>().find("bps"), std::string::npos);
-  const json& origin = schema["properties"]["b"]["anyOf"][1];
-  EXPECT_EQ(origin["required"], json::parse(R"(["value", "source"])"));
-  EXPECT_EQ(origin["properties"]["value"], value);
+  const json& origin = values[1]["allOf"];
+  EXPECT_EQ(origin[0]["required"], json::parse(R"(["value", "source"])"));
+  EXPECT_EQ(origin[1]["properties"]["value"], value);
+}
+
+TEST(Schema, SharedValuesStandOnceAndOnlyWhereTheyAreUsed) {
+  Seconds one{1}, two{2};
+  const json schema = schema_of([&](Visitor& v) {
+    v.field({"one", &one, ""});
+    v.field({"two", &two, ""});
+  });
+  EXPECT_EQ(schema["properties"]["one"]["$ref"], schema["properties"]["two"]["$ref"]);
+  EXPECT_TRUE(schema["$defs"].contains("time"));
+  EXPECT_FALSE(schema["$defs"].contains("size"));
+}
+
+TEST(Schema, AKeyMayTakeSeveralValues) {
+  std::int64_t n = 1;
+  const json schema = schema_of([&](Visitor& v) {
+    v.field({"listed", &n, "", between(1, 9), false, Several::listed});
+    v.field({"searched", &n, "", between(1, 9), false, Several::listed_or_searched});
+  });
+  const json& listed = schema["properties"]["listed"]["anyOf"];
+  ASSERT_EQ(listed.size(), 2U);
+  EXPECT_EQ(listed[1]["type"], "array");
+  EXPECT_EQ(listed[1]["items"], listed[0]);
+  const json& searched = schema["properties"]["searched"]["anyOf"];
+  ASSERT_EQ(searched.size(), 3U);
+  EXPECT_EQ(searched[2]["const"], "search");
+}
+
+TEST(Schema, PathsLeadToTheKeysThatTheyName) {
+  std::int64_t n = 1;
+  bool present = false;
+  const Node* found = nullptr;
+  const auto described = [&](Visitor& v) {
+    v.field({"plain", &n, ""});
+    v.optional_section("maybe", "", present, [&](Visitor& w) {
+      w.list(
+          "items", "", 1, [](std::size_t) {},
+          [&](Visitor& x, std::size_t) {
+            x.field({"n", &n, "", between(0, 9)});
+          });
+    });
+  };
+  const json schema = schema_of([&](Visitor& v) {
+    v.paths("grid", "", {"thing", described, true, &found});
+    v.paths("baseline", "", {"thing", described, false, &found});
+  });
+  const json grid = resolved(schema, schema["properties"]["grid"]);
+  EXPECT_EQ(grid["properties"]["maybe"]["items"]["default"], "none");
+  const json& number = grid.at("patternProperties").at("^maybe\\.items\\.[0-9]+\\.n$");
+  const json& plain = number.at("items").at("anyOf").at(0);  // the other has a source, too
+  EXPECT_EQ(plain.at("anyOf").at(0).at("maximum"), 9);
+  const json baseline = resolved(schema, schema["properties"]["baseline"]);
+  EXPECT_EQ(baseline["properties"]["plain"]["default"], 1);
+  EXPECT_EQ(baseline["additionalProperties"], false);
 }
 
 TEST(Schema, ChoicesOfferWhatIsBuilt) {
@@ -116,7 +193,7 @@ TEST(Schema, EveryTypeOfValueHasItsForm) {
     const json schema = schema_of([&](Visitor& v) {
       v.field({"key", cases[i].target, "", between(1, 9)});
     });
-    json value = schema["properties"]["key"];
+    json value = resolved(schema, schema["properties"]["key"]);
     EXPECT_EQ(value.contains("default") ? value["default"] : json(nullptr), cases[i].standard) << i;
     for (const char* apart : {"default", "$comment", "description"}) value.erase(apart);
     // A number of parts, or one that may be a word, may also be given with its source.
@@ -150,7 +227,7 @@ TEST(Schema, AnOptionalListIsNoneOrAList) {
   EXPECT_EQ(list["items"]["anyOf"][0]["maximum"], 9);
 }
 
-TEST(Schema, AListHasEntriesAndAReservedKeyOneWord) {
+TEST(Schema, AListHasEntries) {
   std::int64_t n = 0;
   const json properties = schema_of([&](Visitor& v) {
     v.list(
@@ -158,12 +235,8 @@ TEST(Schema, AListHasEntriesAndAReservedKeyOneWord) {
         [&](Visitor& w, std::size_t) {
           w.field({"n", &n, ""});
         });
-    v.reserved("later", "", "none");
-    v.reserved("number", "", "1");
   })["properties"];
   EXPECT_EQ(properties["items"]["minItems"], 1);
-  EXPECT_EQ(properties["later"]["const"], "none");
-  EXPECT_EQ(properties["number"]["const"], 1);
 }
 
 TEST(Schema, AKindRefusesTheKeysOfOthers) {

@@ -4,8 +4,12 @@
 
 #include <optional>
 
+#include "section_errors.hpp"
+
 namespace stepcast {
 namespace {
+
+using test::errors_of;
 
 enum class Mode { plain, chunks, table };
 
@@ -29,6 +33,7 @@ struct Spec {
   double tolerance = 0;
   std::vector<std::string> order;
   std::vector<std::int64_t> numbers;
+  const Node* lists = nullptr;
 };
 
 void describe(Visitor& v, Spec& s) {
@@ -53,18 +58,7 @@ void describe(Visitor& v, Spec& s) {
   v.field({"tolerance", Percent{&s.tolerance}, "relative", between(0, 1)});
   v.field({"order", &s.order, "an order"});
   v.field({"numbers", &s.numbers, "some numbers", between(0, 4096)});
-  v.reserved("later", "a feature", "none");
-}
-
-template <class Describe>
-std::string errors_of(std::string_view text, const Describe& body, Reading& reading) {
-  const Node root = parse_document(text, "f");
-  Section section{root, {}, reading};
-  body(section);
-  section.finish();
-  std::string all;
-  for (const Diagnostic& d : reading.diagnostics) all += (all.empty() ? "" : "\n") + d.text();
-  return all;
+  v.paths("lists", "values by path", {"spec", [](Visitor&) {}, true, &s.lists});
 }
 
 std::string read(std::string_view text, Spec& spec) {
@@ -84,7 +78,7 @@ TEST(Section, ReadsEveryValueType) {
       read("count: 16\nfactor: 0.5\nflag: true\ntext: Any Text\nname: a-b.c_1\ntime: 1.5us\nsize: "
            "1KiB\n"
            "bandwidth: 8Gbps\nrate: 2TFLOPS\nmode: chunks(4)\ndp: 4\ncapacity: 1.25\nlatency: 2us\n"
-           "tolerance: 1%\norder: [b, a]\nnumbers: [3, 4Ki]\nlater: none\n",
+           "tolerance: 1%\norder: [b, a]\nnumbers: [3, 4Ki]\nlists: {a.b: [1]}\n",
            s),
       "");
   EXPECT_EQ(s.count, 16);
@@ -145,7 +139,7 @@ TEST(Section, SaysWhatIsWrongAndWhatIsAllowed) {
   EXPECT_EQ(error("numbers: [1, -1]"), "f:1:10: numbers: holds '-1'" + numbers);
   EXPECT_EQ(error("numbers: [1, [2]]"), "f:1:10: numbers: holds a list" + numbers);
   EXPECT_EQ(error("numbers: ['1']"), "f:1:10: numbers: holds the quoted text '1'" + numbers);
-  EXPECT_EQ(error("later: now"), "f:1:8: later: is not built yet, allowed: none");
+  EXPECT_EQ(error("lists: [1]"), "f:1:8: lists: is a list, allowed: a mapping");
 }
 
 TEST(Section, NumbersWithADimensionCarryTheirUnit) {
@@ -197,7 +191,7 @@ TEST(Section, ReportsEveryErrorAndKeepsTheDefaults) {
             "f:2:7: time: is 5 without a unit, allowed: a time such as 1.5us or 12.3s\n"
             "f:4:1: zzz: is not a known key, allowed: count, factor, flag, text, name, time, size, "
             "bandwidth, "
-            "rate, mode, dp, capacity, latency, tolerance, order, numbers, later");
+            "rate, mode, dp, capacity, latency, tolerance, order, numbers, lists");
   EXPECT_EQ(s.count, 8);
   EXPECT_EQ(s.size.value(), 7);
 }
@@ -237,156 +231,15 @@ TEST(Section, SourcesAreChecked) {
   EXPECT_TRUE(reading.assumptions.empty());
 }
 
-struct Nested {
-  std::int64_t size = 0;
-  bool present = false;
-  std::size_t kind = 0, which = 0;
-  std::vector<std::int64_t> items;
-};
-
-void describe(Visitor& v, Nested& n) {
-  v.section("inner", "a mapping", [&](Visitor& w) {
-    w.field({"size", &n.size, "a size", at_least(1), true});
-  });
-  v.optional_section("maybe", "a mapping", n.present, [&](Visitor& w) {
-    w.field({"size", &n.size, "a size", at_least(1)});
-  });
-  v.section("shape", "a shape", [&](Visitor& w) {
-    w.alternatives("kind", "round or square", n.kind,
-                   {{"round",
-                     [&](Visitor& x) {
-                       x.field({"radius", &n.size, "a radius"});
-                     }},
-                    {"square",
-                     [&](Visitor& x) {
-                       x.field({"side", &n.size, "a side"});
-                     }},
-                    {"star", [](Visitor&) {}, false}});
-  });
-  v.one_of(n.which, {{"left",
-                      [&](Visitor& w) {
-                        w.field({"left", &n.size, "one way"});
-                      }},
-                     {"right", [&](Visitor& w) {
-                        w.field({"right", &n.size, "another"});
-                      }}});
-  v.list(
-      "items", "entries", n.items.size(), [&](std::size_t size) { n.items.resize(size); },
-      [&](Visitor& w, std::size_t i) {
-        w.field({"n", &n.items[i], "a number", any_number(), true});
-      });
-}
-
-std::string nested(std::string_view text, Nested& n) {
+TEST(Section, GivesAMappingOfPathsAsItStands) {
+  const Node root = parse_document("lists: {a.b: [1, 2]}", "f");
+  Spec spec;
   Reading reading;
-  return errors_of(
-      text, [&](Visitor& v) { describe(v, n); }, reading);
-}
-std::string nested(std::string_view text) {
-  Nested n;
-  return nested(text, n);
-}
-
-TEST(Section, ReadsWhatIsNested) {
-  Nested n;
-  EXPECT_EQ(nested("inner: {size: 3}\nmaybe: none\nshape: {kind: square, side: 5}\nright: "
-                   "2\nitems: [{n: 1}, {n: 2}]",
-                   n),
-            "");
-  EXPECT_FALSE(n.present);
-  EXPECT_EQ(n.kind, 1U);
-  EXPECT_EQ(n.which, 1U);
-  EXPECT_EQ(n.items, (std::vector<std::int64_t>{1, 2}));
-}
-
-TEST(Section, NestedErrorsHaveTheirPath) {
-  EXPECT_EQ(nested("inner: {}\nleft: 1\nitems: [{n: 1}]"),
-            "f:1:8: inner.size: is missing (a size), allowed: a whole number such as 8 or 40Mi, at "
-            "least 1");
-  EXPECT_EQ(nested("left: 1\nitems: [{n: 1}]"),
-            "f:1:1: inner: is missing, allowed: a mapping with size");
-  EXPECT_EQ(nested("inner: 3\nleft: 1\nitems: [{n: 1}]"),
-            "f:1:8: inner: is '3', allowed: a mapping");
-  EXPECT_EQ(nested("inner: {size: 1}\nmaybe: 3\nleft: 1\nitems: [{n: 1}]"),
-            "f:2:8: maybe: is '3', allowed: a mapping, none");
-  EXPECT_EQ(nested("inner: {size: 1}\nleft: 1\nitems: [{n: 1}, {m: 1}]"),
-            "f:3:17: items.1.n: is missing (a number), allowed: a whole number such as 8 or 40Mi\n"
-            "f:3:18: items.1.m: is not a known key, allowed: n");
-  EXPECT_EQ(nested("inner: {size: 1}\nleft: 1\nitems: []"),
-            "f:3:8: items: is an empty list, allowed: a list of mappings (entries)");
-}
-
-TEST(Section, AnOptionalListMayBeLeftOut) {
-  std::vector<std::int64_t> items{7};
-  const auto said = [&](std::string_view text) {
-    Reading reading;
-    return errors_of(
-        text,
-        [&](Visitor& v) {
-          v.optional_list(
-              "items", "entries", items.size(), [&](std::size_t size) { items.resize(size); },
-              [&](Visitor& w, std::size_t i) {
-                w.field({"n", &items[i], "a number", any_number(), true});
-              });
-        },
-        reading);
-  };
-  EXPECT_EQ(said("{}"), "");
-  EXPECT_EQ(items, (std::vector<std::int64_t>{7}));
-  EXPECT_EQ(said("items: [{n: 1}, {n: 2}]"), "");
-  EXPECT_EQ(items, (std::vector<std::int64_t>{1, 2}));
-  EXPECT_EQ(said("items: none"), "");
-  EXPECT_TRUE(items.empty());
-  EXPECT_EQ(said("items: []"), "");
-  EXPECT_EQ(said("items: {n: 1}"),
-            "f:1:8: items: is a mapping, allowed: a list of mappings (entries), none");
-  EXPECT_EQ(said("items: [{n: 1}, 2]"), "f:1:17: items.1: is '2', allowed: a mapping");
-}
-
-TEST(Section, PlacesReachIntoLists) {
-  const Node root = parse_document("a:\n  - {b: 1}\n  - {b: 2}\n", "f");
-  EXPECT_EQ(place_of(root, "a.1.b").line, 3);
-  EXPECT_EQ(place_of(root, "a.1.b").column, 9);
-  EXPECT_EQ(place_of(root, "a.2.b").line, 2);
-  EXPECT_EQ(place_of(root, "a.x").line, 2);
-}
-
-TEST(Section, AlternativesOfAnotherKindAreUnknown) {
-  const std::string rest = "\ninner: {size: 1}\nleft: 1\nitems: [{n: 1}]";
-  EXPECT_EQ(nested("shape: {kind: square, radius: 5}" + rest),
-            "f:1:23: shape.radius: is not a known key, allowed: kind, side");
-  EXPECT_EQ(nested("shape: {kind: star, rays: 5}" + rest),
-            "f:1:15: shape.kind: is 'star', which is not built yet, allowed: round, square");
-  EXPECT_EQ(nested("shape: {kind: rond}" + rest),
-            "f:1:15: shape.kind: is 'rond', allowed: round, square; did you mean round?");
-}
-
-TEST(Section, ExactlyOneOfTheKeys) {
-  const std::string rest = "inner: {size: 1}\nitems: [{n: 1}]\n";
-  EXPECT_EQ(nested(rest), "f:1:1: has none of left, right, allowed: exactly one of them");
-  EXPECT_EQ(nested(rest + "left: 1\nright: 2"),
-            "f:4:1: right: stands beside left, allowed: exactly one of left, right");
-  EXPECT_EQ(nested(rest + "rihgt: 2"),
-            "f:1:1: has none of left, right, allowed: exactly one of them\n"
-            "f:3:1: rihgt: is not a known key; did you mean right?");
-}
-
-TEST(Section, NamesAKeyThatAlternativesShareOnce) {
-  std::int64_t number = 0;
-  std::size_t which = 0;
-  const Visitor::Body left = [&](Visitor& v) {
-    v.field({"left", &number, "one way"});
-    v.field({"common", &number, "of both"});
-  };
-  const Visitor::Body right = [&](Visitor& v) {
-    v.field({"common", &number, "of both"});
-    v.field({"right", &number, "another"});
-  };
-  const auto body = [&](Visitor& v) { v.one_of(which, {{"left", left}, {"right", right}}); };
-  Reading reading;
-  EXPECT_EQ(errors_of("somewhere: 1\n", body, reading),
-            "f:1:1: has none of left, right, allowed: exactly one of them\n"
-            "f:1:1: somewhere: is not a known key, allowed: left, common, right");
+  Section section{root, {}, reading};
+  describe(section, spec);
+  EXPECT_TRUE(reading.diagnostics.empty());
+  ASSERT_NE(spec.lists, nullptr);
+  EXPECT_EQ(spec.lists->find("a.b")->items.size(), 2U);
 }
 
 TEST(PlaceOf, TheValueOrItsNearestAncestor) {

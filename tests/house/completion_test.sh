@@ -34,6 +34,8 @@ offers stepcast collective all_reduce --algorithm o -- one_shot
 offers stepcast operator res -- residual_add
 offers stepcast operator matmul --type f -- fp16 fp8
 offers stepcast completion "" -- bash
+offers stepcast schema s -- scenario sweep
+offers stepcast validate scenarios/schemas/pl -- scenarios/schemas/plan.json
 offers stepcast schedule zb_ -- zb_h1 zb_h2 zb_v
 offers stepcast schedule 1f1b --warmup l -- less_memory
 

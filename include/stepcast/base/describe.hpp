@@ -116,12 +116,28 @@ using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, 
                             OptionalNumber, OptionalTime, PartsOf, Percent, Tolerance,
                             std::vector<std::string>*, std::vector<std::int64_t>*>;
 
+/// This says whether a key may also hold a list of its values, or the word `search` for all that
+/// suit it.
+enum class Several { no, listed, listed_or_searched };
+
 struct Field {
   std::string_view key;
   Target target;
   std::string_view doc;
   Range range = any_number();
   bool required = false;
+  Several several = Several::no;  ///< for schemas: who reads such keys takes the lists out before
+};
+
+struct Node;
+class Visitor;
+
+/// A map of paths leads from paths of keys (`parallel.tp`) to what each takes.
+struct PathMap {
+  std::string_view of;                      ///< what the keys are keys of, one word: `scenario`
+  std::function<void(Visitor&)> described;  ///< names those keys
+  bool lists;                               ///< each path holds a list of values, not one value
+  const Node** found;                       ///< the reader's answer: the mapping, if there is one
 };
 
 class Visitor {
@@ -158,8 +174,9 @@ class Visitor {
   virtual void optional_list(std::string_view key, std::string_view doc, std::size_t size,
                              const std::function<void(std::size_t)>& resize,
                              const std::function<void(Visitor&, std::size_t)>& body) = 0;
-  /// This describes a key whose feature is not built, so that only its neutral value is accepted.
-  virtual void reserved(std::string_view key, std::string_view doc, std::string_view neutral) = 0;
+  /// This describes a mapping whose keys are paths, which may be left out. The reader gives it as
+  /// it stands: what its paths and values may be is checked by who asked for it.
+  virtual void paths(std::string_view key, std::string_view doc, const PathMap& map) = 0;
 };
 
 }  // namespace stepcast

@@ -23,6 +23,8 @@ struct Reading {
   std::vector<Assumption> assumptions;
   std::set<std::string>
       failed;  ///< paths of keys that did not read, so that cross-checks can skip them
+  /// The document is a part of what others extend: what is missing is no mistake.
+  bool partial = false;
 
   void report(Place place, std::string path, std::string message);
 };
@@ -49,11 +51,8 @@ class Section : public Visitor {
   void optional_list(std::string_view key, std::string_view doc, std::size_t size,
                      const std::function<void(std::size_t)>& resize,
                      const std::function<void(Visitor&, std::size_t)>& body) override;
-  void reserved(std::string_view key, std::string_view doc, std::string_view neutral) override;
-
-  /// This is a mapping whose keys the file chooses, for formats that have such; it is nothing when
-  /// the key is left out. Anything but a mapping is reported.
-  const Node* open_mapping(std::string_view key);
+  /// This reports anything but a mapping.
+  void paths(std::string_view key, std::string_view doc, const PathMap& map) override;
 
   /// Reports every key that no description named, with the nearest known one. Call last.
   void finish();

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stepcast/base/describe.hpp"
 #include "stepcast/base/document.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 
@@ -18,6 +19,9 @@ struct OrderTable {
 /// (loop) and `orders`, a list with one text per stage as to_string(StageOrder) writes it. Throws
 /// InputError: everything that is wrong, words that are no units, and order_faults().
 OrderTable read_order_table(const std::string& path, const SearchPath& search);
+
+/// This names the keys of such a file, for its schema. It describes a draft and throws it away.
+void describe_order_file(Visitor& visitor);
 
 struct ParsedOrder {
   StageOrder order;

@@ -6,6 +6,7 @@
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/section.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
 
 namespace stepcast {
@@ -27,17 +28,6 @@ void describe(Visitor& visitor, std::vector<Ratio>& ratios) {
             {"published", &r.published, "step time of the one over the other", positive(), true});
         v.field({"source", &r.source, "where it is published", any_number(), true});
       });
-}
-
-std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search) {
-  const Node root = load_document(path, search);
-  std::vector<Ratio> ratios;
-  Reading reading;
-  Section section{root, {}, reading};
-  describe(section, ratios);
-  section.finish();
-  if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
-  return ratios;
 }
 
 /// Step times of all files that the ratios name; those of rows are known.
@@ -65,7 +55,38 @@ std::map<std::string, double> step_times(const std::string& folder,
   return times;
 }
 
+/// Reports scenarios that do not stand in `folder`.
+void find_scenarios(const std::vector<Ratio>& ratios, const fs::path& folder, const Node& root,
+                    Reading& reading) {
+  for (std::size_t i = 0; i < ratios.size(); ++i)
+    for (const auto& [key, file] : {std::pair{"of", ratios[i].of}, {"to", ratios[i].to}}) {
+      const std::string path = "ratios." + std::to_string(i) + "." + key;
+      if (reading.failed.contains(path) || file.empty() || fs::exists(folder / file)) continue;
+      reading.report(place_of(root, path), path,
+                     "names '" + file + "', which does not exist, allowed: a scenario file");
+    }
+}
+
 }  // namespace
+
+std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search) {
+  Reading reading;
+  const Node root =
+      load_document_text(read_document_text(path, search), path, search, &reading.diagnostics);
+  require_kind(file_kind(root), FileKind::ratios, path);
+  std::vector<Ratio> ratios;
+  Section section{root, {}, reading};
+  describe(section, ratios);
+  section.finish();
+  find_scenarios(ratios, fs::path(path).parent_path(), root, reading);
+  if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
+  return ratios;
+}
+
+void describe_ratio_file(Visitor& visitor) {
+  std::vector<Ratio> ratios;
+  describe(visitor, ratios);
+}
 
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,
                                   const SearchPath& search, int workers) {

@@ -7,6 +7,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/study/check.hpp"
 
 namespace stepcast {
@@ -81,16 +82,14 @@ CheckResult from_json(const Json& json) {
   return r;
 }
 
-/// Whether a file is a scenario with expectations; what cannot be read is left to the check.
-bool has_expectations(const std::string& file, const SearchPath& search) {
+/// What a file is; what cannot be read is left to the check.
+FileKind kind_of(const std::string& file, const SearchPath& search) {
   std::vector<Diagnostic> repeated;
   try {
     const Node root = load_document_text(read_document_text(file, search), file, search, &repeated);
-    const Node* expect = root.find("expect");
-    return file_kind(root) == FileKind::scenario && expect != nullptr &&
-           expect->kind == Node::Kind::mapping;
+    return file_kind(root).value_or(FileKind::scenario);
   } catch (const InputError&) {
-    return true;
+    return FileKind::check;
   }
 }
 
@@ -122,12 +121,14 @@ std::vector<std::string> find_checks(const std::vector<std::string>& paths,
     const std::size_t before = files.size();
     if (fs::is_directory(path, failure)) {
       for (const std::string& file : files_below(path))
-        if (has_expectations(file, search)) files.push_back(file);
+        if (kind_of(file, search) == FileKind::check) files.push_back(file);
     } else if (!fs::exists(path, failure)) {
       wrong.push_back({{path}, {}, "does not exist, allowed: a scenario file or a folder"});
       continue;
-    } else if (has_expectations(path, search)) {
-      files.push_back(path);
+    } else {
+      const FileKind kind = kind_of(path, search);
+      if (kind != FileKind::scenario) require_kind(kind, FileKind::check, path);
+      if (kind == FileKind::check) files.push_back(path);
     }
     if (files.size() == before)
       wrong.push_back({{path}, "expect", "is missing, allowed: a scenario with expectations"});

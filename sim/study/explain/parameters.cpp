@@ -74,7 +74,7 @@ class NumberVisitor : public Visitor {
                      const std::function<void(Visitor&, std::size_t)>& body) override {
     list(key, doc, size, resize, body);
   }
-  void reserved(std::string_view, std::string_view, std::string_view) override {}
+  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
  private:
   std::string child(std::string_view key) const {

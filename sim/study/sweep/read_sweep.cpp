@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "stepcast/base/format_version.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/study/sweep.hpp"
+#include "sweep_file.hpp"
 
 namespace stepcast {
 namespace {
@@ -70,7 +71,7 @@ class AxisReader {
     if (key.empty() || key.front() == '.' || key.back() == '.' ||
         key.find("..") != std::string::npos) {
       report(entry.place, section, key, "is no path of keys, allowed: path.to.key");
-    } else if (inside("name") || inside("stepcast") || inside("expect")) {
+    } else if (inside("name") || inside("stepcast") || inside("expect") || inside("plan")) {
       report(entry.place, section, key, "changes no prediction, allowed: keys that do");
     } else if (std::ranges::find(paths_, key) != paths_.end()) {
       report(entry.place, section, key, "stands in grid and zip, allowed: one of them");
@@ -142,9 +143,10 @@ void read_baseline(const Node& mapping, Sweep& sweep, Reading& reading) {
 }
 
 /// The file that `base:` names, beside the sweep or on the search path.
-std::optional<std::string> base_file(const Node& node, const std::string& base,
+std::optional<std::string> base_file(const Node& root, const std::string& base,
                                      const SearchPath& search, Reading& reading) {
-  const Place place = place_of(node, "base");
+  if (base.empty()) return {};
+  const Place place = place_of(root, "sweep.base");
   const auto directory = std::filesystem::path(place.file).parent_path();
   const auto file = find_file(base, directory, search);
   if (file) return file->string();
@@ -153,34 +155,26 @@ std::optional<std::string> base_file(const Node& node, const std::string& base,
   return {};
 }
 
-/// `name: X` and what stands under `sweep:`; gives the path of the base.
+/// The keys of the file; gives the path of its base.
 std::optional<std::string> read_keys(const Node& root, Sweep& sweep, bool& weak,
                                      const SearchPath& search, Reading& reading) {
-  Section top{root, {}, reading};
-  describe_format_version(top, true);
-  top.field({"name", Identifier{&sweep.name}, "name of the sweep", any_number(), true});
-  const Node* node = top.open_mapping("sweep");
-  top.finish();
-  if (node == nullptr) return {};
-  Section section{*node, "sweep", reading};
-  std::string base;
-  section.field({"base", &base, "the scenario that is varied", any_number(), true});
+  SweepFile file;
+  Section section{root, {}, reading};
+  describe(section, file);
+  section.finish();
+  sweep.name = file.name;
+  weak = file.weak;
   AxisReader axes{sweep, reading};
   const std::size_t before = reading.diagnostics.size();
-  if (const Node* grid = section.open_mapping("grid")) axes.grid(*grid);
-  if (const Node* zip = section.open_mapping("zip")) axes.zip(*zip);
-  const bool good = reading.diagnostics.size() == before;
-  section.optional_section("keep", "what stays when the devices vary", weak, [](Visitor& v) {
-    v.field({"tokens_per_device", only_first({{"constant"}}),
-             "weak scaling: the global batch follows", any_number(), true});
-  });
-  const Node* baseline = section.open_mapping("baseline");
-  section.finish();
+  if (file.grid != nullptr) axes.grid(*file.grid);
+  if (file.zip != nullptr) axes.zip(*file.zip);
+  const bool good = reading.diagnostics.size() == before && !reading.failed.contains("sweep") &&
+                    !reading.failed.contains("sweep.grid") && !reading.failed.contains("sweep.zip");
   if (good && sweep.axes.empty())
-    reading.report(node->place, "sweep", "varies nothing, allowed: values in grid or zip");
-  if (good && baseline != nullptr) read_baseline(*baseline, sweep, reading);
-  if (base.empty()) return {};
-  return base_file(*node, base, search, reading);
+    reading.report(place_of(root, "sweep"), "sweep",
+                   "varies nothing, allowed: values in grid or zip");
+  if (good && file.baseline != nullptr) read_baseline(*file.baseline, sweep, reading);
+  return base_file(root, file.base, search, reading);
 }
 
 void check_size(const Sweep& sweep, const Node& root, Reading& reading) {
@@ -214,8 +208,7 @@ Sweep read_sweep(const std::string& path, const SearchPath& search) {
   const std::string text = read_document_text(path, search);
   Reading reading;
   const Node root = load_document_text(text, path, search, &reading.diagnostics);
-  if (file_kind(root) != FileKind::sweep)
-    throw InputError({Diagnostic{{path}, {}, "has no sweep section, give a sweep file"}});
+  require_kind(file_kind(root).value_or(FileKind::scenario), FileKind::sweep, path);
   Sweep sweep;
   bool weak = false;
   const auto base = read_keys(root, sweep, weak, search, reading);

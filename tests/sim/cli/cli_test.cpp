@@ -128,7 +128,7 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"collective all_gather --cluster clusters/ideal.yaml --ranks 1 --size 1MiB",
        "--ranks: is '1', allowed: a whole number such as 8 or 4Ki, 2 to"},
       {"model models/llama2-7b.yaml --sequence 0", "--sequence: is '0', allowed: a whole number"},
-      {"run clusters/ideal.yaml", "is a cluster file, give a scenario\n"},
+      {"run clusters/ideal.yaml", "is a cluster file, give a scenario; stepcast topology shows it"},
       {"validate clusters/ideal.yaml --set devices=8", "is a cluster file, --set is for scenarios"},
       {"validate '" + pipeline + "' --set parallel.pp=x", "parallel.pp: is 'x'"},
       {"schedule 2f2b --pp 4 --micro-batches 8", "SCHEDULE: is '2f2b', allowed: gpipe, 1f1b,"},

@@ -84,7 +84,7 @@ TEST(SweepCli, WrongUseExitsWithTwo) {
     std::string arguments, says;
   } rows[] = {
       {"sweep " + files.path("gone.yaml"), "does not exist"},
-      {"sweep " + files.path("base.yaml"), "has no sweep section"},
+      {"sweep " + files.path("base.yaml"), "is a scenario file, give a sweep file; stepcast run"},
       {"run " + sweep, "is a sweep file, give a scenario"},
       {"sweep " + sweep + " -j 0", "-j: is '0'"},
       {"sweep " + sweep + " --shard 3/2", "--shard: is '3/2'"},

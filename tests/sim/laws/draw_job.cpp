@@ -31,7 +31,7 @@ void Drawing::pick_sizes() {
   const std::int64_t per_stage = any<std::int64_t>({1, 1, 2, 3});
   micro_batches_ = pp_ * (schedule_->splits_backward && vpp_ == 2 ? per_stage + 1 : per_stage);
   if (is("dualpipe")) micro_batches_ *= 2;
-  if (chance(10)) micro_batches_ *= 4;
+  if (chance(20)) micro_batches_ *= 4;
   for (const auto& [key, size] : {std::pair{"tp", tp_}, {"pp", pp_}, {"vpp", vpp_}, {"cp", cp_}})
     set(std::string("parallel.") + key, size);
   const std::int64_t micro_batch = any<std::int64_t>({1, 1, 2});

@@ -44,7 +44,7 @@ class Scaler : public Visitor {
                      const std::function<void(Visitor&, std::size_t)>& body) override {
     list(key, doc, size, resize, body);
   }
-  void reserved(std::string_view, std::string_view, std::string_view) override {}
+  void paths(std::string_view, std::string_view, const PathMap&) override {}
 
   void operator()(Seconds* time) const { *time = *time / factor_; }
   void operator()(const OptionalTime& time) const {

@@ -99,8 +99,12 @@ TEST(WrongFiles, FilesOfAnotherKind) {
   const std::string cluster = files.write("c.yaml", "device: {name: x}\n");
   const std::string model = files.write("m.yaml", "hidden: 8\n");
   const std::string scenario = files.write("s.yaml", small_scenario);
-  EXPECT_EQ(errors_of(files, cluster), "c.yaml: is a cluster file, give a scenario");
-  EXPECT_EQ(errors_of(files, model), "m.yaml: is a model file, give a scenario");
+  const std::string shown = "; stepcast topology shows it, and a scenario extends it";
+  const std::string counted = "; stepcast model counts its parameters, and a scenario extends it";
+  const std::string run =
+      "; stepcast run forecasts its step, stepcast check compares it with expect";
+  EXPECT_EQ(errors_of(files, cluster), "c.yaml: is a cluster file, give a scenario" + shown);
+  EXPECT_EQ(errors_of(files, model), "m.yaml: is a model file, give a scenario" + counted);
   const auto said = [](const auto& read) -> std::string {
     try {
       read();
@@ -110,10 +114,19 @@ TEST(WrongFiles, FilesOfAnotherKind) {
     return "no error";
   };
   EXPECT_EQ(said([&] { read_cluster(scenario, {}, {}); }),
-            "is a scenario file, give a cluster file");
-  EXPECT_EQ(said([&] { read_model(scenario, {}); }), "is a scenario file, give a model file");
+            "is a scenario file, give a cluster file" + run);
+  EXPECT_EQ(said([&] { read_model(scenario, {}); }), "is a scenario file, give a model file" + run);
   EXPECT_EQ(said([&] { read_model(cluster, SearchPath{}); }),
-            "is a cluster file, give a model file");
+            "is a cluster file, give a model file" + shown);
+}
+
+TEST(WrongFiles, APartOfAClusterIsCheckedKeyByKey) {
+  const TemporaryFiles files;
+  const std::string part = "stepcast: 1\ndevice: {memory: {capacity: 64GiB}}\n";
+  EXPECT_NO_THROW(check_cluster_part(files.write("p.yaml", part), {}));
+  EXPECT_THROW(read_cluster(files.path("p.yaml"), {}, {}), InputError);
+  const std::string wrong = files.write("w.yaml", part + "host: {queue_dept: 3}\n");
+  EXPECT_THROW(check_cluster_part(wrong, {}), InputError);
 }
 
 TEST(WrongFiles, AnErrorInAnExtendedFileNamesThatFile) {

@@ -124,7 +124,7 @@ TEST(Sweep, ASweepIsNoScenarioAndTheOtherWayRound) {
   const std::string path = write_sweep(files);
   EXPECT_THROW(read_scenario(path, {}, search()), InputError);
   EXPECT_EQ(errors_of(files, files.path("base.yaml")),
-            "base.yaml: has no sweep section, give a sweep file");
+            "base.yaml: is a scenario file, give a sweep file; stepcast run forecasts its step");
 }
 
 TEST(Sweep, PointsAreTheProductWithTheLastAxisFastest) {

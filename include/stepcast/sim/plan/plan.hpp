@@ -30,8 +30,12 @@ struct PlanSpec {
   std::optional<double> least_parameters, most_parameters;            ///< of the whole model
   std::optional<double> least_flops_per_token, most_flops_per_token;  ///< of training [FLOP]
 };
-/// These are the keys of `plan:` but `search`.
-void describe(Visitor& visitor, PlanSpec& spec);
+/// This names the keys of `plan:`; `search` is set to the mapping that stands at the key of that
+/// name, if any.
+void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search);
+/// This names the keys of a plan file, for its schema: those of a scenario, some of which take
+/// several values, and `plan:`. It describes a draft and throws it away.
+void describe_plan_file(Visitor& visitor);
 
 /// A strategy is one point of the space. What is not here is in the scenario of its base.
 struct Strategy {

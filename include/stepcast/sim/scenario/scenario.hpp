@@ -84,10 +84,6 @@ struct Scenario {
   std::vector<StageOrder> orders() const;
 };
 
-enum class FileKind { scenario, cluster, model, sweep };
-/// This is what the keys of a document say it is; nothing when they do not say.
-std::optional<FileKind> file_kind(const Node& root);
-
 /// This reads, merges and checks. Throws InputError with every error of the file at once.
 /// `overrides` are `path.to.key=value` texts.
 Scenario read_scenario(const std::string& path, const std::vector<std::string>& overrides,
@@ -116,9 +112,9 @@ std::string wrong_scenario_value(std::string_view path, const Node& value);
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
                          const SearchPath& search);
 ModelSpec read_model(const std::string& path, const SearchPath& search);
-
-/// This is the JSON Schema of the scenario format, from the same descriptions.
-std::string scenario_schema();
+/// This checks the keys, one by one, of a cluster file that names no device: a part that other
+/// cluster files extend. Throws InputError.
+void check_cluster_part(const std::string& path, const SearchPath& search);
 
 /// These are the `--presets` directories, $STEPCAST_PRESETS, the installed share directory, and the
 /// source tree's scenarios.

@@ -64,6 +64,11 @@ struct Ratio {
   double published = 0;              ///< step time of `of` over that of `to`
   double forecast = 0;
 };
+/// These are the ratios of such a file, without forecasts. Throws InputError: what is wrong with
+/// the file, and scenarios that do not stand beside it.
+std::vector<Ratio> read_ratios(const std::string& path, const SearchPath& search);
+/// This names the keys of such a file, for its schema. It describes a draft and throws it away.
+void describe_ratio_file(Visitor& visitor);
 /// This is the list of the folder with its forecasts; it is empty without the file. Throws
 /// InputError.
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,

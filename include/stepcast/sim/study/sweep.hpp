@@ -36,6 +36,9 @@ struct Sweep {
 /// wrong.
 Sweep read_sweep(const std::string& path, const SearchPath& search);
 
+/// This names the keys of a sweep file, for its schema. It describes a draft and throws it away.
+void describe_sweep_file(Visitor& visitor);
+
 /// This is the sweep of `stepcast scale`: the scenario on each number of devices, `dp: auto`,
 /// relative to the first. `weak` keeps the tokens per device, otherwise the global batch stays.
 /// Throws InputError where the scenario is wrong.

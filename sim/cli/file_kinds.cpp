@@ -1,0 +1,101 @@
+#include "file_kinds.hpp"
+
+#include "stepcast/base/schema.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/plan/plan.hpp"
+#include "stepcast/sim/study/accuracy.hpp"
+#include "stepcast/sim/study/sweep.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+/// Where an `$id` of ours begins; no schema has to be fetched from anywhere.
+constexpr const char* schema_space = "urn:stepcast:schema:1:";
+
+using Describe = void (*)(Visitor&);
+
+/// Nothing for a format that is not ours.
+Describe description_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::scenario:
+    case FileKind::check:
+      return describe_scenario_file;
+    case FileKind::cluster:
+      return describe_cluster_file;
+    case FileKind::model:
+      return describe_model_file;
+    case FileKind::sweep:
+      return describe_sweep_file;
+    case FileKind::plan:
+      return describe_plan_file;
+    case FileKind::orders:
+      return describe_order_file;
+    case FileKind::ratios:
+      return describe_ratio_file;
+    case FileKind::hugging_face:
+      break;
+  }
+  return nullptr;
+}
+
+/// A cluster file that names neither a device nor itself is a part of others.
+std::string check_cluster_file(const std::string& path, const SearchPath& search) {
+  const Node root = load_document(path, search);
+  const Node* device = root.find("device");
+  const bool named = device != nullptr && device->find("name") != nullptr;
+  if (named || root.find("name") != nullptr) {
+    read_cluster(path, {}, search);
+    return "";
+  }
+  check_cluster_part(path, search);
+  return " as a part that cluster files extend: it names no device";
+}
+
+}  // namespace
+
+std::string schema_of(FileKind kind) {
+  const std::string name{info(kind).name};
+  const Describe body = description_of(kind);
+  if (body == nullptr) throw InputError("KIND: " + name + " has no schema of ours");
+  SchemaHead head{schema_space + name, "Stepcast " + name};
+  if (kind == FileKind::check) head.required = {"expect"};
+  return json_schema(head, body);
+}
+
+std::string check_file(FileKind kind, const std::string& path,
+                       const std::vector<std::string>& overrides, const SearchPath& search) {
+  const bool takes_overrides =
+      kind == FileKind::scenario || kind == FileKind::check || kind == FileKind::plan;
+  if (!overrides.empty() && !takes_overrides)
+    throw InputError({Diagnostic{
+        {path}, {}, "is " + std::string(info(kind).noun) + ", --set is for scenarios and plans"}});
+  switch (kind) {
+    case FileKind::scenario:
+    case FileKind::check:
+      prepare_scenario(path, overrides, search);
+      break;
+    case FileKind::cluster:
+      return check_cluster_file(path, search);
+    case FileKind::model:
+      read_model(path, search);
+      break;
+    case FileKind::sweep:
+      read_sweep(path, search);
+      break;
+    case FileKind::plan:
+      read_plan(path, overrides, {}, search);
+      break;
+    case FileKind::orders:
+      read_order_table(path, search);
+      break;
+    case FileKind::ratios:
+      read_ratios(path, search);
+      break;
+    case FileKind::hugging_face:
+      read_hugging_face(path);
+      break;
+  }
+  return "";
+}
+
+}  // namespace stepcast::cli
