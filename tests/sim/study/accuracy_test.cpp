@@ -57,7 +57,7 @@ TEST(Accuracy, SupersededRowsCountInNoFigure) {
   EXPECT_EQ(all.calibrated.rows, 1U);
   EXPECT_EQ(all.held_out.rows, 0U);
   EXPECT_NEAR(all.foreign.mean, 0.3, 1e-12);
-  EXPECT_NE(ledger_markdown(ledger).find("| b | 1.000 s | 3.000 s | +200.0 |  | superseded |"),
+  EXPECT_NE(ledger_markdown(ledger).find("| b | 1.00 s | 3.00 s | +200.0 |  | superseded |"),
             std::string::npos);
 }
 
