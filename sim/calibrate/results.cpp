@@ -27,7 +27,8 @@ Rows chosen_rows(const std::vector<PublishedRow>& rows, const std::vector<std::s
     const bool wanted =
         std::ranges::any_of(devices, [&](const std::string& d) { return device.starts_with(d); });
     if (!wanted || row.scenario.synthetic) continue;
-    (held_out(row.scenario.name) ? chosen.held : chosen.fitted).push_back(&row);
+    if (row.label == RowLabel::fitted) chosen.fitted.push_back(&row);
+    if (row.label == RowLabel::held_out) chosen.held.push_back(&row);
   }
   if (chosen.fitted.empty())
     throw InputError({{{},

@@ -41,6 +41,43 @@ inline ModelSpec mixtral_8x7b() {
   return model;
 }
 
+inline ModelSpec mixtral_8x22b() {
+  ModelSpec model = grouped(56, 6144, {48, 8, 128}, 16384, 32000);
+  model.moe = ExpertSpec{.experts = 8, .top_k = 2, .expert_hidden = 16384};
+  return model;
+}
+
+inline ModelSpec qwen3_235b_a22b() {
+  ModelSpec model = grouped(94, 4096, {64, 4, 128}, 12288, 151936);
+  model.moe = ExpertSpec{.experts = 128, .top_k = 8, .expert_hidden = 1536};
+  return model;
+}
+
+inline ModelSpec qwen2_57b_a14b() {
+  ModelSpec model = grouped(28, 3584, {28, 4, 128}, 18944, 151936);
+  model.bias = ModelSpec::Bias::qkv;
+  model.moe = ExpertSpec{.experts = 64,
+                         .top_k = 8,
+                         .expert_hidden = 2560,
+                         .shared_experts = 1,
+                         .shared_hidden = 20480};
+  return model;
+}
+
+inline ModelSpec deepseek_v2() {
+  ModelSpec model = grouped(60, 5120, {}, 12288, 102400);
+  model.attention = LatentAttention{128, 1536, 512, 128, 64, 128};
+  model.moe = ExpertSpec{.first_dense = 1,
+                         .experts = 160,
+                         .top_k = 6,
+                         .expert_hidden = 1536,
+                         .shared_experts = 2,
+                         .shared_hidden = 1536,
+                         .groups = 8,
+                         .top_groups = 3};
+  return model;
+}
+
 inline ModelSpec deepseek_v3() {
   ModelSpec model = grouped(61, 7168, {}, 18432, 129280);
   model.attention = LatentAttention{128, 1536, 512, 128, 64, 128};

@@ -26,7 +26,7 @@ ErrorFigures figures(std::vector<double> errors) {
 double Ledger::overall() const {
   std::vector<double> errors;
   for (const MeasuredRow& row : rows)
-    if (row.model && row.failure.empty()) errors.push_back(row.error());
+    if (row.model && row.counts()) errors.push_back(row.error());
   return figures(std::move(errors)).mean;
 }
 

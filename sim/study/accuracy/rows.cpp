@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const ratio_file = "ratios.yaml";
+/// The files beside rows that are no scenarios.
+bool is_list(const fs::path& file) {
+  return file.filename() == "ratios.yaml" || file.filename() == "labels.yaml";
+}
 
 std::vector<fs::path> scenario_files(const std::string& folder) {
   std::vector<fs::path> files;
@@ -22,15 +24,28 @@ std::vector<fs::path> scenario_files(const std::string& folder) {
   for (fs::recursive_directory_iterator entry{folder, error}, end; !error && entry != end;
        entry.increment(error)) {
     const fs::path& path = entry->path();
-    if (path.extension() == ".yaml" && path.filename() != ratio_file) files.push_back(path);
+    if (path.extension() == ".yaml" && !is_list(path)) files.push_back(path);
   }
   std::ranges::sort(files);
   return files;
 }
 
-/// The folder of a file below the one that was searched: the source of its row.
+/// The folder of a file below the one that was searched, where its superseded rows stand in a
+/// folder of their own: the source of its row.
 std::string family_of(const fs::path& relative) {
-  return relative.has_parent_path() ? relative.parent_path().generic_string() : ".";
+  const fs::path folder = relative.parent_path();
+  const fs::path family = folder.filename() == superseded_folder ? folder.parent_path() : folder;
+  return family.empty() ? "." : family.generic_string();
+}
+
+PublishedRow published_row(const fs::path& relative, const SourceLabels& labels,
+                           Scenario scenario) {
+  const std::string file = relative.generic_string(), family = family_of(relative);
+  const RowLabel label = label_of(labels, file, scenario.name);
+  std::string framework;
+  for (const SourceLabels::Framework& f : labels.frameworks)
+    if (std::ranges::find(f.folders, family) != f.folders.end()) framework = f.name;
+  return {file, family, std::move(scenario), label, std::move(framework)};
 }
 
 std::string answer(const Scenario& scenario) {
@@ -52,8 +67,11 @@ MeasuredRow measured(const PublishedRow& row, const RowForecast& forecast) {
   result.family = row.family;
   result.file = row.file;
   result.device = s.cluster.device.name;
-  result.held_out = held_out(s.name);
+  result.framework = row.framework;
+  result.label = row.label;
   result.model = !s.synthetic;
+  result.ranks = s.cluster.devices;
+  result.zero = s.workload.plan.zero;
   result.experts = result.model && s.workload.model.moe;
   result.published = s.expect->step_time->value;
   result.forecast = forecast.step_time;
@@ -66,14 +84,14 @@ MeasuredRow measured(const PublishedRow& row, const RowForecast& forecast) {
 }  // namespace
 
 std::vector<PublishedRow> published_rows(const std::string& folder, const SearchPath& search) {
+  const SourceLabels labels = read_labels(folder, search);
   std::vector<PublishedRow> rows;
   std::vector<Diagnostic> wrong;
   for (const fs::path& file : scenario_files(folder)) {
     try {
       Scenario scenario = prepare_scenario(file.string(), {}, search);
       if (!scenario.expect || !scenario.expect->step_time) continue;
-      const fs::path relative = file.lexically_relative(folder);
-      rows.push_back({relative.generic_string(), family_of(relative), std::move(scenario)});
+      rows.push_back(published_row(file.lexically_relative(folder), labels, std::move(scenario)));
     } catch (const InputError& error) {
       wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
     }
@@ -85,13 +103,6 @@ std::vector<PublishedRow> published_rows(const std::string& folder, const Search
                        "holds no scenario that expects a step time, give a folder "
                        "such as scenarios/validation"}});
   return rows;
-}
-
-bool held_out(std::string_view name) {
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdU;  // the mix at the end of MurmurHash3
-  return ((hash >> 33) & 1U) != 0;
 }
 
 std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenarios, int workers) {

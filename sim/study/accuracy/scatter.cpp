@@ -70,11 +70,11 @@ std::string ledger_svg(const Ledger& ledger) {
     return colours[families.at(family) % std::size(colours)];
   };
   for (const MeasuredRow& r : ledger.rows) {
-    if (!r.failure.empty()) continue;
-    text +=
-        fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.5' {}='{}'><title>{}</title></circle>\n",
-                    axes.x(r.published), axes.y(r.forecast),
-                    r.held_out ? "fill='white' stroke" : "fill", colour(r.family), r.name);
+    if (!r.counts()) continue;
+    text += fmt::format(
+        "<circle cx='{:.1f}' cy='{:.1f}' r='3.5' {}='{}'><title>{}</title></circle>\n",
+        axes.x(r.published), axes.y(r.forecast),
+        r.label == RowLabel::fitted ? "fill" : "fill='white' stroke", colour(r.family), r.name);
   }
   for (const auto& [family, index] : families)
     text += fmt::format(
@@ -83,8 +83,8 @@ std::string ledger_svg(const Ledger& ledger) {
         width - right + 16, top + 10 + 18.0 * static_cast<double>(index), colour(family),
         width - right + 26, top + 14 + 18.0 * static_cast<double>(index), family);
   text += fmt::format(
-      "<text x='{:g}' y='{:g}' text-anchor='middle'>published step time (open: held "
-      "out; dashed: 10 %)</text>\n<text x='16' y='{:g}' text-anchor='middle' "
+      "<text x='{:g}' y='{:g}' text-anchor='middle'>published step time (open: not "
+      "fitted; dashed: 10 %)</text>\n<text x='16' y='{:g}' text-anchor='middle' "
       "transform='rotate(-90 16 {:g})'>forecast</text>\n</svg>\n",
       (left + width - right) / 2, height - 16, height / 2, height / 2);
   return text;

@@ -18,10 +18,10 @@
 namespace stepcast {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// `parallel: {tp: 8}` -> `parallel.tp`, `8`; the name and the hash say nothing of what is asked.
-void flatten(const Json& json, const std::string& path,
+void flatten(const OrderedJson& json, const std::string& path,
              std::vector<std::pair<std::string, std::string>>& out) {
   for (const auto& [key, value] : json.items()) {
     if (path.empty() && (key == "name" || key == "sha256")) continue;
@@ -44,17 +44,17 @@ std::vector<std::pair<std::string, std::string>> keys_of(const std::string& cont
   return keys;
 }
 
-std::optional<double> peak_of(const Json& stages) {
+std::optional<double> peak_of(const OrderedJson& stages) {
   std::optional<double> peak;
-  for (const Json& stage : stages)
+  for (const OrderedJson& stage : stages)
     if (stage.contains("memory_bytes"))
       peak = std::max(peak.value_or(0), stage["memory_bytes"].at("peak").get<double>());
   return peak;
 }
 
-DiffSide side_of(const Json& json) {
+DiffSide side_of(const OrderedJson& json) {
   DiffSide side;
-  const Json &scenario = json.at("scenario"), &result = json.at("result");
+  const OrderedJson &scenario = json.at("scenario"), &result = json.at("result");
   side.name = scenario.at("name");
   flatten(scenario, "", side.inputs);
   side.step_time = result.at("step_time_s");
@@ -62,7 +62,7 @@ DiffSide side_of(const Json& json) {
   side.peak_memory = peak_of(result.at("stages"));
   for (const std::string& part : breakdown_names()) {
     const bool exposed = is_exposed_part(side.parts.size());
-    const Json& section = result.at(exposed ? "exposed_by_kind_s" : "breakdown_s");
+    const OrderedJson& section = result.at(exposed ? "exposed_by_kind_s" : "breakdown_s");
     side.parts.push_back(section.value(part, 0.0));
   }
   return side;
@@ -70,18 +70,18 @@ DiffSide side_of(const Json& json) {
 
 /// A result file; nothing when the text is no JSON object.
 std::optional<DiffSide> result_side(const std::string& path, const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const OrderedJson json = OrderedJson::parse(text, nullptr, false);
   if (!json.is_object()) return {};
   try {
     return side_of(json);
-  } catch (const Json::exception&) {
+  } catch (const OrderedJson::exception&) {
     throw InputError({Diagnostic{
         {path}, {}, "is JSON but no result of a step, allowed: what stepcast run --json wrote"}});
   }
 }
 
 DiffSide simulated_side(const Scenario& scenario, const std::string& report) {
-  DiffSide side = side_of(Json::parse(report));
+  DiffSide side = side_of(OrderedJson::parse(report));
   side.inputs = keys_of(scenario.content);
   side.whole = true;
   return side;
@@ -170,8 +170,10 @@ std::string diff_table(const DiffSide& before, const DiffSide& after) {
 }
 
 std::string diff_json(const DiffSide& before, const DiffSide& after) {
-  const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
-  Json inputs = Json::array(), parts = Json::object();
+  const auto optional = [](const auto& value) {
+    return value ? OrderedJson(*value) : OrderedJson(nullptr);
+  };
+  OrderedJson inputs = OrderedJson::array(), parts = OrderedJson::object();
   for (const InputChange& change : changed_inputs(before, after))
     inputs.push_back({{"path", change.path},
                       {"before", optional(change.before)},
@@ -179,17 +181,17 @@ std::string diff_json(const DiffSide& before, const DiffSide& after) {
   for (std::size_t p = 0; p < before.parts.size(); ++p)
     parts[breakdown_names()[p]] = after.parts[p] - before.parts[p];
   const auto side = [&](const DiffSide& s) {
-    return Json{{"name", s.name},
-                {"step_time_s", s.step_time},
-                {"mfu", optional(s.mfu)},
-                {"peak_memory_bytes", optional(s.peak_memory)}};
+    return OrderedJson{{"name", s.name},
+                       {"step_time_s", s.step_time},
+                       {"mfu", optional(s.mfu)},
+                       {"peak_memory_bytes", optional(s.peak_memory)}};
   };
-  return Json{{"stepcast", {{"format", 1}, {"version", version}}},
-              {"before", side(before)},
-              {"after", side(after)},
-              {"inputs", inputs},
-              {"change_s", parts}}
-             .dump(2, ' ', false, Json::error_handler_t::replace) +
+  return OrderedJson{{"stepcast", {{"format", 1}, {"version", version}}},
+                     {"before", side(before)},
+                     {"after", side(after)},
+                     {"inputs", inputs},
+                     {"change_s", parts}}
+             .dump(2, ' ', false, OrderedJson::error_handler_t::replace) +
          "\n";
 }
 

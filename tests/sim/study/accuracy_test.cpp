@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "temporary_files.hpp"
 
 namespace stepcast {
@@ -42,6 +44,56 @@ TEST(Accuracy, OverallCountsRowsWithAModelThatRan) {
   ledger.rows[2].model = false;
   ledger.rows[3].failure = "no";
   EXPECT_NEAR(ledger.overall(), 0.2, 1e-12);
+}
+
+TEST(Accuracy, SupersededRowsCountInNoFigure) {
+  Ledger ledger;
+  ledger.rows = {row("a", 1, 1.1), row("b", 1, 3), row("c", 1, 0.7)};
+  ledger.rows[1].label = RowLabel::superseded;
+  ledger.rows[2].label = RowLabel::foreign;
+  EXPECT_NEAR(ledger.overall(), 0.2, 1e-12);
+  const LedgerGroup all = ledger_groups(ledger).back();
+  EXPECT_EQ(all.all.rows, 2U);
+  EXPECT_EQ(all.calibrated.rows, 1U);
+  EXPECT_EQ(all.held_out.rows, 0U);
+  EXPECT_NEAR(all.foreign.mean, 0.3, 1e-12);
+  EXPECT_NE(ledger_markdown(ledger).find("| b | 1.00 s | 3.00 s | +200.0 |  | superseded |"),
+            std::string::npos);
+}
+
+TEST(Accuracy, ClassesLeaveOneSourceOfExpertsOut) {
+  Ledger ledger;
+  ledger.rows = {row("a", 1, 1.1), row("b", 1, 1.3), row("c", 1, 2)};
+  ledger.rows[0].family = "one";
+  ledger.rows[1].family = "two";
+  for (int i : {0, 1}) ledger.rows[i].experts = true;
+  ledger.rows[0].framework = ledger.rows[2].framework = "Megatron";
+  std::map<std::string, double> means;
+  for (const LedgerGroup& g : ledger_classes(ledger)) means[g.name] = g.all.mean;
+  EXPECT_EQ(means.size(), 4U);
+  EXPECT_NEAR(means.at("dense, Megatron"), 1, 1e-12);
+  EXPECT_NEAR(means.at("experts, Megatron"), 0.1, 1e-12);
+  EXPECT_NEAR(means.at("experts without one"), 0.3, 1e-12);
+  EXPECT_NEAR(means.at("experts without two"), 0.1, 1e-12);
+}
+
+TEST(Accuracy, LabelsFollowFromTheFolderOfARow) {
+  const test::TemporaryFiles files;
+  files.write("new/superseded/x.yaml", "");
+  files.write("labels.yaml",
+              "stepcast: 1\nforeign: [new]\nheld_out: [kept-1, kept-2, kept-3]\n"
+              "frameworks: [{name: F, folders: [new]}]\n");
+  const SourceLabels labels = read_labels(files.path(""), default_search_path({}));
+  EXPECT_EQ(label_of(labels, "new/x.yaml", "x"), RowLabel::foreign);
+  EXPECT_EQ(label_of(labels, "new/superseded/x.yaml", "x"), RowLabel::superseded);
+  EXPECT_EQ(label_of(labels, "old/x.yaml", "x"),
+            held_out("x") ? RowLabel::held_out : RowLabel::fitted);
+  for (const char* kept : {"kept-1", "kept-2", "kept-3"})
+    EXPECT_EQ(label_of(labels, "old/x.yaml", kept), RowLabel::held_out);
+  EXPECT_EQ(name(RowLabel::held_out), "held out");
+  files.write("labels.yaml", "stepcast: 1\nforeign: [none]\nframeworks: []\n");
+  EXPECT_THROW(read_labels(files.path(""), default_search_path({})), InputError);
+  EXPECT_TRUE(read_labels(files.path("new"), default_search_path({})).foreign.empty());
 }
 
 TEST(Accuracy, ThePageKeepsTheOverallFigure) {

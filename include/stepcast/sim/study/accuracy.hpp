@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,12 +10,38 @@
 /// Here forecasts stand against published results: docs/accuracy.md says how to read them.
 namespace stepcast {
 
+/// This says what a row may be used for: rows of folders that a fit knows are fitted or held out;
+/// foreign ones stand in a folder that no fit has used; superseded ones repeat a configuration that
+/// a newer container has measured, are listed, and count in no figure.
+enum class RowLabel { fitted, held_out, foreign, superseded };
+std::string_view name(RowLabel label);
+/// Superseded rows stand in a folder of this name inside that of their family.
+inline constexpr std::string_view superseded_folder = "superseded";
+
 /// This is a scenario whose `expect:` holds a published step time.
 struct PublishedRow {
   std::string file;    ///< relative to the folder that was searched
   std::string family;  ///< the folder below it: one source
   Scenario scenario;
+  RowLabel label = RowLabel::fitted;
+  std::string framework;  ///< that ran the step; empty where `labels.yaml` says none
 };
+
+/// This is `labels.yaml` of a folder of published rows: which folders no fit has used, which rows
+/// of the other folders none may use, and which framework ran what.
+struct SourceLabels {
+  struct Framework {
+    std::string name;
+    std::vector<std::string> folders;
+  };
+  std::vector<std::string> foreign;
+  std::vector<std::string> held_out;  ///< names of rows, beside those that their hash holds out
+  std::vector<Framework> frameworks;
+};
+/// This reads the file; without it all folders are known to fits. Throws InputError.
+SourceLabels read_labels(const std::string& folder, const SearchPath& search);
+/// This is the label of the row `name` in `file`, which is relative to the folder of the labels.
+RowLabel label_of(const SourceLabels& labels, std::string_view file, std::string_view name);
 
 /// This has every scenario below `folder` that expects a step time, sorted by file. Throws
 /// InputError with the errors of all files, or where the folder does not exist or holds no such
@@ -35,12 +62,16 @@ struct RowForecast {
 std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenarios, int workers);
 
 struct MeasuredRow {
-  std::string name, family, file, device;
-  bool held_out = false, model = true, experts = false;     ///< model: not a synthetic workload
+  std::string name, family, file, device, framework;
+  RowLabel label = RowLabel::fitted;
+  std::int64_t ranks = 0, zero = 0;
+  bool model = true, experts = false;                       ///< model: not a synthetic workload
   double published = 0, forecast = 0;                       ///< step times [s]
   std::optional<double> published_memory, forecast_memory;  ///< [B]
   std::string failure;
   double error() const { return forecast / published - 1; }
+  /// This says whether the row counts in figures.
+  bool counts() const { return failure.empty() && label != RowLabel::superseded; }
   /// It is nothing unless both are known.
   std::optional<double> memory_error() const {
     if (!published_memory || !forecast_memory || !failure.empty()) return {};
@@ -77,19 +108,24 @@ std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<M
 struct Ledger {
   std::vector<MeasuredRow> rows;
   std::vector<Ratio> ratios;
-  /// This is the mean absolute error of all rows with a model [fraction]: what the check holds.
+  /// This is the mean absolute error of all rows with a model that count [fraction]: what the check
+  /// holds.
   double overall() const;
 };
 
-/// These are errors of rows that belong together, of those that were fitted and of those that were
-/// not, and Spearman's rank correlation of forecast and published step times.
+/// These are errors of rows that belong together, of those that were fitted, of those that were
+/// not and of foreign ones, and Spearman's rank correlation of forecast and published step times.
 struct LedgerGroup {
   std::string name;
-  ErrorFigures all, calibrated, held_out;
+  ErrorFigures all, calibrated, held_out, foreign;
   double ranks = 1;
 };
 /// The groups are families, then hardware types, rows with experts and all rows with a model.
 std::vector<LedgerGroup> ledger_groups(const Ledger& ledger);
+/// These are classes across families: dense rows and rows with experts by framework, those that
+/// shard parameters over 128 ranks or more, rows with experts by hardware type, and rows with
+/// experts with each of their families left out.
+std::vector<LedgerGroup> ledger_classes(const Ledger& ledger);
 
 /// These are errors of the memory of a family's rows that report it, as fractions; `too_low` counts
 /// rows that are more than 5 % low.
