@@ -4,6 +4,7 @@
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
+#include "stepcast/sim/study/components.hpp"
 #include "stepcast/sim/study/sweep.hpp"
 
 namespace stepcast::cli {
@@ -32,6 +33,10 @@ Describe description_of(FileKind kind) {
       return describe_order_file;
     case FileKind::ratios:
       return describe_ratio_file;
+    case FileKind::labels:
+      return describe_label_file;
+    case FileKind::measurements:
+      return describe_measurement_file;
     case FileKind::hugging_face:
       break;
   }
@@ -90,6 +95,12 @@ std::string check_file(FileKind kind, const std::string& path,
       break;
     case FileKind::ratios:
       read_ratios(path, search);
+      break;
+    case FileKind::labels:
+      read_label_file(path, search);
+      break;
+    case FileKind::measurements:
+      read_measurements(path, search);
       break;
     case FileKind::hugging_face:
       read_hugging_face(path);

@@ -23,6 +23,10 @@ constexpr FileKindInfo kinds[] = {
      "stepcast schedule draws it, and schedule.pipeline: {table: FILE} runs it"},
     {FileKind::ratios, "ratios", "a file of ratios", "a file of ratios",
      "stepcast accuracy reads it with its folder"},
+    {FileKind::labels, "labels", "a file of labels", "a file of labels",
+     "stepcast accuracy reads it with its folder"},
+    {FileKind::measurements, "measurements", "a file of sources", "a file of sources",
+     "stepcast accuracy --components reads it with its folder"},
     {FileKind::hugging_face, "hugging_face", "a Hugging Face config.json",
      "a Hugging Face config.json",
      "stepcast model counts its parameters, and model.hf_config names it in a scenario"},
@@ -69,12 +73,14 @@ const FileKindInfo& info(FileKind kind) {
 std::optional<FileKind> file_kind(const Node& root) {
   if (root.kind != Node::Kind::mapping) return {};
   if (has_any(root, {"sweep"})) return FileKind::sweep;
+  if (has_any(root, {"tables"})) return FileKind::measurements;
   if (has_any(root, {"cluster", "model", "workload", "parallel", "training", "schedule"})) {
     if (is_plan(root)) return FileKind::plan;
     return is_check(root) ? FileKind::check : FileKind::scenario;
   }
   if (has_any(root, {"orders"})) return FileKind::orders;
   if (has_any(root, {"ratios"})) return FileKind::ratios;
+  if (has_any(root, {"foreign", "frameworks"})) return FileKind::labels;
   if (has_any(root, {"device", "node", "network"})) return FileKind::cluster;
   if (has_any(root, {"model_type", "architectures", "hidden_size", "num_hidden_layers"}))
     return FileKind::hugging_face;

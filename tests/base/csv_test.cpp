@@ -11,7 +11,8 @@ namespace {
 using Cells = std::vector<std::string>;
 
 TEST(Csv, QuotesHoldCommasQuotesAndLineEnds) {
-  const auto records = parse_csv("a,\"b, c\"\r\n\"say \"\"so\"\"\",\"two\r\nlines\"\n\nlast, x", "t");
+  const auto records =
+      parse_csv("a,\"b, c\"\r\n\"say \"\"so\"\"\",\"two\r\nlines\"\n\nlast, x", "t");
   ASSERT_EQ(records.size(), 3U);
   EXPECT_EQ(records[0].cells, (Cells{"a", "b, c"}));
   EXPECT_EQ(records[1].cells, (Cells{"say \"so\"", "two\r\nlines"}));
@@ -22,7 +23,10 @@ TEST(Csv, QuotesHoldCommasQuotesAndLineEnds) {
 }
 
 TEST(Csv, SkipsAByteOrderMarkAndKeepsEmptyCells) {
-  const auto records = parse_csv("\xEF\xBB\xBF" "a,b\n,\n", "t");
+  const auto records = parse_csv(
+      "\xEF\xBB\xBF"
+      "a,b\n,\n",
+      "t");
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[0].cells, (Cells{"a", "b"}));
   EXPECT_EQ(records[1].cells, (Cells{"", ""}));
@@ -40,8 +44,8 @@ TEST(Csv, AQuoteWithoutEndIsPlacedWhereItBegins) {
 }
 
 TEST(Csv, WhatIsWrittenReadsBack) {
-  const auto cell = rc::gen::container<std::string>(
-      rc::gen::element('a', ' ', ',', '"', '\n', '\r', '1'));
+  const auto cell =
+      rc::gen::container<std::string>(rc::gen::element('a', ' ', ',', '"', '\n', '\r', '1'));
   EXPECT_TRUE(rc::check([&] {
     const auto cells = *rc::gen::nonEmpty(rc::gen::container<Cells>(cell));
     std::string line = "x";  // no empty line, and none that begins with a quoted blank

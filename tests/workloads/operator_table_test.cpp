@@ -160,8 +160,8 @@ TEST(OperatorForecast, LargerKernelsTakeNoLess) {
   const OperatorForecaster device{one_node()};
   EXPECT_TRUE(rc::check([&] {
     const auto size = [] { return static_cast<double>(*rc::gen::inRange(1, 5000)); };
-    const auto kind = *rc::gen::elementOf(std::vector<std::string>{"matmul", "grouped_matmul", "gelu",
-                                                               "rms_norm", "permute"});
+    const auto kind = *rc::gen::elementOf(
+        std::vector<std::string>{"matmul", "grouped_matmul", "gelu", "rms_norm", "permute"});
     KernelShape shape{.m = size(), .k = size(), .n = size(), .groups = 3};
     const double before = device.time(request(kind.c_str(), shape)).value();
     RC_ASSERT(before > 0);

@@ -78,8 +78,7 @@ TEST(OperatorTime, SmallerTilesRunSlower) {
   DeviceSpec device = plain_device();
   device.efficiency.matmul = {.peak = 1, .tile_exponent = 1.0 / 3};
   // an eighth of the largest tile's area at half of its rate
-  EXPECT_NEAR(seconds(matmul(64, 64, 1024), device), 2 * 2.0 * 64 * 64 * 1024 * 24 / 300e12,
-              1e-15);
+  EXPECT_NEAR(seconds(matmul(64, 64, 1024), device), 2 * 2.0 * 64 * 64 * 1024 * 24 / 300e12, 1e-15);
 }
 
 TEST(OperatorTime, LongProductsRunAtTheSustainedClock) {

@@ -45,7 +45,7 @@ Operator attention(const KernelShape& s, bool backward) {
                                 .causal = s.causal,
                                 .backward = backward,
                                 .generation = s.generation != nullptr ? s.generation->kernel
-                                                                : AttentionGeneration::fused},
+                                                                      : AttentionGeneration::fused},
           .flops = Flops{flops},
           .bytes = Bytes{(backward ? 2 : 1) * (4 * tensor + rows::fp32 * tokens * s.heads)},
           .launch = LaunchClass::matmul};
@@ -79,9 +79,8 @@ KernelList block_norm(const KernelShape& s) {
 }
 
 KernelList block_activation(const KernelShape& s) {
-  return {as_kind(
-      rows::activation_forward("activation", FeedForwardSpec::Kind::swiglu, s.m * s.n),
-      VectorKind::block_activation, s.n)};
+  return {as_kind(rows::activation_forward("activation", FeedForwardSpec::Kind::swiglu, s.m * s.n),
+                  VectorKind::block_activation, s.n)};
 }
 
 template <FeedForwardSpec::Kind kind, bool backward>

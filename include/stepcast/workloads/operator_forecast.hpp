@@ -26,8 +26,8 @@ struct OperatorForecast {
   double efficiency = 0;  ///< least time that the data sheet allows over `time`
 };
 
-/// This forecasts single operators on the first device, or the first devices of the first node or super-node, of
-/// one cluster.
+/// This forecasts single operators on the first device, or the first devices of the first node or
+/// super-node, of one cluster.
 class OperatorForecaster {
  public:
   explicit OperatorForecaster(const ClusterSpec& cluster);

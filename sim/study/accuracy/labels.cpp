@@ -57,9 +57,12 @@ std::string_view name(RowLabel label) {
   return {};
 }
 
-SourceLabels read_labels(const std::string& folder, const SearchPath& search) {
-  const std::string path = (fs::path(folder) / "labels.yaml").string();
-  if (!fs::exists(path)) return {};
+void describe_label_file(Visitor& visitor) {
+  SourceLabels labels;
+  describe(visitor, labels);
+}
+
+SourceLabels read_label_file(const std::string& path, const SearchPath& search) {
   const Node root = load_document(path, search);
   SourceLabels labels;
   Reading reading;
@@ -67,8 +70,13 @@ SourceLabels read_labels(const std::string& folder, const SearchPath& search) {
   describe(section, labels);
   section.finish();
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
-  require_folders(labels, folder, path);
+  require_folders(labels, fs::path(path).parent_path().string(), path);
   return labels;
+}
+
+SourceLabels read_labels(const std::string& folder, const SearchPath& search) {
+  const std::string path = (fs::path(folder) / "labels.yaml").string();
+  return fs::exists(path) ? read_label_file(path, search) : SourceLabels{};
 }
 
 RowLabel label_of(const SourceLabels& labels, std::string_view file, std::string_view name) {

@@ -65,6 +65,34 @@ const char* name(MeasurementUse use) {
   return "";
 }
 
+void describe_measurement_file(Visitor& visitor) {
+  MeasurementFolder folder;
+  describe(visitor, folder);
+}
+
+namespace {
+
+MeasurementFolder read(const std::string& path, const SearchPath& search, Reading& reading) {
+  const Node root = load_document(path, search);
+  const fs::path folder = fs::path(path).parent_path();
+  MeasurementFolder found;
+  found.name = folder.filename().string();
+  Section section{root, {}, reading};
+  describe(section, found);
+  section.finish();
+  check_tables(folder.empty() ? fs::path{"."} : folder, found, reading.diagnostics);
+  return found;
+}
+
+}  // namespace
+
+MeasurementFolder read_measurements(const std::string& path, const SearchPath& search) {
+  Reading reading;
+  MeasurementFolder found = read(path, search, reading);
+  if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
+  return found;
+}
+
 std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
                                                    const SearchPath& search) {
   if (!fs::is_directory(folder))
@@ -80,15 +108,8 @@ std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
           "holds no measurements, allowed: folders with a " + std::string(sources_file)}});
   std::vector<MeasurementFolder> folders;
   Reading reading;
-  for (const fs::path& path : paths) {
-    const Node root = load_document((path / sources_file).string(), search);
-    MeasurementFolder& found = folders.emplace_back();
-    found.name = path.filename().string();
-    Section section{root, {}, reading};
-    describe(section, found);
-    section.finish();
-    check_tables(path, found, reading.diagnostics);
-  }
+  for (const fs::path& path : paths)
+    folders.push_back(read((path / sources_file).string(), search, reading));
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
   return folders;
 }

@@ -183,17 +183,17 @@ void check_operator(const OperatorRequest& request, const OperatorForecaster& cl
     std::vector<std::string> allowed;
     for (const AttentionGenerationName& known : named_generations())
       if (kernels.of(known.kernel) != nullptr) allowed.emplace_back(known.name);
-    problems.push_back({OperatorColumn::generation,
-                        "is '" + std::string(generation->name) + "', which " +
-                            cluster.cluster().device.name +
-                            " has no numbers for, allowed: " + joined(allowed)});
+    problems.push_back(
+        {OperatorColumn::generation, "is '" + std::string(generation->name) + "', which " +
+                                         cluster.cluster().device.name +
+                                         " has no numbers for, allowed: " + joined(allowed)});
   }
   if (request.kind->of == OperatorClass::collective && request.ranks > cluster.most_ranks())
-    problems.push_back({OperatorColumn::ranks,
-                        "is '" + std::to_string(request.ranks) + "', allowed: 2 to the " +
-                            std::to_string(cluster.most_ranks()) + " devices of a " +
-                            (cluster.cluster().super_node ? "super-node" : "node") + " of " +
-                            cluster.cluster().name});
+    problems.push_back(
+        {OperatorColumn::ranks, "is '" + std::to_string(request.ranks) + "', allowed: 2 to the " +
+                                    std::to_string(cluster.most_ranks()) + " devices of a " +
+                                    (cluster.cluster().super_node ? "super-node" : "node") +
+                                    " of " + cluster.cluster().name});
 }
 
 }  // namespace stepcast

@@ -34,7 +34,8 @@ Ran ran(const test::TemporaryFiles& files, const std::string& arguments,
 
 const std::string ideal = " --cluster clusters/ideal.yaml ";
 const std::string table = "kind,m_or_bytes,k,n,type\nmatmul,1000,1000,1000,bf16\n";
-const std::string forecast = "kind,m_or_bytes,k,n,type,forecast_us\nmatmul,1000,1000,1000,bf16,2.000\n";
+const std::string forecast =
+    "kind,m_or_bytes,k,n,type,forecast_us\nmatmul,1000,1000,1000,bf16,2.000\n";
 
 TEST(OperatorCli, OneKernelAsTextAndJson) {
   const test::TemporaryFiles files;
@@ -60,7 +61,8 @@ TEST(OperatorCli, OneKernelAsTextAndJson) {
 
 TEST(OperatorCli, AnExchangeHasBytesAndRanks) {
   const test::TemporaryFiles files;
-  const Ran sent = ran(files, "operator send_recv --bytes 1MB --ranks 2 --set node.devices=4 --json -" + ideal);
+  const Ran sent =
+      ran(files, "operator send_recv --bytes 1MB --ranks 2 --set node.devices=4 --json -" + ideal);
   ASSERT_EQ(sent.code, 0) << sent.err;
   const auto json = nlohmann::json::parse(sent.out);
   EXPECT_NEAR(json["time_s"].get<double>(), 1e-6, 1e-15);
@@ -82,8 +84,9 @@ TEST(OperatorCli, TablesFromFilesAndPipes) {
 
 TEST(OperatorCli, WrongUseExitsWithTwoAndPrintsNothing) {
   const test::TemporaryFiles files;
-  const std::string bad =
-      files.write("bad.csv", "device,kind,m_or_bytes,k,n,type\na100,matmul,1,1,1,bf16\nh100,matmul,0,1,1,bf16\n");
+  const std::string bad = files.write(
+      "bad.csv",
+      "device,kind,m_or_bytes,k,n,type\na100,matmul,1,1,1,bf16\nh100,matmul,0,1,1,bf16\n");
   const struct {
     std::string arguments, says;
   } rows[] = {
@@ -120,16 +123,18 @@ TEST(OperatorCli, ComponentsFillAPageAndHoldItsFigure) {
       "stepcast: 1\ncluster: clusters/ideal.yaml\ntables:\n  - {file: k.csv, source: s, commit: c, "
       "licence: l, measured: m, doubts: d, use: foreign}\n";
   files.write("m/ideal/sources.yaml", source);
-  files.write("m/ideal/k.csv", "kind,m_or_bytes,k,n,type,median_us\nmatmul,1000,1000,1000,bf16,2.5\n");
-  const std::string page = files.write(
-      "page.md",
-      "# Page\n<!-- ledger: written by stepcast accuracy --write -->\n<!-- end of the ledger -->\n");
+  files.write("m/ideal/k.csv",
+              "kind,m_or_bytes,k,n,type,median_us\nmatmul,1000,1000,1000,bf16,2.5\n");
+  const std::string page = files.write("page.md",
+                                       "# Page\n<!-- ledger: written by stepcast accuracy --write "
+                                       "-->\n<!-- end of the ledger -->\n");
   const std::string command = "accuracy --components '" + files.path("m") + "' ";
   const Ran first = ran(files, command + "--write '" + page + "'");
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_NE(content(page).find("Overall mean absolute error: 20.00 %"), std::string::npos);
   EXPECT_EQ(ran(files, command + "--check '" + page + "'").code, 0);
-  files.write("m/ideal/k.csv", "kind,m_or_bytes,k,n,type,median_us\nmatmul,1000,1000,1000,bf16,3\n");
+  files.write("m/ideal/k.csv",
+              "kind,m_or_bytes,k,n,type,median_us\nmatmul,1000,1000,1000,bf16,3\n");
   const Ran worse = ran(files, command + "--check '" + page + "'");
   EXPECT_EQ(worse.code, 1);
   EXPECT_NE(worse.err.find("33.33 %"), std::string::npos) << worse.err;

@@ -95,7 +95,9 @@ TEST_F(Schemas, OfAKindRefuseFilesOfOtherKinds) {
       {"sweep", files_.write("sweep.yaml", test::small_sweep)},
       {"plan", shipped + "plans/gpt3-175b-512.yaml"},
       {"orders", shipped + "orders/two-stages.yaml"},
-      {"ratios", shipped + "validation/ratios.yaml"}};
+      {"ratios", shipped + "validation/ratios.yaml"},
+      {"labels", shipped + "validation/labels.yaml"},
+      {"measurements", shipped + "measurements/a100/sources.yaml"}};
   std::string all;
   for (const auto& [kind, file] : rows) all += " " + file;
   for (const auto& [kind, file] : rows) {
@@ -114,8 +116,8 @@ TEST_F(Schemas, OfAKindRefuseFilesOfOtherKinds) {
 TEST(SchemaOfAKind, HasAnIdThatNamesTheKind) {
   const TemporaryFiles files;
   const std::string file = files.path("schema.json");
-  for (const char* kind :
-       {"scenario", "check", "cluster", "model", "sweep", "plan", "orders", "ratios"}) {
+  for (const char* kind : {"scenario", "check", "cluster", "model", "sweep", "plan", "orders",
+                           "ratios", "labels", "measurements"}) {
     ASSERT_EQ(run(binary + " schema " + kind + " > " + file), 0) << kind;
     const auto schema = nlohmann::json::parse(std::ifstream{file});
     EXPECT_EQ(schema["$id"], "urn:stepcast:schema:1:" + std::string(kind));

@@ -30,13 +30,15 @@ const std::string whole = ", allowed: a whole number, 1 to 2147483647";
 
 TEST(OperatorRows, EveryKindOfErrorHasItsPlaceAndCure) {
   const std::string place = "t.csv:2: ";
-  EXPECT_TRUE(row("a100,,matmull,1,1,1,1,bf16").starts_with(place + "kind: is 'matmull', allowed: "
-                                                                    "matmul, grouped_matmul, "));
+  EXPECT_TRUE(row("a100,,matmull,1,1,1,1,bf16")
+                  .starts_with(place + "kind: is 'matmull', allowed: "
+                                       "matmul, grouped_matmul, "));
   EXPECT_EQ(row("a100,,matmul,1,1,1,1,int8"), place + "type: is 'int8', allowed: bf16, fp16, fp8");
   EXPECT_EQ(row("a100,,rms_norm,1,1,0,1,fp8"), place + "type: is 'fp8', allowed: bf16, fp16");
   EXPECT_EQ(row("a100,,matmul,1,1,1,1,"), place + "type: is empty, allowed: bf16, fp16, fp8");
-  EXPECT_TRUE(row("v100,,matmul,1,1,1,1,bf16").starts_with(place + "device: is 'v100', allowed: "
-                                                                   "a100, h100, "));
+  EXPECT_TRUE(row("v100,,matmul,1,1,1,1,bf16")
+                  .starts_with(place + "device: is 'v100', allowed: "
+                                       "a100, h100, "));
   EXPECT_TRUE(row("../clusters/dgx-a100,,matmul,1,1,1,1,bf16").starts_with(place + "device: is"));
   EXPECT_EQ(row("a100,,matmul,1,0,1,1,bf16"), place + "m_or_bytes: is '0'" + whole);
   EXPECT_EQ(row("a100,,matmul,1,1,-4,1,bf16"), place + "k: is '-4'" + whole);
@@ -44,9 +46,9 @@ TEST(OperatorRows, EveryKindOfErrorHasItsPlaceAndCure) {
   EXPECT_EQ(row("a100,,matmul,1,99999999999999999999,1,1,bf16"),
             place + "m_or_bytes: is '99999999999999999999'" + whole);
   EXPECT_EQ(row("a100,,matmul,1,1,1,2147483648,bf16"), place + "n: is '2147483648'" + whole);
-  EXPECT_EQ(row("a100,,matmul,1,nan,,x,bf16"),
-            place + "m_or_bytes: is 'nan'" + whole + "\n" + place + "k: is empty" + whole + "\n" +
-                place + "n: is 'x'" + whole);
+  EXPECT_EQ(row("a100,,matmul,1,nan,,x,bf16"), place + "m_or_bytes: is 'nan'" + whole + "\n" +
+                                                   place + "k: is empty" + whole + "\n" + place +
+                                                   "n: is 'x'" + whole);
   EXPECT_EQ(row("a100,,matmul,1,1,1,1,fp8"),
             place + "type: is 'fp8', which a100-sxm-80gb lacks, allowed: bf16, fp16");
   EXPECT_EQ(row("h100,,all_reduce,16,1,0,0,bytes"),
@@ -65,8 +67,7 @@ TEST(OperatorRows, AllBadRowsAreReportedInOrder) {
                                    "a100,,matmul,1,1,1,1,bf16\n"
                                    "\n"
                                    "a100,,matmul,1,1,0,1,bf16\n");
-  EXPECT_EQ(wrong,
-            "t.csv:2: m_or_bytes: is '0'" + whole + "\nt.csv:5: k: is '0'" + whole);
+  EXPECT_EQ(wrong, "t.csv:2: m_or_bytes: is '0'" + whole + "\nt.csv:5: k: is '0'" + whole);
 }
 
 TEST(OperatorRows, AMissingColumnIsMissedOnce) {
@@ -74,15 +75,15 @@ TEST(OperatorRows, AMissingColumnIsMissedOnce) {
             "t.csv:1: n: is missing, rms_norm needs it");
   EXPECT_EQ(answer("kind,m_or_bytes,n,type\nrms_norm,1,1,bf16\n"),
             "t.csv:1: device: is missing, give it or --cluster");
-  EXPECT_EQ(answer("device,m_or_bytes\na100,1\n"), "t.csv:1: kind: is missing, every operator needs it");
+  EXPECT_EQ(answer("device,m_or_bytes\na100,1\n"),
+            "t.csv:1: kind: is missing, every operator needs it");
   EXPECT_EQ(answer(""), "t.csv: is empty, allowed: a table with a header");
   EXPECT_EQ(answer("device,kind,kind\n"),
             "t.csv:1: kind: is the name of two columns, allowed: each name once");
 }
 
 TEST(OperatorRows, AttentionHasItsOwnColumns) {
-  const std::string columns =
-      "device,kind,heads,head_size,sequence,batch,causal,generation,type\n";
+  const std::string columns = "device,kind,heads,head_size,sequence,batch,causal,generation,type\n";
   const auto one = [&](const std::string& cells) { return answer(columns + cells + "\n"); };
   EXPECT_EQ(one("a100,attention,16,128,4096,,perhaps,,bf16"),
             "t.csv:2: causal: is 'perhaps', allowed: yes, no");

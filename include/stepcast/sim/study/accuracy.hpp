@@ -38,7 +38,11 @@ struct SourceLabels {
   std::vector<std::string> held_out;  ///< names of rows, beside those that their hash holds out
   std::vector<Framework> frameworks;
 };
-/// This reads the file; without it all folders are known to fits. Throws InputError.
+/// These are its keys.
+void describe_label_file(Visitor& visitor);
+/// This reads such a file. Throws InputError, also where a folder that it names is not beside it.
+SourceLabels read_label_file(const std::string& path, const SearchPath& search);
+/// This reads that of a folder; without it all folders are known to fits. Throws InputError.
 SourceLabels read_labels(const std::string& folder, const SearchPath& search);
 /// This is the label of the row `name` in `file`, which is relative to the folder of the labels.
 RowLabel label_of(const SourceLabels& labels, std::string_view file, std::string_view name);

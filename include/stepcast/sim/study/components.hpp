@@ -27,6 +27,12 @@ struct MeasurementFolder {
   std::vector<MeasurementTable> tables;
 };
 
+/// These are the keys of `sources.yaml`.
+void describe_measurement_file(Visitor& visitor);
+/// This reads one, with the check that it describes the tables of its folder, all of them. Throws
+/// InputError.
+MeasurementFolder read_measurements(const std::string& path, const SearchPath& search);
+
 /// These are the folders below `folder` that hold a `sources.yaml`, sorted by name. Throws
 /// InputError: no such folder, a table that is listed and not there, or there and not listed.
 std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
