@@ -83,8 +83,7 @@ Seconds OperatorForecaster::collective_time(const OperatorRequest& request) cons
   const Bytes bytes{request.shape.m};
   const auto members = group(request.ranks);
   const CollectiveCall call{*request.kind->collective, bytes};
-  return cluster().device.launch.communication +
-         lone_time(fabric_, plan_collective(fabric_, members, call, "auto"));
+  return lone_time(fabric_, plan_collective(fabric_, members, call, "auto"));
 }
 
 Seconds OperatorForecaster::time(const OperatorRequest& request) const {
@@ -113,6 +112,7 @@ OperatorForecast OperatorForecaster::collective(const OperatorRequest& request) 
   OperatorForecast forecast;
   forecast.bytes = Bytes{request.shape.m};
   forecast.time = collective_time(request);
+  forecast.launch = cluster().device.launch.communication;
   const auto members = group(request.ranks);
   const CollectiveCall call{*request.kind->collective, forecast.bytes};
   const double share = bandwidth_bound(fabric_, members, call) / forecast.time;

@@ -167,7 +167,7 @@ constexpr std::array<OperatorColumnInfo, operator_columns> column_infos{{
     {"ranks", "--ranks", "of a collective; else the tensor-parallel size that made the shape"},
     {"m_or_bytes", "--m", "m, or the bytes of a collective"},
     {"k", "--k", "inner size of a product"},
-    {"n", "--n", "column_infos of the result"},
+    {"n", "--n", "columns of the result"},
     {"groups", "--groups", "products of a grouped one"},
     {"heads", "--heads", "heads of queries, and as many of keys"},
     {"head_size", "--head-size", "elements of a head"},

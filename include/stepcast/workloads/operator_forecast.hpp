@@ -18,8 +18,8 @@ enum class OperatorBound { compute, memory, vector, launch, link, latency };
 const char* name(OperatorBound bound);
 
 struct OperatorForecast {
-  Seconds time{0};    ///< of the kernels without their launch; of a collective with it
-  Seconds launch{0};  ///< on the stream, beside `time`; 0 for a collective
+  Seconds time{0};    ///< of the kernels, without their launch
+  Seconds launch{0};  ///< on the stream, beside `time`
   Flops flops{0};
   Bytes bytes{0};  ///< HBM traffic; of a collective its call's
   OperatorBound bound = OperatorBound::compute;

@@ -11,11 +11,17 @@ namespace {
 struct DevicePreset {
   std::string_view device, preset;
 };
-constexpr std::array<DevicePreset, 5> device_presets{{{"a100", "dgx-a100"},
-                                                      {"h100", "dgx-h100"},
-                                                      {"b200", "dgx-b200"},
-                                                      {"ascend-910b", "atlas-800t-a2"},
-                                                      {"ascend-a3", "atlas-900-a3"}}};
+constexpr std::array<DevicePreset, 11> device_presets{{{"a100", "dgx-a100"},
+                                                       {"a800", "dgx-a800"},
+                                                       {"h100", "dgx-h100"},
+                                                       {"h200", "dgx-h200"},
+                                                       {"h800", "dgx-h800"},
+                                                       {"h20", "hgx-h20"},
+                                                       {"b200", "dgx-b200"},
+                                                       {"b300", "dgx-b300"},
+                                                       {"ascend-910b", "atlas-800t-a2"},
+                                                       {"ascend-910b1", "atlas-900-a2-pod"},
+                                                       {"ascend-a3", "atlas-900-a3"}}};
 
 bool is_file_name(std::string_view text) {
   const auto allowed = [](char c) {

@@ -92,9 +92,7 @@ std::string operator_text(const OperatorRequest& request, const OperatorForecast
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";
   };
-  add(labelled(
-      "time", human(f.time),
-      is_collective(request) ? "with its launch" : "launch " + human(f.launch) + " beside it"));
+  add(labelled("time", human(f.time), "launch " + human(f.launch) + " beside it"));
   if (f.flops.value() > 0)
     add(labelled("FLOPs", fmt::format("{:.3g}", f.flops.value()), human(f.flops / f.time)));
   add(labelled("bytes", human(f.bytes), human(f.bytes / f.time)));

@@ -38,7 +38,7 @@ TEST(OperatorRows, EveryKindOfErrorHasItsPlaceAndCure) {
   EXPECT_EQ(row("a100,,matmul,1,1,1,1,"), place + "type: is empty, allowed: bf16, fp16, fp8");
   EXPECT_TRUE(row("v100,,matmul,1,1,1,1,bf16")
                   .starts_with(place + "device: is 'v100', allowed: "
-                                       "a100, h100, "));
+                                       "a100, a800, h100, "));
   EXPECT_TRUE(row("../clusters/dgx-a100,,matmul,1,1,1,1,bf16").starts_with(place + "device: is"));
   EXPECT_EQ(row("a100,,matmul,1,0,1,1,bf16"), place + "m_or_bytes: is '0'" + whole);
   EXPECT_EQ(row("a100,,matmul,1,1,-4,1,bf16"), place + "k: is '-4'" + whole);
@@ -90,6 +90,9 @@ TEST(OperatorRows, AttentionHasItsOwnColumns) {
   EXPECT_EQ(one("a100,attention,16,128,4096,0,,,bf16"), "t.csv:2: batch: is '0'" + whole);
   EXPECT_TRUE(one("a100,attention,16,128,4096,,,flash_9,bf16")
                   .starts_with("t.csv:2: generation: is 'flash_9', allowed: flash_1, flash_2, "));
+  EXPECT_TRUE(one("a100,attention,16,128,4096,,,flash_3,bf16")
+                  .starts_with("t.csv:2: generation: is 'flash_3', which a100-sxm-80gb has no "
+                               "numbers for, allowed: flash_1, flash_2"));
   EXPECT_TRUE(one("a100,attention,16,128,4096,2,no,flash_1,bf16").starts_with("device,"));
 }
 
