@@ -1,0 +1,109 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "sim/forecast/laws.hpp"
+#include "sim/in_child.hpp"
+#include "stepcast/base/errors.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+
+namespace stepcast {
+namespace {
+
+using namespace literals;
+using testing::in_child;
+
+/// A small forecast that keeps all laws, to spoil.
+struct Kept {
+  Kept()
+      : scenario{prepare_scenario(std::string(STEPCAST_SOURCE_DIR) + "/scenarios/llama2-7b-8.yaml",
+                                  {"model.layers=8"}, default_search_path({}))},
+        layers{layers_of(scenario)},
+        result{forecast(scenario)} {}
+  void check() const { check_laws(scenario, layers, result); }
+
+  Scenario scenario;
+  LayerTable layers;
+  Forecast result;
+};
+
+const Kept& kept() {
+  static const Kept once;
+  return once;
+}
+
+void expect_broken(const char* what, const std::function<void(Kept&)>& spoil) {
+  Kept spoilt = kept();
+  spoil(spoilt);
+  EXPECT_THROW(spoilt.check(), ContractError) << what;
+}
+
+TEST(CheckLaws, HoldForAForecast) { EXPECT_NO_THROW(kept().check()); }
+
+TEST(CheckLaws, LayersAreTheModels) {
+  expect_broken("a layer less", [](Kept& k) { --k.layers.slices[0][0].count; });
+  expect_broken("no embedding", [](Kept& k) { k.layers.slices[0][0].embedding = false; });
+  expect_broken("two heads", [](Kept& k) {
+    k.scenario.workload.plan.chunk_placement = ChunkPlacement::bidirectional;
+  });
+  expect_broken("a module", [](Kept& k) { k.layers.slices[0][0].mtp = 1; });
+}
+
+TEST(CheckLaws, NoFlopIsLeftOut) {
+  expect_broken("half of the model", [](Kept& k) { *k.result.executed_flops /= 2; });
+  expect_broken("no model", [](Kept& k) { k.result.model_flops = 0; });
+}
+
+TEST(CheckLaws, PartsOfTheTimeAddUp) {
+  expect_broken("mean", [](Kept& k) { k.result.mean.bubble += k.result.step_time * 1e-6; });
+  expect_broken("stage", [](Kept& k) { k.result.stages[0].times.computing = Seconds{0}; });
+  expect_broken("class", [](Kept& k) { k.result.timeline.classes[0].exposed[0] += 1_ms; });
+  expect_broken("negative", [](Kept& k) {
+    RankTimes& times = k.result.mean;
+    times.other_idle -= Seconds{1};
+    times.computing += Seconds{1};
+  });
+}
+
+TEST(CheckLaws, PartsOfTheMemoryAreWhole) {
+  const auto memory = [](const std::function<void(MemoryBudget&)>& spoil) {
+    return [spoil](Kept& k) { spoil(*k.result.stages[0].memory); };
+  };
+  expect_broken("negative", memory([](MemoryBudget& m) { m.update = Bytes{-1}; }));
+  expect_broken("moments", memory([](MemoryBudget& m) { m.moments = 2 * m.optimizer; }));
+  expect_broken("communicators", memory([](MemoryBudget& m) { m.communicators = 2 * m.buffers; }));
+  // Were all eight devices to hold everything, a sixteenth of it is half of the model.
+  expect_broken("parameters", memory([](MemoryBudget& m) { m.parameters = m.parameters / 16; }));
+  expect_broken("gradients", memory([](MemoryBudget& m) { m.gradients = m.gradients / 16; }));
+  expect_broken("states", memory([](MemoryBudget& m) {
+                  m.optimizer = m.optimizer / 16;
+                  m.moments = m.moments / 16;
+                }));
+}
+
+/// FLOPs of the model in a step whose experts drop what exceeds `capacity` times the mean, and the
+/// part of all pairs of token and expert that they drop.
+std::vector<double> flops_and_dropped(const char* capacity) {
+  const Scenario scenario =
+      prepare_scenario(std::string(STEPCAST_SOURCE_DIR) + "/tests/sim/laws/experts.yaml",
+                       {"parallel.ep=4", "moe.routing={distribution: zipf}",
+                        std::string("moe.capacity_factor=") + capacity},
+                       SearchPath{{std::string(STEPCAST_SOURCE_DIR) + "/tests/sim/laws"}});
+  return in_child([&] {
+    const Forecast result = forecast(scenario);
+    return std::vector<double>{*result.model_flops, result.experts->dropped};
+  });
+}
+
+TEST(StepFlops, DroppedTokensAreNoWorkOfTheModel) {
+  const auto all = flops_and_dropped("none"), few = flops_and_dropped("0.5");
+  EXPECT_EQ(flops_and_dropped("1000"), all);
+  EXPECT_EQ(all.at(1), 0);
+  EXPECT_GE(few.at(1), 0.5);  // no expert takes more than half of the mean
+  // seven layers of four chosen experts of three matrices, for 32 sequences of 2048 tokens
+  const double experts = 3.0 * 2 * 4 * (3 * 1024 * 512) * 7 * 32 * 2048;
+  EXPECT_NEAR((all.at(0) - few.at(0)) / experts, few.at(1), 1e-9);
+}
+
+}  // namespace
+}  // namespace stepcast
