@@ -166,13 +166,14 @@ class Builder : public YAML::EventHandler {
   /// yaml-cpp takes the end of the file for the end of a quoted text, so that a cut file would
   /// pass.
   void check_quotes(const YAML::Mark& mark) const {
-    auto at = static_cast<std::size_t>(mark.pos);
-    if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
-    const char quote = text_[at];
-    for (++at; at < text_.size(); ++at) {
-      const bool twice = quote == '\'' && text_.substr(at, 2) == "''";
-      if (text_[at] == quote && !twice) return;
-      if (twice || (quote == '"' && text_[at] == '\\')) ++at;
+    const auto from = static_cast<std::size_t>(mark.pos);
+    const std::string_view text = text_.substr(std::min(from, text_.size()));
+    if (!text.starts_with('"') && !text.starts_with('\'')) return;
+    const char quote = text.front();
+    for (std::size_t at = 1; at < text.size(); ++at) {
+      const bool twice = quote == '\'' && text.substr(at, 2) == "''";
+      if (text[at] == quote && !twice) return;
+      if (twice || (quote == '"' && text[at] == '\\')) ++at;
     }
     refuse(mark, "is not YAML: the quoted text has no end");
   }

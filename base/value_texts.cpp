@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "read_value.hpp"
+#include "stepcast/base/text.hpp"
 
 // How messages quote values and name what is allowed.
 namespace stepcast {

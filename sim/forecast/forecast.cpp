@@ -91,11 +91,8 @@ void add_times(Forecast& result, const RankClasses& classes, std::size_t stages)
   result.stages.resize(stages);
   for (std::size_t c = 0; c < classes.ranks.size(); ++c) {
     const RankTimes& times = result.timeline.classes[c];
-    RankTimes& stage = result.stages[classes.stage[c].value].times;
-    add(stage, times, classes.ranks[c] / per_stage);
-    stage.end = std::max(stage.end, times.end);
+    add(result.stages[classes.stage[c].value].times, times, classes.ranks[c] / per_stage);
     add(result.mean, times, classes.ranks[c] / world);
-    result.mean.end = std::max(result.mean.end, times.end);
   }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "resolving.hpp"
 #include "stepcast/scheduler/balanced_slices.hpp"
@@ -126,9 +127,10 @@ void resolve_slices(Scenario& scenario, Checks& checks) {
   for (std::int64_t& n : tokens) n *= step;
   const bool equal_fit = sequence % (plan.slices * part) == 0;
   CollectiveTimes collectives(scenario.cluster, scenario.workload.communication.algorithms);
-  const Seconds of_equal = equal_fit ? step_alone(scenario, collectives) : Seconds{0};
+  std::optional<Seconds> of_equal;
+  if (equal_fit) of_equal = step_alone(scenario, collectives);
   plan.slice_tokens = std::move(tokens);
-  if (equal_fit && step_alone(scenario, collectives) >= of_equal) plan.slice_tokens.clear();
+  if (of_equal && step_alone(scenario, collectives) >= *of_equal) plan.slice_tokens.clear();
 }
 
 }  // namespace stepcast

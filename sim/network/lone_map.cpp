@@ -47,8 +47,9 @@ NetworkHop lone_hop(const NetworkMapInput& input, Stage stage, Channel channel,
   NetworkHop hop;
   const Stage peer = neighbour_stage(input, stage, channel);
   hop.peer = peer.value;
-  if (peer == stage) return hop;
-  hop.flow.bytes = channel_bytes(input, stage, channel).value_or(Bytes{0}).value();
+  const auto bytes = channel_bytes(input, stage, channel);
+  if (peer == stage || !bytes) return hop;
+  hop.flow.bytes = bytes->value();
   const CollectiveTimes::Hop time =
       times.hop(input.placement.first_of(stage), input.placement.first_of(peer), hop.flow.bytes);
   hop.flow.latency = time.latency;

@@ -13,7 +13,7 @@ void Replayer::idle(RankIndex r, double to, double moving_from, ExposedKind kind
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
   const double from = before.device;
-  if (to > from) rank.clocks.device = to;
+  rank.clocks.device = std::max(from, to);
   if (recorder_) recorder_->wait(r, before, rank.clocks, recorded);
   if (to <= from) return;
   const double moving = std::clamp(moving_from, from, to);

@@ -126,9 +126,10 @@ void check_scatter_gather(const Scenario& scenario, Checks& checks) {
 
 void check_put_off(const Scenario& scenario, Checks& checks) {
   const ScheduleSpec& schedule = scenario.schedule;
+  if (!schedule.put_off) return;
   const bool serves = schedule.table.empty() && pipeline_schedule(schedule.pipeline).puts_off;
-  checks.require(!schedule.put_off || serves, "schedule.put_off",
-                 "is " + count_text(schedule.put_off.value_or(0)) + ", but " + schedule.name() +
+  checks.require(serves, "schedule.put_off",
+                 "is " + count_text(*schedule.put_off) + ", but " + schedule.name() +
                      " says itself when weight gradients run, allowed: auto, or zb_h1, zb_h2");
 }
 

@@ -52,10 +52,10 @@ class Mutate(unittest.TestCase):
         self.assertEqual(len({(c.file, c.line) for c in every}), len(every))
 
     def test_every_room_has_enough_and_its_own_tests(self):
-        for room, folder in mutate.ROOMS.items():
+        for room, (folder, programs) in mutate.ROOMS.items():
             self.assertGreaterEqual(len(list(zip(range(100), mutate.drawn(room, 1)))), 50, room)
             listed = (ROOT / "tests" / folder / "CMakeLists.txt").read_text(encoding="utf-8")
-            self.assertIn(f"stepcast_test(test_{room}\n", listed)
+            self.assertIn(f"stepcast_test({programs[0]}\n", listed)
 
     def test_lists_are_of_this_tree(self):
         lists = mutate.json.loads(mutate.LISTS.read_text(encoding="utf-8"))

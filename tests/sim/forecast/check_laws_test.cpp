@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "sim/forecast/laws.hpp"
+#include "sim/in_child.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 
@@ -10,6 +11,7 @@ namespace stepcast {
 namespace {
 
 using namespace literals;
+using testing::in_child;
 
 /// A small forecast that keeps all laws, to spoil.
 struct Kept {
@@ -70,35 +72,37 @@ TEST(CheckLaws, PartsOfTheMemoryAreWhole) {
   expect_broken("negative", memory([](MemoryBudget& m) { m.update = Bytes{-1}; }));
   expect_broken("moments", memory([](MemoryBudget& m) { m.moments = 2 * m.optimizer; }));
   expect_broken("communicators", memory([](MemoryBudget& m) { m.communicators = 2 * m.buffers; }));
-  // Up to eight data-parallel ranks hold copies: less than an eighth of all is less than one.
-  expect_broken("lost parameters",
-                memory([](MemoryBudget& m) { m.parameters = m.parameters / 16; }));
-  expect_broken("lost gradients", memory([](MemoryBudget& m) { m.gradients = m.gradients / 16; }));
-  expect_broken("lost states", memory([](MemoryBudget& m) {
-                  m.optimizer = m.optimizer / 2;
-                  m.moments = m.moments / 2;
+  // Were all eight devices to hold everything, a sixteenth of it is half of the model.
+  expect_broken("parameters", memory([](MemoryBudget& m) { m.parameters = m.parameters / 16; }));
+  expect_broken("gradients", memory([](MemoryBudget& m) { m.gradients = m.gradients / 16; }));
+  expect_broken("states", memory([](MemoryBudget& m) {
+                  m.optimizer = m.optimizer / 16;
+                  m.moments = m.moments / 16;
                 }));
 }
 
-/// FLOPs of the model in a step whose experts drop what exceeds `capacity` times the mean.
-double model_flops(const char* capacity) {
-  const Scenario scenario = prepare_scenario(
-      std::string(STEPCAST_SOURCE_DIR) + "/tests/sim/laws/experts.yaml",
-      {"moe.routing={distribution: zipf}", std::string("moe.capacity_factor=") + capacity,
-       "simulate.sharing=incremental"},  // SimGrid runs once per process
-      SearchPath{{std::string(STEPCAST_SOURCE_DIR) + "/tests/sim/laws"}});
-  return *forecast(scenario).model_flops;
+/// FLOPs of the model in a step whose experts drop what exceeds `capacity` times the mean, and the
+/// part of all pairs of token and expert that they drop.
+std::vector<double> flops_and_dropped(const char* capacity) {
+  const Scenario scenario =
+      prepare_scenario(std::string(STEPCAST_SOURCE_DIR) + "/tests/sim/laws/experts.yaml",
+                       {"parallel.ep=4", "moe.routing={distribution: zipf}",
+                        std::string("moe.capacity_factor=") + capacity},
+                       SearchPath{{std::string(STEPCAST_SOURCE_DIR) + "/tests/sim/laws"}});
+  return in_child([&] {
+    const Forecast result = forecast(scenario);
+    return std::vector<double>{*result.model_flops, result.experts->dropped};
+  });
 }
 
 TEST(StepFlops, DroppedTokensAreNoWorkOfTheModel) {
-  const double all = model_flops("none");
-  const double few = model_flops("0.5");
-  EXPECT_EQ(model_flops("1000"), all);
+  const auto all = flops_and_dropped("none"), few = flops_and_dropped("0.5");
+  EXPECT_EQ(flops_and_dropped("1000"), all);
+  EXPECT_EQ(all.at(1), 0);
+  EXPECT_GE(few.at(1), 0.5);  // no expert takes more than half of the mean
   // seven layers of four chosen experts of three matrices, for 32 sequences of 2048 tokens
   const double experts = 3.0 * 2 * 4 * (3 * 1024 * 512) * 7 * 32 * 2048;
-  const double dropped = (all - few) / experts;
-  EXPECT_GT(dropped, 0.2);
-  EXPECT_LT(dropped, 0.8);
+  EXPECT_NEAR((all.at(0) - few.at(0)) / experts, few.at(1), 1e-9);
 }
 
 }  // namespace

@@ -84,5 +84,17 @@ TEST(OneGroup, OfUnequalExpertsIsAsThePlanSays) {
   }
 }
 
+// Two ranks exchange over their NICs, one of them three times as much: the phase ends with that.
+TEST(OneGroup, EndsWithTheLongerOfTwoFlows) {
+  ClusterSpec cluster = two_nodes();
+  cluster.devices = 2;
+  cluster.node_devices = 1;
+  ParallelPlan plan;
+  plan.dp = plan.ep = 2;
+  for (const std::vector<double>& factor : {std::vector<double>{1.5, 0.5}, {0.5, 1.5}})
+    EXPECT_NEAR(planned(cluster, plan, exchange(GroupKind::expert, factor), Fold::off).one_group,
+                (1.5 * 64_MiB / 2 / 25_GBps).value(), 1e-12);
+}
+
 }  // namespace
 }  // namespace stepcast
