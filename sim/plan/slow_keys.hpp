@@ -24,9 +24,9 @@ inline constexpr SlowKey slow_keys[] = {{"training.recompute"},
                                         {"moe.overlap"},
                                         {"schedule.slices", {"1", "2", "4"}}};
 // What the search can vary is what a plan may list.
-static_assert(std::ranges::all_of(fast_keys, searched_key, &FastKey::path));
-static_assert(std::ranges::all_of(slow_keys, searched_key, &SlowKey::path));
-static_assert(searched_key(schedule_key) != nullptr && searched_key(devices_key) != nullptr);
+static_assert(std::ranges::all_of(fast_keys, is_searched_key, &FastKey::path));
+static_assert(std::ranges::all_of(slow_keys, is_searched_key, &SlowKey::path));
+static_assert(is_searched_key(schedule_key) && is_searched_key(devices_key));
 static_assert(std::size(searched_keys) == fast_key_count + std::size(slow_keys) + 2);
 
 /// These are the words that `search` stands for at the key.

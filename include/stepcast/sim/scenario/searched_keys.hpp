@@ -32,6 +32,12 @@ inline constexpr SearchedKey searched_keys[] = {{"cluster.devices", Several::lis
                                                 {"moe.dispatch"},
                                                 {"moe.overlap"}};
 
+/// Whether a plan may hold several values of the key at `path`.
+constexpr bool is_searched_key(std::string_view path) {
+  return std::ranges::any_of(searched_keys,
+                             [&](const SearchedKey& key) { return key.path == path; });
+}
+
 /// This is the key at `path`; it is nullptr when the key holds one value in a plan, too.
 constexpr const SearchedKey* searched_key(std::string_view path) {
   const auto* key = std::ranges::find(searched_keys, path, &SearchedKey::path);
