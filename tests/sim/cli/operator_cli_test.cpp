@@ -42,8 +42,8 @@ TEST(OperatorCli, OneKernelAsTextAndJson) {
   const std::string matmul = "operator matmul --m 1000 --k 1k --n 1000" + ideal;
   EXPECT_EQ(ran(files, matmul).out,
             "matmul m 1000 k 1000 n 1000 in bf16 on ideal\n\n"
-            "  time             2.00 us  launch 0 s beside it\n"
-            "  FLOPs              2e+09  1000 TFLOPS\n"
+            "  time             2.00 us  launch 0.00 s beside it\n"
+            "  FLOPs              2e+09  1.00 PFLOPS\n"
             "  bytes           5.72 MiB  3.00 TB/s\n"
             "  bound            compute\n"
             "  efficiency       100.0 %  of what the data sheet allows\n");
