@@ -69,6 +69,8 @@ TEST(NcclRings, OfTwoReduceAtAPartOfTheLink) {
   spec.devices = spec.node_devices = 2;
   spec.collectives.pair_bandwidth = 0.8;
   EXPECT_NEAR(ring(spec, Kind::all_reduce, 30e6), 2 * 2e-6 + 30e6 / 240e9, 1e-12);
+  EXPECT_NEAR(time_of(spec, {Kind::all_reduce, Bytes{30e6}}, "auto"),
+              ring(spec, Kind::all_reduce, 30e6), 1e-15);
   EXPECT_NEAR(ring(spec, Kind::all_gather, 30e6), 2e-6 + 15e6 / 300e9, 1e-12);
 }
 

@@ -126,6 +126,10 @@ void add_hop(Hops& hops, const Wiring& wiring, DeviceId a, DeviceId b, double ti
   hops[static_cast<std::size_t>(part)] += times;
 }
 
+double reduced_part(const Fabric& fabric, Group members) {
+  return members.size() == 2 ? fabric.cluster().collectives.pair_bandwidth : 1;
+}
+
 CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm form,
                             const Chunked& call) {
   Schedule ports(fabric, members, Bytes{0}, NetworkForm::ports);
@@ -150,14 +154,13 @@ Plan nccl_ring(const Fabric& fabric, Group members, CollectiveCall call, Network
   const bool whole = call.kind == CollectiveKind::broadcast;
   const double passes = reduces ? 2 : 1;
   const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
-  const bool pair = reduces && members.size() == 2;
   return plan_chunked(
       fabric, members, form,
       {.algorithm = "ring",
        .load = [&](Step& step) { load_ring(step, members, parts, sent); },
        .path =
            [&](const Wiring& wiring) { return ring_path(fabric, wiring, members, parts, passes); },
-       .near = pair ? fabric.cluster().collectives.pair_bandwidth : 1});
+       .near = reduces ? reduced_part(fabric, members) : 1});
 }
 
 }  // namespace stepcast::collectives

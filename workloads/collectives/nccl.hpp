@@ -26,6 +26,8 @@ struct Chunked {
   std::function<ChunkPath(const Wiring&)> path;
   double near = 1;  ///< part of the links inside nodes that it reaches in any protocol
 };
+/// Of an all-reduce, as `near`.
+double reduced_part(const Fabric& fabric, Group members);
 /// One phase, which takes alone what the cheapest of NCCL's protocols takes.
 CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm form,
                             const Chunked& call);

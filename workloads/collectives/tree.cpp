@@ -85,7 +85,8 @@ Plan tree(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm 
                              Step ignored = step;
                              load_trees(*parts, call.bytes, step, ignored, ignored);
                            },
-                       .path = [&](const Wiring& wiring) { return tree_path(wiring, *parts); }});
+                       .path = [&](const Wiring& wiring) { return tree_path(wiring, *parts); },
+                       .near = reduced_part(fabric, members)});
 }
 
 }  // namespace stepcast::collectives
