@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
+#include "stepcast/base/overloaded.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
@@ -17,23 +17,26 @@ Seconds time_of_kernels(std::span<const Operator> kernels, const DeviceSpec& dev
   return sum;
 }
 
-/// The part of the time that a faster resource takes away, by a step too small to make another one
-/// the bound: whatever the form of the time is, this says what it follows.
+/// Resources are made faster by this part: too little to make another one the bound.
+constexpr double small_step = 1e-4;
+
+/// The part of the time that a faster resource takes away: whatever the form of the time is, this
+/// says what it follows.
 OperatorBound bound_of_kernels(std::span<const Operator> kernels, const DeviceSpec& device,
                                bool fp8, Seconds time) {
-  constexpr double step = 1e-4;
   const auto share = [&](auto make_faster) {
     DeviceSpec faster = device;
     make_faster(faster);
-    return (1 - time_of_kernels(kernels, faster, fp8) / time) / step;
+    return (1 - time_of_kernels(kernels, faster, fp8) / time) / small_step;
   };
   const double compute = share([](DeviceSpec& d) {
-    d.matmul_peak = (1 + step) * d.matmul_peak;
-    d.matmul_peak_fp8 = (1 + step) * d.matmul_peak_fp8;
+    d.matmul_peak = (1 + small_step) * d.matmul_peak;
+    d.matmul_peak_fp8 = (1 + small_step) * d.matmul_peak_fp8;
   });
   const double memory =
-      share([](DeviceSpec& d) { d.memory_bandwidth = (1 + step) * d.memory_bandwidth; });
-  const double vector = share([](DeviceSpec& d) { d.vector_peak = (1 + step) * d.vector_peak; });
+      share([](DeviceSpec& d) { d.memory_bandwidth = (1 + small_step) * d.memory_bandwidth; });
+  const double vector =
+      share([](DeviceSpec& d) { d.vector_peak = (1 + small_step) * d.vector_peak; });
   const std::array shares{compute, memory, vector, 1 - compute - memory - vector};
   constexpr std::array bounds{OperatorBound::compute, OperatorBound::memory, OperatorBound::vector,
                               OperatorBound::launch};
@@ -51,6 +54,49 @@ Seconds least_kernel_time(std::span<const Operator> kernels, const DeviceSpec& d
     sum += std::max(compute, op.bytes / device.memory_bandwidth);
   }
   return sum;
+}
+
+/// The first devices of the cluster.
+std::vector<DeviceId> first_devices(const OperatorRequest& request) {
+  std::vector<DeviceId> members;
+  for (std::int64_t i = 0; i < request.ranks; ++i)
+    members.push_back(DeviceId{static_cast<std::uint32_t>(i)});
+  return members;
+}
+
+CollectiveCall collective_call(const OperatorRequest& request) {
+  return {*request.kind->collective, Bytes{request.shape.m}};
+}
+
+Seconds collective_time(const Fabric& fabric, const OperatorRequest& request) {
+  const auto members = first_devices(request);
+  return lone_time(fabric, plan_collective(fabric, members, collective_call(request), "auto"));
+}
+
+/// What the port of a device would need without loss. The bound of an all-reduce is that of
+/// switches that reduce; ranks that do it themselves pass on what nccl-tests count.
+Seconds least_collective_time(const Fabric& fabric, const OperatorRequest& request) {
+  const auto members = first_devices(request);
+  const CollectiveCall call = collective_call(request);
+  const bool reduces = call.kind == CollectiveKind::all_reduce;
+  const double passes = reduces ? bus_factor(call.kind, members.size()) : 1;
+  return passes * node_efficiency(fabric.cluster().node_fabric) *
+         bandwidth_bound(fabric, members, call);
+}
+
+/// The same cluster with links that are faster by that.
+ClusterSpec with_faster_links(ClusterSpec cluster) {
+  const auto hurry = [](LinkSpec& link) { link.bandwidth = (1 + small_step) * link.bandwidth; };
+  std::visit(
+      Overloaded{[&](MeshFabric& f) { hurry(f.link); }, [&](SwitchFabric& f) { hurry(f.port); },
+                 [&](GroupFabric& f) {
+                   hurry(f.link);
+                   hurry(f.bridge);
+                 }},
+      cluster.node_fabric);
+  if (cluster.super_node) hurry(cluster.super_node->fabric.port);
+  hurry(cluster.network.nic.link);
+  return cluster;
 }
 
 }  // namespace
@@ -72,22 +118,8 @@ bool OperatorForecaster::has(ElementType type) const {
   return type != ElementType::fp8 || cluster().device.matmul_peak_fp8.value() > 0;
 }
 
-std::vector<DeviceId> OperatorForecaster::group(std::int64_t ranks) const {
-  std::vector<DeviceId> members;
-  for (std::int64_t i = 0; i < ranks; ++i)
-    members.push_back(DeviceId{static_cast<std::uint32_t>(i)});
-  return members;
-}
-
-Seconds OperatorForecaster::collective_time(const OperatorRequest& request) const {
-  const Bytes bytes{request.shape.m};
-  const auto members = group(request.ranks);
-  const CollectiveCall call{*request.kind->collective, bytes};
-  return lone_time(fabric_, plan_collective(fabric_, members, call, "auto"));
-}
-
 Seconds OperatorForecaster::time(const OperatorRequest& request) const {
-  if (request.kind->kernels == nullptr) return collective_time(request);
+  if (request.kind->kernels == nullptr) return collective_time(fabric_, request);
   return time_of_kernels(request.kind->kernels(request.shape), cluster().device, is_fp8(request));
 }
 
@@ -111,13 +143,12 @@ OperatorForecast OperatorForecaster::kernels(const OperatorRequest& request) con
 OperatorForecast OperatorForecaster::collective(const OperatorRequest& request) const {
   OperatorForecast forecast;
   forecast.bytes = Bytes{request.shape.m};
-  forecast.time = collective_time(request);
+  forecast.time = collective_time(fabric_, request);
   forecast.launch = cluster().device.launch.communication;
-  const auto members = group(request.ranks);
-  const CollectiveCall call{*request.kind->collective, forecast.bytes};
-  const double share = bandwidth_bound(fabric_, members, call) / forecast.time;
+  const Fabric faster(with_faster_links(cluster()));
+  const double share = (1 - collective_time(faster, request) / forecast.time) / small_step;
   forecast.bound = share >= 0.5 ? OperatorBound::link : OperatorBound::latency;
-  forecast.efficiency = share * node_efficiency(cluster().node_fabric);
+  forecast.efficiency = least_collective_time(fabric_, request) / forecast.time;
   return forecast;
 }
 

@@ -176,6 +176,16 @@ TEST(OperatorForecast, CollectivesAreThoseOfThePlan) {
   EXPECT_EQ(node.most_ranks(), 8);
 }
 
+/// A ring passes on 2(p-1)/p of its bytes, at half of the data sheet here.
+TEST(OperatorForecast, ALargeAllReduceIsBoundByItsLinks) {
+  const OperatorForecaster node{one_node()};
+  const OperatorForecast ring = node.forecast(request("all_reduce", {.m = 8e9}, 8));
+  EXPECT_EQ(ring.bound, OperatorBound::link);
+  EXPECT_NEAR(ring.efficiency, 1.75 * 8e9 / 100e9 / ring.time.value(), 1e-9);
+  EXPECT_LE(ring.efficiency, 0.5);
+  EXPECT_EQ(node.forecast(request("all_reduce", {.m = 8}, 8)).bound, OperatorBound::latency);
+}
+
 TEST(OperatorForecast, LargerKernelsTakeNoLess) {
   const OperatorForecaster device{one_node()};
   EXPECT_TRUE(rc::check([&] {

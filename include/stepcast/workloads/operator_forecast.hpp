@@ -41,8 +41,6 @@ class OperatorForecaster {
   OperatorForecast forecast(const OperatorRequest& request) const;
 
  private:
-  std::vector<DeviceId> group(std::int64_t ranks) const;
-  Seconds collective_time(const OperatorRequest& request) const;
   OperatorForecast kernels(const OperatorRequest& request) const;
   OperatorForecast collective(const OperatorRequest& request) const;
 
