@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experts.hpp"
+#include "dispatcher.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/topology/placement.hpp"
 
@@ -75,6 +75,8 @@ const char* ending(ExchangeLeg leg) {
       return " tensor";
     case ExchangeLeg::bias:
       return " bias";
+    case ExchangeLeg::weights:
+      return " weights";
     case ExchangeLeg::bias_tensor:
       break;
   }
@@ -103,10 +105,15 @@ double hop_bytes(const Experts& e, double rows, bool back) {
 // was gathered is reduced.
 
 Hops flat(const Experts& e, const Exchange& x) {
-  return {{{},
-           all_to_all(x, ExchangeLeg::whole, GroupKind::expert, hop_bytes(e, e.copies, x.back()),
-                      skew(e, Share::of_rank, x.back())),
-           {}}};
+  const auto hop = [&](ExchangeLeg leg, double bytes) {
+    return Hop{
+        {}, all_to_all(x, leg, GroupKind::expert, bytes, skew(e, Share::of_rank, x.back())), {}};
+  };
+  Hops result{hop(ExchangeLeg::whole, hop_bytes(e, e.copies, x.back()))};
+  const bool travel =
+      e.form != nullptr && e.form->weights == DispatcherForm::Weights::travel && !x.of_outputs();
+  if (travel) result.push_back(hop(ExchangeLeg::weights, e.weight_bytes() * e.copies));
+  return result;
 }
 
 Hop inner_hop(const Experts& e, const Exchange& x, Share share) {
@@ -167,6 +174,7 @@ bool weighs(const Exchange& x) { return x.of_outputs() && x.pieces == 0; }
 
 LayerItems select_gathered(const Experts& e, const Exchange& x) {
   const std::string name = x.name();
+  if (e.form != nullptr) return x.of_outputs() ? gathered_outputs_backward(e) : own_pairs(e);
   if (!e.indexed()) return vector_work(name + " select rows", 2 * e.row_bytes(e.rows));
   LayerItems items;
   select_rows(items, e, name, e.rows);
@@ -180,6 +188,7 @@ LayerItems select_gathered(const Experts& e, const Exchange& x) {
 
 LayerItems add_up_gathered(const Experts& e, const Exchange& x) {
   const std::string name = x.name();
+  if (e.form != nullptr) return x.of_outputs() ? gathered_outputs(e) : own_pairs_backward(e);
   if (!e.indexed())
     return vector_work(name + " add up rows", e.row_bytes(e.rows) + 2 * e.row_bytes(e.gathered()));
   LayerItems items;
@@ -199,7 +208,8 @@ Hops allgather(const Experts& e, const Exchange& x) {
       x.back() ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
   Hops result;
   const auto hop = [&](ExchangeLeg leg, GroupKind group, double rows) {
-    const Bytes bytes{hop_bytes(e, rows, x.back())};
+    const double wide = x.of_outputs() && e.outputs_in_fp32() ? fp32 / element : 1;
+    const Bytes bytes{wide * hop_bytes(e, rows, x.back())};
     result.push_back({{}, communication(x, leg, group, {kind, bytes}), {}});
   };
   const auto both = [&](ExchangeLeg leg, ExchangeLeg tensor) {
@@ -283,6 +293,7 @@ Experts::Experts(const LayerContext& layer, double pieces)
     : context{layer},
       shape{layer},
       spec{*layer.model.moe},
+      form{form_of(layer.moe.dispatcher)},
       kind{layer.model.ffn.kind},
       ep{static_cast<double>(layer.plan.ep)},
       etp{static_cast<double>(layer.plan.etp)},
@@ -301,6 +312,10 @@ Experts::Experts(const LayerContext& layer, double pieces)
 
 double Experts::wire_bytes(double n) const {
   return (in_fp8(*this) ? fp8_element : element) * n * shape.hidden;
+}
+
+bool Experts::outputs_in_fp32() const {
+  return form != nullptr && form->mask() && form->weighs_inside() && weight_bytes() > element;
 }
 
 std::string Exchange::name() const {
