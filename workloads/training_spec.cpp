@@ -120,6 +120,9 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                   [&](Visitor& v) { describe(v, spec.routing); });
   visitor.field({"capacity_factor", OptionalNumber{&spec.capacity_factor, "none"},
                  "an expert drops what exceeds this many times the mean", between(1e-3, 1e6)});
+  visitor.field({"capacity_pad", &spec.capacity_pad,
+                 "every rank sends each expert as many rows as capacity_factor allows, padding "
+                 "included: sizes are known, and nothing is counted or waited for"});
   visitor.field({"placement", choice(spec.placement, {{"contiguous"}, {"balanced"}}),
                  "which experts a rank holds; balanced: heaviest first to the least loaded rank"});
   visitor.field({"wire_precision", choice(spec.wire, {{"bf16"}, {"fp8"}}),

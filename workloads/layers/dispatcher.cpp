@@ -12,9 +12,7 @@ using Form = DispatcherForm;
 constexpr double number = 8;  ///< bytes of an expert number or count, int64
 
 bool fuses_rows(const Experts& e) { return !e.indexed(); }
-bool in_groups(const Experts& e) {
-  return e.context.moe.products != MoeSpec::Products::sequential;
-}
+bool in_groups(const Experts& e) { return e.context.moe.products != MoeSpec::Products::sequential; }
 double of_weights(const Experts& e) { return e.weight_bytes() * e.tokens * e.count; }
 
 void count_tokens(LayerItems& items, const Experts& e) {
@@ -23,10 +21,9 @@ void count_tokens(LayerItems& items, const Experts& e) {
   if (f.mask())
     put(items, {"expert counts", {2}, scores});
   else
-    put(items,
-        {"expert counts",
-         f.counts == Form::Counts::bincount ? f.platform.bincount() : f.platform.histogram(),
-         number * e.copies});
+    put(items, {"expert counts",
+                f.counts == Form::Counts::bincount ? f.platform.bincount() : f.platform.histogram(),
+                number * e.copies});
   const GroupKind group = e.ep > 1 ? GroupKind::expert : GroupKind::expert_tensor;
   const double ranks = e.ep > 1 ? e.ep : e.etp;
   communicate(items, "all_gather expert counts", group, ranks, CollectiveKind::all_gather,
@@ -50,8 +47,7 @@ void read_splits(LayerItems& items, const Experts& e) {
     case Form::Splits::blocking:
     case Form::Splits::mixed: {
       const int copies = on_device ? 1 : 2;
-      put(items,
-          {"expert splits", {0, copies, f.splits == Form::Splits::blocking ? copies : 0}});
+      put(items, {"expert splits", {0, copies, f.splits == Form::Splits::blocking ? copies : 0}});
       put(items, {"expert splits to device", {0, 2, 2}});
       if (e.local > 1)
         put(items, {"expert numbers", f.platform.repeat_interleave(), 2 * number * e.copies});
@@ -91,6 +87,15 @@ void permute_by_mask(LayerItems& items, const Experts& e) {
   put_rows(items, e, "permute select", {1}, 2 * e.copies, VectorKind::gather);
 }
 
+/// Tokens sorted by every expert's own flags, and as many as its capacity taken: sizes are known,
+/// and nothing is counted, told or waited for.
+void permute_padded(LayerItems& items, const Experts& e) {
+  const double scores = e.tokens * e.count;
+  put(items, {"permute sort", {8}, 8 * 2 * number * scores});
+  put(items, {"permute weights", {1}, of_weights(e) + e.weight_bytes() * e.copies});
+  put_rows(items, e, "permute select", {1}, 2 * e.copies, VectorKind::gather);
+}
+
 /// Weights of the pairs out of those of all experts, in the order of the rows.
 void select_weights(LayerItems& items, const Experts& e, const std::string& name) {
   put(items, {name + " weights", {1}, 2 * of_weights(e)});
@@ -109,7 +114,9 @@ double weighed(const Experts& e) { return e.weight_bytes() / element; }
 
 void put_chunks(LayerItems& items, const Experts& e, const std::string& name, bool weights) {
   const double chunks = e.ep * e.etp * e.local;
-  const int cats = static_cast<int>(std::ceil(chunks / e.form->platform.pieces_of_cat()));
+  const bool equal = e.context.moe.capacity_pad;  // a transposed copy
+  const int cats =
+      equal ? 1 : static_cast<int>(std::ceil(chunks / e.form->platform.pieces_of_cat()));
   put_rows(items, e, name, {cats}, 2 * e.rows, VectorKind::gather);
   if (weights && e.form->weighs_inside())
     put(items, {name + " weights", {cats}, 2 * e.weight_bytes() * e.rows});
@@ -140,6 +147,7 @@ void put_sort(LayerItems& items, const Experts& e, const std::string& name, Sort
 }  // namespace
 
 void prepare_rows(LayerItems& items, const Experts& e) {
+  if (e.context.moe.capacity_pad) return permute_padded(items, e);
   count_tokens(items, e);
   read_splits(items, e);
   if (e.form->mask())

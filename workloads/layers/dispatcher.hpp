@@ -7,12 +7,16 @@ namespace stepcast::rows {
 
 /// What tells one version of a dispatcher from another.
 struct DispatcherForm {
-  enum class Routing { numbers, mask };            ///< what the router hands over, [n, k] or [n, E]
-  enum class Counts { histogram, bincount };       ///< how tokens per expert are counted
-  enum class Splits { blocking, mixed, queued };   ///< how splits get to the host
-  enum class Order { sort, chunks };               ///< of arrived rows: by expert number, or chunks
-  enum class Weights { behind, travel, inside };   ///< behind the way back; with the rows, of their
-                                                   ///< own; inside the library's rows
+  enum class Routing { numbers, mask };           ///< what the router hands over, [n, k] or [n, E]
+  enum class Counts { histogram, bincount };      ///< how tokens per expert are counted
+  enum class Splits { blocking, mixed, queued };  ///< how splits get to the host
+  enum class Order { sort, chunks };              ///< of arrived rows: by expert number, or chunks
+  enum class Weights {
+    behind,
+    travel,
+    inside
+  };  ///< behind the way back; with the rows, of their
+      ///< own; inside the library's rows
   Platform platform;
   Routing routing;
   Counts counts;

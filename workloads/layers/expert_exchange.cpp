@@ -104,12 +104,18 @@ double hop_bytes(const Experts& e, double rows, bool back) {
 // Each scheme gives the hops of the dispatch; the way back is the same in reverse, so that what
 // was gathered is reduced.
 
+/// Rows that a rank sends to ranks of its part: one per pair, or with two_hop_dedup one per token
+/// and rank that holds experts of it, where rows are copied and added up.
+double sent_inside(const Experts& e) {
+  return e.deduplicates() ? e.tokens * e.reached_ranks() : e.copies;
+}
+
 Hops flat(const Experts& e, const Exchange& x) {
   const auto hop = [&](ExchangeLeg leg, double bytes) {
     return Hop{
         {}, all_to_all(x, leg, GroupKind::expert, bytes, skew(e, Share::of_rank, x.back())), {}};
   };
-  Hops result{hop(ExchangeLeg::whole, hop_bytes(e, e.copies, x.back()))};
+  Hops result{hop(ExchangeLeg::whole, hop_bytes(e, sent_inside(e), x.back()))};
   const bool travel =
       e.form != nullptr && e.form->weights == DispatcherForm::Weights::travel && !x.of_outputs();
   if (travel) result.push_back(hop(ExchangeLeg::weights, e.weight_bytes() * e.copies));
@@ -119,7 +125,7 @@ Hops flat(const Experts& e, const Exchange& x) {
 Hop inner_hop(const Experts& e, const Exchange& x, Share share) {
   return {{},
           all_to_all(x, ExchangeLeg::inner, GroupKind::expert_inner,
-                     hop_bytes(e, e.copies, x.back()), skew(e, share, x.back())),
+                     hop_bytes(e, sent_inside(e), x.back()), skew(e, share, x.back())),
           {}};
 }
 
@@ -142,7 +148,7 @@ Hops two_hop_dedup(const Experts& e, const Exchange& x) {
                         hop_bytes(e, sent, x.back()), skew(e, Share::of_part, x.back(), parts)),
              {}};
   Hop inside = inner_hop(e, x, Share::of_rank);
-  const double moved = e.row_bytes(sent) + e.row_bytes(e.copies);
+  const double moved = e.row_bytes(sent) + e.row_bytes(sent_inside(e));
   if (x.back()) {
     inside.after = vector_work(x.name() + " add up rows", moved);
     return {inside, across};
@@ -283,10 +289,6 @@ void drop_lone_hops(Hops& hops, const Experts& e) {
   }
 }
 
-void tell(LayerItems& items, const char* name, GroupKind group, CollectiveKind kind, double bytes) {
-  items.push_back(LayerCommunication{name, group, {kind, Bytes{bytes}}, false});
-}
-
 }  // namespace
 
 Experts::Experts(const LayerContext& layer, double pieces)
@@ -305,9 +307,23 @@ Experts::Experts(const LayerContext& layer, double pieces)
       rows{copies * etp * layer.load},
       width{static_cast<double>(spec.expert_hidden) / etp},
       hides{layer.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 && shared_width() > 0} {
+  if (layer.moe.capacity_pad) {
+    copies *= capacity_over_mean(layer.moe, shape.expert_tokens * top_k, count);
+    rows = copies * etp;
+  }
   if (!layer.moe.cuts_groups()) return;
   inner = static_cast<double>(group_size(layer.plan, GroupKind::expert_inner));
   outer = ep / inner;
+}
+
+bool Experts::deduplicates() const {
+  return context.moe.dispatch == MoeSpec::Dispatch::two_hop_dedup && ep > 1;
+}
+
+double Experts::reached_ranks() const { return expected_ranks(spec, ep); }
+
+double Experts::arrived_rows() const {
+  return deduplicates() ? rows * reached_ranks() / top_k : rows;
 }
 
 double Experts::wire_bytes(double n) const {
@@ -338,35 +354,6 @@ Hops exchange_hops(const Experts& e, const Exchange& x) {
   return result;
 }
 
-void announce(LayerItems& items, const Experts& e) {
-  if (e.ep <= 1 && !e.gathers()) return;
-  const double pairs = e.copies;
-  const bool gathers = e.context.moe.dispatch == MoeSpec::Dispatch::hierarchical_allgather;
-  if (e.gathers()) {
-    // expert numbers and router weights
-    const double each = pairs * (fp32 + element);
-    if (e.ep > 1)
-      tell(items, "all_gather expert numbers", GroupKind::expert, CollectiveKind::all_gather,
-           e.ep * each);
-    if (e.etp > 1)
-      tell(items, "all_gather expert numbers tensor", GroupKind::expert_tensor,
-           CollectiveKind::all_gather, e.ep * e.etp * each);
-  } else if (gathers && e.cut()) {
-    tell(items, "all_gather expert numbers", GroupKind::expert_outer, CollectiveKind::all_gather,
-         e.outer * pairs * fp32);
-    if (e.inner > 1)
-      tell(items, "all_to_all expert counts", GroupKind::expert_inner, CollectiveKind::all_to_all,
-           fp32 * e.count / e.outer);
-  } else {
-    tell(items, "all_to_all expert counts", GroupKind::expert, CollectiveKind::all_to_all,
-         fp32 * e.count);
-  }
-  items.push_back(HostReadback{"expert splits"});
-  if (gathers && e.cut())
-    tell(items, "all_gather router weights", GroupKind::expert_outer, CollectiveKind::all_gather,
-         e.outer * pairs * element);
-}
-
 std::size_t widest(const Hops& hops) {
   for (std::size_t i = 0; i < hops.size(); ++i)
     if (hops[i].call.group != GroupKind::expert_inner) return i;
@@ -376,7 +363,7 @@ std::size_t widest(const Hops& hops) {
 double permuted_rows(const Experts& e) {
   switch (e.context.moe.dispatch) {
     case MoeSpec::Dispatch::two_hop_dedup:
-      return e.cut() ? reached_parts(e) : e.top_k;
+      return e.cut() ? reached_parts(e) : e.deduplicates() ? e.reached_ranks() : e.top_k;
     case MoeSpec::Dispatch::hierarchical_allgather:
       return e.cut() ? 0 : e.top_k;
     case MoeSpec::Dispatch::allgather:

@@ -56,6 +56,11 @@ struct Experts {
   }
   /// Versions that apply router weights inside the experts reduce outputs in the weights' type.
   bool outputs_in_fp32() const;
+  /// Whether a token goes to each rank once, however many of its experts are there.
+  bool deduplicates() const;
+  double reached_ranks() const;  ///< by a token, of the expert group
+  /// Rows that arrive, before they are copied for each of their experts.
+  double arrived_rows() const;
   /// Whether expert groups are cut into several parts.
   bool cut() const { return outer > 1; }
   Linear router() const { return {"router", tokens, shape.hidden, count, true}; }

@@ -18,30 +18,27 @@ double weights_of_token(const Experts& e) {
   return e.weight_bytes() * (e.form->mask() ? e.count : e.top_k);
 }
 
-void gather_all(LayerItems& items, const Experts& e, const std::string& name,
-                CollectiveKind kind, double bytes_per_token) {
+void gather_all(LayerItems& items, const Experts& e, const std::string& name, CollectiveKind kind,
+                double bytes_per_token) {
   const double own = bytes_per_token * e.tokens;
   communicate(items, name, GroupKind::expert, e.ep, kind, e.ep * own);
-  communicate(items, name + " tensor", GroupKind::expert_tensor, e.etp, kind,
-              e.ep * e.etp * own);
+  communicate(items, name + " tensor", GroupKind::expert_tensor, e.etp, kind, e.ep * e.etp * own);
 }
 
 void own_by_number(LayerItems& items, const Experts& e) {
   const Platform& platform = e.form->platform;
-  const bool on_device =
-      platform.npu && e.context.moe.products != MoeSpec::Products::sequential;
+  const bool on_device = platform.npu && e.context.moe.products != MoeSpec::Products::sequential;
   const double pairs = e.gathered() * e.top_k, numbers = expert_number * pairs;
   put(items, {"own pairs", {3}, 2 * numbers});
   put(items, {"own numbers", platform.masked_select(), numbers + expert_number * e.rows});
-  put(items, {"own weights", platform.masked_select(),
-              e.weight_bytes() * (pairs + e.rows)});
+  put(items, {"own weights", platform.masked_select(), e.weight_bytes() * (pairs + e.rows)});
   put(items, {"own places", platform.nonzero(), flag * pairs + expert_number * e.rows});
   put_rows(items, e, "own select", {1}, 2 * e.rows, VectorKind::gather);
   const Calls sort = platform.argsort(static_cast<int>(expert_number));
   put(items, {"sort by expert", sort, 2 * expert_number * e.rows * sort.kernels});
   const bool bins = e.form->counts == DispatcherForm::Counts::bincount;
-  put(items, {"expert counts", bins ? platform.bincount() : platform.histogram(),
-              expert_number * e.rows});
+  put(items,
+      {"expert counts", bins ? platform.bincount() : platform.histogram(), expert_number * e.rows});
   if (on_device)
     put(items, {"expert list", {3}, expert_number * e.local});
   else
@@ -65,8 +62,7 @@ void own_by_mask(LayerItems& items, const Experts& e) {
   put(items, {"own numbers select", platform.masked_select(), flags + expert_number * e.rows});
   put_rows(items, e, "own select", {1}, 2 * e.rows, VectorKind::gather);
   put(items, {"own weights", {1}, 2 * weights});
-  put(items, {"own weights select", platform.masked_select(),
-              weights + e.weight_bytes() * e.rows});
+  put(items, {"own weights select", platform.masked_select(), weights + e.weight_bytes() * e.rows});
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ void sort_rows(LayerItems& items, const Experts& e, const char* name, Sort sort)
   if (e.form != nullptr) return put_all(into(items), order_rows(e, name, sort));
   if (!e.sorts()) return;
   if (!e.indexed()) {
-    items.push_back(routed(vector_row(name, 0, 2 * e.row_bytes(e.rows))));
+    items.push_back(routed(vector_row(name, 0, e.row_bytes(e.arrived_rows() + e.rows))));
     return;
   }
   const double rows = e.sorted_rows();

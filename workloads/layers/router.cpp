@@ -10,9 +10,7 @@ bool learns_routing(const Experts& e) {
   return e.context.moe.routing.distribution != RoutingSpec::Distribution::random;
 }
 
-bool in_statements(const Experts& e) {
-  return e.context.router == KernelSpec::Router::statements;
-}
+bool in_statements(const Experts& e) { return e.context.router == KernelSpec::Router::statements; }
 
 /// The router computes in fp32.
 Operator in_fp32(Operator op) {
@@ -56,8 +54,8 @@ void choose(LayerItems& items, const Experts& e) {
   const bool npu = e.form != nullptr && e.form->platform.npu;
   if (e.form == nullptr || e.form->mask()) {
     const Choice c = choice_of(e);
-    return put(items, {"top-k", {npu ? c.npu : c.gpu},
-                       c.score_bytes * scores + c.pair_bytes * e.copies});
+    return put(items,
+               {"top-k", {npu ? c.npu : c.gpu}, c.score_bytes * scores + c.pair_bytes * e.copies});
   }
   const Platform& platform = e.form->platform;
   const Calls top_k = platform.top_k();
@@ -82,8 +80,7 @@ void losses(LayerItems& items, const Experts& e) {
   }
   if (router.z_loss) put(items, {"z loss", {11}, 30 * scores});
   if (e.spec.correction_bias && in_statements(e)) put(items, {"expert bias", {2}, scores});
-  if (e.context.moe.capacity_factor && in_statements(e))
-    put(items, {"capacity", {8}, 60 * scores});
+  if (e.context.moe.capacity_factor && in_statements(e)) put(items, {"capacity", {8}, 60 * scores});
 }
 
 LayerItems choice_backward(const Experts& e) {

@@ -89,6 +89,7 @@ struct MoeSpec {
   RouterSpec router;
   RoutingSpec routing;
   std::optional<double> capacity_factor;
+  bool capacity_pad = false;  ///< experts compute as many rows as their capacity, padding included
   Placement placement = Placement::contiguous;
   Wire wire = Wire::bf16;
   Permutation permutation = Permutation::fused;  ///< rows of tokens, into their places and back
