@@ -222,8 +222,8 @@ int launches(const LayerItems& items, const WorkloadSpec& spec) {
   }));
 }
 
-// A layer of DeepSeek-V3's published trace launches 246, 62 more than here in the backward of router
-// and attention alone: docs/models/dispatchers.md.
+// A layer of DeepSeek-V3's published trace launches 246, 62 more than here in the backward of
+// router and attention alone: docs/models/dispatchers.md.
 TEST(Launches, OfALayerOfDeepSeekV3StayBelowItsTrace) {
   ModelSpec model = small_moe();
   model.hidden = 7168;
