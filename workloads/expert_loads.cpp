@@ -84,17 +84,22 @@ std::vector<double> popularity(const WorkloadSpec& spec) {
   return std::vector<double>(experts, 1);
 }
 
-/// An expert takes ceil(factor x mean) pairs and drops the others.
+/// An expert takes ceil(factor x mean) pairs and drops the others. Where each rank pads its pairs
+/// to the capacity, all experts compute that many, whatever their popularity.
 void drop(const WorkloadSpec& spec, ExpertLoads& loads) {
   if (!spec.moe.capacity_factor) return;
-  const double mean = pairs_of_group(spec) / static_cast<double>(loads.of_expert.size());
-  const double capacity = std::ceil(*spec.moe.capacity_factor * mean) / mean;
+  const bool pads = spec.moe.capacity_pad;
+  const auto ranks = static_cast<double>(spec.plan.ep * spec.plan.etp);
+  const double pairs = pairs_of_group(spec) / (pads ? ranks : 1);
+  const double capacity =
+      capacity_over_mean(spec.moe, pairs, static_cast<double>(loads.of_expert.size()));
   double kept = 0;
   for (double& load : loads.of_expert) {
     load = std::min(load, capacity);
     kept += load;
   }
   loads.dropped = std::max(0.0, 1 - kept / static_cast<double>(loads.of_expert.size()));
+  if (pads) std::ranges::fill(loads.of_expert, capacity);
 }
 
 double imbalance(const std::vector<double>& loads) {
@@ -104,6 +109,11 @@ double imbalance(const std::vector<double>& loads) {
 }
 
 }  // namespace
+
+double capacity_over_mean(const MoeSpec& moe, double pairs, double experts) {
+  const double mean = pairs / experts;
+  return std::ceil(moe.capacity_factor.value_or(1) * mean) / mean;
+}
 
 double ExpertLoads::expert_imbalance() const { return imbalance(of_expert); }
 double ExpertLoads::rank_imbalance() const { return imbalance(of_rank); }
@@ -163,6 +173,13 @@ double expected_parts(double parts, double experts, double top_k, double most) {
   for (double i = 0; i < top_k; ++i)
     misses *= std::max(0.0, (experts - experts / parts - i) / (experts - i));
   return std::min(parts * (1 - misses), most);
+}
+
+double expected_ranks(const ExpertSpec& spec, double ranks) {
+  const double part = static_cast<double>(spec.top_groups) / static_cast<double>(spec.groups);
+  const double among = std::max(1.0, ranks * part);
+  const double experts = static_cast<double>(spec.experts) * among / ranks;
+  return expected_parts(among, experts, static_cast<double>(spec.top_k), among);
 }
 
 double most_parts(const ExpertSpec& spec, double parts) {

@@ -42,8 +42,10 @@ bool is_count(const nlohmann::json& value, std::int64_t low) {
 }
 
 std::string as_written(const nlohmann::json& value) {
-  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return text.size() > 40 ? text.substr(0, 37) + "..." : text;
+  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() <= 40) return text;
+  text.resize(37);
+  return text += "...";
 }
 
 }  // namespace

@@ -138,7 +138,9 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
             runs[v]);
       continue;
     }
-    if (std::holds_alternative<HostReadback>(item) && !reads_back()) continue;
+    const bool to_host =
+        std::holds_alternative<HostReadback>(item) || std::holds_alternative<CopyToHost>(item);
+    if (to_host && !reads_back()) continue;
     flush();
     communicate(item, out);
   }
@@ -159,8 +161,10 @@ void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
     expects(under_way_.erase(wait->id) == 1,
             "a layer waits for a communication that it has issued");
     out.push_back(Wait{slot_of(wait->id)});
+  } else if (const auto* readback = std::get_if<HostReadback>(&item)) {
+    out.push_back(HostSync{readback->of_copy});
   } else {
-    out.push_back(HostSync{});
+    out.push_back(HostCopy{});
   }
 }
 

@@ -61,7 +61,8 @@ Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoad
                              .gradient_bytes = gradient_bytes(spec.communication),
                              .tensor_chunks = spec.communication.tensor_chunks,
                              .loads = &loads,
-                             .slice = slice};
+                             .slice = slice,
+                             .router = spec.runtime.kernels.router};
   switch (kind) {
     case PieceKind::embedding:
       return embedding(context);

@@ -120,6 +120,9 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                   [&](Visitor& v) { describe(v, spec.routing); });
   visitor.field({"capacity_factor", OptionalNumber{&spec.capacity_factor, "none"},
                  "an expert drops what exceeds this many times the mean", between(1e-3, 1e6)});
+  visitor.field({"capacity_pad", &spec.capacity_pad,
+                 "every rank sends each expert as many rows as capacity_factor allows, padding "
+                 "included: sizes are known, and nothing is counted or waited for"});
   visitor.field({"placement", choice(spec.placement, {{"contiguous"}, {"balanced"}}),
                  "which experts a rank holds; balanced: heaviest first to the least loaded rank"});
   visitor.field({"wire_precision", choice(spec.wire, {{"bf16"}, {"fp8"}}),
@@ -127,8 +130,30 @@ void describe(Visitor& visitor, MoeSpec& spec) {
   visitor.field({"permutation", choice(spec.permutation, {{"fused"}, {"indexed"}}),
                  "how rows of tokens come into the order of their experts and back: one kernel "
                  "each way, or the selections, zeros and sums of the framework"});
-  visitor.field({"experts", choice(spec.products, {{"grouped"}, {"sequential"}}),
-                 "products of the experts of a rank: in one kernel, or expert by expert"});
+  visitor.field(
+      {"experts", choice(spec.products, {{"grouped"}, {"multi_stream"}, {"sequential"}}),
+       "products of the experts of a rank: in one kernel; a launch for each, side by side "
+       "on several streams; or expert by expert with the copies around them"});
+  visitor.field({"dispatcher",
+                 choice(spec.dispatcher, {{"default"},
+                                          {"megatron_0.6"},
+                                          {"megatron_0.8"},
+                                          {"megatron_0.9"},
+                                          {"megatron_0.10"},
+                                          {"megatron_0.12"},
+                                          {"megatron_0.14"},
+                                          {"mindspeed_1.0"},
+                                          {"mindspeed_2.0"},
+                                          {"mindspeed_2.3"}}),
+                 "framework and first version whose statements, copies and waits the dispatcher "
+                 "runs (docs/models/dispatchers.md); default: those of no version"});
+  visitor.section("router", "what the router computes beside its product", [&](Visitor& v) {
+    v.field({"score", choice(spec.router.score, {{"softmax"}, {"sigmoid"}}), "of the experts"});
+    v.field({"aux_loss", &spec.router.aux_loss, "a loss that balances the experts"});
+    v.field({"z_loss", &spec.router.z_loss, "a loss on the size of the logits"});
+    v.field({"precision", choice(spec.router.precision, {{"bf16"}, {"fp32"}}),
+             "of the router's weights; with fp32 newer versions reduce outputs of experts in it"});
+  });
 }
 
 void describe(Visitor& visitor, CollectiveChoice& choice) {
@@ -195,6 +220,9 @@ void describe(Visitor& visitor, KernelSpec& spec) {
   visitor.field({"activation", choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}}),
                  "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; "
                  "formula: the statements of the tanh approximation of GELU"});
+  visitor.field({"router", choice(spec.router, {{"fused"}, {"statements"}}),
+                 "choice of experts and losses of the router: a kernel each, or the statements of "
+                 "the framework (docs/models/dispatchers.md)"});
 }
 
 }  // namespace

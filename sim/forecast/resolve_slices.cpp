@@ -62,7 +62,8 @@ class SliceClock {
                                .gradient_bytes = gradient_bytes(spec_.communication),
                                .tensor_chunks = spec_.communication.tensor_chunks,
                                .loads = &loads_,
-                               .slice = 1};
+                               .slice = 1,
+                               .router = spec_.runtime.kernels.router};
     Passes passes = transformer_layer(context, kind);
     double sum = of(std::move(passes.forward)) + of(std::move(passes.backward));
     if (spec_.training.recompute == TrainingSpec::Recompute::full)

@@ -125,7 +125,8 @@ struct RankState {
 
   CommunicationLog log;
   StepBooks books;
-  double end = 0;  ///< of the last step
+  double copied = 0;  ///< when the last HostCopy has what it copies; every unit sets its own
+  double end = 0;     ///< of the last step
 
   /// Appends all that the rank's future depends on, times and micro-batches relative to a mark.
   /// `free_host`: the host cannot hold the device up any more.

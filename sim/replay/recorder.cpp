@@ -93,8 +93,8 @@ void Recorder::wait(std::uint32_t r, const Clocks& before, const Clocks& after,
   add(r, before, {.after = after, .communication = communication, .kind = Recording::Kind::wait});
 }
 
-void Recorder::sync(std::uint32_t r, const Clocks& before, const Clocks& after) {
-  if (records(r)) add(r, before, {.after = after, .kind = Recording::Kind::sync});
+void Recorder::sync(std::uint32_t r, const Clocks& before, const Clocks& after, double copied) {
+  if (records(r)) add(r, before, {.after = after, .kind = Recording::Kind::sync, .copied = copied});
 }
 
 /// A wait of no length still has to begin where the entry before it ended.

@@ -29,7 +29,7 @@ class Recorder {
                       bool after_compute);
   void wait(std::uint32_t r, const Clocks& before, const Clocks& after,
             std::uint32_t communication);
-  void sync(std::uint32_t r, const Clocks& before, const Clocks& after);
+  void sync(std::uint32_t r, const Clocks& before, const Clocks& after, double copied);
   /// Notes what moved the clocks since the last entry.
   void catch_up(std::uint32_t r, const Clocks& now);
 

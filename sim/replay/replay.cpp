@@ -165,8 +165,10 @@ bool Replayer::execute(RankIndex r, const Instruction& instruction) {
     communicate(r, *start);
   } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
     return wait_slot(r, wait->slot);
+  } else if (const auto* sync = std::get_if<HostSync>(&instruction)) {
+    synchronise(r, host(r).synchronise.value(), sync->of_copy);
   } else {
-    synchronise(r, host(r).synchronise.value());
+    rank.copied = rank.clocks.device;
   }
   return true;
 }
@@ -184,11 +186,14 @@ double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
 }
 
 /// Every synchronisation goes through here, so that none is missing in the recording.
-void Replayer::synchronise(RankIndex r, double cost) {
+void Replayer::synchronise(RankIndex r, double cost, bool of_copy) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
-  rank.clocks = host_sync(before, cost);
-  if (recorder_) recorder_->sync(r, before, rank.clocks);
+  if (of_copy)
+    rank.clocks.main = std::max(before.main, rank.copied) + cost;
+  else
+    rank.clocks = host_sync(before, cost);
+  if (recorder_) recorder_->sync(r, before, rank.clocks, of_copy ? rank.copied : -1);
 }
 
 /// Whatever a segment takes beyond the work of the device, the device waited for the host: nothing

@@ -53,7 +53,7 @@ class Replayer : public EngineClient {
   void compute(RankIndex r, std::uint32_t index);
   double attention_factor(RankIndex r, std::uint32_t segment) const;
   /// The host waits for the compute stream.
-  void synchronise(RankIndex r, double cost);
+  void synchronise(RankIndex r, double cost, bool of_copy = false);
   void end_step(RankIndex r);
 
   // stalls

@@ -58,13 +58,21 @@ void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
   checks.require(moe.routing.distribution == neutral.routing.distribution,
                  "moe.routing.distribution", "is set" + why + "uniform");
   checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
+  checks.require(!moe.capacity_pad, "moe.capacity_pad", "is true" + why + "false");
   checks.require(moe.placement == neutral.placement, "moe.placement",
                  "is balanced" + why + "contiguous");
   checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
   checks.require(moe.permutation == neutral.permutation, "moe.permutation",
                  "is indexed" + why + "fused");
-  checks.require(moe.products == neutral.products, "moe.experts",
-                 "is sequential" + why + "grouped");
+  checks.require(moe.products == neutral.products, "moe.experts", "is set" + why + "grouped");
+  checks.require(moe.dispatcher == neutral.dispatcher, "moe.dispatcher",
+                 "is set" + why + "default");
+  checks.require(moe.router.score == neutral.router.score, "moe.router.score",
+                 "is sigmoid" + why + "softmax");
+  checks.require(!moe.router.aux_loss, "moe.router.aux_loss", "is true" + why + "false");
+  checks.require(!moe.router.z_loss, "moe.router.z_loss", "is true" + why + "false");
+  checks.require(moe.router.precision == neutral.router.precision, "moe.router.precision",
+                 "is fp32" + why + "bf16");
 }
 
 /// Kernels of the framework stand for one way to move rows, and for whole experts on the rank.
@@ -77,7 +85,7 @@ void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
                  "moe.permutation",
                  "is indexed, which is known for dispatch flat and allgather without tiles(n), "
                  "allowed: fused");
-  const bool grouped = moe.products == MoeSpec::Products::grouped;
+  const bool grouped = moe.products != MoeSpec::Products::sequential;
   checks.require(grouped || !tiles, "moe.experts",
                  "is sequential but tiles(n) is one kernel, allowed: grouped");
   checks.require(grouped || workload.training.active_experts == 1, "moe.experts",
@@ -109,6 +117,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
     return;
   }
   check_expert_kernels(scenario.workload, checks);
+  if (checks.good({"parallel.ep"})) check_dispatcher(scenario.workload, checks);
   const ExpertSpec& moe = *scenario.workload.model.moe;
   checks.require(!experts_misfit(moe, plan), "parallel.ep",
                  "is " + count_text(plan.ep) + ", must divide the " + count_text(moe.experts) +

@@ -75,7 +75,8 @@ inline LayerContext context(const WorkloadSpec& spec) {
           .plan = spec.plan,
           .training = spec.training,
           .moe = spec.moe,
-          .gradient_bytes = gradient_bytes(spec.communication)};
+          .gradient_bytes = gradient_bytes(spec.communication),
+          .router = spec.runtime.kernels.router};
 }
 
 /// FLOPs of matrix products and attention; of `prefix` rows only when given.

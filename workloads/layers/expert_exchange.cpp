@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experts.hpp"
+#include "dispatcher.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/topology/placement.hpp"
 
@@ -75,6 +75,8 @@ const char* ending(ExchangeLeg leg) {
       return " tensor";
     case ExchangeLeg::bias:
       return " bias";
+    case ExchangeLeg::weights:
+      return " weights";
     case ExchangeLeg::bias_tensor:
       break;
   }
@@ -102,17 +104,28 @@ double hop_bytes(const Experts& e, double rows, bool back) {
 // Each scheme gives the hops of the dispatch; the way back is the same in reverse, so that what
 // was gathered is reduced.
 
+/// Rows that a rank sends to ranks of its part: one per pair, or with two_hop_dedup one per token
+/// and rank that holds experts of it, where rows are copied and added up.
+double sent_inside(const Experts& e) {
+  return e.deduplicates() ? e.tokens * e.reached_ranks() : e.copies;
+}
+
 Hops flat(const Experts& e, const Exchange& x) {
-  return {{{},
-           all_to_all(x, ExchangeLeg::whole, GroupKind::expert, hop_bytes(e, e.copies, x.back()),
-                      skew(e, Share::of_rank, x.back())),
-           {}}};
+  const auto hop = [&](ExchangeLeg leg, double bytes) {
+    return Hop{
+        {}, all_to_all(x, leg, GroupKind::expert, bytes, skew(e, Share::of_rank, x.back())), {}};
+  };
+  Hops result{hop(ExchangeLeg::whole, hop_bytes(e, sent_inside(e), x.back()))};
+  const bool travel =
+      e.form != nullptr && e.form->weights == DispatcherForm::Weights::travel && !x.of_outputs();
+  if (travel) result.push_back(hop(ExchangeLeg::weights, e.weight_bytes() * e.copies));
+  return result;
 }
 
 Hop inner_hop(const Experts& e, const Exchange& x, Share share) {
   return {{},
           all_to_all(x, ExchangeLeg::inner, GroupKind::expert_inner,
-                     hop_bytes(e, e.copies, x.back()), skew(e, share, x.back())),
+                     hop_bytes(e, sent_inside(e), x.back()), skew(e, share, x.back())),
           {}};
 }
 
@@ -135,7 +148,7 @@ Hops two_hop_dedup(const Experts& e, const Exchange& x) {
                         hop_bytes(e, sent, x.back()), skew(e, Share::of_part, x.back(), parts)),
              {}};
   Hop inside = inner_hop(e, x, Share::of_rank);
-  const double moved = e.row_bytes(sent) + e.row_bytes(e.copies);
+  const double moved = e.row_bytes(sent) + e.row_bytes(sent_inside(e));
   if (x.back()) {
     inside.after = vector_work(x.name() + " add up rows", moved);
     return {inside, across};
@@ -167,6 +180,7 @@ bool weighs(const Exchange& x) { return x.of_outputs() && x.pieces == 0; }
 
 LayerItems select_gathered(const Experts& e, const Exchange& x) {
   const std::string name = x.name();
+  if (e.form != nullptr) return x.of_outputs() ? gathered_outputs_backward(e) : own_pairs(e);
   if (!e.indexed()) return vector_work(name + " select rows", 2 * e.row_bytes(e.rows));
   LayerItems items;
   select_rows(items, e, name, e.rows);
@@ -180,6 +194,7 @@ LayerItems select_gathered(const Experts& e, const Exchange& x) {
 
 LayerItems add_up_gathered(const Experts& e, const Exchange& x) {
   const std::string name = x.name();
+  if (e.form != nullptr) return x.of_outputs() ? gathered_outputs(e) : own_pairs_backward(e);
   if (!e.indexed())
     return vector_work(name + " add up rows", e.row_bytes(e.rows) + 2 * e.row_bytes(e.gathered()));
   LayerItems items;
@@ -199,7 +214,8 @@ Hops allgather(const Experts& e, const Exchange& x) {
       x.back() ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
   Hops result;
   const auto hop = [&](ExchangeLeg leg, GroupKind group, double rows) {
-    const Bytes bytes{hop_bytes(e, rows, x.back())};
+    const double wide = x.of_outputs() && e.outputs_in_fp32() ? fp32 / element : 1;
+    const Bytes bytes{wide * hop_bytes(e, rows, x.back())};
     result.push_back({{}, communication(x, leg, group, {kind, bytes}), {}});
   };
   const auto both = [&](ExchangeLeg leg, ExchangeLeg tensor) {
@@ -273,16 +289,13 @@ void drop_lone_hops(Hops& hops, const Experts& e) {
   }
 }
 
-void tell(LayerItems& items, const char* name, GroupKind group, CollectiveKind kind, double bytes) {
-  items.push_back(LayerCommunication{name, group, {kind, Bytes{bytes}}, false});
-}
-
 }  // namespace
 
 Experts::Experts(const LayerContext& layer, double pieces)
     : context{layer},
       shape{layer},
       spec{*layer.model.moe},
+      form{form_of(layer.moe.dispatcher)},
       kind{layer.model.ffn.kind},
       ep{static_cast<double>(layer.plan.ep)},
       etp{static_cast<double>(layer.plan.etp)},
@@ -294,13 +307,31 @@ Experts::Experts(const LayerContext& layer, double pieces)
       rows{copies * etp * layer.load},
       width{static_cast<double>(spec.expert_hidden) / etp},
       hides{layer.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 && shared_width() > 0} {
+  if (layer.moe.capacity_pad) {
+    copies *= capacity_over_mean(layer.moe, shape.expert_tokens * top_k, count);
+    rows = copies * etp;
+  }
   if (!layer.moe.cuts_groups()) return;
   inner = static_cast<double>(group_size(layer.plan, GroupKind::expert_inner));
   outer = ep / inner;
 }
 
+bool Experts::deduplicates() const {
+  return context.moe.dispatch == MoeSpec::Dispatch::two_hop_dedup && ep > 1;
+}
+
+double Experts::reached_ranks() const { return expected_ranks(spec, ep); }
+
+double Experts::arrived_rows() const {
+  return deduplicates() ? rows * reached_ranks() / top_k : rows;
+}
+
 double Experts::wire_bytes(double n) const {
   return (in_fp8(*this) ? fp8_element : element) * n * shape.hidden;
+}
+
+bool Experts::outputs_in_fp32() const {
+  return form != nullptr && form->mask() && form->weighs_inside() && weight_bytes() > element;
 }
 
 std::string Exchange::name() const {
@@ -323,35 +354,6 @@ Hops exchange_hops(const Experts& e, const Exchange& x) {
   return result;
 }
 
-void announce(LayerItems& items, const Experts& e) {
-  if (e.ep <= 1 && !e.gathers()) return;
-  const double pairs = e.copies;
-  const bool gathers = e.context.moe.dispatch == MoeSpec::Dispatch::hierarchical_allgather;
-  if (e.gathers()) {
-    // expert numbers and router weights
-    const double each = pairs * (fp32 + element);
-    if (e.ep > 1)
-      tell(items, "all_gather expert numbers", GroupKind::expert, CollectiveKind::all_gather,
-           e.ep * each);
-    if (e.etp > 1)
-      tell(items, "all_gather expert numbers tensor", GroupKind::expert_tensor,
-           CollectiveKind::all_gather, e.ep * e.etp * each);
-  } else if (gathers && e.cut()) {
-    tell(items, "all_gather expert numbers", GroupKind::expert_outer, CollectiveKind::all_gather,
-         e.outer * pairs * fp32);
-    if (e.inner > 1)
-      tell(items, "all_to_all expert counts", GroupKind::expert_inner, CollectiveKind::all_to_all,
-           fp32 * e.count / e.outer);
-  } else {
-    tell(items, "all_to_all expert counts", GroupKind::expert, CollectiveKind::all_to_all,
-         fp32 * e.count);
-  }
-  items.push_back(HostReadback{"expert splits"});
-  if (gathers && e.cut())
-    tell(items, "all_gather router weights", GroupKind::expert_outer, CollectiveKind::all_gather,
-         e.outer * pairs * element);
-}
-
 std::size_t widest(const Hops& hops) {
   for (std::size_t i = 0; i < hops.size(); ++i)
     if (hops[i].call.group != GroupKind::expert_inner) return i;
@@ -361,7 +363,7 @@ std::size_t widest(const Hops& hops) {
 double permuted_rows(const Experts& e) {
   switch (e.context.moe.dispatch) {
     case MoeSpec::Dispatch::two_hop_dedup:
-      return e.cut() ? reached_parts(e) : e.top_k;
+      return e.cut() ? reached_parts(e) : e.deduplicates() ? e.reached_ranks() : e.top_k;
     case MoeSpec::Dispatch::hierarchical_allgather:
       return e.cut() ? 0 : e.top_k;
     case MoeSpec::Dispatch::allgather:

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "experts.hpp"
+#include "dispatcher.hpp"
 
 namespace stepcast::rows {
 
@@ -16,6 +16,21 @@ int experts_of(const Experts& e) { return static_cast<int>(std::lround(e.local))
 LayerItems of_all(const Experts& e, const Operator& grouped, const Operator& single) {
   if (!sequential(e)) return {grouped};
   return LayerItems(static_cast<std::size_t>(experts_of(e)), routed(single));
+}
+
+/// Side by side on several streams a product of each expert fills the device as one kernel of all
+/// does, but each has a launch of its own.
+LayerItems launched(const Experts& e, LayerItems products) {
+  if (e.context.moe.products != MoeSpec::Products::multi_stream) return products;
+  Operator call = std::get<Operator>(products.front());
+  call.name += " launch";
+  call.work = MemoryBoundWork{};
+  call.flops = Flops{0};
+  call.bytes = Bytes{0};
+  call.fp8 = Fp8::none;
+  call.accumulated = 0;
+  products.insert(products.end(), static_cast<std::size_t>(experts_of(e) - 1), call);
+  return products;
 }
 
 /// Operands of so many rows, `times` times.
@@ -49,21 +64,23 @@ Operator of_weights(Operator op) {
 
 LayerItems products_forward(const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
-  const LayerItems items = of_all(e, grouped_forward(l, e.local), forward(l));
+  const LayerItems items = launched(e, of_all(e, grouped_forward(l, e.local), forward(l)));
   return product == ExpertProduct::up ? arrived(e, items) : items;
 }
 
 LayerItems products_backward(const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
-  const LayerItems items = of_all(e, grouped_input_gradient(l, e.local), input_gradient(l));
+  const LayerItems items =
+      launched(e, of_all(e, grouped_input_gradient(l, e.local), input_gradient(l)));
   return product == ExpertProduct::down ? arrived(e, items) : items;
 }
 
 void add_weights(Backward& backward, const Experts& e, ExpertProduct product) {
   const Linear l = linear(e, product);
   const double bytes = e.shape.gradient_bytes;
-  const LayerItems items = of_all(e, of_weights(grouped_weight_gradient(l, e.local, bytes)),
-                                  of_weights(weight_gradient(l, bytes)));
+  const LayerItems items =
+      launched(e, of_all(e, of_weights(grouped_weight_gradient(l, e.local, bytes)),
+                         of_weights(weight_gradient(l, bytes))));
   for (const LayerItem& item : items) backward.add_weight(item);
 }
 
@@ -73,12 +90,34 @@ LayerItems expert_activations(const Experts& e, bool backward) {
     return routed(backward ? activation_backward(name, e.kind, count)
                            : activation_forward(name, e.kind, count));
   };
-  return of_all(e, make(e.rows * e.width), make(e.rows * e.width / e.local));
+  LayerItems items = of_all(e, make(e.rows * e.width), make(e.rows * e.width / e.local));
+  const bool apart = e.form != nullptr && e.form->platform.npu && e.form->weighs_inside();
+  if (!apart) return items;
+  // product with the weights in FP32 and cast; backward a cast, two products and their sum
+  const double count = element * e.rows * e.width;
+  put(items, {"experts weigh", {backward ? 4 : 2}, (backward ? 12 : 6) * count});
+  return items;
 }
+
+namespace {
+
+/// Newer versions cut views and join the parts with one statement.
+bool joins(const Experts& e) {
+  return e.form != nullptr && e.form->order == DispatcherForm::Order::chunks;
+}
+
+LayerItems join(const Experts& e, const char* name) {
+  LayerItems items;
+  copies(items, e, name, 1, 2 * e.rows);
+  return items;
+}
+
+}  // namespace
 
 LayerItems expert_outputs(const Experts& e) {
   LayerItems items;
   if (!sequential(e)) return items;
+  if (joins(e)) return join(e, "experts output join");
   const int n = experts_of(e);
   copies(items, e, "experts output zeros", 1, e.rows);
   copies(items, e, "experts output copy", n, 2 * e.rows / n);
@@ -90,7 +129,7 @@ LayerItems expert_outputs(const Experts& e) {
 
 LayerItems expert_output_gradients(const Experts& e) {
   LayerItems items;
-  if (!sequential(e)) return items;
+  if (!sequential(e) || joins(e)) return items;
   const int n = experts_of(e);
   // autograd copies the whole gradient for each assignment to a part (CopySlices)
   copies(items, e, "experts output gradient copy", n, 2 * e.rows);
@@ -107,6 +146,7 @@ LayerItems expert_output_gradients(const Experts& e) {
 LayerItems expert_input_gradients(const Experts& e) {
   LayerItems items;
   if (!sequential(e)) return items;
+  if (joins(e)) return join(e, "experts input gradient join");
   const int n = experts_of(e);
   copies(items, e, "experts input gradient zeros", n, e.rows);
   copies(items, e, "experts input gradient part", n, 2 * e.rows / n);

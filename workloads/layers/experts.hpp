@@ -10,6 +10,8 @@
 /// to workloads/layers.
 namespace stepcast::rows {
 
+struct DispatcherForm;
+
 /// Marks an operator whose shape follows from the routing.
 inline Operator routed(Operator op) {
   op.routed = true;
@@ -46,8 +48,19 @@ struct Experts {
   /// Gathered tokens; indexed kernels of the framework carry a bias per row beside the outputs.
   double gathered() const { return ep * etp * tokens; }
   bool carries_bias() const {
-    return gathers() && indexed() && context.model.bias == ModelSpec::Bias::all;
+    return gathers() && indexed() && form == nullptr && context.model.bias == ModelSpec::Bias::all;
   }
+  /// Bytes of a router weight.
+  double weight_bytes() const {
+    return context.moe.router.precision == RouterSpec::Precision::fp32 ? 4 : element;
+  }
+  /// Versions that apply router weights inside the experts reduce outputs in the weights' type.
+  bool outputs_in_fp32() const;
+  /// Whether a token goes to each rank once, however many of its experts are there.
+  bool deduplicates() const;
+  double reached_ranks() const;  ///< by a token, of the expert group
+  /// Rows that arrive, before they are copied for each of their experts.
+  double arrived_rows() const;
   /// Whether expert groups are cut into several parts.
   bool cut() const { return outer > 1; }
   Linear router() const { return {"router", tokens, shape.hidden, count, true}; }
@@ -59,6 +72,7 @@ struct Experts {
   const LayerContext& context;
   Shape shape;
   const ExpertSpec& spec;
+  const DispatcherForm* form;  ///< nothing: `moe.dispatcher: default`
   FeedForwardSpec::Kind kind;
   double ep, etp, top_k, count;
   double local;                 ///< that work in a step, of those on the rank
@@ -96,6 +110,9 @@ struct Exchange {
 };
 /// The communications of an exchange, first to last. No hops without an expert group.
 Hops exchange_hops(const Experts& experts, const Exchange& exchange);
+/// The router: gate, choice and losses. docs/models/dispatchers.md.
+void router_forward(LayerItems& items, const Experts& experts);
+void router_backward(Backward& backward, const Experts& experts);
 /// What ranks must tell each other before the dispatch, with the read-backs of the splits.
 void announce(LayerItems& items, const Experts& experts);
 

@@ -1,4 +1,5 @@
-#include "experts.hpp"
+#include "dispatcher.hpp"
+#include "stepcast/base/errors.hpp"
 
 namespace stepcast::rows {
 
@@ -17,25 +18,6 @@ void put_all(const Put& put, const LayerItems& items) {
   for (const LayerItem& item : items) put(item);
 }
 
-/// The router computes in fp32.
-Operator in_fp32(Operator op) {
-  op.bytes *= fp32 / element;
-  return op;
-}
-
-Operator router_weight_gradient(const Experts& e) {
-  const Linear l = e.router();
-  const double accumulated = e.shape.gradient_bytes;
-  Operator op = weight_gradient(l, accumulated);
-  op.bytes = Bytes{fp32 * l.tokens * (l.in + l.out) + 2 * accumulated * l.in * l.out};
-  return op;
-}
-
-/// Random routing (PanGu-Sigma) has no router to learn.
-bool learns_routing(const Experts& e) {
-  return e.context.moe.routing.distribution != RoutingSpec::Distribution::random;
-}
-
 /// Without sequence parallelism the ranks of a tensor group hold the same tokens and each takes its
 /// part.
 void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
@@ -44,28 +26,55 @@ void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
                 e.row_bytes(e.shape.tokens));
 }
 
-/// The ranks of an expert's tensor group share its rows, as many as the expert is loaded.
-void share_rows(LayerItems& items, const Experts& e, const char* name, CollectiveKind kind) {
-  if (e.etp <= 1 || e.gathers()) return;
-  CollectiveCall call{kind, Bytes{e.row_bytes(e.copies * e.etp)}};
-  if (e.context.loads != nullptr && !e.context.loads->even())
-    call.skew.factor = e.context.loads->of_rank;
-  const LayerCommunication shared{name, GroupKind::expert_tensor, std::move(call), false};
-  // parts lie beside each other in a row and must be joined behind a gather, cut before a reduction
-  const LayerItem parts =
-      routed(vector_row(std::string{name} + " parts", 0, 2 * e.row_bytes(e.rows)));
-  if (e.indexed() && kind == CollectiveKind::reduce_scatter) items.push_back(parts);
-  items.push_back(shared);
-  if (e.indexed() && kind == CollectiveKind::all_gather) items.push_back(parts);
+/// Parts of rows lie beside each other in a row and must be joined behind a gather, cut before a
+/// reduction: newer versions share whole rows.
+bool in_parts(const Experts& e) {
+  return e.form == nullptr ? e.indexed() : e.form->order == DispatcherForm::Order::sort;
 }
 
-/// Rows into the order of the experts and back, and their gradients.
-enum class Sort { forth, back, back_gradient, forth_gradient };
+/// The ranks of an expert's tensor group share its rows, as many as the expert is loaded.
+/// `outputs`: rows, or gradients of rows, that the experts made.
+void share_rows(LayerItems& items, const Experts& e, const std::string& name, CollectiveKind kind,
+                bool outputs) {
+  if (e.etp <= 1 || e.gathers()) return;
+  const bool gathers = kind == CollectiveKind::all_gather;
+  const double wide = outputs && e.outputs_in_fp32() ? fp32 / element : 1;
+  CollectiveCall call{kind, Bytes{wide * e.row_bytes(e.copies * e.etp)}};
+  if (e.context.loads != nullptr && !e.context.loads->even())
+    call.skew.factor = e.context.loads->of_rank;
+  const auto cast = [&](double rows) {
+    if (wide > 1) put_rows(items, e, name + " cast", {1}, (1 + wide) * rows);
+  };
+  const auto join = [&](bool now) {
+    if (in_parts(e) && now)
+      items.push_back(routed(vector_row(name + " parts", 0, 2 * e.row_bytes(e.rows))));
+  };
+  cast(gathers ? e.rows / e.etp : e.rows);
+  join(!gathers);
+  items.push_back(LayerCommunication{name, GroupKind::expert_tensor, std::move(call), false});
+  join(gathers);
+  cast(gathers ? e.rows : e.rows / e.etp);
+  const bool weights =
+      !outputs && e.form != nullptr && e.form->weights == DispatcherForm::Weights::travel;
+  if (weights)
+    communicate(items, name + " weights", GroupKind::expert_tensor, e.etp, kind,
+                e.weight_bytes() * e.copies * e.etp);
+}
+
+/// Older versions exchange parts of the sequence for parts of the rows over the tensor ranks that
+/// share experts, with a copy.
+void trade_parts(LayerItems& items, const Experts& e, const std::string& name) {
+  if (e.form == nullptr || !in_parts(e) || e.etp <= 1 || e.gathers()) return;
+  items.push_back(vector_row(name + " copy", 0, 2 * e.row_bytes(e.tokens)));
+  communicate(items, name, GroupKind::expert_tensor, e.etp, CollectiveKind::all_to_all,
+              e.row_bytes(e.tokens));
+}
 
 void sort_rows(LayerItems& items, const Experts& e, const char* name, Sort sort) {
+  if (e.form != nullptr) return put_all(into(items), order_rows(e, name, sort));
   if (!e.sorts()) return;
   if (!e.indexed()) {
-    items.push_back(routed(vector_row(name, 0, 2 * e.row_bytes(e.rows))));
+    items.push_back(routed(vector_row(name, 0, e.row_bytes(e.arrived_rows() + e.rows))));
     return;
   }
   const double rows = e.sorted_rows();
@@ -143,14 +152,48 @@ void line_up(const Put& put, const Experts& e, const char* name, double flops, P
   if (flops > 0 && permuted_rows(e) > 0) put(op);
 }
 
-void route(LayerItems& items, const Experts& e) {
-  const double scores = e.tokens * e.count;
-  if (learns_routing(e)) {
-    items.push_back(in_fp32(forward(e.router())));
-    items.push_back(vector_row("top-k", 20 * scores, 6 * fp32 * scores, OperatorRole::top_k));
+/// Tokens, counts and splits made ready for the dispatch.
+void prepare(LayerItems& items, const Experts& e) {
+  if (e.form == nullptr) {
+    line_up(into(items), e, "permute", 0, Permute::forth);
+    return announce(items, e);
   }
-  line_up(into(items), e, "permute", 0, Permute::forth);
-  announce(items, e);
+  if (e.gathers()) return announce_gather(items, e);
+  trade_parts(items, e, "all_to_all token parts");
+  prepare_rows(items, e);
+}
+
+LayerItems statements_of(const Experts& e, Permute kind) {
+  LayerItems items;
+  const auto add = [&](const LayerItems& more) { put_all(into(items), more); };
+  switch (kind) {
+    case Permute::back:
+      add(finish_rows(e));
+      trade_parts(items, e, "all_to_all output parts");
+      return items;
+    case Permute::back_gradient:
+      trade_parts(items, e, "all_to_all output gradient parts");
+      add(finish_rows_backward(e));
+      return items;
+    case Permute::forth_gradient:
+      add(prepare_rows_backward(e));
+      trade_parts(items, e, "all_to_all token gradient parts");
+      return items;
+    case Permute::forth:
+      break;
+  }
+  expects(false, "rows are lined up with their counts");
+  return items;
+}
+
+/// Rows lined up or added up behind or in front of the exchange.
+void finish(const Put& put, const Experts& e, const char* name, double flops, Permute kind) {
+  if (e.form != nullptr) {
+    if (!e.gathers()) put_all(put, statements_of(e, kind));
+    return;
+  }
+  if (kind == Permute::back_gradient) return line_up(put, e, name, flops, kind);
+  permute(put, e, name, flops, kind);
 }
 
 /// The hops one after the other; `beside` runs while the one between the parts is under way.
@@ -171,7 +214,7 @@ void run(const Put& put, Hops hops, const std::function<void()>& beside) {
 }  // namespace
 
 void experts_forward(LayerItems& items, const Experts& e) {
-  share_rows(items, e, "all_gather expert rows", CollectiveKind::all_gather);
+  share_rows(items, e, "all_gather expert rows", CollectiveKind::all_gather, false);
   sort_rows(items, e, "sort by expert", Sort::forth);
   const Put put = into(items);
   put_all(put, products_forward(e, ExpertProduct::up));
@@ -179,12 +222,12 @@ void experts_forward(LayerItems& items, const Experts& e) {
   put_all(put, products_forward(e, ExpertProduct::down));
   put_all(put, expert_outputs(e));
   sort_rows(items, e, "unsort", Sort::back);
-  share_rows(items, e, "reduce_scatter expert rows", CollectiveKind::reduce_scatter);
+  share_rows(items, e, "reduce_scatter expert rows", CollectiveKind::reduce_scatter, true);
 }
 
 void experts_backward(Backward& backward, const Experts& e, bool weights) {
   LayerItems items;
-  share_rows(items, e, "all_gather expert gradient", CollectiveKind::all_gather);
+  share_rows(items, e, "all_gather expert gradient", CollectiveKind::all_gather, true);
   sort_rows(items, e, "sort gradient by expert", Sort::back_gradient);
   backward.add_input(items);
   backward.add_input(expert_output_gradients(e));
@@ -195,7 +238,7 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   backward.add_input(expert_input_gradients(e));
   items.clear();
   sort_rows(items, e, "unsort gradient", Sort::forth_gradient);
-  share_rows(items, e, "reduce_scatter expert gradient", CollectiveKind::reduce_scatter);
+  share_rows(items, e, "reduce_scatter expert gradient", CollectiveKind::reduce_scatter, false);
   backward.add_input(items);
 }
 
@@ -250,34 +293,28 @@ void exchange_backward(Backward& backward, const Experts& e) {
 
 void moe_forward(LayerItems& items, const LayerContext& context) {
   const Experts e{context, 1};
-  route(items, e);
+  router_forward(items, e);
+  prepare(items, e);
   if (context.moe.in_pieces() && e.ep > 1)
     pieces_forward(items, context);
   else
     exchange_forward(items, e);
-  permute(into(items), e, "unpermute", 2 * e.copies * e.shape.hidden, Permute::back);
+  finish(into(items), e, "unpermute", 2 * e.copies * e.shape.hidden, Permute::back);
   gather_tokens(items, e, "all_gather tokens");
   if (!e.hides) shared_forward(items, e);
 }
 
 void moe_backward(Backward& backward, const LayerContext& context) {
   const Experts e{context, 1};
-  line_up(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden,
-          Permute::back_gradient);
+  finish(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden,
+         Permute::back_gradient);
   if (!e.hides) shared_backward(backward, e);
   if (context.moe.in_pieces() && e.ep > 1)
     pieces_backward(backward, context);
   else
     exchange_backward(backward, e);
-  permute(into(backward), e, "permute backward", e.copies * e.shape.hidden,
-          Permute::forth_gradient);
-  if (learns_routing(e)) {
-    const double scores = e.tokens * e.count;
-    backward.add_input(
-        vector_row("top-k backward", 8 * scores, 6 * fp32 * scores, OperatorRole::top_k_backward));
-    backward.add_input(in_fp32(input_gradient(e.router())));
-    backward.add_weight(router_weight_gradient(e));
-  }
+  finish(into(backward), e, "permute backward", e.copies * e.shape.hidden, Permute::forth_gradient);
+  router_backward(backward, e);
   LayerItems items;
   gather_tokens(items, e, "all_gather tokens gradient");
   backward.add_input(items);

@@ -30,6 +30,10 @@ struct ExpertLoads {
 /// capacity (`moe.capacity_factor`), and spreads the experts over the ranks (`moe.placement`).
 ExpertLoads expert_loads(const WorkloadSpec& spec);
 
+/// This is the capacity of an expert over its mean: ceil(factor x mean) pairs of `pairs` over
+/// `experts`; 1 and what the ceiling adds without a factor.
+double capacity_over_mean(const MoeSpec& moe, double pairs, double experts);
+
 /// This is the device time of the matrix products of the routed experts of one MoE layer and
 /// micro-batch on a rank of that load, forward and backward (and forward again with full
 /// recomputation). The model has experts.
@@ -45,6 +49,10 @@ std::vector<std::uint32_t> place_experts(const std::vector<double>& loads, std::
 /// one token lie, where `experts` are spread evenly over `parts` and all sets are alike: parts (1 -
 /// C(E - E/parts, k) / C(E, k)). It is at most `most`.
 double expected_parts(double parts, double experts, double top_k, double most);
+
+/// This is the expected number of distinct ranks, of `ranks` of an expert group, that hold the
+/// experts of a token; node-limited routing draws them among its groups alone.
+double expected_ranks(const ExpertSpec& spec, double ranks);
 
 /// A token of the model can reach this many parts: node-limited routing confines it to `top_groups`
 /// of `groups` contiguous groups of experts.

@@ -138,8 +138,9 @@ enum class CommunicationRole {
 };
 
 /// Which part of an exchange of tokens a communication is: `inner` and `outer` of a dispatch that
-/// cuts expert groups; `tensor` over the ranks that share experts; biases travel beside the rows.
-enum class ExchangeLeg { whole, inner, outer, tensor, bias, bias_tensor };
+/// cuts expert groups; `tensor` over the ranks that share experts; biases and router weights travel
+/// beside the rows.
+enum class ExchangeLeg { whole, inner, outer, tensor, bias, bias_tensor, weights };
 
 /// What tells the communications apart that are under way at the same time.
 struct CommunicationId {
@@ -163,12 +164,16 @@ struct LayerCommunication {
 struct WaitFor {
   CommunicationId id;
 };
-/// The host waits until the compute stream has drained (variable-length splits read back).
+/// A copy to the host that a later HostReadback may wait for stands here.
+struct CopyToHost {};
+/// The host waits until the compute stream has drained (variable-length splits read back), or, with
+/// `of_copy`, until it has got to the last CopyToHost: what was issued since then goes on.
 struct HostReadback {
   std::string name;
+  bool of_copy = false;
 };
 
-using LayerItem = std::variant<Operator, LayerCommunication, WaitFor, HostReadback>;
+using LayerItem = std::variant<Operator, LayerCommunication, WaitFor, HostReadback, CopyToHost>;
 using LayerItems = std::vector<LayerItem>;
 
 /// The context has everything that fixes the shape of a layer on a rank.
@@ -182,6 +187,7 @@ struct LayerContext {
   std::int64_t tensor_chunks = 1;      ///< CommunicationSpec::tensor_chunks
   const ExpertLoads* loads = nullptr;  ///< of the expert group; nothing: even
   std::int64_t slice = 0;  ///< of plan.slices: which part of the sequence, counted from 0
+  KernelSpec::Router router = KernelSpec::Router::fused;
 };
 
 enum class LayerKind { dense, moe, mtp };

@@ -44,9 +44,14 @@ struct Communicate {
 struct Wait {
   std::uint32_t slot;
 };
-/// The host waits for the compute stream.
-struct HostSync {};
-using Instruction = std::variant<Compute, Communicate, Wait, HostSync>;
+/// A copy to the host stands behind what the compute stream has so far; a later HostSync may wait
+/// for that alone.
+struct HostCopy {};
+/// The host waits for the compute stream, or for no more than its last HostCopy.
+struct HostSync {
+  bool of_copy = false;
+};
+using Instruction = std::variant<Compute, Communicate, Wait, HostSync, HostCopy>;
 using Instructions = std::vector<Instruction>;
 
 /// This is one collective as a stage calls it.

@@ -49,6 +49,16 @@ struct RoutingSpec {
   std::vector<double> counts;  ///< of `file`, by expert; read by the scenario reader
 };
 
+/// The keys of `moe.router:` say what a router computes beside its product; groups and correction
+/// bias stand with the model.
+struct RouterSpec {
+  enum class Score { softmax, sigmoid };
+  enum class Precision { bf16, fp32 };
+  Score score = Score::softmax;
+  bool aux_loss = false, z_loss = false;
+  Precision precision = Precision::bf16;  ///< of its weights
+};
+
 /// The keys of `moe:` say how experts are reached; the model file says what they are.
 struct MoeSpec {
   enum class Dispatch { flat, two_hop, two_hop_dedup, hierarchical_allgather, allgather };
@@ -57,13 +67,29 @@ struct MoeSpec {
   enum class Placement { contiguous, balanced };
   enum class Wire { bf16, fp8 };
   enum class Permutation { fused, indexed };
-  enum class Products { grouped, sequential };
+  enum class Products { grouped, multi_stream, sequential };
+  /// Frameworks and the first version of their dispatcher.
+  enum class Dispatcher {
+    standard,
+    megatron_0_6,
+    megatron_0_8,
+    megatron_0_9,
+    megatron_0_10,
+    megatron_0_12,
+    megatron_0_14,
+    mindspeed_1_0,
+    mindspeed_2_0,
+    mindspeed_2_3
+  };
   Dispatch dispatch = Dispatch::flat;
   Inner inner = Inner::automatic;  ///< part of the fabric inside which the second hop stays
   Overlap overlap = Overlap::none;
   std::int64_t pieces = 1;  ///< of chunks(n), tiles(n)
+  Dispatcher dispatcher = Dispatcher::standard;
+  RouterSpec router;
   RoutingSpec routing;
   std::optional<double> capacity_factor;
+  bool capacity_pad = false;  ///< experts compute as many rows as their capacity, padding included
   Placement placement = Placement::contiguous;
   Wire wire = Wire::bf16;
   Permutation permutation = Permutation::fused;  ///< rows of tokens, into their places and back
@@ -103,10 +129,13 @@ struct KernelSpec {
   enum class Norm { fused, unfused };
   enum class Rope { fused, unfused };
   enum class Activation { fused, unfused, formula };
+  enum class Router { fused, statements };
   Norm norm = Norm::fused;
   Rope rope = Rope::fused;
   Activation activation = Activation::fused;
+  Router router = Router::fused;
 
+  /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {
     return norm == Norm::fused && rope == Rope::fused && activation == Activation::fused;
   }

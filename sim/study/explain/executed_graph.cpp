@@ -192,6 +192,15 @@ void ExecutedGraph::add_wait(std::uint32_t c, std::uint32_t e) {
 
 void ExecutedGraph::add_sync(std::uint32_t c, std::uint32_t e) {
   const Clocks from = clocks_before(c, e);
+  const Recording::Entry& entry = run_.recording.ranks[c].entries[e];
+  if (entry.copied >= 0) {
+    const double own = entry.after.main - std::max(from.main, entry.copied);
+    const Vertex freed = device_by(c, e, entry.copied);
+    arc(before(c, e, Clock::main), at(c, e, Clock::main), own);
+    arc(freed, at(c, e, Clock::main), own + entry.copied - date(freed));
+    carry(c, e, Clock::worker);
+    return carry(c, e, Clock::device);
+  }
   const double cost = run_.recording.ranks[c].entries[e].after.main -
                       std::max({from.main, from.worker, from.device});
   for (const Clock clock : clocks) arc(before(c, e, clock), at(c, e, Clock::main), cost);

@@ -37,6 +37,7 @@ struct Recording {
     std::uint32_t communication = none;  ///< that it issued or waited for
     std::uint32_t unit = none;           ///< index in RankRecord::units; none: beside the pipeline
     Kind kind = Kind::pause;
+    double copied = -1;  ///< of a sync that waits for a copy alone: when the stream had got there
     bool after_compute = false;  ///< of an issue: what it issues waits for the compute stream too
   };
 

@@ -40,6 +40,8 @@ void check_host(const Scenario& scenario, Checks& checks);
 /// This checks that the device has the attention kernel of `training.attention`, and the heads that
 /// are padded for it.
 void check_attention_kernel(const Scenario& scenario, Checks& checks);
+/// Of a model with experts.
+void check_dispatcher(const WorkloadSpec& workload, Checks& checks);
 /// This checks `schedule.data` against the model and the sizes of a step.
 void check_data(const Scenario& scenario, Checks& checks);
 /// This checks a workload of given times: its chunks, and keys that say nothing of it.

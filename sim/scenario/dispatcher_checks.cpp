@@ -1,0 +1,91 @@
+#include <string>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+
+// Keys about the statements of dispatchers and routers: each version knows some ways to reach the
+// experts, and a key that changes nothing is refused.
+namespace stepcast {
+namespace {
+
+using Dispatcher = MoeSpec::Dispatcher;
+
+/// Versions of Megatron-LM on GPUs that know no fused permutation.
+bool knows_no_fusion(Dispatcher dispatcher) {
+  switch (dispatcher) {
+    case Dispatcher::megatron_0_6:
+    case Dispatcher::megatron_0_8:
+    case Dispatcher::megatron_0_9:
+      return true;
+    case Dispatcher::standard:
+    case Dispatcher::megatron_0_10:
+    case Dispatcher::megatron_0_12:
+    case Dispatcher::megatron_0_14:
+    case Dispatcher::mindspeed_1_0:
+    case Dispatcher::mindspeed_2_0:
+    case Dispatcher::mindspeed_2_3:
+      break;
+  }
+  return false;
+}
+
+void check_version(const MoeSpec& moe, Checks& checks) {
+  using Dispatch = MoeSpec::Dispatch;
+  if (moe.dispatcher == Dispatcher::standard) return;
+  checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather,
+                 "moe.dispatcher",
+                 "is set, which is known for dispatch flat and allgather, allowed: default");
+  checks.require(!moe.in_pieces(), "moe.dispatcher",
+                 "is set, but its framework cuts no tokens in pieces (moe.overlap), allowed: "
+                 "default");
+  checks.require(
+      !knows_no_fusion(moe.dispatcher) || moe.permutation == MoeSpec::Permutation::indexed,
+      "moe.permutation", "is fused, which this moe.dispatcher does not know, allowed: indexed");
+}
+
+/// Rows padded to the capacity go where every rank knows how many come.
+void check_padding(const MoeSpec& moe, Checks& checks) {
+  using Dispatch = MoeSpec::Dispatch;
+  if (!moe.capacity_pad) return;
+  checks.require(moe.capacity_factor.has_value(), "moe.capacity_pad",
+                 "is true without a moe.capacity_factor to pad to, allowed: false");
+  checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::two_hop,
+                 "moe.capacity_pad",
+                 "is true, which is known for dispatch flat and two_hop, allowed: false");
+  const bool by_number = moe.dispatcher == Dispatcher::mindspeed_1_0 ||
+                         moe.dispatcher == Dispatcher::mindspeed_2_0 ||
+                         knows_no_fusion(moe.dispatcher);
+  checks.require(!by_number, "moe.capacity_pad",
+                 "is true, which this moe.dispatcher does not model, allowed: false");
+}
+
+}  // namespace
+
+void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
+  const MoeSpec& moe = workload.moe;
+  const RouterSpec& router = moe.router;
+  check_version(moe, checks);
+  check_padding(moe, checks);
+  const bool statements = workload.runtime.kernels.router == KernelSpec::Router::statements;
+  const std::string needs =
+      ", which only runtime.kernels.router: statements tells apart, allowed: ";
+  checks.require(statements || router.score == RouterSpec::Score::softmax, "moe.router.score",
+                 "is sigmoid" + needs + "softmax");
+  checks.require(statements || !router.z_loss, "moe.router.z_loss", "is true" + needs + "false");
+  checks.require(
+      moe.dispatcher != Dispatcher::standard || router.precision == RouterSpec::Precision::bf16,
+      "moe.router.precision",
+      "is fp32, which only a version of moe.dispatcher tells apart, allowed: bf16");
+  const bool random = moe.routing.distribution == RoutingSpec::Distribution::random;
+  checks.require(!random || !(statements || router.aux_loss), "moe.routing.distribution",
+                 "is random, without a router that moe.router or runtime.kernels.router could "
+                 "describe, allowed: uniform, zipf, file");
+  const std::int64_t local = workload.model.moe->experts / workload.plan.ep;
+  checks.require(moe.products != MoeSpec::Products::multi_stream || local > 1, "moe.experts",
+                 "is multi_stream but a rank has one expert, allowed: grouped");
+  checks.require(
+      moe.products != MoeSpec::Products::multi_stream || moe.overlap != MoeSpec::Overlap::tiles,
+      "moe.experts", "is multi_stream but tiles(n) is one kernel, allowed: grouped");
+}
+
+}  // namespace stepcast

@@ -1,0 +1,266 @@
+#include <gtest/gtest.h>
+
+#include "lowering_fixtures.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
+#include "stepcast/workloads/rewrites.hpp"
+
+/// Launches, copies and waits of dispatchers by version: the counted table of
+/// docs/models/dispatchers.md.
+namespace stepcast {
+namespace {
+
+using namespace lowering;
+using Dispatcher = MoeSpec::Dispatcher;
+using Dispatch = MoeSpec::Dispatch;
+
+/// Several experts on each of four ranks, softmax router with a balancing loss in statements.
+WorkloadSpec spec_of(Dispatcher dispatcher, Dispatch dispatch = Dispatch::flat,
+                     bool fused = false) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.model.moe->shared_experts = 0;
+  spec.plan.tp = 2;
+  spec.plan.sequence_parallel = true;
+  spec.plan.dp = 2;
+  spec.plan.ep = 4;
+  spec.moe.dispatcher = dispatcher;
+  spec.moe.dispatch = dispatch;
+  spec.moe.permutation = fused ? MoeSpec::Permutation::fused : MoeSpec::Permutation::indexed;
+  spec.moe.router.aux_loss = true;
+  spec.runtime.kernels.router = fused ? KernelSpec::Router::fused : KernelSpec::Router::statements;
+  return spec;
+}
+
+struct Counts {
+  int kernels = 0, copies = 0, waits = 0;
+  bool operator==(const Counts&) const = default;
+};
+
+void PrintTo(const Counts& c, std::ostream* out) {
+  *out << c.kernels << " kernels, " << c.copies << " copies, " << c.waits << " waits";
+}
+
+/// Between the norm or residual of the layer and the next: without products.
+Counts count(const LayerItems& items, const std::string& from, const std::string& until) {
+  Counts counts;
+  bool inside = from.empty();
+  for (const LayerItem& item : items) {
+    if (const auto* op = std::get_if<Operator>(&item)) {
+      if (op->name == until) break;
+      if (op->name == from) {
+        inside = true;
+        continue;
+      }
+      if (!inside) continue;
+      const bool product = !std::holds_alternative<MemoryBoundWork>(op->work);
+      const bool to_host = op->name.ends_with(" to host") && !op->name.ends_with("device to host");
+      counts.copies += to_host ? 1 : 0;
+      counts.kernels += product || op->name.ends_with(" to host") ? 0 : 1;
+    } else if (inside) {
+      counts.kernels += std::holds_alternative<LayerCommunication>(item) ? 1 : 0;
+      counts.waits += std::holds_alternative<HostReadback>(item) ? 1 : 0;
+    }
+  }
+  return counts;
+}
+
+Counts forward_of(const WorkloadSpec& spec) {
+  return count(transformer_layer(context(spec), LayerKind::moe).forward, "feed-forward norm",
+               "feed-forward residual");
+}
+Counts backward_of(const WorkloadSpec& spec) {
+  return count(transformer_layer(context(spec), LayerKind::moe).backward, "",
+               "feed-forward norm backward");
+}
+
+struct Version {
+  Dispatcher dispatcher;
+  Dispatch dispatch;
+  bool fused;
+  Counts published;        ///< of the forward
+  int published_backward;  ///< kernels
+  int forward, backward;   ///< kernels here
+};
+
+// Published counts come from running the functions of each version under PyTorch's dispatch log.
+// What is missing backward is autograd's own: sums and casts of gradients that no statement names.
+const Version versions[] = {
+    {Dispatcher::megatron_0_6, Dispatch::flat, false, {60, 3, 6}, 26, 60, 24},
+    {Dispatcher::megatron_0_8, Dispatch::flat, false, {64, 7, 8}, 26, 64, 24},
+    {Dispatcher::megatron_0_9, Dispatch::flat, false, {44, 5, 1}, 25, 44, 23},
+    {Dispatcher::megatron_0_10, Dispatch::flat, false, {54, 7, 3}, 30, 51, 29},
+    {Dispatcher::megatron_0_14, Dispatch::flat, false, {61, 7, 3}, 34, 60, 28},
+    {Dispatcher::megatron_0_14, Dispatch::flat, true, {29, 4, 1}, 20, 28, 12},
+    {Dispatcher::megatron_0_14, Dispatch::allgather, false, {57, 3, 3}, 32, 53, 25}};
+
+TEST(Dispatchers, LaunchWhatTheirVersionsLaunch) {
+  for (const Version& v : versions) {
+    const WorkloadSpec spec = spec_of(v.dispatcher, v.dispatch, v.fused);
+    const Counts forward = forward_of(spec), backward = backward_of(spec);
+    EXPECT_EQ(forward, (Counts{v.forward, v.published.copies, v.published.waits}));
+    EXPECT_NEAR(forward.kernels, v.published.kernels, 4);
+    EXPECT_EQ(backward, (Counts{v.backward, 0, 0}));
+    EXPECT_NEAR(backward.kernels, v.published_backward, 8);
+  }
+}
+
+// 63 kernels, 6 copies, 8 waits: there two of the waits have no copy of their own.
+TEST(Dispatchers, ThatGatherByNumberWaitEightTimes) {
+  EXPECT_EQ(forward_of(spec_of(Dispatcher::megatron_0_8, Dispatch::allgather)), (Counts{64, 8, 8}));
+}
+
+// A call of an NPU is a statement, and sizes of grouped products stay on the device.
+TEST(Dispatchers, OfMindSpeedLaunchFewerKernels) {
+  const Counts one = forward_of(spec_of(Dispatcher::mindspeed_1_0));
+  EXPECT_EQ(one.kernels, 42);
+  EXPECT_EQ(one.waits, 4);  // of splits one, of lists two, of repeated numbers one
+  EXPECT_EQ(forward_of(spec_of(Dispatcher::mindspeed_2_3)).waits, 3);
+}
+
+double row_bytes(const LayerItems& items, const std::string& prefix) {
+  double sum = 0;
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item); op && op->name.starts_with(prefix))
+      sum += op->bytes.value();
+  return sum;
+}
+
+TEST(Dispatchers, MoveTheRowsOfTheirStatements) {
+  const double row = 2 * 1024, n = 1024, R = 4 * n;
+  const auto forward = [](Dispatcher d) {
+    return transformer_layer(context(spec_of(d)), LayerKind::moe).forward;
+  };
+  EXPECT_DOUBLE_EQ(row_bytes(forward(Dispatcher::megatron_0_6), "unpermute "),
+                   (R + 2 * R + 2 * R + R + n) * row);
+  EXPECT_DOUBLE_EQ(row_bytes(forward(Dispatcher::megatron_0_12), "unpermute "), (n + 3 * R) * row);
+  EXPECT_DOUBLE_EQ(row_bytes(forward(Dispatcher::megatron_0_6), "unsort "), 5 * R * row);
+  EXPECT_DOUBLE_EQ(row_bytes(forward(Dispatcher::megatron_0_9), "unsort"), 2 * R * row);
+}
+
+TEST(Dispatchers, SendRouterWeightsBesideTheRows) {
+  for (const auto precision : {RouterSpec::Precision::bf16, RouterSpec::Precision::fp32}) {
+    WorkloadSpec spec = spec_of(Dispatcher::megatron_0_12);
+    const auto sent = [&] {
+      return traffic(transformer_layer(context(spec), LayerKind::moe).forward, GroupKind::expert,
+                     CollectiveKind::all_to_all);
+    };
+    spec.moe.router.precision = precision;
+    const double row = 2 * 1024, R = 4 * 1024;
+    const double weight = precision == RouterSpec::Precision::fp32 ? 4 : 2;
+    EXPECT_EQ(sent().calls, 3);
+    EXPECT_DOUBLE_EQ(sent().bytes, 2 * R * row + weight * R);
+    spec.moe.dispatcher = Dispatcher::megatron_0_10;
+    EXPECT_EQ(sent().calls, 2);
+  }
+}
+
+TEST(Dispatchers, ReduceOutputsInTheTypeOfTheWeights) {
+  WorkloadSpec spec = spec_of(Dispatcher::megatron_0_12);
+  spec.plan.ep = 2;
+  spec.plan.etp = 2;
+  const auto reduced = [&] {
+    return traffic(transformer_layer(context(spec), LayerKind::moe).forward,
+                   GroupKind::expert_tensor, CollectiveKind::reduce_scatter)
+        .bytes;
+  };
+  const double half = reduced();
+  spec.moe.router.precision = RouterSpec::Precision::fp32;
+  EXPECT_DOUBLE_EQ(reduced(), 2 * half);
+  spec.moe.dispatcher = Dispatcher::megatron_0_10;
+  EXPECT_DOUBLE_EQ(reduced(), half);
+}
+
+TEST(Dispatchers, WaitForCountsBehindTheirRows) {
+  const WorkloadSpec spec = spec_of(Dispatcher::megatron_0_14, Dispatch::flat, true);
+  const LayerItems items = transformer_layer(context(spec), LayerKind::moe).forward;
+  const auto copy = std::ranges::find_if(
+      items, [](const LayerItem& i) { return std::holds_alternative<CopyToHost>(i); });
+  const auto wait = std::ranges::find_if(copy, items.end(), [](const LayerItem& i) {
+    return std::holds_alternative<HostReadback>(i);
+  });
+  ASSERT_NE(wait, items.end());
+  EXPECT_TRUE(std::get<HostReadback>(*wait).of_copy);
+  EXPECT_GT(row_bytes({copy, wait}, "permute"), 0);  // goes on while the host waits
+}
+
+TEST(Padding, FillsEveryExpertAndWaitsForNothing) {
+  WorkloadSpec spec = spec_of(Dispatcher::standard);
+  const LayerItems plain = transformer_layer(context(spec), LayerKind::moe).forward;
+  spec.moe.capacity_factor = 1.3;
+  spec.moe.capacity_pad = true;
+  const LayerItems padded = transformer_layer(context(spec), LayerKind::moe).forward;
+  // 1024 tokens of a rank, four experts each of 16: 256 pairs per expert, 333 with padding
+  const double more = 333.0 / 256;
+  const auto sent = [](const LayerItems& items) {
+    return traffic(items, GroupKind::expert, CollectiveKind::all_to_all);
+  };
+  EXPECT_DOUBLE_EQ(sent(padded).bytes, more * 2 * 4096 * 2048);
+  EXPECT_EQ(sent(padded).calls, 2);  // of rows; counts are not told
+  EXPECT_DOUBLE_EQ(product_flops(padded, "experts") / product_flops(plain, "experts"), more);
+  EXPECT_EQ(count(padded, "feed-forward norm", "feed-forward residual").waits, 0);
+  spec.moe.dispatcher = Dispatcher::megatron_0_12;
+  EXPECT_EQ(forward_of(spec).waits, 0);
+}
+
+TEST(Padding, MakesLoadsEvenAndDropsThePopular) {
+  WorkloadSpec spec = spec_of(Dispatcher::standard);
+  spec.moe.routing.distribution = RoutingSpec::Distribution::zipf;
+  spec.moe.capacity_factor = 1.3;
+  const ExpertLoads dropped = expert_loads(spec);
+  spec.moe.capacity_pad = true;
+  const ExpertLoads padded = expert_loads(spec);
+  EXPECT_TRUE(padded.even());
+  EXPECT_DOUBLE_EQ(padded.largest(), 333.0 / 256);
+  EXPECT_NEAR(padded.dropped, dropped.dropped, 0.01);
+}
+
+/// Kernels and collectives of a layer as it runs.
+int launches(const LayerItems& items, const WorkloadSpec& spec) {
+  const LayerItems run = as_run(items, spec);
+  return static_cast<int>(std::ranges::count_if(run, [](const LayerItem& item) {
+    return std::holds_alternative<Operator>(item) ||
+           std::holds_alternative<LayerCommunication>(item);
+  }));
+}
+
+// A layer of DeepSeek-V3's published trace launches 246, 62 more than here in the backward of
+// router and attention alone: docs/models/dispatchers.md.
+TEST(Launches, OfALayerOfDeepSeekV3StayBelowItsTrace) {
+  ModelSpec model = small_moe();
+  model.hidden = 7168;
+  model.attention = LatentAttention{128, 1536, 512, 128, 64, 128};
+  model.moe = ExpertSpec{.first_dense = 3,
+                         .experts = 256,
+                         .top_k = 8,
+                         .expert_hidden = 2048,
+                         .shared_experts = 1,
+                         .shared_hidden = 2048,
+                         .groups = 8,
+                         .top_groups = 4,
+                         .correction_bias = true};
+  WorkloadSpec spec = workload(model);
+  spec.training.sequence = 4096;
+  spec.training.precision = TrainingSpec::Precision::fp8_mixed;
+  spec.plan.dp = spec.plan.ep = 64;
+  spec.plan.expert_part = 8;
+  spec.moe.dispatch = Dispatch::two_hop_dedup;
+  spec.moe.wire = MoeSpec::Wire::fp8;
+  spec.moe.router.score = RouterSpec::Score::sigmoid;
+  spec.moe.router.aux_loss = true;
+  spec.runtime.kernels.router = KernelSpec::Router::statements;
+  const Passes layer = transformer_layer(context(spec), LayerKind::moe);
+  EXPECT_EQ(launches(layer.forward, spec) + launches(layer.backward, spec), 154);
+}
+
+TEST(MultiStream, LaunchesAProductOfEachExpert) {
+  WorkloadSpec spec = spec_of(Dispatcher::standard);
+  const auto passes = [&] { return transformer_layer(context(spec), LayerKind::moe); };
+  const Passes one = passes();
+  spec.moe.products = MoeSpec::Products::multi_stream;
+  const Passes four = passes();  // experts of a rank
+  EXPECT_EQ(four.forward.size(), one.forward.size() + 2 * 3);
+  EXPECT_EQ(four.backward.size(), one.backward.size() + 4 * 3);
+  EXPECT_DOUBLE_EQ(total_flops(four.forward) / total_flops(one.forward), 1);
+}
+
+}  // namespace
+}  // namespace stepcast

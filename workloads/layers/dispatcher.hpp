@@ -1,0 +1,56 @@
+#pragma once
+#include "statements.hpp"
+
+/// Dispatchers of experts as the statements of their frameworks, by version:
+/// docs/models/dispatchers.md. Private to workloads/layers.
+namespace stepcast::rows {
+
+/// What tells one version of a dispatcher from another.
+struct DispatcherForm {
+  enum class Routing { numbers, mask };           ///< what the router hands over, [n, k] or [n, E]
+  enum class Counts { histogram, bincount };      ///< how tokens per expert are counted
+  enum class Splits { blocking, mixed, queued };  ///< how splits get to the host
+  enum class Order { sort, chunks };              ///< of arrived rows: by expert number, or chunks
+  enum class Weights {
+    behind,
+    travel,
+    inside
+  };  ///< behind the way back; with the rows, of their
+      ///< own; inside the library's rows
+  Platform platform;
+  Routing routing;
+  Counts counts;
+  Splits splits;
+  Order order;
+  Weights weights;
+  bool scores_again = false;  ///< the balancing loss makes scores and choice of its own
+
+  bool mask() const { return routing == Routing::mask; }
+  /// Router weights are applied by the activation of the experts.
+  bool weighs_inside() const { return weights != Weights::behind; }
+};
+
+/// Nothing for `moe.dispatcher: default`.
+const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher);
+
+// Each of these needs a form. What lines up the tokens of a rank for their exchange, with counts,
+// splits and waits, and its gradient.
+void prepare_rows(LayerItems& items, const Experts& e);
+LayerItems prepare_rows_backward(const Experts& e);
+/// What adds up the rows that came back, and its gradient.
+LayerItems finish_rows(const Experts& e);
+LayerItems finish_rows_backward(const Experts& e);
+
+/// Arrived rows into the order of experts and back, and their gradients.
+enum class Sort { forth, back, back_gradient, forth_gradient };
+LayerItems order_rows(const Experts& e, const std::string& name, Sort sort);
+
+// The same of the allgather dispatcher: expert numbers and weights, own pairs of the gathered
+// tokens, and what adds up outputs. `outputs`: of the way on which outputs or their gradients go.
+void announce_gather(LayerItems& items, const Experts& e);
+LayerItems own_pairs(const Experts& e);
+LayerItems own_pairs_backward(const Experts& e);
+LayerItems gathered_outputs(const Experts& e);
+LayerItems gathered_outputs_backward(const Experts& e);
+
+}  // namespace stepcast::rows

@@ -1,0 +1,83 @@
+#include "dispatcher.hpp"
+
+namespace stepcast::rows {
+
+namespace {
+
+using Form = DispatcherForm;
+constexpr Platform gpu{false}, npu{true};
+
+/// Megatron-LM, megatron/core/transformer/moe, of core_r0.6.0 to 0.16.0: router.py, moe_utils.py,
+/// token_dispatcher.py.
+constexpr Form sorted(Platform platform) {
+  return {.platform = platform,
+          .routing = Form::Routing::numbers,
+          .counts = Form::Counts::histogram,
+          .splits = Form::Splits::blocking,
+          .order = Form::Order::sort,
+          .weights = Form::Weights::behind};
+}
+
+constexpr Form counted(Platform platform) {
+  Form form = sorted(platform);
+  form.counts = Form::Counts::bincount;
+  form.splits = Form::Splits::mixed;
+  return form;
+}
+
+constexpr Form chunked(Platform platform) {
+  Form form = sorted(platform);
+  form.splits = Form::Splits::queued;
+  form.order = Form::Order::chunks;
+  return form;
+}
+
+constexpr Form masked(Platform platform, Form::Weights weights) {
+  Form form = chunked(platform);
+  form.routing = Form::Routing::mask;
+  form.weights = weights;
+  return form;
+}
+
+constexpr Form scored_again(Form::Weights weights) {
+  Form form = masked(gpu, weights);
+  form.scores_again = true;
+  return form;
+}
+
+}  // namespace
+
+const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
+  static constexpr Form megatron_0_6 = sorted(gpu), megatron_0_8 = counted(gpu),
+                        megatron_0_9 = chunked(gpu),
+                        megatron_0_10 = masked(gpu, Form::Weights::behind),
+                        megatron_0_12 = masked(gpu, Form::Weights::travel),
+                        megatron_0_14 = scored_again(Form::Weights::travel),
+                        mindspeed_1_0 = sorted(npu), mindspeed_2_0 = counted(npu),
+                        mindspeed_2_3 = masked(npu, Form::Weights::travel);
+  switch (dispatcher) {
+    case MoeSpec::Dispatcher::standard:
+      break;
+    case MoeSpec::Dispatcher::megatron_0_6:
+      return &megatron_0_6;
+    case MoeSpec::Dispatcher::megatron_0_8:
+      return &megatron_0_8;
+    case MoeSpec::Dispatcher::megatron_0_9:
+      return &megatron_0_9;
+    case MoeSpec::Dispatcher::megatron_0_10:
+      return &megatron_0_10;
+    case MoeSpec::Dispatcher::megatron_0_12:
+      return &megatron_0_12;
+    case MoeSpec::Dispatcher::megatron_0_14:
+      return &megatron_0_14;
+    case MoeSpec::Dispatcher::mindspeed_1_0:
+      return &mindspeed_1_0;
+    case MoeSpec::Dispatcher::mindspeed_2_0:
+      return &mindspeed_2_0;
+    case MoeSpec::Dispatcher::mindspeed_2_3:
+      return &mindspeed_2_3;
+  }
+  return nullptr;
+}
+
+}  // namespace stepcast::rows

@@ -1,0 +1,33 @@
+#include "statements.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stepcast::rows {
+
+namespace {
+
+void put_marked(LayerItems& items, const Statement& s, bool is_routed) {
+  const int turns = std::max({s.calls.kernels, s.calls.copies, s.calls.waits});
+  for (int i = 0; i < turns; ++i) {
+    if (i < s.calls.kernels) {
+      Operator op = vector_row_of(s.kind, s.name, 0, s.bytes / s.calls.kernels);
+      op.routed = is_routed;
+      items.push_back(std::move(op));
+    }
+    // a handful of numbers: the launch is all that it costs
+    if (i < s.calls.copies) items.push_back(vector_row(s.name + " to host", 0, fp32));
+    if (i < s.calls.waits) items.push_back(HostReadback{s.name});
+  }
+}
+
+}  // namespace
+
+void put(LayerItems& items, const Statement& statement) { put_marked(items, statement, false); }
+
+void put_rows(LayerItems& items, const Experts& e, std::string name, Calls calls, double rows,
+              VectorKind kind) {
+  put_marked(items, {std::move(name), calls, e.row_bytes(rows), kind}, true);
+}
+
+}  // namespace stepcast::rows
