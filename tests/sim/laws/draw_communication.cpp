@@ -14,6 +14,11 @@ void Drawing::pick_runtime() {
                                word({"fused", "unfused", "formula"}) + "}");
   }
   if (chance(20)) take("runtime.optimizer", "optimizer", "elementwise");
+  if (chance(12)) {
+    hit("blocking");
+    set("cluster.host.queue_depth", std::int64_t{1});
+    set("cluster.host.blocking", "25us");
+  }
   if (experts() && chance(15)) {
     hit("compile misses");
     set("runtime.compile", "{misses: 0.3, hidden: " + word({"true", "false"}) + "}");
@@ -38,6 +43,28 @@ void Drawing::pick_experts() {
   if (fb_pair_) overlap = "fb_pair";
   take("moe.overlap", "overlap", overlap);
   pick_expert_keys();
+  pick_dispatcher(dispatch, overlap);
+}
+
+/// The statements of a version, for what it knows, and those of the router.
+void Drawing::pick_dispatcher(const std::string& dispatch, const std::string& overlap) {
+  const bool whole = overlap.find('(') == std::string::npos;
+  if (whole && (dispatch == "flat" || dispatch == "allgather") && chance(85)) {
+    const std::string version =
+        word({"megatron_0.6", "megatron_0.8", "megatron_0.9", "megatron_0.10", "megatron_0.12",
+              "megatron_0.14", "mindspeed_1.0", "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0",
+              "mindspeed_2.0", "mindspeed_2.3"});
+    hit("dispatcher " + version.substr(0, version.find('_')));
+    set("moe.dispatcher", version);
+    set("moe.permutation", "indexed");
+    if (chance(60)) take("moe.router.precision", "router", "fp32");
+  }
+  if ((dispatch == "flat" || dispatch == "two_hop") && chance(45)) {
+    hit("capacity_pad");
+    set("moe.capacity_factor", word({"1.0", "1.5"}));
+    set("moe.capacity_pad", "true");
+  }
+  if (chance(35)) take("runtime.kernels.router", "router", "statements");
 }
 
 void Drawing::pick_expert_keys() {
@@ -51,7 +78,7 @@ void Drawing::pick_expert_keys() {
   if (chance(20)) take("moe.placement", "placement", "balanced");
   if (chance(20)) take("moe.wire_precision", "wire", "fp8");
   if (chance(30)) take("moe.permutation", "permutation", "indexed");
-  if (chance(20)) take("moe.experts", "experts", "sequential");
+  if (chance(30)) take("moe.experts", "experts", word({"sequential", "multi_stream"}));
   if (chance(15)) {
     hit("offload experts");
     set("training.offload.experts", "true");

@@ -81,6 +81,7 @@ class Drawing {
   void pick_runtime();
   void pick_experts();
   void pick_expert_keys();
+  void pick_dispatcher(const std::string& dispatch, const std::string& overlap);
   void pick_communication();
   void pick_faults();
   void pick_stalls();
