@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "temporary_files.hpp"
+#include "shell.hpp"
 
 // What the binary writes to look at: traces, the page, the table for a terminal.
 namespace stepcast {
@@ -18,23 +18,8 @@ namespace {
 
 const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
 
-std::string content(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-struct Ran {
-  int code;
-  std::string out, err;
-};
-
-Ran run(const test::TemporaryFiles& files, const std::string& arguments) {
-  const std::string line = std::string("'") + STEPCAST_BINARY + "' " + arguments + " >'" +
-                           files.path("out") + "' 2>'" + files.path("err") + "' </dev/null";
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(files.path("out")),
-          content(files.path("err"))};
-}
+using test::content;
+using test::Ran;
 
 std::size_t characters(const std::string& line) {
   return static_cast<std::size_t>(
@@ -44,8 +29,10 @@ std::size_t characters(const std::string& line) {
 TEST(CliLook, WritesATracePlainAndCompressed) {
   const test::TemporaryFiles files;
   const std::string scenario = scenarios + "ideal-pipeline.yaml";
-  ASSERT_EQ(run(files, "run " + scenario + " --trace " + files.path("t.json")).code, 0);
-  ASSERT_EQ(run(files, "run " + scenario + " --trace " + files.path("t.json.gz")).code, 0);
+  ASSERT_EQ(test::stepcast_run(files, "run " + scenario + " --trace " + files.path("t.json")).code,
+            0);
+  ASSERT_EQ(
+      test::stepcast_run(files, "run " + scenario + " --trace " + files.path("t.json.gz")).code, 0);
   EXPECT_GT(nlohmann::json::parse(content(files.path("t.json")))["traceEvents"].size(), 64U);
   EXPECT_EQ(content(files.path("t.json.gz")).substr(0, 2), "\x1f\x8b");
   ASSERT_EQ(std::system(
@@ -58,10 +45,10 @@ TEST(CliLook, WritesATracePlainAndCompressed) {
 TEST(CliLook, LookingChangesNoByteOfTheResult) {
   const test::TemporaryFiles files;
   const std::string scenario = scenarios + "telechat3-36b-2048.yaml";
-  const Ran plain = run(files, "run " + scenario + " --json -");
-  const Ran looked =
-      run(files, "run " + scenario + " --json - --trace " + files.path("t.json") + " --report " +
-                     files.path("r.html") + " --step-trace " + files.path("s.csv"));
+  const Ran plain = test::stepcast_run(files, "run " + scenario + " --json -");
+  const Ran looked = test::stepcast_run(
+      files, "run " + scenario + " --json - --trace " + files.path("t.json") + " --report " +
+                 files.path("r.html") + " --step-trace " + files.path("s.csv"));
   ASSERT_EQ(looked.code, 0) << looked.err;
   EXPECT_EQ(plain.out, looked.out);
   for (const char* file : {"t.json", "r.html", "s.csv"})
@@ -71,8 +58,8 @@ TEST(CliLook, LookingChangesNoByteOfTheResult) {
 TEST(CliLook, RefusesAPlaceThatCannotBeWritten) {
   const test::TemporaryFiles files;
   for (const char* option : {"--trace", "--report", "--step-trace"}) {
-    const Ran ran = run(files, "run " + scenarios + "ideal-pipeline.yaml " + option + " " +
-                                   files.path("nowhere/file"));
+    const Ran ran = test::stepcast_run(files, "run " + scenarios + "ideal-pipeline.yaml " + option +
+                                                  " " + files.path("nowhere/file"));
     EXPECT_EQ(ran.code, 2) << option;
     EXPECT_NE(ran.err.find("nowhere/file"), std::string::npos) << ran.err;
     EXPECT_TRUE(ran.out.empty());
@@ -83,7 +70,7 @@ TEST(CliLook, TablesFitHundredColumnsWithoutColour) {
   const test::TemporaryFiles files;
   for (const char* file :
        {"ideal-pipeline.yaml", "telechat3-105b-4096.yaml", "mixtral-8x7b.yaml"}) {
-    const Ran ran = run(files, "run " + scenarios + file + " --pipeline");
+    const Ran ran = test::stepcast_run(files, "run " + scenarios + file + " --pipeline");
     EXPECT_EQ(ran.code, 0) << file;
     EXPECT_EQ(ran.out.find('\x1b'), std::string::npos);
     std::istringstream lines(ran.out);

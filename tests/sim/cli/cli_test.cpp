@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "temporary_files.hpp"
+#include "shell.hpp"
 
 // The binary as a shell sees it: exit codes, stderr, and the files it writes.
 namespace stepcast {
@@ -17,23 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string content(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-struct Ran {
-  int code = 0;
-  std::string out, err;
-};
-
-Ran stepcast_run(const test::TemporaryFiles& files, const std::string& arguments) {
-  const std::string out = files.path("out"), err = files.path("err");
-  const std::string line = std::string("'") + STEPCAST_BINARY + "' " + arguments + " >'" + out +
-                           "' 2>'" + err + "' </dev/null";
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
-}
+using test::content;
+using test::Ran;
+using test::stepcast_run;
 
 const std::string pipeline = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/ideal-pipeline.yaml";
 const std::string gather = "collective all_gather --cluster clusters/ideal.yaml --ranks 4 ";

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "shell.hpp"
 #include "sim/small_scenario.hpp"
 #include "sim/study/small_sweep.hpp"
 
@@ -18,22 +19,12 @@ using test::TemporaryFiles;
 
 const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
 
-struct Ran {
-  int code = 0;
-  std::string out, err;
-};
+using test::Ran;
 
 /// Runs stepcast in a folder, if one is given.
-Ran stepcast_run(const TemporaryFiles& files, const std::string& arguments,
-                 const std::string& folder = ".") {
-  const auto content = [&](const char* name) {
-    std::ifstream file{files.path(name), std::ios::binary};
-    return std::string{std::istreambuf_iterator<char>{file}, {}};
-  };
-  const std::string line = "cd " + folder + " && " + STEPCAST_BINARY + " " + arguments + " >" +
-                           files.path("out") + " 2>" + files.path("err") + " </dev/null";
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content("out"), content("err")};
+Ran run_in(const TemporaryFiles& files, const std::string& arguments,
+           const std::string& folder = ".") {
+  return test::shell(files, "cd " + folder + " && " + STEPCAST_BINARY + " " + arguments);
 }
 
 constexpr const char* config =
@@ -78,7 +69,7 @@ TEST(Kinds, ACommandThatTakesAnotherKindSaysWhichTakesThisOne) {
       {"schema hugging_face", "KIND: is 'hugging_face', allowed: scenario"},
   };
   for (const auto& row : rows) {
-    const Ran ran = stepcast_run(files, row.arguments);
+    const Ran ran = run_in(files, row.arguments);
     EXPECT_EQ(ran.code, 2) << row.arguments;
     EXPECT_NE(ran.err.find(row.says), std::string::npos) << row.arguments << ": " << ran.err;
   }
@@ -87,15 +78,15 @@ TEST(Kinds, ACommandThatTakesAnotherKindSaysWhichTakesThisOne) {
 TEST(Kinds, OverridesThatGiveEachKeyOneValueMakeAPlanAScenario) {
   const TemporaryFiles files;
   const std::string job = files.write("plan.yaml", plan) + " --set parallel.tp=2 ";
-  EXPECT_EQ(stepcast_run(files, "validate " + job + "--set parallel.pp=2").code, 0);
-  EXPECT_EQ(stepcast_run(files, "run " + job + "--set parallel.pp=2").code, 0);
-  EXPECT_EQ(stepcast_run(files, "run " + job).code, 2);
+  EXPECT_EQ(run_in(files, "validate " + job + "--set parallel.pp=2").code, 0);
+  EXPECT_EQ(run_in(files, "run " + job + "--set parallel.pp=2").code, 0);
+  EXPECT_EQ(run_in(files, "run " + job).code, 2);
 }
 
 TEST(Kinds, ValidateKnowsThemAll) {
   const TemporaryFiles files;
   const std::string sweep = test::write_sweep(files);
-  const Ran ran = stepcast_run(
+  const Ran ran = run_in(
       files, "validate " + sweep + " " + files.path("base.yaml") + " " +
                  files.write("plan.yaml", plan) + " " + files.write("config.json", config) +
                  " clusters/ideal.yaml clusters/fitted/a100.yaml models/llama2-7b.yaml " +
@@ -117,7 +108,7 @@ TEST(Kinds, EveryShippedFileIsValid) {
   }
   ASSERT_GT(count, 0);
   const TemporaryFiles files;
-  const Ran ran = stepcast_run(files, "validate" + shipped, scenarios);
+  const Ran ran = run_in(files, "validate" + shipped, scenarios);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.err, "");
   EXPECT_EQ(std::ranges::count(ran.out, '\n'), count);
@@ -127,7 +118,7 @@ TEST(Kinds, ValidateFindsWhatAPlanWouldRefuse) {
   const TemporaryFiles files;
   const auto said = [&](const std::string& rest) {
     std::string text{plan};
-    const Ran ran = stepcast_run(files, "validate " + files.write("p.yaml", text + rest));
+    const Ran ran = run_in(files, "validate " + files.write("p.yaml", text + rest));
     EXPECT_EQ(ran.code, 2) << rest;
     return ran.err.substr(ran.err.find("p.yaml"));
   };
@@ -141,11 +132,11 @@ TEST(Kinds, ValidateFindsWhatAPlanWouldRefuse) {
             "p.yaml:7:18: plan.baseline: names 'gone.yaml', which does not exist, allowed: the "
             "path of a scenario\n");
   files.write("base.yaml", "stepcast: 1\nname: b\nparallel: {pp: 3}\n");
-  const Ran ran = stepcast_run(
+  const Ran ran = run_in(
       files,
       "validate " + files.write("p.yaml", plan + std::string("plan: {baseline: base.yaml}\n")));
   EXPECT_NE(ran.err.find("base.yaml:"), std::string::npos) << ran.err;
-  const Ran searched = stepcast_run(files, "validate " + files.path("p.yaml") +
+  const Ran searched = run_in(files, "validate " + files.path("p.yaml") +
                                                " --set cluster.devices=search "
                                                "--set plan=none");
   EXPECT_NE(searched.err.find("cluster.devices: is 'search', allowed: a value, a list of values"),
@@ -157,7 +148,7 @@ TEST(Kinds, APlanOfOnePointSaysSo) {
   const TemporaryFiles files;
   const std::string job = "plan " + files.write("plan.yaml", plan) +
                           " --set parallel.tp=2 --set parallel.pp=2 -j1 --set plan.placements=0";
-  const Ran ran = stepcast_run(files, job);
+  const Ran ran = run_in(files, job);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.err.find("holds one point"), std::string::npos) << ran.err;
 }

@@ -7,30 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "temporary_files.hpp"
+#include "shell.hpp"
 
 // `stepcast operator` and `accuracy --components` as a shell sees them.
 namespace stepcast {
 namespace {
 
-std::string content(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-struct Ran {
-  int code = 0;
-  std::string out, err;
-};
-
-Ran ran(const test::TemporaryFiles& files, const std::string& arguments,
-        const std::string& input = "/dev/null") {
-  const std::string out = files.path("out"), err = files.path("err");
-  const std::string line = std::string("'") + STEPCAST_BINARY + "' " + arguments + " >'" + out +
-                           "' 2>'" + err + "' <'" + input + "'";
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
-}
+using test::content;
+using test::Ran;
+using test::stepcast_run;
 
 const std::string ideal = " --cluster clusters/ideal.yaml ";
 const std::string table = "kind,m_or_bytes,k,n,type\nmatmul,1000,1000,1000,bf16\n";
@@ -40,14 +25,14 @@ const std::string forecast =
 TEST(OperatorCli, OneKernelAsTextAndJson) {
   const test::TemporaryFiles files;
   const std::string matmul = "operator matmul --m 1000 --k 1k --n 1000" + ideal;
-  EXPECT_EQ(ran(files, matmul).out,
+  EXPECT_EQ(stepcast_run(files, matmul).out,
             "matmul m 1000 k 1000 n 1000 in bf16 on ideal\n\n"
             "  time             2.00 us  launch 0.00 s beside it\n"
             "  FLOPs              2e+09  1.00 PFLOPS\n"
             "  bytes           5.72 MiB  3.00 TB/s\n"
             "  bound            compute\n"
             "  efficiency       100.0 %  of what the data sheet allows\n");
-  const auto json = nlohmann::json::parse(ran(files, matmul + "--json -").out);
+  const auto json = nlohmann::json::parse(stepcast_run(files, matmul + "--json -").out);
   EXPECT_EQ(json["operator"], "matmul");
   EXPECT_NEAR(json["time_s"].get<double>(), 2e-6, 1e-18);
   EXPECT_EQ(json["flops"], 2e9);
@@ -56,13 +41,14 @@ TEST(OperatorCli, OneKernelAsTextAndJson) {
   EXPECT_NEAR(json["efficiency"].get<double>(), 1, 1e-12);
   EXPECT_EQ(json["k"], 1000);
   const std::string slower = matmul + "--set device.matmul_peak=500TFLOPS --json -";
-  EXPECT_NEAR(nlohmann::json::parse(ran(files, slower).out)["time_s"].get<double>(), 4e-6, 1e-18);
+  EXPECT_NEAR(nlohmann::json::parse(stepcast_run(files, slower).out)["time_s"].get<double>(), 4e-6,
+              1e-18);
 }
 
 TEST(OperatorCli, AnExchangeHasBytesAndRanks) {
   const test::TemporaryFiles files;
-  const Ran sent =
-      ran(files, "operator send_recv --bytes 1MB --ranks 2 --set node.devices=4 --json -" + ideal);
+  const Ran sent = stepcast_run(
+      files, "operator send_recv --bytes 1MB --ranks 2 --set node.devices=4 --json -" + ideal);
   ASSERT_EQ(sent.code, 0) << sent.err;
   const auto json = nlohmann::json::parse(sent.out);
   EXPECT_NEAR(json["time_s"].get<double>(), 1e-6, 1e-15);
@@ -72,12 +58,13 @@ TEST(OperatorCli, AnExchangeHasBytesAndRanks) {
 TEST(OperatorCli, TablesFromFilesAndPipes) {
   const test::TemporaryFiles files;
   const std::string in = files.write("in.csv", table), to = files.path("forecast.csv");
-  EXPECT_EQ(ran(files, "operator --table '" + in + "' --csv -" + ideal).out, forecast);
-  EXPECT_EQ(ran(files, "operator --table -" + ideal, in).out, forecast);
-  EXPECT_EQ(ran(files, "operator --table '" + in + "' --csv '" + to + "'" + ideal).out, "");
+  EXPECT_EQ(stepcast_run(files, "operator --table '" + in + "' --csv -" + ideal).out, forecast);
+  EXPECT_EQ(stepcast_run(files, "operator --table -" + ideal, in).out, forecast);
+  EXPECT_EQ(stepcast_run(files, "operator --table '" + in + "' --csv '" + to + "'" + ideal).out,
+            "");
   EXPECT_EQ(content(to), forecast);
-  const auto json =
-      nlohmann::json::parse(ran(files, "operator --table '" + in + "' --json -" + ideal).out);
+  const auto json = nlohmann::json::parse(
+      stepcast_run(files, "operator --table '" + in + "' --json -" + ideal).out);
   EXPECT_EQ(json["rows"][0]["line"], 2);
   EXPECT_EQ(json["rows"][0]["flops"], 2e9);
 }
@@ -110,7 +97,7 @@ TEST(OperatorCli, WrongUseExitsWithTwoAndPrintsNothing) {
       {"accuracy --components '" + files.path("gone") + "'", "is no folder"},
   };
   for (const auto& row : rows) {
-    const Ran wrong = ran(files, row.arguments);
+    const Ran wrong = stepcast_run(files, row.arguments);
     EXPECT_EQ(wrong.code, 2) << row.arguments;
     EXPECT_EQ(wrong.out, "") << row.arguments;
     EXPECT_NE(wrong.err.find(row.says), std::string::npos) << row.arguments << "\n" << wrong.err;
@@ -129,13 +116,13 @@ TEST(OperatorCli, ComponentsFillAPageAndHoldItsFigure) {
                                        "# Page\n<!-- ledger: written by stepcast accuracy --write "
                                        "-->\n<!-- end of the ledger -->\n");
   const std::string command = "accuracy --components '" + files.path("m") + "' ";
-  const Ran first = ran(files, command + "--write '" + page + "'");
+  const Ran first = stepcast_run(files, command + "--write '" + page + "'");
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_NE(content(page).find("Overall mean absolute error: 20.00 %"), std::string::npos);
-  EXPECT_EQ(ran(files, command + "--check '" + page + "'").code, 0);
+  EXPECT_EQ(stepcast_run(files, command + "--check '" + page + "'").code, 0);
   files.write("m/ideal/k.csv",
               "kind,m_or_bytes,k,n,type,median_us\nmatmul,1000,1000,1000,bf16,3\n");
-  const Ran worse = ran(files, command + "--check '" + page + "'");
+  const Ran worse = stepcast_run(files, command + "--check '" + page + "'");
   EXPECT_EQ(worse.code, 1);
   EXPECT_NE(worse.err.find("33.33 %"), std::string::npos) << worse.err;
 }

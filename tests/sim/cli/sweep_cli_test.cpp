@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "shell.hpp"
 #include "sim/study/small_sweep.hpp"
 
 // Sweeps and checks as a shell sees them: exit codes, processes that die, shards, MPI.
@@ -20,21 +21,9 @@ namespace {
 
 using test::TemporaryFiles;
 
-std::string content(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-struct Ran {
-  int code = 0;
-  std::string out, err;
-};
-
-Ran shell(const TemporaryFiles& files, const std::string& line) {
-  const std::string out = files.path("out"), err = files.path("err");
-  const int status = std::system((line + " >'" + out + "' 2>'" + err + "' </dev/null").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
-}
+using test::content;
+using test::Ran;
+using test::shell;
 
 const std::string binary = STEPCAST_BINARY;
 
