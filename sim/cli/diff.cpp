@@ -1,13 +1,52 @@
 #include "stepcast/sim/study/diff.hpp"
 
 #include "sweep_commands.hpp"
+#include "terminal.hpp"
 
 namespace stepcast::cli {
+namespace {
+
+/// `a=1; b=2` -> both: the keys of one variant.
+std::vector<std::string> settings_of(const std::string& text) {
+  std::vector<std::string> settings;
+  std::size_t from = 0;
+  while (from <= text.size()) {
+    const std::size_t end = std::min(text.find(';', from), text.size());
+    const std::size_t first = text.find_first_not_of(' ', from);
+    if (first >= end) bad_option("--set", "'" + text + "' has an empty key, allowed: a.b=1; c.d=2");
+    const std::size_t last = text.find_last_not_of(' ', end - 1);
+    settings.push_back(text.substr(first, last + 1 - first));
+    from = end + 1;
+  }
+  return settings;
+}
+
+}  // namespace
 
 Outcome diff(const DiffOptions& options) {
-  const auto [before, after] =
-      read_sides(options.before, options.after, default_search_path(options.presets));
-  return shown(diff_table(before, after), options.json, diff_json(before, after));
+  const bool alone = options.after.empty();
+  if (alone && options.overrides.empty())
+    bad_option("B", "is missing, allowed: a second scenario or result, or --set K=V");
+  const std::vector<DiffSide> sides =
+      read_sides({{options.before}, {alone ? options.before : options.after, options.overrides}},
+                 default_search_path(options.presets));
+  return shown(diff_table(sides[0], sides[1]), options.json, diff_json(sides[0], sides[1]));
+}
+
+Outcome compare(const CompareOptions& options) {
+  std::vector<SideRequest> requests;
+  for (const std::string& file : options.files) requests.push_back({file});
+  for (const std::string& variant : options.variants)
+    requests.push_back({options.files.front(), settings_of(variant)});
+  if (requests.size() < 2)
+    bad_option("B", "is missing, allowed: more scenarios or results, or --set K=V");
+  if (options.json == "-" && options.markdown == "-")
+    bad_option("--markdown", "and --json are both -, allowed: one of them");
+  const std::vector<DiffSide> sides = read_sides(requests, default_search_path(options.presets));
+  const bool markdown = options.markdown == "-";
+  if (!options.markdown.empty() && !markdown) write_file(options.markdown, compare_markdown(sides));
+  return shown(markdown ? compare_markdown(sides) : compare_table(sides, terminal_width()),
+               options.json, compare_json(sides));
 }
 
 }  // namespace stepcast::cli

@@ -65,11 +65,13 @@ bool is_sweep(const std::string& file, const SearchPath& search) {
 }  // namespace
 
 Outcome scale(const ScaleOptions& options) {
+  refuse_without_store(options.accept_builds, options.store);
   const SearchPath search = default_search_path(options.presets);
   const Sweep sweep = is_sweep(options.file, search) ? file_sweep(options, search)
                                                      : scenario_sweep(options, search);
-  const PointTable table = run_points(sweep, choose_points(sweep, {}), options.store, search,
-                                      in_processes(options.workers));
+  const PointTable table =
+      run_points(sweep, choose_points(sweep, {}), {options.store, options.accept_builds}, search,
+                 in_processes(options.workers));
   Outcome outcome =
       shown_points(scaling_table(sweep, table), sweep.name, table, options.csv, options.json);
   if (!options.report.empty()) write_points_page(options.report, sweep, table);

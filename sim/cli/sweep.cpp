@@ -78,6 +78,11 @@ void write_points_page(const std::string& file, const Sweep& sweep, const PointT
   write_file(file, sweep_page(page));
 }
 
+void refuse_without_store(bool accept_builds, const std::string& store) {
+  if (accept_builds && store.empty())
+    bad_option("--accept-builds", "takes rows of a store, give --store FILE too");
+}
+
 int workers_option(const std::string& text) {
   if (text.empty()) return usable_processors();
   return static_cast<int>(count_option("-j", text, 1, most_workers));
@@ -91,11 +96,12 @@ RunMissing in_processes(const std::string& workers) {
 }
 
 PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points,
-                      const std::string& store_file, const SearchPath& search,
+                      const StoreChoice& choice, const SearchPath& search,
                       const RunMissing& run_missing) {
   std::unique_ptr<Store> store;
-  if (!store_file.empty()) store = std::make_unique<Store>(store_file, Store::Open::create);
-  SweepRun run(sweep, points, search, store.get());
+  if (!choice.file.empty()) store = std::make_unique<Store>(choice.file, Store::Open::create);
+  SweepRun run(sweep, points, search, store.get(),
+               choice.accept_builds ? Store::Builds::any : Store::Builds::own);
   {
     Progress progress;
     run_missing(run, sweep, search,
@@ -109,10 +115,12 @@ PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points
 Outcome sweep(const SweepOptions& options, const RunMissing& run_missing) {
   const SearchPath search = default_search_path(options.presets);
   const PointChoice choice = choice_of(options);
+  refuse_without_store(options.accept_builds, options.store);
   const Sweep sweep = read_sweep(options.sweep, search);
   const std::vector<std::size_t> points = choose_points(sweep, choice);
   if (options.dry_run) return {listed(sweep, points)};
-  const PointTable table = run_points(sweep, points, options.store, search, run_missing);
+  const PointTable table =
+      run_points(sweep, points, {options.store, options.accept_builds}, search, run_missing);
   if (!options.report.empty()) write_points_page(options.report, sweep, table);
   return shown_points(points_table(table), sweep.name, table, options.csv, options.json);
 }

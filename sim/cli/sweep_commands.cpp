@@ -59,6 +59,8 @@ void add_scale(CommandLine& line) {
   add_workers(sub, options->workers);
   sub->add_option("--store", options->store, "keep results here, simulate only what is missing")
       ->type_name("FILE");
+  sub->add_flag("--accept-builds", options->accept_builds,
+                "take rows of the store that other builds made, and label them");
   sub->add_option("--report", options->report, "write a page that shows the points (.html)")
       ->type_name("FILE");
   sub->add_option("--svg", options->svg,
@@ -95,7 +97,29 @@ void add_diff(CommandLine& line) {
   sub->add_option("before", options->before, "scenario, or result of run --json")
       ->required()
       ->type_name("A");
-  sub->add_option("after", options->after, "what it is compared with")->required()->type_name("B");
+  sub->add_option("after", options->after, "what it is compared with; without it A with --set")
+      ->type_name("B");
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::json(sub, options->json);
+  CommandLine::presets(sub, *options);
+}
+
+void add_compare(CommandLine& line) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* sub = line.command("compare", "scenarios, results and variants side by side",
+                               "stepcast compare scenarios/telechat3-105b-4096.yaml --set "
+                               "parallel.vpp=4 --set 'parallel.tp=4; parallel.dp=auto'",
+                               [options] { return compare(*options); });
+  sub->add_option("files", options->files, "scenarios, or results of run --json")
+      ->required()
+      ->type_name("A B C");
+  sub->add_option("--set", options->variants,
+                  "one more side: A with these keys, 'a.b=1; c.d=2' (repeatable)")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+  sub->add_option("--markdown", options->markdown,
+                  "write the table as Markdown, - for stdout instead of the table")
+      ->type_name("FILE");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }
@@ -108,6 +132,7 @@ void add_sweep_commands(CommandLine& line) {
   add_scale(line);
   add_check(line);
   add_diff(line);
+  add_compare(line);
 }
 
 }  // namespace stepcast::cli

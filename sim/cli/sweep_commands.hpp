@@ -19,7 +19,7 @@ struct SweepOptions : PresetOptions {
   std::string report;                ///< page, empty: none
   std::vector<std::string> filters;  ///< --filter
   std::string limit, shard;          ///< empty: all
-  bool dry_run = false;
+  bool dry_run = false, accept_builds = false;
 };
 /// All options of a sweep but `-j`; the options must outlive the parsing.
 void add_sweep_options(CLI::App* sub, SweepOptions& options);
@@ -39,6 +39,7 @@ struct ScaleOptions : PresetOptions {
   std::string workers, store;          ///< as for sweep
   std::string csv, json, svg;          ///< as for run
   std::string report;                  ///< page, empty: none
+  bool accept_builds = false;          ///< rows of other builds in the store count
 };
 Outcome scale(const ScaleOptions& options);
 
@@ -51,10 +52,18 @@ struct CheckOptions : PresetOptions {
 Outcome check(const CheckOptions& options);
 
 struct DiffOptions : PresetOptions {
-  std::string before, after;  ///< a scenario, or a result of `run --json`
-  std::string json;           ///< as for run
+  std::string before, after;  ///< a scenario, or a result of `run --json`; no `after`: `before`
+  std::vector<std::string> overrides;  ///< --set, of `after`
+  std::string json;                    ///< as for run
 };
 Outcome diff(const DiffOptions& options);
+
+struct CompareOptions : PresetOptions {
+  std::vector<std::string> files;     ///< scenarios or results, at least one
+  std::vector<std::string> variants;  ///< --set: each a variant of the first, `a.b=1; c.d=2`
+  std::string json, markdown;         ///< as for run
+};
+Outcome compare(const CompareOptions& options);
 
 struct ResultsOptions {
   std::vector<std::string> stores;  ///< one; or `merge`, a target and its sources
@@ -64,9 +73,14 @@ struct ResultsOptions {
 Outcome results(const ResultsOptions& options);
 
 RunMissing in_processes(const std::string& workers);
-/// Simulates what the store (empty: none) does not hold, with progress on stderr.
+/// Where results are kept, and whose rows count.
+struct StoreChoice {
+  std::string file;  ///< empty: none
+  bool accept_builds = false;
+};
+/// Simulates what the store does not hold, with progress on stderr.
 PointTable run_points(const Sweep& sweep, const std::vector<std::size_t>& points,
-                      const std::string& store_file, const SearchPath& search,
+                      const StoreChoice& choice, const SearchPath& search,
                       const RunMissing& run_missing);
 
 /// The table of points; with `--csv` and `--json` the same numbers in files or, for `-`, instead.
@@ -75,6 +89,9 @@ Outcome shown_points(const std::string& table, const std::string& name, const Po
 
 /// Writes the points as a page for a browser.
 void write_points_page(const std::string& file, const Sweep& sweep, const PointTable& points);
+
+/// Throws InputError: without a store there are no rows of other builds.
+void refuse_without_store(bool accept_builds, const std::string& store);
 
 /// The number of processes that `-j` asks for. Throws InputError.
 int workers_option(const std::string& text);

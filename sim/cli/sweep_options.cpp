@@ -8,6 +8,8 @@ void add_sweep_options(CLI::App* sub, SweepOptions& options) {
   sub->add_option("sweep", options.sweep, "sweep file")->required()->type_name("SWEEP");
   sub->add_option("--store", options.store, "keep results here, simulate only what is missing")
       ->type_name("FILE");
+  sub->add_flag("--accept-builds", options.accept_builds,
+                "take rows of the store that other builds made, and label them");
   sub->add_option("--csv", options.csv,
                   "write the points as CSV, - for stdout instead of the table")
       ->type_name("FILE");

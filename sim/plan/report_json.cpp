@@ -1,8 +1,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "stepcast/base/build.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/base/version.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 
 namespace stepcast {
@@ -61,7 +61,11 @@ Json comparison_json(const PlanResult& result) {
 }  // namespace
 
 std::string plan_json(const PlanSpace& space, const PlanResult& result) {
-  Json json{{"stepcast", version}, {"file", space.file}};
+  const Json head = program_head<Json>();
+  Json json{{"stepcast", version},
+            {"commit", head.at("commit")},
+            {"fingerprint", head.at("fingerprint")},
+            {"file", space.file}};
   json["proven"] = result.proven;
   json["least_bound"] = optional_json(result.least_bound);
   json["rank_correlation"] = optional_json(result.rank_correlation);

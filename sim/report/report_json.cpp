@@ -1,11 +1,12 @@
 #include <nlohmann/json.hpp>
 
-#include "stepcast/base/version.hpp"
+#include "stepcast/base/build.hpp"
 #include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
 #include "stepcast/sim/report/report.hpp"
+#include "stepcast/sim/scenario/inputs.hpp"
 
 namespace stepcast {
 namespace {
@@ -62,6 +63,13 @@ Json scenario_json(const Scenario& s) {
             {"schedule", s.schedule.name()},
             {"micro_batches", s.micro_batches()}};
   if (!p.slice_tokens.empty()) json["slice_tokens"] = p.slice_tokens;
+  Json inputs = Json::object(), sources = Json::object();
+  for (const Input& input : inputs_of(s)) {
+    inputs[input.path] = input.value;
+    if (!input.source.empty()) sources[input.path] = input.source;
+  }
+  json["inputs"] = std::move(inputs);
+  json["sources"] = std::move(sources);
   return json;
 }
 
@@ -183,7 +191,7 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
     engine["wall_s"] = timing->wall_s;
     engine["peak_rss_bytes"] = timing->peak_rss_bytes;
   }
-  const Json json{{"stepcast", {{"format", 1}, {"version", version}}},
+  const Json json{{"stepcast", program_head<Json>()},
                   {"scenario", scenario_json(scenario)},
                   {"result", result_json(scenario, forecast)},
                   {"assumptions", assumptions},

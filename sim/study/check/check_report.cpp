@@ -49,14 +49,24 @@ std::string part_name(std::size_t i) {
   return name == "other_idle" ? "other idle" : name;
 }
 
+/// The first part that takes time now and that the file says nothing of.
+std::optional<std::size_t> missing_part(const CheckResult& r, double step) {
+  for (std::size_t i = 0; i < r.golden.size(); ++i)
+    if (!r.golden[i] && r.breakdown[i] >= least_change * step) return i;
+  return {};
+}
+
 /// "exposed expert communication +180 ms, bubble -20.0 ms"; the largest changes first.
 std::string changed_parts(const CheckResult& r) {
   if (r.golden.size() != r.breakdown.size()) return "";
   double step = 0;
   for (const double part : r.breakdown) step += part;
+  if (const auto missing = missing_part(r, step))
+    return "no explanation, the file's breakdown lacks " + breakdown_names()[*missing] +
+           " (stepcast check --update writes it)";
   std::vector<std::size_t> order(r.breakdown.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  const auto change = [&](std::size_t i) { return r.breakdown[i] - r.golden[i]; };
+  const auto change = [&](std::size_t i) { return r.breakdown[i] - r.golden[i].value_or(0); };
   std::ranges::stable_sort(order, std::greater<>{},
                            [&](std::size_t i) { return std::abs(change(i)); });
   std::string text;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "stepcast/base/node_at.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -41,6 +42,17 @@ std::vector<CheckedValue> compare(const Scenario& scenario, const Forecast& fore
   return values;
 }
 
+/// The breakdown as the file gives it: a part that is not written is not known, rather than 0.
+std::vector<std::optional<double>> golden_of(const Scenario& scenario) {
+  std::vector<std::optional<double>> golden;
+  for (std::size_t i = 0; i < scenario.expect->breakdown.size(); ++i) {
+    const bool written =
+        node_at(*scenario.document, "expect.breakdown." + breakdown_names()[i]) != nullptr;
+    golden.push_back(written ? std::optional{scenario.expect->breakdown[i]} : std::nullopt);
+  }
+  return golden;
+}
+
 CheckResult check_one(const std::string& file, const SearchPath& search) {
   CheckResult result{.file = file};
   const auto begin = std::chrono::steady_clock::now();
@@ -51,7 +63,7 @@ CheckResult check_one(const std::string& file, const SearchPath& search) {
     const Forecast outcome = forecast(scenario);
     result.values = compare(scenario, outcome);
     result.breakdown = breakdown_of(outcome);
-    result.golden = scenario.expect->breakdown;
+    result.golden = golden_of(scenario);
   } catch (const InputError& error) {
     result.error = error.what();
     result.bad_input = true;
@@ -67,7 +79,9 @@ Json to_json(const CheckResult& r) {
   for (const CheckedValue& v : r.values)
     values.push_back({v.key, v.expected.value, v.expected.tolerance, v.expected.relative,
                       v.found ? Json(*v.found) : Json(nullptr)});
-  return {r.name, r.error, r.bad_input, values, r.breakdown, r.golden, r.seconds};
+  Json golden = Json::array();
+  for (const auto& part : r.golden) golden.push_back(part ? Json(*part) : Json(nullptr));
+  return {r.name, r.error, r.bad_input, values, r.breakdown, golden, r.seconds};
 }
 
 CheckResult from_json(const Json& json) {
@@ -77,7 +91,8 @@ CheckResult from_json(const Json& json) {
     if (!v[4].is_null()) r.values.back().found = v[4].get<double>();
   }
   r.breakdown = json[4].get<std::vector<double>>();
-  r.golden = json[5].get<std::vector<double>>();
+  for (const Json& part : json[5])
+    r.golden.push_back(part.is_null() ? std::nullopt : std::optional{part.get<double>()});
   r.seconds = json[6];
   return r;
 }

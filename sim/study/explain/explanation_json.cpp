@@ -1,7 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "stepcast/base/version.hpp"
+#include "stepcast/base/build.hpp"
 #include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast {
@@ -52,7 +52,7 @@ std::string explanation_json(const Scenario& scenario, const Explanation& e) {
   }
   for (const Bound& b : e.bounds)
     bounds.push_back({{"name", b.name}, {"step_time_s", b.step_time}});
-  const OrderedJson json{{"stepcast", {{"format", 1}, {"version", version}}},
+  const OrderedJson json{{"stepcast", program_head<OrderedJson>()},
                          {"scenario", {{"name", scenario.name}, {"sha256", scenario.sha256}}},
                          {"summary", explanation_text(scenario, e)},
                          {"step_time_s", e.step_time},

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "stepcast/base/build.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 
@@ -85,6 +86,10 @@ constexpr const char* status_names[] = {"ok", "out_of_memory", "invalid", "faile
 
 const char* name(PointStatus status) { return status_names[static_cast<std::size_t>(status)]; }
 
+bool PointResult::of_this_build() const {
+  return version == std::string_view(stepcast::version) && fingerprint == build_fingerprint();
+}
+
 const std::vector<std::string>& number_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
@@ -120,9 +125,16 @@ std::string memory_excess(const Forecast& forecast) {
 std::string to_line(const PointResult& r) {
   Json numbers = Json::array();
   for (const auto& number : r.numbers) numbers.push_back(number ? Json(*number) : Json(nullptr));
-  return Json{{"key", r.key},       {"version", r.version},   {"sweep", r.sweep},
-              {"point", r.point},   {"values", r.values},     {"status", name(r.status)},
-              {"reason", r.reason}, {"schedule", r.schedule}, {"numbers", numbers}}
+  return Json{{"key", r.key},
+              {"version", r.version},
+              {"fingerprint", r.fingerprint},
+              {"sweep", r.sweep},
+              {"point", r.point},
+              {"values", r.values},
+              {"status", name(r.status)},
+              {"reason", r.reason},
+              {"schedule", r.schedule},
+              {"numbers", numbers}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -131,6 +143,7 @@ PointResult from_line(const std::string& line) {
     const Json json = Json::parse(line);
     PointResult r{.key = json.at("key"),
                   .version = json.at("version"),
+                  .fingerprint = json.at("fingerprint"),
                   .sweep = json.at("sweep"),
                   .point = json.at("point"),
                   .values = json.at("values"),

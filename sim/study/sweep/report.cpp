@@ -4,9 +4,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "stepcast/base/build.hpp"
 #include "stepcast/base/csv.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/base/version.hpp"
 #include "stepcast/sim/study/sweep_report.hpp"
 
 namespace stepcast {
@@ -38,8 +38,14 @@ std::string line_of(const PointTable& table, std::size_t i, std::size_t width) {
                                  time_of(row), rate_of(row), percent(row.number("mfu")),
                                  percent(row.number("bubble_ratio")), memory_of(row));
   if (!table.efficiency.empty()) text += fmt::format("{:>12}", percent(table.efficiency[i]));
+  if (!row.of_this_build()) text += fmt::format("  of build {} {}", row.version, row.fingerprint);
   if (row.status != PointStatus::ok) text += fmt::format("  {}: {}", name(row.status), row.reason);
   return text + "\n";
+}
+
+/// The fingerprint of a row that another build of the program made.
+std::string other_build(const PointResult& row) {
+  return row.of_this_build() ? "" : row.fingerprint;
 }
 
 std::string totals(const std::vector<PointResult>& rows) {
@@ -70,7 +76,7 @@ std::string points_csv(const PointTable& table) {
   std::string text = "sweep,point,values,status,reason,schedule";
   for (const std::string& column : number_names()) text += "," + column;
   text += table.efficiency.empty() ? "" : ",scaling_efficiency";
-  text += ",sha256,version\n";
+  text += ",sha256,version,other_build\n";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const PointResult& row = table.rows[i];
     text += fmt::format("{},{},{},{},{},{}", csv_cell(row.sweep), row.point, csv_cell(row.values),
@@ -78,7 +84,7 @@ std::string points_csv(const PointTable& table) {
     for (const auto& number : row.numbers) text += "," + (number ? plain_number(*number) : "");
     if (!table.efficiency.empty())
       text += "," + (table.efficiency[i] ? plain_number(*table.efficiency[i]) : "");
-    text += "," + row.key + "," + row.version + "\n";
+    text += "," + row.key + "," + row.version + "," + other_build(row) + "\n";
   }
   return text;
 }
@@ -98,9 +104,10 @@ std::string points_json(const std::string& sweep, const PointTable& table) {
           table.efficiency[i] ? OrderedJson(*table.efficiency[i]) : OrderedJson(nullptr);
     point["sha256"] = row.key;
     point["version"] = row.version;
+    if (!row.of_this_build()) point["other_build"] = row.fingerprint;
     points.push_back(std::move(point));
   }
-  OrderedJson json{{"stepcast", {{"format", 1}, {"version", version}}}};
+  OrderedJson json{{"stepcast", program_head<OrderedJson>()}};
   if (!sweep.empty()) json["sweep"] = sweep;
   json["points"] = points;
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";

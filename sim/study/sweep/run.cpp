@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "stepcast/base/build.hpp"
 #include "stepcast/base/canonical.hpp"
-#include "stepcast/base/version.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/study/sweep_run.hpp"
@@ -32,6 +32,7 @@ void append_text(const Node& node, std::string& text) {
 
 PointResult blank(const Sweep& sweep, std::size_t point) {
   PointResult result{.version = version,
+                     .fingerprint = build_fingerprint(),
                      .sweep = sweep.name,
                      .point = static_cast<std::int64_t>(point),
                      .values = label(point_values(sweep, point))};
@@ -81,7 +82,7 @@ PointResult failed_point(const Sweep& sweep, std::size_t point, const std::strin
 }
 
 SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const SearchPath& search,
-                   Store* store)
+                   Store* store, Store::Builds builds)
     : sweep_{sweep}, store_{store}, points_{std::move(points)}, results_(points_.size()) {
   std::map<std::string, std::size_t> first;
   for (std::size_t place = 0; place < points_.size(); ++place) {
@@ -94,9 +95,10 @@ SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const Se
       keys_.push_back(wrong->key);
     }
     const bool again = !first.emplace(keys_.back(), place).second;
-    if (const auto row = store_ && !again ? store_->find(keys_.back()) : std::nullopt) {
+    if (const auto row = store_ && !again ? store_->find(keys_.back(), builds) : std::nullopt) {
       note(place, *row);
-      if (std::pair(sweep.name, results_[place]->point) < std::pair(row->sweep, row->point))
+      if (row->of_this_build() &&
+          std::pair(sweep.name, results_[place]->point) < std::pair(row->sweep, row->point))
         store_->put(*results_[place]);
     } else if (wrong) {
       if (store_) store_->put(*wrong);
@@ -111,6 +113,8 @@ SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const Se
 void SweepRun::note(std::size_t place, const PointResult& result) {
   PointResult own = blank(sweep_, points_[place]);
   own.key = result.key;
+  own.version = result.version;
+  own.fingerprint = result.fingerprint;
   own.status = result.status;
   own.reason = result.reason;
   own.schedule = result.schedule;

@@ -6,19 +6,19 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "stepcast/base/build.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/base/version.hpp"
 
 namespace stepcast {
 namespace {
 
 /// Counts up with every change of the table that an older program would misread.
-constexpr int store_format = 1;
+constexpr int store_format = 2;
 constexpr int application = 0x53435354;  ///< `PRAGMA application_id` of a store: "SCST"
 constexpr int patience_ms = 60'000;      ///< for another writer to finish one row
 
-constexpr const char* text_columns[] = {"key",    "version", "sweep",  "point",
-                                        "values", "status",  "reason", "schedule"};
+constexpr const char* text_columns[] = {"key",    "version", "fingerprint", "sweep",   "point",
+                                        "values", "status",  "reason",      "schedule"};
 
 std::string columns() {
   std::string text;
@@ -35,7 +35,7 @@ std::string table_text() {
     text += fmt::format("\"{}\" {} NOT NULL, ", column,
                         std::string_view(column) == "point" ? "INTEGER" : "TEXT");
   for (const std::string& column : number_names()) text += fmt::format("\"{}\" REAL, ", column);
-  return text + "PRIMARY KEY (key, version)) WITHOUT ROWID";
+  return text + "PRIMARY KEY (key, version, fingerprint)) WITHOUT ROWID";
 }
 
 /// Only the first by (sweep, point) stays of several.
@@ -47,7 +47,8 @@ std::string put_text() {
     updates +=
         fmt::format("{}\"{}\" = excluded.\"{}\"", updates.empty() ? "" : ", ", column, column);
   return fmt::format(
-      "INSERT INTO points ({}) VALUES ({}) ON CONFLICT (key, version) DO UPDATE SET {} "
+      "INSERT INTO points ({}) VALUES ({}) ON CONFLICT (key, version, fingerprint) DO UPDATE SET "
+      "{} "
       "WHERE (excluded.sweep, excluded.point) < (points.sweep, points.point)",
       columns(), places, updates);
 }
@@ -161,12 +162,13 @@ PointStatus status_of(const std::string& text) {
 PointResult row_of(Statement& statement) {
   PointResult r{.key = statement.text(0),
                 .version = statement.text(1),
-                .sweep = statement.text(2),
-                .point = statement.whole(3),
-                .values = statement.text(4),
-                .status = status_of(statement.text(5)),
-                .reason = statement.text(6),
-                .schedule = statement.text(7)};
+                .fingerprint = statement.text(2),
+                .sweep = statement.text(3),
+                .point = statement.whole(4),
+                .values = statement.text(5),
+                .status = status_of(statement.text(6)),
+                .reason = statement.text(7),
+                .schedule = statement.text(8)};
   for (std::size_t i = 0; i < number_names().size(); ++i)
     r.numbers.push_back(statement.number(static_cast<int>(std::size(text_columns) + i)));
   return r;
@@ -222,12 +224,17 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
 
 Store::~Store() = default;
 
-std::optional<PointResult> Store::find(const std::string& key) const {
+std::optional<PointResult> Store::find(const std::string& key, Builds builds) const {
+  const std::string own = "(version = ? AND fingerprint = ?)";
+  const std::string which = builds == Builds::own
+                                ? " AND " + own
+                                : " ORDER BY " + own + " DESC, version DESC, fingerprint LIMIT 1";
   Statement statement(connection_->db,
-                      "SELECT " + columns() + " FROM points WHERE key = ? AND version = ?");
+                      "SELECT " + columns() + " FROM points WHERE key = ?" + which);
   connection_->check(statement.code());
   statement.bind(1, key);
   statement.bind(2, std::string(version));
+  statement.bind(3, build_fingerprint());
   const int code = statement.step();
   if (code == SQLITE_DONE) return {};
   if (code != SQLITE_ROW) connection_->check(code);
@@ -239,7 +246,7 @@ void Store::put(const PointResult& result) {
   Statement statement(connection_->db, sql);
   connection_->check(statement.code());
   int place = 0;
-  for (const std::string* text : {&result.key, &result.version, &result.sweep})
+  for (const std::string* text : {&result.key, &result.version, &result.fingerprint, &result.sweep})
     statement.bind(++place, *text);
   statement.bind(++place, result.point);
   statement.bind(++place, result.values);
@@ -265,7 +272,7 @@ void Store::put(const std::vector<PointResult>& results) {
 std::vector<PointResult> Store::rows(const std::string& where) const {
   const std::string filter = where.empty() ? "1" : where;
   Statement statement(connection_->db, "SELECT " + columns() + " FROM points WHERE (" + filter +
-                                           "\n) ORDER BY sweep, point, key, version");
+                                           "\n) ORDER BY sweep, point, key, version, fingerprint");
   if (statement.code() == SQLITE_ERROR || !statement.single() || !statement.reads_only()) {
     const std::string why = statement.single() ? sqlite3_errmsg(connection_->db) : "more than one";
     throw InputError({Diagnostic{{},

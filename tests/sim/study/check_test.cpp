@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "small_sweep.hpp"
-#include "stepcast/sim/study/diff.hpp"
 
 namespace stepcast {
 namespace {
@@ -24,7 +23,7 @@ expect:   # what it was in spring
   bubble_ratio: {value: 0.2727, tolerance: 0.0001}
   exposed: {pipeline: {value: 0us, tolerance: 1us}}
   breakdown: {computing: 24ms, tensor: 0s, expert: 0s, pipeline: 0s, data: 0s, context: 0s,
-              bubble: 9ms, host_stall: 0s, other_idle: 0s}
+              offload: 0s, bubble: 9ms, host_stall: 0s, other_idle: 0s}
 )";
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -144,35 +143,35 @@ TEST(Check, ResultsAreInTheOrderOfTheFiles) {
   }
 }
 
-TEST(Diff, NamesInputsThatDifferAndPartsThatGrew) {
+TEST(Check, UpdateWritesThePartsThatABreakdownLacks) {
   const TemporaryFiles files;
-  const std::string a = files.write("a.yaml", sweep_base);
-  const std::string b = files.write("b.yaml", replaced(std::string(sweep_base), "pp: 4", "pp: 2"));
-  const auto [before, after] = read_sides(a, b, search());
-  const auto changes = changed_inputs(before, after);
-  ASSERT_EQ(changes.size(), 3U) << diff_table(before, after);
-  EXPECT_EQ(changes[0].path, "parallel.pp");
-  EXPECT_EQ(changes[0].before, "4");
-  EXPECT_EQ(changes[0].after, "2");
-  EXPECT_EQ(changes[1].path, "parallel.dp");
-  EXPECT_EQ(changes[2].path, "schedule.group");
-  EXPECT_NEAR(before.step_time, 0.033, 1e-12);
-  EXPECT_NEAR(after.step_time, 3e-3 * (4 + 1), 1e-12);
-  EXPECT_NE(diff_table(before, after).find("step time"), std::string::npos);
+  const CheckResult flow = checked(files, replaced(expectations, "offload: 0s, ", ""));
+  const std::string text = updated_text(flow, search());
+  EXPECT_NE(text.find("context: 0s,\n              offload: 0s, bubble: 9ms"), std::string::npos)
+      << text;
+  const std::string block =
+      "expect:\n  step_time: {value: 33ms}\n  breakdown:  # in spring\n    computing: 24ms  # all\n"
+      "    bubble: 9ms\n";
+  const std::string filled = updated_text(checked(files, block), search());
+  EXPECT_NE(filled.find("computing: 24ms  # all\n    tensor: 0s\n    expert: 0s\n"),
+            std::string::npos)
+      << filled;
+  EXPECT_NE(
+      filled.find("    offload: 0s\n    host_stall: 0s\n    other_idle: 0s\n    bubble: 9ms\n"),
+      std::string::npos)
+      << filled;
+  const std::string file = files.write("c.yaml", filled);
+  EXPECT_EQ(updated_text(run_checks({file}, 1, search()).front(), search()), filled)
+      << "a second update changes nothing";
 }
 
-TEST(Diff, AScenarioDoesNotDifferFromItself) {
+TEST(Check, AnExplanationDoesNotRestOnAMissingPart) {
   const TemporaryFiles files;
-  const std::string a = files.write("a.yaml", sweep_base);
-  const auto [before, after] = read_sides(a, a, search());
-  EXPECT_TRUE(changed_inputs(before, after).empty());
-  EXPECT_EQ(before.parts, after.parts);
-}
-
-TEST(Diff, OtherJsonIsRefused) {
-  const TemporaryFiles files;
-  const std::string json = files.write("a.json", "{\"a\": 1}");
-  EXPECT_THROW(read_sides(json, json, search()), InputError);
+  std::string expect = replaced(expectations, "33ms", "32ms");
+  expect = replaced(expect, "bubble: 9ms, ", "");
+  EXPECT_EQ(failure_line(checked(files, expect)),
+            "step_time +3.1 %: no explanation, the file's breakdown lacks bubble (stepcast check "
+            "--update writes it)");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include <functional>
 #include <iostream>
 
-#include "stepcast/base/version.hpp"
+#include "stepcast/base/build.hpp"
 #include "temporary_files.hpp"
 
 namespace stepcast {
@@ -22,8 +22,13 @@ namespace {
 using test::TemporaryFiles;
 
 PointResult row(std::int64_t point, const std::string& sweep = "s") {
-  PointResult result{
-      "key" + std::to_string(point), version, sweep, point, "a=1", PointStatus::ok, "", "1f1b", {}};
+  PointResult result{.key = "key" + std::to_string(point),
+                     .version = version,
+                     .fingerprint = build_fingerprint(),
+                     .sweep = sweep,
+                     .point = point,
+                     .values = "a=1",
+                     .schedule = "1f1b"};
   result.numbers.resize(number_names().size());
   result.numbers[number_place("step_time_s")] = 0.1 + static_cast<double>(point);
   return result;
@@ -81,6 +86,22 @@ TEST(Store, RowsOfAnotherVersionStayAndAreNotFound) {
   store.put(old);
   EXPECT_EQ(store.find("key1"), std::nullopt);
   store.put(row(1));
+  EXPECT_EQ(store.rows("").size(), 2U);
+}
+
+TEST(Store, RowsOfAnotherBuildAreFoundOnlyWhenAskedFor) {
+  const TemporaryFiles files;
+  Store store(files.path("s"), Store::Open::create);
+  PointResult other = row(1);
+  other.fingerprint = "0123456789abcdef";
+  other.numbers[number_place("step_time_s")] = 7;
+  store.put(other);
+  EXPECT_FALSE(other.of_this_build());
+  EXPECT_EQ(store.find("key1"), std::nullopt);
+  EXPECT_EQ(store.find("key1", Store::Builds::any), other);
+  store.put(row(1));
+  EXPECT_EQ(store.find("key1"), row(1));
+  EXPECT_EQ(store.find("key1", Store::Builds::any), row(1)) << "the own row comes first";
   EXPECT_EQ(store.rows("").size(), 2U);
 }
 

@@ -20,11 +20,13 @@ struct CheckedValue {
 /// This is what `stepcast check` found in one file.
 struct CheckResult {
   std::string file, name;
-  std::string error;                      ///< why there is nothing to compare; several lines
-  bool bad_input = false;                 ///< the error is one of the file, not of the simulation
-  std::vector<CheckedValue> values;       ///< in the order of the description
-  std::vector<double> breakdown, golden;  ///< by breakdown_names() [s]; golden may be empty
-  double seconds = 0;                     ///< it took; the only thing that varies between runs
+  std::string error;                 ///< why there is nothing to compare; several lines
+  bool bad_input = false;            ///< the error is one of the file, not of the simulation
+  std::vector<CheckedValue> values;  ///< in the order of the description
+  std::vector<double> breakdown;     ///< by breakdown_names() [s]
+  /// This is what the file has of it, nothing where it lacks a part; empty without `breakdown:`.
+  std::vector<std::optional<double>> golden;
+  double seconds = 0;  ///< it took; the only thing that varies between runs
 
   bool passed() const;
 };
@@ -54,8 +56,9 @@ std::string failure_line(const CheckResult& result);
 std::string junit_xml(const std::vector<CheckResult>& results);
 
 /// This is the text of the file with the values of `result` in place of the expected ones and of
-/// the golden breakdown; everything else, comments and layout, stays. Units stay too, numbers get
-/// six digits. Throws InputError where a value stands in another file, or cannot take the new one.
+/// the golden breakdown, with the parts that it lacks; everything else, comments and layout, stays.
+/// Units stay too, numbers get six digits. Throws InputError where a value stands in another file,
+/// or cannot take the new one.
 std::string updated_text(const CheckResult& result, const SearchPath& search);
 
 }  // namespace stepcast

@@ -8,33 +8,55 @@
 
 namespace stepcast {
 
+/// This is what one side of a comparison is made of.
+struct SideRequest {
+  std::string file;                         ///< scenario, or result of `stepcast run --json`
+  std::vector<std::string> overrides = {};  ///< `path.to.key=value`, of a scenario only
+};
+
 /// This is one side of a comparison: what went in and what came out.
 struct DiffSide {
   std::string name;
-  /// This has `path` and `value` of every key of a scenario, or of the scenario section of a
-  /// result.
+  std::string label;  ///< the overrides of a variant, otherwise the name
+  std::string build;  ///< version, commit and fingerprint of what made it, as far as it says them
+  /// This has `path` and `value` of every key, or only of the summary that a result has when an
+  /// older version wrote it.
   std::vector<std::pair<std::string, std::string>> inputs;
-  bool whole = false;                      ///< all inputs are there; not so for a result
+  bool whole = false;                      ///< all inputs are there
   double step_time = 0;                    ///< [s]
   std::optional<double> mfu, peak_memory;  ///< nothing for a synthetic workload; [bytes]
-  std::vector<double> parts;               ///< seconds by breakdown_names()
+  /// These are seconds by breakdown_names(), nothing for a part that a result does not have.
+  std::vector<std::optional<double>> parts;
+  std::vector<std::string> layers;  ///< of each stage, `3+2` in two chunks; empty without a model
 };
 
-/// This reads a result of `stepcast run --json`, or simulates a scenario in processes of its own.
-/// Throws InputError for what is neither, EngineError where the simulation fails.
-std::pair<DiffSide, DiffSide> read_sides(const std::string& before, const std::string& after,
-                                         const SearchPath& search);
+/// This reads results and simulates scenarios in processes of their own. Throws InputError for what
+/// is neither, for overrides of a result and for those that are wrong; EngineError where a
+/// simulation fails.
+std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
+                                 const SearchPath& search);
 
-/// This is one input that differs; nothing where a side does not have it.
-struct InputChange {
+/// This is one input that differs, with its value on each side; nothing where a side lacks it.
+struct InputRow {
   std::string path;
-  std::optional<std::string> before, after;
+  std::vector<std::optional<std::string>> values;
 };
-/// Of two scenarios this compares all keys; where a result is a side, what both of them say.
-std::vector<InputChange> changed_inputs(const DiffSide& before, const DiffSide& after);
+/// These are all inputs that are not the same on every side, in the order of the first side that
+/// has them. They are empty where one side has all keys and another only a summary: comparable()
+/// says so.
+std::vector<InputRow> differing_inputs(const std::vector<DiffSide>& sides);
+bool comparable(const std::vector<DiffSide>& sides);
+/// The same of stages whose layers differ; `stage 3`.
+std::vector<InputRow> differing_layers(const std::vector<DiffSide>& sides);
 
 /// One text is for people, the other is JSON (docs/formats.md).
 std::string diff_table(const DiffSide& before, const DiffSide& after);
 std::string diff_json(const DiffSide& before, const DiffSide& after);
+
+/// All sides beside the first, with the change of each part: for people in at most `width` columns
+/// (at least 80), as Markdown and as JSON.
+std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width);
+std::string compare_markdown(const std::vector<DiffSide>& sides);
+std::string compare_json(const std::vector<DiffSide>& sides);
 
 }  // namespace stepcast

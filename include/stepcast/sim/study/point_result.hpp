@@ -26,9 +26,10 @@ std::size_t number_place(std::string_view name);
 
 /// This is what came out at one point of a sweep: one row of a store, a CSV file or a table.
 struct PointResult {
-  std::string key;      ///< hash of the resolved scenario; of its text where that is not valid
-  std::string version;  ///< of the simulator
-  std::string sweep;    ///< its name
+  std::string key;          ///< hash of the resolved scenario; of its text where that is not valid
+  std::string version;      ///< of the simulator
+  std::string fingerprint;  ///< of its build
+  std::string sweep;        ///< its name
   std::int64_t point = 0;
   std::string values;  ///< label of the point
   PointStatus status = PointStatus::ok;
@@ -36,6 +37,7 @@ struct PointResult {
   std::string schedule;                        ///< of the pipeline, empty when invalid
   std::vector<std::optional<double>> numbers;  ///< as number_names(); nothing where undefined
 
+  bool of_this_build() const;
   /// This says whether there is a forecast.
   bool simulated() const {
     return status == PointStatus::ok || status == PointStatus::out_of_memory;

@@ -8,11 +8,12 @@
 
 namespace stepcast {
 
-/// A store keeps results of sweeps in one SQLite file: one row per scenario (its key) and version
-/// of the simulator. Several processes may read and write it at once; what `put` returned from
-/// survives the death of the process. It is not to be used in a forked child. Format:
-/// docs/sweeps.md. Every function throws InputError that names the file when it cannot be read or
-/// written (missing, read-only, disk full, no store, damaged, of another format).
+/// A store keeps results of sweeps in one SQLite file: one row per scenario (its key), version
+/// of the simulator and build of it (its fingerprint). Several processes may read and write it at
+/// once; what `put` returned from survives the death of the process. It is not to be used in a
+/// forked child. Format: docs/sweeps.md. Every function throws InputError that names the file when
+/// it cannot be read or written (missing, read-only, disk full, no store, damaged, of another
+/// format).
 class Store {
  public:
   enum class Open { existing, create };
@@ -21,9 +22,11 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// This is the row of a key by this version of the simulator.
-  std::optional<PointResult> find(const std::string& key) const;
-  /// This keeps the row. Of two for one key and version the one of the first sweep by name, then of
+  enum class Builds { own, any };
+  /// This is the row of a key by this build of the simulator; with `any` that of another one where
+  /// there is none, the newest version first, then the first fingerprint.
+  std::optional<PointResult> find(const std::string& key, Builds builds = Builds::own) const;
+  /// This keeps the row. Of two for one key and build the one of the first sweep by name, then of
   /// the first point stays, so that the order of writing does not show.
   void put(const PointResult& result);
   /// All at once or none.

@@ -31,8 +31,9 @@ PointResult failed_point(const Sweep& sweep, std::size_t point, const std::strin
 class SweepRun {
  public:
   /// This reads every point and looks it up in `store` (may be null). Throws InputError as Store.
+  /// Rows of other builds count as missing unless `builds` takes them.
   SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const SearchPath& search,
-           Store* store);
+           Store* store, Store::Builds builds = Store::Builds::own);
 
   /// These points are to be simulated, rising; each scenario once.
   const std::vector<std::size_t>& missing() const { return missing_; }

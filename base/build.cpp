@@ -1,0 +1,91 @@
+#include "stepcast/base/build.hpp"
+
+#include <elf.h>
+#include <link.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "stepcast/base/canonical.hpp"
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t digits_shown = 16;
+
+/// What dl_iterate_phdr looks for, and what it found.
+struct Search {
+  ElfW(Addr) code;  ///< an address inside the module that is asked for
+  std::string build_id;
+};
+
+std::size_t padded(std::size_t size) { return (size + 3) / 4 * 4; }
+
+/// The build id among the notes of one segment; empty without one.
+std::string build_id_of(const char* notes, std::size_t size) {
+  while (size >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, notes, sizeof note);
+    const std::size_t name = padded(note.n_namesz);
+    const std::size_t whole = sizeof note + name + padded(note.n_descsz);
+    if (whole > size) break;
+    const char* owner = notes + sizeof note;
+    if (note.n_type == NT_GNU_BUILD_ID && std::string_view(owner, note.n_namesz) ==
+                                              std::string_view("GNU", sizeof "GNU"))
+      return {owner + name, note.n_descsz};
+    notes += whole;
+    size -= whole;
+  }
+  return {};
+}
+
+std::string hexadecimal(const std::string& bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += digits[byte >> 4U];
+    text += digits[byte & 15U];
+  }
+  return text;
+}
+
+bool holds(const dl_phdr_info& module, ElfW(Addr) code) {
+  for (std::size_t i = 0; i < module.dlpi_phnum; ++i) {
+    const auto& segment = module.dlpi_phdr[i];
+    const ElfW(Addr) begin = module.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && code >= begin && code < begin + segment.p_memsz) return true;
+  }
+  return false;
+}
+
+int visit(dl_phdr_info* module, std::size_t, void* data) {
+  Search& search = *static_cast<Search*>(data);
+  if (!holds(*module, search.code)) return 0;
+  for (std::size_t i = 0; i < module->dlpi_phnum && search.build_id.empty(); ++i) {
+    const auto& segment = module->dlpi_phdr[i];
+    if (segment.p_type == PT_NOTE)
+      search.build_id = build_id_of(
+          reinterpret_cast<const char*>(module->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+  }
+  return 1;
+}
+
+}  // namespace
+
+// What is linked into the programs that ship says it (cmake/commit.cmake).
+[[gnu::weak]] const char* build_commit() { return ""; }
+
+// stepcast-mpi is the same build as the stepcast beside it (cmake/twin.cmake).
+[[gnu::weak]] const std::string& build_fingerprint() {
+  static const std::string text = [] {
+    Search search{reinterpret_cast<ElfW(Addr)>(&build_fingerprint), {}};
+    dl_iterate_phdr(visit, &search);
+    expects(!search.build_id.empty(), "the linker wrote a build id");
+    return sha256(hexadecimal(search.build_id)).substr(0, digits_shown);
+  }();
+  return text;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,17 @@
+#include "terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace stepcast::cli {
+
+std::size_t terminal_width() {
+  constexpr std::size_t least = 80, of_a_file = 100;
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return of_a_file;
+  return std::max<std::size_t>(size.ws_col, least);
+}
+
+}  // namespace stepcast::cli
