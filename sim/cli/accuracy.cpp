@@ -8,6 +8,7 @@
 #include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/study/components.hpp"
+#include "stepcast/sim/study/gallery.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -72,11 +73,35 @@ Outcome of_components(const AccuracyOptions& options) {
   return outcome;
 }
 
+/// What the check says of techniques: no fewer may be near than the page says.
+std::string gallery_complaint(std::size_t counted, const std::string& path) {
+  const auto committed = read_counted(read_document_text(path, {}));
+  if (!committed)
+    throw InputError({{{path}, {}, "counts no rows of a gallery, write it with --write"}});
+  if (static_cast<double>(counted) >= *committed) return "";
+  return fmt::format("{} rows count as near, {} says {}, allowed: no fewer\n", counted, path,
+                     *committed);
+}
+
+Outcome of_gallery(const AccuracyOptions& options) {
+  const Gallery gallery = measure_gallery(options.folder, default_search_path(options.presets),
+                                          workers_of(options.workers));
+  const std::size_t counted = figures(gallery).counted;
+  Outcome outcome = judged(
+      shown(gallery_text(gallery), options.json, options.json.empty() ? "" : gallery_json(gallery)),
+      options.check.empty() ? "" : gallery_complaint(counted, options.check));
+  if (!options.write.empty())
+    write_file(options.write, replace_ledger(read_document_text(options.write, {}), options.write,
+                                             gallery_markdown(gallery)));
+  return outcome;
+}
+
 }  // namespace
 
 Outcome accuracy(const AccuracyOptions& options) {
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");
+  if (is_gallery(options.folder)) return of_gallery(options);
   const Ledger ledger = measured(options);
   std::string wrong = options.check.empty() ? "" : complaint(ledger.overall(), options.check);
   for (const MeasuredRow& row : ledger.rows)

@@ -17,17 +17,19 @@ void add_accuracy(CommandLine& line) {
   CLI::App* sub = line.command("accuracy", "forecast published steps and report the errors",
                                "stepcast accuracy scenarios/validation",
                                [options] { return accuracy(*options); });
-  sub->add_option("folder", options->folder,
-                  "scenarios that expect a step time, a folder per source; measurements with "
-                  "--components")
+  sub->add_option(
+         "folder", options->folder,
+         "scenarios that expect a step time, a folder per source; a gallery of techniques; "
+         "measurements with --components")
       ->type_name("DIR");
   sub->add_flag("--components", options->components,
                 "forecast measured kernels and collectives instead");
   CommandLine::json(sub, options->json);
   sub->add_option("--write", options->write, "bring the ledger of this page up to date")
       ->type_name("PAGE");
-  sub->add_option("--check", options->check,
-                  "exit 1 when the overall figure is worse than this page's")
+  sub->add_option(
+         "--check", options->check,
+         "exit 1 when the overall figure, or the count of techniques, is worse than this page's")
       ->type_name("PAGE");
   workers(sub, options->workers);
   CommandLine::presets(sub, *options);

@@ -5,6 +5,7 @@
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
 #include "stepcast/sim/study/components.hpp"
+#include "stepcast/sim/study/gallery.hpp"
 #include "stepcast/sim/study/sweep.hpp"
 
 namespace stepcast::cli {
@@ -33,6 +34,8 @@ Describe description_of(FileKind kind) {
       return describe_order_file;
     case FileKind::ratios:
       return describe_ratio_file;
+    case FileKind::gallery:
+      return describe_gallery_file;
     case FileKind::labels:
       return describe_label_file;
     case FileKind::measurements:
@@ -95,6 +98,9 @@ std::string check_file(FileKind kind, const std::string& path,
       break;
     case FileKind::ratios:
       read_ratios(path, search);
+      break;
+    case FileKind::gallery:
+      read_gallery(path, search);
       break;
     case FileKind::labels:
       read_label_file(path, search);

@@ -45,8 +45,9 @@ void add_files(CommandLine& line) {
   auto kind = std::make_shared<std::string>("scenario");
   line.command("schema", "print the JSON Schema of one kind of file, for editors",
                "stepcast schema plan > plan.schema.json", [kind] { return schema(*kind); })
-      ->add_option("kind", *kind,
-                   "scenario (the default), check, cluster, model, sweep, plan, orders or ratios")
+      ->add_option(
+          "kind", *kind,
+          "scenario (the default), check, cluster, model, sweep, plan, orders, ratios or gallery")
       ->type_name("KIND");
 }
 

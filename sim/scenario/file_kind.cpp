@@ -23,6 +23,8 @@ constexpr FileKindInfo kinds[] = {
      "stepcast schedule draws it, and schedule.pipeline: {table: FILE} runs it"},
     {FileKind::ratios, "ratios", "a file of ratios", "a file of ratios",
      "stepcast accuracy reads it with its folder"},
+    {FileKind::gallery, "gallery", "a gallery of techniques", "a gallery of techniques",
+     "stepcast accuracy forecasts its rows with its folder"},
     {FileKind::labels, "labels", "a file of labels", "a file of labels",
      "stepcast accuracy reads it with its folder"},
     {FileKind::measurements, "measurements", "a file of sources", "a file of sources",
@@ -80,6 +82,7 @@ std::optional<FileKind> file_kind(const Node& root) {
   }
   if (has_any(root, {"orders"})) return FileKind::orders;
   if (has_any(root, {"ratios"})) return FileKind::ratios;
+  if (has_any(root, {"techniques"})) return FileKind::gallery;
   if (has_any(root, {"foreign", "frameworks"})) return FileKind::labels;
   if (has_any(root, {"device", "node", "network"})) return FileKind::cluster;
   if (has_any(root, {"model_type", "architectures", "hidden_size", "num_hidden_layers"}))

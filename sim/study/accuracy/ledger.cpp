@@ -4,6 +4,7 @@
 
 #include "ledger_words.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
+#include "stepcast/sim/study/gallery.hpp"
 
 namespace stepcast {
 namespace {
@@ -22,6 +23,25 @@ nlohmann::ordered_json json_of(const LedgerGroup& g) {
           {"calibrated_on", json_of(g.calibrated)},
           {"held_out", json_of(g.held_out)},
           {"foreign", json_of(g.foreign)}};
+}
+
+nlohmann::ordered_json json_of(const Technique& row) {
+  nlohmann::ordered_json json{{"name", row.name}, {"source", row.source}, {"kind", row.kind}};
+  if (row.gain > 0) json["gain"] = row.gain;
+  if (row.at_least > 0) json["at_least"] = row.at_least;
+  if (row.at_most > 0) json["at_most"] = row.at_most;
+  json["forecast"] = row.forecast;
+  if (const auto error = gain_error(row)) json["error"] = *error;
+  json["verdict"] = name(verdict_of(row, row.forecast));
+  json["assumed"] = is_assumed(row);
+  if (!row.apart.empty()) json["apart"] = row.apart;
+  for (const AssumedValue& a : row.assumptions)
+    json["assumptions"].push_back({{"what", a.what},
+                                   {"low", a.low},
+                                   {"at_low", a.at_low},
+                                   {"high", a.high},
+                                   {"at_high", a.at_high}});
+  return json;
 }
 
 std::string group_line(const LedgerGroup& g) {
@@ -79,6 +99,16 @@ std::string ledger_json(const Ledger& ledger) {
   for (const Ratio& r : ledger.ratios)
     json["ratios"].push_back(
         {{"name", r.name}, {"published", r.published}, {"forecast", r.forecast}});
+  return json.dump(2) + "\n";
+}
+
+std::string gallery_json(const Gallery& gallery) {
+  const GalleryFigures f = figures(gallery);
+  nlohmann::ordered_json json{{"counted", f.counted},     {"rows", f.rows},
+                              {"published", f.published}, {"within", f.within},
+                              {"direction", f.direction}, {"wrong", f.wrong},
+                              {"assumed", f.assumed},     {"techniques", nlohmann::json::array()}};
+  for (const Technique& row : gallery.techniques) json["techniques"].push_back(json_of(row));
   return json.dump(2) + "\n";
 }
 

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 /// The files beside rows that are no scenarios.
 bool is_list(const fs::path& file) {
-  return file.filename() == "ratios.yaml" || file.filename() == "labels.yaml";
+  return file.filename() == "ratios.yaml" || file.filename() == "labels.yaml" ||
+         file.filename() == "gallery.yaml";
 }
 
 std::vector<fs::path> scenario_files(const std::string& folder) {

@@ -96,6 +96,7 @@ TEST_F(Schemas, OfAKindRefuseFilesOfOtherKinds) {
       {"plan", shipped + "plans/gpt3-175b-512.yaml"},
       {"orders", shipped + "orders/two-stages.yaml"},
       {"ratios", shipped + "validation/ratios.yaml"},
+      {"gallery", shipped + "papers/gallery.yaml"},
       {"labels", shipped + "validation/labels.yaml"},
       {"measurements", shipped + "measurements/a100/sources.yaml"}};
   std::string all;
@@ -117,7 +118,7 @@ TEST(SchemaOfAKind, HasAnIdThatNamesTheKind) {
   const TemporaryFiles files;
   const std::string file = files.path("schema.json");
   for (const char* kind : {"scenario", "check", "cluster", "model", "sweep", "plan", "orders",
-                           "ratios", "labels", "measurements"}) {
+                           "ratios", "gallery", "labels", "measurements"}) {
     ASSERT_EQ(run(binary + " schema " + kind + " > " + file), 0) << kind;
     const auto schema = nlohmann::json::parse(std::ifstream{file});
     EXPECT_EQ(schema["$id"], "urn:stepcast:schema:1:" + std::string(kind));

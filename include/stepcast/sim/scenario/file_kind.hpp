@@ -19,6 +19,7 @@ enum class FileKind {
   plan,
   orders,        ///< a pipeline schedule, unit by unit
   ratios,        ///< published ratios of step times
+  gallery,       ///< techniques beside their published gains
   labels,        ///< of folders of published steps
   measurements,  ///< where tables of measured kernels come from
   hugging_face,  ///< config.json of a checkpoint, a format that is not ours

@@ -1,0 +1,197 @@
+#include "stepcast/sim/study/gallery.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/study/accuracy.hpp"
+
+namespace stepcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the page promises (docs/papers.md): how near is near, what counts, and how often.
+constexpr double near_part = 0.15;   // of the gain above 1
+constexpr double near_point = 0.01;  // of the step time
+constexpr double least_gain = 0.03;
+constexpr std::size_t most_of_a_source = 4, most_of_a_kind = 3, most_assumed = 6;
+
+using Keys = std::vector<std::string>;
+
+Keys with_more(Keys keys, const Keys& more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+/// What a forecast gives of a scenario.
+struct RunResult {
+  double time;   ///< of the step [s]
+  double share;  ///< device time per token, over the step's [1 / tokens]
+};
+
+/// The tokens of a step for each device; of given times instead of a model, the sequences.
+double tokens_per_device(const Scenario& s) {
+  const auto& training = s.workload.training;
+  return static_cast<double>(std::max<std::int64_t>(training.sequence, 1)) *
+         static_cast<double>(training.global_batch) / static_cast<double>(s.cluster.devices);
+}
+
+/// Every scenario that rows need, once: a file and what is set in it.
+class Runs {
+ public:
+  std::size_t add(const std::string& file, const Keys& keys) {
+    const auto [place, fresh] = index_.try_emplace({file, keys}, index_.size());
+    if (fresh) order_.push_back(&place->first);
+    return place->second;
+  }
+  /// They are in the order of the indices.
+  std::vector<RunResult> results(const std::string& folder, const SearchPath& search, int workers) {
+    std::vector<Scenario> scenarios;
+    for (const auto* run : order_)
+      scenarios.push_back(
+          prepare_scenario((fs::path(folder) / run->first).string(), run->second, search));
+    std::vector<const Scenario*> given;
+    for (const Scenario& s : scenarios) given.push_back(&s);
+    std::vector<RunResult> results;
+    for (const RowForecast& row : forecast_all(given, workers)) {
+      const std::size_t i = results.size();
+      if (!row.failure.empty()) throw EngineError(order_[i]->first + ": " + row.failure);
+      results.push_back({row.step_time, 1 / tokens_per_device(scenarios[i])});
+    }
+    return results;
+  }
+
+ private:
+  using Run = std::pair<std::string, Keys>;
+  std::map<Run, std::size_t> index_;
+  std::vector<const Run*> order_;
+};
+
+/// Where the runs of one forecast gain stand: without and with the technique, and what is
+/// subtracted from each.
+struct GainRuns {
+  std::size_t baseline, technique;
+  std::optional<std::size_t> less_baseline, less_technique;
+};
+
+GainRuns plan(Runs& runs, const Technique& t, const Keys& assumed) {
+  const Keys with = with_more(t.set, assumed);
+  GainRuns result{runs.add(t.baseline, assumed), runs.add(t.technique, with), {}, {}};
+  if (t.less.empty()) return result;
+  result.less_baseline = runs.add(t.baseline, with_more(assumed, t.less));
+  result.less_technique = runs.add(t.technique, with_more(with, t.less));
+  return result;
+}
+
+double gain_of(const GainRuns& runs, const std::vector<RunResult>& results) {
+  const auto of = [&](std::size_t run, std::optional<std::size_t> less) {
+    return (results[run].time - (less ? results[*less].time : 0)) * results[run].share;
+  };
+  return of(runs.baseline, runs.less_baseline) / of(runs.technique, runs.less_technique);
+}
+
+bool has_range(const Technique& row) { return row.at_least > 0; }
+bool is_bound(const Technique& row) { return row.at_most > 0 && !has_range(row); }
+bool is_published(const Technique& row) { return row.gain > 0 || row.at_most > 0; }
+
+bool is_near(double published, double forecast) {
+  return std::abs(forecast - published) <= near_part * std::abs(published - 1) ||
+         std::abs(1 / forecast - 1 / published) <= near_point;
+}
+
+bool is_within(const Technique& row, double forecast) {
+  if (has_range(row)) return forecast >= row.at_least && forecast <= row.at_most;
+  if (is_bound(row)) return forecast > 1 && forecast <= row.at_most;
+  return is_near(row.gain, forecast);
+}
+
+/// The published gain by which direction is judged: a range or a bound by its upper end.
+double judged_by(const Technique& row) { return row.gain > 0 ? row.gain : row.at_most; }
+
+bool may_count(const Technique& row) {
+  if (!row.apart.empty() || is_bound(row) || verdict_of(row, row.forecast) != Verdict::within)
+    return false;
+  return std::abs((has_range(row) ? row.at_least : row.gain) - 1) >= least_gain;
+}
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::within:
+      return "within";
+    case Verdict::direction:
+      return "direction";
+    case Verdict::wrong:
+      return "not";
+    case Verdict::unpublished:
+      return "no figure";
+  }
+  return "";
+}
+
+Verdict verdict_of(const Technique& row, double forecast) {
+  if (!is_published(row)) return Verdict::unpublished;
+  if (is_within(row, forecast)) return Verdict::within;
+  return (forecast - 1) * (judged_by(row) - 1) > 0 ? Verdict::direction : Verdict::wrong;
+}
+
+bool is_assumed(const Technique& row) {
+  const Verdict verdict = verdict_of(row, row.forecast);
+  return std::ranges::any_of(row.assumptions, [&](const AssumedValue& a) {
+    return verdict_of(row, a.at_low) != verdict || verdict_of(row, a.at_high) != verdict;
+  });
+}
+
+std::optional<double> gain_error(const Technique& row) {
+  if (!is_published(row) || is_bound(row)) return {};
+  if (has_range(row) && is_within(row, row.forecast)) return {};
+  const double end = row.forecast < row.at_least ? row.at_least : row.at_most;
+  const double published = has_range(row) ? end : row.gain;
+  return (row.forecast - 1) / (published - 1) - 1;
+}
+
+GalleryFigures figures(const Gallery& gallery) {
+  GalleryFigures f;
+  std::map<std::string, std::size_t> sources, kinds;
+  std::size_t assumed = 0;
+  for (const Technique& row : gallery.techniques) {
+    const Verdict verdict = verdict_of(row, row.forecast);
+    ++f.rows;
+    f.published += verdict != Verdict::unpublished ? 1 : 0;
+    f.within += verdict == Verdict::within ? 1 : 0;
+    f.direction += verdict == Verdict::direction ? 1 : 0;
+    f.wrong += verdict == Verdict::wrong ? 1 : 0;
+    f.assumed += is_assumed(row) ? 1 : 0;
+    if (!may_count(row) || sources[row.source] == most_of_a_source ||
+        kinds[row.kind] == most_of_a_kind || (is_assumed(row) && assumed == most_assumed))
+      continue;
+    ++sources[row.source];
+    ++kinds[row.kind];
+    assumed += is_assumed(row) ? 1 : 0;
+    ++f.counted;
+  }
+  return f;
+}
+
+Gallery measure_gallery(const std::string& folder, const SearchPath& search, int workers) {
+  Gallery gallery = read_gallery((fs::path(folder) / "gallery.yaml").string(), search);
+  Runs runs;
+  std::vector<std::pair<double*, GainRuns>> gains;
+  for (Technique& t : gallery.techniques) {
+    gains.emplace_back(&t.forecast, plan(runs, t, {}));
+    for (AssumedValue& a : t.assumptions) {
+      gains.emplace_back(&a.at_low, plan(runs, t, a.low));
+      gains.emplace_back(&a.at_high, plan(runs, t, a.high));
+    }
+  }
+  const std::vector<RunResult> results = runs.results(folder, search, workers);
+  for (const auto& [target, needed] : gains) *target = gain_of(needed, results);
+  return gallery;
+}
+
+}  // namespace stepcast
