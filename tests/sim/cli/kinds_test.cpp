@@ -132,13 +132,13 @@ TEST(Kinds, ValidateFindsWhatAPlanWouldRefuse) {
             "p.yaml:7:18: plan.baseline: names 'gone.yaml', which does not exist, allowed: the "
             "path of a scenario\n");
   files.write("base.yaml", "stepcast: 1\nname: b\nparallel: {pp: 3}\n");
-  const Ran ran = run_in(
-      files,
-      "validate " + files.write("p.yaml", plan + std::string("plan: {baseline: base.yaml}\n")));
+  const Ran ran =
+      run_in(files, "validate " +
+                        files.write("p.yaml", plan + std::string("plan: {baseline: base.yaml}\n")));
   EXPECT_NE(ran.err.find("base.yaml:"), std::string::npos) << ran.err;
   const Ran searched = run_in(files, "validate " + files.path("p.yaml") +
-                                               " --set cluster.devices=search "
-                                               "--set plan=none");
+                                         " --set cluster.devices=search "
+                                         "--set plan=none");
   EXPECT_NE(searched.err.find("cluster.devices: is 'search', allowed: a value, a list of values"),
             std::string::npos)
       << searched.err;
