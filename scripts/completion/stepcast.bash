@@ -42,13 +42,14 @@ _stepcast_options() {
     plan) echo "--devices --top --jobs --output --report --csv --set --json --presets --help" ;;
     accuracy) echo "--components --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
+    worker) echo "--jobs --memory --seconds --no-files --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
   esac
 }
 
 _stepcast() {
-  local commands="run explain validate schema sweep results scale check diff compare topology collective operator model schedule plan accuracy calibrate completion"
+  local commands="run explain validate schema sweep results scale check diff compare topology collective operator model schedule plan accuracy calibrate worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -69,7 +70,7 @@ _stepcast() {
     --csv | --table) _stepcast_files .csv; return ;;
     --store) _stepcast_files .sqlite; return ;;
     --junit) _stepcast_files .xml; return ;;
-    --jobs | -j | --filter | --limit | --shard | --where) return ;;
+    --memory | --seconds | --jobs | -j | --filter | --limit | --shard | --where) return ;;
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;

@@ -6,19 +6,21 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
+#include <sstream>
 
 #include "stepcast/base/version.hpp"
 
 namespace stepcast::cli {
 namespace {
 
-int parse_failure(const CLI::App& app, const CLI::ParseError& error) {
+/// What a command line that was not understood, or `--help`, is answered with.
+Outcome parse_failure(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> rest = app.remaining();
-  if (app.get_subcommands().empty() && !rest.empty()) {
-    std::cerr << rest.front() << ": is no command or option, see stepcast --help\n";
-    return bad_input;
-  }
-  return app.exit(error) == 0 ? done : bad_input;
+  if (app.get_subcommands().empty() && !rest.empty())
+    return {"", bad_input, rest.front() + ": is no command or option, see stepcast --help\n"};
+  std::ostringstream out, complaint;
+  const int code = app.exit(error, out, complaint) == 0 ? done : bad_input;
+  return {out.str(), code, complaint.str()};
 }
 
 int print(const Outcome& outcome) {
@@ -49,6 +51,7 @@ CommandLine::CommandLine()
   add_operator_commands(*this);
   add_plan_commands(*this);
   add_accuracy_commands(*this);
+  add_worker_commands(*this);
 }
 
 CommandLine::~CommandLine() = default;
@@ -57,7 +60,7 @@ int CommandLine::main(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return parse_failure(*app_, error);
+    return print(parse_failure(*app_, error));
   }
   spdlog::set_default_logger(spdlog::stderr_color_st("stepcast"));
   spdlog::set_pattern("%^%l%$: %v");
@@ -70,6 +73,17 @@ int CommandLine::main(int argc, char** argv) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   spdlog::debug("{} took {:.3f} s", app_->get_subcommands().front()->get_name(), took.count());
   return print(outcome);
+}
+
+Outcome CommandLine::answer(const std::vector<std::string>& arguments) {
+  try {
+    // CLI11 takes them from the back.
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return parse_failure(*app_, error);
+  }
+  refuse_empty_options();
+  return chosen_();
 }
 
 /// An option whose text is empty would be taken for one that is not there.

@@ -21,6 +21,9 @@ class CommandLine {
 
   /// Parses, runs the chosen command and prints what it answers. Returns the exit code.
   int main(int argc, char** argv);
+  /// Parses and runs without printing; what a wrong command line would have printed is the
+  /// complaint. Once per process. Throws what the command throws.
+  Outcome answer(const std::vector<std::string>& arguments);
 
   /// A new command; `example` is one line for its help.
   CLI::App* command(const char* name, const char* what, const char* example,
@@ -47,5 +50,6 @@ void add_look_up_commands(CommandLine& line);   ///< topology, collective, model
 void add_operator_commands(CommandLine& line);  ///< operator
 void add_plan_commands(CommandLine& line);      ///< plan
 void add_accuracy_commands(CommandLine& line);  ///< accuracy, calibrate
+void add_worker_commands(CommandLine& line);    ///< worker
 
 }  // namespace stepcast::cli

@@ -6,6 +6,18 @@
 #include "stepcast/sim/scenario/scenario.hpp"
 
 namespace stepcast {
+namespace {
+
+/// PREFIX/share/stepcast of a program PREFIX/bin/stepcast, wherever PREFIX was moved to.
+std::string beside_program() {
+  std::error_code failure;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure) return {};
+  const auto folder = program.parent_path().parent_path() / "share" / "stepcast";
+  return std::filesystem::is_directory(folder, failure) ? folder.string() : std::string();
+}
+
+}  // namespace
 
 SearchPath default_search_path(const std::vector<std::string>& presets) {
   SearchPath search;
@@ -22,6 +34,8 @@ SearchPath default_search_path(const std::vector<std::string>& presets) {
       if (!directory.empty()) search.directories.emplace_back(directory);
     }
   }
+  if (const std::string beside = beside_program(); !beside.empty())
+    search.directories.emplace_back(beside);
   search.directories.emplace_back(STEPCAST_INSTALLED_PRESETS);
   search.directories.emplace_back(STEPCAST_SOURCE_PRESETS);
   return search;

@@ -304,5 +304,18 @@ TEST(Cli, FailOnOomExitsWithOne) {
   EXPECT_NE(failing.err.find("does not fit"), std::string::npos) << failing.err;
 }
 
+TEST(Cli, PresetsLieBesideTheProgram) {
+  const test::TemporaryFiles files;
+  const std::string program = files.write("moved/bin/stepcast", "");
+  fs::copy_file(STEPCAST_BINARY, program, fs::copy_options::overwrite_existing);
+  fs::permissions(program, fs::perms::owner_all);
+  files.write("moved/share/stepcast/clusters/only-here.yaml",
+              "extends: clusters/ideal.yaml\nname: only-here\n");
+  const test::Ran ran = test::shell(files, "'" + program + "' topology clusters/only-here.yaml");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("only-here"), std::string::npos);
+  EXPECT_EQ(test::stepcast_run(files, "topology clusters/only-here.yaml").code, 2);
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -1,0 +1,179 @@
+"""Many forecasts, and the commands that need no scenario."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import tempfile
+from collections import deque
+from typing import (Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence,
+                    Tuple, Union)
+
+from ._errors import ScenarioError, StepcastError
+from ._forecast import Forecast, Question, question_of
+from ._tables import frame
+from ._values import Scenario, Value, overrides_of, set_arguments, source_of
+from ._worker import Request, ask, checked, current_worker
+
+Path = Union[str, "os.PathLike[str]"]
+Progress = Callable[[int, int], None]
+
+_METRICS = ("step_time_s", "tokens_per_s", "tokens_per_s_per_device", "mfu", "bubble_ratio",
+            "peak_memory_bytes", "fits_memory")
+
+
+def _ahead() -> int:
+    """Requests that wait at the worker, so that it is never idle."""
+    return 4 * (os.cpu_count() or 1)
+
+
+def forecasts(jobs: Iterable[Tuple[Scenario, Mapping[str, Value]]], *,
+              presets: Sequence[Path] = (), timeout: Optional[float] = None
+              ) -> Iterator[Union[Forecast, StepcastError]]:
+    """Forecasts of (scenario, overrides) pairs in their order, as many at a time as processors.
+
+    What cannot be forecast gives its exception as a value.
+    """
+    worker = current_worker()
+    waiting: Deque[Tuple[Question, Request, Any]] = deque()
+    pairs = iter(jobs)
+    try:
+        while True:
+            for scenario, settings in itertools.islice(pairs, _ahead() - len(waiting)):
+                question = question_of(scenario, settings, presets, timeout, {})
+                request = question.request("run", ["--json", "-"])
+                waiting.append((question, request, worker.submit(request)))
+            if not waiting:
+                return
+            question, request, future = waiting[0]
+            message = future.result()
+            waiting.popleft()
+            try:
+                yield Forecast(checked(message, request), question)
+            except StepcastError as error:
+                yield error
+    finally:
+        for _, _, future in waiting:
+            worker.cancel(future)
+
+
+def _points(grid: Mapping[str, Sequence[Value]], together: bool) -> List[Dict[str, Value]]:
+    if not together:
+        return [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
+    lengths = {len(values) for values in grid.values()}
+    if len(lengths) > 1:
+        raise ValueError("zip=True takes lists of one length")
+    return [dict(zip(grid, values)) for values in zip(*grid.values())]
+
+
+def sweep(base: Scenario, grid: Mapping[str, Sequence[Value]], *, zip: bool = False,
+          keep: Optional[Callable[[Forecast], bool]] = None, presets: Sequence[Path] = (),
+          timeout: Optional[float] = None, progress: Optional[Progress] = None) -> Any:
+    """Forecasts of all combinations of the values of ``grid`` (``zip=True``: of the n-th of each).
+
+    Returns a DataFrame, or a list of dicts, with a row per point: its values, the metrics, and
+    ``error``, which says why a point cannot run and is empty otherwise. ``keep`` chooses rows;
+    ``progress(done, total)`` is called after each point.
+    """
+    points = _points(grid, zip)
+    rows: List[Dict[str, Any]] = []
+    answers = forecasts(((base, point) for point in points), presets=presets, timeout=timeout)
+    for done, (point, answer) in enumerate(_pairs(points, answers), start=1):
+        row: Dict[str, Any] = dict(point)
+        if isinstance(answer, Forecast):
+            row.update({name: getattr(answer, name) for name in _METRICS}, error="")
+        elif isinstance(answer, ScenarioError):
+            row.update(dict.fromkeys(_METRICS), error=str(answer))
+        else:
+            raise answer
+        if keep is None or (isinstance(answer, Forecast) and keep(answer)):
+            rows.append(row)
+        if progress is not None:
+            progress(done, len(points))
+    return frame(rows)
+
+
+_pairs = zip  # sweep() has an argument of that name
+
+
+def _json(command: str, words: Sequence[str], source: Optional[Scenario] = None,
+          options: Sequence[str] = (), timeout: Optional[float] = None) -> Dict[str, Any]:
+    argument, text, name = ("", "", "-") if source is None else source_of(source)
+    arguments = [command, *([argument] if argument else []), *words, *options, "--json", "-"]
+    return dict(json.loads(ask(Request(arguments, text, name, timeout))))
+
+
+def _options(values: Mapping[str, Value]) -> List[str]:
+    """Options that are given: ``head_size=128`` is ``--head-size 128``."""
+    words: List[str] = []
+    for name, value in values.items():
+        if value is None or value is False:
+            continue
+        words.append("--" + name.replace("_", "-"))
+        if value is not True:
+            words.append(os.fspath(value) if isinstance(value, os.PathLike) else str(value))
+    return words
+
+
+def scale(scenario: Scenario, devices: Sequence[int], *, strong: bool = False,
+          timeout: Optional[float] = None, **overrides: Value) -> Any:
+    """The scaling curve over numbers of devices, weak (the batch grows) unless ``strong``: a
+    DataFrame, or a list of dicts, with ``scaling_efficiency``."""
+    options = ["--devices", ",".join(str(int(n)) for n in devices), "--strong" if strong else "--weak"]
+    options += set_arguments(overrides_of(None, overrides))
+    return frame(_json("scale", [], scenario, options, timeout)["points"])
+
+
+def plan(scenario: Scenario, *, top: int = 10, timeout: Optional[float] = None,
+         **overrides: Value) -> Dict[str, Any]:
+    """The best strategies of a plan file (keys may hold lists or ``search``): ``plan --json``."""
+    options = ["--top", str(top), *set_arguments(overrides_of(None, overrides))]
+    return _json("plan", [], scenario, options, timeout)
+
+
+def compare(before: Union[Scenario, Forecast], after: Union[Scenario, Forecast]) -> Dict[str, Any]:
+    """What differs between two scenarios or forecasts, and what it costs: ``diff --json``."""
+    with tempfile.TemporaryDirectory(prefix="stepcast-") as folder:
+        return _json("diff", [_side(side, folder, name)
+                              for side, name in ((before, "before"), (after, "after"))])
+
+
+def _side(side: Union[Scenario, Forecast], folder: str, name: str) -> str:
+    if isinstance(side, Forecast):
+        ending, text = "json", side.to_json()
+    else:
+        source, text, _ = source_of(side)
+        if source != "-":
+            return source
+        ending = "yaml"
+    path = os.path.join(folder, f"{name}.{ending}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def collective(kind: str, *, cluster: Path, ranks: int, size: Union[str, int], stride: int = 1,
+               **options: Value) -> Dict[str, Any]:
+    """The time of one collective among every ``stride``-th device; ``size`` is "64MiB" or bytes.
+    ``devices``, ``algorithm`` and ``network`` are the options of ``stepcast collective``."""
+    size = size if isinstance(size, str) else f"{size}B"
+    return _json("collective", [kind, *_options({"cluster": cluster, "ranks": ranks, "size": size,
+                                                 "stride": stride, **options})])
+
+
+def operator(kind: str, *, cluster: Path, **shape: Value) -> Dict[str, Any]:
+    """Time, bound and efficiency of one kernel: ``operator("matmul", cluster=..., m=4096, k=4096,
+    n=4096)``. The shape has the options of ``stepcast operator``."""
+    return _json("operator", [kind, *_options({"cluster": cluster, **shape})])
+
+
+def schedule(name: str, *, pp: int, micro_batches: int, **options: Value) -> Dict[str, Any]:
+    """The order, bubble and memory of a pipeline schedule: ``vpp``, ``costs`` and the other options
+    of ``stepcast schedule``."""
+    return _json("schedule", [name, *_options({"pp": pp, "micro_batches": micro_batches, **options})])
+
+
+def model(name: Path, *, sequence: Optional[int] = None) -> Dict[str, Any]:
+    """Parameters and FLOPs of a model file or a Hugging Face config.json."""
+    return _json("model", [os.fspath(name), *_options({"sequence": sequence})])

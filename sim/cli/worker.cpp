@@ -1,0 +1,253 @@
+#include "worker.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "stepcast/base/overloaded.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/job_pool.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t longest_line = std::size_t{16} << 20U;
+constexpr std::size_t most_waiting = 10000;
+/// Below every other work of this user, above nothing.
+constexpr int background_nice = 5;
+
+/// Makes `text` the standard input of this process.
+void give_input(const std::string& text) {
+  const int file = memfd_create("input", MFD_CLOEXEC);
+  std::size_t written = 0;
+  while (file >= 0 && written < text.size()) {
+    const ssize_t n = write(file, text.data() + written, text.size() - written);
+    if (n <= 0) break;
+    written += static_cast<std::size_t>(n);
+  }
+  if (file < 0 || written < text.size() || lseek(file, 0, SEEK_SET) != 0 ||
+      dup2(file, STDIN_FILENO) < 0)
+    throw EngineError("the input of a request: " + std::string(std::strerror(errno)));
+  close(file);
+}
+
+/// What the command prints besides its answer must not come between the lines of the protocol.
+void silence() {
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing < 0 || dup2(nothing, STDOUT_FILENO) < 0 || dup2(nothing, STDERR_FILENO) < 0)
+    throw EngineError("/dev/null cannot be opened");
+  close(nothing);
+}
+
+std::string run_request(const WorkRequest& request, const Answering& answering) {
+  give_input(request.input);
+  silence();
+  if (!request.directory.empty() && chdir(request.directory.c_str()) != 0)
+    throw EngineError(request.directory + ": " + std::strerror(errno));
+  return answer_of(request, answering);
+}
+
+struct WorkerSettings {
+  std::size_t most_jobs = 1;
+  std::uint64_t memory_bytes = 0;
+  double seconds = 0;  ///< 0: no limit
+  bool writes_files = true;
+};
+
+class WorkerLoop {
+ public:
+  WorkerLoop(const WorkerSettings& settings, const Answering& answering)
+      : settings_{settings}, answering_{answering} {}
+
+  void run();
+
+ private:
+  void take(const std::string& line);
+  void take(WorkRequest request);
+  void cancel(std::uint64_t id);
+  void start_waiting();
+  void end_late();
+  int milliseconds_left() const;
+  bool read_input();
+  bool write_output();
+  bool known(std::uint64_t id) const;
+
+  const WorkerSettings settings_;
+  const Answering& answering_;
+  JobPool pool_;
+  std::deque<WorkRequest> waiting_;
+  std::map<std::uint64_t, Clock::time_point> deadlines_;  ///< of jobs under way that have one
+  std::set<std::uint64_t> running_;
+  std::string in_, out_ = worker_greeting();
+  bool too_long_ = false, ended_ = false;
+};
+
+bool WorkerLoop::known(std::uint64_t id) const {
+  return running_.contains(id) ||
+         std::ranges::find(waiting_, id, &WorkRequest::id) != waiting_.end();
+}
+
+void WorkerLoop::take(WorkRequest request) {
+  if (known(request.id)) {
+    out_ += ended_line(request.id, "refused", "this id is under way, allowed: another one");
+  } else if (waiting_.size() >= most_waiting) {
+    out_ += ended_line(request.id, "refused",
+                       fmt::format("{} requests wait, allowed: no more", most_waiting));
+  } else {
+    waiting_.push_back(std::move(request));
+  }
+}
+
+void WorkerLoop::cancel(std::uint64_t id) {
+  const auto found = std::ranges::find(waiting_, id, &WorkRequest::id);
+  if (found != waiting_.end()) {
+    waiting_.erase(found);
+  } else if (!pool_.cancel(id)) {
+    return;  // its answer is on the way
+  }
+  deadlines_.erase(id);
+  running_.erase(id);
+  out_ += ended_line(id, "cancelled", "");
+}
+
+void WorkerLoop::take(const std::string& line) {
+  if (line.empty()) return;
+  WorkerMessage message = read_message(line);
+  std::visit(Overloaded{[&](WorkRequest& request) { take(std::move(request)); },
+                        [&](const CancelRequest& request) { cancel(request.id); },
+                        [&](const WrongRequest& wrong) {
+                          out_ += ended_line(wrong.id, "refused", wrong.message);
+                        }},
+             message);
+}
+
+void WorkerLoop::start_waiting() {
+  for (; !waiting_.empty() && pool_.size() < settings_.most_jobs; waiting_.pop_front()) {
+    const WorkRequest& request = waiting_.front();
+    pool_.start(request.id, [&] { return run_request(request, answering_); },
+                {.memory_bytes = settings_.memory_bytes,
+                 .writes_files = settings_.writes_files,
+                 .nice = request.background ? background_nice : 0});
+    running_.insert(request.id);
+    const double seconds = request.seconds > 0 ? request.seconds : settings_.seconds;
+    if (seconds > 0)
+      deadlines_[request.id] = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                  std::chrono::duration<double>(seconds));
+  }
+}
+
+void WorkerLoop::end_late() {
+  for (auto late = deadlines_.begin(); late != deadlines_.end();) {
+    if (late->second > Clock::now()) {
+      ++late;
+      continue;
+    }
+    pool_.cancel(late->first);
+    running_.erase(late->first);
+    out_ += ended_line(late->first, "timeout", "it takes longer than it may");
+    late = deadlines_.erase(late);
+  }
+}
+
+int WorkerLoop::milliseconds_left() const {
+  constexpr auto longest = std::chrono::milliseconds{3'600'000};
+  if (deadlines_.empty()) return -1;
+  auto first = deadlines_.begin()->second;
+  for (const auto& [id, deadline] : deadlines_) first = std::min(first, deadline);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - Clock::now());
+  return static_cast<int>(std::clamp(left, std::chrono::milliseconds{0}, longest).count());
+}
+
+/// Reads what is there; false at the end of the input.
+bool WorkerLoop::read_input() {
+  std::array<char, 65536> buffer{};
+  const ssize_t n = read(STDIN_FILENO, buffer.data(), buffer.size());
+  if (n < 0) return errno == EINTR;
+  in_.append(buffer.data(), static_cast<std::size_t>(n));
+  std::size_t begin = 0;
+  for (std::size_t end = in_.find('\n'); end != std::string::npos; end = in_.find('\n', begin)) {
+    if (!too_long_) take(in_.substr(begin, end - begin));
+    too_long_ = false;
+    begin = end + 1;
+  }
+  in_.erase(0, begin);
+  if (n == 0 && !too_long_) take(std::exchange(in_, {}));
+  if (in_.size() > longest_line) {
+    if (!std::exchange(too_long_, true))
+      out_ += ended_line({}, "refused", "a request is longer than 16 MiB");
+    in_.clear();
+  }
+  return n > 0;
+}
+
+/// Writes a piece that a pipe which is ready takes without waiting; false: nobody reads.
+bool WorkerLoop::write_output() {
+  const ssize_t n = write(STDOUT_FILENO, out_.data(), std::min<std::size_t>(out_.size(), PIPE_BUF));
+  if (n > 0) out_.erase(0, static_cast<std::size_t>(n));
+  return n > 0 || errno == EINTR;
+}
+
+void WorkerLoop::run() {
+  while (!ended_ || !waiting_.empty() || pool_.size() > 0 || !out_.empty()) {
+    start_waiting();
+    std::vector<pollfd> files{{STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
+                              {ended_ ? -1 : STDIN_FILENO, POLLIN, 0}};
+    for (const WorkerAnswer& answer : pool_.wait(files, milliseconds_left())) {
+      deadlines_.erase(answer.index);
+      running_.erase(answer.index);
+      out_ += answer.failed() ? ended_line(answer.index, "failed", answer.failure)
+                              : done_line(answer.index, answer.text);
+    }
+    end_late();
+    if (files[0].revents & (POLLERR | POLLNVAL)) return;  // nobody reads: end what is under way
+    if ((files[0].revents & POLLOUT) && !write_output()) return;
+    if (files[1].revents != 0 && !read_input()) ended_ = true;
+  }
+}
+
+WorkerSettings settings_of(const WorkerOptions& options) {
+  constexpr std::int64_t most_workers = 4096;
+  WorkerSettings settings;
+  settings.most_jobs = static_cast<std::size_t>(
+      options.workers.empty() ? usable_processors()
+                              : count_option("--jobs", options.workers, 1, most_workers));
+  if (!options.memory.empty()) {
+    const std::optional<Bytes> memory = parse_bytes(options.memory);
+    if (!memory || memory->value() < 64e6)
+      bad_option("--memory",
+                 fmt::format("is '{}', allowed: a size from 64MB, such as 2GiB", options.memory));
+    settings.memory_bytes = static_cast<std::uint64_t>(memory->value());
+  }
+  if (!options.seconds.empty()) {
+    const std::optional<double> seconds = parse_number(options.seconds);
+    if (!seconds || !(*seconds > 0 && *seconds <= 1e6))
+      bad_option("--seconds", fmt::format("is '{}', allowed: a number above 0", options.seconds));
+    settings.seconds = *seconds;
+  }
+  settings.writes_files = !options.no_files;
+  return settings;
+}
+
+}  // namespace
+
+Outcome worker(const WorkerOptions& options, const Answering& answering) {
+  const WorkerSettings settings = settings_of(options);
+  std::signal(SIGPIPE, SIG_IGN);
+  WorkerLoop(settings, answering).run();
+  return {};
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,155 @@
+#include "stepcast/sim/engine/job_pool.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr int answered = 0, threw = 1;
+
+// AddressSanitizer reserves terabytes of addresses.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool limits_memory = false;
+#else
+constexpr bool limits_memory = true;
+#endif
+
+bool write_all(int file, const std::string& text) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n = write(file, text.data() + written, text.size() - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    written += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+void obey(const JobLimits& limits, pid_t parent) {
+  // The parent may have ended between fork and here: then nobody sends the signal.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(threw);
+  if (limits.memory_bytes > 0 && limits_memory) {
+    const rlimit memory{limits.memory_bytes, limits.memory_bytes};
+    setrlimit(RLIMIT_AS, &memory);
+  }
+  if (!limits.writes_files) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  if (limits.nice > 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + limits.nice);
+}
+
+[[noreturn]] void run_job(const std::function<std::string()>& job, int file) {
+  std::string text;
+  int status = answered;
+  try {
+    text = job();
+  } catch (const std::bad_alloc&) {
+    text = "it needs more memory than it may have";
+    status = threw;
+  } catch (const std::exception& error) {
+    text = error.what();
+    status = threw;
+  }
+  if (!write_all(file, text)) status = threw;
+  _exit(status);
+}
+
+std::string failure_of(int status, const std::string& text) {
+  if (WIFSIGNALED(status))
+    return fmt::format("its process was ended by signal {}", WTERMSIG(status));
+  if (WEXITSTATUS(status) == answered) return "";
+  return text.empty() ? fmt::format("its process ended with code {}", WEXITSTATUS(status)) : text;
+}
+
+}  // namespace
+
+JobPool::~JobPool() {
+  for (const Job& job : jobs_) end(job);
+}
+
+void JobPool::start(std::size_t index, const std::function<std::string()>& job,
+                    const JobLimits& limits) {
+  std::array<int, 2> channel{};
+  if (pipe(channel.data()) != 0)
+    throw EngineError(fmt::format("no pipe for a worker: {}", std::strerror(errno)));
+  const pid_t parent = getpid();
+  const pid_t process = fork();
+  if (process == 0) {
+    obey(limits, parent);
+    close(channel[0]);
+    for (const Job& other : jobs_) close(other.channel);
+    run_job(job, channel[1]);
+  }
+  close(channel[1]);
+  if (process < 0) {
+    close(channel[0]);
+    throw EngineError(fmt::format("no process for a worker: {}", std::strerror(errno)));
+  }
+  jobs_.push_back({index, process, channel[0], {}});
+}
+
+bool JobPool::cancel(std::size_t index) {
+  const auto found = std::ranges::find(jobs_, index, &Job::index);
+  if (found == jobs_.end()) return false;
+  end(*found);
+  jobs_.erase(found);
+  return true;
+}
+
+std::vector<WorkerAnswer> JobPool::wait(std::vector<pollfd>& others, int timeout_ms) {
+  std::vector<pollfd> files = others;
+  for (const Job& job : jobs_) files.push_back({job.channel, POLLIN, 0});
+  if (poll(files.data(), files.size(), timeout_ms) < 0) {
+    if (errno != EINTR)
+      throw EngineError(fmt::format("waiting for workers: {}", std::strerror(errno)));
+    for (pollfd& file : files) file.revents = 0;
+  }
+  std::copy_n(files.begin(), others.size(), others.begin());
+  std::vector<WorkerAnswer> answers;
+  for (std::size_t k = jobs_.size(); k-- > 0;) {
+    if (files[others.size() + k].revents == 0 || read_more(jobs_[k])) continue;
+    const Job job = std::move(jobs_[k]);
+    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(k));
+    const std::string failure = failure_of(reap(job), job.text);
+    answers.push_back({job.index, failure.empty() ? job.text : "", failure});
+  }
+  std::ranges::sort(answers, {}, &WorkerAnswer::index);
+  return answers;
+}
+
+bool JobPool::read_more(Job& job) {
+  std::array<char, 65536> buffer{};
+  const ssize_t n = read(job.channel, buffer.data(), buffer.size());
+  if (n < 0) return errno == EINTR;
+  job.text.append(buffer.data(), static_cast<std::size_t>(n));
+  return n > 0;
+}
+
+int JobPool::reap(const Job& job) {
+  close(job.channel);
+  int status = 0;
+  while (waitpid(job.process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+void JobPool::end(const Job& job) {
+  kill(job.process, SIGKILL);  // what it started ends with it, see obey()
+  reap(job);
+}
+
+}  // namespace stepcast
