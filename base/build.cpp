@@ -31,8 +31,8 @@ std::string build_id_of(const char* notes, std::size_t size) {
     const std::size_t whole = sizeof note + name + padded(note.n_descsz);
     if (whole > size) break;
     const char* owner = notes + sizeof note;
-    if (note.n_type == NT_GNU_BUILD_ID && std::string_view(owner, note.n_namesz) ==
-                                              std::string_view("GNU", sizeof "GNU"))
+    if (note.n_type == NT_GNU_BUILD_ID &&
+        std::string_view(owner, note.n_namesz) == std::string_view("GNU", sizeof "GNU"))
       return {owner + name, note.n_descsz};
     notes += whole;
     size -= whole;

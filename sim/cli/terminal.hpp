@@ -3,8 +3,8 @@
 
 namespace stepcast::cli {
 
-/// The columns of stdout where it is a terminal, at least 80; otherwise 100, so that a file does not
-/// depend on the window in which it was written.
+/// The columns of stdout where it is a terminal, at least 80; otherwise 100, so that a file does
+/// not depend on the window in which it was written.
 std::size_t terminal_width();
 
 }  // namespace stepcast::cli

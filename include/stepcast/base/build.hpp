@@ -10,9 +10,9 @@ namespace stepcast {
 /// empty where the build knew no git, and in programs that are not shipped, such as tests.
 const char* build_commit();
 
-/// This is a hash over the build id of the executable or module that holds this code: 16 hexadecimal
-/// digits that change with every change of the machine code, and not with the machine. stepcast-mpi
-/// has that of the stepcast beside which it was built.
+/// This is a hash over the build id of the executable or module that holds this code: 16
+/// hexadecimal digits that change with every change of the machine code, and not with the machine.
+/// stepcast-mpi has that of the stepcast beside which it was built.
 const std::string& build_fingerprint();
 
 /// This is the head of a JSON result: version of the format and of the program, commit (null where

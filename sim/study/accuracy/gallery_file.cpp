@@ -22,8 +22,8 @@ void describe(Visitor& visitor, std::vector<AssumedValue>& assumptions) {
       [&](Visitor& v, std::size_t i) {
         AssumedValue& a = assumptions[i];
         v.field({"what", &a.what, "which value, and why the assumed one", any_number(), true});
-        v.field({"low", &a.low, "one end: keys of both scenarios, as for --set", any_number(),
-                 true});
+        v.field(
+            {"low", &a.low, "one end: keys of both scenarios, as for --set", any_number(), true});
         v.field({"high", &a.high, "the other end", any_number(), true});
       });
 }

@@ -34,7 +34,8 @@ std::string rows_text(const char* title, const std::vector<InputRow>& rows) {
 template <class Text, class Change>
 std::string line(const std::string& name, std::size_t from, std::size_t to, const Text& text,
                  const Change& change) {
-  std::string out = fmt::format("  {:<{}}{:>{}}", name, name_width, text(std::size_t{0}), value_width);
+  std::string out =
+      fmt::format("  {:<{}}{:>{}}", name, name_width, text(std::size_t{0}), value_width);
   for (std::size_t i = from; i < to; ++i)
     out += fmt::format("{:>{}}{:>{}}", text(i), value_width, change(i), change_width);
   return out + "\n";
@@ -63,13 +64,14 @@ std::string share(const std::optional<double>& value) {
 std::string block(const std::vector<DiffSide>& sides, std::size_t from, std::size_t to) {
   std::string text = "\n" + line("where the time went", from, to, letter,
                                  [](std::size_t i) { return letter(i) + " - A"; });
-  for (const PartRow& part : part_rows(sides))
-    text += times_line(part.name, part.values, from, to);
+  for (const PartRow& part : part_rows(sides)) text += times_line(part.name, part.values, from, to);
   text += times_line("step time", step_times(sides), from, to);
   const double first = sides[0].step_time;
   text += line(
       "  of A", from, to, [](std::size_t) { return ""; },
-      [&](std::size_t i) { return fmt::format("{:+.1f}%", change_percent(first, sides[i].step_time)); });
+      [&](std::size_t i) {
+        return fmt::format("{:+.1f}%", change_percent(first, sides[i].step_time));
+      });
   text += line(
       "MFU", from, to, [&](std::size_t i) { return share(sides[i].mfu); },
       [&](std::size_t i) {
@@ -151,15 +153,18 @@ std::string compare_table(const std::vector<DiffSide>& sides, std::size_t width)
     text += fmt::format("  {}  {}\n", letter(i), sides[i].label);
   text += "\n";
   const std::vector<InputRow> inputs = differing_inputs(sides);
-  if (!comparable(sides)) text += not_compared;
-  else if (inputs.empty()) text += "  inputs: none differs\n";
+  if (!comparable(sides))
+    text += not_compared;
+  else if (inputs.empty())
+    text += "  inputs: none differs\n";
   text += rows_text("inputs that differ", inputs);
   text += rows_text("layers that moved", differing_layers(sides));
   for (std::size_t i = 1; i < sides.size(); ++i)
     if (sides[i].build != sides[0].build)
       text += fmt::format("  {} is of another build than A: {}\n", letter(i), sides[i].build);
   const std::size_t fixed = 2 + name_width + value_width;
-  const std::size_t at_once = std::max<std::size_t>(1, (width - fixed) / (value_width + change_width));
+  const std::size_t at_once =
+      std::max<std::size_t>(1, (width - fixed) / (value_width + change_width));
   for (std::size_t from = 1; from < sides.size(); from += at_once)
     text += block(sides, from, std::min(from + at_once, sides.size()));
   return text + missing_note(sides);

@@ -13,7 +13,9 @@ namespace stepcast {
 inline constexpr const char* not_compared =
     "  inputs: not compared, a result of an older version does not hold its own\n";
 
-inline double change_percent(double before, double after) { return 100 * (after - before) / before; }
+inline double change_percent(double before, double after) {
+  return 100 * (after - before) / before;
+}
 
 inline std::string signed_time(double seconds) {
   constexpr double rounding = 1e-12;  // of sums of parts

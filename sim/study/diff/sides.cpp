@@ -109,8 +109,7 @@ OrderedJson rows_json(const std::vector<InputRow>& rows, const char* name) {
   OrderedJson json = OrderedJson::array();
   for (const InputRow& row : rows) {
     OrderedJson values = OrderedJson::array();
-    for (const auto& value : row.values)
-      values.push_back(optional_json(value));
+    for (const auto& value : row.values) values.push_back(optional_json(value));
     json.push_back({{name, row.path}, {"values", values}});
   }
   return json;
@@ -161,9 +160,12 @@ std::string diff_json(const DiffSide& before, const DiffSide& after) {
   for (std::size_t p = 0; p < before.parts.size(); ++p)
     parts[breakdown_names()[p]] = optional_json(change(before.parts[p], after.parts[p]));
   const auto side = [&](const DiffSide& s) {
-    return OrderedJson{{"name", s.name},         {"label", s.label},
-                       {"build", s.build},       {"step_time_s", s.step_time},
-                       {"mfu", optional_json(s.mfu)}, {"peak_memory_bytes", optional_json(s.peak_memory)}};
+    return OrderedJson{{"name", s.name},
+                       {"label", s.label},
+                       {"build", s.build},
+                       {"step_time_s", s.step_time},
+                       {"mfu", optional_json(s.mfu)},
+                       {"peak_memory_bytes", optional_json(s.peak_memory)}};
   };
   return OrderedJson{{"stepcast", program_head<OrderedJson>()},
                      {"before", side(before)},

@@ -204,10 +204,10 @@ TEST(Scenario, EveryShippedScenarioReads) {
        std::filesystem::recursive_directory_iterator(STEPCAST_SOURCE_DIR "/scenarios")) {
     const std::string path = entry.path().string();
     const auto folder = entry.path().parent_path().filename();
-    const bool other = folder == "scaling" || folder == "plans" || folder == "orders" ||
-                       folder == "fitted" || entry.path().filename() == "ratios.yaml" ||
-                       entry.path().filename() == "labels.yaml" ||
-                       entry.path().filename() == "sources.yaml";
+    const bool other =
+        folder == "scaling" || folder == "plans" || folder == "orders" || folder == "fitted" ||
+        entry.path().filename() == "ratios.yaml" || entry.path().filename() == "labels.yaml" ||
+        entry.path().filename() == "gallery.yaml" || entry.path().filename() == "sources.yaml";
     if (entry.path().extension() != ".yaml" || other) continue;
     ++read;
     if (path.find("/clusters/") != std::string::npos) {

@@ -117,7 +117,8 @@ TEST(Compare, VariantsStandBesideTheFirstWithTheirChange) {
   EXPECT_NEAR(json["sides"][1]["step_time_change_s"], 3e-3 * ((4 + 1) - (8 + 3)), 1e-12);
   EXPECT_NEAR(json["sides"][2]["change_s"]["bubble"], 3e-3 * (1 - 3), 1e-12);
   EXPECT_EQ(json["sides"][2]["label"], "parallel.pp=2, training.global_batch=32");
-  EXPECT_EQ(json["inputs"][0], (nlohmann::json{{"path", "parallel.pp"}, {"values", {"4", "2", "2"}}}));
+  EXPECT_EQ(json["inputs"][0],
+            (nlohmann::json{{"path", "parallel.pp"}, {"values", {"4", "2", "2"}}}));
   for (const std::size_t width : {80U, 100U, 200U}) {
     std::istringstream lines{compare_table(sides, width)};
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;

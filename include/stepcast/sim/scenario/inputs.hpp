@@ -14,9 +14,9 @@ struct Input {
 };
 
 /// These are all keys that the forecast depends on, in the order of the description, with the place
-/// where each value was written: file and line, with its folder unless it is the scenario itself, and
-/// what the file says of its origin. A key of a model that `hf_config` names has that file. A value of
-/// more than 200 characters is told by its length and hash.
+/// where each value was written: file and line, with its folder unless it is the scenario itself,
+/// and what the file says of its origin. A key of a model that `hf_config` names has that file. A
+/// value of more than 200 characters is told by its length and hash.
 std::vector<Input> inputs_of(const Scenario& scenario);
 
 }  // namespace stepcast

@@ -29,9 +29,9 @@ struct Technique {
   std::string where;     ///< place in the source, and what it states
   std::string baseline;  ///< scenario files, relative to the folder
   std::string technique;
-  std::vector<std::string> set;   ///< of the technique, on top of its file
-  std::vector<std::string> less;  ///< the time of both with these values is subtracted: a module
-  double gain = 0;                ///< published; 0: none, or one of the two below
+  std::vector<std::string> set;      ///< of the technique, on top of its file
+  std::vector<std::string> less;     ///< the time of both with these values is subtracted: a module
+  double gain = 0;                   ///< published; 0: none, or one of the two below
   double at_least = 0, at_most = 0;  ///< a range; `at_most` alone is an upper bound
   std::string apart;                 ///< why the row does not count, empty where it does
   std::string remark;                ///< why the forecast is off, or what is not in it
