@@ -258,6 +258,22 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
 }
 
 /// All keys but `kinds`.
+void describe(Visitor& visitor, QuotientRange& spec) {
+  visitor.field({"low", &spec.low, "one measured step of ten is below", positive(), true});
+  visitor.field({"high", &spec.high, "one measured step of ten is above", positive(), true});
+}
+
+void describe(Visitor& visitor, ForecastInterval& spec) {
+  describe(visitor, spec.steps);
+  bool experts = spec.experts.has_value();
+  visitor.optional_section("experts", "the same for models with experts; none: as the others",
+                           experts, [&](Visitor& v) {
+                             if (!spec.experts) spec.experts.emplace();
+                             describe(v, *spec.experts);
+                           });
+  if (!experts) spec.experts.reset();
+}
+
 void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
   describe_format_version(visitor);
   visitor.field({"name", Identifier{&spec.name}, "name of the cluster"});
@@ -284,10 +300,7 @@ void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
                            "measured over forecast step times, for step_time_s_low and _high",
                            interval, [&](Visitor& v) {
                              if (!spec.interval) spec.interval.emplace();
-                             v.field({"low", &spec.interval->low,
-                                      "one measured step of ten is below", positive(), true});
-                             v.field({"high", &spec.interval->high,
-                                      "one measured step of ten is above", positive(), true});
+                             describe(v, *spec.interval);
                            });
   if (!interval) spec.interval.reset();
   visitor.field({"devices", &spec.devices, "size of the cluster, a whole number of nodes", count});

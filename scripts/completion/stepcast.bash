@@ -40,7 +40,7 @@ _stepcast_options() {
     diff) echo "--set --json --presets --help" ;;
     compare) echo "--set --markdown --json --presets --help" ;;
     plan) echo "--devices --top --jobs --output --report --csv --set --json --presets --help" ;;
-    accuracy) echo "--components --json --write --check --jobs --presets --help" ;;
+    accuracy) echo "--components --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
     worker) echo "--jobs --memory --seconds --no-files --help" ;;
     schema | completion) echo "--help" ;;

@@ -94,9 +94,6 @@ std::string calibration_text(const Calibration& c) {
   text += figure_line("calibrated on", c.calibrated_before, c.calibrated_after);
   if (c.held_out_after.rows > 0)
     text += figure_line("held out", c.held_out_before, c.held_out_after);
-  text +=
-      fmt::format("  80 % of the measured steps lie between {:.3f} and {:.3f} of the forecast\n",
-                  c.interval_low, c.interval_high);
   return text;
 }
 
@@ -108,11 +105,6 @@ std::string calibration_yaml(const Calibration& c, const std::string& question,
       (base.empty() ? "" : "extends: " + base + "\n") + "stepcast: 1\n";
   Tree tree;
   add_numbers(tree, c.values);
-  const auto bound = [](double value, const char* what) {
-    return fmt::format("{{value: {:.4g}, source: fitted, note: \"{}\"}}", value, what);
-  };
-  tree.add("interval.low", bound(c.interval_low, "tenth of the measured steps over forecast"));
-  tree.add("interval.high", bound(c.interval_high, "nine tenths of them"));
   return text + tree.text(0);
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/quantile.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/calibrate/calibrate.hpp"
 
@@ -98,15 +99,6 @@ ErrorFigures figures_of(const Point& log_errors) {
   return figures(std::move(errors));
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::ranges::sort(values);
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  const double part = place - static_cast<double>(below);
-  return values[below] * (1 - part) + values[above] * part;
-}
-
 double noise_of(const Point& residuals) {
   std::vector<double> sizes;
   for (const double r : residuals) sizes.push_back(std::abs(r));
@@ -144,16 +136,11 @@ Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
   c.rows = chosen.fitted.size() + chosen.held.size();
   c.calibrated_before = figures_of(calibrated[0]);
   c.calibrated_after = figures_of(calibrated[1]);
-  Point all = calibrated[1];
   if (!chosen.held.empty()) {
     const std::vector<Point> held = both(chosen.held);
     c.held_out_before = figures_of(held[0]);
     c.held_out_after = figures_of(held[1]);
-    all.insert(all.end(), held[1].begin(), held[1].end());
   }
-  std::erase(all, failed_residual);
-  c.interval_low = std::exp(-quantile(all, 0.9));
-  c.interval_high = std::exp(-quantile(all, 0.1));
   const auto identified =
       identify(fitted.jacobian, p.weights, noise_of(fitted.residuals), &c.singular_values);
   for (std::size_t j = 0; j < numbers.size(); ++j)

@@ -9,6 +9,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/study/components.hpp"
 #include "stepcast/sim/study/gallery.hpp"
+#include "stepcast/sim/study/intervals.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -99,6 +100,9 @@ Outcome of_gallery(const AccuracyOptions& options) {
 }  // namespace
 
 Outcome accuracy(const AccuracyOptions& options) {
+  if (!options.intervals.empty() && (options.components || is_gallery(options.folder)))
+    bad_option("--intervals",
+               "follow from published steps, give a folder such as scenarios/validation");
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");
   if (is_gallery(options.folder)) return of_gallery(options);
@@ -110,6 +114,9 @@ Outcome accuracy(const AccuracyOptions& options) {
       shown(ledger_text(ledger), options.json, options.json.empty() ? "" : ledger_json(ledger)),
       std::move(wrong));
   if (!options.write.empty()) write_page(ledger, options.write);
+  if (!options.intervals.empty())
+    for (const IntervalFile& file : interval_files(ledger))
+      write_file((std::filesystem::path(options.intervals) / file.name).string(), file.text);
   return outcome;
 }
 

@@ -10,6 +10,7 @@ struct AccuracyOptions : PresetOptions {
   std::string json;         ///< as for run
   std::string write;        ///< page to bring up to date, with a plot beside it
   std::string check;        ///< page whose overall figure must hold
+  std::string intervals;    ///< folder of the intervals of hardware types
   int workers = 0;          ///< 0: all processors
 };
 Outcome accuracy(const AccuracyOptions& options);

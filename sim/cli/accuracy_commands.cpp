@@ -31,6 +31,11 @@ void add_accuracy(CommandLine& line) {
          "--check", options->check,
          "exit 1 when the overall figure, or the count of techniques, is worse than this page's")
       ->type_name("PAGE");
+  sub->add_option("--intervals", options->intervals,
+                  "write how far unseen steps lie from their forecasts, a part of a cluster file "
+                  "for each type of hardware, into this folder")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR");
   workers(sub, options->workers);
   CommandLine::presets(sub, *options);
 }

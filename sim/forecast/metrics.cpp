@@ -27,8 +27,9 @@ Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   m.has_model = forecast.model_flops.has_value();
   if (!m.has_model) return m;
   if (const auto& interval = scenario.cluster.interval) {
-    m.step_time_low = m.step_time * interval->low;
-    m.step_time_high = m.step_time * interval->high;
+    const QuotientRange& range = interval->of(scenario.workload.model.moe.has_value());
+    m.step_time_low = m.step_time * range.low;
+    m.step_time_high = m.step_time * range.high;
   }
   m.tokens_per_s = m.samples_per_s * static_cast<double>(training.sequence);
   m.tokens_per_s_per_device = m.tokens_per_s / devices;

@@ -177,10 +177,20 @@ struct NodeKind {
   std::optional<SuperNodeSpec> super_node;
 };
 
-/// These are quotients of published over forecast step time between which 80 % of the measured
-/// steps of this hardware lie.
-struct ForecastInterval {
+/// These are quotients of published over forecast step time.
+struct QuotientRange {
   double low = 1, high = 1;
+};
+
+/// Between these quotients lie 80 % of the measured steps of this hardware that no fit has seen.
+struct ForecastInterval {
+  QuotientRange steps;
+  std::optional<QuotientRange> experts;  ///< of models with experts; none: as `steps`
+
+  /// The one that a model's step has.
+  const QuotientRange& of(bool with_experts) const {
+    return with_experts && experts ? *experts : steps;
+  }
 };
 
 struct ClusterSpec {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "hardware_types.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
 #include "stepcast/sim/study/correlation.hpp"
 
@@ -46,25 +47,7 @@ std::vector<std::string> families_of(const Ledger& ledger) {
   return families_of(ledger, [](const MeasuredRow&) { return true; });
 }
 
-bool is_blackwell(const MeasuredRow& row) {
-  return row.device.starts_with("b200") || row.device.starts_with("b300") ||
-         row.device.starts_with("gb");
-}
-
 constexpr std::int64_t many_ranks = 128;  // whose gathers cross many nodes
-
-struct HardwareType {
-  const char* name;
-  bool (*has)(const MeasuredRow&);
-};
-
-/// Parts that differ in memory or links alone count as their type.
-constexpr HardwareType hardware_types[] = {
-    {"Ascend", [](const MeasuredRow& r) { return r.device.starts_with("ascend"); }},
-    {"A100", [](const MeasuredRow& r) { return r.device.starts_with("a100"); }},
-    {"H100", [](const MeasuredRow& r) { return r.device.starts_with("h100"); }},
-    {"Blackwell", is_blackwell},
-};
 
 std::string kind_name(bool experts) { return experts ? "experts" : "dense"; }
 

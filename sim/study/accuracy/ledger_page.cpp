@@ -4,6 +4,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
+#include "stepcast/sim/study/intervals.hpp"
 
 namespace stepcast {
 namespace {
@@ -30,6 +31,19 @@ std::string groups_markdown(const char* heading, const std::vector<LedgerGroup>&
 }
 
 std::string gibibytes(double bytes) { return fmt::format("{:.1f}", bytes / (1 << 30)); }
+
+/// How far unseen steps lie from their forecasts, by class.
+std::string intervals_markdown(const Ledger& ledger) {
+  const std::vector<IntervalClass> classes = interval_classes(ledger);
+  if (classes.empty()) return "";
+  std::string text =
+      "\n### Intervals\n\n| class | unseen rows | 80 % of published over forecast | inside the "
+      "interval of other sources, % | median width of those, % |\n|---|---|---|---|---|\n";
+  for (const IntervalClass& c : classes)
+    text += fmt::format("| {} | {} | {:.3f} to {:.3f} | {:.0f} | {:.0f} |\n", c.name, c.rows,
+                        c.range.low, c.range.high, percent(c.inside), percent(c.width));
+  return text;
+}
 
 /// Each row that reports its memory, [GiB].
 std::string memory_rows(const Ledger& ledger) {
@@ -86,7 +100,8 @@ std::string ledger_markdown(const Ledger& ledger) {
   text += groups_markdown("group", ledger_groups(ledger));
   const std::vector<LedgerGroup> classes = ledger_classes(ledger);
   if (!classes.empty()) text += "\n### Classes\n\n" + groups_markdown("class", classes);
-  return text + memory_markdown(ledger) + ratios_markdown(ledger) + rows_markdown(ledger);
+  return text + intervals_markdown(ledger) + memory_markdown(ledger) + ratios_markdown(ledger) +
+         rows_markdown(ledger);
 }
 
 std::optional<double> read_overall(std::string_view markdown) {

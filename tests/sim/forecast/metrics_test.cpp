@@ -58,11 +58,15 @@ TEST(Metrics, OfSeveralKindsArePartsOfTheirMeanPeak) {
 TEST(Metrics, TheIntervalOfTheHardwareIsAroundTheStepTime) {
   Scenario known = scenario();
   known.cluster.interval.emplace();
-  known.cluster.interval->low = 0.9;
-  known.cluster.interval->high = 1.25;
+  known.cluster.interval->steps = {0.9, 1.25};
   const Metrics m = metrics_of(known, step());
   EXPECT_DOUBLE_EQ(*m.step_time_low, 1.8);
   EXPECT_DOUBLE_EQ(*m.step_time_high, 2.5);
+  known.cluster.interval->experts = QuotientRange{0.75, 2};
+  EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_low, 1.8);
+  known.workload.model.moe.emplace();
+  EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_low, 1.5);
+  EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_high, 4);
 }
 
 TEST(Metrics, OfGivenTimesKnowNoModel) {

@@ -86,7 +86,6 @@ struct Calibration {
   std::vector<FittedValue> values;
   std::vector<double> singular_values;
   ErrorFigures calibrated_before, calibrated_after, held_out_before, held_out_after;
-  double interval_low = 1, interval_high = 1;  ///< published over forecast, 10 % and 90 %
   std::size_t rows = 0;
 };
 

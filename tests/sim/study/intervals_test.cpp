@@ -1,0 +1,85 @@
+#include "stepcast/sim/study/intervals.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stepcast {
+namespace {
+
+/// `count` unseen dense rows of a source whose quotients of published over forecast are 1, 1.01...
+void add(Ledger& ledger, const std::string& family, const std::string& device, int count,
+         double scale = 1) {
+  for (int i = 0; i < count; ++i) {
+    MeasuredRow row;
+    row.family = family;
+    row.device = device;
+    row.label = RowLabel::foreign;
+    row.published = scale * (1 + 0.01 * i);
+    row.forecast = 1;
+    ledger.rows.push_back(row);
+  }
+}
+
+const IntervalClass& find(const std::vector<IntervalClass>& all, const std::string& name) {
+  for (const IntervalClass& c : all)
+    if (c.name == name) return c;
+  throw std::runtime_error("no class " + name);
+}
+
+TEST(Intervals, AreTheTenthAndNineTenths) {
+  Ledger ledger;
+  add(ledger, "one", "a100", 101);
+  const IntervalClass all = interval_classes(ledger).front();
+  EXPECT_EQ(all.rows, 101U);
+  EXPECT_NEAR(all.range.low, 1.1, 1e-12);
+  EXPECT_NEAR(all.range.high, 1.9, 1e-12);
+}
+
+TEST(Intervals, ASourceIsJudgedByTheOthers) {
+  Ledger ledger;
+  add(ledger, "one", "a100", 101);
+  add(ledger, "two", "a100", 101, 10);  // no quotient of the one lies among those of the other
+  EXPECT_EQ(find(interval_classes(ledger), "dense, A100").inside, 0);
+  ledger.rows.resize(101);
+  add(ledger, "two", "a100", 101);
+  const IntervalClass alike = find(interval_classes(ledger), "dense, A100");
+  EXPECT_NEAR(alike.inside, 81.0 / 101, 1e-12);
+  EXPECT_NEAR(alike.width, 0.8, 1e-12);
+}
+
+TEST(Intervals, ASmallClassTakesTheNextWiderOne) {
+  Ledger ledger;
+  add(ledger, "one", "a100", 101);
+  add(ledger, "two", "h100", 19, 1.3);
+  const auto all = interval_classes(ledger);
+  const QuotientRange small = find(all, "dense, H100").range, wide = find(all, "dense").range;
+  EXPECT_EQ(small.low, wide.low);
+  EXPECT_EQ(small.high, wide.high);
+  add(ledger, "two", "h100", 1, 1.3);
+  EXPECT_GT(find(interval_classes(ledger), "dense, H100").range.low, wide.low);
+}
+
+TEST(Intervals, FittedSupersededFailedAndSyntheticRowsAreInNone) {
+  Ledger ledger;
+  add(ledger, "one", "a100", 30);
+  add(ledger, "two", "a100", 4, 50);
+  ledger.rows[30].label = RowLabel::fitted;
+  ledger.rows[31].label = RowLabel::superseded;
+  ledger.rows[32].failure = "no";
+  ledger.rows[33].model = false;
+  EXPECT_EQ(interval_classes(ledger).front().rows, 30U);
+  EXPECT_LT(interval_classes(ledger).front().range.high, 1.3);
+}
+
+TEST(Intervals, OfAHardwareTypeArePartsOfItsClusterFile) {
+  Ledger ledger;
+  add(ledger, "one", "a100", 101);
+  const auto files = interval_files(ledger);
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(files[0].name, "interval-a100.yaml");
+  EXPECT_NE(files[0].text.find("extends: a100.yaml\n"), std::string::npos);
+  EXPECT_NE(files[0].text.find("interval: {low: {value: 1.1, source: fitted}, high: {value: 1.9"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace stepcast
