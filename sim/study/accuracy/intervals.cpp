@@ -82,8 +82,9 @@ Widening of_type(const HardwareType& type, bool (*kind)(const MeasuredRow&)) {
 }
 
 std::string range_text(const QuotientRange& range) {
-  return fmt::format("low: {{value: {:.4g}, source: fitted}}, high: {{value: {:.4g}, source: fitted}}",
-                     range.low, range.high);
+  return fmt::format(
+      "low: {{value: {:.4g}, source: fitted}}, high: {{value: {:.4g}, source: fitted}}", range.low,
+      range.high);
 }
 
 }  // namespace
