@@ -8,12 +8,14 @@
 namespace stepcast {
 namespace {
 
-/// 500 random points of a space whose keys are all searched.
+constexpr std::size_t compared_points = STEPCAST_PLAN_POINTS;
+
+/// Random points of a space whose keys are all searched.
 void expect_ranked(const char* text) {
   const test::PlanFile file(text);
   const PlanSpace space = file.read();
-  const auto compared = testing::RandomPoints(space, 20261121).compare(500);
-  EXPECT_EQ(compared.simulations.size(), 500U);
+  const auto compared = testing::RandomPoints(space, 20261121).compare(compared_points);
+  EXPECT_EQ(compared.simulations.size(), compared_points);
   EXPECT_EQ(compared.failed, 0U);
   EXPECT_TRUE(compared.broken.empty()) << compared.broken.front();
   EXPECT_GE(compared.rank_correlation(), 0.95);
