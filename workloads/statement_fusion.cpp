@@ -137,8 +137,7 @@ bool stack(Operator& first, const Operator& second, const DeviceSpec& device) {
   Operator op = first;
   op.flops += second.flops;
   op.bytes += second.bytes;
-  const Seconds apart =
-      operator_time(first, device, false) + operator_time(second, device, false);
+  const Seconds apart = operator_time(first, device, false) + operator_time(second, device, false);
   if (operator_time(op, device, false) > apart) return false;
   first = std::move(op);
   return true;
