@@ -28,7 +28,8 @@ std::string gallery(const char* gain) {
          "  - {name: more micro-batches, source: s, kind: batch, where: table 1, baseline: a.yaml, "
          "technique: a.yaml, set: [training.global_batch=4], gain: " +
          gain +
-         ", assumptions: [{what: weight gradients, low: [\"workload.chunks.0.backward_weight=0s\"], "
+         ", assumptions: [{what: weight gradients, low: "
+         "[\"workload.chunks.0.backward_weight=0s\"], "
          "high: [\"workload.chunks.0.backward_weight=1ms\"]}]}\n";
 }
 
@@ -60,8 +61,7 @@ TEST(GalleryCli, APageThatCountsNothingIsRefused) {
   files.write("g/a.yaml", scenario);
   files.write("g/gallery.yaml", gallery("1.2"));
   const std::string page = files.write("page.md", "# Page\n");
-  const Ran ran =
-      stepcast_run(files, "accuracy '" + files.path("g") + "' --check '" + page + "'");
+  const Ran ran = stepcast_run(files, "accuracy '" + files.path("g") + "' --check '" + page + "'");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("counts no rows of a gallery"), std::string::npos) << ran.err;
 }
