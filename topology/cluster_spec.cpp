@@ -34,6 +34,10 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
   visitor.section("cores", "cores of one device", [&](Visitor& v) {
     v.field({"cube", &spec.cube_cores, "matrix cores", between(1, 65536)});
     v.field({"vector", &spec.vector_cores, "vector cores", between(1, 65536)});
+    v.field({"vector_memory", &spec.vector_memory,
+             "memory on chip of one vector core, which holds the rows that a fused kernel reduces "
+             "(runtime.fusion dvm); 0B: no limit is known",
+             size_range});
   });
   visitor.section("memory", "device memory", [&](Visitor& v) {
     v.field({"capacity", &spec.memory_capacity, "size of the device memory", some_bytes, true});

@@ -27,7 +27,7 @@ double piece_time(const WorkloadSpec& spec, const DeviceSpec& alone, PieceKind k
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
   double time = 0;
   for (std::int64_t slice = 0; slice < spec.plan.slices; ++slice) {
-    const Passes passes = build_passes(spec, kind, loads, loads.largest(), slice);
+    const Passes passes = build_passes(spec, device, kind, loads, loads.largest(), slice);
     time += device_time(passes.forward, device, fp8) + device_time(passes.backward, device, fp8);
     if (spec.training.recompute == TrainingSpec::Recompute::full)
       time += device_time(passes.recomputed, device, fp8);
@@ -196,7 +196,8 @@ Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& alone, do
   WorkloadSpec plain = spec;
   plain.plan.slices = 1;
   plain.moe.overlap = MoeSpec::Overlap::none;  // whole products, whatever they overlap with
-  const Passes passes = build_passes(plain, PieceKind::moe_layer, expert_loads(plain), load);
+  const Passes passes =
+      build_passes(plain, device, PieceKind::moe_layer, expert_loads(plain), load);
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
   Seconds sum{0};
   const auto add = [&](const LayerItems& items) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "stepcast/workloads/operator_time.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -27,6 +29,14 @@ const FusionPattern* pattern_of(OperatorRole first, OperatorRole second, Fusion 
   for (const FusionPattern& p : fusion_patterns())
     if (p.from <= fusion && has(p.first, first) && has(p.second, second)) return &p;
   return nullptr;
+}
+
+/// Numbers of kinds differ, and what the cache holds of a kernel it holds once.
+bool is_no_slower(const Operator& one, std::initializer_list<const Operator*> several,
+                  const DeviceSpec& device) {
+  Seconds sum{0};
+  for (const Operator* op : several) sum += operator_time(*op, device, false);
+  return operator_time(one, device, false) <= sum;
 }
 
 Operator joined(const Operator& first, const Operator& second, const FusionPattern& pattern) {
@@ -70,7 +80,7 @@ const std::vector<FusionPattern>& fusion_patterns() {
   return table;
 }
 
-LayerItems fuse(LayerItems items, Fusion fusion) {
+LayerItems fuse(LayerItems items, Fusion fusion, const DeviceSpec& device) {
   if (fusion == Fusion::none) return items;
   LayerItems out;
   for (const LayerItem& item : items) {
@@ -78,8 +88,9 @@ LayerItems fuse(LayerItems items, Fusion fusion) {
     const Operator* before = out.empty() ? nullptr : vector_operator(out.back());
     const FusionPattern* pattern =
         op != nullptr && before != nullptr ? pattern_of(before->role, op->role, fusion) : nullptr;
-    if (pattern != nullptr)
-      out.back() = joined(*before, *op, *pattern);
+    Operator one = pattern != nullptr ? joined(*before, *op, *pattern) : Operator{};
+    if (pattern != nullptr && is_no_slower(one, {before, op}, device))
+      out.back() = std::move(one);
     else
       out.push_back(item);
   }

@@ -51,7 +51,8 @@ const Instructions& PieceLibrary::moe_pair() {
   if (moe_pair_.empty()) {
     std::vector<LayerItems> pairs;
     for (const double load : loads_.distinct) {
-      const Passes passes = build_passes(spec_, PieceKind::moe_layer, loads_, load);
+      const Passes passes =
+          build_passes(spec_, builder_.device(), PieceKind::moe_layer, loads_, load);
       pairs.push_back(paired_layers(passes, passes));
     }
     builder_.lower(pairs, moe_pair_);

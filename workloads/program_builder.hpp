@@ -25,6 +25,8 @@ class ProgramBuilder {
   /// Appends the items: operators between communications become one segment. Given are those of
   /// each variant, which differ in the work of operators only, or of one that stands for all.
   void lower(const std::vector<LayerItems>& variants, Instructions& out);
+  /// As kernels of a step find it.
+  const DeviceSpec& device() const { return device_; }
   /// A segment of one operator.
   void compute(const Operator& op, Instructions& out);
   /// Work of the host alone, before it issues what follows.

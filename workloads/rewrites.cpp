@@ -58,10 +58,12 @@ LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
   return out;
 }
 
-LayerItems as_run(LayerItems items, const WorkloadSpec& spec) {
+LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device) {
   if (!spec.runtime.kernels.all_fused())
     items = with_unfused_kernels(std::move(items), spec.runtime.kernels, spec.model);
-  items = fuse(std::move(items), spec.runtime.fusion);
+  if (spec.runtime.fusion == RuntimeSpec::Fusion::dvm)
+    items = fuse_statements(std::move(items), device);
+  items = fuse(std::move(items), spec.runtime.fusion, device);
   if (spec.training.precision == TrainingSpec::Precision::fp8_mixed)
     items = with_fp8_casts(std::move(items));
   if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)

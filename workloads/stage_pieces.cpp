@@ -84,12 +84,12 @@ Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoad
 
 }  // namespace
 
-Passes build_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads, double load,
-                    std::int64_t slice) {
+Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind,
+                    const ExpertLoads& loads, double load, std::int64_t slice) {
   Passes passes = unfused_passes(spec, kind, loads, load, slice);
   for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
                             &passes.backward, &passes.recomputed})
-    *items = as_run(std::move(*items), spec);
+    *items = as_run(std::move(*items), spec, device);
   return passes;
 }
 
@@ -105,7 +105,7 @@ const Piece& PieceLibrary::piece(PieceKind kind, std::int64_t slice) {
   const std::vector<double> all = experts ? loads_.distinct : std::vector<double>{loads_.largest()};
   std::array<std::vector<LayerItems>, 5> items;
   for (const double load : all) {
-    Passes passes = build_passes(spec_, kind, loads_, load, slice);
+    Passes passes = build_passes(spec_, builder_.device(), kind, loads_, load, slice);
     const double ranks = experts ? ranks_with(load) : 1;
     piece.forward_flops += ranks * total_flops(passes.forward).value();
     piece.backward_flops += ranks * total_flops(passes.backward).value();

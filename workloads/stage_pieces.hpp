@@ -48,9 +48,9 @@ struct PlacedPiece {
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
 
 /// The passes of a piece for one slice of the sequence, on a rank whose experts have `load`, one of
-/// those of `loads`.
-Passes build_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads, double load,
-                    std::int64_t slice = 0);
+/// those of `loads`, of the device as kernels of a step find it.
+Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind,
+                    const ExpertLoads& loads, double load, std::int64_t slice = 0);
 PieceKind layer_kind(const ModelSpec& model, std::int64_t layer);
 
 class PieceLibrary {

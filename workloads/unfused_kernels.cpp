@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "stepcast/workloads/rewrites.hpp"
@@ -8,10 +10,13 @@ namespace stepcast {
 namespace {
 
 /// A kernel with its FLOPs and the bytes of its operands, per element of the operator that it
-/// stands for.
+/// stands for, and its flow, "reads>written" by values of one letter: small ones in half precision,
+/// capitals in single precision or both halves of a gated part; a mark for half of the elements;
+/// digits for one number per row.
 struct Kernel {
   const char* name;
   double flops, bytes;
+  const char* flow;
 };
 using Kernels = std::vector<Kernel>;
 
@@ -22,87 +27,126 @@ constexpr double binary = 3 * half_bytes;
 
 /// (x.float() * rsqrt(mean(x^2) + eps)).type_as(x) * weight; what is one number per token is left
 /// out.
-const Kernels rms_norm{{"cast", 0, cast},         {"square", 1, 2 * single_bytes},
-                       {"mean", 1, single_bytes}, {"scale", 1, 2 * single_bytes},
-                       {"cast back", 0, cast},    {"weight", 1, unary}};
-const Kernels rms_norm_backward{{"weight gradient", 1, binary},
-                                {"weight sum", 1, half_bytes},
-                                {"weight", 1, unary},
-                                {"cast back", 0, cast},
-                                {"scale", 1, 2 * single_bytes},
-                                {"scale gradient", 1, 3 * single_bytes},
-                                {"scale sum", 1, single_bytes},
-                                {"mean", 0, single_bytes},
-                                {"power", 0, 2 * single_bytes},
-                                {"twice", 1, 2 * single_bytes},
-                                {"square", 1, 3 * single_bytes},
-                                {"add", 1, 3 * single_bytes},
-                                {"cast", 0, cast}};
+const Kernels rms_norm{{"cast", 0, cast, "x>A"},         {"square", 1, 2 * single_bytes, "A>B"},
+                       {"mean", 1, single_bytes, "B>1"}, {"scale", 1, 2 * single_bytes, "A1>C"},
+                       {"cast back", 0, cast, "C>d"},    {"weight", 1, unary, "d>y"}};
+const Kernels rms_norm_backward{{"weight gradient", 1, binary, "gd>e"},
+                                {"weight sum", 1, half_bytes, "e>2"},
+                                {"weight", 1, unary, "g>h"},
+                                {"cast back", 0, cast, "h>H"},
+                                {"scale", 1, 2 * single_bytes, "H1>I"},
+                                {"scale gradient", 1, 3 * single_bytes, "HA>J"},
+                                {"scale sum", 1, single_bytes, "J>3"},
+                                {"mean", 0, single_bytes, "3>K"},
+                                {"power", 0, 2 * single_bytes, "A>L"},
+                                {"twice", 1, 2 * single_bytes, "L>M"},
+                                {"square", 1, 3 * single_bytes, "KM>N"},
+                                {"add", 1, 3 * single_bytes, "IN>O"},
+                                {"cast", 0, cast, "O>y"}};
 
 /// cat(t * cos + cat(-t2, t1) * sin, rest), with halves copied before kernels that want them dense.
-const Kernels rotation{{"cos", 1, unary},          {"copy half", 0, copy / 2},
-                       {"negate", 0.5, unary / 2}, {"copy half", 0, copy / 2},
-                       {"halves", 0, copy},        {"sin", 1, unary},
-                       {"add", 1, binary},         {"join", 0, copy}};
-const Kernels rotation_backward{{"cos", 1, unary},          {"sin", 1, unary},
-                                {"copy half", 0, copy / 2}, {"negate", 0.5, unary / 2},
-                                {"copy half", 0, copy / 2}, {"halves", 0, copy},
-                                {"add", 1, binary},         {"zeros", 0, half_bytes},
-                                {"slice", 0, copy},         {"zeros of rest", 0, half_bytes},
-                                {"add rest", 1, binary}};
+const Kernels rotation{{"cos", 1, unary, "x>a"},
+                       {"copy half", 0, copy / 2, "x'>b'"},
+                       {"negate", 0.5, unary / 2, "b'>c'"},
+                       {"copy half", 0, copy / 2, "x'>d'"},
+                       {"halves", 0, copy, "c'd'>e"},
+                       {"sin", 1, unary, "e>f"},
+                       {"add", 1, binary, "af>g"},
+                       {"join", 0, copy, "g>y"}};
+const Kernels rotation_backward{{"cos", 1, unary, "g>a"},
+                                {"sin", 1, unary, "g>b"},
+                                {"copy half", 0, copy / 2, "b'>c'"},
+                                {"negate", 0.5, unary / 2, "c'>d'"},
+                                {"copy half", 0, copy / 2, "b'>e'"},
+                                {"halves", 0, copy, "d'e'>f"},
+                                {"add", 1, binary, "af>h"},
+                                {"zeros", 0, half_bytes, ">i"},
+                                {"slice", 0, copy, "h>k"},
+                                {"zeros of rest", 0, half_bytes, ">l"},
+                                {"add rest", 1, binary, "kl>y"}};
 
 /// silu(x1) * x2 of the halves of x, which are copied to be dense.
-const Kernels gated{
-    {"copy gate", 0, copy}, {"gate", 5, unary}, {"copy value", 0, copy}, {"product", 1, binary}};
-const Kernels gated_backward{{"copy value", 0, copy},       {"gate gradient", 1, binary},
-                             {"value gradient", 1, binary}, {"copy gate", 0, copy},
-                             {"gate", 7, binary},           {"halves", 0, 2 * copy}};
+const Kernels gated{{"copy gate", 0, copy, "g>a"},
+                    {"gate", 5, unary, "a>b"},
+                    {"copy value", 0, copy, "v>c"},
+                    {"product", 1, binary, "bc>y"}};
+const Kernels gated_backward{
+    {"copy value", 0, copy, "v>a"},        {"gate gradient", 1, binary, "da>b"},
+    {"value gradient", 1, binary, "ds>c"}, {"copy gate", 0, copy, "g>e"},
+    {"gate", 7, binary, "be>f"},           {"halves", 0, 2 * copy, "cf>Y"}};
 
 /// gelu(x + bias); the sum of the bias' gradient is a row of the up projection.
-const Kernels biased{{"bias", 1, unary}, {"gelu", 8, unary}};
-const Kernels biased_backward{{"gelu", 12, binary}};
+const Kernels biased{{"bias", 1, unary, "x>a"}, {"gelu", 8, unary, "a>y"}};
+const Kernels biased_backward{{"gelu", 12, binary, "ga>y"}};
 
 /// 0.5 x (1 + tanh(c x (1 + 0.044715 x^2))), x with its bias, a kernel per operation; backward the
 /// hand-written derivative.
-const Kernels biased_formula{{"bias", 1, unary},           {"times c", 1, unary},
-                             {"times 0.044715", 1, unary}, {"square", 1, binary},
-                             {"plus 1", 1, unary},         {"argument", 1, binary},
-                             {"tanh", 1, unary},           {"1 plus", 1, unary},
-                             {"half", 1, unary},           {"product", 1, binary}};
-const Kernels biased_formula_backward{{"bias", 1, unary},
-                                      {"times c", 1, unary},
-                                      {"times 0.044715", 1, unary},
-                                      {"square", 1, binary},
-                                      {"plus 1", 1, unary},
-                                      {"argument", 1, binary},
-                                      {"tanh", 1, unary},
-                                      {"half", 1, unary},
-                                      {"tanh square", 1, binary},
-                                      {"1 minus", 1, unary},
-                                      {"times 3 x 0.044715 c", 1, unary},
-                                      {"times x", 1, binary},
-                                      {"plus c", 1, unary},
-                                      {"slope", 1, binary},
-                                      {"times half", 1, binary},
-                                      {"1 plus", 1, unary},
-                                      {"half of it", 1, unary},
-                                      {"sum", 1, binary},
-                                      {"gradient", 1, binary}};
+const Kernels biased_formula{{"bias", 1, unary, "x>a"},           {"times c", 1, unary, "a>b"},
+                             {"times 0.044715", 1, unary, "a>c"}, {"square", 1, binary, "ca>d"},
+                             {"plus 1", 1, unary, "d>e"},         {"argument", 1, binary, "be>f"},
+                             {"tanh", 1, unary, "f>g"},           {"1 plus", 1, unary, "g>h"},
+                             {"half", 1, unary, "a>i"},           {"product", 1, binary, "ih>y"}};
+const Kernels biased_formula_backward{{"bias", 1, unary, "x>a"},
+                                      {"times c", 1, unary, "a>b"},
+                                      {"times 0.044715", 1, unary, "a>c"},
+                                      {"square", 1, binary, "ca>d"},
+                                      {"plus 1", 1, unary, "d>e"},
+                                      {"argument", 1, binary, "be>f"},
+                                      {"tanh", 1, unary, "f>h"},
+                                      {"half", 1, unary, "a>i"},
+                                      {"tanh square", 1, binary, "hh>j"},
+                                      {"1 minus", 1, unary, "j>k"},
+                                      {"times 3 x 0.044715 c", 1, unary, "a>l"},
+                                      {"times x", 1, binary, "la>m"},
+                                      {"plus c", 1, unary, "m>n"},
+                                      {"slope", 1, binary, "kn>o"},
+                                      {"times half", 1, binary, "io>p"},
+                                      {"1 plus", 1, unary, "h>q"},
+                                      {"half of it", 1, unary, "q>r"},
+                                      {"sum", 1, binary, "pr>s"},
+                                      {"gradient", 1, binary, "gs>y"}};
 
 /// The same of one half with x^3 for x x^2, times the other half; backward as autograd derives it.
-const Kernels gated_formula{
-    {"copy gate", 0, copy}, {"copy gate", 0, copy},       {"copy gate", 0, copy},
-    {"cube", 2, unary},     {"times 0.044715", 1, unary}, {"argument", 1, binary},
-    {"times c", 1, unary},  {"tanh", 1, unary},           {"1 plus", 1, unary},
-    {"half", 1, unary},     {"gelu", 1, binary},          {"copy value", 0, copy},
-    {"product", 1, binary}};
+const Kernels gated_formula{{"copy gate", 0, copy, "g>a"},       {"copy gate", 0, copy, "g>b"},
+                            {"copy gate", 0, copy, "g>c"},       {"cube", 2, unary, "a>d"},
+                            {"times 0.044715", 1, unary, "d>e"}, {"argument", 1, binary, "be>f"},
+                            {"times c", 1, unary, "f>h"},        {"tanh", 1, unary, "h>i"},
+                            {"1 plus", 1, unary, "i>j"},         {"half", 1, unary, "c>k"},
+                            {"gelu", 1, binary, "kj>l"},         {"copy value", 0, copy, "v>m"},
+                            {"product", 1, binary, "lm>y"}};
 const Kernels gated_formula_backward{
-    {"copy value", 0, copy},      {"gate gradient", 1, binary}, {"value gradient", 1, binary},
-    {"half gradient", 1, binary}, {"sum gradient", 1, binary},  {"half", 1, unary},
-    {"tanh", 2, binary},          {"times c", 1, unary},        {"times 0.044715", 1, unary},
-    {"copy gate", 0, copy},       {"square", 1, unary},         {"times 3", 1, unary},
-    {"cube", 1, binary},          {"add", 1, binary},           {"add half", 1, binary},
-    {"halves", 0, 2 * copy}};
+    {"copy value", 0, copy, "v>a"},        {"gate gradient", 1, binary, "da>b"},
+    {"value gradient", 1, binary, "dl>c"}, {"half gradient", 1, binary, "bj>e"},
+    {"sum gradient", 1, binary, "bk>f"},   {"half", 1, unary, "e>h"},
+    {"tanh", 2, binary, "fi>m"},           {"times c", 1, unary, "m>n"},
+    {"times 0.044715", 1, unary, "n>o"},   {"copy gate", 0, copy, "g>p"},
+    {"square", 1, unary, "p>q"},           {"times 3", 1, unary, "q>r"},
+    {"cube", 1, binary, "ro>s"},           {"add", 1, binary, "ns>t"},
+    {"add half", 1, binary, "th>u"},       {"halves", 0, 2 * copy, "uc>Y"}};
+
+/// "a'B1": operands with their bytes per element.
+std::vector<VectorFlow::Operand> operands(std::string_view text) {
+  std::vector<VectorFlow::Operand> list;
+  for (const char c : text) {
+    if (c == '\'')
+      list.back().bytes /= 2;
+    else
+      list.push_back({c, c <= '9' ? 0 : c <= 'Z' ? single_bytes : half_bytes});
+  }
+  return list;
+}
+
+/// Of one kernel for `elements` elements.
+std::shared_ptr<const VectorFlow> flow_of(const Kernel& kernel, double elements,
+                                          std::shared_ptr<const StatementGroup> group, int index) {
+  const std::string_view text = kernel.flow;
+  const std::size_t arrow = text.find('>');
+  VectorFlow flow{operands(text.substr(0, arrow)), operands(text.substr(arrow + 1)).front(),
+                  std::move(group), index};
+  for (VectorFlow::Operand& read : flow.reads) read.bytes *= elements;
+  flow.written.bytes *= elements;
+  return std::make_shared<const VectorFlow>(std::move(flow));
+}
 
 /// What stands for operators of some roles: `fused` bytes per element of the fused kernel give its
 /// elements, `launches` how often the kernels run for parts of them.
@@ -111,6 +155,7 @@ struct Unfused {
   double fused;
   const Kernels* kernels;
   int launches;
+  std::vector<StatementGroup::Saved> saved = {};  ///< by the forward pass
 };
 
 std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
@@ -119,7 +164,11 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
   std::vector<Unfused> table;
   if (spec.norm == KernelSpec::Norm::unfused && model.norm != ModelSpec::Norm::layer) {
     table.push_back({{norm, post_norm, embedding_norm, hidden_norm}, copy, &rms_norm, 1});
-    table.push_back({{norm_backward, post_norm_backward}, 2 * copy, &rms_norm_backward, 1});
+    table.push_back({{norm_backward, post_norm_backward},
+                     2 * copy,
+                     &rms_norm_backward,
+                     1,
+                     {{'d', 'x', half_bytes, 2}, {'A', 'x', half_bytes, 0}}});
   }
   if (spec.rope == KernelSpec::Rope::unfused) {  // of queries, then of keys
     table.push_back({{rope}, copy, &rotation, 2});
@@ -132,7 +181,12 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
     table.push_back({{activation_backward},
                      5 * half_bytes,
                      formula ? &gated_formula_backward : &gated_backward,
-                     1});
+                     1,
+                     {{'s', 'g', half_bytes, 5},
+                      {'l', 'g', half_bytes, 11},
+                      {'j', 'g', half_bytes, 8},
+                      {'k', 'g', half_bytes, 1},
+                      {'i', 'g', half_bytes, 7}}});
   } else {
     table.push_back({{activation}, 2 * half_bytes, formula ? &biased_formula : &biased, 1});
     table.push_back({{activation_backward},
@@ -141,6 +195,32 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
                      1});
   }
   return table;
+}
+
+bool is_norm(OperatorRole role) {
+  const VectorKind kind = kind_of(role);
+  return kind == VectorKind::norm || kind == VectorKind::norm_backward;
+}
+
+/// The kernels for `whole`, as often as they are launched for parts of it.
+void append_statements(LayerItems& out, const Operator& whole, const Unfused& instead,
+                       const ModelSpec& model) {
+  const double count = whole.bytes.value() / instead.fused / instead.launches;
+  const double row = is_norm(whole.role) ? static_cast<double>(model.hidden) : 0;
+  for (int i = 0; i < instead.launches; ++i) {
+    const auto group = std::make_shared<const StatementGroup>(
+        StatementGroup{whole.name, whole.role, row, "yY", instead.saved, count, i > 0});
+    int index = 0;
+    for (const Kernel& k : *instead.kernels) {
+      Operator op = whole;
+      op.name += std::string(" ") + k.name;
+      op.role = OperatorRole::other;
+      op.flops = Flops{k.flops * count};
+      op.bytes = Bytes{k.bytes * count};
+      op.flow = flow_of(k, count, group, index++);
+      out.push_back(std::move(op));
+    }
+  }
 }
 
 const Unfused* replacement(const LayerItem& item, const std::vector<Unfused>& table) {
@@ -163,17 +243,7 @@ LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
       out.push_back(std::move(item));
       continue;
     }
-    const auto& whole = std::get<Operator>(item);
-    const double count = whole.bytes.value() / instead->fused / instead->launches;
-    for (int i = 0; i < instead->launches; ++i)
-      for (const Kernel& k : *instead->kernels) {
-        Operator op = whole;
-        op.name += std::string(" ") + k.name;
-        op.role = OperatorRole::other;
-        op.flops = Flops{k.flops * count};
-        op.bytes = Bytes{k.bytes * count};
-        out.push_back(std::move(op));
-      }
+    append_statements(out, std::get<Operator>(item), *instead, model);
   }
   return out;
 }

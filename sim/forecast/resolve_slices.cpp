@@ -76,7 +76,7 @@ class SliceClock {
     const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
     const DeviceSpec device = in_step(scenario_.cluster.device);
     double sum = 0;
-    for (const LayerItem& item : as_run(std::move(items), spec_)) {
+    for (const LayerItem& item : as_run(std::move(items), spec_, device)) {
       if (const auto* op = std::get_if<Operator>(&item)) {
         sum += operator_time(*op, device, fp8).value();
       } else if (const auto* call = std::get_if<LayerCommunication>(&item);

@@ -215,7 +215,7 @@ TEST(Padding, MakesLoadsEvenAndDropsThePopular) {
 
 /// Kernels and collectives of a layer as it runs.
 int launches(const LayerItems& items, const WorkloadSpec& spec) {
-  const LayerItems run = as_run(items, spec);
+  const LayerItems run = as_run(items, spec, plain_cluster().device);
   return static_cast<int>(std::ranges::count_if(run, [](const LayerItem& item) {
     return std::holds_alternative<Operator>(item) ||
            std::holds_alternative<LayerCommunication>(item);

@@ -12,6 +12,8 @@ using Fusion = RuntimeSpec::Fusion;
 
 using Role = OperatorRole;
 
+const DeviceSpec plain = plain_cluster().device;
+
 Operator vector_op(Role role, double flops, double bytes, std::string name = "row") {
   return {.name = std::move(name),
           .work = MemoryBoundWork{},
@@ -37,12 +39,12 @@ double bytes_of(const LayerItems& items) {
 TEST(Fusion, ResidualAndNormReadTheirSumOnce) {
   const LayerItems items{vector_op(Role::residual, 1, 3, "attention residual"),
                          vector_op(Role::norm, 4, 2, "ffn norm")};
-  const auto fused = operators(fuse(items, Fusion::pattern));
+  const auto fused = operators(fuse(items, Fusion::pattern, plain));
   ASSERT_EQ(fused.size(), 1U);
   EXPECT_EQ(fused[0].bytes.value(), 4);
   EXPECT_EQ(fused[0].flops.value(), 5);
   EXPECT_EQ(fused[0].name, "attention residual + ffn norm");
-  EXPECT_EQ(operators(fuse(items, Fusion::none)).size(), 2U);
+  EXPECT_EQ(operators(fuse(items, Fusion::none, plain)).size(), 2U);
 }
 
 // post norm reads u and writes u, residual reads 2 u and writes u, norm reads u and writes u: in
@@ -50,8 +52,8 @@ TEST(Fusion, ResidualAndNormReadTheirSumOnce) {
 TEST(Fusion, AChainOfThreeKeepsWhatLeavesIt) {
   const LayerItems items{vector_op(Role::post_norm, 4, 2), vector_op(Role::residual, 1, 3),
                          vector_op(Role::norm, 4, 2)};
-  EXPECT_EQ(operators(fuse(items, Fusion::pattern)).size(), 2U);
-  const auto fused = operators(fuse(items, Fusion::dvm));
+  EXPECT_EQ(operators(fuse(items, Fusion::pattern, plain)).size(), 2U);
+  const auto fused = operators(fuse(items, Fusion::dvm, plain));
   ASSERT_EQ(fused.size(), 1U);
   EXPECT_DOUBLE_EQ(fused[0].bytes.value(), 4);
 }
@@ -61,7 +63,7 @@ TEST(Fusion, CommunicationEndsAChain) {
       vector_op(Role::residual, 1, 3),
       LayerCommunication{"gather", GroupKind::tensor, {CollectiveKind::all_gather, Bytes{1}}},
       vector_op(Role::norm, 4, 2)};
-  EXPECT_EQ(operators(fuse(items, Fusion::dvm)).size(), 2U);
+  EXPECT_EQ(operators(fuse(items, Fusion::dvm, plain)).size(), 2U);
 }
 
 TEST(Fusion, EachPatternNamesItsSourceAndSavesNoMoreThanThereIs) {
@@ -84,7 +86,7 @@ TEST(Fusion, KeepsTheWorkOfALayerAndItsCommunications) {
         transformer_layer(context(spec), spec.model.moe ? LayerKind::moe : LayerKind::dense);
     const Fusion fusion = *rc::gen::element(Fusion::pattern, Fusion::dvm);
     for (const LayerItems* items : {&passes.forward, &passes.backward}) {
-      const LayerItems fused = fuse(*items, fusion);
+      const LayerItems fused = fuse(*items, fusion, plain);
       RC_ASSERT(std::abs(total_flops(fused).value() - total_flops(*items).value()) <=
                 1e-12 * total_flops(*items).value());
       // Libraries have no kernel for the chains of the backward pass.

@@ -84,10 +84,12 @@ std::vector<Passes> all_pieces(const WorkloadSpec& spec) {
 TEST(Names, RenamingRowsLeavesWhatIsRun) {
   EXPECT_TRUE(rc::check([] {
     const WorkloadSpec spec = any_rewritten_workload();
+    const DeviceSpec device = plain_cluster().device;
     for (const Passes& passes : all_pieces(spec)) {
       const Passes other = renamed(passes);
       for (auto part : {&Passes::forward, &Passes::backward, &Passes::backward_weight})
-        RC_ASSERT(rows(as_run(passes.*part, spec)) == rows(as_run(other.*part, spec)));
+        RC_ASSERT(rows(as_run(passes.*part, spec, device)) ==
+                  rows(as_run(other.*part, spec, device)));
     }
   }));
 }
@@ -99,7 +101,7 @@ TEST(Names, RenamingRowsLeavesThePairs) {
     spec.moe.overlap = MoeSpec::Overlap::fb_pair;
     Passes passes = transformer_layer(context(spec), LayerKind::moe);
     for (auto part : {&Passes::forward, &Passes::backward_input, &Passes::backward_weight})
-      passes.*part = as_run(std::move(passes.*part), spec);
+      passes.*part = as_run(std::move(passes.*part), spec, plain_cluster().device);
     const Passes other = renamed(passes);
     RC_ASSERT(rows(paired_layers(passes, passes)) == rows(paired_layers(other, other)));
   }));

@@ -132,6 +132,15 @@ void add_rows(LayerItems& items, const Experts& experts, const std::string& name
 void weigh_rows(LayerItems& items, const Experts& experts, const std::string& name, double rows);
 void weigh_rows_backward(LayerItems& items, const Experts& experts, const std::string& name,
                          double rows, double sources);
+/// The statements from the index `from` on are what a fuser may make one kernel of, `name` in
+/// `role`: a permutation and its inverse gather, so that zeros and sums into them can be left out.
+/// The value 'y' is its result.
+struct RowFlow {
+  std::vector<VectorFlow::Operand> reads;
+  VectorFlow::Operand written;
+};
+void group_rows(LayerItems& items, std::size_t from, const std::string& name, OperatorRole role,
+                std::vector<RowFlow> flows);
 
 /// What the experts of the rank do, in one kernel or one expert after the other
 /// (`moe.experts: sequential`).

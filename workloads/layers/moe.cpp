@@ -70,6 +70,11 @@ void trade_parts(LayerItems& items, const Experts& e, const std::string& name) {
               e.row_bytes(e.tokens));
 }
 
+/// Zeros, and rows that are put or added into them.
+std::vector<RowFlow> one_move(double read, double written) {
+  return {{{}, {'z', written}}, {{{'a', read}}, {'y', written}}};
+}
+
 void sort_rows(LayerItems& items, const Experts& e, const char* name, Sort sort) {
   if (e.form != nullptr) return put_all(into(items), order_rows(e, name, sort));
   if (!e.sorts()) return;
@@ -77,13 +82,14 @@ void sort_rows(LayerItems& items, const Experts& e, const char* name, Sort sort)
     items.push_back(routed(vector_row(name, 0, e.row_bytes(e.arrived_rows() + e.rows))));
     return;
   }
-  const double rows = e.sorted_rows();
+  const double rows = e.sorted_rows(), bytes = e.row_bytes(rows);
   const std::string bias = std::string{name} + " bias";
   switch (sort) {
     case Sort::forth:
       return select_rows(items, e, name, rows);
     case Sort::back:
       place_rows(items, e, name, rows);
+      group_rows(items, items.size() - 2, name, OperatorRole::other, one_move(bytes, bytes));
       if (e.carries_bias()) place_rows(items, e, bias, rows);
       return;
     case Sort::back_gradient:
@@ -91,35 +97,13 @@ void sort_rows(LayerItems& items, const Experts& e, const char* name, Sort sort)
       if (e.carries_bias()) select_rows(items, e, bias, rows);
       return;
     case Sort::forth_gradient:
-      return add_rows(items, e, name, rows, rows);
+      add_rows(items, e, name, rows, rows);
+      return group_rows(items, items.size() - 2, name, OperatorRole::other, one_move(bytes, bytes));
   }
 }
 
 /// Lining up tokens for the exchange, or adding them up behind it, and their gradients.
 enum class Permute { forth, back, back_gradient, forth_gradient };
-
-LayerItems indexed_permute(const Experts& e, const char* name, Permute permute) {
-  LayerItems items;
-  switch (permute) {
-    case Permute::forth:
-      select_rows(items, e, name, e.copies);
-      break;
-    case Permute::back:
-      place_rows(items, e, name, e.copies);
-      weigh_rows(items, e, name, e.copies);
-      items.push_back(vector_row(std::string{name} + " sum", e.copies * e.shape.hidden,
-                                 e.row_bytes(e.copies + e.tokens)));
-      break;
-    case Permute::back_gradient:
-      weigh_rows_backward(items, e, name, e.copies, e.tokens);
-      select_rows(items, e, name, e.copies);
-      break;
-    case Permute::forth_gradient:
-      add_rows(items, e, name, e.copies, e.tokens);
-      break;
-  }
-  return items;
-}
 
 OperatorRole role_of(Permute permute) {
   switch (permute) {
@@ -133,6 +117,42 @@ OperatorRole role_of(Permute permute) {
       break;
   }
   return OperatorRole::permute_backward;
+}
+
+LayerItems indexed_permute(const Experts& e, const char* name, Permute permute) {
+  LayerItems items;
+  const double rows = e.row_bytes(e.copies), tokens = e.row_bytes(e.tokens);
+  const auto group = [&](std::vector<RowFlow> flows) {
+    group_rows(items, 0, name, role_of(permute), std::move(flows));
+  };
+  switch (permute) {
+    case Permute::forth:
+      select_rows(items, e, name, e.copies);
+      break;
+    case Permute::back:
+      place_rows(items, e, name, e.copies);
+      weigh_rows(items, e, name, e.copies);
+      items.push_back(vector_row(std::string{name} + " sum", e.copies * e.shape.hidden,
+                                 e.row_bytes(e.copies + e.tokens)));
+      group({{{}, {'z', rows}},
+             {{{'a', rows}}, {'b', rows}},
+             {{{'b', rows}}, {'c', rows}},
+             {{{'c', rows}}, {'y', tokens}}});
+      break;
+    case Permute::back_gradient:
+      weigh_rows_backward(items, e, name, e.copies, e.tokens);
+      select_rows(items, e, name, e.copies);
+      group({{{{'g', tokens}}, {'c', rows}},
+             {{{'g', tokens}, {'b', rows}}, {'d', rows}},
+             {{{'d', rows}}, {'1', 0}},
+             {{{'c', rows}}, {'y', rows}}});
+      break;
+    case Permute::forth_gradient:
+      add_rows(items, e, name, e.copies, e.tokens);
+      group(one_move(rows, tokens));
+      break;
+  }
+  return items;
 }
 
 void permute(const Put& put, const Experts& e, const char* name, double flops, Permute kind) {

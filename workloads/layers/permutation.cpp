@@ -1,4 +1,8 @@
+#include <memory>
+#include <utility>
+
 #include "experts.hpp"
+#include "stepcast/base/errors.hpp"
 
 namespace stepcast::rows {
 
@@ -37,6 +41,16 @@ void weigh_rows_backward(LayerItems& items, const Experts& e, const std::string&
   move(items, e, name + " weigh", sources + rows, flops);
   move(items, e, name + " weight gradient", sources + 2 * rows, flops);
   move(items, e, name + " weight sum", rows, flops);
+}
+
+void group_rows(LayerItems& items, std::size_t from, const std::string& name, OperatorRole role,
+                std::vector<RowFlow> flows) {
+  expects(items.size() == from + flows.size(), "each statement of a group has its flow");
+  const auto group =
+      std::make_shared<const StatementGroup>(StatementGroup{name, role, 0, "y", {}, 0, false});
+  for (std::size_t i = 0; i < flows.size(); ++i)
+    std::get<Operator>(items[from + i]).flow = std::make_shared<const VectorFlow>(
+        VectorFlow{std::move(flows[i].reads), flows[i].written, group, static_cast<int>(i)});
 }
 
 }  // namespace stepcast::rows

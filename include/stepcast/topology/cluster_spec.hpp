@@ -33,6 +33,7 @@ struct DeviceSpec {
   std::int64_t vector_cores = 1;
   Bytes memory_capacity{0};
   BytesPerSecond memory_bandwidth{0};
+  Bytes vector_memory{0};   ///< on chip, of one vector core; 0: no limit is known
   Bytes memory_reserve{0};  ///< taken by runtime and driver before the model
   SoftmaxState softmax_state = SoftmaxState::compact;
   EfficiencySpec efficiency;

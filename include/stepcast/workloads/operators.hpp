@@ -1,6 +1,7 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -107,6 +108,37 @@ enum class OperatorRole {
 /// The kind of kernel that does an operator of this role with its bytes.
 VectorKind kind_of(OperatorRole role);
 
+/// Statements that a library has one kernel for: what a fuser may make one of.
+struct StatementGroup {
+  std::string name;     ///< of that kernel
+  OperatorRole role;    ///< of that kernel
+  double row = 0;       ///< elements of a row that is reduced; 0: no row has to stay on chip
+  std::string results;  ///< values that something behind the group reads
+  /// A value that an earlier pass saves: a kernel that reads its source anyway makes it again.
+  struct Saved {
+    char value, source;
+    double source_bytes, flops;  ///< per element of the value
+  };
+  std::vector<Saved> saved;
+  double elements = 0;  ///< of a value
+  bool beside = false;  ///< it reads nothing of the group before it, which is its like
+};
+
+/// How one statement of a group moves data. It reduces where it writes a value without bytes (a
+/// number per row), and spreads such a number where it reads one.
+struct VectorFlow {
+  struct Operand {
+    char value;
+    double bytes;
+  };
+  std::vector<Operand> reads;
+  Operand written;
+  std::shared_ptr<const StatementGroup> group;
+  int index = 0;  ///< in the group
+
+  bool reduces() const { return written.bytes == 0; }
+};
+
 /// A row of the inventory, per rank.
 struct Operator {
   std::string name;
@@ -118,6 +150,7 @@ struct Operator {
   Fp8 fp8 = Fp8::none;
   double accumulated = 0;  ///< weights whose gradient it adds to what earlier micro-batches left
   OperatorRole role = OperatorRole::other;
+  std::shared_ptr<const VectorFlow> flow = nullptr;  ///< of a statement that may be fused
 };
 
 /// What a communication of a layer is for: the input of a column-parallel product and what is left

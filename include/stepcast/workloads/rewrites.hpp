@@ -24,7 +24,7 @@ LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
                                 const ModelSpec& model);
 
 /// This gives the items of a layer as this workload runs them: unfused, fused, with casts and
-/// accumulations.
-LayerItems as_run(LayerItems items, const WorkloadSpec& spec);
+/// accumulations. A fuser joins what does not take the device longer.
+LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device);
 
 }  // namespace stepcast

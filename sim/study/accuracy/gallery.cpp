@@ -155,10 +155,25 @@ std::optional<double> gain_error(const Technique& row) {
   return (row.forecast - 1) / (published - 1) - 1;
 }
 
-GalleryFigures figures(const Gallery& gallery) {
-  GalleryFigures f;
+std::vector<bool> counted_rows(const Gallery& gallery) {
+  std::vector<bool> counted;
   std::map<std::string, std::size_t> sources, kinds;
   std::size_t assumed = 0;
+  for (const Technique& row : gallery.techniques) {
+    const bool counts = may_count(row) && sources[row.source] < most_of_a_source &&
+                        kinds[row.kind] < most_of_a_kind &&
+                        (!is_assumed(row) || assumed < most_assumed);
+    counted.push_back(counts);
+    if (!counts) continue;
+    ++sources[row.source];
+    ++kinds[row.kind];
+    assumed += is_assumed(row) ? 1 : 0;
+  }
+  return counted;
+}
+
+GalleryFigures figures(const Gallery& gallery) {
+  GalleryFigures f;
   for (const Technique& row : gallery.techniques) {
     const Verdict verdict = verdict_of(row, row.forecast);
     ++f.rows;
@@ -167,14 +182,8 @@ GalleryFigures figures(const Gallery& gallery) {
     f.direction += verdict == Verdict::direction ? 1 : 0;
     f.wrong += verdict == Verdict::wrong ? 1 : 0;
     f.assumed += is_assumed(row) ? 1 : 0;
-    if (!may_count(row) || sources[row.source] == most_of_a_source ||
-        kinds[row.kind] == most_of_a_kind || (is_assumed(row) && assumed == most_assumed))
-      continue;
-    ++sources[row.source];
-    ++kinds[row.kind];
-    assumed += is_assumed(row) ? 1 : 0;
-    ++f.counted;
   }
+  f.counted = static_cast<std::size_t>(std::ranges::count(counted_rows(gallery), true));
   return f;
 }
 

@@ -19,12 +19,13 @@ std::string error_text(const Technique& row) {
   return error ? fmt::format("{:+.0f} %", 100 * *error) : "";
 }
 
-std::string verdict_text(const Technique& row) {
+std::string verdict_text(const Technique& row, bool counts) {
   const bool bound = row.gain == 0 && row.at_least == 0 && row.at_most > 0;
   const Verdict verdict = verdict_of(row, row.forecast);
   std::string text{bound && verdict == Verdict::within ? "below the bound" : name(verdict)};
   if (is_assumed(row)) text += ", assumed";
   if (!row.apart.empty()) text += ", apart";
+  if (counts) text += ", counts";
   return text;
 }
 
@@ -43,11 +44,14 @@ std::string rows_of(const Gallery& gallery, const GallerySource& source) {
       "\n### {}\n\n| technique | published | forecast | error | verdict | assumed, with the "
       "forecast at both ends |\n|---|---|---|---|---|---|\n",
       source.name);
-  for (const Technique& row : gallery.techniques)
-    if (row.source == source.key)
-      text += fmt::format("| {} ({}) | {} | {:.3f} | {} | {} | {} |\n", row.name, row.where,
-                          published_text(row), row.forecast, error_text(row), verdict_text(row),
-                          assumptions_text(row));
+  const std::vector<bool> counted = counted_rows(gallery);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const Technique& row = gallery.techniques[i];
+    if (row.source != source.key) continue;
+    text += fmt::format("| {} ({}) | {} | {:.3f} | {} | {} | {} |\n", row.name, row.where,
+                        published_text(row), row.forecast, error_text(row),
+                        verdict_text(row, counted[i]), assumptions_text(row));
+  }
   return text;
 }
 
@@ -63,9 +67,13 @@ std::string summary(const GalleryFigures& f) {
 std::string gallery_text(const Gallery& gallery) {
   std::string text = fmt::format("{:<72}{:>14}{:>10}{:>9}  {}\n", "technique", "published",
                                  "forecast", "error", "verdict");
-  for (const Technique& row : gallery.techniques)
+  const std::vector<bool> counted = counted_rows(gallery);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const Technique& row = gallery.techniques[i];
     text += fmt::format("{:<72}{:>14}{:>10.3f}{:>9}  {}\n", row.source + ": " + row.name,
-                        published_text(row), row.forecast, error_text(row), verdict_text(row));
+                        published_text(row), row.forecast, error_text(row),
+                        verdict_text(row, counted[i]));
+  }
   const GalleryFigures f = figures(gallery);
   return text + fmt::format(
                     "\n{} rows, {} with a published gain: {} within, {} right direction, {} not; "

@@ -108,7 +108,11 @@ std::string gallery_json(const Gallery& gallery) {
                               {"published", f.published}, {"within", f.within},
                               {"direction", f.direction}, {"wrong", f.wrong},
                               {"assumed", f.assumed},     {"techniques", nlohmann::json::array()}};
-  for (const Technique& row : gallery.techniques) json["techniques"].push_back(json_of(row));
+  const std::vector<bool> counted = counted_rows(gallery);
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    json["techniques"].push_back(json_of(gallery.techniques[i]));
+    json["techniques"].back()["counts"] = static_cast<bool>(counted[i]);
+  }
   return json.dump(2) + "\n";
 }
 

@@ -84,6 +84,8 @@ struct GalleryFigures {
               counted = 0;
 };
 GalleryFigures figures(const Gallery& gallery);
+/// This says of each row whether it counts.
+std::vector<bool> counted_rows(const Gallery& gallery);
 
 std::string gallery_text(const Gallery& gallery);
 std::string gallery_json(const Gallery& gallery);
