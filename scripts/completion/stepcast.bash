@@ -25,7 +25,7 @@ _stepcast_files() {
 # The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
   case $1 in
-    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --pipeline --fail-on-oom --presets --help" ;;
+    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --fail-on-oom --presets --help" ;;
     explain) echo "--set --json --svg --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
