@@ -56,8 +56,7 @@ Known known_of(const Scenario& scenario, const Operator& op, const DeviceSpec& s
 StageInventory inventory_of(const Scenario& scenario, const RecordedRun& run, std::uint32_t stage) {
   StageInventory result;
   if (scenario.synthetic) return result;
-  result.inventory =
-      stage_operators(scenario.workload, run.layers, scenario.cluster, Stage{stage});
+  result.inventory = stage_operators(scenario.workload, run.layers, scenario.cluster, Stage{stage});
   const DeviceSpec stepping = in_step(scenario.cluster.device);
   for (const Operator& op : result.inventory.operators)
     result.known.push_back(known_of(scenario, op, stepping));
@@ -97,8 +96,7 @@ class StageRows {
 
   void add_class(std::uint32_t rank_class, double weight) {
     const std::uint32_t variant = run_.network.classes.variant[rank_class];
-    const std::vector<Worked> worked =
-        worked_of(run_, rank_class, program_.segments.size());
+    const std::vector<Worked> worked = worked_of(run_, rank_class, program_.segments.size());
     for (std::uint32_t s = 0; s < worked.size(); ++s) {
       const Segment& segment = program_.segment(s, variant);
       if (worked[s].count == 0 || segment.device_time() <= 0) continue;
@@ -166,12 +164,10 @@ std::string shape_of(const GroupedMatmulWork& w) {
 std::string shape_of(const AttentionWork& w) {
   const std::string dims =
       w.qk_dim == w.v_dim ? size(w.qk_dim) : size(w.qk_dim) + "/" + size(w.v_dim);
-  return fmt::format("{}x{} heads {}x{}x{}", size(w.sequences), size(w.heads),
-                     size(w.query_length), size(w.key_length), dims);
+  return fmt::format("{}x{} heads {}x{}x{}", size(w.sequences), size(w.heads), size(w.query_length),
+                     size(w.key_length), dims);
 }
-std::string shape_of(const MemoryBoundWork& w) {
-  return w.row > 0 ? "rows of " + size(w.row) : "";
-}
+std::string shape_of(const MemoryBoundWork& w) { return w.row > 0 ? "rows of " + size(w.row) : ""; }
 std::string shape_of(const FixedWork&) { return ""; }
 std::string shape_of(const FusedWork& w) { return size(w.tiles) + " tiles"; }
 
@@ -196,9 +192,9 @@ KernelClass class_of_vector(OperatorRole role, const MemoryBoundWork& work) {
 
 KernelClass class_of_role(OperatorRole role, const MemoryBoundWork& work) {
   using enum OperatorRole;
-  constexpr std::array norms{norm, post_norm, embedding_norm, hidden_norm, norm_backward,
-                             post_norm_backward};
-  constexpr std::array routed{top_k,   top_k_backward, permute, permute_backward,
+  constexpr std::array norms{norm,        post_norm,     embedding_norm,
+                             hidden_norm, norm_backward, post_norm_backward};
+  constexpr std::array routed{top_k,     top_k_backward,    permute, permute_backward,
                               unpermute, unpermute_backward};
   constexpr std::array losses{loss_maximum, loss_exponentials, loss};
   const auto among = [role](const auto& list) {
@@ -228,25 +224,26 @@ KernelClass class_of(const Operator& op) {
   if (begins("optimizer") || begins("gradient norm")) return KernelClass::optimizer;
   if (begins("sort") || begins("unsort")) return KernelClass::routing;
   if (begins("loss")) return KernelClass::loss;
-  return std::visit(
-      Overloaded{[](const MatmulWork&) { return KernelClass::matmul; },
-                 [](const GroupedMatmulWork& w) {
-                   return w.batched ? KernelClass::matmul : KernelClass::grouped_matmul;
-                 },
-                 [](const AttentionWork&) { return KernelClass::attention; },
-                 [&](const MemoryBoundWork& w) { return class_of_role(op.role, w); },
-                 [](const FixedWork&) { return KernelClass::given; },
-                 [](const FusedWork& w) {
-                   for (const FusedStage& stage : w.stages) {
-                     if (std::holds_alternative<AttentionWork>(stage.work))
-                       return KernelClass::attention;
-                     if (std::holds_alternative<GroupedMatmulWork>(stage.work))
-                       return KernelClass::grouped_matmul;
-                     if (std::holds_alternative<MatmulWork>(stage.work)) return KernelClass::matmul;
-                   }
-                   return KernelClass::elementwise;
-                 }},
-      op.work);
+  return std::visit(Overloaded{[](const MatmulWork&) { return KernelClass::matmul; },
+                               [](const GroupedMatmulWork& w) {
+                                 return w.batched ? KernelClass::matmul
+                                                  : KernelClass::grouped_matmul;
+                               },
+                               [](const AttentionWork&) { return KernelClass::attention; },
+                               [&](const MemoryBoundWork& w) { return class_of_role(op.role, w); },
+                               [](const FixedWork&) { return KernelClass::given; },
+                               [](const FusedWork& w) {
+                                 for (const FusedStage& stage : w.stages) {
+                                   if (std::holds_alternative<AttentionWork>(stage.work))
+                                     return KernelClass::attention;
+                                   if (std::holds_alternative<GroupedMatmulWork>(stage.work))
+                                     return KernelClass::grouped_matmul;
+                                   if (std::holds_alternative<MatmulWork>(stage.work))
+                                     return KernelClass::matmul;
+                                 }
+                                 return KernelClass::elementwise;
+                               }},
+                    op.work);
 }
 
 std::string shape_text(const Operator& op) {
@@ -271,8 +268,8 @@ std::vector<RunOperator> run_operators(const Scenario& scenario, const RecordedR
   return all;
 }
 
-std::vector<std::vector<SegmentWork>> segment_work(const Scenario& scenario,
-                                                   const RecordedRun& run, std::uint32_t stage) {
+std::vector<std::vector<SegmentWork>> segment_work(const Scenario& scenario, const RecordedRun& run,
+                                                   std::uint32_t stage) {
   const StageInventory inventory = inventory_of(scenario, run, stage);
   const StageProgram& program = run.programs[stage];
   std::vector<std::vector<SegmentWork>> all(program.variants.size() + 1);

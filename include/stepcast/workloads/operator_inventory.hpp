@@ -13,8 +13,8 @@ struct OperatorInventory {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
   std::vector<Operator> operators;  ///< distinct ones
-  /// [variant][segment][i] This is the place of operator i of a segment in `operators`; none where the
-  /// host works alone.
+  /// [variant][segment][i] This is the place of operator i of a segment in `operators`; none where
+  /// the host works alone.
   std::vector<std::vector<std::vector<std::uint32_t>>> of;
 };
 

@@ -62,8 +62,7 @@ TEST(RunOperators, FlopsAddUpToThoseThatTheStepExecutes) {
       const Scenario scenario = testing::scenario_of(c);
       const RecordedRun run = record(scenario);
       double sum = 0;
-      for (const RunOperator& row : run_operators(scenario, run))
-        sum += row.flops * row.launches;
+      for (const RunOperator& row : run_operators(scenario, run)) sum += row.flops * row.launches;
       const auto ranks = static_cast<double>(scenario.workload.plan.stage_ranks());
       return std::vector<double>{sum * ranks / *run.forecast.executed_flops};
     });

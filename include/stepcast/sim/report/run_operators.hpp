@@ -6,8 +6,8 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/workloads/operator_forecast.hpp"
 
-/// These are the operators that a run executed, as one table for the command line, the trace and the
-/// page of a run (docs/formats/operators.md).
+/// These are the operators that a run executed, as one table for the command line, the trace and
+/// the page of a run (docs/formats/operators.md).
 namespace stepcast {
 
 /// What people call a kernel when they sort a profile.
@@ -38,28 +38,29 @@ struct RunOperator {
   std::string shape;
   double flops = 0, bytes = 0;  ///< of one launch; of whole sequences where documents are shorter
   double launches = 0;          ///< per step, mean over the ranks of the stage
-  Seconds time{0};              ///< per step on the mean rank, starts of kernels and stalls included
-  /// This is the least time that the data sheet allows over the time taken; 0 where nothing is known.
+  Seconds time{0};  ///< per step on the mean rank, starts of kernels and stalls included
+  /// This is the least time that the data sheet allows over the time taken; 0 where nothing is
+  /// known.
   double efficiency = 0;
   OperatorBound bound = OperatorBound::launch;
   double share = 0;  ///< of the computing of the stage
 };
 
-/// By stage, longest first; of several steps the mean of those after the first. The times of a stage
-/// add up to its computing. Every rank class must be recorded.
+/// By stage, longest first; of several steps the mean of those after the first. The times of a
+/// stage add up to its computing. Every rank class must be recorded.
 std::vector<RunOperator> run_operators(const Scenario& scenario, const RecordedRun& run);
 
 /// This is what one execution of a segment does, for a slice of the trace.
 struct SegmentWork {
   std::size_t launches = 0;
   double flops = 0, bytes = 0;
-  double least = 0;  ///< time that the data sheet allows [s]
+  double least = 0;                             ///< time that the data sheet allows [s]
   OperatorBound bound = OperatorBound::launch;  ///< of the operator that takes longest
   std::string shape;                            ///< of that operator
 };
 /// [variant][segment] of one stage.
-std::vector<std::vector<SegmentWork>> segment_work(const Scenario& scenario,
-                                                   const RecordedRun& run, std::uint32_t stage);
+std::vector<std::vector<SegmentWork>> segment_work(const Scenario& scenario, const RecordedRun& run,
+                                                   std::uint32_t stage);
 
 /// One text is for people, with the `top` longest of each stage; the other has every row as CSV.
 std::string run_operators_table(const std::vector<RunOperator>& operators, std::size_t top);
