@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "progress.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/sim/engine/workers.hpp"
@@ -99,6 +100,7 @@ Outcome of_gallery(const AccuracyOptions& options) {
 }  // namespace
 
 Outcome accuracy(const AccuracyOptions& options) {
+  const PhaseProgress progress("accuracy");
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");
   if (is_gallery(options.folder)) return of_gallery(options);
@@ -138,6 +140,7 @@ Outcome calibrate(const CalibrateOptions& options) {
   const auto rows = published_rows(options.results, default_search_path(options.presets));
   std::optional<ClusterSpec> start;
   if (!options.start.empty()) start = cluster_option(options.start, "", options);
+  const PhaseProgress progress("calibrate");
   const Calibration fitted =
       calibrate_from_results(rows, options.devices, start, workers_of(options.workers));
   if (!options.output.empty())

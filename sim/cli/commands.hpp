@@ -109,6 +109,11 @@ struct ScheduleOptions {
 };
 Outcome schedule(const ScheduleOptions& options);
 
+struct ListOptions : PresetOptions {
+  std::string kind;  ///< clusters, models ...; empty: all
+};
+Outcome list_presets(const ListOptions& options);
+
 Outcome completion(const std::string& shell);
 
 /// Throws InputError that names the option.
