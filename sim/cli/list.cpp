@@ -18,9 +18,9 @@ struct ListedKind {
   const char* name;
   const char* folder;
 };
-constexpr std::array listed_kinds{ListedKind{"clusters", "clusters"}, ListedKind{"models", "models"},
-                                  ListedKind{"scenarios", ""}, ListedKind{"what-if", "what-if"},
-                                  ListedKind{"plans", "plans"}};
+constexpr std::array listed_kinds{ListedKind{"clusters", "clusters"},
+                                  ListedKind{"models", "models"}, ListedKind{"scenarios", ""},
+                                  ListedKind{"what-if", "what-if"}, ListedKind{"plans", "plans"}};
 
 /// The files of a kind by the name that a scenario writes; of two with one name the first folder's.
 std::map<std::string, fs::path> files_of(const ListedKind& kind, const SearchPath& search) {
@@ -60,8 +60,9 @@ Outcome list_presets(const ListOptions& options) {
   }
   if (!options.kind.empty() && std::ranges::find(names, options.kind) == names.end()) {
     const auto near = nearest(options.kind, names);
-    bad_option("KIND", "is '" + options.kind + "'" +
-                           (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(names)));
+    bad_option("KIND",
+               "is '" + options.kind + "'" +
+                   (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(names)));
   }
   return {text};
 }

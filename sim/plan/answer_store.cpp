@@ -25,10 +25,12 @@ struct AnswerStore::Connection {
 
   void check(int code) const {
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
-    const std::string why = code == SQLITE_NOTADB || db == nullptr ? sqlite3_errstr(code)
-                                                                   : sqlite3_errmsg(db);
+    const std::string why =
+        code == SQLITE_NOTADB || db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
     throw InputError({Diagnostic{
-        {path}, {}, "cannot keep a search (" + why + "), allowed: a file of stepcast plan --store"}});
+        {path},
+        {},
+        "cannot keep a search (" + why + "), allowed: a file of stepcast plan --store"}});
   }
   void run(const std::string& sql) const {
     check(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr));
@@ -44,7 +46,8 @@ struct AnswerStore::Connection {
   }
 };
 
-AnswerStore::AnswerStore(const std::string& path) : connection_{std::make_unique<Connection>(path)} {
+AnswerStore::AnswerStore(const std::string& path)
+    : connection_{std::make_unique<Connection>(path)} {
   Connection& c = *connection_;
   c.check(
       sqlite3_open_v2(path.c_str(), &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
@@ -82,9 +85,8 @@ std::optional<std::string> AnswerStore::find(const std::string& key) const {
 
 void AnswerStore::put(const std::string& key, const std::string& text) {
   sqlite3_stmt* statement = nullptr;
-  connection_->check(sqlite3_prepare_v2(connection_->db,
-                                        "INSERT OR REPLACE INTO answers VALUES (?, ?)", -1,
-                                        &statement, nullptr));
+  connection_->check(sqlite3_prepare_v2(
+      connection_->db, "INSERT OR REPLACE INTO answers VALUES (?, ?)", -1, &statement, nullptr));
   sqlite3_bind_text(statement, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
   // An empty answer is one, too: data() of it is no null pointer.
   sqlite3_bind_blob(statement, 2, text.c_str(), static_cast<int>(text.size()), SQLITE_STATIC);

@@ -20,10 +20,9 @@ struct Column {
 }
 
 bool more_is_better(const std::string& name) {
-  static const std::vector<std::string> gains{"tokens_per_s",      "tokens_per_s_per_device",
-                                              "samples_per_s",     "tflops_per_device",
-                                              "mfu",               "hfu",
-                                              "scaling_efficiency"};
+  static const std::vector<std::string> gains{
+      "tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "tflops_per_device", "mfu",
+      "hfu",          "scaling_efficiency"};
   return std::ranges::find(gains, name) != gains.end();
 }
 

@@ -17,14 +17,15 @@ using test::TemporaryFiles;
 using Json = nlohmann::json;
 
 const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
-const std::string sweep = "# question: which is best?\nstepcast: 1\nname: s\nsweep:\n  base: " + scenarios +
-                          "ideal-pipeline.yaml\n  grid:\n    training.global_batch: [8, 4Ki, 64]\n";
+const std::string sweep =
+    "# question: which is best?\nstepcast: 1\nname: s\nsweep:\n  base: " + scenarios +
+    "ideal-pipeline.yaml\n  grid:\n    training.global_batch: [8, 4Ki, 64]\n";
 
 TEST(Reading, SweepsAndResultsChooseRows) {
   const TemporaryFiles files;
   const std::string file = files.write("s.yaml", sweep), store = files.path("store");
-  const Ran best = stepcast_run(files, "sweep '" + file + "' --store '" + store +
-                                           "' --sort samples_per_s --best 2 --csv -");
+  const Ran best = stepcast_run(
+      files, "sweep '" + file + "' --store '" + store + "' --sort samples_per_s --best 2 --csv -");
   ASSERT_EQ(best.code, 0) << best.err;
   std::istringstream lines{best.out};
   std::string head, first, second, more;
@@ -60,9 +61,9 @@ TEST(Reading, ListShowsPresetsAndAWrongNameIsAnswered) {
   const Ran near = stepcast_run(files, "topology clusters/dgx-h10.yaml");
   EXPECT_EQ(near.code, 2);
   EXPECT_NE(near.err.find("did you mean clusters/dgx-h100.yaml?"), std::string::npos) << near.err;
-  const Ran extended =
-      stepcast_run(files, "run '" + scenarios +
-                              "ideal-pipeline.yaml' --set 'cluster={extends: clusters/idela.yaml}'");
+  const Ran extended = stepcast_run(
+      files,
+      "run '" + scenarios + "ideal-pipeline.yaml' --set 'cluster={extends: clusters/idela.yaml}'");
   EXPECT_EQ(extended.code, 2);
   EXPECT_NE(extended.err.find("did you mean clusters/ideal.yaml?"), std::string::npos)
       << extended.err;
@@ -79,8 +80,8 @@ TEST(Reading, AWholeNumberTakesNoThousand) {
 
 TEST(Reading, MfuSaysOfWhichPeak) {
   const TemporaryFiles files;
-  const Ran ran = stepcast_run(files, "run '" + scenarios + "llama2-7b-8.yaml' --json '" +
-                                          files.path("r.json") + "'");
+  const Ran ran = stepcast_run(
+      files, "run '" + scenarios + "llama2-7b-8.yaml' --json '" + files.path("r.json") + "'");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("(BF16, FP16 peak) per device"), std::string::npos) << ran.out;
   const Json result = Json::parse(content(files.path("r.json")))["result"];
@@ -101,13 +102,17 @@ TEST(Reading, ProgressIsOnStderrAndOnlyWhenAskedFor) {
 
 TEST(Reading, APlanThatIsKilledGoesOnToTheSameBytes) {
   const TemporaryFiles files;
-  const std::string file = files.write(
-      "p.yaml",
-      "# question: which?\nstepcast: 1\nname: p\ncluster: {extends: clusters/atlas-800t-a2.yaml, devices: "
-      "16}\nmodel: {extends: models/llama2-7b.yaml}\nparallel: {tp: [1, 2, 4], pp: [2, 4], vpp: [1, 2]}\n"
-      "training: {sequence: 4096, global_batch: 16, micro_batch: 1}\n"
-      "schedule: {pipeline: [1f1b, interleaved_1f1b]}\nplan: {top: 6, simulations: 8, placements: 0}\n");
-  const std::string plan = std::string("'") + STEPCAST_BINARY + "' plan '" + file + "' -j 2 --json -";
+  const std::string file =
+      files.write("p.yaml",
+                  "# question: which?\nstepcast: 1\nname: p\ncluster: {extends: "
+                  "clusters/atlas-800t-a2.yaml, devices: "
+                  "16}\nmodel: {extends: models/llama2-7b.yaml}\nparallel: {tp: [1, 2, 4], pp: [2, "
+                  "4], vpp: [1, 2]}\n"
+                  "training: {sequence: 4096, global_batch: 16, micro_batch: 1}\n"
+                  "schedule: {pipeline: [1f1b, interleaved_1f1b]}\nplan: {top: 6, simulations: 8, "
+                  "placements: 0}\n");
+  const std::string plan =
+      std::string("'") + STEPCAST_BINARY + "' plan '" + file + "' -j 2 --json -";
   const Ran whole = shell(files, plan);
   ASSERT_EQ(whole.code, 0) << whole.err;
   const std::string kept = plan + " --store '" + files.path("store") + "'";
