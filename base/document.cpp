@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "nearest_file.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -120,7 +121,8 @@ class Loader {
   std::string missing(const std::string& name, const fs::path& directory) const {
     std::vector<std::string> places{directory.empty() ? "." : directory.string()};
     for (const fs::path& d : search_.directories) places.push_back(d.string());
-    return "names '" + name + "', which does not exist in " + joined(places);
+    return "names '" + name + "', which does not exist in " + joined(places) +
+           file_hint(name, directory, search_);
   }
 
   static constexpr std::size_t deepest = 32;
@@ -204,6 +206,10 @@ std::optional<fs::path> find_file(const fs::path& name, const fs::path& director
 }
 
 std::string read_document_text(const std::string& path, const SearchPath& search) {
+  if (!path.empty() && path != "-" && !find_file(path, {}, search)) {
+    const std::string hint = file_hint(path, {}, search);
+    if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
+  }
   return read_file(document_path(path, search));
 }
 

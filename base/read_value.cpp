@@ -87,6 +87,11 @@ class Reader {
     return number(plain_number, "", parse_number, [&](double v) { *target = v; });
   }
   std::string operator()(std::int64_t* target) const {
+    if (plain() && std::string_view("kK").find(node_.text.back()) != std::string_view::npos &&
+        parse_count(node_.text))
+      return "is " + quoted(node_) + ", which some read as thousands and some as 1024s, allowed: " +
+             std::to_string(static_cast<std::int64_t>(*parse_count(node_.text))) + " or " +
+             node_.text.substr(0, node_.text.size() - 1) + "Ki";
     return number(whole_number, "", parse_count,
                   [&](double v) { *target = static_cast<std::int64_t>(v); });
   }

@@ -3,6 +3,7 @@
 #include "program_builder.hpp"
 #include "stage_pieces.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/operator_inventory.hpp"
 #include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
@@ -66,13 +67,11 @@ bool runs_pairs(const WorkloadSpec& spec) {
   return spec.pairs && spec.plan.zero <= 1 && spec.plan.slices == 1;
 }
 
-}  // namespace
-
-StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
-                         const ClusterSpec& cluster, Stage stage) {
+StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const ClusterSpec& cluster,
+                     Stage stage, OperatorInventory* inventory) {
   expects(layers.slices.size() == static_cast<std::size_t>(spec.plan.vpp), "one row per chunk");
   const ExpertLoads loads = expert_loads(spec);
-  ProgramBuilder builder{spec, cluster, loads.distinct.size()};
+  ProgramBuilder builder{spec, cluster, loads.distinct.size(), inventory};
   PieceLibrary library{spec, loads, builder};
   DataParallel data_parallel{spec, builder};
   StageProgram& program = builder.program();
@@ -86,10 +85,10 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
     const LayerTable::Slice& held = layers.slices[chunk].at(stage.value);
     for (std::int64_t slice = 0; slice < spec.plan.slices; ++slice) {
       const Pieces pieces = library.pieces(held, chunk, stage, slice);
-      ChunkProgram& lowered = program.chunks.emplace_back();
-      data_parallel.lower_chunk(pieces, slice == 0, lowered);
-      lowered.send_forward = held.head ? Bytes{0} : boundary_bytes(spec, slice);
-      lowered.send_backward = held.embedding ? Bytes{0} : boundary_bytes(spec, slice);
+      ChunkProgram& chunk_program = program.chunks.emplace_back();
+      data_parallel.lower_chunk(pieces, slice == 0, chunk_program);
+      chunk_program.send_forward = held.head ? Bytes{0} : boundary_bytes(spec, slice);
+      chunk_program.send_backward = held.embedding ? Bytes{0} : boundary_bytes(spec, slice);
       program.executed_flops += executed_flops(pieces) * micro_batches(spec);
       program.executed_attention_flops += executed_attention(pieces) * micro_batches(spec);
       if (slice == 0) chunks.push_back(pieces);
@@ -104,6 +103,20 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
   }
   data_parallel.lower_epilogue(chunks, holds_embedding_copy(spec, layers, stage));
   return std::move(program);
+}
+
+}  // namespace
+
+StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
+                         const ClusterSpec& cluster, Stage stage) {
+  return lowered(spec, layers, cluster, stage, nullptr);
+}
+
+OperatorInventory stage_operators(const WorkloadSpec& spec, const LayerTable& layers,
+                                  const ClusterSpec& cluster, Stage stage) {
+  OperatorInventory inventory;
+  lowered(spec, layers, cluster, stage, &inventory);
+  return inventory;
 }
 
 }  // namespace stepcast

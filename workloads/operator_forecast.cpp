@@ -123,10 +123,8 @@ Seconds OperatorForecaster::time(const OperatorRequest& request) const {
   return time_of_kernels(request.kind->kernels(request.shape), cluster().device, is_fp8(request));
 }
 
-OperatorForecast OperatorForecaster::kernels(const OperatorRequest& request) const {
-  const DeviceSpec& device = cluster().device;
-  const bool fp8 = is_fp8(request);
-  const std::vector<Operator> all = request.kind->kernels(request.shape);
+OperatorForecast forecast_kernels(std::span<const Operator> all, const DeviceSpec& device,
+                                  bool fp8) {
   OperatorForecast forecast;
   for (const Operator& op : all) {
     forecast.flops += op.flops;
@@ -138,6 +136,10 @@ OperatorForecast OperatorForecaster::kernels(const OperatorRequest& request) con
   forecast.bound = bound_of_kernels(all, device, fp8, forecast.time);
   forecast.efficiency = least_kernel_time(all, device, fp8) / forecast.time;
   return forecast;
+}
+
+OperatorForecast OperatorForecaster::kernels(const OperatorRequest& request) const {
+  return forecast_kernels(request.kind->kernels(request.shape), cluster().device, is_fp8(request));
 }
 
 OperatorForecast OperatorForecaster::collective(const OperatorRequest& request) const {

@@ -111,8 +111,9 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
 }
 
 ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster,
-                               std::size_t variants)
-    : spec_{spec}, cluster_{cluster}, device_{in_step(cluster.device)} {
+                               std::size_t variants, OperatorInventory* inventory)
+    : spec_{spec}, cluster_{cluster}, device_{in_step(cluster.device)}, inventory_{inventory} {
+  if (inventory_ != nullptr) inventory_->of.resize(variants);
   program_.send_issue = issue_cost(LaunchClass::communication, spec.runtime, cluster);
   program_.variants.resize(variants - 1);
 }
@@ -133,9 +134,10 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
         out.push_back(Compute{scaled_segment(*op, *attention)});
         continue;
       }
-      for (std::size_t v = 0; v < variants.size(); ++v)
-        add(op->name, beside_communication(cost(std::get<Operator>(variants[v].at(i))), op->launch),
-            runs[v]);
+      for (std::size_t v = 0; v < variants.size(); ++v) {
+        const Operator& of_variant = std::get<Operator>(variants[v].at(i));
+        add(of_variant, beside_communication(cost(of_variant), op->launch), runs[v]);
+      }
       continue;
     }
     const bool to_host =
@@ -170,7 +172,7 @@ void ProgramBuilder::communicate(const LayerItem& item, Instructions& out) {
 
 void ProgramBuilder::compute(const Operator& op, Instructions& out) {
   Run run;
-  add(op.name, cost(op), run);
+  add(op, cost(op), run);
   out.push_back(Compute{segment_of({std::move(run)})});
 }
 
@@ -276,7 +278,7 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   scaling.floor = operator_time(traffic, device_, false).value();
   scaling.half = attention_loss(op, work, device_);
   Run run;
-  add(op.name, beside_communication(cost(op), op.launch), run);
+  add(op, beside_communication(cost(op), op.launch), run);
   return segment_of({std::move(run)}, scaling);
 }
 
@@ -286,6 +288,20 @@ void ProgramBuilder::add(const std::string& name, const OperatorCost& cost, Run&
   if (fresh) program_.operator_names.push_back(name);
   run.costs.push_back(cost);
   run.names.push_back(place->second);
+  if (inventory_ != nullptr) run.kept.push_back(OperatorInventory::none);
+}
+
+void ProgramBuilder::add(const Operator& op, const OperatorCost& cost, Run& run) {
+  add(op.name, cost, run);
+  if (inventory_ != nullptr) run.kept.back() = keep(op, cost);
+}
+
+std::uint32_t ProgramBuilder::keep(const Operator& op, const OperatorCost& cost) {
+  const auto next = static_cast<std::uint32_t>(inventory_->operators.size());
+  const auto [place, fresh] =
+      kept_.try_emplace({op.name, op.flops.value(), op.bytes.value(), cost.device}, next);
+  if (fresh) inventory_->operators.push_back(op);
+  return place->second;
 }
 
 std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
@@ -300,6 +316,9 @@ std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
   const auto next = static_cast<std::uint32_t>(program_.segments.size());
   const auto [place, fresh] = segments_.try_emplace(std::move(key), next);
   if (!fresh) return place->second;
+  if (inventory_ != nullptr)
+    for (std::size_t v = 0; v < inventory_->of.size(); ++v)
+      inventory_->of[v].push_back(variants[variants.size() == 1 ? 0 : v].kept);
   for (std::size_t v = 0; v < program_.variants.size(); ++v)
     program_.variants[v].emplace_back(variants[variants.size() == 1 ? 0 : v + 1].costs);
   program_.segment_names.push_back(std::move(variants.front().names));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stepcast/workloads/memory.hpp"
+#include "stepcast/workloads/operator_inventory.hpp"
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -19,8 +20,10 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const Cl
 /// Equal segments and equal calls are stored once, so that a deep stage stays small.
 class ProgramBuilder {
  public:
-  /// `variants` >= 1 of each segment are kept (StageProgram::variants).
-  ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster, std::size_t variants = 1);
+  /// `variants` >= 1 of each segment are kept (StageProgram::variants). What the operators are goes
+  /// to `inventory` unless that is nullptr.
+  ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster, std::size_t variants = 1,
+                 OperatorInventory* inventory = nullptr);
 
   /// Appends the items: operators between communications become one segment. Given are those of
   /// each variant, which differ in the work of operators only, or of one that stands for all.
@@ -53,6 +56,7 @@ class ProgramBuilder {
   struct Run {
     std::vector<OperatorCost> costs;
     std::vector<std::uint32_t> names;
+    std::vector<std::uint32_t> kept;  ///< places in the inventory; empty without one
   };
 
   OperatorCost cost(const Operator& op) const;
@@ -63,6 +67,9 @@ class ProgramBuilder {
   void communicate(const LayerItem& item, Instructions& out);
   std::uint32_t slot_of(const CommunicationId& id);
   void add(const std::string& name, const OperatorCost& cost, Run& run);
+  void add(const Operator& op, const OperatorCost& cost, Run& run);
+  /// The place of an operator in the inventory.
+  std::uint32_t keep(const Operator& op, const OperatorCost& cost);
   /// Of one run for all variants, or one each.
   std::uint32_t segment_of(std::vector<Run> variants, const AttentionScaling& scaling = {});
   /// One attention operator, to be scaled by the documents of the micro-batch.
@@ -80,6 +87,9 @@ class ProgramBuilder {
   std::map<CallKey, std::uint32_t> calls_;
   std::map<CommunicationId, std::uint32_t> slots_;
   std::map<std::string, std::uint32_t> names_;  ///< of operators
+  OperatorInventory* inventory_;
+  /// Name, FLOPs, bytes and device time tell operators apart.
+  std::map<std::tuple<std::string, double, double, double>, std::uint32_t> kept_;
   std::set<CommunicationId> under_way_;  ///< communications beside which operators are lowered
 };
 

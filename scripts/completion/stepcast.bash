@@ -25,21 +25,22 @@ _stepcast_files() {
 # The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
   case $1 in
-    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --pipeline --fail-on-oom --presets --help" ;;
+    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --fail-on-oom --presets --help" ;;
     explain) echo "--set --json --svg --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --generation --type --bytes --table --csv --json --set --presets --help" ;;
+    list) echo "--presets --help" ;;
     model) echo "--sequence --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
-    sweep) echo "--report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
-    results) echo "--where --csv --json --help" ;;
+    sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
+    results) echo "--sort --best --pareto --where --csv --json --help" ;;
     scale) echo "--report --devices --weak --strong --set --jobs --store --accept-builds --svg --csv --json --presets --help" ;;
     check) echo "--jobs --update --junit --presets --help" ;;
     diff) echo "--set --json --presets --help" ;;
     compare) echo "--set --markdown --json --presets --help" ;;
-    plan) echo "--devices --top --jobs --output --report --csv --set --json --presets --help" ;;
+    plan) echo "--devices --top --jobs --store --output --report --csv --set --json --presets --help" ;;
     accuracy) echo "--components --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
     worker) echo "--jobs --memory --seconds --no-files --help" ;;
@@ -49,7 +50,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run explain validate schema sweep results scale check diff compare topology collective operator model schedule plan accuracy calibrate worker completion"
+  local commands="run explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "progress.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/sim/engine/workers.hpp"
@@ -103,6 +104,7 @@ Outcome accuracy(const AccuracyOptions& options) {
   if (!options.intervals.empty() && (options.components || is_gallery(options.folder)))
     bad_option("--intervals",
                "follow from published steps, give a folder such as scenarios/validation");
+  const PhaseProgress progress("accuracy");
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");
   if (is_gallery(options.folder)) return of_gallery(options);
@@ -145,6 +147,7 @@ Outcome calibrate(const CalibrateOptions& options) {
   const auto rows = published_rows(options.results, default_search_path(options.presets));
   std::optional<ClusterSpec> start;
   if (!options.start.empty()) start = cluster_option(options.start, "", options);
+  const PhaseProgress progress("calibrate");
   const Calibration fitted =
       calibrate_from_results(rows, options.devices, start, workers_of(options.workers));
   if (!options.output.empty())

@@ -33,9 +33,11 @@ struct RunOptions : PresetOptions {
   bool timing = false, fail_on_oom = false;
   std::string trace, report, step_trace;  ///< files
   std::string trace_ranks = "64";         ///< rank classes at most that the trace shows
-  bool pipeline = false;
+  bool pipeline = false, operators = false;
+  std::string operators_csv;  ///< file, `-` for stdout instead of the table
   bool records() const {
-    return pipeline || !trace.empty() || !report.empty() || !step_trace.empty();
+    return pipeline || operators || !operators_csv.empty() || !trace.empty() || !report.empty() ||
+           !step_trace.empty();
   }
 };
 Outcome run(const RunOptions& options);
@@ -106,6 +108,11 @@ struct ScheduleOptions {
   std::string json;  ///< as for run
 };
 Outcome schedule(const ScheduleOptions& options);
+
+struct ListOptions : PresetOptions {
+  std::string kind;  ///< clusters, models ...; empty: all
+};
+Outcome list_presets(const ListOptions& options);
 
 Outcome completion(const std::string& shell);
 

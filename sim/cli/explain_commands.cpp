@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "command_line.hpp"
+#include "progress.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/study/explain.hpp"
@@ -15,6 +16,7 @@ Outcome explain(const ExplainOptions& options) {
                                    : count_option("-j", options.workers, 1, most_workers);
   const Scenario scenario =
       prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
+  const PhaseProgress progress("explain");
   const Explanation found = stepcast::explain(scenario, static_cast<int>(workers));
   const auto rows = static_cast<std::size_t>(top);
   if (options.svg == "-") return {tornado_svg(scenario, found, rows)};

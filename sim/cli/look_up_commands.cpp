@@ -100,6 +100,16 @@ void add_schedule(CommandLine& line) {
   CommandLine::json(sub, options->json);
 }
 
+void add_list(CommandLine& line) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* sub =
+      line.command("list", "show the presets that are found, and what each answers",
+                   "stepcast list clusters", [options] { return list_presets(*options); });
+  sub->add_option("kind", options->kind, "clusters, models, scenarios, what-if or plans")
+      ->type_name("KIND");
+  CommandLine::presets(sub, *options);
+}
+
 void add_completion(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
   CLI::App* sub = line.command("completion", "print a completion script for the shell",
@@ -118,6 +128,7 @@ void add_look_up_commands(CommandLine& line) {
   add_collective(line);
   add_model(line);
   add_schedule(line);
+  add_list(line);
   add_completion(line);
 }
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "progress.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 
@@ -27,7 +28,8 @@ Outcome plan(const PlanOptions& options) {
   const int jobs = options.jobs.empty()
                        ? usable_processors()
                        : static_cast<int>(count_option("--jobs", options.jobs, 1, most_jobs));
-  const PlanResult result = search_plan(space, search, jobs);
+  const PhaseProgress progress("plan");
+  const PlanResult result = search_plan(space, search, jobs, options.store);
   if (result.best.empty()) return {"", bad_input, plan_failure(space, result)};
   const PlanPoint& winner = best_point(space, result);
   if (!options.output.empty()) {

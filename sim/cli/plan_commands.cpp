@@ -21,6 +21,8 @@ void add_plan_commands(CommandLine& line) {
   sub->add_option("--top", options->top, "points to simulate at least")->type_name("K");
   sub->add_option("-j,--jobs", options->jobs, "processes at a time (default: processors)")
       ->type_name("N");
+  sub->add_option("--store", options->store, "keep answers here: a search that was ended goes on")
+      ->type_name("FILE");
   sub->add_option("--output", options->output, "write the best point as a scenario")
       ->type_name("FILE");
   sub->add_option("--report", options->report, "write a page that shows the frontier (.html)")

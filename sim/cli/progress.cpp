@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t bar_width = 30;
-constexpr auto between_drawings = 100ms;
+constexpr auto between_drawings = 100ms, between_lines = 1000ms;
 
 std::string left_text(double seconds) {
   const auto whole = static_cast<long>(seconds + 0.5);
@@ -49,6 +49,34 @@ void Progress::step(std::size_t done, std::size_t of, const std::string& line) {
                            std::string(bar_width - cells, '-'), done, of, rate,
                            left_text(static_cast<double>(of - done) / rate))
             << std::flush;
+}
+
+PhaseProgress::PhaseProgress(std::string command)
+    : command_{std::move(command)}, watch_{[this](std::size_t done, std::size_t of) {
+        told(done, of);
+      }} {}
+
+void PhaseProgress::told(std::size_t done, std::size_t of) {
+  if (of == 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (done == 0) {
+    ++phase_;
+    begin_ = logged_ = now;
+    bar_.reset();
+    if (isatty(STDERR_FILENO) == 1) bar_ = std::make_unique<Progress>();
+    return;
+  }
+  if (bar_) {
+    bar_->step(done, of, {});
+    if (done == of) bar_.reset();
+    return;
+  }
+  if (done < of && now - logged_ < between_lines) return;
+  logged_ = now;
+  const double elapsed = std::max(std::chrono::duration<double>(now - begin_).count(), 1e-9);
+  const double rate = static_cast<double>(done) / elapsed;
+  spdlog::debug("{}, phase {}: {}/{}, {:.1f}/s, {} left", command_, phase_, done, of, rate,
+                left_text(static_cast<double>(of - done) / rate));
 }
 
 }  // namespace stepcast::cli

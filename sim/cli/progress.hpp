@@ -1,7 +1,10 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
+
+#include "stepcast/sim/engine/workers.hpp"
 
 namespace stepcast::cli {
 
@@ -20,6 +23,23 @@ class Progress {
  private:
   std::chrono::steady_clock::time_point begin_, shown_;
   bool terminal_, quiet_, drawn_ = false;
+};
+
+/// The same for a command that runs many jobs in phases: a bar per phase on a terminal; with
+/// --verbose and no terminal a line at most every second; otherwise nothing. It watches while it
+/// lives.
+class PhaseProgress {
+ public:
+  explicit PhaseProgress(std::string command);
+
+ private:
+  void told(std::size_t done, std::size_t of);
+
+  std::string command_;
+  std::size_t phase_ = 0;
+  std::unique_ptr<Progress> bar_;
+  std::chrono::steady_clock::time_point begin_, logged_;
+  WorkerWatch watch_;
 };
 
 }  // namespace stepcast::cli

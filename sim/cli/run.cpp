@@ -7,6 +7,7 @@
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/report_page.hpp"
 #include "stepcast/sim/report/report.hpp"
+#include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/step_trace.hpp"
 #include "stepcast/sim/report/trace.hpp"
 #include "text_file.hpp"
@@ -20,11 +21,24 @@ std::uint64_t peak_rss() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+/// Refuses what asks for two texts in the place of the table.
+void check_texts(const RunOptions& options) {
+  if (options.operators_csv != "-") return;
+  if (options.json == "-")
+    bad_option("--operators-csv", "and --json are both -, allowed: one of them");
+  if (options.operators || options.pipeline)
+    bad_option("--operators-csv", "is -, allowed: without --operators and --pipeline");
+}
+
 constexpr std::size_t table_width = 100;
+
+constexpr std::size_t operators_shown = 12;  ///< of each stage
 
 /// Writes the files that show the run itself; returns the drawing for the terminal.
 std::string show_run(const RunOptions& options, const Scenario& scenario) {
-  const bool all = !options.report.empty() || !options.step_trace.empty() || options.pipeline;
+  const bool operators = options.operators || !options.operators_csv.empty();
+  const bool all =
+      !options.report.empty() || !options.step_trace.empty() || options.pipeline || operators;
   constexpr std::int64_t most_classes = 1 << 20;
   const auto ranks = static_cast<std::uint32_t>(
       count_option("--trace-ranks", options.trace_ranks, 1, most_classes));
@@ -32,6 +46,13 @@ std::string show_run(const RunOptions& options, const Scenario& scenario) {
   if (!options.report.empty()) write_file(options.report, report_page(scenario, run));
   if (!options.step_trace.empty()) write_file(options.step_trace, step_trace_csv(scenario, run));
   std::string drawing = options.pipeline ? "\n" + pipeline_text(run, table_width, colours()) : "";
+  if (operators) {
+    const std::vector<RunOperator> list = run_operators(scenario, run);
+    if (options.operators) drawing += run_operators_table(list, operators_shown);
+    if (options.operators_csv == "-") drawing = run_operators_csv(list);
+    if (!options.operators_csv.empty() && options.operators_csv != "-")
+      write_file(options.operators_csv, run_operators_csv(list));
+  }
   if (!options.trace.empty()) {
     write_pieces(options.trace, Form::by_name,
                  [&](const auto& out) { write_trace(scenario, run, ranks, out); });
@@ -54,6 +75,7 @@ std::string shown_run(const RunOptions& options, const Scenario& scenario) {
 }  // namespace
 
 Outcome run(const RunOptions& options) {
+  check_texts(options);
   const Scenario scenario =
       prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
   const std::string drawing = options.records() ? shown_run(options, scenario) : "";
@@ -65,8 +87,10 @@ Outcome run(const RunOptions& options) {
     timing = {wall.count(), peak_rss()};
   }
 
-  Outcome outcome = shown(report_table(scenario, result, timing, colours()) + drawing, options.json,
-                          options.json.empty() ? "" : report_json(scenario, result, timing));
+  const bool csv = options.operators_csv == "-";
+  Outcome outcome =
+      shown(csv ? drawing : report_table(scenario, result, timing, colours()) + drawing,
+            options.json, options.json.empty() ? "" : report_json(scenario, result, timing));
   if (!result.fits_memory()) {
     outcome.warnings.push_back(scenario.name + " does not fit into device memory");
     if (options.fail_on_oom) outcome.exit_code = check_failed;

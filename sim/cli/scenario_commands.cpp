@@ -28,6 +28,11 @@ void add_run(CommandLine& line) {
   sub->add_option("--step-trace", options->step_trace,
                   "write cluster_step_trace_time.csv, the columns of the Ascend profiling tools")
       ->type_name("FILE");
+  sub->add_flag("--operators", options->operators,
+                "show the operators that take longest, by pipeline stage");
+  sub->add_option("--operators-csv", options->operators_csv,
+                  "write every operator as CSV, - for stdout instead of the table")
+      ->type_name("FILE");
   sub->add_flag("--pipeline", options->pipeline, "draw the executed schedule");
   sub->add_flag("--fail-on-oom", options->fail_on_oom,
                 "exit 1 when the step does not fit into device memory");

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "progress.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/page/sweep_page.hpp"
 #include "sweep_commands.hpp"
+#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -28,6 +31,13 @@ PointChoice choice_of(const SweepOptions& options) {
   if (!options.shard.empty()) read_shard(options.shard, choice);
   if (!options.limit.empty())
     choice.limit = static_cast<std::size_t>(count_option("--limit", options.limit, 1, most_points));
+  return choice;
+}
+
+RowChoice rows_of(const std::string& sort, const std::string& best, const std::string& pareto) {
+  RowChoice choice{sort, {}, pareto};
+  if (!best.empty())
+    choice.best = static_cast<std::size_t>(count_option("--best", best, 1, most_points));
   return choice;
 }
 
@@ -119,10 +129,20 @@ Outcome sweep(const SweepOptions& options, const RunMissing& run_missing) {
   const Sweep sweep = read_sweep(options.sweep, search);
   const std::vector<std::size_t> points = choose_points(sweep, choice);
   if (options.dry_run) return {listed(sweep, points)};
-  const PointTable table =
+  const RowChoice rows = rows_of(options.sort, options.best, options.pareto);
+  PointTable blank{{failed_point(sweep, 0, "")}, {}};  // a wrong column is found before work begins
+  if (!sweep.baseline.empty()) blank.efficiency.resize(1);
+  arranged(blank, rows);
+  const PointTable all =
       run_points(sweep, points, {options.store, options.accept_builds}, search, run_missing);
+  const PointTable table = arranged(all, rows);
   if (!options.report.empty()) write_points_page(options.report, sweep, table);
-  return shown_points(points_table(table), sweep.name, table, options.csv, options.json);
+  Outcome outcome = shown_points(points_table(table, lines_width()), sweep.name, table, options.csv,
+                                 options.json);
+  // A point that failed is not hidden by the choice of rows.
+  if (std::ranges::count(all.rows, PointStatus::failed, &PointResult::status) > 0)
+    outcome.exit_code = internal_error;
+  return outcome;
 }
 
 Outcome sweep(const SweepOptions& options) { return sweep(options, in_processes(options.workers)); }
@@ -132,9 +152,13 @@ Outcome results(const ResultsOptions& options) {
   if (names.front() != "merge") {
     if (names.size() > 1) bad_option(names[1], "is one store too many, allowed: one, or merge");
     const Store store(names.front(), Store::Open::existing);
-    const PointTable table{store.rows(options.where), {}};
-    return shown_points(points_table(table), "", table, options.csv, options.json);
+    const PointTable table = arranged({store.rows(options.where), {}},
+                                      rows_of(options.sort, options.best, options.pareto));
+    return shown_points(points_table(table, lines_width()), "", table, options.csv, options.json);
   }
+  for (const std::string& given : {options.sort, options.best, options.pareto})
+    if (!given.empty())
+      bad_option("merge", "takes all rows, allowed: without --sort, --best, --pareto");
   if (names.size() < 3) bad_option("merge", "needs a target and at least one store to take from");
   std::vector<PointResult> rows;
   for (std::size_t i = 2; i < names.size(); ++i) {

@@ -39,6 +39,7 @@ void add_results(CommandLine& line) {
       ->type_name("STORE");
   sub->add_option("--where", options->where, "SQL expression over the columns of the CSV")
       ->type_name("SQL");
+  add_row_options(sub, options->sort, options->best, options->pareto);
   add_tables(sub, options->csv, options->json);
 }
 

@@ -20,7 +20,10 @@ struct SweepOptions : PresetOptions {
   std::vector<std::string> filters;  ///< --filter
   std::string limit, shard;          ///< empty: all
   bool dry_run = false, accept_builds = false;
+  std::string sort, best, pareto;  ///< which rows to show; empty: all, in their order
 };
+/// `--sort`, `--best` and `--pareto`.
+void add_row_options(CLI::App* sub, std::string& sort, std::string& best, std::string& pareto);
 /// All options of a sweep but `-j`; the options must outlive the parsing.
 void add_sweep_options(CLI::App* sub, SweepOptions& options);
 
@@ -68,7 +71,8 @@ Outcome compare(const CompareOptions& options);
 struct ResultsOptions {
   std::vector<std::string> stores;  ///< one; or `merge`, a target and its sources
   std::string where;
-  std::string csv, json;  ///< as for run
+  std::string csv, json;           ///< as for run
+  std::string sort, best, pareto;  ///< as for sweep
 };
 Outcome results(const ResultsOptions& options);
 

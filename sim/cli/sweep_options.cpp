@@ -4,6 +4,15 @@
 
 namespace stepcast::cli {
 
+void add_row_options(CLI::App* sub, std::string& sort, std::string& best, std::string& pareto) {
+  sub->add_option("--sort", sort, "best first by this column or key, also COLUMN:asc, COLUMN:desc")
+      ->type_name("COLUMN");
+  sub->add_option("--best", best, "the N best that fit, by --sort or by step time")->type_name("N");
+  sub->add_option("--pareto", pareto,
+                  "those that no other one beats: step_time_s,peak_memory_bytes")
+      ->type_name("A,B");
+}
+
 void add_sweep_options(CLI::App* sub, SweepOptions& options) {
   sub->add_option("sweep", options.sweep, "sweep file")->required()->type_name("SWEEP");
   sub->add_option("--store", options.store, "keep results here, simulate only what is missing")
@@ -25,6 +34,7 @@ void add_sweep_options(CLI::App* sub, SweepOptions& options) {
   sub->add_option("--limit", options.limit, "at most so many points")->type_name("N");
   sub->add_option("--shard", options.shard, "the i-th of n equal parts, for job arrays")
       ->type_name("I/N");
+  add_row_options(sub, options.sort, options.best, options.pareto);
   sub->add_flag("--dry-run", options.dry_run, "list the points instead");
   sub->add_option("--presets", options.presets, "folder to look for presets in (repeatable)")
       ->type_name("DIR")

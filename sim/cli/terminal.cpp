@@ -14,4 +14,6 @@ std::size_t terminal_width() {
   return std::max<std::size_t>(size.ws_col, least);
 }
 
+std::size_t lines_width() { return isatty(STDOUT_FILENO) == 1 ? terminal_width() : 0; }
+
 }  // namespace stepcast::cli

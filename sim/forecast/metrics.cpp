@@ -38,6 +38,7 @@ Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   const double peak = matmul_peak(scenario);
   m.tflops_per_device = per_device / 1e12;
   m.mfu = per_device / peak;
+  m.mfu_peak = peak;
   m.hfu = *forecast.executed_flops / m.step_time / devices / peak;
   return m;
 }

@@ -13,6 +13,7 @@
 #include "stepcast/sim/forecast/step_statistics.hpp"
 #include "stepcast/sim/report/names.hpp"
 #include "stepcast/sim/report/report.hpp"
+#include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/usage.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
 #include "stepcast/sim/study/explain.hpp"
@@ -24,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_rows = 64;  ///< of the timeline and of the memory
 constexpr std::size_t most_waits = 40000, most_path = 20000, most_moments = 600;
+constexpr std::size_t most_operators = 12;  ///< of a stage
 constexpr std::size_t link_parts = 120, most_links = 40;
 constexpr int beside_pipeline = 4;  ///< kind of a unit, after those of UnitKind
 
@@ -53,6 +55,7 @@ class PageData {
   Json memory() const;
   Json links() const;
   Json path() const;
+  Json operators() const;
   Json assumptions() const;
   std::string row_name(std::uint32_t c) const;
 
@@ -253,6 +256,24 @@ Json shares(const std::vector<PathShare>& rows) {
 }
 
 /// Spans that are too short to see go to the one before.
+/// The longest of each stage.
+Json PageData::operators() const {
+  Json list = Json::array();
+  std::size_t of_stage = 0;
+  std::uint32_t stage = 0;
+  for (const RunOperator& row : run_operators(scenario_, run_)) {
+    of_stage = row.stage == stage ? of_stage + 1 : 1;
+    stage = row.stage;
+    if (of_stage > most_operators) continue;
+    const bool known = row.efficiency > 0;
+    list.push_back({row.stage, row.name, name(row.of), row.shape, brief(row.launches),
+                    brief(row.time.value()), brief(row.share),
+                    known ? Json(brief(row.efficiency)) : Json(nullptr),
+                    known ? name(row.bound) : "", brief(row.flops), brief(row.bytes)});
+  }
+  return list;
+}
+
 Json PageData::path() const {
   const CriticalPath path = critical_path(run_);
   std::vector<std::string> names;
@@ -290,6 +311,7 @@ Json PageData::all() const {
           {"memory_over_time", memory()},
           {"links", links()},
           {"path", path()},
+          {"operators", operators()},
           {"assumptions", assumptions()},
           {"resolved", resolved_yaml(scenario_)}};
 }

@@ -235,6 +235,29 @@ function path() {
   shareTable(columns.append('div'), 'its communication by link', data.path.links, data.path.total);
 }
 
+function operators() {
+  if (!data.operators.length) return;
+  const block = section('operators', 'Operators',
+    'What the devices of a stage compute: its longest operators, per step on the mean rank. stepcast run --operators-csv has all of them.', true);
+  const tools = block.append('div').attr('class', 'tools');
+  tools.append('label').attr('for', 'operator-stage').text('stage');
+  const select = tools.append('select').attr('id', 'operator-stage');
+  select.selectAll('option').data([...new Set(data.operators.map(o => o[0]))]).enter().append('option').text(s => s);
+  const table = block.append('div').attr('class', 'scroll').append('table').attr('id', 'operator-table');
+  const share = v => v === null ? '' : `${(100 * v).toFixed(1)} %`;
+  function fill() {
+    table.html('');
+    const head = table.append('tr');
+    ['operator', 'class', 'shape', 'launches', 'time', 'share', 'efficiency', 'bound', 'FLOPs each', 'bytes each'].forEach(t => head.append('th').text(t));
+    data.operators.filter(o => String(o[0]) === select.property('value')).forEach(o => {
+      const line = table.append('tr');
+      [o[1], o[2], o[3], o[4], seconds(o[5]), share(o[6]), share(o[7]), o[8], o[9].toPrecision(3), o[10].toPrecision(3)].forEach(t => line.append('td').text(t));
+    });
+  }
+  select.on('change', fill);
+  fill();
+}
+
 function assumptions() {
   const block = section('assumptions', 'Assumptions',
     'Every number of the scenario that states its source. Numbers that are assumed deserve a look first.', true);
@@ -275,4 +298,4 @@ function resolved() {
   });
 }
 
-if (data.kind === 'run') [headline, breakdown, pipeline, memory, links, path, assumptions, resolved].forEach(part => part());
+if (data.kind === 'run') [headline, breakdown, pipeline, memory, links, path, operators, assumptions, resolved].forEach(part => part());

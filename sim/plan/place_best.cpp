@@ -111,10 +111,12 @@ std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
 
 /// The solver believes its own memory model, the forecast has the last word.
 std::vector<PlanPoint> place_best(const PlanSpace& space, const SearchPath& search, int workers,
-                                  const std::vector<PlanPoint>& points) {
+                                  const std::vector<PlanPoint>& points, AnswerStore* store,
+                                  const std::function<std::string(const PlanPoint&)>& key) {
   std::vector<PlanPoint> placed(points);
-  run_in_workers(
-      points.size(), workers, [&](std::size_t i) { return placed_text(space, search, points[i]); },
+  run_kept(
+      store, points.size(), workers, [&](std::size_t i) { return key(points[i]); },
+      [&](std::size_t i) { return placed_text(space, search, points[i]); },
       [&](const WorkerAnswer& answer) {
         if (answer.failed()) throw EngineError("a placement failed: " + answer.failure);
         PlanPoint& point = placed[answer.index];

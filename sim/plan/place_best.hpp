@@ -1,7 +1,9 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "answer_store.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 
 /// Placement of layers and recomputation for the best points of a search, and their simulation.
@@ -18,8 +20,10 @@ bool places_layers(const PlanSpace& space, const Strategy& strategy);
 std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
                            const SearchPath& search);
 
-/// Places and simulates each point; those that fit, by their score.
+/// Places and simulates each point; those that fit, by their score. Answers are kept in the store
+/// (may be null) under `key`.
 std::vector<PlanPoint> place_best(const PlanSpace& space, const SearchPath& search, int workers,
-                                  const std::vector<PlanPoint>& points);
+                                  const std::vector<PlanPoint>& points, AnswerStore* store,
+                                  const std::function<std::string(const PlanPoint&)>& key);
 
 }  // namespace stepcast

@@ -1,18 +1,23 @@
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <sstream>
 
+#include "answer_store.hpp"
 #include "compare.hpp"
 #include "enumerate.hpp"
 #include "nearest.hpp"
 #include "place_best.hpp"
+#include "stepcast/base/build.hpp"
+#include "stepcast/base/canonical.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/resolved_scenario.hpp"
 #include "stepcast/sim/study/correlation.hpp"
 
 namespace stepcast {
@@ -22,15 +27,27 @@ constexpr std::size_t timed_per_process = 16;
 // Timing a point takes milliseconds, while a bound that is a tenth below keeps thousands open.
 constexpr std::size_t taken_back_per_kept = 8;
 
+/// All that an answer about a point of this base depends on, but the point.
+std::string base_text(const PlanSpace& space, const PlanBase& base) {
+  return std::string(version) + "\n" + build_fingerprint() + "\n" +
+         shortest(space.spec.memory_reserve.value()) + "\n" + resolved_yaml(base.scenario);
+}
+
 class PlanSearch {
  public:
-  PlanSearch(const PlanSpace& space, const SearchPath& search, int workers)
+  PlanSearch(const PlanSpace& space, const SearchPath& search, int workers,
+             const std::string& store)
       : space_{space}, search_{search}, workers_{workers} {
-    for (const PlanBase& base : space.bases) costs_.emplace_back(base);
+    if (!store.empty()) store_ = std::make_unique<AnswerStore>(store);
+    for (const PlanBase& base : space.bases) {
+      costs_.emplace_back(base);
+      if (store_) base_keys_.push_back(sha256(base_text(space, base)));
+    }
   }
   PlanResult run();
 
  private:
+  std::string key_of(const char* job, const PlanPoint& point) const;
   void time(std::vector<PlanPoint*> points);
   std::string time_block(const std::vector<PlanPoint*>& points, std::size_t block);
   void simulate(const std::vector<PlanPoint*>& points);
@@ -54,12 +71,22 @@ class PlanSearch {
   const PlanSpace& space_;
   const SearchPath& search_;
   int workers_;
+  std::unique_ptr<AnswerStore> store_;
+  std::vector<std::string> base_keys_;  ///< of the bases, with a store
   std::vector<BaseCosts> costs_;
   std::vector<PlanPoint> points_;
   double dropped_bound_ = 0;
   std::vector<PlanPoint> refused_;  ///< by memory, those with the least bounds
   PlanResult result_;
 };
+
+/// Under this the store has the answer of a job about a point.
+std::string PlanSearch::key_of(const char* job, const PlanPoint& point) const {
+  std::string text = std::string(job) + "\n" + base_keys_[point.strategy.base];
+  for (const std::string& setting : settings_of(space_, point.strategy, point.placement))
+    text += "\n" + setting;
+  return sha256(text);
+}
 
 /// Only simulations count: an estimate that is too good would close points that are better.
 double PlanSearch::best() const {
@@ -87,8 +114,16 @@ std::string PlanSearch::time_block(const std::vector<PlanPoint*>& points, std::s
 /// Points are timed in blocks, because starting a process costs as much as timing several of them.
 void PlanSearch::time(std::vector<PlanPoint*> points) {
   const std::size_t blocks = (points.size() + timed_per_process - 1) / timed_per_process;
-  run_in_workers(
-      blocks, workers_, [&](std::size_t block) { return time_block(points, block); },
+  const auto key = [&](std::size_t block) {
+    std::string keys;
+    const std::size_t end = std::min((block + 1) * timed_per_process, points.size());
+    for (std::size_t i = block * timed_per_process; i < end; ++i)
+      keys += key_of("time", *points[i]);
+    return sha256(keys);
+  };
+  run_kept(
+      store_.get(), blocks, workers_, key,
+      [&](std::size_t block) { return time_block(points, block); },
       [&](const WorkerAnswer& answer) {
         if (answer.failed()) throw EngineError("a point could not be timed: " + answer.failure);
         std::istringstream lines(answer.text);
@@ -105,8 +140,9 @@ void PlanSearch::time(std::vector<PlanPoint*> points) {
 /// Every point is read again from its settings as text, so that what is printed is what a user
 /// would run.
 void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
-  run_in_workers(
-      points.size(), workers_,
+  run_kept(
+      store_.get(), points.size(), workers_,
+      [&](std::size_t i) { return key_of("simulate", *points[i]); },
       [&](std::size_t i) { return simulated_text(space_, *points[i], search_); },
       [&](const WorkerAnswer& answer) {
         PlanPoint& point = *points[answer.index];
@@ -279,7 +315,8 @@ PlanResult PlanSearch::run() {
   take_back();
   settle_frontier();
   finish();
-  result_.placed = place_best(space_, search_, workers_, candidates_to_place());
+  result_.placed = place_best(space_, search_, workers_, candidates_to_place(), store_.get(),
+                              [&](const PlanPoint& p) { return key_of("place", p); });
   result_.comparison =
       compare_with_baseline(space_, best_point(space_, result_), search_, workers_);
   return std::move(result_);
@@ -287,8 +324,9 @@ PlanResult PlanSearch::run() {
 
 }  // namespace
 
-PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers) {
-  return PlanSearch(space, search, workers).run();
+PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers,
+                       const std::string& store) {
+  return PlanSearch(space, search, workers, store).run();
 }
 
 }  // namespace stepcast

@@ -146,6 +146,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
             {"tflops_per_device", of_model(m.tflops_per_device)},
             {"mfu", of_model(m.mfu)},
             {"hfu", of_model(m.hfu)},
+            {"mfu_peak_flops_per_s", of_model(m.mfu_peak)},
             {"bubble_ratio", forecast.bubble_ratio()},
             {"breakdown_s", parts(mean)},
             {"communication_s",

@@ -158,8 +158,12 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
   if (m.has_model) {
     text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
                         m.tokens_per_s_per_device);
-    text += fmt::format("  MFU            {:>9.1f}%    {:.1f} TFLOPS per device, HFU {:.1f}%\n",
-                        100 * m.mfu, m.tflops_per_device, 100 * m.hfu);
+    constexpr double tera = 1e12;
+    const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
+    text += fmt::format(
+        "  MFU            {:>9.1f}%    {:.1f} of {:.4g} TFLOPS ({} peak) per device, HFU {:.1f}%\n",
+        100 * m.mfu, m.tflops_per_device, m.mfu_peak / tera, fp8 ? "FP8" : "BF16, FP16",
+        100 * m.hfu);
   }
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
   return text + slices_line(scenario) + data_lines(scenario, forecast) +

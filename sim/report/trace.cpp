@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/names.hpp"
+#include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/usage.hpp"
 
 namespace stepcast {
@@ -55,6 +57,17 @@ const char* category(const Recording::Piece& piece) {
   return "other idle";
 }
 
+std::string args_of(const SegmentWork& work, double worked) {
+  if (work.launches == 0) return {};
+  std::string text = fmt::format(",\"args\":{{\"launches\":{},\"flops\":{:.9g},\"bytes\":{:.9g}",
+                                 work.launches, work.flops, work.bytes);
+  if (worked > 0 && work.least > 0)
+    text += fmt::format(",\"efficiency\":{:.4g},\"bound\":\"{}\"", work.least / worked,
+                        name(work.bound));
+  if (!work.shape.empty()) text += ",\"shape\":\"" + work.shape + "\"";
+  return text + "}";
+}
+
 class TraceWriter {
  public:
   TraceWriter(const Scenario& scenario, const RecordedRun& run, std::uint32_t ranks,
@@ -83,19 +96,21 @@ class TraceWriter {
   void arrows(std::uint32_t c, std::uint32_t entry);
   void memory(std::uint32_t c);
   void links();
+  /// By segment of the class's program; each stage is looked up once.
+  const std::vector<SegmentWork>& work_of(std::uint32_t c);
   std::string transfer_name(const Recording::Communication& c) const {
     return fmt::format("{} {}", carries_output(c.channel) ? "send forward" : "send backward",
                        unit_name(c.unit));
   }
 
-  /// What lasts no time is left out.
+  /// What lasts no time is left out. `args` is JSON, with the comma before it, or empty.
   void span(std::uint32_t c, int thread, double from, double to, std::string_view name,
-            std::string_view category) {
+            std::string_view category, std::string_view args = {}) {
     if (to <= from) return;
     event(
         "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{:.6f},\"dur\":{:.6f},\"name\":\"{}\","
-        "\"cat\":\"{}\"}}",
-        c + 1, thread, from * microseconds, (to - from) * microseconds, name, category);
+        "\"cat\":\"{}\"{}}}",
+        c + 1, thread, from * microseconds, (to - from) * microseconds, name, category, args);
   }
   template <class... Values>
   void event(fmt::format_string<Values...> text, Values&&... values) {
@@ -115,6 +130,7 @@ class TraceWriter {
   std::uint32_t ranks_;
   const std::function<void(std::string_view)>& out_;
   fmt::memory_buffer buffer_;
+  std::map<std::uint32_t, std::vector<std::vector<SegmentWork>>> work_;  ///< by stage
   std::uint64_t arrows_ = 0;
   bool first_ = true;
 };
@@ -186,18 +202,26 @@ void TraceWriter::host(std::uint32_t c) {
   close();
 }
 
+const std::vector<SegmentWork>& TraceWriter::work_of(std::uint32_t c) {
+  const std::uint32_t stage = run_.network.classes.stage[c].value;
+  const auto [place, fresh] = work_.try_emplace(stage);
+  if (fresh) place->second = segment_work(scenario_, run_, stage);
+  return place->second[run_.network.classes.variant[c]];
+}
+
 void TraceWriter::compute(std::uint32_t c) {
   const Recording::RankRecord& record = run_.recording.ranks[c];
   const StageProgram& program = run_.programs[run_.network.classes.stage[c].value];
   std::vector<std::string> segments;
   for (std::uint32_t s = 0; s < program.segments.size(); ++s)
     segments.push_back(segment_name(program, s));
+  const std::vector<SegmentWork>& work = work_of(c);
   for (const Recording::UnitSpan& u : record.units)
     span(c, compute_thread, u.start, u.end, unit_name(u.unit), "unit");
   for (const Recording::Entry& entry : record.entries) {
     if (entry.kind != Recording::Kind::segment) continue;
     span(c, compute_thread, entry.after.device - entry.worked, entry.after.device,
-         segments[entry.what], "computing");
+         segments[entry.what], "computing", args_of(work[entry.what], entry.worked));
   }
   for (const Recording::Piece& piece : record.pieces)
     span(c, compute_thread, piece.from, piece.to, category(piece), category(piece));
@@ -225,7 +249,9 @@ void TraceWriter::streams_of(std::uint32_t c) {
       const int thread = first_stream + static_cast<int>(call.stream);
       const std::string called = names.of_entry(e, mine->call);
       span(c, thread, mine->arrived, communication.start, "rendezvous " + called, "rendezvous");
-      span(c, thread, communication.start, communication.end, called, name(call.kind));
+      span(c, thread, communication.start, communication.end, called, name(call.kind),
+           fmt::format(",\"args\":{{\"bytes\":{:.9g},\"group\":\"{}\"}}", call.call.bytes.value(),
+                       name(call.group)));
     }
     arrows(c, e);
   }

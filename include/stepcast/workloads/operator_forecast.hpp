@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "stepcast/topology/fabric.hpp"
 #include "stepcast/workloads/operator_table.hpp"
 
@@ -25,6 +27,10 @@ struct OperatorForecast {
   OperatorBound bound = OperatorBound::compute;
   double efficiency = 0;  ///< least time that the data sheet allows over `time`
 };
+
+/// This is the forecast of kernels that run one after the other, without their host.
+OperatorForecast forecast_kernels(std::span<const Operator> kernels, const DeviceSpec& device,
+                                  bool fp8);
 
 /// This forecasts single operators on the first device, or the first devices of the first node or
 /// super-node, of one cluster.

@@ -44,15 +44,21 @@ std::string slack_rows(const CriticalPath& path) {
   return text + "\n";
 }
 
+constexpr std::size_t path_width = 46, bar_width = 26;
+
 std::string elasticity_rows(const Explanation& e, std::size_t top) {
-  std::string text = fmt::format("  {:<46}{:>12}{:>8}\n", "1 % more of", "now", "step");
+  std::string text = fmt::format("  {:<{}}{:>12}{:>8}\n", "1 % more of", path_width, "now", "step");
   const double largest = e.elasticities.empty() ? 1 : std::abs(e.elasticities.front().value);
   std::size_t shown = 0;
   for (const Elasticity& row : e.elasticities) {
     if (shown == top || std::abs(row.value) < shown_at_least) break;
     ++shown;
-    const std::string cells = bar(std::abs(row.value) / largest, 26);
-    text += fmt::format("  {:<46.46}{:>12}{:>+7.3f}%  {}\n", row.parameter.path, row.parameter.text,
+    // A bar takes what a long name leaves of the line.
+    const std::string& path = row.parameter.path;
+    const std::size_t longer = std::max(path.size(), path_width) - path_width;
+    const std::string cells = bar(std::abs(row.value) / largest,
+                                  static_cast<double>(bar_width - std::min(longer, bar_width)));
+    text += fmt::format("  {:<{}}{:>12}{:>+7.3f}%  {}\n", path, path_width, row.parameter.text,
                         row.value, cells);
   }
   const std::size_t rest = e.elasticities.size() - shown;

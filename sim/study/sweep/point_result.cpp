@@ -125,16 +125,10 @@ std::string memory_excess(const Forecast& forecast) {
 std::string to_line(const PointResult& r) {
   Json numbers = Json::array();
   for (const auto& number : r.numbers) numbers.push_back(number ? Json(*number) : Json(nullptr));
-  return Json{{"key", r.key},
-              {"version", r.version},
-              {"fingerprint", r.fingerprint},
-              {"sweep", r.sweep},
-              {"point", r.point},
-              {"values", r.values},
-              {"status", name(r.status)},
-              {"reason", r.reason},
-              {"schedule", r.schedule},
-              {"numbers", numbers}}
+  return Json{{"key", r.key},           {"version", r.version},     {"fingerprint", r.fingerprint},
+              {"sweep", r.sweep},       {"point", r.point},         {"values", r.values},
+              {"varied", r.varied},     {"status", name(r.status)}, {"reason", r.reason},
+              {"schedule", r.schedule}, {"numbers", numbers}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -147,6 +141,7 @@ PointResult from_line(const std::string& line) {
                   .sweep = json.at("sweep"),
                   .point = json.at("point"),
                   .values = json.at("values"),
+                  .varied = json.at("varied"),
                   .reason = json.at("reason"),
                   .schedule = json.at("schedule")};
     const auto status = std::ranges::find(status_names, json.at("status").get<std::string>());
@@ -164,6 +159,48 @@ PointResult from_line(const std::string& line) {
   } catch (const Json::exception& error) {
     throw ContractError(std::string("the line of a point: ") + error.what());
   }
+}
+
+std::string plain_value(const std::string& text) {
+  const auto count = parse_count(text);
+  const auto number = count ? count : parse_number(text);
+  return number ? plain_number(*number) : text;
+}
+
+std::vector<std::string> varied_keys(const std::vector<PointResult>& rows) {
+  std::vector<std::string> keys;
+  for (const PointResult& row : rows)
+    for (const auto& [key, unused] : row.varied)
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  return keys;
+}
+
+std::optional<std::string> varied_value(const PointResult& row, std::string_view key) {
+  for (const auto& [path, value] : row.varied)
+    if (path == key) return value;
+  return {};
+}
+
+std::string varied_json(const PointResult& result) {
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : result.varied) {
+    if (const auto number = parse_number(value)) {
+      json[key] = *number;
+    } else {
+      json[key] = value;
+    }
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::pair<std::string, std::string>> varied_from(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> varied;
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!json.is_object()) return varied;
+  for (const auto& [key, value] : json.items())
+    varied.emplace_back(
+        key, value.is_string() ? value.get<std::string>() : plain_number(value.get<double>()));
+  return varied;
 }
 
 std::string plain_number(double value) {

@@ -32,11 +32,19 @@ std::string rate_of(const PointResult& row) {
   return "-";
 }
 
+constexpr std::size_t number_columns = 2 + 11 + 11 + 8 + 8 + 11;
+
+/// The end tells points apart that begin alike.
+std::string shortened(const std::string& text, std::size_t width) {
+  return text.size() < width ? text : ".." + text.substr(text.size() + 3 - width);
+}
+
 std::string line_of(const PointTable& table, std::size_t i, std::size_t width) {
   const PointResult& row = table.rows[i];
-  std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", row.values, width,
-                                 time_of(row), rate_of(row), percent(row.number("mfu")),
-                                 percent(row.number("bubble_ratio")), memory_of(row));
+  std::string text =
+      fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", shortened(row.values, width), width,
+                  time_of(row), rate_of(row), percent(row.number("mfu")),
+                  percent(row.number("bubble_ratio")), memory_of(row));
   if (!table.efficiency.empty()) text += fmt::format("{:>12}", percent(table.efficiency[i]));
   if (!row.of_this_build()) text += fmt::format("  of build {} {}", row.version, row.fingerprint);
   if (row.status != PointStatus::ok) text += fmt::format("  {}: {}", name(row.status), row.reason);
@@ -62,9 +70,11 @@ std::string totals(const std::vector<PointResult>& rows) {
 
 }  // namespace
 
-std::string points_table(const PointTable& table) {
+std::string points_table(const PointTable& table, std::size_t columns) {
   std::size_t width = 8;
   for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
+  const std::size_t others = table.efficiency.empty() ? number_columns : number_columns + 12;
+  if (columns > 0) width = std::max<std::size_t>(8, std::min(width, columns - others));
   std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", "point", width,
                                  "step time", "tok/s/dev", "MFU", "bubble", "memory");
   text += table.efficiency.empty() ? "\n" : fmt::format("{:>12}\n", "efficiency");
@@ -76,7 +86,10 @@ std::string points_csv(const PointTable& table) {
   std::string text = "sweep,point,values,status,reason,schedule";
   for (const std::string& column : number_names()) text += "," + column;
   text += table.efficiency.empty() ? "" : ",scaling_efficiency";
-  text += ",sha256,version,other_build\n";
+  const std::vector<std::string> varied = varied_keys(table.rows);
+  text += ",sha256,version,other_build";
+  for (const std::string& key : varied) text += "," + csv_cell(key);
+  text += "\n";
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const PointResult& row = table.rows[i];
     text += fmt::format("{},{},{},{},{},{}", csv_cell(row.sweep), row.point, csv_cell(row.values),
@@ -84,7 +97,10 @@ std::string points_csv(const PointTable& table) {
     for (const auto& number : row.numbers) text += "," + (number ? plain_number(*number) : "");
     if (!table.efficiency.empty())
       text += "," + (table.efficiency[i] ? plain_number(*table.efficiency[i]) : "");
-    text += "," + row.key + "," + row.version + "," + other_build(row) + "\n";
+    text += "," + row.key + "," + row.version + "," + other_build(row);
+    for (const std::string& key : varied)
+      text += "," + csv_cell(varied_value(row, key).value_or(""));
+    text += "\n";
   }
   return text;
 }
@@ -105,6 +121,10 @@ std::string points_json(const std::string& sweep, const PointTable& table) {
     point["sha256"] = row.key;
     point["version"] = row.version;
     if (!row.of_this_build()) point["other_build"] = row.fingerprint;
+    for (const auto& [key, value] : row.varied) {
+      const auto number = parse_number(value);
+      point["varied"][key] = number ? OrderedJson(*number) : OrderedJson(value);
+    }
     points.push_back(std::move(point));
   }
   OrderedJson json{{"stepcast", program_head<OrderedJson>()}};

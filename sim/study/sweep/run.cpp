@@ -36,6 +36,8 @@ PointResult blank(const Sweep& sweep, std::size_t point) {
                      .sweep = sweep.name,
                      .point = static_cast<std::int64_t>(point),
                      .values = label(point_values(sweep, point))};
+  for (const PointValue& v : point_values(sweep, point))
+    result.varied.emplace_back(v.path, plain_value(v.text));
   result.numbers.resize(number_names().size());
   return result;
 }
@@ -138,7 +140,9 @@ std::vector<PointResult> SweepRun::results() const {
     expects(result.has_value(), "every missing point was simulated");
     all.push_back(*result);
     all.back().point = static_cast<std::int64_t>(points_[place]);
-    all.back().values = label(point_values(sweep_, points_[place]));
+    const PointResult own = blank(sweep_, points_[place]);
+    all.back().values = own.values;
+    all.back().varied = own.varied;
   }
   return all;
 }

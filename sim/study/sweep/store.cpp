@@ -17,8 +17,8 @@ constexpr int store_format = 2;
 constexpr int application = 0x53435354;  ///< `PRAGMA application_id` of a store: "SCST"
 constexpr int patience_ms = 60'000;      ///< for another writer to finish one row
 
-constexpr const char* text_columns[] = {"key",    "version", "fingerprint", "sweep",   "point",
-                                        "values", "status",  "reason",      "schedule"};
+constexpr const char* text_columns[] = {"key",    "version", "fingerprint", "sweep",  "point",
+                                        "values", "varied",  "status",      "reason", "schedule"};
 
 std::string columns() {
   std::string text;
@@ -43,7 +43,7 @@ std::string put_text() {
   std::string places, updates;
   const std::size_t count = std::size(text_columns) + number_names().size();
   for (std::size_t i = 0; i < count; ++i) places += i > 0 ? ", ?" : "?";
-  for (const char* column : {"sweep", "point", "values", "status", "reason", "schedule"})
+  for (const char* column : {"sweep", "point", "values", "varied", "status", "reason", "schedule"})
     updates +=
         fmt::format("{}\"{}\" = excluded.\"{}\"", updates.empty() ? "" : ", ", column, column);
   return fmt::format(
@@ -107,6 +107,8 @@ struct Store::Connection {
     check(code);
   }
   std::int64_t number(const char* sql) const;
+  /// The points with a column for each key that varies in any of them.
+  std::string points_by_key() const;
 };
 
 namespace {
@@ -166,9 +168,10 @@ PointResult row_of(Statement& statement) {
                 .sweep = statement.text(3),
                 .point = statement.whole(4),
                 .values = statement.text(5),
-                .status = status_of(statement.text(6)),
-                .reason = statement.text(7),
-                .schedule = statement.text(8)};
+                .varied = varied_from(statement.text(6)),
+                .status = status_of(statement.text(7)),
+                .reason = statement.text(8),
+                .schedule = statement.text(9)};
   for (std::size_t i = 0; i < number_names().size(); ++i)
     r.numbers.push_back(statement.number(static_cast<int>(std::size(text_columns) + i)));
   return r;
@@ -224,6 +227,20 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
 
 Store::~Store() = default;
 
+std::string Store::Connection::points_by_key() const {
+  std::string text = "(SELECT points.*";
+  Statement keys(db, "SELECT DISTINCT j.key FROM points, json_each(points.varied) AS j ORDER BY 1");
+  check(keys.code());
+  int code = keys.step();
+  for (; code == SQLITE_ROW; code = keys.step()) {
+    const std::string key = keys.text(0);
+    if (key.find_first_of("\"'") != std::string::npos) continue;  // no key of a scenario
+    text += fmt::format(", json_extract(varied, '$.\"{}\"') AS \"{}\"", key, key);
+  }
+  if (code != SQLITE_DONE) check(code);
+  return text + " FROM points)";
+}
+
 std::optional<PointResult> Store::find(const std::string& key, Builds builds) const {
   const std::string own = "(version = ? AND fingerprint = ?)";
   const std::string which = builds == Builds::own
@@ -250,6 +267,7 @@ void Store::put(const PointResult& result) {
     statement.bind(++place, *text);
   statement.bind(++place, result.point);
   statement.bind(++place, result.values);
+  statement.bind(++place, varied_json(result));
   statement.bind(++place, std::string(name(result.status)));
   statement.bind(++place, result.reason);
   statement.bind(++place, result.schedule);
@@ -271,7 +289,8 @@ void Store::put(const std::vector<PointResult>& results) {
 
 std::vector<PointResult> Store::rows(const std::string& where) const {
   const std::string filter = where.empty() ? "1" : where;
-  Statement statement(connection_->db, "SELECT " + columns() + " FROM points WHERE (" + filter +
+  Statement statement(connection_->db, "SELECT " + columns() + " FROM " +
+                                           connection_->points_by_key() + " WHERE (" + filter +
                                            "\n) ORDER BY sweep, point, key, version, fingerprint");
   if (statement.code() == SQLITE_ERROR || !statement.single() || !statement.reads_only()) {
     const std::string why = statement.single() ? sqlite3_errmsg(connection_->db) : "more than one";

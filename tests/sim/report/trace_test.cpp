@@ -102,16 +102,23 @@ TEST(Trace, NamesWhatPeopleSearchFor) {
     const Scenario scenario = testing::scenario_of({"telechat3-105b-4096.yaml", {}});
     const RecordedRun run = record(scenario);
     bool unit = false, layer = false, memory = false;
+    double computing = 0, described = 0, exchanges = 0;
     for (const Json& e : trace_of(scenario, run)) {
       const std::string name = e.value("name", "");
       unit = unit || name == "F mb3 chunk1";
       layer = layer ||
               (name.starts_with("all_to_all dispatch") && name.find(" L12") != std::string::npos);
+      if (e.value("cat", "") == "computing") {
+        ++computing;
+        described += e["args"]["launches"] > 0 && e["args"].contains("bound") ? 1 : 0;
+      }
+      exchanges += e.value("cat", "") == "expert" && e["args"]["bytes"] > 0 ? 1 : 0;
       memory = memory || (e["ph"] == "C" && name == "memory" && e["args"]["GiB"] > 1.0);
     }
-    return std::vector<double>{unit ? 1.0 : 0, layer ? 1.0 : 0, memory ? 1.0 : 0};
+    return std::vector<double>{unit ? 1.0 : 0, layer ? 1.0 : 0, memory ? 1.0 : 0,
+                               described / computing, exchanges > 0 ? 1.0 : 0};
   });
-  EXPECT_EQ(result, (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(result, (std::vector<double>{1, 1, 1, 1, 1}));
 }
 
 std::vector<std::string> cells(const std::string& line) {

@@ -105,6 +105,19 @@ TEST(Store, RowsOfAnotherBuildAreFoundOnlyWhenAskedFor) {
   EXPECT_EQ(store.rows("").size(), 2U);
 }
 
+TEST(Store, KeysThatVaryAreColumnsOfQueries) {
+  const TemporaryFiles files;
+  Store store(files.path("s"), Store::Open::create);
+  for (int i = 0; i < 4; ++i) {
+    PointResult result = row(i);
+    result.varied = {{"parallel.vpp", std::to_string(1 << i)}, {"schedule.pipeline", "1f1b"}};
+    store.put(result);
+  }
+  EXPECT_EQ(store.rows("\"parallel.vpp\" > 2").size(), 2U) << "8 is more than 4 as a number";
+  EXPECT_EQ(store.rows("\"schedule.pipeline\" = '1f1b' AND \"parallel.vpp\" = 4").size(), 1U);
+  EXPECT_EQ(store.rows("").front().varied.front().second, "1");
+}
+
 TEST(Store, TheOrderOfWritingDoesNotShow) {
   const TemporaryFiles files;
   std::vector<PointResult> rows{row(1), row(1), row(1)};

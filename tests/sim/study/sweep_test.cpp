@@ -1,8 +1,10 @@
 #include "stepcast/sim/study/sweep.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include "small_sweep.hpp"
 #include "stepcast/sim/study/scaling.hpp"

@@ -22,6 +22,18 @@ void run_in_workers(std::size_t count, int workers,
                     const std::function<std::string(std::size_t)>& job,
                     const std::function<void(const WorkerAnswer&)>& done);
 
+/// While it lives, `told(done, of)` is called after each job of every run_in_workers of this
+/// process has been received, and once with 0 before the first. Jobs, which have processes of their
+/// own, do not tell. One at a time.
+class WorkerWatch {
+ public:
+  using Told = std::function<void(std::size_t done, std::size_t of)>;
+  explicit WorkerWatch(Told told);
+  ~WorkerWatch();
+  WorkerWatch(const WorkerWatch&) = delete;
+  WorkerWatch& operator=(const WorkerWatch&) = delete;
+};
+
 /// So many processors may this process use, at least 1: the default of `-j`.
 int usable_processors();
 

@@ -11,6 +11,7 @@ struct Metrics {
   double step_time = 0, samples_per_s = 0;
   double tokens_per_s = 0, tokens_per_s_per_device = 0;  ///< these and the next are of a model only
   double model_flops = 0, tflops_per_device = 0, mfu = 0, hfu = 0;
+  double mfu_peak = 0;  ///< FLOP/s per device that MFU and HFU are shares of
   bool has_model = false;
   /// 80 % of the measured steps of this hardware lie between; nothing where none are known, or for
   /// a synthetic workload, whose times are given.

@@ -171,9 +171,12 @@ struct PlanResult {
 };
 
 /// This searches the space. `workers` processes simulate at a time. When nothing is feasible,
-/// `best` is empty and `tightest` and `nearest` say why. Throws EngineError when a point cannot be
-/// simulated.
-PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers);
+/// `best` is empty and `tightest` and `nearest` say why. What was timed, simulated and placed is
+/// kept in the file `store` (empty: nowhere), so that the same search by the same build of the
+/// program goes on where it was ended, to the same result. Throws EngineError when a point cannot
+/// be simulated, InputError when the store cannot be used.
+PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers,
+                       const std::string& store = {});
 
 /// An objective minimises this: step time [s], or devices times step time [s].
 double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);

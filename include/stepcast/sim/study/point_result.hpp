@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stepcast/sim/forecast/forecast.hpp"
@@ -32,6 +33,9 @@ struct PointResult {
   std::string sweep;        ///< its name
   std::int64_t point = 0;
   std::string values;  ///< label of the point
+  /// These are the keys that vary, with a number in plain form (4096 for 4Ki) or the text as the
+  /// file writes it.
+  std::vector<std::pair<std::string, std::string>> varied;
   PointStatus status = PointStatus::ok;
   std::string reason;                          ///< of a status other than ok, one line
   std::string schedule;                        ///< of the pipeline, empty when invalid
@@ -55,6 +59,17 @@ std::string memory_excess(const Forecast& forecast);
 /// that `to_line` did not write.
 std::string to_line(const PointResult& result);
 PointResult from_line(const std::string& line);
+
+/// The keys that vary as a JSON object, numbers as numbers; and back.
+std::string varied_json(const PointResult& result);
+std::vector<std::pair<std::string, std::string>> varied_from(const std::string& text);
+
+/// This is a value of a key that varies as PointResult::varied has it.
+std::string plain_value(const std::string& text);
+/// These are the keys that vary in any of the rows, in the order of their first appearance.
+std::vector<std::string> varied_keys(const std::vector<PointResult>& rows);
+/// This is the value of one of them; nothing where the row does not vary it.
+std::optional<std::string> varied_value(const PointResult& row, std::string_view key);
 
 /// This writes a number as tables of data have it: whole ones without exponent, others in shortest
 /// form.

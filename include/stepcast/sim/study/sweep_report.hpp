@@ -14,8 +14,20 @@ struct PointTable {
   std::vector<std::optional<double>> efficiency;  ///< as long as `rows`, or empty
 };
 
-/// This text has one line per point for people, and what became of all.
-std::string points_table(const PointTable& table);
+/// This says which rows of a table to show, and in which order.
+struct RowChoice {
+  std::string sort;  ///< `mfu`, `step_time_s:desc`, `parallel.vpp`; empty: as they are
+  std::optional<std::size_t> best;  ///< so many, by `sort` (or the step time), of those that fit
+  std::string pareto;  ///< `step_time_s,peak_memory_bytes`: those that no other one beats in all
+};
+/// A column is a number of the table or a key that varies; better ones come first, which is more
+/// for rates, MFU, HFU and efficiency and less for all else, unless `:asc` or `:desc` says so. Rows
+/// without the number come last. Throws InputError for a column that is none.
+PointTable arranged(PointTable table, const RowChoice& choice);
+
+/// This text has one line per point for people, and what became of all; names of points are
+/// shortened where a line is longer than `columns` (0: any length).
+std::string points_table(const PointTable& table, std::size_t columns = 0);
 /// This has a header and one line per point, with RFC 4180 quotes.
 std::string points_csv(const PointTable& table);
 /// This writes `{"stepcast": .., "sweep": name, "points": [..]}`; `name` may be empty.

@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+
+#include "commands.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Files of one kind: a folder below the folders of presets; scenarios lie in the folder itself.
+struct ListedKind {
+  const char* name;
+  const char* folder;
+};
+constexpr std::array listed_kinds{ListedKind{"clusters", "clusters"},
+                                  ListedKind{"models", "models"}, ListedKind{"scenarios", ""},
+                                  ListedKind{"what-if", "what-if"}, ListedKind{"plans", "plans"}};
+
+/// The files of a kind by the name that a scenario writes; of two with one name the first folder's.
+std::map<std::string, fs::path> files_of(const ListedKind& kind, const SearchPath& search) {
+  std::map<std::string, fs::path> files;
+  for (const fs::path& directory : search.directories) {
+    std::error_code failure;
+    for (fs::directory_iterator file(directory / kind.folder, failure), end;
+         !failure && file != end; file.increment(failure)) {
+      if (file->path().extension() == ".yaml")
+        files.try_emplace((fs::path(kind.folder) / file->path().filename()).string(), file->path());
+    }
+  }
+  return files;
+}
+
+std::string lines_of(const ListedKind& kind, const SearchPath& search) {
+  const std::map<std::string, fs::path> files = files_of(kind, search);
+  if (files.empty()) return {};
+  std::size_t width = 0;
+  for (const auto& [name, path] : files) width = std::max(width, name.size());
+  std::string text = fmt::format("{}\n", kind.name);
+  for (const auto& [name, path] : files)
+    text += fmt::format("  {:<{}}  {}\n", name, width,
+                        question_of(read_document_text(path.string(), search)));
+  return text;
+}
+
+}  // namespace
+
+Outcome list_presets(const ListOptions& options) {
+  const SearchPath search = default_search_path(options.presets);
+  std::vector<std::string> names;
+  std::string text;
+  for (const ListedKind& kind : listed_kinds) {
+    names.emplace_back(kind.name);
+    if (options.kind.empty() || options.kind == kind.name) text += lines_of(kind, search);
+  }
+  if (!options.kind.empty() && std::ranges::find(names, options.kind) == names.end()) {
+    const auto near = nearest(options.kind, names);
+    bad_option("KIND",
+               "is '" + options.kind + "'" +
+                   (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(names)));
+  }
+  return {text};
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,121 @@
+#include "answer_store.hpp"
+
+#include <sqlite3.h>
+
+#include <vector>
+
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr int application = 0x5343504c;  ///< `PRAGMA application_id` of such a file: "SCPL"
+constexpr int patience_ms = 60'000;      ///< for another writer
+
+}  // namespace
+
+struct AnswerStore::Connection {
+  std::string path;
+  sqlite3* db = nullptr;
+
+  explicit Connection(std::string file) : path{std::move(file)} {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() { sqlite3_close_v2(db); }
+
+  void check(int code) const {
+    if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
+    const std::string why =
+        code == SQLITE_NOTADB || db == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(db);
+    throw InputError({Diagnostic{
+        {path},
+        {},
+        "cannot keep a search (" + why + "), allowed: a file of stepcast plan --store"}});
+  }
+  void run(const std::string& sql) const {
+    check(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr));
+  }
+  int number(const char* sql) const {
+    sqlite3_stmt* statement = nullptr;
+    check(sqlite3_prepare_v2(db, sql, -1, &statement, nullptr));
+    const int code = sqlite3_step(statement);
+    const int value = code == SQLITE_ROW ? sqlite3_column_int(statement, 0) : 0;
+    sqlite3_finalize(statement);
+    check(code);
+    return value;
+  }
+};
+
+AnswerStore::AnswerStore(const std::string& path)
+    : connection_{std::make_unique<Connection>(path)} {
+  Connection& c = *connection_;
+  c.check(
+      sqlite3_open_v2(path.c_str(), &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
+  sqlite3_busy_timeout(c.db, patience_ms);
+  c.run("BEGIN IMMEDIATE");
+  const bool fresh = c.number("SELECT count(*) FROM sqlite_master") == 0;
+  if (!fresh && c.number("PRAGMA application_id") != application)
+    throw InputError({Diagnostic{
+        {path}, {}, "is no store of a search, allowed: a file that stepcast plan --store wrote"}});
+  if (fresh) {
+    c.run("CREATE TABLE answers (key TEXT PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID");
+    c.run("PRAGMA application_id = " + std::to_string(application));
+  }
+  c.run("COMMIT");
+  // Without a sync per answer a power cut may lose the last ones, never the file.
+  c.run("PRAGMA synchronous = OFF");
+}
+
+AnswerStore::~AnswerStore() = default;
+
+std::optional<std::string> AnswerStore::find(const std::string& key) const {
+  sqlite3_stmt* statement = nullptr;
+  connection_->check(sqlite3_prepare_v2(connection_->db, "SELECT text FROM answers WHERE key = ?",
+                                        -1, &statement, nullptr));
+  sqlite3_bind_text(statement, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
+  const int code = sqlite3_step(statement);
+  std::optional<std::string> text;
+  if (code == SQLITE_ROW)
+    text.emplace(static_cast<const char*>(sqlite3_column_blob(statement, 0)),
+                 static_cast<std::size_t>(sqlite3_column_bytes(statement, 0)));
+  sqlite3_finalize(statement);
+  connection_->check(code);
+  return text;
+}
+
+void AnswerStore::put(const std::string& key, const std::string& text) {
+  sqlite3_stmt* statement = nullptr;
+  connection_->check(sqlite3_prepare_v2(
+      connection_->db, "INSERT OR REPLACE INTO answers VALUES (?, ?)", -1, &statement, nullptr));
+  sqlite3_bind_text(statement, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
+  // An empty answer is one, too: data() of it is no null pointer.
+  sqlite3_bind_blob(statement, 2, text.c_str(), static_cast<int>(text.size()), SQLITE_STATIC);
+  const int code = sqlite3_step(statement);
+  sqlite3_finalize(statement);
+  connection_->check(code);
+}
+
+void run_kept(AnswerStore* store, std::size_t count, int workers,
+              const std::function<std::string(std::size_t)>& key,
+              const std::function<std::string(std::size_t)>& job,
+              const std::function<void(const WorkerAnswer&)>& done) {
+  std::vector<std::size_t> missing;
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string own = store != nullptr ? key(i) : std::string{};
+    if (const auto text = store != nullptr ? store->find(own) : std::nullopt) {
+      done({i, *text, {}});
+      continue;
+    }
+    missing.push_back(i);
+    keys.push_back(own);
+  }
+  run_in_workers(
+      missing.size(), workers, [&](std::size_t k) { return job(missing[k]); },
+      [&](const WorkerAnswer& answer) {
+        if (store != nullptr && !answer.failed()) store->put(keys[answer.index], answer.text);
+        done({missing[answer.index], answer.text, answer.failure});
+      });
+}
+
+}  // namespace stepcast

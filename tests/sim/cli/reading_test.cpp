@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "shell.hpp"
+
+// How results are read: rows chosen, presets listed, names in full, signs of life.
+namespace stepcast {
+namespace {
+
+using test::content;
+using test::Ran;
+using test::shell;
+using test::stepcast_run;
+using test::TemporaryFiles;
+using Json = nlohmann::json;
+
+const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
+const std::string sweep =
+    "# question: which is best?\nstepcast: 1\nname: s\nsweep:\n  base: " + scenarios +
+    "ideal-pipeline.yaml\n  grid:\n    training.global_batch: [8, 4Ki, 64]\n";
+
+TEST(Reading, SweepsAndResultsChooseRows) {
+  const TemporaryFiles files;
+  const std::string file = files.write("s.yaml", sweep), store = files.path("store");
+  const Ran best = stepcast_run(
+      files, "sweep '" + file + "' --store '" + store + "' --sort samples_per_s --best 2 --csv -");
+  ASSERT_EQ(best.code, 0) << best.err;
+  std::istringstream lines{best.out};
+  std::string head, first, second, more;
+  std::getline(lines, head);
+  std::getline(lines, first);
+  std::getline(lines, second);
+  EXPECT_TRUE(head.ends_with(",training.global_batch")) << head;
+  EXPECT_TRUE(first.ends_with(",4096")) << "the longest pipeline is the busiest: " << first;
+  EXPECT_TRUE(second.ends_with(",64")) << second;
+  EXPECT_FALSE(std::getline(lines, more)) << more;
+  const Ran rows = stepcast_run(
+      files, "results '" + store + "' --where '\"training.global_batch\" > 64' --json -");
+  ASSERT_EQ(rows.code, 0) << rows.err;
+  const Json points = Json::parse(rows.out)["points"];
+  ASSERT_EQ(points.size(), 1U);
+  EXPECT_EQ(points[0]["varied"]["training.global_batch"], 4096);
+  EXPECT_EQ(stepcast_run(files, "sweep '" + file + "' --sort mfuu").code, 2);
+  EXPECT_EQ(stepcast_run(files, "results '" + store + "' --pareto mfu").code, 2);
+  const Ran kept = stepcast_run(files, "sweep '" + file + "' --accept-builds");
+  EXPECT_EQ(kept.code, 2);
+  EXPECT_NE(kept.err.find("--store"), std::string::npos) << kept.err;
+}
+
+TEST(Reading, ListShowsPresetsAndAWrongNameIsAnswered) {
+  const TemporaryFiles files;
+  const Ran list = stepcast_run(files, "list clusters");
+  EXPECT_EQ(list.code, 0) << list.err;
+  EXPECT_NE(list.out.find("  clusters/dgx-h100.yaml "), std::string::npos) << list.out;
+  EXPECT_EQ(list.out.find("models/"), std::string::npos);
+  EXPECT_NE(stepcast_run(files, "list").out.find("models/llama2-7b.yaml"), std::string::npos);
+  EXPECT_NE(stepcast_run(files, "list cluster").err.find("did you mean clusters?"),
+            std::string::npos);
+  const Ran near = stepcast_run(files, "topology clusters/dgx-h10.yaml");
+  EXPECT_EQ(near.code, 2);
+  EXPECT_NE(near.err.find("did you mean clusters/dgx-h100.yaml?"), std::string::npos) << near.err;
+  const Ran extended = stepcast_run(
+      files,
+      "run '" + scenarios + "ideal-pipeline.yaml' --set 'cluster={extends: clusters/idela.yaml}'");
+  EXPECT_EQ(extended.code, 2);
+  EXPECT_NE(extended.err.find("did you mean clusters/ideal.yaml?"), std::string::npos)
+      << extended.err;
+}
+
+TEST(Reading, AWholeNumberTakesNoThousand) {
+  const TemporaryFiles files;
+  const std::string run = "run '" + scenarios + "ideal-pipeline.yaml' --set training.global_batch=";
+  const Ran refused = stepcast_run(files, run + "8k");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("allowed: 8000 or 8Ki"), std::string::npos) << refused.err;
+  EXPECT_EQ(stepcast_run(files, run + "8Ki").code, 0);
+}
+
+TEST(Reading, MfuSaysOfWhichPeak) {
+  const TemporaryFiles files;
+  const Ran ran = stepcast_run(
+      files, "run '" + scenarios + "llama2-7b-8.yaml' --json '" + files.path("r.json") + "'");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("(BF16, FP16 peak) per device"), std::string::npos) << ran.out;
+  const Json result = Json::parse(content(files.path("r.json")))["result"];
+  const double peak = result["mfu_peak_flops_per_s"], tera = result["tflops_per_device"];
+  EXPECT_NEAR(tera * 1e12 / peak, result["mfu"].get<double>(), 1e-12);
+}
+
+TEST(Reading, ProgressIsOnStderrAndOnlyWhenAskedFor) {
+  const TemporaryFiles files;
+  const std::string explain = "explain '" + scenarios + "ideal-pipeline.yaml' -j 2";
+  const Ran plain = stepcast_run(files, explain), verbose = stepcast_run(files, "-v " + explain);
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  EXPECT_EQ(plain.err, "");
+  EXPECT_EQ(plain.out, verbose.out);
+  EXPECT_NE(verbose.err.find("explain, phase 1: "), std::string::npos) << verbose.err;
+  EXPECT_NE(verbose.err.find("/s, 0 s left"), std::string::npos) << verbose.err;
+}
+
+TEST(Reading, APlanThatIsKilledGoesOnToTheSameBytes) {
+  const TemporaryFiles files;
+  const std::string file =
+      files.write("p.yaml",
+                  "# question: which?\nstepcast: 1\nname: p\ncluster: {extends: "
+                  "clusters/atlas-800t-a2.yaml, devices: "
+                  "16}\nmodel: {extends: models/llama2-7b.yaml}\nparallel: {tp: [1, 2, 4], pp: [2, "
+                  "4], vpp: [1, 2]}\n"
+                  "training: {sequence: 4096, global_batch: 16, micro_batch: 1}\n"
+                  "schedule: {pipeline: [1f1b, interleaved_1f1b]}\nplan: {top: 6, simulations: 8, "
+                  "placements: 0}\n");
+  const std::string plan =
+      std::string("'") + STEPCAST_BINARY + "' plan '" + file + "' -j 2 --json -";
+  const Ran whole = shell(files, plan);
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const std::string kept = plan + " --store '" + files.path("store") + "'";
+  for (const char* after : {"0.02", "0.05", "0.1", "0.2"})
+    shell(files, std::string("timeout -s KILL ") + after + " " + kept);
+  EXPECT_EQ(shell(files, kept).out, whole.out);
+  const Ran again = shell(files, kept);
+  EXPECT_EQ(again.out, whole.out) << "all answers come from the store";
+  EXPECT_EQ(shell(files, plan + " --store '" + file + "'").code, 2) << "no store of a search";
+}
+
+}  // namespace
+}  // namespace stepcast
