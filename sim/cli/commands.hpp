@@ -34,6 +34,7 @@ struct RunOptions : PresetOptions {
   std::string trace, report, step_trace;  ///< files
   std::string trace_ranks = "64";         ///< rank classes at most that the trace shows
   bool pipeline = false;
+  std::string seeds;  ///< how many; empty: that of the scenario alone
   bool records() const {
     return pipeline || !trace.empty() || !report.empty() || !step_trace.empty();
   }
@@ -115,6 +116,9 @@ Outcome completion(const std::string& shell);
 /// The whole number that an option holds, `4Ki` or `8`. Throws InputError.
 std::int64_t count_option(const std::string& option, const std::string& text, std::int64_t low,
                           std::int64_t high);
+/// The number of `--seeds`; `draws` says whether the scenario has anything that a seed changes.
+/// Throws InputError.
+std::int64_t seeds_option(const std::string& text, bool draws);
 
 /// The cluster file at the size of `--devices` (empty: its own). Throws InputError.
 ClusterSpec cluster_option(const std::string& path, const std::string& devices,
