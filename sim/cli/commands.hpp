@@ -46,6 +46,8 @@ struct ExplainOptions : PresetOptions {
   std::vector<std::string> overrides;  ///< --set
   std::string json, svg;               ///< as for run
   std::string top = "12", workers;     ///< empty: as many as there are processors
+  std::string devices, seeds;          ///< two sizes between which efficiency is lost
+  bool strong = false;                 ///< the global batch stays between them
 };
 Outcome explain(const ExplainOptions& options);
 

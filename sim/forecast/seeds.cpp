@@ -20,14 +20,6 @@ std::int64_t first_seed(const StallsSpec& spec) {
   return spec.allocator_pauses ? spec.allocator_pauses->seed : 0;
 }
 
-StallsSpec without_draws(StallsSpec spec) {
-  spec.spread.reset();
-  spec.compute_jitter.reset();
-  spec.gc_pauses.reset();
-  spec.allocator_pauses.reset();
-  return spec;
-}
-
 /// Links belong to the network, which then is another one for each seed.
 bool shares_setup(const StallsSpec& spec) {
   return !spec.spread || !spec.spread->link || spec.spread->link->neutral();
@@ -74,7 +66,7 @@ class SeedJob {
   std::optional<LockStep> lock_step_;
 };
 
-double width(double ratio) { return std::abs(ratio - 1); }
+double relative_width(double ratio) { return std::abs(ratio - 1); }
 
 }  // namespace
 
@@ -147,7 +139,7 @@ StepInterval step_interval(const Scenario& scenario, const SeedStatistics& seeds
   result.model = StepInterval::Bounds{step.p50 * measured->low, step.p50 * measured->high};
   const auto& m = *result.model;
   const auto joined = [&](double model, double spread) {
-    return std::hypot(width(model / step.p50), width(spread / step.p50));
+    return std::hypot(relative_width(model / step.p50), relative_width(spread / step.p50));
   };
   result.both = {step.p50 * (1 - joined(m.low, step.p10)),
                  step.p50 * (1 + joined(m.high, step.p90))};

@@ -10,11 +10,6 @@
 namespace stepcast {
 namespace {
 
-StallsSpec without_spread(StallsSpec spec) {
-  spec.spread.reset();
-  return spec;
-}
-
 /// Where every rank is simulated by itself, the step without spread has a folding of its own.
 Seconds calm_apart(const StepSetup& setup) {
   Scenario calm = setup.scenario;
@@ -53,8 +48,7 @@ WorstReplica worst_replica(const StepSetup& setup, const LockStep& lock_step,
   for (; next < std::min(order.size(), most_replicas); ++next) {
     const std::uint32_t replica = order[next];
     if (next > 0 && expected[replica] <= worst.step_time.value()) break;
-    StallPlan plan =
-        at_pace_of(stalls, lock_step, setup.network.classes, paces[replica], replica);
+    StallPlan plan = at_pace_of(stalls, lock_step, setup.network.classes, paces[replica], replica);
     const Seconds step = step_time_apart(setup, plan);
     ++worst.replayed;
     if (step > worst.step_time) {

@@ -58,13 +58,28 @@ void free_communication(NetworkMap& network) {
     for (NetworkHop& hop : hops) hop.flow = {};
 }
 
-/// What the network looks like when no device, host or link differs for ever.
+/// A phase takes its bytes. Of a call that meets nothing the phases' latencies are taken off.
+void free_latencies(NetworkMap& network) {
+  for (NetworkCall& call : network.calls) {
+    for (auto& phase : call.phases) {
+      double longest = 0;
+      for (NetworkFlow& flow : phase) {
+        longest = std::max(longest, flow.latency);
+        flow.latency = 0;
+      }
+      call.alone = std::max(0.0, call.alone - longest);
+    }
+  }
+  for (auto& hops : network.hops)
+    for (NetworkHop& hop : hops) hop.flow.latency = 0;
+}
+
+}  // namespace
+
 StallsSpec without_spread(StallsSpec spec) {
   spec.spread.reset();
   return spec;
 }
-
-}  // namespace
 
 StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loads,
                      const Ideal& its_ideal, bool describe_links)
@@ -99,10 +114,9 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
     if (kinds) free_hosts(*kinds);
     host.synchronise = Seconds{0};
   }
-  if (ideal.free_communication) {
-    free_communication(network);
-    if (latency) latency = Seconds{0};
-  }
+  if (ideal.free_latency) free_latencies(network);
+  if (ideal.free_communication) free_communication(network);
+  if (latency && (ideal.free_latency || ideal.free_communication)) latency = Seconds{0};
 }
 
 StallPlan StepSetup::stalls(const StallsSpec& spec) const {
@@ -118,9 +132,8 @@ bool StepSetup::folds_worst() const {
   if (!spreads() || scenario.simulate.fold == Fold::off) return false;
   const StallPlan even = stalls(without_spread(scenario.stalls));
   const StallsSpec& spec = scenario.stalls;
-  const bool even_links =
-      (!spec.spread->link || spec.spread->link->neutral()) && spec.degraded_links.empty() &&
-      spec.failed_links.empty();
+  const bool even_links = (!spec.spread->link || spec.spread->link->neutral()) &&
+                          spec.degraded_links.empty() && spec.failed_links.empty();
   return even_links && even.speed.empty() && !even.irregular() && !kinds &&
          !(loads && !loads->even());
 }

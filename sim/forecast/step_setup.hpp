@@ -9,6 +9,9 @@
 
 namespace stepcast {
 
+/// These are the stalls of a job whose devices, hosts and links do not differ for ever.
+StallsSpec without_spread(StallsSpec spec);
+
 /// This is all of a step that no draw changes: it is made once and replayed as often as seeds or
 /// replicas ask for it. The scenario, its loads and the ideal outlive it.
 struct StepSetup {

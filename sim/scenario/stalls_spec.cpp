@@ -159,6 +159,14 @@ bool draws(const StallsSpec& spec) {
   return jitters || allocates || collects || (spec.spread && !spec.spread->neutral());
 }
 
+StallsSpec without_draws(StallsSpec spec) {
+  spec.spread.reset();
+  spec.compute_jitter.reset();
+  spec.gc_pauses.reset();
+  spec.allocator_pauses.reset();
+  return spec;
+}
+
 StallsSpec with_seeds(StallsSpec spec, std::int64_t offset) {
   if (spec.compute_jitter) spec.compute_jitter->seed += offset;
   if (spec.gc_pauses) spec.gc_pauses->seed += offset;

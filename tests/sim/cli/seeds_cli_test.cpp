@@ -1,14 +1,10 @@
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "shell.hpp"
 #include "sim/small_scenario.hpp"
-#include "temporary_files.hpp"
 
 // `--seeds` of run and scale, as a shell sees it.
 namespace stepcast {
@@ -16,26 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-std::string content(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-struct Ran {
-  int code = 0;
-  std::string out, err;
-};
-
 class SeedsCli : public ::testing::Test {
  protected:
   void SetUp() override { scenario = files.write("s.yaml", test::small_scenario); }
-  Ran ran(const std::string& arguments) const {
-    const std::string out = files.path("out"), err = files.path("err");
-    const int status = std::system((std::string("'") + STEPCAST_BINARY + "' " + arguments + " >'" +
-                                    out + "' 2>'" + err + "' </dev/null")
-                                       .c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
-  }
+  test::Ran ran(const std::string& arguments) const { return test::stepcast_run(files, arguments); }
   test::TemporaryFiles files;
   std::string scenario;
   static constexpr const char* spread =
@@ -43,9 +23,9 @@ class SeedsCli : public ::testing::Test {
 };
 
 TEST_F(SeedsCli, RunGivesQuantilesBesideTheScenariosOwnSeed) {
-  const Ran one = ran("run " + scenario + spread + " --json -");
+  const test::Ran one = ran("run " + scenario + spread + " --json -");
   ASSERT_EQ(one.code, 0) << one.err;
-  const Ran many = ran("run " + scenario + spread + " --seeds 5 --json -");
+  const test::Ran many = ran("run " + scenario + spread + " --seeds 5 --json -");
   ASSERT_EQ(many.code, 0) << many.err;
   const json own = json::parse(one.out)["result"], result = json::parse(many.out)["result"];
   EXPECT_EQ(own["step_time_s"], result["step_time_s"]);
@@ -64,14 +44,14 @@ TEST_F(SeedsCli, RunGivesQuantilesBesideTheScenariosOwnSeed) {
   const json engine = json::parse(one.out)["engine"];
   EXPECT_EQ(engine["fold"], "worst_replicas(8)");
   EXPECT_GE(engine["fold_error"], 0);
-  EXPECT_EQ(json::parse(ran("run " + scenario + spread + " --set simulate.fold=off --json -").out)
-                ["engine"]["fold"],
+  EXPECT_EQ(json::parse(ran("run " + scenario + spread + " --set simulate.fold=off --json -")
+                            .out)["engine"]["fold"],
             "off");
 }
 
 TEST_F(SeedsCli, ScaleGivesABandWhateverTheNumberOfProcesses) {
   const std::string scale = "scale " + scenario + spread + " --devices 16,32 --seeds 4";
-  const Ran one = ran(scale + " -j 1 --json -"), two = ran(scale + " -j 2 --json -");
+  const test::Ran one = ran(scale + " -j 1 --json -"), two = ran(scale + " -j 2 --json -");
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(one.out, two.out);
   for (const json& point : json::parse(one.out)["points"]) {
@@ -87,11 +67,11 @@ TEST_F(SeedsCli, ScaleGivesABandWhateverTheNumberOfProcesses) {
 TEST_F(SeedsCli, StoresKeyOnSeeds) {
   const std::string scale =
       "scale " + scenario + spread + " --devices 16,32 --store " + files.path("s.sqlite");
-  const Ran plain = ran(scale + " --json -");
+  const test::Ran plain = ran(scale + " --json -");
   ASSERT_EQ(plain.code, 0) << plain.err;
   EXPECT_TRUE(json::parse(plain.out)["points"][0]["seeds"].is_null());
   for (int again = 0; again < 2; ++again) {
-    const Ran seeds = ran(scale + " --seeds 3 --json -");
+    const test::Ran seeds = ran(scale + " --seeds 3 --json -");
     ASSERT_EQ(seeds.code, 0) << seeds.err;
     EXPECT_EQ(json::parse(seeds.out)["points"][0]["seeds"], 3);
   }
@@ -99,7 +79,8 @@ TEST_F(SeedsCli, StoresKeyOnSeeds) {
 }
 
 TEST_F(SeedsCli, RecordingsShowTheMedianSeedAndSaySo) {
-  const Ran shown = ran("run " + scenario + spread + " --seeds 3 --trace " + files.path("t.json"));
+  const test::Ran shown =
+      ran("run " + scenario + spread + " --seeds 3 --trace " + files.path("t.json"));
   ASSERT_EQ(shown.code, 0) << shown.err;
   EXPECT_NE(shown.out.find("shows seed "), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("the median of 3"), std::string::npos) << shown.out;
@@ -107,7 +88,7 @@ TEST_F(SeedsCli, RecordingsShowTheMedianSeedAndSaySo) {
 
 TEST_F(SeedsCli, RefusesWhatMeansNothing) {
   const auto refused = [&](const std::string& arguments, const std::string& why) {
-    const Ran r = ran(arguments);
+    const test::Ran r = ran(arguments);
     EXPECT_EQ(r.code, 2) << arguments;
     EXPECT_NE(r.err.find(why), std::string::npos) << r.err;
     EXPECT_EQ(r.out, "");
@@ -121,9 +102,15 @@ TEST_F(SeedsCli, RefusesWhatMeansNothing) {
               files.path("empty.txt") + "}'",
           "holds no factor");
   files.write("bad.txt", "1.0\nnan\n0\n");
-  refused("run " + scenario + " --set 'stalls.spread.device={law: empirical, file: " +
-              files.path("bad.txt") + "}'",
+  refused("run " + scenario +
+              " --set 'stalls.spread.device={law: empirical, file: " + files.path("bad.txt") + "}'",
           "bad.txt:3:1");
+  const std::string explain = "explain " + scenario;
+  refused(explain + " --devices 32,16", "the smaller size first");
+  refused(explain + " --devices 16", "two sizes such as 256,4096");
+  refused(explain + " --devices 16,32 --seeds 3", "nothing is drawn");
+  refused(explain + " --devices 16,32 --svg a.svg", "draws nothing");
+  refused(explain + " --strong", "give --devices");
   refused("run " + std::string(STEPCAST_SOURCE_DIR) +
               "/scenarios/ideal-pipeline.yaml --set stalls.spread.device.sigma=0.01",
           "no device");

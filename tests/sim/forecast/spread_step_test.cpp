@@ -99,9 +99,8 @@ TEST(SpreadStep, OfTheWorstReplicasIsThatOfAllRanks) {
 }
 
 TEST(SpreadStep, OfNothingIsTheStepWithoutTheSection) {
-  const auto plain = in_child([] {
-    return std::vector<double>{forecast(small({})).step_time.value()};
-  });
+  const auto plain =
+      in_child([] { return std::vector<double>{forecast(small({})).step_time.value()}; });
   const auto neutral = in_child([] {
     const Forecast f = forecast(small({"stalls.spread.device.sigma=0"}));
     return std::vector<double>{f.step_time.value(), f.spread ? 1.0 : 0.0};
@@ -142,9 +141,8 @@ TEST(Seeds, OfJitterAndOfLinksAreRunsOfTheirOwn) {
   for (const char* drawn : {"stalls.compute_jitter.sigma=0.1", "stalls.spread.link.sigma=0.1"}) {
     const SeedRuns runs = run_seeds(small({drawn}), 3, 2);
     EXPECT_NE(runs.steps[0], runs.steps[1]) << drawn;
-    const auto alone = in_child([&] {
-      return std::vector<double>{forecast(small({drawn})).step_time.value()};
-    });
+    const auto alone =
+        in_child([&] { return std::vector<double>{forecast(small({drawn})).step_time.value()}; });
     ASSERT_EQ(alone.size(), 1U);
     EXPECT_EQ(runs.steps[0].value(), alone[0]) << drawn;
   }

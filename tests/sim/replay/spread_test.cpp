@@ -149,8 +149,12 @@ Pipeline pipeline(std::int64_t tp, std::int64_t pp, std::int64_t dp, std::int64_
     StageProgram& program = p.programs.emplace_back();
     for (const double seconds : {1e-3, 2e-3})
       program.segments.emplace_back(std::vector<OperatorCost>{{.device = seconds}});
-    program.calls.push_back({"meet", GroupKind::tensor, {CollectiveKind::all_reduce, 8_KiB},
-                             Stream::tensor, ExposedKind::tensor, {}});
+    program.calls.push_back({"meet",
+                             GroupKind::tensor,
+                             {CollectiveKind::all_reduce, 8_KiB},
+                             Stream::tensor,
+                             ExposedKind::tensor,
+                             {}});
     program.slots = 1;
     for (std::int64_t c = 0; c < chunks; ++c) {
       ChunkProgram& chunk = program.chunks.emplace_back();
@@ -309,7 +313,7 @@ TEST(LockStep, JoinsWhatMeetsInEveryMicroBatch) {
     return LockStep(Placement(p.plan), p.programs).replicas();
   };
   EXPECT_EQ(with(GroupKind::tensor), 8U);
-  EXPECT_EQ(with(GroupKind::expert), 4U);  // four ranks of a stage: two replicas each
+  EXPECT_EQ(with(GroupKind::expert), 4U);      // four ranks of a stage: two replicas each
   EXPECT_EQ(with(GroupKind::dense_data), 2U);  // one for each tensor rank
   p.programs[0].chunks[0].forward = p.programs[1].chunks[0].forward = {Compute{0}};
   p.programs[0].chunks[0].backward = p.programs[1].chunks[0].backward = {Compute{1}};

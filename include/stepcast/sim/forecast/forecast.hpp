@@ -101,6 +101,7 @@ Forecast forecast(const Scenario& scenario);
 /// An ideal is what a run leaves out or holds still, to see how much it matters.
 struct Ideal {
   bool free_communication = false;  ///< bytes and latencies of all collectives and transfers
+  bool free_latency = false;        ///< latencies of collectives and transfers: their bytes remain
   bool free_host = false;  ///< issuing operators and communications, launches, synchronisations
   bool no_bubble = false;  ///< no stage waits for the input of another
   /// Each stage has these layers instead of those that suit the device best; nullptr: the latter.

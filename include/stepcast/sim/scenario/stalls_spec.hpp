@@ -104,6 +104,8 @@ void describe(Visitor& visitor, StallsSpec& spec);
 
 /// This says whether some number of the stalls is drawn, so that another seed gives another step.
 bool draws(const StallsSpec& spec);
+/// These are the stalls without those that draw.
+StallsSpec without_draws(StallsSpec spec);
 /// These stalls draw as if `offset` were added to every seed of theirs.
 StallsSpec with_seeds(StallsSpec spec, std::int64_t offset);
 
