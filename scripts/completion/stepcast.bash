@@ -25,8 +25,8 @@ _stepcast_files() {
 # The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
   case $1 in
-    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --fail-on-oom --presets --help" ;;
-    explain) echo "--set --json --svg --top --workers --presets --help" ;;
+    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --seeds --fail-on-oom --presets --help" ;;
+    explain) echo "--set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
@@ -36,7 +36,7 @@ _stepcast_options() {
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
     results) echo "--sort --best --pareto --where --csv --json --help" ;;
-    scale) echo "--report --devices --weak --strong --set --jobs --store --accept-builds --svg --csv --json --presets --help" ;;
+    scale) echo "--report --devices --weak --strong --set --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
     check) echo "--jobs --update --junit --presets --help" ;;
     diff) echo "--set --json --presets --help" ;;
     compare) echo "--set --markdown --json --presets --help" ;;

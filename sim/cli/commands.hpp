@@ -35,6 +35,7 @@ struct RunOptions : PresetOptions {
   std::string trace_ranks = "64";         ///< rank classes at most that the trace shows
   bool pipeline = false, operators = false;
   std::string operators_csv;  ///< file, `-` for stdout instead of the table
+  std::string seeds;  ///< how many; empty: that of the scenario alone
   bool records() const {
     return pipeline || operators || !operators_csv.empty() || !trace.empty() || !report.empty() ||
            !step_trace.empty();
@@ -47,6 +48,8 @@ struct ExplainOptions : PresetOptions {
   std::vector<std::string> overrides;  ///< --set
   std::string json, svg;               ///< as for run
   std::string top = "12", workers;     ///< empty: as many as there are processors
+  std::string devices, seeds;          ///< two sizes between which efficiency is lost
+  bool strong = false;                 ///< the global batch stays between them
 };
 Outcome explain(const ExplainOptions& options);
 
@@ -122,6 +125,9 @@ Outcome completion(const std::string& shell);
 /// The whole number that an option holds, `4Ki` or `8`. Throws InputError.
 std::int64_t count_option(const std::string& option, const std::string& text, std::int64_t low,
                           std::int64_t high);
+/// The number of `--seeds`; `draws` says whether the scenario has anything that a seed changes.
+/// Throws InputError.
+std::int64_t seeds_option(const std::string& text, bool draws);
 
 /// The cluster file at the size of `--devices` (empty: its own). Throws InputError.
 ClusterSpec cluster_option(const std::string& path, const std::string& devices,

@@ -5,8 +5,39 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/study/explain.hpp"
+#include "stepcast/sim/study/loss.hpp"
 
 namespace stepcast::cli {
+
+namespace {
+
+/// `256,4096`.
+std::vector<std::int64_t> two_sizes(const std::string& text) {
+  constexpr std::int64_t most_devices = 1 << 20;
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos)
+    bad_option("--devices", "is '" + text + "', allowed: two sizes such as 256,4096");
+  const std::int64_t small = count_option("--devices", text.substr(0, comma), 1, most_devices);
+  const std::int64_t large = count_option("--devices", text.substr(comma + 1), 1, most_devices);
+  if (small >= large)
+    bad_option("--devices", "is '" + text + "', allowed: the smaller size first, then a larger");
+  return {small, large};
+}
+
+Outcome explain_loss(const ExplainOptions& options, int workers) {
+  const SearchPath search = default_search_path(options.presets);
+  Sweep sweep = devices_sweep(load_scenario(options.scenario, options.overrides, search),
+                              two_sizes(options.devices), !options.strong, search);
+  if (!options.svg.empty())
+    bad_option("--svg", "is given with --devices, which draws nothing, allowed: one of them");
+  if (!options.seeds.empty())
+    sweep.seeds =
+        seeds_option(options.seeds, draws(read_scenario(point_document(sweep, 0), search).stalls));
+  const LossSplit split = split_loss(sweep, search, workers);
+  return shown(loss_table(split), options.json, options.json.empty() ? "" : loss_json(split));
+}
+
+}  // namespace
 
 Outcome explain(const ExplainOptions& options) {
   constexpr std::int64_t most_rows = 1000, most_workers = 1024;
@@ -14,6 +45,9 @@ Outcome explain(const ExplainOptions& options) {
   const std::int64_t workers = options.workers.empty()
                                    ? usable_processors()
                                    : count_option("-j", options.workers, 1, most_workers);
+  if (!options.devices.empty()) return explain_loss(options, static_cast<int>(workers));
+  if (options.strong || !options.seeds.empty())
+    bad_option(options.strong ? "--strong" : "--seeds", "says how sizes compare, give --devices");
   const Scenario scenario =
       prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
   const PhaseProgress progress("explain");
@@ -37,6 +71,12 @@ void add_explain_commands(CommandLine& line) {
   CommandLine::json(sub, options->json);
   sub->add_option("--svg", options->svg, "write the tornado chart, - for stdout")
       ->type_name("FILE");
+  sub->add_option("--devices", options->devices,
+                  "two sizes, 256,4096: why the larger one is less efficient, instead")
+      ->type_name("A,B");
+  sub->add_option("--seeds", options->seeds, "with --devices: means over so many seeds")
+      ->type_name("N");
+  sub->add_flag("--strong", options->strong, "with --devices: keep the global batch");
   sub->add_option("--top", options->top, "rows of each list")->type_name("N");
   sub->add_option("-j,--workers", options->workers, "processes at a time, default: all processors")
       ->type_name("N");

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -72,15 +73,48 @@ std::string shown_run(const RunOptions& options, const Scenario& scenario) {
   return drawing;
 }
 
+/// The steps of the seeds that are asked for.
+std::optional<SeedRuns> seeds_of(const RunOptions& options, const Scenario& scenario) {
+  if (options.seeds.empty()) return {};
+  const std::int64_t count = seeds_option(options.seeds, draws(scenario.stalls));
+  return run_seeds(scenario, count, usable_processors());
+}
+
+/// What a recording shows: the median seed of several.
+Scenario shown_scenario(const Scenario& scenario, const std::optional<SeedRuns>& seeds) {
+  Scenario shown = scenario;
+  if (seeds) shown.stalls = with_seeds(shown.stalls, static_cast<std::int64_t>(seeds->median()));
+  return shown;
+}
+
 }  // namespace
+
+std::int64_t seeds_option(const std::string& text, bool draws) {
+  const std::int64_t count = count_option("--seeds", text, 1, most_seeds);
+  if (!draws)
+    bad_option("--seeds",
+               "is given but nothing is drawn, allowed with stalls.spread, compute_jitter, "
+               "gc_pauses or allocator_pauses");
+  return count;
+}
 
 Outcome run(const RunOptions& options) {
   check_texts(options);
   const Scenario scenario =
       prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
-  const std::string drawing = options.records() ? shown_run(options, scenario) : "";
+  const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
+  std::string drawing;
+  if (options.records()) drawing = shown_run(options, shown_scenario(scenario, seeds));
   const auto begin = std::chrono::steady_clock::now();
-  const Forecast result = forecast(scenario);
+  Forecast result = forecast(scenario);
+  if (seeds) {
+    result.seeds = seed_statistics(scenario, *seeds);
+    if (options.records())
+      drawing += fmt::format(
+          "  What is drawn or written of the run shows seed {}, the median of "
+          "{}.\n",
+          result.seeds->median_seed, result.seeds->count);
+  }
   std::optional<RunTiming> timing;
   if (options.timing) {
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;

@@ -62,13 +62,27 @@ bool is_sweep(const std::string& file, const SearchPath& search) {
   return file_kind(load_document_text(text, file, search, &repeated)) == FileKind::sweep;
 }
 
+/// Points that are refused say so in their row.
+bool draws_somewhere(const Sweep& sweep, const SearchPath& search) {
+  for (std::size_t point = 0; point < point_count(sweep); ++point) {
+    try {
+      if (draws(read_scenario(point_document(sweep, point), search).stalls)) return true;
+    } catch (const InputError&) {
+      continue;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Outcome scale(const ScaleOptions& options) {
   refuse_without_store(options.accept_builds, options.store);
   const SearchPath search = default_search_path(options.presets);
-  const Sweep sweep = is_sweep(options.file, search) ? file_sweep(options, search)
-                                                     : scenario_sweep(options, search);
+  Sweep sweep = is_sweep(options.file, search) ? file_sweep(options, search)
+                                               : scenario_sweep(options, search);
+  if (!options.seeds.empty())
+    sweep.seeds = seeds_option(options.seeds, draws_somewhere(sweep, search));
   const PointTable table =
       run_points(sweep, choose_points(sweep, {}), {options.store, options.accept_builds}, search,
                  in_processes(options.workers));

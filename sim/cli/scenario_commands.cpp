@@ -34,6 +34,9 @@ void add_run(CommandLine& line) {
                   "write every operator as CSV, - for stdout instead of the table")
       ->type_name("FILE");
   sub->add_flag("--pipeline", options->pipeline, "draw the executed schedule");
+  sub->add_option("--seeds", options->seeds,
+                  "run so many seeds and report their quantiles; trace and report show the median")
+      ->type_name("N");
   sub->add_flag("--fail-on-oom", options->fail_on_oom,
                 "exit 1 when the step does not fit into device memory");
   CommandLine::presets(sub, *options);

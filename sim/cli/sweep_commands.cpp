@@ -64,6 +64,9 @@ void add_scale(CommandLine& line) {
                 "take rows of the store that other builds made, and label them");
   sub->add_option("--report", options->report, "write a page that shows the points (.html)")
       ->type_name("FILE");
+  sub->add_option("--seeds", options->seeds,
+                  "run so many seeds at each size: mean step, and a band of 10 % to 90 %")
+      ->type_name("N");
   sub->add_option("--svg", options->svg,
                   "write the curves as SVG, - for stdout instead of the table")
       ->type_name("FILE");

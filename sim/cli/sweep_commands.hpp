@@ -43,6 +43,7 @@ struct ScaleOptions : PresetOptions {
   std::string csv, json, svg;          ///< as for run
   std::string report;                  ///< page, empty: none
   bool accept_builds = false;          ///< rows of other builds in the store count
+  std::string seeds;                   ///< how many at each size; empty: that of the scenario
 };
 Outcome scale(const ScaleOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include "laws.hpp"
 #include "node_kinds.hpp"
+#include "spread_step.hpp"
 #include "step_flops.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
@@ -14,20 +15,6 @@
 
 namespace stepcast {
 namespace {
-
-std::optional<Seconds> boundary_latency(const Scenario& scenario) {
-  if (!scenario.synthetic || !scenario.synthetic->boundary_latency_given) return {};
-  return scenario.synthetic->boundary_latency;
-}
-
-/// By rank, the variant of its stage's program; nothing where all experts are loaded alike.
-std::vector<std::uint32_t> rank_variants(const Placement& placement, const ExpertLoads& loads) {
-  std::vector<std::uint32_t> variants;
-  if (loads.even()) return variants;
-  for (std::uint32_t r = 0; r < placement.world(); ++r)
-    variants.push_back(loads.variant_of[placement.coordinates(Rank{r}).ep]);
-  return variants;
-}
 
 /// MoE layers of the stage that has most, MTP modules included.
 double most_moe_layers(const ModelSpec& model, const LayerTable& layers, std::size_t stages) {
@@ -135,109 +122,37 @@ bool Forecast::fits_memory() const {
 
 namespace {
 
-OperatorCost on_free_host(OperatorCost cost) {
-  cost.main = cost.worker = cost.launch = 0;
-  return cost;
-}
-
-void free_host(std::vector<Segment>& segments) {
-  for (Segment& segment : segments) {
-    std::vector<OperatorCost> operators = segment.operators();
-    std::ranges::transform(operators, operators.begin(), on_free_host);
-    segment = Segment(std::move(operators));
-  }
-}
-
-void free_host(StageProgram& program) {
-  free_host(program.segments);
-  for (auto& variant : program.variants) free_host(variant);
-  for (StageCall& call : program.calls) call.issue = on_free_host(call.issue);
-  program.send_issue = on_free_host(program.send_issue);
-}
-
-void free_hosts(KindPrograms& kinds) {
-  for (auto& programs : kinds.programs)
-    for (StageProgram& program : programs) free_host(program);
-  for (HostSpec& host : kinds.hosts) host.synchronise = Seconds{0};
-}
-
-void free_communication(NetworkMap& network) {
-  for (NetworkCall& call : network.calls) {
-    call.phases.clear();
-    call.lone = true;
-    call.alone = 0;
-  }
-  for (auto& hops : network.hops)
-    for (NetworkHop& hop : hops) hop.flow = {};
-}
-
 /// The step with attention as `loads` has it; nothing: over whole sequences.
 Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal& ideal,
              std::uint32_t recorded_ranks, RecordedRun* record) {
-  const Fabric fabric = fabric_of(scenario);
-  const Placement placement(scenario.workload.plan);
-  LayerTable layers = ideal.layers ? *ideal.layers : layers_of(scenario);
-  std::vector<StageProgram> programs = stage_programs(scenario, layers);
-
-  const ExpertLoads experts = scenario.synthetic ? ExpertLoads{} : expert_loads(scenario.workload);
-  const StallPlan stalls = plan_stalls(scenario.stalls, placement, scenario.cluster);
-  auto keys = loads ? told_apart(stalls.keys(), loads->of_rank) : stalls.keys();
-  std::optional<KindPrograms> kinds = kind_programs(scenario, layers, placement);
-  if (kinds) keys = told_apart(keys, kinds->of_rank);
-  NetworkMap network = build_network_map({.placement = placement,
-                                          .fabric = fabric,
-                                          .programs = programs,
-                                          .algorithms = scenario.workload.communication.algorithms,
-                                          .fold = scenario.simulate.fold,
-                                          .rank_keys = keys,
-                                          .form = scenario.simulate.network,
-                                          .rank_variants = rank_variants(placement, experts),
-                                          .describe_links = record != nullptr});
-  HostSpec host = scenario.cluster.host;
-  std::optional<Seconds> latency = boundary_latency(scenario);
-  if (ideal.free_host) {
-    for (StageProgram& program : programs) free_host(program);
-    if (kinds) free_hosts(*kinds);
-    host.synchronise = Seconds{0};
-  }
-  if (ideal.free_communication) {
-    free_communication(network);
-    if (latency) latency = Seconds{0};
-  }
-
+  StepSetup setup(scenario, loads, ideal, record != nullptr);
   Forecast result;
-  const std::vector<StageOrder> orders = scenario.orders();
-  result.timeline = replay({.programs = programs,
-                            .network = network,
-                            .host = host,
-                            .shape = scenario.pipeline_shape(),
-                            .orders = orders,
-                            .p2p = scenario.schedule.p2p,
-                            .boundary_latency = latency,
-                            .stalls = stalls.any() ? &stalls : nullptr,
-                            .steps = scenario.replayed_steps(),
-                            .loads = loads,
-                            .kinds = kinds ? &*kinds : nullptr,
-                            .sharing = scenario.simulate.sharing,
-                            .await_inputs = !ideal.no_bubble,
-                            .record = record ? &record->recording : nullptr,
-                            .recorded_ranks = recorded_ranks});
+  Recording* recording = record ? &record->recording : nullptr;
+  if (setup.spreads()) {
+    SpreadStep step = step_under_spread(setup, recording, recorded_ranks);
+    result.timeline = std::move(step.timeline);
+    result.spread = step.spread;
+  } else {
+    result.timeline = setup.replayed(setup.stalls(scenario.stalls), recording, recorded_ranks);
+  }
   result.step_time = result.timeline.step_time;
-  add_times(result, network.classes, programs.size());
-  add_stages(result, scenario, layers, orders);
-  if (kinds) result.groups = group_fabrics(scenario, fabric, placement, programs);
+  add_times(result, setup.network.classes, setup.programs.size());
+  add_stages(result, scenario, setup.layers, setup.orders);
+  if (setup.kinds)
+    result.groups = group_fabrics(scenario, setup.fabric, setup.placement, setup.programs);
   if (!scenario.synthetic) {
-    result.collectives = collective_uses(network, programs);
-    const StepFlops flops = step_flops(scenario, programs, experts.dropped, loads);
+    result.collectives = collective_uses(setup.network, setup.programs);
+    const StepFlops flops = step_flops(scenario, setup.programs, setup.experts.dropped, loads);
     result.model_flops = flops.model;
     result.executed_flops = flops.executed;
-    if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, layers, experts);
+    if (scenario.workload.model.moe)
+      result.experts = expert_forecast(scenario, setup.layers, setup.experts);
   }
-  check_laws(scenario, layers, result);
+  check_laws(scenario, setup.layers, result);
   if (record) {
-    record->layers = std::move(layers);
-    record->programs = std::move(programs);
-    record->network = std::move(network);
+    record->layers = std::move(setup.layers);
+    record->programs = std::move(setup.programs);
+    record->network = std::move(setup.network);
   }
   return result;
 }

@@ -5,6 +5,7 @@
 
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/link_faults.hpp"
+#include "stepcast/sim/replay/spread.hpp"
 
 namespace stepcast {
 namespace {
@@ -48,6 +49,13 @@ Fabric fabric_of(const Scenario& scenario) {
   for (const auto& [link, factor] : stalled.bandwidth_factor) {
     const auto [place, fresh] = faults.bandwidth_factor.try_emplace(link, factor);
     if (!fresh) place->second *= factor;
+  }
+  if (scenario.stalls.spread) {
+    const auto spread = spread_bandwidths(*scenario.stalls.spread, intact.link_count());
+    for (const auto& [link, factor] : spread) {
+      const auto [place, fresh] = faults.bandwidth_factor.try_emplace(link, factor);
+      if (!fresh) place->second *= factor;
+    }
   }
   faults.detour = stalled.detour;
   return Fabric(scenario.cluster, faults);

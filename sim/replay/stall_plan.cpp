@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/replay/spread.hpp"
 
 namespace stepcast {
 namespace {
@@ -28,6 +29,19 @@ bool saves(const StallsSpec& spec) {
   return spec.checkpoint && spec.checkpoint->blocking_time > Seconds{0};
 }
 
+/// Persistent differences come on top of what is named.
+void spread(const SpreadSpec& spec, const Placement& placement, const ClusterSpec& cluster,
+            std::vector<SpeedFactors>& speeds) {
+  if (spec.neutral()) return;
+  const auto devices = std::max<std::int64_t>(cluster.devices, placement.world());
+  const std::vector<SpeedFactors> drawn = spread_factors(spec, devices, cluster.node_devices);
+  for (std::uint32_t r = 0; r < speeds.size(); ++r) {
+    const SpeedFactors& own = drawn[placement.device_of(Rank{r}).value];
+    speeds[r].device *= own.device;
+    speeds[r].host *= own.host;
+  }
+}
+
 /// Nothing is kept where nobody suffers, so that an intact job looks the same with and without the
 /// section.
 std::vector<SpeedFactors> speeds(const StallsSpec& spec, const Placement& placement,
@@ -45,6 +59,7 @@ std::vector<SpeedFactors> speeds(const StallsSpec& spec, const Placement& placem
     if (slow_device != of_device.end()) result[r].device = slow_device->second;
     if (slow_host != of_node.end()) result[r].host = slow_host->second;
   }
+  if (spec.spread) spread(*spec.spread, placement, cluster, result);
   if (std::ranges::all_of(result, [](const SpeedFactors& s) { return s == SpeedFactors{}; }))
     result.clear();
   return result;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "stepcast/base/build.hpp"
@@ -5,6 +7,7 @@
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
+#include "stepcast/sim/replay/worst_replicas.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/scenario/inputs.hpp"
 
@@ -125,6 +128,33 @@ void add_reliability(Json& json, const Reliability& r) {
                          {"goodput_at_optimum", or_null(r.goodput_at_optimum)}};
 }
 
+Json quantiles_json(const Quantiles& q) {
+  return {{"mean", q.mean}, {"p10", q.p10}, {"p50", q.p50}, {"p90", q.p90}};
+}
+
+Json seeds_json(const SeedStatistics& s) {
+  return {{"count", s.count},
+          {"first", s.first},
+          {"median_seed", s.median_seed},
+          {"step_time_s", quantiles_json(s.step_time)},
+          {"tokens_per_s", s.tokens_per_s ? quantiles_json(*s.tokens_per_s) : Json(nullptr)},
+          {"efficiency", quantiles_json(s.efficiency)}};
+}
+
+Json bounds_json(const StepInterval::Bounds& b) { return {{"low_s", b.low}, {"high_s", b.high}}; }
+
+Json interval_json(const StepInterval& interval) {
+  Json json = bounds_json(interval.both);
+  json["model"] = interval.model ? bounds_json(*interval.model) : Json(nullptr);
+  json["spread"] = bounds_json(interval.spread);
+  return json;
+}
+
+void add_spread(Json& json, const Forecast& forecast) {
+  const Seconds calm = forecast.spread->calm_step_time;
+  json["spread"] = {{"calm_step_time_s", calm.value()}, {"efficiency", calm / forecast.step_time}};
+}
+
 Json result_json(const Scenario& scenario, const Forecast& forecast) {
   const Metrics m = metrics_of(scenario, forecast);
   const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
@@ -165,6 +195,11 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
+  if (forecast.spread) add_spread(json, forecast);
+  if (forecast.seeds) {
+    json["seeds"] = seeds_json(*forecast.seeds);
+    json["interval"] = interval_json(step_interval(scenario, *forecast.seeds));
+  }
   return json;
 }
 
@@ -188,6 +223,15 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
               {"flows", t.flows},
               {"lone_flows", t.lone_flows},
               {"skipped_micro_batches", t.skipped_micro_batches}};
+  if (forecast.spread) {
+    const auto& folded = forecast.spread->folded;
+    engine["fold"] = folded ? fmt::format("worst_replicas({})", most_replicas) : "off";
+    if (folded) {
+      engine["replicas"] = folded->replicas;
+      engine["replayed_replicas"] = folded->replayed;
+      engine["fold_error"] = folded->error_bound;
+    }
+  }
   if (timing) {
     engine["wall_s"] = timing->wall_s;
     engine["peak_rss_bytes"] = timing->peak_rss_bytes;

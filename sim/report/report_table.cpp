@@ -145,6 +145,31 @@ std::string experts_line(const Forecast& forecast) {
   return text;
 }
 
+/// What persistent differences cost, and how the steps of several seeds differ.
+std::string spread_lines(const Forecast& forecast) {
+  std::string text;
+  if (forecast.spread) {
+    const auto& folded = forecast.spread->folded;
+    text += fmt::format(
+        "  spread         {:>9.1f}%    of the step; {}\n",
+        100 * (1 - forecast.spread->calm_step_time / forecast.step_time),
+        folded ? fmt::format("slowest of {} replicas, {} replayed, error below {:.2f}%",
+                             folded->replicas, folded->replayed, 100 * folded->error_bound)
+               : "every rank by itself");
+  }
+  if (!forecast.seeds) return text;
+  const SeedStatistics& s = *forecast.seeds;
+  const auto time = [](double seconds) { return human(Seconds{seconds}); };
+  text += fmt::format("  seeds          {:>10}    mean {}, p10 {}, p50 {}, p90 {}\n", s.count,
+                      time(s.step_time.mean), time(s.step_time.p10), time(s.step_time.p50),
+                      time(s.step_time.p90));
+  return text + fmt::format(
+                    "  {:<25}    efficiency mean {:.1f}%, p10 {:.1f}%, p50 {:.1f}%, p90 "
+                    "{:.1f}%\n",
+                    "", 100 * s.efficiency.mean, 100 * s.efficiency.p10, 100 * s.efficiency.p50,
+                    100 * s.efficiency.p90);
+}
+
 std::string headline(const Scenario& scenario, const Forecast& forecast, const Paint& paint) {
   const Metrics m = metrics_of(scenario, forecast);
   std::string text =
@@ -154,7 +179,7 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
     text += fmt::format("  80% interval   {:>10}    to {}\n", human(Seconds{*m.step_time_low}),
                         human(Seconds{*m.step_time_high}));
   }
-  text += steps_line(forecast.timeline);
+  text += steps_line(forecast.timeline) + spread_lines(forecast);
   if (m.has_model) {
     text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
                         m.tokens_per_s_per_device);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "read_factors.hpp"
 #include "read_lengths.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
@@ -185,6 +186,9 @@ std::string content_of(ScenarioDraft draft) {
   if (const auto& documents = scenario.schedule.data.documents)
     add("schedule.data.documents.lengths=", documents->lengths);
   add("moe.routing.counts=", scenario.workload.moe.routing.counts);
+  if (auto& spread = scenario.stalls.spread)
+    for (const auto& [name, part] : distributions(*spread))
+      add(("stalls.spread." + name + ".factors=").c_str(), part->factors);
   return text;
 }
 
@@ -204,6 +208,7 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
     read_lengths(root, search, *documents, reading);
   scenario.workload.documents = scenario.schedule.data.documents.has_value();
   read_counts(root, scenario, search, reading);
+  if (scenario.stalls.spread) read_factors(root, search, *scenario.stalls.spread, reading);
   if (!reading.failed.contains("schedule.pipeline")) read_orders(root, scenario, search, reading);
 }
 

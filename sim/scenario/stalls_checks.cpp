@@ -196,6 +196,9 @@ void check_links(const StallsSpec& spec, const ClusterSpec& cluster, Checks& che
 
 void check_stalls(const Scenario& scenario, Checks& checks) {
   const StallsSpec& spec = scenario.stalls;
+  if (spec.spread && scenario.synthetic)
+    checks.fail("stalls.spread",
+                "is given but a synthetic workload has no device that could differ, allowed: none");
   check_affinity(spec, scenario.cluster.host, checks);
   if (spec.gc_pauses && checks.good({"stalls.gc_pauses.duration", "stalls.gc_pauses.period"})) {
     const auto& gc = *spec.gc_pauses;

@@ -1,5 +1,7 @@
 #include "stepcast/sim/scenario/stalls_spec.hpp"
 
+#include "optional_part.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -9,18 +11,6 @@ constexpr Range time_range = between(0, 1e6);
 constexpr Range period_range = between(1e-6, 1e6);
 constexpr Range index_range = between(0, max_devices);
 constexpr Range seed_range = between(0, 9007199254740992);  // 2^53
-
-/// An optional mapping: `body` describes it, and it is there when the file gives it.
-template <class Part, class Body>
-void optional_part(Visitor& visitor, std::string_view key, std::string_view doc,
-                   std::optional<Part>& part, const Body& body) {
-  bool present = part.has_value();
-  visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!part) part.emplace();
-    body(v, *part);
-  });
-  if (!present) part.reset();
-}
 
 template <class Part, class Body>
 void list(Visitor& visitor, std::string_view key, std::string_view doc, std::vector<Part>& parts,
@@ -157,6 +147,32 @@ void describe(Visitor& visitor, StallsSpec& spec) {
   describe_failures(visitor, spec);
   visitor.field({"host_sync", choice(spec.host_sync, {{"none"}, {"step"}, {"unit"}}),
                  "after each of these the host waits for the device, as where it reads a loss"});
+  optional_part(visitor, "spread", "persistent differences of devices, hosts and links",
+                spec.spread, [](Visitor& v, SpreadSpec& part) { describe(v, part); });
+}
+
+bool draws(const StallsSpec& spec) {
+  const bool jitters = spec.compute_jitter && spec.compute_jitter->sigma > 0;
+  const bool allocates = spec.allocator_pauses && spec.allocator_pauses->probability > 0 &&
+                         spec.allocator_pauses->duration > Seconds{0};
+  const bool collects = spec.gc_pauses && spec.gc_pauses->duration > Seconds{0};
+  return jitters || allocates || collects || (spec.spread && !spec.spread->neutral());
+}
+
+StallsSpec without_draws(StallsSpec spec) {
+  spec.spread.reset();
+  spec.compute_jitter.reset();
+  spec.gc_pauses.reset();
+  spec.allocator_pauses.reset();
+  return spec;
+}
+
+StallsSpec with_seeds(StallsSpec spec, std::int64_t offset) {
+  if (spec.compute_jitter) spec.compute_jitter->seed += offset;
+  if (spec.gc_pauses) spec.gc_pauses->seed += offset;
+  if (spec.allocator_pauses) spec.allocator_pauses->seed += offset;
+  if (spec.spread) spec.spread->seed += offset;
+  return spec;
 }
 
 double host_factor(const StallsSpec::SlowHosts& slow, const HostSpec& host) {

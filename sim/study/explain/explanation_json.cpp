@@ -3,6 +3,7 @@
 
 #include "stepcast/base/build.hpp"
 #include "stepcast/sim/study/explain.hpp"
+#include "stepcast/sim/study/loss.hpp"
 
 namespace stepcast {
 namespace {
@@ -40,6 +41,10 @@ const char* name(Parameter::Nature nature) {
   return names[static_cast<std::size_t>(nature)];
 }
 
+OrderedJson share_json(const StepShare& share) {
+  return {{"per_micro_batch_s", share.per_micro_batch}, {"once_s", share.once}};
+}
+
 }  // namespace
 
 std::string explanation_json(const Scenario& scenario, const Explanation& e) {
@@ -60,6 +65,29 @@ std::string explanation_json(const Scenario& scenario, const Explanation& e) {
                          {"elasticities", elasticities},
                          {"elasticity_of_all_times", e.time_sum},
                          {"bounds", bounds}};
+  return json.dump(2) + "\n";
+}
+
+std::string loss_json(const LossSplit& split) {
+  OrderedJson causes = OrderedJson::array();
+  for (const LossCause& cause : split.causes)
+    causes.push_back({{"name", cause.name},
+                      {"lost_in_micro_batches_s", split.lost_in_micro_batches(cause)},
+                      {"lost_once_s", split.lost_once(cause)},
+                      {"small", share_json(cause.small)},
+                      {"large", share_json(cause.large)}});
+  const OrderedJson json{{"stepcast", program_head<OrderedJson>()},
+                         {"small",
+                          {{"devices", split.small_devices},
+                           {"micro_batches", split.small_micro_batches},
+                           {"step_time_s", split.small_step}}},
+                         {"large",
+                          {{"devices", split.large_devices},
+                           {"micro_batches", split.large_micro_batches},
+                           {"step_time_s", split.large_step}}},
+                         {"seeds", split.seeds},
+                         {"efficiency", split.efficiency()},
+                         {"causes", causes}};
   return json.dump(2) + "\n";
 }
 

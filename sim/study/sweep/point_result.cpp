@@ -71,6 +71,15 @@ std::vector<Named> outputs(const Scenario& s, const Forecast& f) {
       {"peak_memory_bytes", worst ? std::optional{worst->peak().value()} : std::nullopt});
   list.push_back(
       {"memory_capacity_bytes", worst ? std::optional{worst->capacity.value()} : std::nullopt});
+  const auto of_seeds = [&](double Quantiles::*quantile) {
+    return f.seeds ? std::optional{f.seeds->step_time.*quantile} : std::nullopt;
+  };
+  list.push_back(
+      {"seeds", f.seeds ? std::optional{static_cast<double>(f.seeds->count)} : std::nullopt});
+  list.push_back({"step_time_mean_s", of_seeds(&Quantiles::mean)});
+  list.push_back({"step_time_p10_s", of_seeds(&Quantiles::p10)});
+  list.push_back({"step_time_p50_s", of_seeds(&Quantiles::p50)});
+  list.push_back({"step_time_p90_s", of_seeds(&Quantiles::p90)});
   return list;
 }
 

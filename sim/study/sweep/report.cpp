@@ -33,6 +33,7 @@ std::string rate_of(const PointResult& row) {
 }
 
 constexpr std::size_t number_columns = 2 + 11 + 11 + 8 + 8 + 11;
+constexpr std::size_t efficiency_columns = 12, band_columns = 9 + 8 + 8;
 
 /// The end tells points apart that begin alike.
 std::string shortened(const std::string& text, std::size_t width) {
@@ -46,6 +47,9 @@ std::string line_of(const PointTable& table, std::size_t i, std::size_t width) {
                   time_of(row), rate_of(row), percent(row.number("mfu")),
                   percent(row.number("bubble_ratio")), memory_of(row));
   if (!table.efficiency.empty()) text += fmt::format("{:>12}", percent(table.efficiency[i]));
+  if (const auto band = efficiency_band(table, i))
+    text +=
+        fmt::format("{:>9}{:>8}{:>8}", percent(band->p10), percent(band->p50), percent(band->p90));
   if (!row.of_this_build()) text += fmt::format("  of build {} {}", row.version, row.fingerprint);
   if (row.status != PointStatus::ok) text += fmt::format("  {}: {}", name(row.status), row.reason);
   return text + "\n";
@@ -54,6 +58,13 @@ std::string line_of(const PointTable& table, std::size_t i, std::size_t width) {
 /// The fingerprint of a row that another build of the program made.
 std::string other_build(const PointResult& row) {
   return row.of_this_build() ? "" : row.fingerprint;
+}
+
+/// Where some point has seeds.
+bool has_band(const PointTable& table) {
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    if (efficiency_band(table, i)) return true;
+  return false;
 }
 
 std::string totals(const std::vector<PointResult>& rows) {
@@ -70,14 +81,28 @@ std::string totals(const std::vector<PointResult>& rows) {
 
 }  // namespace
 
+/// A step of the 90 % quantile is the efficiency of the 10 % quantile.
+std::optional<EfficiencyBand> efficiency_band(const PointTable& table, std::size_t row) {
+  if (table.efficiency.empty() || !table.efficiency[row]) return {};
+  const PointResult& point = table.rows[row];
+  const auto mean = point.number("step_time_mean_s");
+  if (!mean) return {};
+  const double seconds = *table.efficiency[row] * *mean;
+  return EfficiencyBand{seconds / *point.number("step_time_p90_s"),
+                        seconds / *point.number("step_time_p50_s"),
+                        seconds / *point.number("step_time_p10_s")};
+}
+
 std::string points_table(const PointTable& table, std::size_t columns) {
   std::size_t width = 8;
   for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
-  const std::size_t others = table.efficiency.empty() ? number_columns : number_columns + 12;
+  const std::size_t others = number_columns + (table.efficiency.empty() ? 0 : efficiency_columns) +
+                             (has_band(table) ? band_columns : 0);
   if (columns > 0) width = std::max<std::size_t>(8, std::min(width, columns - others));
   std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", "point", width,
                                  "step time", "tok/s/dev", "MFU", "bubble", "memory");
-  text += table.efficiency.empty() ? "\n" : fmt::format("{:>12}\n", "efficiency");
+  if (!table.efficiency.empty()) text += fmt::format("{:>12}", "efficiency");
+  text += has_band(table) ? fmt::format("{:>9}{:>8}{:>8}\n", "p10", "p50", "p90") : "\n";
   for (std::size_t i = 0; i < table.rows.size(); ++i) text += line_of(table, i, width);
   return text + totals(table.rows);
 }
@@ -118,6 +143,11 @@ std::string points_json(const std::string& sweep, const PointTable& table) {
     if (!table.efficiency.empty())
       point["scaling_efficiency"] =
           table.efficiency[i] ? OrderedJson(*table.efficiency[i]) : OrderedJson(nullptr);
+    if (const auto band = efficiency_band(table, i)) {
+      point["scaling_efficiency_p10"] = band->p10;
+      point["scaling_efficiency_p50"] = band->p50;
+      point["scaling_efficiency_p90"] = band->p90;
+    }
     point["sha256"] = row.key;
     point["version"] = row.version;
     if (!row.of_this_build()) point["other_build"] = row.fingerprint;

@@ -53,10 +53,19 @@ PointResult invalid(const Sweep& sweep, std::size_t point, const std::string& wh
   return result;
 }
 
-void fill(PointResult& result, const Scenario& scenario) {
-  result.key = scenario.sha256;
+/// Results of several seeds are not those of one.
+std::string key_of(const Sweep& sweep, const std::string& sha256_of_scenario) {
+  if (sweep.seeds == 0) return sha256_of_scenario;
+  return sha256(fmt::format("{}\nseeds={}\n", sha256_of_scenario, sweep.seeds));
+}
+
+void fill(PointResult& result, const Sweep& sweep, const Scenario& scenario) {
+  result.key = key_of(sweep, scenario.sha256);
   result.schedule = scenario.schedule.pipeline;
-  const Forecast outcome = forecast(scenario);
+  std::optional<SeedStatistics> seeds;
+  if (sweep.seeds > 0) seeds = seed_statistics(scenario, run_seeds(scenario, sweep.seeds, 1));
+  Forecast outcome = forecast(scenario);
+  outcome.seeds = seeds;
   result.numbers = numbers_of(scenario, outcome);
   result.reason = memory_excess(outcome);
   if (!result.reason.empty()) result.status = PointStatus::out_of_memory;
@@ -67,7 +76,7 @@ void fill(PointResult& result, const Scenario& scenario) {
 PointResult simulate_point(const Sweep& sweep, std::size_t point, const SearchPath& search) {
   PointResult result = blank(sweep, point);
   try {
-    fill(result, prepare_scenario(point_document(sweep, point), search));
+    fill(result, sweep, prepare_scenario(point_document(sweep, point), search));
   } catch (const InputError& error) {
     return invalid(sweep, point, error.what());
   } catch (const std::exception& error) {
@@ -91,7 +100,7 @@ SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const Se
     const std::size_t point = points_[place];
     std::optional<PointResult> wrong;
     try {
-      keys_.push_back(read_scenario(point_document(sweep, point), search).sha256);
+      keys_.push_back(key_of(sweep, read_scenario(point_document(sweep, point), search).sha256));
     } catch (const InputError& error) {
       wrong = invalid(sweep, point, error.what());
       keys_.push_back(wrong->key);
@@ -167,8 +176,10 @@ std::vector<std::optional<double>> scaling_efficiency(const Sweep& sweep,
                                                       const std::vector<PointResult>& results) {
   const auto rate = [](const PointResult& r) -> std::optional<double> {
     if (!r.simulated()) return {};
-    if (const auto tokens = r.number("tokens_per_s_per_device")) return tokens;
-    return *r.number("samples_per_s") / *r.number("devices");
+    const auto mean = r.number("step_time_mean_s");
+    const double of_mean = mean ? *r.number("step_time_s") / *mean : 1;
+    if (const auto tokens = r.number("tokens_per_s_per_device")) return *tokens * of_mean;
+    return *r.number("samples_per_s") / *r.number("devices") * of_mean;
   };
   std::vector<std::optional<double>> all;
   for (const PointResult& result : results) {

@@ -47,12 +47,18 @@ std::string series_of(const Sweep& sweep, const PointResult& row) {
 
 /// Efficiency in percent over devices, both axes labelled; devices on a scale of doublings.
 std::string efficiency_panel(const Sweep& sweep, const PointTable& table) {
-  std::map<std::string, std::vector<std::pair<double, double>>> series;
+  struct Place {
+    double devices, percent;
+    std::optional<EfficiencyBand> band;
+  };
+  std::map<std::string, std::vector<Place>> series;
   double least = 1e300, most = 0, highest = 100;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     if (table.efficiency.empty() || !table.efficiency[i]) continue;
     const double devices = *table.rows[i].number("devices"), percent = 100 * *table.efficiency[i];
-    series[series_of(sweep, table.rows[i])].emplace_back(devices, percent);
+    const auto band = efficiency_band(table, i);
+    series[series_of(sweep, table.rows[i])].push_back({devices, percent, band});
+    if (band) highest = std::max(highest, 100 * band->p90);
     least = std::min(least, devices);
     most = std::max(most, devices);
     highest = std::max(highest, percent);
@@ -63,21 +69,32 @@ std::string efficiency_panel(const Sweep& sweep, const PointTable& table) {
     return left + panel_width * std::log2(devices / least) / span;
   };
   const auto y = [&](double percent) { return top + panel_height * (1 - percent / high); };
-  std::string svg =
-      text_at(left + panel_width / 2, top - 20, "scaling efficiency [%] over devices");
+  const bool bands = std::ranges::any_of(series, [](const auto& one) {
+    return std::ranges::any_of(one.second, [](const Place& p) { return p.band.has_value(); });
+  });
+  const char* title = bands ? "scaling efficiency [%] over devices, mean and 10 % to 90 % of seeds"
+                            : "scaling efficiency [%] over devices";
+  std::string svg = text_at(left + panel_width / 2, top - 20, title);
   for (double tick = 0; tick <= high; tick += 20)
     svg += line(left, y(tick), left + panel_width, y(tick), "#DDDDDD") +
            text_at(left - 8, y(tick) + 4, fmt::format("{:.0f}", tick), "end");
   std::size_t index = 0;
   for (const auto& [name, points] : series) {
-    std::string path;
-    for (const auto& [devices, percent] : points) {
+    std::string path, upper, lower;
+    for (const auto& [devices, percent, band] : points) {
+      if (band) {
+        upper += fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p90));
+        lower = fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p10)) + lower;
+      }
       path += fmt::format("{:.1f},{:.1f} ", x(devices), y(percent));
       svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x(devices),
                          y(percent), colour(index));
       if (index == 0)
         svg += text_at(x(devices), top + panel_height + 18, fmt::format("{}", devices));
     }
+    if (!upper.empty())
+      svg += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.2\"/>\n",
+                         upper + lower, colour(index));
     svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
                        path, colour(index));
     if (!name.empty()) {

@@ -52,6 +52,44 @@ TEST(StallsSpec, HoldsWhatTheFileSays) {
   EXPECT_EQ(s, expected);
 }
 
+TEST(StallsSpec, HoldsTheSpreadThatTheFileSays) {
+  const StallsSpec s =
+      with_stalls(
+          "{spread: {seed: 9, device: {law: normal, sigma: 0.01, node_correlation: 0.5}, host: "
+          "{sigma: 0.02}, node: {slow_share: 0.1, slow_factor: 1.2}, link: {sigma: 0.03}, "
+          "transient: {per_device_hour: 0.001, duration: 10min, factor: 1.3}}}")
+          .stalls;
+  using Law = SpreadSpec::Distribution::Law;
+  SpreadSpec expected{.seed = 9};
+  expected.device.emplace();
+  expected.device->law = Law::normal;
+  expected.device->sigma = 0.01;
+  expected.device->node_correlation = 0.5;
+  expected.host = SpreadSpec::Distribution{Law::log_normal, 0.02, {}, {}};
+  expected.node.emplace();
+  expected.node->slow_share = 0.1;
+  expected.node->slow_factor = 1.2;
+  expected.link = SpreadSpec::Distribution{Law::log_normal, 0.03, {}, {}};
+  expected.transient = SpreadSpec::Transient{0.001, Seconds{600}, 1.3};
+  ASSERT_TRUE(s.spread);
+  EXPECT_EQ(*s.spread, expected);
+  EXPECT_FALSE(expected.neutral());
+  EXPECT_EQ(with_seeds(s, 3).spread->seed, 12);
+  EXPECT_EQ(without_draws(s), StallsSpec{});
+}
+
+// What the file holds counts, not how it is called.
+TEST(StallsSpec, ReadsTheNumbersOfAnEmpiricalLaw) {
+  const TemporaryFiles files;
+  const auto with = [&](const std::string& name, const std::string& numbers) {
+    files.write(name, numbers);
+    return small({"stalls.spread.device={law: empirical, file: " + files.path(name) + "}"});
+  };
+  const Scenario one = with("a.txt", "# factors\n1.0\n\n1.25\n");
+  EXPECT_EQ(one.stalls.spread->device->factors, (std::vector<double>{1, 1.25}));
+  EXPECT_NE(one.sha256, with("a.txt", "1.0\n1.5\n").sha256);
+}
+
 TEST(StallsSpec, OfNothingMeansTheSameHoweverItIsWritten) {
   const std::string hash = small({}).sha256;
   for (const char* same : {"none", "{}", "{slow_devices: none, gc_pauses: none}",

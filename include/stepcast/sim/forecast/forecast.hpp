@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/replay/data_plan.hpp"
 #include "stepcast/sim/replay/recording.hpp"
@@ -60,6 +61,19 @@ struct ExpertForecast {
   Seconds cost{0};
 };
 
+/// This says what persistent differences cost (`stalls.spread`).
+struct SpreadForecast {
+  /// Only the worst replicas were replayed, one after the other as if all were like it.
+  struct Folded {
+    std::size_t replicas = 0, replayed = 0;
+    /// A replica that was left out could make the step longer by this part of it, by the formula
+    /// of a pipeline; 0: none could.
+    double error_bound = 0;
+  };
+  Seconds calm_step_time{0};     ///< of the same job without spread
+  std::optional<Folded> folded;  ///< nothing: every rank was simulated by itself
+};
+
 /// A forecast is what one step of a scenario takes. Definitions of the metrics: docs/formats.md.
 struct Forecast {
   Seconds step_time{0};
@@ -72,6 +86,8 @@ struct Forecast {
   std::vector<GroupReach> groups;         ///< of a cluster of several kinds of nodes
   std::optional<DataForecast> data;       ///< nothing without documents
   std::optional<ExpertForecast> experts;  ///< nothing without experts
+  std::optional<SpreadForecast> spread;   ///< nothing without spread
+  std::optional<SeedStatistics> seeds;    ///< of several seeds, where they were asked for
   Timeline timeline;
 
   double bubble_ratio() const { return mean.bubble / step_time; }
@@ -85,6 +101,7 @@ Forecast forecast(const Scenario& scenario);
 /// An ideal is what a run leaves out or holds still, to see how much it matters.
 struct Ideal {
   bool free_communication = false;  ///< bytes and latencies of all collectives and transfers
+  bool free_latency = false;        ///< latencies of collectives and transfers: their bytes remain
   bool free_host = false;  ///< issuing operators and communications, launches, synchronisations
   bool no_bubble = false;  ///< no stage waits for the input of another
   /// Each stage has these layers instead of those that suit the device best; nullptr: the latter.

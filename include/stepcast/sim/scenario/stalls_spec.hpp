@@ -6,6 +6,7 @@
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/units.hpp"
+#include "stepcast/sim/scenario/spread_spec.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 
 /// A stall is what slows or stops single devices, hosts and links. Models and sources:
@@ -94,11 +95,19 @@ struct StallsSpec {
   std::optional<Checkpoint> checkpoint;
   std::optional<Failures> failures;
   HostSyncAt host_sync = HostSyncAt::none;
+  std::optional<SpreadSpec> spread;
 
   friend bool operator==(const StallsSpec&, const StallsSpec&) = default;
 };
 /// These are the keys of `stalls:`.
 void describe(Visitor& visitor, StallsSpec& spec);
+
+/// This says whether some number of the stalls is drawn, so that another seed gives another step.
+bool draws(const StallsSpec& spec);
+/// These are the stalls without those that draw.
+StallsSpec without_draws(StallsSpec spec);
+/// These stalls draw as if `offset` were added to every seed of theirs.
+StallsSpec with_seeds(StallsSpec spec, std::int64_t offset);
 
 /// This is the factor on host time of the nodes of `slow`: its own, or the cluster's for the
 /// affinity it names.

@@ -28,6 +28,7 @@ struct Sweep {
   ScenarioDocument base;
   std::vector<SweepAxis> axes;        ///< at least one, none empty
   std::optional<double> weak_tokens;  ///< tokens per step and device that every point keeps
+  std::int64_t seeds = 0;             ///< so many at each point; 0: that of the scenario alone
   std::vector<PointValue> baseline;   ///< of which efficiency is relative; empty: none
 };
 

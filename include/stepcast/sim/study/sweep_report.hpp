@@ -14,6 +14,13 @@ struct PointTable {
   std::vector<std::optional<double>> efficiency;  ///< as long as `rows`, or empty
 };
 
+/// This is the efficiency of a point that its seeds reach, from the 10 % quantile of the seeds to
+/// their 90 % quantile; nothing without seeds or efficiency. The baseline is its mean.
+struct EfficiencyBand {
+  double p10 = 0, p50 = 0, p90 = 0;
+};
+std::optional<EfficiencyBand> efficiency_band(const PointTable& table, std::size_t row);
+
 /// This says which rows of a table to show, and in which order.
 struct RowChoice {
   std::string sort;  ///< `mfu`, `step_time_s:desc`, `parallel.vpp`; empty: as they are

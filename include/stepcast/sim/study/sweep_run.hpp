@@ -67,7 +67,8 @@ void run_missing(SweepRun& run, const Sweep& sweep, int workers, const SearchPat
 
 /// This is the efficiency of each result relative to the baseline of the sweep: tokens (samples for
 /// a synthetic workload) per second and device over those of the baseline point. It is nothing
-/// where either is not simulated or there is no baseline.
+/// where either is not simulated or there is no baseline. Of several seeds it is that of the mean
+/// steps.
 std::vector<std::optional<double>> scaling_efficiency(const Sweep& sweep,
                                                       const std::vector<PointResult>& results);
 

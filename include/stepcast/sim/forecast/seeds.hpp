@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "stepcast/base/units.hpp"
+
+/// Here one scenario is run with many seeds: a band instead of one step (docs/models/spread.md).
+namespace stepcast {
+
+struct Scenario;
+
+inline constexpr std::int64_t most_seeds = 10'000;
+
+/// A quantile is the smallest number that so many of all do not exceed (nearest rank).
+struct Quantiles {
+  double mean = 0, p10 = 0, p50 = 0, p90 = 0;
+};
+/// These are the quantiles of at least one number.
+Quantiles quantiles(std::vector<double> numbers);
+
+/// These are the steps of the seeds `first`, `first + 1`, ...
+struct SeedRuns {
+  std::int64_t first = 0;      ///< stalls.spread.seed, or that of the first stall that draws
+  std::vector<Seconds> steps;  ///< [seed - first]
+  Seconds calm{0};             ///< without anything drawn
+  /// This is the place in `steps` of the median step: the first of those that take as long.
+  std::size_t median() const;
+};
+/// This runs the scenario with `count` seeds from its own on, each in processes of its own, at most
+/// `workers` at a time. What no draw changes is made once. Throws as `forecast`.
+SeedRuns run_seeds(const Scenario& scenario, std::int64_t count, int workers);
+
+/// What a report says of the seeds.
+struct SeedStatistics {
+  std::int64_t count = 0, first = 0, median_seed = 0;
+  Quantiles step_time;                    ///< [s]
+  std::optional<Quantiles> tokens_per_s;  ///< nothing for a synthetic workload
+  Quantiles efficiency;                   ///< step without anything drawn over that of each seed
+};
+SeedStatistics seed_statistics(const Scenario& scenario, const SeedRuns& runs);
+
+/// This is an interval of step times [s] around the median seed that holds 80 %: of the model
+/// alone, of the seeds alone, and of both as independent errors.
+struct StepInterval {
+  struct Bounds {
+    double low = 0, high = 0;
+  };
+  Bounds both, spread;
+  std::optional<Bounds> model;  ///< nothing where the cluster has no measured interval
+};
+StepInterval step_interval(const Scenario& scenario, const SeedStatistics& seeds);
+
+}  // namespace stepcast

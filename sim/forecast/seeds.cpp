@@ -1,0 +1,149 @@
+#include "stepcast/sim/forecast/seeds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "spread_step.hpp"
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/replay/data_plan.hpp"
+
+namespace stepcast {
+namespace {
+
+std::int64_t first_seed(const StallsSpec& spec) {
+  if (spec.spread) return spec.spread->seed;
+  if (spec.compute_jitter) return spec.compute_jitter->seed;
+  if (spec.gc_pauses) return spec.gc_pauses->seed;
+  return spec.allocator_pauses ? spec.allocator_pauses->seed : 0;
+}
+
+/// Links belong to the network, which then is another one for each seed.
+bool shares_setup(const StallsSpec& spec) {
+  return !spec.spread || !spec.spread->link || spec.spread->link->neutral();
+}
+
+/// Without anything drawn, with a folding of its own.
+Seconds calm_step(const Scenario& scenario, const AttentionLoads* loads) {
+  Scenario calm = scenario;
+  calm.stalls = without_draws(scenario.stalls);
+  const Ideal real;
+  const StepSetup setup(calm, loads, real, false);
+  return step_time_apart(setup, setup.stalls(calm.stalls));
+}
+
+class SeedJob {
+ public:
+  SeedJob(const Scenario& scenario, const AttentionLoads* loads)
+      : scenario_{scenario}, loads_{loads}, calm_{calm_step(scenario, loads)} {
+    if (!shares_setup(scenario.stalls)) return;
+    shared_.emplace(scenario, loads, real_, false);
+    if (shared_->folds_worst()) lock_step_.emplace(shared_->placement, shared_->programs);
+  }
+
+  Seconds calm() const { return calm_; }
+  /// In a process of its own, of which it may make the one run.
+  Seconds step(std::int64_t offset) const {
+    Scenario own = scenario_;
+    own.stalls = with_seeds(scenario_.stalls, offset);
+    if (!shared_) {
+      const StepSetup setup(own, loads_, real_, false);
+      return setup.replayed(setup.stalls(own.stalls)).step_time;
+    }
+    const StallPlan stalls = shared_->stalls(own.stalls);
+    if (lock_step_) return worst_replica(*shared_, *lock_step_, stalls, calm_).step_time;
+    return shared_->replayed(stalls).step_time;
+  }
+
+ private:
+  const Scenario& scenario_;
+  const AttentionLoads* loads_;
+  Seconds calm_;
+  Ideal real_;
+  std::optional<StepSetup> shared_;
+  std::optional<LockStep> lock_step_;
+};
+
+double relative_width(double ratio) { return std::abs(ratio - 1); }
+
+}  // namespace
+
+Quantiles quantiles(std::vector<double> numbers) {
+  expects(!numbers.empty(), "quantiles are of something");
+  std::ranges::sort(numbers);
+  const auto quantile = [&](double share) {
+    const auto rank =
+        static_cast<std::size_t>(std::ceil(share * static_cast<double>(numbers.size())));
+    return numbers[std::max<std::size_t>(rank, 1) - 1];
+  };
+  const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
+  return {sum / static_cast<double>(numbers.size()), quantile(0.1), quantile(0.5), quantile(0.9)};
+}
+
+std::size_t SeedRuns::median() const {
+  std::vector<double> times;
+  for (const Seconds step : steps) times.push_back(step.value());
+  const double middle = quantiles(times).p50;
+  return static_cast<std::size_t>(std::ranges::find(times, middle) - times.begin());
+}
+
+SeedRuns run_seeds(const Scenario& scenario, std::int64_t count, int workers) {
+  const auto data = plan_data(scenario.schedule.data, scenario.workload, scenario.micro_batches(),
+                              Placement(scenario.workload.plan));
+  const SeedJob job(scenario, data ? &data->loads : nullptr);
+  SeedRuns runs{first_seed(scenario.stalls), std::vector<Seconds>(static_cast<std::size_t>(count)),
+                job.calm()};
+  run_in_workers(
+      runs.steps.size(), workers,
+      [&](std::size_t i) { return shortest(job.step(static_cast<std::int64_t>(i)).value()); },
+      [&](const WorkerAnswer& answer) {
+        const auto seconds = parse_number(answer.text);
+        if (answer.failed() || !seconds)
+          throw EngineError("seed " +
+                            std::to_string(runs.first + static_cast<std::int64_t>(answer.index)) +
+                            ": " + answer.failure);
+        runs.steps[answer.index] = Seconds{*seconds};
+      });
+  return runs;
+}
+
+SeedStatistics seed_statistics(const Scenario& scenario, const SeedRuns& runs) {
+  const TrainingSpec& training = scenario.workload.training;
+  const double tokens =
+      static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
+  std::vector<double> times, rates, efficiencies;
+  for (const Seconds step : runs.steps) {
+    times.push_back(step.value());
+    rates.push_back(tokens / step.value());
+    efficiencies.push_back(runs.calm / step);
+  }
+  SeedStatistics result{.count = static_cast<std::int64_t>(runs.steps.size()),
+                        .first = runs.first,
+                        .median_seed = runs.first + static_cast<std::int64_t>(runs.median()),
+                        .step_time = quantiles(times),
+                        .efficiency = quantiles(efficiencies)};
+  if (!scenario.synthetic) result.tokens_per_s = quantiles(rates);
+  return result;
+}
+
+/// Relative deviations of independent errors add in squares, each side by itself.
+StepInterval step_interval(const Scenario& scenario, const SeedStatistics& seeds) {
+  const Quantiles& step = seeds.step_time;
+  StepInterval result;
+  result.spread = {step.p10, step.p90};
+  result.both = result.spread;
+  const auto& measured = scenario.cluster.interval;
+  if (!measured || scenario.synthetic) return result;
+  result.model = StepInterval::Bounds{step.p50 * measured->low, step.p50 * measured->high};
+  const auto& m = *result.model;
+  const auto joined = [&](double model, double spread) {
+    return std::hypot(relative_width(model / step.p50), relative_width(spread / step.p50));
+  };
+  result.both = {step.p50 * (1 - joined(m.low, step.p10)),
+                 step.p50 * (1 + joined(m.high, step.p90))};
+  return result;
+}
+
+}  // namespace stepcast

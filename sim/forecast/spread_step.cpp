@@ -1,0 +1,84 @@
+#include "spread_step.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+
+namespace stepcast {
+namespace {
+
+/// Where every rank is simulated by itself, the step without spread has a folding of its own.
+Seconds calm_apart(const StepSetup& setup) {
+  Scenario calm = setup.scenario;
+  calm.stalls.spread.reset();
+  const StepSetup own(calm, setup.loads, setup.ideal, false);
+  return step_time_apart(own, own.stalls(calm.stalls));
+}
+
+}  // namespace
+
+Seconds step_time_apart(const StepSetup& setup, const StallPlan& stalls) {
+  WorkerAnswer answer;
+  run_in_workers(
+      1, 1, [&](std::size_t) { return shortest(setup.replayed(stalls).step_time.value()); },
+      [&](const WorkerAnswer& a) { answer = a; });
+  const auto seconds = parse_number(answer.text);
+  if (answer.failed() || !seconds) throw EngineError("a step under spread: " + answer.failure);
+  return Seconds{*seconds};
+}
+
+/// The estimate adds what the pace costs to the step without spread. It is rather too long, so that
+/// a replica whose estimate is shorter than a replayed one can be dismissed.
+WorstReplica worst_replica(const StepSetup& setup, const LockStep& lock_step,
+                           const StallPlan& stalls, Seconds calm) {
+  const auto paces = lock_step.paces(stalls);
+  const PaceEstimate estimate(setup.programs, setup.scenario.pipeline_shape());
+  const double even = estimate(std::vector(setup.programs.size(), SpeedFactors{}));
+  std::vector<double> expected;
+  for (const auto& pace : paces) expected.push_back(calm.value() + estimate(pace) - even);
+  std::vector<std::uint32_t> order(paces.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return expected[a] > expected[b]; });
+
+  WorstReplica worst;
+  std::size_t next = 0;
+  for (; next < std::min(order.size(), most_replicas); ++next) {
+    const std::uint32_t replica = order[next];
+    if (next > 0 && expected[replica] <= worst.step_time.value()) break;
+    StallPlan plan = at_pace_of(stalls, lock_step, setup.network.classes, paces[replica], replica);
+    const Seconds step = step_time_apart(setup, plan);
+    ++worst.replayed;
+    if (step > worst.step_time) {
+      worst.step_time = step;
+      worst.plan = std::move(plan);
+    }
+  }
+  if (next < order.size())
+    worst.error_bound = std::max(0.0, expected[order[next]] / worst.step_time.value() - 1);
+  return worst;
+}
+
+SpreadStep step_under_spread(const StepSetup& setup, Recording* record,
+                             std::uint32_t recorded_ranks) {
+  const StallPlan stalls = setup.stalls(setup.scenario.stalls);
+  SpreadStep result;
+  SpreadForecast& spread = result.spread;
+  if (!setup.folds_worst()) {
+    spread.calm_step_time = calm_apart(setup);
+    result.timeline = setup.replayed(stalls, record, recorded_ranks);
+    return result;
+  }
+  const LockStep lock_step(setup.placement, setup.programs);
+  spread.calm_step_time =
+      step_time_apart(setup, setup.stalls(without_spread(setup.scenario.stalls)));
+  const WorstReplica worst = worst_replica(setup, lock_step, stalls, spread.calm_step_time);
+  result.timeline = setup.replayed(worst.plan, record, recorded_ranks);
+  give_back_waiting(result.timeline, setup.network.classes, stalls, worst.plan);
+  spread.folded = SpreadForecast::Folded{lock_step.replicas(), worst.replayed, worst.error_bound};
+  return result;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,160 @@
+#include "step_setup.hpp"
+
+#include <algorithm>
+
+#include "node_kinds.hpp"
+#include "stepcast/sim/forecast/stage_programs.hpp"
+
+namespace stepcast {
+namespace {
+
+std::optional<Seconds> boundary_latency(const Scenario& scenario) {
+  if (!scenario.synthetic || !scenario.synthetic->boundary_latency_given) return {};
+  return scenario.synthetic->boundary_latency;
+}
+
+/// By rank, the variant of its stage's program; nothing where all experts are loaded alike.
+std::vector<std::uint32_t> rank_variants(const Placement& placement, const ExpertLoads& loads) {
+  std::vector<std::uint32_t> variants;
+  if (loads.even()) return variants;
+  for (std::uint32_t r = 0; r < placement.world(); ++r)
+    variants.push_back(loads.variant_of[placement.coordinates(Rank{r}).ep]);
+  return variants;
+}
+
+OperatorCost on_free_host(OperatorCost cost) {
+  cost.main = cost.worker = cost.launch = 0;
+  return cost;
+}
+
+void free_host(std::vector<Segment>& segments) {
+  for (Segment& segment : segments) {
+    std::vector<OperatorCost> operators = segment.operators();
+    std::ranges::transform(operators, operators.begin(), on_free_host);
+    segment = Segment(std::move(operators));
+  }
+}
+
+void free_host(StageProgram& program) {
+  free_host(program.segments);
+  for (auto& variant : program.variants) free_host(variant);
+  for (StageCall& call : program.calls) call.issue = on_free_host(call.issue);
+  program.send_issue = on_free_host(program.send_issue);
+}
+
+void free_hosts(KindPrograms& kinds) {
+  for (auto& programs : kinds.programs)
+    for (StageProgram& program : programs) free_host(program);
+  for (HostSpec& host : kinds.hosts) host.synchronise = Seconds{0};
+}
+
+void free_communication(NetworkMap& network) {
+  for (NetworkCall& call : network.calls) {
+    call.phases.clear();
+    call.lone = true;
+    call.alone = 0;
+  }
+  for (auto& hops : network.hops)
+    for (NetworkHop& hop : hops) hop.flow = {};
+}
+
+/// A phase takes its bytes. Of a call that meets nothing the phases' latencies are taken off.
+void free_latencies(NetworkMap& network) {
+  for (NetworkCall& call : network.calls) {
+    for (auto& phase : call.phases) {
+      double longest = 0;
+      for (NetworkFlow& flow : phase) {
+        longest = std::max(longest, flow.latency);
+        flow.latency = 0;
+      }
+      call.alone = std::max(0.0, call.alone - longest);
+    }
+  }
+  for (auto& hops : network.hops)
+    for (NetworkHop& hop : hops) hop.flow.latency = 0;
+}
+
+}  // namespace
+
+StallsSpec without_spread(StallsSpec spec) {
+  spec.spread.reset();
+  return spec;
+}
+
+StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loads,
+                     const Ideal& its_ideal, bool describe_links)
+    : scenario{its_scenario},
+      ideal{its_ideal},
+      loads{its_loads},
+      fabric{fabric_of(scenario)},
+      placement{scenario.workload.plan},
+      layers{ideal.layers ? *ideal.layers : layers_of(scenario)},
+      programs{stage_programs(scenario, layers)},
+      experts{scenario.synthetic ? ExpertLoads{} : expert_loads(scenario.workload)},
+      kinds{kind_programs(scenario, layers, placement)},
+      host{scenario.cluster.host},
+      latency{boundary_latency(scenario)},
+      orders{scenario.orders()} {
+  const StallPlan even = stalls(without_spread(scenario.stalls));
+  const bool alone = spreads() && !folds_worst();
+  std::vector<std::uint64_t> keys;
+  if (!alone) keys = loads ? told_apart(even.keys(), loads->of_rank) : even.keys();
+  if (kinds && !alone) keys = told_apart(keys, kinds->of_rank);
+  network = build_network_map({.placement = placement,
+                               .fabric = fabric,
+                               .programs = programs,
+                               .algorithms = scenario.workload.communication.algorithms,
+                               .fold = alone ? Fold::off : scenario.simulate.fold,
+                               .rank_keys = keys,
+                               .form = scenario.simulate.network,
+                               .rank_variants = rank_variants(placement, experts),
+                               .describe_links = describe_links});
+  if (ideal.free_host) {
+    for (StageProgram& program : programs) free_host(program);
+    if (kinds) free_hosts(*kinds);
+    host.synchronise = Seconds{0};
+  }
+  if (ideal.free_latency) free_latencies(network);
+  if (ideal.free_communication) free_communication(network);
+  if (latency && (ideal.free_latency || ideal.free_communication)) latency = Seconds{0};
+}
+
+StallPlan StepSetup::stalls(const StallsSpec& spec) const {
+  return plan_stalls(spec, placement, scenario.cluster);
+}
+
+bool StepSetup::spreads() const {
+  return scenario.stalls.spread && !scenario.stalls.spread->neutral();
+}
+
+/// Where ranks differ for other reasons too, which replica is the worst is not known before.
+bool StepSetup::folds_worst() const {
+  if (!spreads() || scenario.simulate.fold == Fold::off) return false;
+  const StallPlan even = stalls(without_spread(scenario.stalls));
+  const StallsSpec& spec = scenario.stalls;
+  const bool even_links = (!spec.spread->link || spec.spread->link->neutral()) &&
+                          spec.degraded_links.empty() && spec.failed_links.empty();
+  return even_links && even.speed.empty() && !even.irregular() && !kinds &&
+         !(loads && !loads->even());
+}
+
+Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
+                             std::uint32_t recorded_ranks) const {
+  return replay({.programs = programs,
+                 .network = network,
+                 .host = host,
+                 .shape = scenario.pipeline_shape(),
+                 .orders = orders,
+                 .p2p = scenario.schedule.p2p,
+                 .boundary_latency = latency,
+                 .stalls = stalls.any() ? &stalls : nullptr,
+                 .steps = scenario.replayed_steps(),
+                 .loads = loads,
+                 .kinds = kinds ? &*kinds : nullptr,
+                 .sharing = scenario.simulate.sharing,
+                 .await_inputs = !ideal.no_bubble,
+                 .record = record,
+                 .recorded_ranks = recorded_ranks});
+}
+
+}  // namespace stepcast

@@ -1,0 +1,48 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/network/network_map.hpp"
+#include "stepcast/sim/replay/replay.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
+
+namespace stepcast {
+
+/// These are the stalls of a job whose devices, hosts and links do not differ for ever.
+StallsSpec without_spread(StallsSpec spec);
+
+/// This is all of a step that no draw changes: it is made once and replayed as often as seeds or
+/// replicas ask for it. The scenario, its loads and the ideal outlive it.
+struct StepSetup {
+  StepSetup(const Scenario& scenario, const AttentionLoads* loads, const Ideal& ideal,
+            bool describe_links);
+  StepSetup(const StepSetup&) = delete;
+  StepSetup& operator=(const StepSetup&) = delete;
+
+  StallPlan stalls(const StallsSpec& spec) const;
+  /// This says whether `stalls.spread` changes something.
+  bool spreads() const;
+  /// This says whether the classes are those of a job without spread, of which the worst replicas
+  /// are replayed; otherwise, with spread, every rank is a class of its own.
+  bool folds_worst() const;
+  /// A process makes at most one run in which flows meet.
+  Timeline replayed(const StallPlan& stalls, Recording* record = nullptr,
+                    std::uint32_t recorded_ranks = Recording::none) const;
+
+  const Scenario& scenario;
+  const Ideal& ideal;
+  const AttentionLoads* loads;
+  Fabric fabric;
+  Placement placement;
+  LayerTable layers;
+  std::vector<StageProgram> programs;
+  ExpertLoads experts;
+  std::optional<KindPrograms> kinds;
+  HostSpec host;
+  std::optional<Seconds> latency;  ///< of pipeline transfers, instead of the network
+  std::vector<StageOrder> orders;
+  NetworkMap network;
+};
+
+}  // namespace stepcast

@@ -1,0 +1,68 @@
+#include "stepcast/sim/study/loss.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/small_scenario.hpp"
+#include "small_sweep.hpp"
+
+namespace stepcast {
+namespace {
+
+double lost(const LossSplit& s, const LossCause& c) {
+  return s.lost_in_micro_batches(c) + s.lost_once(c);
+}
+
+LossSplit split_of(const std::string& path, const std::vector<std::string>& overrides, bool weak,
+                   const std::vector<std::int64_t>& devices, std::int64_t seeds = 0) {
+  const SearchPath search = default_search_path({});
+  Sweep sweep = devices_sweep(load_scenario(path, overrides, search), devices, weak, search);
+  sweep.seeds = seeds;
+  return split_loss(sweep, search, 2);
+}
+
+void expect_sum(const LossSplit& s) {
+  double sum = 0;
+  for (const LossCause& c : s.causes) sum += lost(s, c);
+  EXPECT_NEAR(sum, s.large_step - s.work * s.small_step, 1e-9 * s.large_step);
+}
+
+// Four stages of 3 ms: m micro-batches and a fill of three at either size. At a fixed batch the
+// work falls and the fill stays, which is all that is lost.
+TEST(Loss, OfAFixedBatchIsTheFill) {
+  const test::TemporaryFiles files;
+  const std::string path = files.write("base.yaml", test::sweep_base);
+  const LossSplit s = split_of(path, {}, false, {8, 32});
+  EXPECT_EQ(s.work, 0.25);
+  EXPECT_NEAR(s.small_step, (8 + 3) * 3e-3, 1e-9);
+  EXPECT_NEAR(s.large_step, (2 + 3) * 3e-3, 1e-9);
+  expect_sum(s);
+  for (const LossCause& cause : s.causes) {
+    const bool fill = cause.name == "pipeline fill";
+    EXPECT_NEAR(s.lost_once(cause), fill ? 0.75 * 9e-3 : 0, 1e-9) << cause.name;
+    EXPECT_NEAR(s.lost_in_micro_batches(cause), 0, 1e-9) << cause.name;
+  }
+  EXPECT_NEAR(s.efficiency(), 0.25 * 11 / 5, 1e-9);
+  EXPECT_NE(loss_table(s).find("pipeline fill"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(loss_json(s))["causes"].size(), 5U);
+}
+
+TEST(Loss, OfAModelAddsUpAndNamesTheSpread) {
+  const test::TemporaryFiles files;
+  const std::string path = files.write("s.yaml", test::small_scenario);
+  const LossSplit calm = split_of(path, {}, true, {16, 64});
+  expect_sum(calm);
+  EXPECT_EQ(calm.causes[0].small.once, 0);
+  EXPECT_EQ(calm.causes[0].large.per_micro_batch, 0);
+  const LossSplit spread = split_of(path, {"stalls.spread.device.sigma=0.05"}, true, {16, 64}, 12);
+  expect_sum(spread);
+  EXPECT_EQ(spread.seeds, 12);
+  EXPECT_GT(lost(spread, spread.causes[0]), 0) << "the slowest of more is slower";
+  for (std::size_t k = 1; k < spread.causes.size(); ++k)
+    EXPECT_NEAR(lost(spread, spread.causes[k]), lost(calm, calm.causes[k]), 1e-9) << k;
+}
+
+}  // namespace
+}  // namespace stepcast
