@@ -1,5 +1,5 @@
 /* Asks and draws: the forecast at once, then choices and the pipeline, then what would help once the controls rest. */
-let lastSeq = 0, shown = null, pinned = null, waiting = null, resting = null, lastStart = 0;
+let lastSeq = 0, shown = null, pinned = null, waiting = null, resting = null, lastStart = 0, askedAt = 0;
 const between = 40, rest = 600;
 
 const shellWord = text => /^[\w.,=:/+-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
@@ -14,9 +14,10 @@ async function ask(slot, from, seq) {
 }
 
 /* The first change goes at once, the last of a row a moment after it. */
-function changed(byHistory) {
-  if (!byHistory) writeAddress(); else writeAddress();
+function changed() {
+  writeAddress();
   lastSeq += 1;
+  askedAt = performance.now();
   $('answer').classList.add('old');
   $('command').textContent = commandOf(state);
   $('preset').value = state.text === null ? state.preset : '';
@@ -45,6 +46,7 @@ async function answer(seq) {
       drawAnswer(b, pinned);
       $('answer').classList.remove('old');
       speak(b);
+      requestAnimationFrame(() => requestAnimationFrame(() => Object.assign($('answer').dataset, { ms: performance.now() - askedAt, drawn: seq })));
     }
     askChoices(seq).catch(lost);
     if (!b.failed) askPipeline(seq).catch(lost);

@@ -70,6 +70,6 @@ function goBack(from, to) {
   if (!from.length) return;
   to.push(copy(state));
   state = from.pop();
-  changed(true);
+  changed();
 }
 const scenarioOf = from => from.text === null ? { preset: from.preset } : { text: from.text };
