@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "serve.hpp"
+#include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
@@ -47,16 +48,6 @@ std::string reason_of(const ScenarioDocument& base, const std::string& path,
     const Diagnostic& first = error.diagnostics().front();
     return first.path.empty() ? first.message : first.path + ": " + first.message;
   }
-}
-
-const Node* at(const Node& root, const std::string& path) {
-  const Node* node = &root;
-  for (std::size_t begin = 0; node != nullptr && begin <= path.size();) {
-    const std::size_t dot = std::min(path.find('.', begin), path.size());
-    node = node->find(path.substr(begin, dot - begin));
-    begin = dot + 1;
-  }
-  return node;
 }
 
 /// The values of a scenario that reads, every default written out; else of the file alone.
@@ -106,7 +97,7 @@ Outcome choices(const ChoicesOptions& options) {
   if (values > most_values)
     bad_option("keys", fmt::format("have {} values, allowed: {}", values, most_values));
   for (Key& key : keys) {
-    const Node* node = at(now, key.path);
+    const Node* node = node_at(now, key.path);
     if (node != nullptr && node->kind == Node::Kind::mapping) node = node->find("value");
     if (node != nullptr && node->kind == Node::Kind::scalar) key.now = node->text;
     for (Choice& choice : key.choices)

@@ -61,8 +61,9 @@ Outcome serve(const ServeOptions& options) {
     settings.first_port = settings.last_port =
         static_cast<int>(count_option("--port", options.port, 0, most_port));
   if (!is_loopback(options.host) && options.allowed_hosts.empty())
-    bad_option("--host", "lets others use this machine and needs --allow-host, the name under which "
-                         "browsers ask; allowed without it: 127.0.0.1");
+    bad_option("--host",
+               "lets others use this machine and needs --allow-host, the name under which "
+               "browsers ask; allowed without it: 127.0.0.1");
   settings.token = kept_token();
   settings.folders = default_search_path(options.folders).directories;
   settings.worker = {"stepcast", "worker",  "--no-files", "--confined",
@@ -75,8 +76,7 @@ Outcome serve(const ServeOptions& options) {
   std::signal(SIGCHLD, SIG_DFL);
   serve_page(settings, [&](int port) {
     const std::string host = is_loopback(options.host) ? options.host : "localhost";
-    const std::string address =
-        fmt::format("http://{}:{}/#token={}", host, port, settings.token);
+    const std::string address = fmt::format("http://{}:{}/#token={}", host, port, settings.token);
     std::cout << address << "\n" << std::flush;
     if (options.opens) open_browser(address);
   });

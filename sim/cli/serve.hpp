@@ -15,7 +15,7 @@ struct ChoicesOptions : PresetOptions {
 Outcome choices(const ChoicesOptions& options);
 
 struct ServeOptions {
-  std::string port;                        ///< empty: 8471 or the next free one
+  std::string port;                         ///< empty: 8471 or the next free one
   std::string host = "127.0.0.1", workers;  ///< workers: empty: one per processor
   std::vector<std::string> allowed_hosts, folders;
   bool opens = false;

@@ -32,7 +32,8 @@ bool is_key(const std::string& text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.' || c == '-';
   };
-  return !text.empty() && text.front() != '-' && text.size() < 200 && std::ranges::all_of(text, fits);
+  return !text.empty() && text.front() != '-' && text.size() < 200 &&
+         std::ranges::all_of(text, fits);
 }
 
 std::string string_at(const Json& json, const char* key) {
@@ -166,7 +167,8 @@ Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
         const std::string text = read_document_text(entry.path().string(), search);
         const auto kind = file_kind(load_document_text(text, entry.path().string(), search));
         if (kind != FileKind::scenario && kind != FileKind::check) continue;
-        presets_.push_back({name, entry.path(), stepcast::question_of(std::string_view(text)), text});
+        presets_.push_back(
+            {name, entry.path(), stepcast::question_of(std::string_view(text)), text});
       } catch (const InputError&) {  // not offered; who opens it sees why
       }
     }
@@ -195,7 +197,8 @@ ApiAnswer Api::preset(const std::string& name) const {
 
 ApiAnswer Api::post(std::string_view what, const std::string& text) {
   const Json body = Json::parse(text, nullptr, false);
-  if (body.is_discarded() || !body.is_object()) return refused(400, "the question is no JSON object");
+  if (body.is_discarded() || !body.is_object())
+    return refused(400, "the question is no JSON object");
   try {
     const auto seq = body.find("seq");
     if (seq == body.end() || !seq->is_number_unsigned()) throw Malformed{"seq is missing"};

@@ -50,7 +50,8 @@ std::optional<ApiAnswer> refusal(const Request& request, const ServeSettings& se
     return refused(405, "allowed: GET and POST");
   if (request.path.starts_with("/api/") &&
       !same(request.get_header_value("X-Stepcast-Token"), settings.token))
-    return refused(401, "the token is missing or wrong: open the address that stepcast serve printed");
+    return refused(401,
+                   "the token is missing or wrong: open the address that stepcast serve printed");
   if (request.has_header("Transfer-Encoding")) return refused(411, "give a Content-Length");
   if (request.has_header("Content-Encoding")) return refused(415, "allowed: no compression");
   if (request.method == "GET") return {};
@@ -118,9 +119,10 @@ void set_up(httplib::Server& server, Api& api, const ServeSettings& settings) {
     give(response, api.preset(request.get_param_value("name")));
   });
   for (const char* what : {"forecast", "pipeline", "explain", "scale", "choices"})
-    server.Post(std::string("/api/") + what, [&api, what](const Request& request, Response& response) {
-      give(response, api.post(what, request.body));
-    });
+    server.Post(std::string("/api/") + what,
+                [&api, what](const Request& request, Response& response) {
+                  give(response, api.post(what, request.body));
+                });
 }
 
 }  // namespace stepcast

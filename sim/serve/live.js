@@ -1,6 +1,8 @@
 /* Asks and draws: the forecast at once, then choices and the pipeline, then what would help once the controls rest. */
 let lastSeq = 0, shown = null, pinned = null, waiting = null, resting = null, lastStart = 0, askedAt = 0;
 const between = 40, rest = 600;
+/* What comes after the forecast stays dimmed until it is of the same question. */
+const late = (id, is) => $(id).classList.toggle('late', is);
 
 const shellWord = text => /^[\w.,=:/+-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 function commandOf(from) {
@@ -19,6 +21,7 @@ function changed() {
   lastSeq += 1;
   askedAt = performance.now();
   $('answer').classList.add('old');
+  ['drawing', 'worth', 'curve'].forEach(id => late(id, true));
   $('command').textContent = commandOf(state);
   $('preset').value = state.text === null ? state.preset : '';
   $('undo').disabled = !undone.length;
@@ -70,11 +73,14 @@ async function askPipeline(seq) {
   const reply = await call('pipeline', { tab, seq, scenario: scenarioOf(state), set: state.set });
   if (reply.status !== 200 || seq !== lastSeq) return;
   const at = reply.answer.indexOf('\n\n', reply.answer.indexOf('\n'));
+  late('drawing', false);
   $('drawing').textContent = reply.answer.slice(reply.answer.lastIndexOf('\n\n') + 2) || reply.answer.slice(at);
 }
 async function askWorth(seq) {
   const reply = await call('explain', { tab, seq, scenario: scenarioOf(state), set: state.set }).catch(() => ({}));
-  if (reply.status === 200 && seq === lastSeq) drawWorth(reply.answer);
+  if (reply.status !== 200 || seq !== lastSeq) return;
+  late('worth', false);
+  drawWorth(reply.answer);
 }
 async function askCurve() {
   const devices = shown && shown.scenario.devices;
@@ -82,9 +88,11 @@ async function askCurve() {
   const list = [1, 2, 4, 8].map(k => devices * k / 4).filter(Number.isInteger).join(',');
   $('scale-state').textContent = 'simulating ...';
   const set = { ...state.set, 'parallel.dp': 'auto' };
-  const reply = await call('scale', { tab, seq: lastSeq, scenario: scenarioOf(state), set, devices: list }).catch(() => ({ error: 'no answer' }));
+  const seq = lastSeq, reply = await call('scale', { tab, seq, scenario: scenarioOf(state), set, devices: list }).catch(() => ({ error: 'no answer' }));
   $('scale-state').textContent = reply.status === 200 ? '' : (reply.errors ? reply.errors[0].text : reply.error || '');
-  if (reply.status === 200) drawCurve(reply.answer.points);
+  if (reply.status !== 200) return;
+  late('curve', seq !== lastSeq);
+  drawCurve(reply.answer.points);
 }
 
 async function load(preset) {
@@ -165,6 +173,7 @@ function listen() {
   $('sheet').addEventListener('click', () => {
     const open = document.querySelector('aside').classList.toggle('open');
     $('sheet').setAttribute('aria-expanded', String(open));
+    if (open) $('strip').scrollIntoView();
   });
   document.addEventListener('keydown', event => {
     if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|TEXTAREA|SELECT/.test(event.target.tagName)) return;

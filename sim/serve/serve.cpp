@@ -30,8 +30,8 @@ void serve_page(const ServeSettings& settings, const std::function<void(int port
   });
   const int port = bind(server, settings);
   if (port == 0)
-    throw InputError({Diagnostic{{}, "--port", "is not free on " + settings.host +
-                                                   ", allowed: another one, or 0 for any"}});
+    throw InputError({Diagnostic{
+        {}, "--port", "is not free on " + settings.host + ", allowed: another one, or 0 for any"}});
   ready(port);
   server.listen_after_bind();
 }

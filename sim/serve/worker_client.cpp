@@ -85,7 +85,8 @@ void WorkerClient::read_answers(int file) {
     if (n <= 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(n));
     std::size_t begin = 0;
-    for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    for (std::size_t end = text.find('\n'); end != std::string::npos;
+         end = text.find('\n', begin)) {
       const std::string line = text.substr(begin, end - begin);
       begin = end + 1;
       std::uint64_t id = 0;
@@ -120,8 +121,7 @@ bool WorkerClient::outdated(const std::string& slot, std::uint64_t seq, std::uin
   return false;
 }
 
-std::string WorkerClient::ask(const std::string& rest, const std::string& slot,
-                              std::uint64_t seq) {
+std::string WorkerClient::ask(const std::string& rest, const std::string& slot, std::uint64_t seq) {
   std::unique_lock lock{mutex_};
   if (process_ == 0 && !start()) return "";
   const std::uint64_t id = next_++;

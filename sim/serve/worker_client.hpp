@@ -20,9 +20,9 @@ class WorkerClient {
   WorkerClient& operator=(const WorkerClient&) = delete;
   ~WorkerClient();
 
-  /// Sends `{"id":N,` + `rest` and waits: the line of the answer, empty when the worker ended. Of the
-  /// requests of one `slot` the one of the highest `seq` counts; one below is cancelled. An empty
-  /// slot is of its own.
+  /// Sends `{"id":N,` + `rest` and waits: the line of the answer, empty when the worker ended. Of
+  /// the requests of one `slot` the one of the highest `seq` counts; one below is cancelled. An
+  /// empty slot is of its own.
   std::string ask(const std::string& rest, const std::string& slot, std::uint64_t seq);
 
  private:

@@ -314,6 +314,13 @@ class Page(unittest.TestCase):
         self.wait("document.querySelectorAll('#worth tr').length > 5")
         self.js("document.getElementById('scale').click()")
         self.wait("document.querySelectorAll('#curve tr').length >= 3")
+        before = self.text("worth")
+        self.click("training.recompute", "full")
+        self.settle()
+        for part in ("worth", "curve"):
+            self.assertIn("late", self.js("return document.getElementById(arguments[0]).className", part), "it is of the question before")
+        self.wait("!document.getElementById('worth').classList.contains('late')")
+        self.assertNotEqual(self.text("worth"), before)
 
     def test_phone(self):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
