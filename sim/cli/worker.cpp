@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/overloaded.hpp"
@@ -81,8 +82,8 @@ std::string run_request(const WorkRequest& request, const WorkerSettings& settin
 }
 class WorkerLoop {
  public:
-  WorkerLoop(const WorkerSettings& settings, const Answering& answering)
-      : settings_{settings}, answering_{answering} {}
+  WorkerLoop(WorkerSettings settings, const Answering& answering)
+      : settings_{std::move(settings)}, answering_{answering} {}
 
   void run();
 

@@ -140,7 +140,7 @@ ApiAnswer answered(const std::string& line, const Json& body, bool is_json) {
   if (state != "done") return refused(503, answer.value("message", state));
   if (answer["code"] == 0) {
     const std::string output = answer["output"];
-    return {200, fmt::format("{{\"seq\":{},\"answer\":{}}}", body["seq"].get<std::uint64_t>(),
+    return {200, fmt::format(R"({{"seq":{},"answer":{}}})", body["seq"].get<std::uint64_t>(),
                              is_json ? output : text_of(Json(output)))};
   }
   if (answer["code"] != 2) return refused(500, answer["complaint"]);

@@ -3,6 +3,8 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 
 #include "api.hpp"
 #include "live_assets.hpp"
@@ -97,7 +99,7 @@ void set_up(httplib::Server& server, Api& api, const ServeSettings& settings) {
     give(response, *no);
     return httplib::Server::HandlerResponse::Handled;
   });
-  server.set_exception_handler([](const Request&, Response& response, std::exception_ptr) {
+  server.set_exception_handler([](const Request&, Response& response, const std::exception_ptr&) {
     give(response, refused(500, "the question could not be answered"));
   });
   server.set_error_handler([](const Request&, Response& response) {

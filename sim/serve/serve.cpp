@@ -2,6 +2,8 @@
 
 #include <httplib.h>
 
+#include <algorithm>
+
 #include "api.hpp"
 #include "http.hpp"
 #include "stepcast/base/errors.hpp"

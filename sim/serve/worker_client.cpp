@@ -125,7 +125,7 @@ std::string WorkerClient::ask(const std::string& rest, const std::string& slot, 
   std::unique_lock lock{mutex_};
   if (process_ == 0 && !start()) return "";
   const std::uint64_t id = next_++;
-  if (outdated(slot, seq, id)) return fmt::format("{{\"id\":{},\"state\":\"cancelled\"}}", id);
+  if (outdated(slot, seq, id)) return fmt::format(R"({{"id":{},"state":"cancelled"}})", id);
   requests_[id] = {};
   send(fmt::format("{{\"id\":{},{}\n", id, rest));
   changed_.wait(lock, [&] { return requests_[id].done; });

@@ -9,10 +9,10 @@ namespace stepcast {
 
 struct ServeSettings {
   std::string host = "127.0.0.1";
-  int first_port = 8471, last_port = 8490;  ///< the first free one; 0: any
-  std::vector<std::string> allowed_hosts;   ///< NAME or NAME:PORT, beside loopback names
-  std::string token;                        ///< that every request for data has to bring
-  std::vector<std::string> worker;          ///< command line of the worker
+  int first_port = 8471, last_port = 8490;     ///< the first free one; 0: any
+  std::vector<std::string> allowed_hosts;      ///< NAME or NAME:PORT, beside loopback names
+  std::string token;                           ///< that every request for data has to bring
+  std::vector<std::string> worker;             ///< command line of the worker
   std::vector<std::filesystem::path> folders;  ///< where scenarios to choose from lie
 };
 
