@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "nearest_file.hpp"
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -39,7 +40,8 @@ std::string read_file(const fs::path& path) {
   if (name == "-") return read_stream(std::cin, "-");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) refuse({name}, {}, "does not exist, allowed: a YAML file");
+  if (!fs::exists(status) || !may_read(path))
+    refuse({name}, {}, "does not exist, allowed: a YAML file");
   if (fs::is_directory(status)) refuse({name}, {}, "is a directory, allowed: a YAML file");
   std::ifstream stream{path, std::ios::binary};
   if (!stream) refuse({name}, {}, "cannot be opened for reading");
@@ -194,7 +196,7 @@ std::optional<fs::path> find_file(const fs::path& name, const fs::path& director
                                   const SearchPath& search) {
   const auto there = [](const fs::path& path) {
     std::error_code error;
-    return fs::exists(path, error);
+    return fs::exists(path, error) && may_read(path);
   };
   if (name.empty()) return {};
   const fs::path beside = directory / name;

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "stepcast/base/confined_files.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::int64_t largest = 1 << 24;
 
 std::string read_text(const std::filesystem::path& path) {
   std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) {
+  if (!std::filesystem::is_regular_file(path, none) || !may_read(path)) {
     throw InputError({{{path.string()}, "", "is not a file that can be read"}});
   }
   std::ifstream in{path, std::ios::binary};

@@ -43,14 +43,16 @@ _stepcast_options() {
     plan) echo "--devices --top --jobs --store --output --report --csv --set --json --presets --help" ;;
     accuracy) echo "--components --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
-    worker) echo "--jobs --memory --seconds --no-files --help" ;;
+    worker) echo "--jobs --memory --seconds --no-files --confined --folder --help" ;;
+    choices) echo "--set --json --presets --help" ;;
+    serve) echo "--port --host --allow-host --folder --jobs --open --help" ;;
     schema | completion) echo "--help" ;;
     *) echo "--version --help" ;;
   esac
 }
 
 _stepcast() {
-  local commands="run explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate worker completion"
+  local commands="run explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -71,9 +73,9 @@ _stepcast() {
     --csv | --table) _stepcast_files .csv; return ;;
     --store) _stepcast_files .sqlite; return ;;
     --junit) _stepcast_files .xml; return ;;
-    --memory | --seconds | --jobs | -j | --filter | --limit | --shard | --where) return ;;
+    --memory | --seconds | --port | --host | --allow-host | --jobs | -j | --filter | --limit | --shard | --where) return ;;
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
-    --presets) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
+    --presets | --folder) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
     --type) _stepcast_words "bf16 fp16 fp8 bytes"; return ;;
     --causal) _stepcast_words "yes no"; return ;;
@@ -89,7 +91,7 @@ _stepcast() {
   fi
   case $command in
     "") _stepcast_words "$commands" ;;
-    run | explain | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
+    run | explain | choices | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
     diff | validate) _stepcast_files .yaml .yml .json ;;
     results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;

@@ -50,6 +50,6 @@ void add_look_up_commands(CommandLine& line);   ///< topology, collective, model
 void add_operator_commands(CommandLine& line);  ///< operator
 void add_plan_commands(CommandLine& line);      ///< plan
 void add_accuracy_commands(CommandLine& line);  ///< accuracy, calibrate
-void add_worker_commands(CommandLine& line);    ///< worker
+void add_worker_commands(CommandLine& line);    ///< worker, choices, serve
 
 }  // namespace stepcast::cli

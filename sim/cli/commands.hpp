@@ -35,7 +35,7 @@ struct RunOptions : PresetOptions {
   std::string trace_ranks = "64";         ///< rank classes at most that the trace shows
   bool pipeline = false, operators = false;
   std::string operators_csv;  ///< file, `-` for stdout instead of the table
-  std::string seeds;  ///< how many; empty: that of the scenario alone
+  std::string seeds;          ///< how many; empty: that of the scenario alone
   bool records() const {
     return pipeline || operators || !operators_csv.empty() || !trace.empty() || !report.empty() ||
            !step_trace.empty();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +13,12 @@
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "stepcast/base/confined_files.hpp"
 #include "stepcast/base/overloaded.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/job_pool.hpp"
@@ -52,25 +56,34 @@ void silence() {
   close(nothing);
 }
 
-std::string run_request(const WorkRequest& request, const Answering& answering) {
-  give_input(request.input);
-  silence();
-  if (!request.directory.empty() && chdir(request.directory.c_str()) != 0)
-    throw EngineError(request.directory + ": " + std::strerror(errno));
-  return answer_of(request, answering);
-}
-
 struct WorkerSettings {
   std::size_t most_jobs = 1;
   std::uint64_t memory_bytes = 0;
   double seconds = 0;  ///< 0: no limit
   bool writes_files = true;
+  std::vector<std::filesystem::path> only_from;  ///< empty: files are read from everywhere
 };
 
+/// Ends this process (SIGXFSZ) when it writes to a file; pipes are not meant.
+void forbid_files() {
+  const rlimit none{0, 0};
+  if (setrlimit(RLIMIT_FSIZE, &none) != 0) throw EngineError("files cannot be forbidden");
+}
+
+std::string run_request(const WorkRequest& request, const WorkerSettings& settings,
+                        const Answering& answering) {
+  give_input(request.input);
+  silence();
+  if (!settings.writes_files) forbid_files();  // after the input, which is a file to the kernel
+  if (!settings.only_from.empty()) read_files_only_from(settings.only_from);
+  if (!request.directory.empty() && chdir(request.directory.c_str()) != 0)
+    throw EngineError(request.directory + ": " + std::strerror(errno));
+  return answer_of(request, answering);
+}
 class WorkerLoop {
  public:
-  WorkerLoop(const WorkerSettings& settings, const Answering& answering)
-      : settings_{settings}, answering_{answering} {}
+  WorkerLoop(WorkerSettings settings, const Answering& answering)
+      : settings_{std::move(settings)}, answering_{answering} {}
 
   void run();
 
@@ -137,10 +150,9 @@ void WorkerLoop::take(const std::string& line) {
 void WorkerLoop::start_waiting() {
   for (; !waiting_.empty() && pool_.size() < settings_.most_jobs; waiting_.pop_front()) {
     const WorkRequest& request = waiting_.front();
-    pool_.start(request.id, [&] { return run_request(request, answering_); },
-                {.memory_bytes = settings_.memory_bytes,
-                 .writes_files = settings_.writes_files,
-                 .nice = request.background ? background_nice : 0});
+    pool_.start(
+        request.id, [&] { return run_request(request, settings_, answering_); },
+        {.memory_bytes = settings_.memory_bytes, .nice = request.background ? background_nice : 0});
     running_.insert(request.id);
     const double seconds = request.seconds > 0 ? request.seconds : settings_.seconds;
     if (seconds > 0)
@@ -238,6 +250,9 @@ WorkerSettings settings_of(const WorkerOptions& options) {
     settings.seconds = *seconds;
   }
   settings.writes_files = !options.no_files;
+  if (!options.confined && !options.folders.empty())
+    bad_option("--folder", "is for --confined alone, allowed: both");
+  if (options.confined) settings.only_from = default_search_path(options.folders).directories;
   return settings;
 }
 

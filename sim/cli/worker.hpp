@@ -16,6 +16,8 @@ struct WorkerOptions {
   std::string memory;   ///< of one request, `2GiB`; empty: no limit
   std::string seconds;  ///< of one request; empty: no limit
   bool no_files = false;
+  bool confined = false;             ///< reads presets and `folders` only
+  std::vector<std::string> folders;  ///< --folder
 };
 /// What one request's command line gives.
 using Answering = std::function<Outcome(const std::vector<std::string>& arguments)>;

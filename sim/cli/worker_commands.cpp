@@ -1,19 +1,19 @@
 #include <CLI/CLI.hpp>
 
 #include "command_line.hpp"
+#include "serve.hpp"
 #include "worker.hpp"
 
 namespace stepcast::cli {
 namespace {
 
 Outcome answer(const std::vector<std::string>& arguments) {
-  if (arguments.front() == "worker") return {"", bad_input, "worker: does not start another one\n"};
+  if (arguments.front() == "worker" || arguments.front() == "serve")
+    return {"", bad_input, arguments.front() + ": is not for workers\n"};
   return CommandLine().answer(arguments);
 }
 
-}  // namespace
-
-void add_worker_commands(CommandLine& line) {
+void add_worker(CommandLine& line) {
   auto options = std::make_shared<WorkerOptions>();
   CLI::App* sub = line.command(
       "worker", "answer command lines, a line of JSON each, for other programs",
@@ -27,6 +27,55 @@ void add_worker_commands(CommandLine& line) {
   sub->add_option("--seconds", options->seconds, "longest time of one request, default: no limit")
       ->type_name("N");
   sub->add_flag("--no-files", options->no_files, "requests write no files");
+  sub->add_flag("--confined", options->confined, "requests read presets only, and --folder");
+  sub->add_option("--folder", options->folders, "folder that --confined allows (repeatable)")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+}
+
+void add_choices(CommandLine& line) {
+  auto options = std::make_shared<ChoicesOptions>();
+  CLI::App* sub = line.command(
+      "choices", "which of some values may run, one by one, and why the others may not",
+      "stepcast choices scenarios/telechat3-36b-2048.yaml parallel.tp=4,8,16 --set "
+      "parallel.dp=auto",
+      [options] { return choices(*options); });
+  sub->add_option("scenario", options->scenario, "scenario file, - for standard input")
+      ->required()
+      ->type_name("SCENARIO");
+  sub->add_option("keys", options->keys, "path.to.key=value,value")->required()->type_name("K=V,V");
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::json(sub, options->json);
+  CommandLine::presets(sub, *options);
+}
+
+void add_serve(CommandLine& line) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* sub =
+      line.command("serve", "open a page in the browser that answers while one turns knobs",
+                   "stepcast serve --folder my-scenarios", [options] { return serve(*options); });
+  sub->add_option("--port", options->port,
+                  "port, 0 for any free one; default: 8471 or the next free");
+  sub->add_option("--host", options->host,
+                  "address to listen on; anything but loopback lets others use this machine");
+  sub->add_option("--allow-host", options->allowed_hosts,
+                  "name under which browsers may ask, with --host (repeatable)")
+      ->type_name("NAME[:PORT]")
+      ->allow_extra_args(false);
+  sub->add_option("--folder", options->folders, "folder of scenarios and presets (repeatable)")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  sub->add_option("-j,--jobs", options->workers, "forecasts at a time, default: all processors")
+      ->type_name("N");
+  sub->add_flag("--open", options->opens, "open the page in the browser");
+}
+
+}  // namespace
+
+void add_worker_commands(CommandLine& line) {
+  add_worker(line);
+  add_choices(line);
+  add_serve(line);
 }
 
 }  // namespace stepcast::cli

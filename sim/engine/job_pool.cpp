@@ -45,10 +45,6 @@ void obey(const JobLimits& limits, pid_t parent) {
     const rlimit memory{limits.memory_bytes, limits.memory_bytes};
     setrlimit(RLIMIT_AS, &memory);
   }
-  if (!limits.writes_files) {
-    const rlimit none{0, 0};
-    setrlimit(RLIMIT_FSIZE, &none);
-  }
   if (limits.nice > 0) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + limits.nice);
 }
 

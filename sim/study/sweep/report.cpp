@@ -98,7 +98,8 @@ std::string points_table(const PointTable& table, std::size_t columns) {
   for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
   const std::size_t others = number_columns + (table.efficiency.empty() ? 0 : efficiency_columns) +
                              (has_band(table) ? band_columns : 0);
-  if (columns > 0) width = std::max<std::size_t>(8, std::min(width, columns - others));
+  if (columns > 0)
+    width = std::max<std::size_t>(8, std::min(width, columns > others ? columns - others : 0));
   std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", "point", width,
                                  "step time", "tok/s/dev", "MFU", "bubble", "memory");
   if (!table.efficiency.empty()) text += fmt::format("{:>12}", "efficiency");

@@ -102,7 +102,7 @@ TEST(Worker, RefusesWhatIsNoRequest) {
                            request(5, {"run", "--help"}));
   EXPECT_EQ(all.at(1)["message"], "arguments are missing, allowed: those of a command of stepcast");
   EXPECT_EQ(all.at(2)["message"].get<std::string>().substr(0, 16), "second is wrong,");
-  EXPECT_EQ(all.at(3)["complaint"], "worker: does not start another one\n");
+  EXPECT_EQ(all.at(3)["complaint"], "worker: is not for workers\n");
   EXPECT_EQ(all.at(4)["complaint"],
             "no-such-command: is no command or option, see stepcast --help\n");
   EXPECT_EQ(all.at(5)["code"], 0);
@@ -137,6 +137,53 @@ TEST(Worker, WritesNoFilesWhenToldSo) {
                            "--no-files");
   EXPECT_EQ(all.at(1)["state"], "failed");
   EXPECT_EQ(test::content(target), "");
+}
+
+TEST(Worker, ConfinedItReadsPresetsAndFoldersAlone) {
+  const test::TemporaryFiles files;
+  const std::string text = test::content(scenarios + "ideal-pipeline.yaml");
+  const std::string inside = files.write("here/mine.yaml", text);
+  const std::string outside = files.write("there/mine.yaml", text);
+  const auto all =
+      answers(request(1, {"run", inside}) + request(2, {"run", outside}) +
+                  request(3, {"run", "-"}, {{"input", text}}) +
+                  request(4, {"run", "-"}, {{"input", "cluster: {extends: /etc/passwd}\n"}}),
+              "--confined --folder '" + files.path("here") + "'");
+  EXPECT_EQ(all.at(1)["code"], 0) << all.at(1);
+  EXPECT_EQ(all.at(2)["code"], 2);
+  EXPECT_EQ(all.at(3)["code"], 0) << all.at(3);
+  EXPECT_EQ(all.at(4)["code"], 2);
+  EXPECT_EQ(test::stepcast_run(files, "worker --folder .").code, 2);
+}
+
+TEST(Choices, SayWhichValuesRunAndWhyOthersDoNot) {
+  const test::TemporaryFiles files;
+  const test::Ran ran =
+      test::stepcast_run(files, "choices '" + scenarios +
+                                    "telechat3-36b-2048.yaml' parallel.tp=4,7,8 "
+                                    "training.recompute=none,ful --set parallel.dp=auto --json -");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json keys = Json::parse(ran.out)["keys"];
+  EXPECT_EQ(keys[0]["now"], "8");
+  EXPECT_EQ(keys[0]["values"][0]["runs"], true);
+  EXPECT_EQ(keys[0]["values"][1]["runs"], false);
+  EXPECT_EQ(keys[0]["values"][1]["reason"].get<std::string>().substr(0, 13), "parallel.tp: ");
+  EXPECT_EQ(keys[1]["values"][1]["runs"], false);
+  // Each verdict is that of `validate` on that value.
+  for (const Json& key : keys)
+    for (const Json& value : key["values"]) {
+      const std::string set =
+          key["path"].get<std::string>() + "=" + value["value"].get<std::string>();
+      EXPECT_EQ(test::stepcast_run(
+                    files, "validate '" + scenarios +
+                               "telechat3-36b-2048.yaml' --set parallel.dp=auto --set " + set)
+                        .code == 0,
+                value["runs"].get<bool>())
+          << set;
+    }
+  EXPECT_EQ(
+      test::stepcast_run(files, "choices '" + scenarios + "ideal-pipeline.yaml' parallel.tp").code,
+      2);
 }
 
 }  // namespace

@@ -110,20 +110,5 @@ TEST(JobPool, MemoryIsLimited) {
 }
 #endif
 
-TEST(JobPool, FilesAreNotWrittenWhereThatIsForbidden) {
-  JobPool pool;
-  const std::string file = "/tmp/job_pool_test_file." + std::to_string(getpid());
-  pool.start(1,
-             [&] {
-               std::FILE* out = std::fopen(file.c_str(), "w");
-               std::fputs("text", out);
-               std::fclose(out);
-               return std::string("written");
-             },
-             {.writes_files = false});
-  EXPECT_EQ(next(pool).failure, "its process was ended by signal 25") << "SIGXFSZ";
-  std::remove(file.c_str());
-}
-
 }  // namespace
 }  // namespace stepcast

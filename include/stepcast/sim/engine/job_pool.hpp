@@ -15,7 +15,6 @@ namespace stepcast {
 /// These hold for the process of one job, and for what it starts.
 struct JobLimits {
   std::uint64_t memory_bytes = 0;  ///< address space; 0: no limit. A sanitized build ignores it.
-  bool writes_files = true;        ///< false: a file that the job opens stays empty (SIGXFSZ)
   int nice = 0;                    ///< added to the priority of the calling process
 };
 

@@ -1,0 +1,44 @@
+# What is installed, and the Debian packages of it: `cmake --build build/release --target stepcast stepcast_mpi`, then
+# `cpack --config build/release/CPackConfig.cmake`. The prefix may be moved: programs find their presets beside themselves.
+include(GNUInstallDirs)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # tests are not installed, so they need not be built
+install(TARGETS stepcast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT stepcast)
+install(DIRECTORY scenarios/ DESTINATION ${CMAKE_INSTALL_DATADIR}/stepcast COMPONENT stepcast)
+install(FILES scripts/completion/stepcast.bash RENAME stepcast
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT stepcast)
+find_package(Python3 3.9 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/write_man_pages
+    $<TARGET_FILE:stepcast> \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1
+    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT stepcast)
+endif()
+if(STEPCAST_MPI)
+  install(TARGETS stepcast_mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi)
+endif()
+# Debian's Python finds it in /usr; elsewhere PREFIX/lib/python3/dist-packages goes on PYTHONPATH.
+install(DIRECTORY python/stepcast DESTINATION lib/python3/dist-packages COMPONENT python
+        FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_VENDOR "the authors of Stepcast")
+set(CPACK_PACKAGE_CONTACT "the authors of Stepcast")
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_STEPCAST_PACKAGE_NAME stepcast)
+set(CPACK_DEBIAN_STEPCAST_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME stepcast-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "stepcast (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-stepcast)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.9), stepcast (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS python3-pandas)
+set(CPACK_COMPONENT_STEPCAST_DESCRIPTION "Predicts the time of one LLM training step: program and presets")
+set(CPACK_COMPONENT_MPI_DESCRIPTION "Sweeps of Stepcast over the ranks of an MPI job")
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "Forecasts of Stepcast from Python")
+include(CPack)

@@ -1,0 +1,86 @@
+#include "serve.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <random>
+
+#include "stepcast/sim/serve/serve.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+std::string new_token() {
+  std::random_device device;  // getrandom(2)
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
+/// The token of earlier calls by this user, so that links still open; of this call alone where
+/// there is no place to keep it.
+std::string kept_token() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime == nullptr || *runtime == 0) return new_token();
+  const fs::path folder = fs::path(runtime) / "stepcast", file = folder / "token";
+  std::string token;
+  if (std::ifstream{file} >> token && token.size() == 32) return token;
+  token = new_token();
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  const mode_t before = umask(0077);
+  std::ofstream{file} << token << "\n";
+  umask(before);
+  return token;
+}
+
+void open_browser(const std::string& address) {
+  if (fork() != 0) return;
+  execlp("xdg-open", "xdg-open", address.c_str(), static_cast<char*>(nullptr));
+  _exit(1);
+}
+
+}  // namespace
+
+Outcome serve(const ServeOptions& options) {
+  constexpr std::int64_t most_port = 65535;
+  ServeSettings settings{.host = options.host, .allowed_hosts = options.allowed_hosts};
+  if (!options.port.empty())
+    settings.first_port = settings.last_port =
+        static_cast<int>(count_option("--port", options.port, 0, most_port));
+  if (!is_loopback(options.host) && options.allowed_hosts.empty())
+    bad_option("--host",
+               "lets others use this machine and needs --allow-host, the name under which "
+               "browsers ask; allowed without it: 127.0.0.1");
+  settings.token = kept_token();
+  settings.folders = default_search_path(options.folders).directories;
+  settings.worker = {"stepcast", "worker",  "--no-files", "--confined",
+                     "--memory", "1536MiB", "--seconds",  "20"};
+  for (const std::string& folder : options.folders)
+    settings.worker.insert(settings.worker.end(), {"--folder", folder});
+  if (!options.workers.empty())
+    settings.worker.insert(settings.worker.end(), {"--jobs", options.workers});
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);
+  serve_page(settings, [&](int port) {
+    const std::string host = is_loopback(options.host) ? options.host : "localhost";
+    const std::string address = fmt::format("http://{}:{}/#token={}", host, port, settings.token);
+    std::cout << address << "\n" << std::flush;
+    if (options.opens) open_browser(address);
+  });
+  return {};
+}
+
+}  // namespace stepcast::cli

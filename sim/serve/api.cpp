@@ -1,0 +1,227 @@
+#include "api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "stepcast/base/version.hpp"
+#include "stepcast/sim/scenario/file_kind.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
+
+namespace stepcast {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_settings = 500, longest_value = 4096, longest_text = 1U << 20U;
+constexpr double background_seconds = 60;
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A question is malformed; the text says how.
+struct Malformed {
+  std::string text;
+};
+
+bool is_key(const std::string& text) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+  };
+  return !text.empty() && text.front() != '-' && text.size() < 200 &&
+         std::ranges::all_of(text, fits);
+}
+
+std::string string_at(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_string())
+    throw Malformed{std::string(key) + " is missing or no text"};
+  return found->get<std::string>();
+}
+
+/// A command line and what it reads.
+struct Question {
+  std::vector<std::string> arguments;
+  std::string input;
+  bool json = true, background = false;
+};
+
+std::vector<std::string> settings_of(const Json& body) {
+  std::vector<std::string> words;
+  const auto set = body.find("set");
+  if (set == body.end()) return words;
+  if (!set->is_object() || set->size() > most_settings) throw Malformed{"set is no mapping"};
+  for (const auto& [key, value] : set->items()) {
+    if (!is_key(key)) throw Malformed{"'" + key + "' is no key"};
+    if (!value.is_string() || value.get<std::string>().size() > longest_value)
+      throw Malformed{key + " is no text of at most 4096 bytes"};
+    words.insert(words.end(), {"--set", key + "=" + value.get<std::string>()});
+  }
+  return words;
+}
+
+std::vector<std::string> keys_of(const Json& body) {
+  std::vector<std::string> words;
+  const auto keys = body.find("keys");
+  if (keys == body.end() || !keys->is_object() || keys->empty())
+    throw Malformed{"keys is missing or no mapping"};
+  for (const auto& [key, values] : keys->items()) {
+    if (!is_key(key) || !values.is_array() || values.empty())
+      throw Malformed{"'" + key + "' is no key with values"};
+    std::string text = key + "=";
+    for (const Json& value : values) {
+      if (!value.is_string() || !is_key(value.get<std::string>()))
+        throw Malformed{"a value of " + key + " is no word"};
+      text += (text.back() == '=' ? "" : ",") + value.get<std::string>();
+    }
+    words.push_back(text);
+  }
+  return words;
+}
+
+/// The words of one command; `source` is a path or `-`.
+Question question_of(std::string_view what, const Json& body, const std::string& source,
+                     std::string input) {
+  const std::vector<std::string> set = settings_of(body);
+  Question q{{}, std::move(input)};
+  const auto add = [&](const std::vector<std::string>& words) {
+    q.arguments.insert(q.arguments.end(), words.begin(), words.end());
+  };
+  if (what == "forecast") {
+    add({"run", source, "--json", "-"});
+  } else if (what == "pipeline") {
+    add({"run", source, "--pipeline"});
+    q.json = false;
+  } else if (what == "choices") {
+    add({"choices", source});
+    add(keys_of(body));
+    add({"--json", "-"});
+  } else if (what == "explain") {
+    add({"explain", source, "--json", "-"});
+    q.background = true;
+  } else {
+    const std::string devices = string_at(body, "devices");
+    if (!std::ranges::all_of(devices, [](char c) { return (c >= '0' && c <= '9') || c == ','; }))
+      throw Malformed{"devices is no list of numbers"};
+    add({"scale", source, "--devices", devices, "--json", "-"});
+    q.background = true;
+  }
+  add(set);
+  return q;
+}
+
+std::string request_of(const Question& question) {
+  Json json{{"arguments", question.arguments}};
+  if (!question.input.empty()) json["input"] = question.input;
+  if (question.background) {
+    json["background"] = true;
+    json["seconds"] = background_seconds;
+  }
+  return text_of(json).substr(1);
+}
+
+/// Of which question this is a newer one: those of another tab or kind go on.
+std::string slot_of(std::string_view what, const Json& body) {
+  return string_at(body, "tab") + "/" + body.value("slot", std::string("b")) + "/" +
+         std::string(what);
+}
+
+ApiAnswer answered(const std::string& line, const Json& body, bool is_json) {
+  if (line.empty()) return refused(503, "the worker ended, ask again");
+  const Json answer = Json::parse(line);
+  const std::string state = answer["state"];
+  if (state == "cancelled") return refused(409, "a newer question took its place");
+  if (state == "timeout")
+    return refused(503, "it takes longer than a page may wait, run it on the command line");
+  if (state != "done") return refused(503, answer.value("message", state));
+  if (answer["code"] == 0) {
+    const std::string output = answer["output"];
+    return {200, fmt::format(R"({{"seq":{},"answer":{}}})", body["seq"].get<std::uint64_t>(),
+                             is_json ? output : text_of(Json(output)))};
+  }
+  if (answer["code"] != 2) return refused(500, answer["complaint"]);
+  Json errors = answer.value("errors", Json::array());
+  if (errors.empty()) errors.push_back({{"path", ""}, {"text", answer["complaint"]}});
+  return {422, text_of(Json{{"errors", errors}})};
+}
+
+}  // namespace
+
+ApiAnswer refused(int status, const std::string& text) {
+  return {status, text_of(Json{{"error", text}})};
+}
+
+Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
+    : worker_{std::move(worker)} {
+  const SearchPath search{folders};
+  const auto add = [&](const fs::path& folder, const std::string& prefix) {
+    std::error_code failure;
+    for (const auto& entry : fs::directory_iterator{folder, failure}) {
+      const std::string name = prefix + entry.path().filename().string();
+      if (entry.path().extension() != ".yaml" || find(name) != nullptr) continue;
+      try {
+        const std::string text = read_document_text(entry.path().string(), search);
+        const auto kind = file_kind(load_document_text(text, entry.path().string(), search));
+        if (kind != FileKind::scenario && kind != FileKind::check) continue;
+        presets_.push_back(
+            {name, entry.path(), stepcast::question_of(std::string_view(text)), text});
+      } catch (const InputError&) {  // not offered; who opens it sees why
+      }
+    }
+  };
+  for (const fs::path& folder : folders) {
+    add(folder, "");
+    add(folder / "what-if", "what-if/");
+  }
+  std::ranges::sort(presets_, {}, &Preset::name);
+  Json list = Json::array();
+  for (const Preset& preset : presets_)
+    list.push_back({{"name", preset.name}, {"question", preset.question}});
+  hello_ = text_of(Json{{"stepcast", {{"format", 1}, {"version", version}}}, {"presets", list}});
+}
+
+const Api::Preset* Api::find(const std::string& name) const {
+  const auto found = std::ranges::find(presets_, name, &Preset::name);
+  return found == presets_.end() ? nullptr : &*found;
+}
+
+ApiAnswer Api::preset(const std::string& name) const {
+  const Preset* preset = find(name);
+  if (preset == nullptr) return refused(404, "no scenario is called '" + name + "'");
+  return {200, text_of(Json{{"name", name}, {"text", preset->text}})};
+}
+
+ApiAnswer Api::post(std::string_view what, const std::string& text) {
+  const Json body = Json::parse(text, nullptr, false);
+  if (body.is_discarded() || !body.is_object())
+    return refused(400, "the question is no JSON object");
+  try {
+    const auto seq = body.find("seq");
+    if (seq == body.end() || !seq->is_number_unsigned()) throw Malformed{"seq is missing"};
+    const auto scenario = body.find("scenario");
+    if (scenario == body.end() || !scenario->is_object()) throw Malformed{"scenario is missing"};
+    std::string source = "-", input;
+    if (scenario->contains("text")) {
+      input = string_at(*scenario, "text");
+      if (input.size() > longest_text) throw Malformed{"the scenario is longer than 1 MiB"};
+    } else {
+      const Preset* preset = find(string_at(*scenario, "preset"));
+      if (preset == nullptr) return refused(404, "no scenario is called that");
+      source = preset->path.string();
+    }
+    const Question question = question_of(what, body, source, std::move(input));
+    const std::string line =
+        worker_.ask(request_of(question), slot_of(what, body), seq->get<std::uint64_t>());
+    return answered(line, body, question.json);
+  } catch (const Malformed& malformed) {
+    return refused(400, malformed.text);
+  } catch (const Json::exception& error) {
+    return refused(400, "the question is malformed");
+  }
+}
+
+}  // namespace stepcast

@@ -1,0 +1,161 @@
+/* The only place that names keys. Values are candidates; which of them run, and why others do not, the program says. */
+const around = factors => now => factors.map(f => Number(now) * f).filter(n => Number.isInteger(n) && n > 0).map(String);
+const GROUPS = [
+  ['Cluster', [
+    ['cluster.devices', 'devices', around([0.25, 0.5, 1, 2, 4])],
+  ]],
+  ['Parallel', [
+    ['parallel.tp', 'tensor (tp)', ['1', '2', '4', '8', '16', '32']],
+    ['parallel.pp', 'pipeline (pp)', ['1', '2', '4', '8', '16', '32']],
+    ['parallel.vpp', 'chunks per stage (vpp)', ['1', '2', '3', '4', '5', '6']],
+    ['parallel.cp', 'context (cp)', ['1', '2', '4', '8', '16']],
+    ['parallel.zero', 'ZeRO', ['0', '1', '2', '3']],
+    ['parallel.sequence_parallel', 'sequence parallel', ['true', 'false']],
+  ]],
+  ['Schedule', [
+    ['schedule.pipeline', 'schedule', ['gpipe', '1f1b', 'interleaved_1f1b', 'seqpipe', 'zb_h1', 'zb_h2', 'zb_v', 'v_half', 'v_min', 'dualpipe', 'dualpipe_v']],
+    ['schedule.p2p', 'transfers', ['overlapped', 'blocking']],
+  ]],
+  ['Training', [
+    ['training.micro_batch', 'micro-batch', ['1', '2', '4', '8']],
+    ['training.global_batch', 'global batch', around([0.25, 0.5, 1, 2, 4])],
+    ['training.sequence', 'sequence', around([0.5, 1, 2, 4])],
+    ['training.recompute', 'recompute', ['none', 'selective', 'full']],
+    ['training.precision', 'precision', ['bf16', 'fp16', 'fp8_mixed']],
+    ['training.attention', 'attention', ['fused', 'flash_2', 'flash_3', 'cudnn', 'unfused']],
+  ]],
+  ['Experts', [
+    ['parallel.ep', 'expert (ep)', ['1', '2', '4', '8', '16', '32', '64', '128']],
+    ['parallel.etp', 'expert tensor (etp)', ['1', '2', '4', '8']],
+    ['moe.dispatch', 'dispatch', ['flat', 'two_hop', 'two_hop_dedup', 'hierarchical_allgather', 'allgather']],
+    ['moe.overlap', 'overlap', ['none', 'shared_expert', 'fb_pair']],
+    ['moe.routing.distribution', 'routing', ['uniform', 'zipf', 'random']],
+    ['moe.wire_precision', 'wire precision', ['bf16', 'fp8']],
+  ]],
+  ['Network', [
+    ['cluster.network.nic.bandwidth', 'NIC', ['100Gbps', '200Gbps', '400Gbps', '800Gbps']],
+    ['cluster.network.topology.oversubscription', 'oversubscription', ['1', '2', '4']],
+    ['communication.algorithm.all_reduce', 'all-reduce', ['auto', 'ring', 'mesh', 'nhr', 'nb', 'hd', 'tree', 'hierarchical']],
+    ['communication.gradient.overlap', 'gradient overlap', ['true', 'false']],
+    ['communication.gradient.precision', 'gradient precision', ['fp32', 'bf16']],
+  ]],
+  ['Runtime and stalls', [
+    ['runtime.dispatch', 'dispatch', ['eager', 'task_queue', 'graph_sink']],
+    ['runtime.fusion', 'fusion', ['none', 'pattern', 'dvm']],
+    ['runtime.host_speed', 'host speed', ['0.5', '1', '2']],
+    ['stalls.compute_jitter.sigma', 'jitter', ['0', '0.01', '0.02', '0.05']],
+  ]],
+];
+/* With these the number of replicas follows: who turns them wants dp to give way. */
+const degrees = key => key === 'cluster.devices' || (key.startsWith('parallel.') && /\.(tp|pp|cp|dp)$/.test(key));
+const known = {};  // key -> {now, values: {value: reason}}
+let knownSeq = 0;  // of the question that `known` answers
+const built = {};  // key -> its elements
+
+function candidates(key, values) {
+  const now = (known[key] || {}).now;
+  const list = typeof values === 'function' ? (now ? values(now) : []) : values;
+  return now && !list.includes(now) && /^[\w.-]+$/.test(now) ? [now, ...list] : list;
+}
+function choose(key, value) {
+  const reason = ((known[key] || {}).values || {})[value];
+  if (reason) { built[key].why.textContent = `${value}: ${reason}`; return; }
+  if (value === (known[key] || {}).now && state.set[key] === undefined) return;
+  change(s => {
+    s.set[key] = value;
+    if (degrees(key)) s.set['parallel.dp'] = 'auto';
+  });
+}
+function reset(key) {
+  change(s => {
+    delete s.set[key];
+    if (!Object.keys(s.set).some(k => k !== 'parallel.dp' && degrees(k))) delete s.set['parallel.dp'];
+  });
+}
+
+function element(parent, name, attributes = {}, text) {
+  const node = document.createElement(name);
+  Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
+  if (text !== undefined) node.textContent = text;
+  parent.append(node);
+  return node;
+}
+
+function buildControls() {
+  const root = $('controls');
+  GROUPS.forEach(([title, keys]) => {
+    const group = element(root, 'fieldset');
+    element(group, 'legend', {}, title);
+    keys.forEach(([key, label, values]) => {
+      const box = element(group, 'div', { class: 'control', 'data-key': key });
+      const name = element(box, 'div', { class: 'name' });
+      element(name, 'span', { id: 'name-' + key, title: key }, label);
+      const back = element(name, 'button', { class: 'reset', hidden: '', 'aria-label': 'reset ' + label }, 'reset');
+      back.addEventListener('click', () => reset(key));
+      const list = element(box, 'div', { class: 'values', role: 'radiogroup', 'aria-labelledby': 'name-' + key });
+      const why = element(box, 'p', { class: 'why', id: 'why-' + key });
+      list.addEventListener('keydown', event => moveFocus(event, list));
+      built[key] = { box, back, list, why, values, buttons: {} };
+    });
+  });
+}
+function moveFocus(event, list) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  const all = [...list.children], at = all.indexOf(document.activeElement);
+  all[(at + step + all.length) % all.length].focus();
+  event.preventDefault();
+}
+
+function drawControls() {
+  Object.entries(built).forEach(([key, control]) => {
+    const info = known[key] || {}, now = state.set[key] ?? info.now, list = candidates(key, control.values);
+    control.box.classList.toggle('changed', state.set[key] !== undefined);
+    control.back.hidden = state.set[key] === undefined;
+    Object.keys(control.buttons).filter(v => !list.includes(v)).forEach(v => { control.buttons[v].remove(); delete control.buttons[v]; });
+    list.forEach(value => {
+      let button = control.buttons[value];
+      if (!button) {
+        button = element(control.list, 'button', { role: 'radio', type: 'button', 'data-value': value }, value);
+        button.addEventListener('click', () => choose(key, value));
+        button.addEventListener('focus', () => tellWhy(key, value));
+        button.addEventListener('mouseenter', () => tellWhy(key, value));
+        control.buttons[value] = button;
+      }
+      const reason = (info.values || {})[value], chosen = String(now) === value;
+      button.setAttribute('aria-checked', String(chosen));
+      button.setAttribute('aria-disabled', String(Boolean(reason) && !chosen));
+      button.tabIndex = chosen || (!list.includes(String(now)) && value === list[0]) ? 0 : -1;
+      button.title = reason || '';
+    });
+    const values = Object.values(info.values || {});
+    const none = values.length > 0 && values.every(Boolean) && state.set[key] === undefined;
+    if (none) control.why.textContent = values[0];
+    else if (!control.box.matches(':hover, :focus-within')) control.why.textContent = '';
+  });
+}
+function tellWhy(key, value) {
+  const reason = ((known[key] || {}).values || {})[value];
+  built[key].why.textContent = reason ? `${value}: ${reason}` : '';
+}
+
+/* Asks which values run; with dp free where a degree could be turned. */
+async function askChoices(seq) {
+  const keys = {};
+  Object.entries(built).forEach(([key, control]) => {
+    const list = candidates(key, control.values);
+    keys[key] = list.length ? list : ['1'];
+  });
+  const set = { ...state.set };
+  if (!('parallel.dp' in set)) set['parallel.dp'] = 'auto';
+  const reply = await call('choices', { tab, seq, scenario: scenarioOf(state), set, keys });
+  if (seq !== lastSeq) return;
+  if (reply.status !== 200) { knownSeq = seq; return; }  // the errors of the forecast say why
+  const fresh = reply.answer.keys.some(key => !known[key.path] && typeof built[key.path].values === 'function');
+  reply.answer.keys.forEach(key => {
+    known[key.path] = { now: key.now, values: Object.fromEntries(key.values.map(v => [v.value, v.reason])) };
+  });
+  drawControls();
+  if (fresh) askChoices(seq);
+  else knownSeq = seq;
+}

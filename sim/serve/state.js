@@ -1,0 +1,75 @@
+'use strict';
+/* What the page shows follows from the state: where the scenario is from, the keys that were set, and A. */
+const $ = id => document.getElementById(id);
+const empty = () => ({ preset: null, text: null, set: {}, a: null });
+let state = empty(), undone = [], redone = [];
+const longestLink = 24000;
+
+/* The token comes with the address once; it is kept for this tab and leaves the address. */
+function takeToken() {
+  const match = /^#token=([0-9a-f]{32})$/.exec(location.hash);
+  if (!match) return;
+  sessionStorage.setItem('stepcast-token', match[1]);
+  history.replaceState(null, '', location.pathname);
+}
+function token() {
+  return sessionStorage.getItem('stepcast-token') || '';
+}
+const tab = Math.random().toString(36).slice(2);
+
+async function call(path, body) {
+  const headers = { 'X-Stepcast-Token': token() };
+  if (body) headers['Content-Type'] = 'application/json';
+  const reply = await fetch('/api/' + path, { method: body ? 'POST' : 'GET', headers, body: body && JSON.stringify(body) });
+  const answer = await reply.json();
+  return { status: reply.status, ...answer };
+}
+
+const packed = object => {
+  const bytes = new TextEncoder().encode(JSON.stringify(object));
+  let text = '';
+  bytes.forEach(byte => { text += String.fromCharCode(byte); });
+  return btoa(text).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
+};
+const unpacked = text => {
+  const raw = atob(text.replace(/-/g, '+').replace(/_/g, '/'));
+  return JSON.parse(new TextDecoder().decode(Uint8Array.from(raw, c => c.charCodeAt(0))));
+};
+const isSide = side => side && typeof side === 'object' && (side.preset === null || typeof side.preset === 'string') &&
+  (side.text === null || typeof side.text === 'string') && side.set && typeof side.set === 'object' &&
+  Object.values(side.set).every(value => typeof value === 'string');
+
+/* The state of the address; null where there is none, an error text where it cannot be read. */
+function stateOfAddress() {
+  const match = /^#v(\d+)\.(.*)$/.exec(location.hash);
+  if (!match) return null;
+  if (match[1] !== '1') return 'This link is of another version of the page.';
+  try {
+    const found = unpacked(match[2]);
+    if (isSide(found) && (found.a === null || isSide(found.a))) return found;
+  } catch (error) { /* said below */ }
+  return 'This link is damaged: it holds no state.';
+}
+function writeAddress() {
+  const link = '#v1.' + packed(state);
+  if (link.length <= longestLink) history.replaceState(null, '', link);
+}
+
+const copy = object => JSON.parse(JSON.stringify(object));
+const side = from => ({ preset: from.preset, text: from.text, set: { ...from.set } });
+
+/* Every change goes through here, so that it can be undone. */
+function change(edit) {
+  undone.push(copy(state));
+  if (undone.length > 200) undone.shift();
+  redone = [];
+  edit(state);
+  changed();
+}
+function goBack(from, to) {
+  if (!from.length) return;
+  to.push(copy(state));
+  state = from.pop();
+  changed();
+}
+const scenarioOf = from => from.text === null ? { preset: from.preset } : { text: from.text };

@@ -1,0 +1,350 @@
+#!/usr/bin/python3
+"""The page of `stepcast serve` in headless Chromium, and its refusals without one.
+
+Usage: live_test.py STEPCAST SCENARIOS [CHANGES]. Exits 77 (skipped) where Chromium or selenium is missing.
+CHANGES random changes of controls are compared with the command line, 5 unless given.
+"""
+import http.client
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+STEPCAST, SCENARIOS = sys.argv[1:3]
+CHANGES = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+FLAGSHIP = "telechat3-36b-2048.yaml"
+# What couples links or steps makes forecasts of seconds; a walk of many changes stays away from it.
+SLOW = ["cluster.network.topology.oversubscription", "communication.algorithm.all_reduce", "stalls.compute_jitter.sigma",
+        "parallel.cp"]
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+except ImportError:
+    print("live_test: skipped, needs Debian's python3-selenium")
+    sys.exit(77)
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if not CHROMIUM or not DRIVER:
+    print("live_test: skipped, needs Debian's chromium and chromium-driver")
+    sys.exit(77)
+
+
+class Served:
+    """A running `stepcast serve`."""
+
+    def __init__(self, *options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.process = subprocess.Popen([STEPCAST, "serve", "--port", "0", *options], stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "XDG_RUNTIME_DIR": self.folder.name})
+        self.address = self.process.stdout.readline().strip()
+        self.port = int(self.address.split(":")[2].split("/")[0])
+        self.token = self.address.split("=")[1]
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.folder.cleanup()
+
+    def ask(self, method, path, body=None, **headers):
+        given = {"X-Stepcast-Token": self.token, "Content-Type": "application/json"}
+        given.update({key.replace("_", "-"): value for key, value in headers.items()})
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path, body if body is None or isinstance(body, (str, bytes)) else json.dumps(body),
+                           {key: value for key, value in given.items() if value is not None})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, json.loads(text) if text.startswith("{") else text
+
+    def question(self, what, seq=1, **more):
+        body = {"tab": "t", "seq": seq, "scenario": {"preset": FLAGSHIP}, "set": {}, **more}
+        return self.ask("POST", "/api/" + what, body)
+
+    def raw(self, text):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            connection.sendall(text.encode())
+            return connection.recv(4096).decode()
+
+
+def workers_of(process):
+    path = pathlib.Path(f"/proc/{process}/task")
+    return [int(pid) for task in path.iterdir() for pid in (task / "children").read_text().split()]
+
+
+class Refusals(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.served = Served()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.served.stop()
+
+    def test_answers_are_those_of_the_command_line(self):
+        status, answer = self.served.question("forecast", set={"training.micro_batch": "2"})
+        self.assertEqual(status, 200)
+        alone = subprocess.run([STEPCAST, "run", os.path.join(SCENARIOS, FLAGSHIP), "--set", "training.micro_batch=2",
+                                "--json", "-"], check=True, text=True, capture_output=True).stdout
+        self.assertEqual(answer["answer"], json.loads(alone))
+
+    def test_who_may_ask(self):
+        for path in ("/api/hello", "/api/preset?name=" + FLAGSHIP):
+            self.assertEqual(self.served.ask("GET", path)[0], 200)
+            self.assertEqual(self.served.ask("GET", path, X_Stepcast_Token=None)[0], 401)
+            self.assertEqual(self.served.ask("GET", path, X_Stepcast_Token="0" * 32)[0], 401)
+        for host in ("evil.example", "127.0.0.1.evil.example", f"evil.example:{self.served.port}", ""):
+            self.assertEqual(self.served.ask("GET", "/", Host=host)[0], 403, host)
+        self.assertEqual(self.served.ask("GET", "/", Host="localhost:9000")[0], 200, "a tunnel")
+        self.assertEqual(self.served.ask("GET", "/api/hello", Origin="http://evil.example")[0], 403)
+        self.assertEqual(self.served.ask("GET", "/api/hello", Sec_Fetch_Site="cross-site")[0], 403)
+        self.assertEqual(self.served.ask("PUT", "/")[0], 405)
+        self.assertEqual(self.served.ask("OPTIONS", "/api/forecast")[0], 405)
+
+    def test_sizes_and_forms(self):
+        ask = lambda body, **headers: self.served.ask("POST", "/api/forecast", body, **headers)[0]
+        self.assertEqual(ask("{}", Transfer_Encoding="chunked"), 411)
+        self.assertEqual(ask("{}", Content_Encoding="gzip"), 415)
+        self.assertEqual(ask("{}", Content_Type="text/plain"), 415)
+        head = f"POST /api/forecast HTTP/1.1\r\nHost: localhost\r\nX-Stepcast-Token: {self.served.token}\r\n"
+        self.assertIn(" 413 ", self.served.raw(head + "Content-Length: 99999999\r\n\r\n"))
+        self.assertIn(" 411 ", self.served.raw(head + "\r\n"))
+        for body in ("", "[]", "{", "{}", '{"seq":1}', '{"seq":-1,"scenario":{"preset":"x"}}', "[" * 100000):
+            self.assertEqual(ask(body), 400, body[:40])
+        self.assertEqual(self.served.question("forecast", scenario={"preset": "../../etc/passwd"})[0], 404)
+        self.assertEqual(self.served.question("forecast", set={"--json": "x"})[0], 400)
+        self.assertEqual(self.served.question("forecast", set={"parallel.tp": 4})[0], 400)
+        self.assertEqual(self.served.question("scale", devices="128 --csv x")[0], 400)
+        self.assertEqual(self.served.question("choices", keys={"parallel.tp": ["1,2"]})[0], 400)
+        self.assertEqual(self.served.question("run")[0], 404)
+
+    def test_errors_name_their_key(self):
+        status, answer = self.served.question("forecast", set={"parallel.tp": "7"})
+        self.assertEqual((status, answer["errors"][0]["path"]), (422, "parallel.tp"))
+        for text in ("cluster: {extends: /etc/passwd}\n", "model: {extends: ../../../../etc/passwd}\n", "a: [" * 10000, "\0"):
+            status, answer = self.served.question("forecast", scenario={"text": text})
+            self.assertEqual(status, 422, answer)
+            self.assertNotIn("root:", json.dumps(answer))
+
+    def test_an_older_question_gives_way(self):
+        self.assertEqual(self.served.question("forecast", seq=5, tab="gives way")[0], 200)
+        self.assertEqual(self.served.question("forecast", seq=4, tab="gives way")[0], 409)
+        self.assertEqual(self.served.question("forecast", seq=4, tab="another")[0], 200)
+
+    def test_a_killed_worker_is_replaced(self):
+        self.served.question("forecast", seq=1, tab="k")
+        for pid in workers_of(self.served.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        answers = [self.served.question("forecast", seq=n, tab="k")[0] for n in (2, 3)]
+        self.assertEqual(answers[-1], 200)
+
+    def test_nothing_outlives_the_front(self):
+        served = Served()
+        served.question("forecast")
+        workers = workers_of(served.process.pid)
+        self.assertEqual(len(workers), 1)
+        served.stop()
+        for _ in range(100):
+            if not pathlib.Path(f"/proc/{workers[0]}/exe").exists():
+                return
+            time.sleep(0.1)
+        self.fail("the worker lives on")
+
+    def test_other_addresses_need_a_name(self):
+        ran = subprocess.run([STEPCAST, "serve", "--host", "0.0.0.0"], text=True, capture_output=True)
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("--allow-host", ran.stderr)
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.served = Served()
+        options = Options()
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                         "--window-size=1280,900", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
+            options.add_argument(argument)
+        options.binary_location = CHROMIUM
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        cls.driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+        cls.driver.set_script_timeout(60)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.driver.quit()
+        cls.served.stop()
+
+    def setUp(self):
+        self.driver.get("about:blank")
+        self.driver.get(self.served.address)
+        self.settle()
+
+    def tearDown(self):
+        errors = [line for line in self.driver.get_log("browser") if " 422 " not in line["message"] and " 409 " not in line["message"]]
+        self.assertEqual(errors, [])
+
+    def js(self, code, *values):
+        return self.driver.execute_script(code, *values)
+
+    def wait(self, code):
+        for _ in range(300):
+            if self.js("return " + code):
+                return
+            time.sleep(0.05)
+        self.fail("waited in vain for " + code)
+
+    def settle(self):
+        self.wait("typeof lastSeq === 'number' && lastSeq > 0 && document.getElementById('answer').dataset.seq === String(lastSeq)"
+                  " && Object.values(known).length > 0 && knownSeq === lastSeq")
+
+    def text(self, identity):
+        return self.js("return document.getElementById(arguments[0]).textContent", identity)
+
+    def click(self, key, value):
+        self.js("document.querySelector(`[data-key='${arguments[0]}'] [data-value='${arguments[1]}']`).click()", key, value)
+
+    def number(self, identity="step_time_s"):
+        return float(self.js(f"return document.querySelector('[data-id={identity}]').dataset.value"))
+
+    def alone(self, preset, values):
+        words = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
+        ran = subprocess.run([STEPCAST, "run", os.path.join(SCENARIOS, preset), *words, "--json", "-"], check=True,
+                             text=True, capture_output=True)
+        return json.loads(ran.stdout)
+
+    def test_random_changes_equal_the_command_line(self):
+        draw, times = random.Random(20261122), []
+        while len(times) < CHANGES:
+            if len(times) % 4 == 0:
+                self.click_reset()
+            free = self.js("""return Object.entries(built).flatMap(([key, c]) => Object.entries(c.buttons)
+                .filter(([v, b]) => b.getAttribute('aria-disabled') === 'false' && b.getAttribute('aria-checked') === 'false' &&
+                        !((known[key] || {}).values || {})[v] && !arguments[0].includes(key)).map(([v]) => [key, v]))""", SLOW)
+            key, value = draw.choice(free)
+            self.click(key, value)
+            self.settle_or_error()
+            self.assertEqual(self.text("errors"), "", "a value that was offered runs")
+            self.wait("document.getElementById('answer').dataset.drawn === String(lastSeq)")
+            times.append(float(self.js("return document.getElementById('answer').dataset.ms")))
+            expected = self.alone(self.js("return state.preset"), self.js("return state.set"))
+            self.assertEqual(self.number(), expected["result"]["step_time_s"], self.js("return state"))
+            self.assertEqual(self.js("return document.getElementById('answer').dataset.sha"), expected["scenario"]["sha256"])
+            self.assertNotIn("old", self.js("return document.getElementById('answer').className"))
+        times.sort()
+        print(f"{len(times)} changes: 50 % within {times[len(times) // 2]:.0f} ms, 95 % within "
+              f"{times[min(len(times) - 1, len(times) * 95 // 100)]:.0f} ms", file=sys.stderr)
+
+    def click_reset(self):
+        self.js("change(s => { s.set = {}; })")
+        self.settle()
+
+    def settle_or_error(self):
+        self.wait("knownSeq === lastSeq && (document.getElementById('errors').textContent !== '' ||"
+                  " document.getElementById('answer').dataset.seq === String(lastSeq))")
+
+    def test_fast_changes_end_at_the_last(self):
+        for n in range(10):
+            self.js("change(s => { s.set['training.recompute'] = arguments[0]; })", ["none", "full", "selective"][n % 3])
+            time.sleep(0.015)
+        self.settle()
+        self.assertEqual(self.number(), self.alone(FLAGSHIP, {"training.recompute": "none"})["result"]["step_time_s"])
+
+    def test_values_that_do_not_run_say_why(self):
+        before = self.js("return lastSeq")
+        self.click("schedule.pipeline", "1f1b")
+        self.assertEqual(self.js("return lastSeq"), before)
+        self.assertIn("1f1b: ", self.js("return document.getElementById('why-schedule.pipeline').textContent"))
+        self.assertEqual(self.js("return document.querySelector('[data-key=\"schedule.pipeline\"] [data-value=\"1f1b\"]').getAttribute('aria-disabled')"), "true")
+
+    def test_pin_swap_undo(self):
+        first = self.number()
+        self.js("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'p', bubbles: true}))")
+        self.settle()
+        self.click("training.recompute", "full")
+        self.settle()
+        second = self.number()
+        self.assertGreater(second, first)
+        shown = self.js("return document.querySelector('[data-difference=step_time_s]').textContent")
+        self.assertIn(f"+{100 * (second / first - 1):.1f} %", shown)
+        self.js("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 's', bubbles: true}))")
+        self.settle()
+        self.assertEqual(self.number(), first)
+        for _ in range(3):
+            self.js("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'u', bubbles: true}))")
+            self.settle()
+        self.assertEqual((self.number(), self.js("return state.a")), (first, None))
+
+    def test_address_holds_the_state(self):
+        self.assertNotIn(self.served.token, self.driver.current_url)
+        self.click("training.recompute", "full")
+        self.settle()
+        sha, link = self.js("return document.getElementById('answer').dataset.sha"), self.driver.current_url
+        self.driver.get("about:blank")
+        self.driver.get(link)
+        self.settle()
+        self.assertEqual(self.js("return document.getElementById('answer').dataset.sha"), sha)
+        for damaged in ("#v1.AAAA", "#v9.AAAA", "#v1.e30"):
+            self.js("location.hash = arguments[0]", damaged)
+            self.wait("document.getElementById('errors').textContent.startsWith('This link')")
+
+    def test_yaml_is_edited_and_errors_have_lines(self):
+        self.wait("document.getElementById('yaml').value.length > 100")
+        self.js("const y = document.getElementById('yaml'); y.value = y.value.replace('micro_batch: 1', 'micro_batch: 3');"
+                "y.dispatchEvent(new Event('input'))")
+        self.wait("document.getElementById('errors').textContent !== ''")
+        self.assertRegex(self.text("errors"), r"^-:12:\d+: training\.")
+        self.assertIn("old", self.js("return document.getElementById('answer').className"))
+        self.js("const y = document.getElementById('yaml'); y.value = y.value.replace('micro_batch: 3', 'micro_batch: 2');"
+                "y.dispatchEvent(new Event('input'))")
+        self.wait("document.getElementById('errors').textContent === ''")
+        self.settle()
+        self.assertEqual(self.number(), self.alone(FLAGSHIP, {"training.micro_batch": 2})["result"]["step_time_s"])
+
+    def test_pipeline_worth_and_scaling_come(self):
+        self.wait("document.getElementById('drawing').textContent.length > 100")
+        self.wait("document.querySelectorAll('#worth tr').length > 5")
+        self.js("document.getElementById('scale').click()")
+        self.wait("document.querySelectorAll('#curve tr').length >= 3")
+        before = self.text("worth")
+        self.click("training.recompute", "full")
+        self.settle()
+        for part in ("worth", "curve"):
+            self.assertIn("late", self.js("return document.getElementById(arguments[0]).className", part), "it is of the question before")
+        self.wait("!document.getElementById('worth').classList.contains('late')")
+        self.assertNotEqual(self.text("worth"), before)
+
+    def test_phone(self):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+        try:
+            self.setUp()
+            self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), 390)
+            self.js("document.getElementById('sheet').click()")
+            small = self.js("""return [...document.querySelectorAll('button, select')].filter(b => b.offsetParent && b.getBoundingClientRect().height < 43.5)
+                .map(b => b.id || b.textContent)""")
+            self.assertEqual(small, [])
+            tiny = self.js("""return [...document.querySelectorAll('body *')].filter(e => e.offsetParent && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))
+                .filter(e => parseFloat(getComputedStyle(e).fontSize) < 12).map(e => e.textContent.slice(0, 30))""")
+            self.assertEqual(tiny, [])
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def test_everything_has_a_name(self):
+        nameless = self.js("""return [...document.querySelectorAll('button, select, textarea, input:not([hidden])')].filter(e =>
+            !e.textContent.trim() && !e.getAttribute('aria-label') && !(e.labels && e.labels.length)).map(e => e.outerHTML)""")
+        self.assertEqual(nameless, [])
+        unlabelled = self.js("return [...document.querySelectorAll('svg')].filter(e => !e.getAttribute('aria-label')).length")
+        self.assertEqual(unlabelled, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
