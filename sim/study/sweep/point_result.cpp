@@ -193,7 +193,9 @@ std::optional<std::string> varied_value(const PointResult& row, std::string_view
 std::string varied_json(const PointResult& result) {
   auto json = nlohmann::ordered_json::object();
   for (const auto& [key, value] : result.varied) {
-    if (const auto number = parse_number(value)) {
+    if (const auto count = parse_count(value)) {
+      json[key] = static_cast<std::int64_t>(*count);
+    } else if (const auto number = parse_number(value)) {
       json[key] = *number;
     } else {
       json[key] = value;

@@ -35,24 +35,41 @@ std::string rate_of(const PointResult& row) {
 constexpr std::size_t number_columns = 2 + 11 + 11 + 8 + 8 + 11;
 constexpr std::size_t efficiency_columns = 12, band_columns = 9 + 8 + 8;
 
-/// The end tells points apart that begin alike.
-std::string shortened(const std::string& text, std::size_t width) {
+/// The name of a point in a column: by the last words of its keys where the whole is too long, then
+/// without its beginning, as the end tells points apart that begin alike.
+std::string shortened(const PointResult& row, std::size_t width) {
+  if (row.values.size() < width) return row.values;
+  std::string text;
+  for (const auto& [key, value] : row.varied)
+    text += (text.empty() ? "" : " ") + key.substr(key.rfind('.') + 1) + "=" + value;
+  if (text.empty()) text = row.values;
   return text.size() < width ? text : ".." + text.substr(text.size() + 3 - width);
 }
 
-std::string line_of(const PointTable& table, std::size_t i, std::size_t width) {
+/// What the numbers do not say; beside them, or below them where a line has only `columns`.
+std::string noted(const std::string& line, const std::string& note, std::size_t columns) {
+  if (note.empty() || columns == 0 || line.size() + note.size() <= columns) return line + note;
+  std::string text = line + "\n";
+  const std::size_t each = columns - 4;
+  for (std::size_t from = 2; from < note.size(); from += each)
+    text += (from > 2 ? "\n    " : "    ") + note.substr(from, each);
+  return text;
+}
+
+std::string line_of(const PointTable& table, std::size_t i, std::size_t width,
+                    std::size_t columns) {
   const PointResult& row = table.rows[i];
-  std::string text =
-      fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", shortened(row.values, width), width,
-                  time_of(row), rate_of(row), percent(row.number("mfu")),
-                  percent(row.number("bubble_ratio")), memory_of(row));
+  std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", shortened(row, width),
+                                 width, time_of(row), rate_of(row), percent(row.number("mfu")),
+                                 percent(row.number("bubble_ratio")), memory_of(row));
   if (!table.efficiency.empty()) text += fmt::format("{:>12}", percent(table.efficiency[i]));
   if (const auto band = efficiency_band(table, i))
     text +=
         fmt::format("{:>9}{:>8}{:>8}", percent(band->p10), percent(band->p50), percent(band->p90));
-  if (!row.of_this_build()) text += fmt::format("  of build {} {}", row.version, row.fingerprint);
-  if (row.status != PointStatus::ok) text += fmt::format("  {}: {}", name(row.status), row.reason);
-  return text + "\n";
+  std::string note;
+  if (!row.of_this_build()) note += fmt::format("  of build {} {}", row.version, row.fingerprint);
+  if (row.status != PointStatus::ok) note += fmt::format("  {}: {}", name(row.status), row.reason);
+  return noted(text, note, columns) + "\n";
 }
 
 /// The fingerprint of a row that another build of the program made.
@@ -104,7 +121,7 @@ std::string points_table(const PointTable& table, std::size_t columns) {
                                  "step time", "tok/s/dev", "MFU", "bubble", "memory");
   if (!table.efficiency.empty()) text += fmt::format("{:>12}", "efficiency");
   text += has_band(table) ? fmt::format("{:>9}{:>8}{:>8}\n", "p10", "p50", "p90") : "\n";
-  for (std::size_t i = 0; i < table.rows.size(); ++i) text += line_of(table, i, width);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) text += line_of(table, i, width, columns);
   return text + totals(table.rows);
 }
 
@@ -153,8 +170,10 @@ std::string points_json(const std::string& sweep, const PointTable& table) {
     point["version"] = row.version;
     if (!row.of_this_build()) point["other_build"] = row.fingerprint;
     for (const auto& [key, value] : row.varied) {
-      const auto number = parse_number(value);
-      point["varied"][key] = number ? OrderedJson(*number) : OrderedJson(value);
+      const auto count = parse_count(value), number = parse_number(value);
+      point["varied"][key] = count    ? OrderedJson(static_cast<std::int64_t>(*count))
+                             : number ? OrderedJson(*number)
+                                      : OrderedJson(value);
     }
     points.push_back(std::move(point));
   }

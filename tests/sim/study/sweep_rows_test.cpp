@@ -76,10 +76,15 @@ TEST(SweepRows, VariedKeysAreColumnsWithNumbers) {
   EXPECT_EQ(from_line(to_line(table.rows[0])), table.rows[0]);
   PointTable wide = table;
   wide.rows[0].values = std::string(200, 'x') + "end";
+  wide.rows[0].status = PointStatus::invalid;
+  wide.rows[0].reason = std::string(300, 'y');
+  wide.rows[0].fingerprint = "other";
   for (const std::size_t columns : {80U, 120U}) {
     std::istringstream lines{points_table(wide, columns)};
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns);
   }
+  EXPECT_NE(points_table(wide, 80).find("  vpp=0 b=one, two"), std::string::npos)
+      << points_table(wide, 80);
   EXPECT_NE(points_table(wide).find(wide.rows[0].values), std::string::npos) << "a file has all";
 }
 
