@@ -41,6 +41,7 @@ struct ModelSpec {
   enum class Norm { rms, layer, sandwich };
   enum class Position { rope, learned, none };
   enum class Bias { none, qkv, all };
+  enum class QkNorm { none, head, full };
   std::string name;
   std::int64_t layers = 0, hidden = 0;
   AttentionSpec attention;
@@ -53,6 +54,7 @@ struct ModelSpec {
   Position position = Position::rope;
   std::int64_t positions = 0;  ///< of learned(n)
   Bias bias = Bias::none;
+  QkNorm qk_norm = QkNorm::none;  ///< of grouped queries; latent attention has norms of its own
 
   bool is_moe_layer(std::int64_t layer) const {
     return moe && layer >= moe->first_dense && (layer - moe->first_dense) % moe->period == 0;
