@@ -25,7 +25,8 @@ _stepcast_files() {
 # The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
   case $1 in
-    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --pipeline --fail-on-oom --presets --help" ;;
+    import) echo "--from --devices --cluster --ignore-unknown --flags --set --output --presets --help" ;;
+    run) echo "--from --devices --cluster --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --pipeline --fail-on-oom --presets --help" ;;
     explain) echo "--set --json --svg --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
@@ -49,7 +50,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run explain validate schema sweep results scale check diff compare topology collective operator model schedule plan accuracy calibrate worker completion"
+  local commands="run import explain validate schema sweep results scale check diff compare topology collective operator model schedule plan accuracy calibrate worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do

@@ -54,8 +54,9 @@ std::string shown_run(const RunOptions& options, const Scenario& scenario) {
 }  // namespace
 
 Outcome run(const RunOptions& options) {
-  const Scenario scenario =
-      prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
+  std::vector<std::string> imported;
+  const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
+                                            default_search_path(options.presets), imported);
   const std::string drawing = options.records() ? shown_run(options, scenario) : "";
   const auto begin = std::chrono::steady_clock::now();
   const Forecast result = forecast(scenario);
@@ -67,6 +68,7 @@ Outcome run(const RunOptions& options) {
 
   Outcome outcome = shown(report_table(scenario, result, timing, colours()) + drawing, options.json,
                           options.json.empty() ? "" : report_json(scenario, result, timing));
+  outcome.warnings = std::move(imported);
   if (!result.fits_memory()) {
     outcome.warnings.push_back(scenario.name + " does not fit into device memory");
     if (options.fail_on_oom) outcome.exit_code = check_failed;
