@@ -32,7 +32,7 @@ _stepcast_options() {
     topology) echo "--devices --dot --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --generation --type --bytes --table --csv --json --set --presets --help" ;;
-    model) echo "--sequence --json --presets --help" ;;
+    model) echo "--sequence --as --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
     results) echo "--where --csv --json --help" ;;

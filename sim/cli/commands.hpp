@@ -106,7 +106,7 @@ struct OperatorOptions : PresetOptions {
 Outcome operator_forecast(const OperatorOptions& options);
 
 struct ModelOptions : PresetOptions {
-  std::string model;
+  std::string model, family;
   std::string sequence = "4096";
   std::string json;  ///< as for run
 };

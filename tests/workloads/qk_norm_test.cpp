@@ -36,8 +36,7 @@ TEST(QkNorm, ActivationsGrowByWhatTheNormsRead) {
   spec.model = llama3_70b();
   spec.training.sequence = 4096;
   spec.plan.tp = 8;
-  const double before =
-      layer_activations(spec, false, TrainingSpec::Recompute::none).value();
+  const double before = layer_activations(spec, false, TrainingSpec::Recompute::none).value();
   spec.model.qk_norm = ModelSpec::QkNorm::head;
   const double after = layer_activations(spec, false, TrainingSpec::Recompute::none).value();
   EXPECT_DOUBLE_EQ(after - before, 2.0 * 4096 * 128 * (64 + 8) / 8);
