@@ -1,14 +1,17 @@
+#include "stepcast/sim/import/import.hpp"
+
 #include "commands.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
-#include "stepcast/sim/import/import.hpp"
 
 namespace stepcast::cli {
 namespace {
 
-ImportOptions import_options(const LaunchOptions& launch, const std::vector<std::string>& overrides) {
+ImportOptions import_options(const LaunchOptions& launch,
+                             const std::vector<std::string>& overrides) {
   ImportOptions options{launch.from, {}, launch.cluster, overrides, launch.ignore_unknown};
   constexpr std::int64_t most_devices = 1 << 20;
-  if (!launch.devices.empty()) options.devices = count_option("--devices", launch.devices, 1, most_devices);
+  if (!launch.devices.empty())
+    options.devices = count_option("--devices", launch.devices, 1, most_devices);
   return options;
 }
 
@@ -17,8 +20,9 @@ ImportOptions import_options(const LaunchOptions& launch, const std::vector<std:
 Outcome import_file(const ImportFileOptions& options) {
   if (options.flags) return {launch_flags_page()};
   if (options.file.empty()) bad_option("FILE", "is missing, give a launch file");
-  ImportedScenario imported = import_launch(options.file, import_options(options.launch, options.overrides),
-                                            default_search_path(options.presets));
+  ImportedScenario imported =
+      import_launch(options.file, import_options(options.launch, options.overrides),
+                    default_search_path(options.presets));
   Outcome outcome;
   outcome.warnings = std::move(imported.warnings);
   if (options.output.empty() || options.output == "-") {
@@ -34,8 +38,12 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
                          std::vector<std::string>& warnings) {
   const bool asked = !launch.from.empty();
   if (!asked && (path == "-" || !is_launch_file(path, search))) {
-    for (const auto& [option, value] : {std::pair{"--devices", &launch.devices}, {"--cluster", &launch.cluster}})
-      if (!value->empty()) bad_option(option, "is for launch files; a scenario says it by --set cluster.devices=N or cluster.extends");
+    for (const auto& [option, value] :
+         {std::pair{"--devices", &launch.devices}, {"--cluster", &launch.cluster}})
+      if (!value->empty())
+        bad_option(option,
+                   "is for launch files; a scenario says it by --set cluster.devices=N or "
+                   "cluster.extends");
     return prepare_scenario(path, overrides, search);
   }
   ImportedScenario imported = import_launch(path, import_options(launch, overrides), search);

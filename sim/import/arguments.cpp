@@ -46,7 +46,8 @@ bool Arguments::on(std::string_view name) const {
 }
 
 void Arguments::fail(const Setting& setting, const std::string& message) {
-  if (failed_.insert(setting.name).second) wrong_.push_back({setting.place, setting.name, message});
+  if (failed_.insert(setting.name).second)
+    wrong_.push_back({setting.place, setting.shown(), message});
 }
 
 void Arguments::fail(std::string_view name, const std::string& message) {
@@ -100,7 +101,8 @@ std::vector<std::int64_t> Arguments::counts(std::string_view name) {
   for (const std::string& text : found->words) {
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t end = std::min(text.find(',', begin), text.size());
-      const auto value = whole_of(std::string(trimmed(std::string_view(text).substr(begin, end - begin))));
+      const auto value =
+          whole_of(std::string(trimmed(std::string_view(text).substr(begin, end - begin))));
       if (!value || *value < 0) {
         fail(name, "is '" + text + "', allowed: whole numbers with commas between them");
         return {};

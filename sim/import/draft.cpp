@@ -8,8 +8,8 @@
 namespace stepcast::launch {
 namespace {
 
-constexpr std::array<std::string_view, 10> order{"stepcast", "name",     "cluster", "model",
-                                                 "parallel", "training", "schedule", "moe",
+constexpr std::array<std::string_view, 10> order{"stepcast",      "name",     "cluster",  "model",
+                                                 "parallel",      "training", "schedule", "moe",
                                                  "communication", "runtime"};
 
 /// Keys with what stands below them, in the order of the format and then of their first setting.
@@ -54,12 +54,14 @@ std::string printable(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = ' ';
   constexpr std::size_t longest = 160;
-  if (text.size() > longest) text = text.substr(0, longest) + " ..";
+  if (text.size() <= longest) return text;
+  text.resize(longest);
+  text += " ..";
   return text;
 }
 
 std::string text_of(const Setting& setting) {
-  std::string text = setting.name;
+  std::string text = setting.shown();
   for (const std::string& word : setting.words) text += " " + word;
   return text;
 }
@@ -75,16 +77,20 @@ Draft::Draft(const std::vector<std::string>& overrides) {
     }
     const std::string path = assignment.substr(0, equals);
     std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
-    entries_.push_back({path, assignment.substr(equals + 1), "--set", {"--set " + assignment, 1, 1}});
+    entries_.push_back(
+        {path, assignment.substr(equals + 1), "--set", {"--set " + assignment, 1, 1}});
   }
 }
 
 bool Draft::given(std::string_view path) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) {
     if (entry.comment != "--set") return false;
-    const std::string_view shorter = entry.path.size() < path.size() ? std::string_view(entry.path) : path;
-    const std::string_view longer = entry.path.size() < path.size() ? path : std::string_view(entry.path);
-    return longer.starts_with(shorter) && (longer.size() == shorter.size() || longer[shorter.size()] == '.');
+    const std::string_view shorter =
+        entry.path.size() < path.size() ? std::string_view(entry.path) : path;
+    const std::string_view longer =
+        entry.path.size() < path.size() ? path : std::string_view(entry.path);
+    return longer.starts_with(shorter) &&
+           (longer.size() == shorter.size() || longer[shorter.size()] == '.');
   });
 }
 
@@ -106,14 +112,16 @@ void Draft::set(const std::string& path, const std::string& value,
     comment += (comment.empty() ? "" : ", ") + text_of(*flag);
     if (place.file.empty()) place = flag->place;
   }
-  if (comment.empty()) comment = words.empty() ? "default of the framework" : words;
-  else if (!words.empty()) comment += ": " + words;
+  if (comment.empty())
+    comment = words.empty() ? "default of the framework" : words;
+  else if (!words.empty())
+    comment += ": " + words;
   std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
   entries_.push_back({path, value, printable(std::move(comment)), std::move(place)});
 }
 
 void Draft::note(const Setting& setting, const std::string& message) {
-  notes_.push_back({setting.place, setting.name, message});
+  notes_.push_back({setting.place, setting.shown(), message});
 }
 
 std::string Draft::yaml() const {

@@ -6,18 +6,21 @@
 namespace stepcast::launch {
 namespace {
 
-const std::array<FlagTable, 2>& tables() {
-  static const std::array<FlagTable, 2> all{
+const std::array<FlagTable, 5>& tables() {
+  static const std::array<FlagTable, 5> all{
       {{Framework::megatron, "megatron", "Megatron-LM", megatron_flags(), megatron_ignored(), "--"},
-       {Framework::mindspeed, "mindspeed", "MindSpeed-LLM", mindspeed_flags(), mindspeed_ignored(), "--"}}};
+       {Framework::mindspeed, "mindspeed", "MindSpeed-LLM", mindspeed_flags(), mindspeed_ignored(),
+        "--"},
+       {Framework::mindformers, "mindformers", "MindFormers", mindformers_flags(),
+        mindformers_ignored(), ""},
+       {Framework::torchtitan, "torchtitan", "torchtitan", torchtitan_flags(), torchtitan_ignored(),
+        ""},
+       {Framework::nemo, "nemo", "NeMo and Megatron-Bridge", nemo_flags(), nemo_ignored(), ""}}};
   return all;
 }
 
-std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
-  const auto flag = std::ranges::find(table.flags, name, &Flag::name);
-  if (flag != table.flags.end()) return *flag;
-  if (!name.starts_with(table.prefix)) return {};
-  const std::string_view bare = name.substr(table.prefix.size());
+std::optional<Flag> ignored_in(const FlagTable& table, std::string_view name,
+                               std::string_view bare) {
   if (bare.empty() || bare.find(' ') != std::string_view::npos) return {};
   for (const IgnoredFlags& group : table.ignored) {
     for (std::size_t at = group.names.find(bare); at != std::string_view::npos;
@@ -29,6 +32,21 @@ std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
     }
   }
   return {};
+}
+
+std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
+  const auto flag = std::ranges::find(table.flags, name, &Flag::name);
+  if (flag != table.flags.end()) return *flag;
+  if (!name.starts_with(table.prefix)) return {};
+  std::string_view bare = name.substr(table.prefix.size());
+  if (!table.prefix.empty()) return ignored_in(table, name, bare);
+  // In a tree an ignored key covers what stands below it.
+  for (;;) {
+    if (auto found = ignored_in(table, name, bare)) return found;
+    const std::size_t dot = bare.rfind('.');
+    if (dot == std::string_view::npos) return {};
+    bare = bare.substr(0, dot);
+  }
 }
 
 }  // namespace

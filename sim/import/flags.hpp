@@ -10,13 +10,13 @@
 /// docs/formats/launch_files.md use.
 namespace stepcast::launch {
 
-enum class Framework { megatron, mindspeed, mindformers, torchtitan, nemo, deepspeed };
+enum class Framework { megatron, mindspeed, mindformers, torchtitan, nemo };
 
 enum class Treatment {
-  taken,      ///< sets the keys of `key`
-  ignored,    ///< changes no time and no memory, for the reason in `note`
-  unmodelled, ///< changes a little that no key has: it is said with its place
-  refused,    ///< changes what no key has
+  taken,       ///< sets the keys of `key`
+  ignored,     ///< changes no time and no memory, for the reason in `note`
+  unmodelled,  ///< changes a little that no key has: it is said with its place
+  refused,     ///< changes what no key has
 };
 
 /// Words that a flag takes.
@@ -62,5 +62,11 @@ std::span<const Flag> megatron_flags();
 std::span<const IgnoredFlags> megatron_ignored();
 std::span<const Flag> mindspeed_flags();
 std::span<const IgnoredFlags> mindspeed_ignored();
+std::span<const Flag> mindformers_flags();
+std::span<const IgnoredFlags> mindformers_ignored();
+std::span<const Flag> torchtitan_flags();
+std::span<const IgnoredFlags> torchtitan_ignored();
+std::span<const Flag> nemo_flags();
+std::span<const IgnoredFlags> nemo_ignored();
 
 }  // namespace stepcast::launch

@@ -5,24 +5,39 @@
 
 #include "megatron.hpp"
 #include "stepcast/base/text.hpp"
+#include "structured.hpp"
 
 namespace stepcast::launch {
 namespace {
 
 std::string ending_of(const std::string& path) {
   const std::size_t dot = path.rfind('.');
-  return dot == std::string::npos || path.find('/', dot) != std::string::npos ? "" : path.substr(dot + 1);
+  return dot == std::string::npos || path.find('/', dot) != std::string::npos
+             ? ""
+             : path.substr(dot + 1);
+}
+
+bool is_mindformers(const std::string& text) {
+  return text.find("parallel_config:") != std::string::npos &&
+         text.find("model_config:") != std::string::npos;
+}
+bool is_nemo(const std::string& text) {
+  return text.find("tensor_model_parallel_size:") != std::string::npos &&
+         text.find("micro_batch_size:") != std::string::npos;
 }
 
 /// Settings whose switches are off count as absent.
 void drop_switched_off(std::vector<Setting>& settings) {
   std::erase_if(settings, [](const Setting& s) {
-    return s.words.size() == 1 && (s.words.front() == "false" || s.words.front() == "False" || s.words.front() == "null");
+    return s.words.size() == 1 &&
+           (s.words.front() == "false" || s.words.front() == "False" || s.words.front() == "null");
   });
 }
 
-/// A flag that --set replaces says nothing any more; flags of the rest become keys.
-std::optional<std::int64_t> import_flags(Framework framework, Launch launch, const ImportOptions& options, Draft& draft) {
+}  // namespace
+
+std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
+                                         const ImportOptions& options, Draft& draft) {
   for (const Diagnostic& note : launch.notes) draft.note(note);
   check_settings(framework, launch.settings, options.ignore_unknown, draft);
   drop_switched_off(launch.settings);
@@ -38,6 +53,8 @@ std::optional<std::int64_t> import_flags(Framework framework, Launch launch, con
   return devices;
 }
 
+namespace {
+
 /// `MODEL_ARGS: {--flag: value}` and `ENV_VARS` of Megatron-LM's functional tests.
 Launch read_model_args(const std::string& path, const std::string& text) {
   const Node root = parse_document(text, path);
@@ -47,7 +64,8 @@ Launch read_model_args(const std::string& path, const std::string& text) {
     std::string list = value.text;
     if (value.kind == Node::Kind::list)
       for (const Node& item : value.items) words.push_back(item.text);
-    else if (list.starts_with('[') && list.ends_with(']') && list.find(' ') != std::string::npos && list.find('*') == std::string::npos) {
+    else if (list.starts_with('[') && list.ends_with(']') && list.find(' ') != std::string::npos &&
+             list.find('*') == std::string::npos) {
       for (std::size_t at = 1; at + 1 < list.size();) {
         const std::size_t end = std::min(list.find(' ', at), list.size() - 1);
         if (end > at) words.push_back(list.substr(at, end - at));
@@ -60,24 +78,31 @@ Launch read_model_args(const std::string& path, const std::string& text) {
   const auto take = [&](const char* key, std::vector<Setting>& into) {
     const Node* part = root.find(key);
     if (part == nullptr || part->kind != Node::Kind::mapping) return;
-    for (const Node::Entry& entry : part->entries) into.push_back({entry.key, words_of(entry.value), entry.place, false});
+    for (const Node::Entry& entry : part->entries)
+      into.push_back({entry.key, words_of(entry.value), entry.place, false});
   };
   take("MODEL_ARGS", launch.settings);
   take("ENV_VARS", launch.environment);
   return launch;
 }
 
-constexpr std::array<LaunchForm, 3> forms{{{"megatron", "Megatron-LM", import_megatron_shell},
-                                           {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
-                                           {"megatron-yaml", "Megatron-LM, functional test", import_megatron_yaml}}};
+constexpr std::array<LaunchForm, 6> forms{
+    {{"megatron", "Megatron-LM", import_megatron_shell},
+     {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
+     {"megatron-yaml", "Megatron-LM, functional test", import_megatron_yaml},
+     {"mindformers", "MindFormers", import_mindformers},
+     {"torchtitan", "torchtitan", import_torchtitan},
+     {"nemo", "NeMo or Megatron-Bridge", import_nemo}}};
 
 }  // namespace
 
 std::span<const LaunchForm> launch_forms() { return forms; }
 
 bool is_mindspeed(const std::string& text) {
-  constexpr std::array<std::string_view, 6> marks{"mindspeed", "HCCL_", "NPUS_PER_NODE", "ASCEND_", "TASK_QUEUE_ENABLE", "--use-fused-rmsnorm"};
-  return std::ranges::any_of(marks, [&](std::string_view mark) { return text.find(mark) != std::string::npos; });
+  constexpr std::array<std::string_view, 6> marks{
+      "mindspeed", "HCCL_", "NPUS_PER_NODE", "ASCEND_", "TASK_QUEUE_ENABLE", "--use-fused-rmsnorm"};
+  return std::ranges::any_of(
+      marks, [&](std::string_view mark) { return text.find(mark) != std::string::npos; });
 }
 
 std::optional<std::int64_t> import_megatron_shell(const std::string& path, const std::string& text,
@@ -93,8 +118,11 @@ std::optional<std::int64_t> import_megatron_yaml(const std::string& path, const 
   return import_flags(Framework::megatron, read_model_args(path, text), options, draft);
 }
 
-const LaunchForm& form_of(const std::string& path, const std::string& from, const SearchPath& search) {
-  const auto named = [](std::string_view name) -> const LaunchForm& { return *std::ranges::find(forms, name, &LaunchForm::name); };
+const LaunchForm& form_of(const std::string& path, const std::string& from,
+                          const SearchPath& search) {
+  const auto named = [](std::string_view name) -> const LaunchForm& {
+    return *std::ranges::find(forms, name, &LaunchForm::name);
+  };
   const std::string ending = ending_of(path);
   const std::string text = read_document_text(path, search);
   const bool yaml = ending == "yaml" || ending == "yml";
@@ -105,10 +133,19 @@ const LaunchForm& form_of(const std::string& path, const std::string& from, cons
     return named(name);
   }
   if (ending == "py")
-    throw InputError({{{path}, {}, "is a recipe in Python, which is never run; give the run_config.yaml that a run of it writes"}});
+    throw InputError({{{path},
+                       {},
+                       "is a recipe in Python, which is never run; give the run_config.yaml that a "
+                       "run of it writes"}});
   if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
-  if (yaml || ending == "json" || ending == "toml")
-    throw InputError({{{path}, {}, "is no launch file that is known, allowed with --from: " + joined(import_kinds())}});
+  if (ending == "toml") return named("torchtitan");
+  if (yaml && is_mindformers(text)) return named("mindformers");
+  if (yaml && is_nemo(text)) return named("nemo");
+  if (yaml || ending == "json")
+    throw InputError(
+        {{{path},
+          {},
+          "is no launch file that is known, allowed with --from: " + joined(import_kinds())}});
   return named(is_mindspeed(text) ? "mindspeed" : "megatron");
 }
 
@@ -124,10 +161,12 @@ std::vector<std::string> import_kinds() {
 
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
-  if (ending == "sh" || ending == "bash" || ending == "args") return true;
+  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml") return true;
   if (ending != "yaml" && ending != "yml") return false;
   try {
-    return read_document_text(path, search).find("MODEL_ARGS:") != std::string::npos;
+    const std::string text = read_document_text(path, search);
+    return text.find("MODEL_ARGS:") != std::string::npos || launch::is_mindformers(text) ||
+           launch::is_nemo(text);
   } catch (const InputError&) {
     return false;  // the reader of scenarios says what is wrong
   }

@@ -16,13 +16,19 @@ struct LaunchForm {
 std::span<const LaunchForm> launch_forms();
 
 /// The form of a file. Throws InputError: `from` is none, or the file does not tell.
-const LaunchForm& form_of(const std::string& path, const std::string& from, const SearchPath& search);
+const LaunchForm& form_of(const std::string& path, const std::string& from,
+                          const SearchPath& search);
 
 /// Refused and unknown settings of a launch, all of them, and words about small ones.
 void check_settings(Framework framework, const std::vector<Setting>& settings, bool ignore_unknown,
                     Draft& draft);
 /// --devices, or what the launcher says.
-std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions& options, Draft& draft);
+std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions& options,
+                                       Draft& draft);
+
+/// Checks the settings of Megatron-LM or MindSpeed-LLM and makes keys of them.
+std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
+                                         const ImportOptions& options, Draft& draft);
 
 std::optional<std::int64_t> import_megatron_shell(const std::string& path, const std::string& text,
                                                   const ImportOptions& options, Draft& draft);

@@ -17,7 +17,8 @@ std::string name_of(const std::string& path) {
   for (char& c : name) {
     const bool upper = c >= 'A' && c <= 'Z';
     if (upper) c = static_cast<char>(c - 'A' + 'a');
-    const bool allowed = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    const bool allowed =
+        (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
     if (!allowed) c = '-';
   }
   return name.empty() || name[0] == '.' ? "imported" + name : name;
@@ -31,16 +32,27 @@ std::string cluster_name(const std::string& given, const SearchPath& search) {
       if (std::filesystem::is_regular_file(directory / name)) return name;
   const std::filesystem::path here = std::filesystem::absolute(given);
   if (std::filesystem::is_regular_file(here)) return here.lexically_normal().string();
-  throw InputError({{{}, "--cluster", "names '" + given + "', which does not exist, allowed: a cluster file or the name of a preset"}});
+  throw InputError(
+      {{{},
+        "--cluster",
+        "names '" + given +
+            "', which does not exist, allowed: a cluster file or the name of a preset"}});
 }
 
-void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devices, const SearchPath& search, Draft& draft) {
+void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devices,
+                 const SearchPath& search, Draft& draft) {
   if (!options.cluster.empty()) {
-    draft.set("cluster.extends", "'" + cluster_name(options.cluster, search) + "'", {}, "--cluster");
+    draft.set("cluster.extends", "'" + cluster_name(options.cluster, search) + "'", {},
+              "--cluster");
   } else if (!draft.given("cluster.extends") && !draft.given("cluster.device")) {
-    draft.wrong({{}, "--cluster", "is missing: launch files name no hardware; give --cluster PRESET, such as clusters/dgx-h100.yaml"});
+    draft.wrong({{},
+                 "--cluster",
+                 "is missing: launch files name no hardware; give --cluster PRESET, such as "
+                 "clusters/dgx-h100.yaml"});
   }
-  if (devices) draft.set("cluster.devices", *devices, {}, options.devices ? "--devices" : "nodes x devices per node of the launcher");
+  if (devices)
+    draft.set("cluster.devices", *devices, {},
+              options.devices ? "--devices" : "nodes x devices per node of the launcher");
 }
 
 /// Every value gets the place of its flag; values of presets keep theirs.
@@ -103,13 +115,16 @@ ImportedScenario import_launch(const std::string& path, const ImportOptions& opt
   draft.set("name", name_of(path), {}, "imported from " + path);
   const std::optional<std::int64_t> devices = form.import(path, text, options, draft);
   if (!devices)
-    draft.wrong({{}, "--devices", "is missing: the file does not say how many there are; give --devices N"});
+    draft.wrong({{},
+                 "--devices",
+                 "is missing: the file does not say how many there are; give --devices N"});
   set_cluster(options, devices, search, draft);
   throw_if_wrong(draft, path);
 
   ImportedScenario result;
-  result.text = "# question: how long is one step of " + name_of(path) + "?\n# Imported from " + path + " (" +
-                std::string(form.title) + "). Each comment names what the key comes from.\n" + draft.yaml();
+  result.text = "# question: how long is one step of " + name_of(path) + "?\n# Imported from " +
+                path + " (" + std::string(form.title) +
+                "). Each comment names what the key comes from.\n" + draft.yaml();
   result.document = document_of(result.text, path, draft, search);
   try {
     (void)read_scenario(result.document, search);

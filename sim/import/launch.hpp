@@ -12,7 +12,9 @@ struct Setting {
   std::string name;  ///< `--num-layers`, `parallel_config.data_parallel`
   std::vector<std::string> words;
   Place place;
-  bool is_list = false;  ///< of a structured file: words are the items
+  bool is_list = false;      ///< of a structured file: words are the items
+  std::string written = {};  ///< the key as the file has it, where that is not the name
+  const std::string& shown() const { return written.empty() ? name : written; }
 };
 
 /// What a launch file says, whatever its form: flags in order, the environment, the devices.

@@ -12,14 +12,20 @@ void import_pattern(MegatronLaunch& launch) {
   std::vector<bool> marked(static_cast<std::size_t>(launch.layers), true);
   const bool number = text.find_first_not_of("-0123456789") == std::string::npos;
   if (number) {
-    const std::int64_t every = std::max<std::int64_t>(launch.args.count_or("--moe-layer-freq", 1), 1);
+    const std::int64_t every =
+        std::max<std::int64_t>(launch.args.count_or("--moe-layer-freq", 1), 1);
     const std::int64_t dense = launch.args.count_or("--first-k-dense-replace", 0);
     for (std::size_t i = 0; i < marked.size(); ++i)
-      marked[i] = static_cast<std::int64_t>(i) >= dense && static_cast<std::int64_t>(i) % every == 0;
-  } else if (const auto pattern = layer_pattern(text); pattern && pattern->size() == marked.size()) {
+      marked[i] =
+          static_cast<std::int64_t>(i) >= dense && static_cast<std::int64_t>(i) % every == 0;
+  } else if (const auto pattern = layer_pattern(text);
+             pattern && pattern->size() == marked.size()) {
     marked = *pattern;
   } else {
-    return launch.args.fail("--moe-layer-freq", "is '" + text + "', allowed: a number, or a list of 0 and 1 for each layer such as ([0]*3+[1]*58)");
+    return launch.args.fail(
+        "--moe-layer-freq",
+        "is '" + text +
+            "', allowed: a number, or a list of 0 and 1 for each layer such as ([0]*3+[1]*58)");
   }
   std::vector<bool> real;
   for (std::size_t i = 0; i < marked.size(); ++i)
@@ -31,8 +37,9 @@ void import_pattern(MegatronLaunch& launch) {
   const std::size_t period = first + 1 < real.size() && next < real.size() ? next - first : 1;
   for (std::size_t i = 0; i < real.size(); ++i)
     if (real[i] != (i >= first && (i - first) % period == 0))
-      return launch.args.fail(frequency != nullptr ? "--moe-layer-freq" : "--first-k-dense-replace",
-                              "places experts irregularly, allowed: a dense prefix, then every n-th layer");
+      return launch.args.fail(
+          frequency != nullptr ? "--moe-layer-freq" : "--first-k-dense-replace",
+          "places experts irregularly, allowed: a dense prefix, then every n-th layer");
   launch.draft.set("model.moe.first_dense", static_cast<std::int64_t>(first), {frequency, prefix});
   launch.draft.set("model.moe.period", static_cast<std::int64_t>(period), {frequency, prefix});
 }
@@ -41,7 +48,9 @@ void import_shared(MegatronLaunch& launch, std::int64_t expert_hidden) {
   if (const Setting* count = launch.flag("--n-shared-experts")) {
     const std::int64_t shared = launch.args.count_or("--n-shared-experts", 0);
     launch.draft.set("model.moe.shared_experts", shared, {count});
-    if (shared > 0) launch.draft.set("model.moe.shared_hidden", expert_hidden, {count}, "each as a routed expert");
+    if (shared > 0)
+      launch.draft.set("model.moe.shared_hidden", expert_hidden, {count},
+                       "each as a routed expert");
   } else if (const Setting* width = launch.flag("--moe-shared-expert-intermediate-size")) {
     launch.draft.set("model.moe.shared_experts", 1, {width});
     launch.draft.set("model.moe.shared_hidden", launch.args.count_or(width->name, 1), {width});
@@ -54,7 +63,8 @@ void import_groups(MegatronLaunch& launch) {
   if (groups != nullptr)
     launch.draft.set("model.moe.groups", launch.args.count_or(groups->name, 1), {groups});
   else if (chosen != nullptr && launch.mindspeed())
-    launch.draft.set("model.moe.groups", launch.ep, {chosen}, "groups are those of expert parallelism");
+    launch.draft.set("model.moe.groups", launch.ep, {chosen},
+                     "groups are those of expert parallelism");
   if (chosen != nullptr && (groups != nullptr || launch.mindspeed()))
     launch.draft.set("model.moe.top_groups", launch.args.count_or(chosen->name, 1), {chosen});
 }
@@ -65,33 +75,44 @@ void import_dispatch(MegatronLaunch& launch) {
   const bool known = name == "allgather" || name == "alltoall" || name == "flex" ||
                      (launch.mindspeed() && name == "alltoall_seq");
   if (!known)
-    return launch.args.fail("--moe-token-dispatcher-type", "is '" + name + "', allowed: allgather, alltoall, flex" + (launch.mindspeed() ? ", alltoall_seq" : ""));
+    return launch.args.fail("--moe-token-dispatcher-type",
+                            "is '" + name + "', allowed: allgather, alltoall, flex" +
+                                (launch.mindspeed() ? ", alltoall_seq" : ""));
   const bool travels = launch.ep > 1 || (launch.etp > 1 && name == "allgather");
   if (travels) {
-    const char* dispatch = name == "allgather" ? "allgather" : name == "flex" ? "two_hop_dedup" : "flat";
-    launch.draft.set("moe.dispatch", std::string(dispatch),
-                     {type, launch.flag("--moe-flex-dispatcher-backend"), launch.flag("--moe-enable-deepep")});
+    const char* dispatch = name == "allgather" ? "allgather"
+                           : name == "flex"    ? "two_hop_dedup"
+                                               : "flat";
+    launch.draft.set(
+        "moe.dispatch", std::string(dispatch),
+        {type, launch.flag("--moe-flex-dispatcher-backend"), launch.flag("--moe-enable-deepep")});
   }
 }
 
 void import_overlap(MegatronLaunch& launch) {
   if (launch.ep == 1) return;
-  const bool shared = launch.args.find({"--n-shared-experts", "--moe-shared-expert-intermediate-size"}) != nullptr;
-  if (const Setting* pair = launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"}))
+  const bool shared =
+      launch.args.find({"--n-shared-experts", "--moe-shared-expert-intermediate-size"}) != nullptr;
+  if (const Setting* pair =
+          launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"}))
     return launch.draft.set("moe.overlap", std::string("fb_pair"), {pair});
-  const Setting* beside = launch.args.find({"--moe-shared-expert-overlap", "--moe-alltoall-overlap-comm", "--moe-allgather-overlap-comm"});
+  const Setting* beside =
+      launch.args.find({"--moe-shared-expert-overlap", "--moe-alltoall-overlap-comm",
+                        "--moe-allgather-overlap-comm"});
   if (beside == nullptr) return;
   if (!shared) return launch.draft.note(*beside, "has no shared expert to run beside: no key");
   launch.draft.set("moe.overlap", std::string("shared_expert"), {beside});
   if (launch.mindspeed())
-    launch.draft.note(*beside, "hides a part of the all-to-all behind weight gradients, too, which no key says");
+    launch.draft.note(
+        *beside, "hides a part of the all-to-all behind weight gradients, too, which no key says");
 }
 
 void import_handling(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   const Setting* grouped = launch.flag("--moe-grouped-gemm");
   draft.set("moe.experts", std::string(grouped != nullptr ? "grouped" : "sequential"), {grouped});
-  const Setting* fused = launch.args.find({"--moe-permute-fusion", "--use-fused-moe-token-permute-and-unpermute"});
+  const Setting* fused =
+      launch.args.find({"--moe-permute-fusion", "--use-fused-moe-token-permute-and-unpermute"});
   draft.set("moe.permutation", std::string(fused != nullptr ? "fused" : "indexed"), {fused});
   if (const Setting* capacity = launch.flag("--moe-expert-capacity-factor")) {
     if (const auto value = launch.args.number("--moe-expert-capacity-factor"); value && *value > 0)
@@ -99,7 +120,8 @@ void import_handling(MegatronLaunch& launch) {
     if (const Setting* pad = launch.flag("--moe-pad-expert-input-to-capacity"))
       draft.set("moe.capacity_pad", true, {pad});
   }
-  if (const Setting* pad = launch.flag("--moe-pad-expert-input-to-capacity"); pad != nullptr && launch.flag("--moe-expert-capacity-factor") == nullptr)
+  if (const Setting* pad = launch.flag("--moe-pad-expert-input-to-capacity");
+      pad != nullptr && launch.flag("--moe-expert-capacity-factor") == nullptr)
     draft.note(*pad, "counts only with --moe-expert-capacity-factor");
   if (const Setting* even = launch.flag("--moe-router-force-load-balancing"))
     draft.set("moe.routing.distribution", std::string("uniform"), {even});
@@ -135,7 +157,8 @@ struct Pattern {
       value.list = true;
       for (bool more = !take(']'); more && !wrong; more = !take(']')) {
         const Value item = sum();
-        wrong = wrong || item.list || item.number < 0 || item.number > 1 || value.items.size() > most;
+        wrong =
+            wrong || item.list || item.number < 0 || item.number > 1 || value.items.size() > most;
         value.items.push_back(item.number == 1);
         take(',');
       }
@@ -194,9 +217,10 @@ void import_experts(MegatronLaunch& launch) {
   draft.set("model.moe.experts", launch.args.count_or("--num-experts", 1), {experts});
   const Setting* chosen = launch.flag("--moe-router-topk");
   draft.set("model.moe.top_k", launch.args.count_or("--moe-router-topk", 2), {chosen});
-  const Setting* width = launch.args.find({"--moe-ffn-hidden-size", "--moe-intermediate-size", "--ffn-hidden-size"});
-  const std::int64_t hidden =
-      width != nullptr ? launch.args.count_or(width->name, 1) : draft.count("model.ffn.hidden").value_or(1);
+  const Setting* width =
+      launch.args.find({"--moe-ffn-hidden-size", "--moe-intermediate-size", "--ffn-hidden-size"});
+  const std::int64_t hidden = width != nullptr ? launch.args.count_or(width->name, 1)
+                                               : draft.count("model.ffn.hidden").value_or(1);
   draft.set("model.moe.expert_hidden", hidden, {width});
   import_pattern(launch);
   import_shared(launch, hidden);

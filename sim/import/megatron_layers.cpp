@@ -34,14 +34,18 @@ std::optional<Cut> stages_cut(MegatronLaunch& launch, const Setting* first, cons
   }
   const Setting& named = first != nullptr ? *first : *last;
   if (stages < 0 || rest < 0 || (stages == 0 ? rest != 0 : rest % stages != 0)) {
-    launch.args.fail(named, "leaves " + std::to_string(rest) + " layers for " + std::to_string(stages) + " stages, which must be whole");
+    launch.args.fail(named, "leaves " + std::to_string(rest) + " layers for " +
+                                std::to_string(stages) + " stages, which must be whole");
     return {};
   }
   for (std::size_t s = 0; s < of_stage.size(); ++s) {
-    const bool given = (s == 0 && first != nullptr) || (s + 1 == of_stage.size() && last != nullptr);
+    const bool given =
+        (s == 0 && first != nullptr) || (s + 1 == of_stage.size() && last != nullptr);
     if (!given) of_stage[s] = rest / stages;
     if (of_stage[s] % launch.vpp != 0) {
-      launch.args.fail(named, "gives a stage " + std::to_string(of_stage[s]) + " layers, which its " + std::to_string(launch.vpp) + " chunks do not divide");
+      launch.args.fail(named, "gives a stage " + std::to_string(of_stage[s]) +
+                                  " layers, which its " + std::to_string(launch.vpp) +
+                                  " chunks do not divide");
       return {};
     }
   }
@@ -52,12 +56,14 @@ std::optional<Cut> stages_cut(MegatronLaunch& launch, const Setting* first, cons
 }
 
 /// Embedding and head count as a layer each.
-std::optional<Cut> accounted_cut(MegatronLaunch& launch, const Setting* input, const Setting* output) {
+std::optional<Cut> accounted_cut(MegatronLaunch& launch, const Setting* input,
+                                 const Setting* output) {
   const std::int64_t all = launch.layers + (input != nullptr) + (output != nullptr);
   const std::int64_t chunks = launch.pp * launch.vpp;
   const Setting& named = input != nullptr ? *input : *output;
   if (all % chunks != 0) {
-    launch.args.fail(named, "makes " + std::to_string(all) + " layers, which " + std::to_string(chunks) + " chunks do not divide");
+    launch.args.fail(named, "makes " + std::to_string(all) + " layers, which " +
+                                std::to_string(chunks) + " chunks do not divide");
     return {};
   }
   std::vector<std::int64_t> counts(static_cast<std::size_t>(chunks), all / chunks);
@@ -72,12 +78,16 @@ std::optional<Cut> layout_cut(MegatronLaunch& launch, const Setting& layout) {
   const auto read = pipeline_layout(text);
   const auto size = static_cast<std::int64_t>(read ? read->layers.size() : 0);
   if (!read || size % launch.pp != 0) {
-    launch.args.fail(layout, "is no layout of " + std::to_string(launch.pp) + " stages, allowed: chunks of E, t, m, L with | behind each but the last");
+    launch.args.fail(layout,
+                     "is no layout of " + std::to_string(launch.pp) +
+                         " stages, allowed: chunks of E, t, m, L with | behind each but the last");
     return {};
   }
-  const std::int64_t sum = std::accumulate(read->layers.begin(), read->layers.end(), std::int64_t{0});
+  const std::int64_t sum =
+      std::accumulate(read->layers.begin(), read->layers.end(), std::int64_t{0});
   if (sum != launch.layers) {
-    launch.args.fail(layout, "has " + std::to_string(sum) + " layers, and --num-layers are " + std::to_string(launch.layers));
+    launch.args.fail(layout, "has " + std::to_string(sum) + " layers, and --num-layers are " +
+                                 std::to_string(launch.layers));
     return {};
   }
   launch.vpp = size / launch.pp;
@@ -88,8 +98,10 @@ std::optional<Cut> listed_cut(MegatronLaunch& launch, const Setting& list) {
   const auto counts = launch.args.counts(list.name);
   const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   if (static_cast<std::int64_t>(counts.size()) != launch.pp || sum != launch.layers) {
-    launch.args.fail(list, "has " + std::to_string(counts.size()) + " stages with " + std::to_string(sum) + " layers, needed are " +
-                               std::to_string(launch.pp) + " with " + std::to_string(launch.layers));
+    launch.args.fail(list, "has " + std::to_string(counts.size()) + " stages with " +
+                               std::to_string(sum) + " layers, needed are " +
+                               std::to_string(launch.pp) + " with " +
+                               std::to_string(launch.layers));
     return {};
   }
   return Cut{counts};
@@ -98,11 +110,14 @@ std::optional<Cut> listed_cut(MegatronLaunch& launch, const Setting& list) {
 std::optional<Cut> even_cut(MegatronLaunch& launch) {
   const std::int64_t chunks = launch.pp * launch.vpp;
   if (chunks > most_chunks || launch.layers % chunks != 0) {
-    launch.args.fail("--num-layers", "is " + std::to_string(launch.layers) + ", which " + std::to_string(chunks) + " chunks (" + std::to_string(launch.pp) +
-                                         " stages of " + std::to_string(launch.vpp) + ") do not divide");
+    launch.args.fail("--num-layers", "is " + std::to_string(launch.layers) + ", which " +
+                                         std::to_string(chunks) + " chunks (" +
+                                         std::to_string(launch.pp) + " stages of " +
+                                         std::to_string(launch.vpp) + ") do not divide");
     return {};
   }
-  return placed(std::vector<std::int64_t>(static_cast<std::size_t>(chunks), launch.layers / chunks), launch.pp, launch.dual_pipe);
+  return placed(std::vector<std::int64_t>(static_cast<std::size_t>(chunks), launch.layers / chunks),
+                launch.pp, launch.dual_pipe);
 }
 
 void read_chunks(MegatronLaunch& launch, const Setting* per_chunk, const Setting* per_rank) {
@@ -110,15 +125,18 @@ void read_chunks(MegatronLaunch& launch, const Setting* per_chunk, const Setting
   launch.dual_pipe = method == "dualpipev";
   if (launch.dual_pipe) launch.vpp = 2;
   if (per_chunk != nullptr && per_rank != nullptr)
-    return launch.args.fail(*per_chunk, "cannot stand beside --num-virtual-stages-per-pipeline-rank");
+    return launch.args.fail(*per_chunk,
+                            "cannot stand beside --num-virtual-stages-per-pipeline-rank");
   if (launch.dual_pipe && per_chunk != nullptr)
     return launch.args.fail(*per_chunk, "cannot stand beside --schedules-method dualpipev");
-  if (per_rank != nullptr) launch.vpp = std::clamp<std::int64_t>(launch.args.count_or(per_rank->name, 1), 1, 1024);
+  if (per_rank != nullptr)
+    launch.vpp = std::clamp<std::int64_t>(launch.args.count_or(per_rank->name, 1), 1, 1024);
   if (per_chunk == nullptr) return;
   const std::int64_t n = launch.args.count_or(per_chunk->name, 1);
   if (launch.pp == 1) return launch.draft.note(*per_chunk, "counts only with several stages");
   if (n < 1 || launch.layers % (launch.pp * n) != 0 || launch.layers / launch.pp / n > 1024)
-    return launch.args.fail(*per_chunk, "is " + std::to_string(n) + ", which must divide the " + std::to_string(launch.layers) + " layers over " +
+    return launch.args.fail(*per_chunk, "is " + std::to_string(n) + ", which must divide the " +
+                                            std::to_string(launch.layers) + " layers over " +
                                             std::to_string(launch.pp) + " stages");
   launch.vpp = launch.layers / launch.pp / n;
 }
@@ -136,12 +154,14 @@ void write_cut(MegatronLaunch& launch, std::initializer_list<const Setting*> fla
         const Setting* noop = launch.flag("--noop-layers");
         launch.args.fail(noop != nullptr ? noop->name : "--pipeline-model-parallel-layout",
                          "leaves chunk " + std::to_string(c) + " of stage " + std::to_string(s) +
-                             " without layers, which parallel.layers_per_chunk lacks, allowed: at least 1 in each");
+                             " without layers, which parallel.layers_per_chunk lacks, allowed: at "
+                             "least 1 in each");
         return;
       }
     }
   }
-  launch.draft.set("parallel.layers_per_chunk", even ? std::string("even") : table_text(real), flags);
+  launch.draft.set("parallel.layers_per_chunk", even ? std::string("even") : table_text(real),
+                   flags);
 }
 
 }  // namespace
@@ -150,7 +170,8 @@ std::string table_text(const std::vector<std::vector<std::int64_t>>& table) {
   std::string text = "[";
   for (const auto& row : table) {
     text += text.size() > 1 ? ", [" : "[";
-    for (std::size_t i = 0; i < row.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += (i > 0 ? ", " : "") + std::to_string(row[i]);
     text += "]";
   }
   return text + "]";
@@ -169,7 +190,8 @@ std::int64_t MegatronLaunch::first_layer(std::size_t chunk, std::size_t stage) c
   return first;
 }
 
-std::int64_t MegatronLaunch::real_layers(std::size_t chunk, std::size_t stage, std::int64_t most) const {
+std::int64_t MegatronLaunch::real_layers(std::size_t chunk, std::size_t stage,
+                                         std::int64_t most) const {
   const std::int64_t first = first_layer(chunk, stage);
   const std::int64_t end = first + std::min(most, cut[chunk][stage]);
   std::int64_t count = end - first;
@@ -188,11 +210,16 @@ void import_layers(MegatronLaunch& launch) {
   const Setting* input = launch.flag("--account-for-embedding-in-pipeline-split");
   const Setting* output = launch.flag("--account-for-loss-in-pipeline-split");
   std::optional<Cut> cut;
-  if (layout != nullptr) cut = layout_cut(launch, *layout);
-  else if (list != nullptr) cut = listed_cut(launch, *list);
-  else if (first != nullptr || last != nullptr) cut = stages_cut(launch, first, last);
-  else if (input != nullptr || output != nullptr) cut = accounted_cut(launch, input, output);
-  else cut = even_cut(launch);
+  if (layout != nullptr)
+    cut = layout_cut(launch, *layout);
+  else if (list != nullptr)
+    cut = listed_cut(launch, *list);
+  else if (first != nullptr || last != nullptr)
+    cut = stages_cut(launch, first, last);
+  else if (input != nullptr || output != nullptr)
+    cut = accounted_cut(launch, input, output);
+  else
+    cut = even_cut(launch);
   launch.draft.set("parallel.vpp", launch.vpp, {per_chunk, per_rank, layout});
   if (!cut) return;
   launch.cut = std::move(*cut);
@@ -207,7 +234,8 @@ std::optional<std::string> unrolled(std::string_view text) {
   const auto number = [&](std::string_view from, std::size_t& at) -> std::int64_t {
     std::int64_t value = 0;
     const std::size_t begin = at;
-    while (at < from.size() && from[at] >= '0' && from[at] <= '9' && at < begin + 5) value = 10 * value + (from[at++] - '0');
+    while (at < from.size() && from[at] >= '0' && from[at] <= '9' && at < begin + 5)
+      value = 10 * value + (from[at++] - '0');
     return at == begin ? -1 : value;
   };
   std::string out;
@@ -219,7 +247,9 @@ std::optional<std::string> unrolled(std::string_view text) {
     }
     if (text[i] == '(') {
       const std::size_t close = text.find(')', i);
-      if (close == std::string_view::npos || text.substr(i + 1, close - i - 1).find('(') != std::string_view::npos) return {};
+      if (close == std::string_view::npos ||
+          text.substr(i + 1, close - i - 1).find('(') != std::string_view::npos)
+        return {};
       const auto inner = unrolled(text.substr(i + 1, close - i - 1));
       if (!inner) return {};
       unit = *inner;
@@ -232,7 +262,8 @@ std::optional<std::string> unrolled(std::string_view text) {
       ++i;
       times = number(text, i);
     }
-    if (times < 0 || unit.size() * static_cast<std::size_t>(times) + out.size() > longest) return {};
+    if (times < 0 || unit.size() * static_cast<std::size_t>(times) + out.size() > longest)
+      return {};
     for (std::int64_t t = 0; t < times; ++t) out += unit;
   }
   return out;
@@ -245,10 +276,14 @@ std::optional<PipelineLayout> pipeline_layout(std::string_view text) {
   if (!letters || letters->empty()) return {};
   PipelineLayout layout{{0}, 0};
   for (const char c : *letters) {
-    if (c == '|') layout.layers.push_back(0);
-    else if (c == 't') ++layout.layers.back();
-    else if (c == 'm') ++layout.mtp;
-    else if (c != 'E' && c != 'L') return {};
+    if (c == '|')
+      layout.layers.push_back(0);
+    else if (c == 't')
+      ++layout.layers.back();
+    else if (c == 'm')
+      ++layout.mtp;
+    else if (c != 'E' && c != 'L')
+      return {};
   }
   return layout;
 }

@@ -13,21 +13,27 @@ void import_context(MegatronLaunch& launch) {
   }
   const std::string name = algorithm == nullptr ? "p2p" : launch.args.text(algorithm->name, "p2p");
   if (algorithm != nullptr && algorithm->words.size() > 1 && algorithm->name == "--cp-comm-type")
-    return launch.args.fail(*algorithm, "differs by layer, which parallel.context_algorithm lacks, allowed: one word");
+    return launch.args.fail(
+        *algorithm, "differs by layer, which parallel.context_algorithm lacks, allowed: one word");
   std::string key;
   const Setting* degree = nullptr;
   if (name == "p2p" || name == "megatron_cp_algo") key = "ring";
   if (name == "a2a" || name == "ulysses_cp_algo") key = "ulysses";
-  if (name == "all_gather" || name == "allgather" || name == "kvallgather_cp_algo") key = "allgather";
+  if (name == "all_gather" || name == "allgather" || name == "kvallgather_cp_algo")
+    key = "allgather";
   if (name == "a2a+p2p" || name == "hybrid_cp_algo") {
     degree = launch.args.find({"--ulysses-degree-in-cp", "--hierarchical-context-parallel-sizes"});
-    const auto sizes = degree == nullptr ? std::vector<std::int64_t>{} : launch.args.counts(degree->name);
+    const auto sizes =
+        degree == nullptr ? std::vector<std::int64_t>{} : launch.args.counts(degree->name);
     if (sizes.empty())
-      return launch.args.fail(*algorithm, "needs --ulysses-degree-in-cp or --hierarchical-context-parallel-sizes");
+      return launch.args.fail(
+          *algorithm, "needs --ulysses-degree-in-cp or --hierarchical-context-parallel-sizes");
     key = "hybrid(" + std::to_string(sizes.front()) + ")";
   }
   if (key.empty())
-    return launch.args.fail(*algorithm, "is '" + name + "', which parallel.context_algorithm lacks, allowed: ring, ulysses, all-gather and hybrid forms");
+    return launch.args.fail(*algorithm, "is '" + name +
+                                            "', which parallel.context_algorithm lacks, allowed: "
+                                            "ring, ulysses, all-gather and hybrid forms");
   launch.draft.set("parallel.context_algorithm", key, {algorithm, degree});
 }
 
@@ -40,10 +46,17 @@ void import_sharding(MegatronLaunch& launch) {
   const Setting* reduce = launch.flag("--overlap-grad-reduce");
   const Setting* gather = launch.flag("--overlap-param-gather");
   if (fsdp != nullptr) {
-    const std::string name = launch.args.text("--data-parallel-sharding-strategy", "optim_grads_params");
-    const std::int64_t zero = name == "no_shard" ? 0 : name == "optim" ? 1 : name == "optim_grads" ? 2 : name == "optim_grads_params" ? 3 : -1;
+    const std::string name =
+        launch.args.text("--data-parallel-sharding-strategy", "optim_grads_params");
+    const std::int64_t zero = name == "no_shard"             ? 0
+                              : name == "optim"              ? 1
+                              : name == "optim_grads"        ? 2
+                              : name == "optim_grads_params" ? 3
+                                                             : -1;
     if (zero < 0)
-      return launch.args.fail("--data-parallel-sharding-strategy", "is '" + name + "', allowed: no_shard, optim, optim_grads, optim_grads_params");
+      return launch.args.fail(
+          "--data-parallel-sharding-strategy",
+          "is '" + name + "', allowed: no_shard, optim, optim_grads, optim_grads_params");
     draft.set("parallel.zero", zero, {fsdp, strategy});
     draft.set("communication.gradient.overlap", true, {fsdp});
     return;
@@ -59,7 +72,8 @@ void import_sharding(MegatronLaunch& launch) {
   if (gather != nullptr && (reduce == nullptr || distributed == nullptr))
     launch.args.fail(*gather, "needs --overlap-grad-reduce and --use-distributed-optimizer");
   if (reduce != nullptr && gather == nullptr && distributed != nullptr)
-    draft.note(*reduce, "overlaps the reduction alone; one key has it and the gather of parameters");
+    draft.note(*reduce,
+               "overlaps the reduction alone; one key has it and the gather of parameters");
 }
 
 void import_schedule(MegatronLaunch& launch) {
@@ -72,7 +86,8 @@ void import_schedule(MegatronLaunch& launch) {
     return;
   }
   if (method != nullptr)
-    launch.args.fail(*method, "is '" + launch.args.text("--schedules-method") + "', allowed: dualpipev");
+    launch.args.fail(*method,
+                     "is '" + launch.args.text("--schedules-method") + "', allowed: dualpipev");
   draft.set("schedule.pipeline", std::string(launch.vpp > 1 ? "interleaved_1f1b" : "1f1b"), {});
   if (launch.pp == 1) return;
   const Setting* blocking = launch.flag("--no-overlap-p2p-communication");
@@ -91,7 +106,8 @@ void import_batch(MegatronLaunch& launch) {
   const Setting* schedule = launch.flag("--step-batch-size-schedule");
   const std::int64_t size = launch.args.count_or("--micro-batch-size", 1);
   if (micro == nullptr && !draft.given("training.micro_batch"))
-    draft.wrong({{}, "training.micro_batch", "is not said by the file; give --set training.micro_batch=N"});
+    draft.wrong(
+        {{}, "training.micro_batch", "is not said by the file; give --set training.micro_batch=N"});
   draft.set("training.micro_batch", size, {micro});
   if (global != nullptr && schedule != nullptr)
     return launch.args.fail(*global, "cannot stand beside --step-batch-size-schedule");
@@ -99,7 +115,8 @@ void import_batch(MegatronLaunch& launch) {
     draft.set("training.global_batch", launch.args.count_or("--global-batch-size", 1), {global});
   } else if (schedule == nullptr && launch.devices) {
     const std::int64_t dp = *launch.devices / (launch.tp * launch.pp * launch.cp);
-    draft.set("training.global_batch", size * std::max<std::int64_t>(dp, 1), {}, "micro-batch x DP");
+    draft.set("training.global_batch", size * std::max<std::int64_t>(dp, 1), {},
+              "micro-batch x DP");
   }
 }
 
@@ -112,18 +129,25 @@ void import_sizes(MegatronLaunch& launch) {
     const Setting* extended = launch.flag("--moe-tp-extend-ep");
     draft.set("parallel.ep", launch.ep, {launch.flag("--expert-model-parallel-size"), extended});
     draft.set("parallel.etp", launch.etp, {launch.flag("--expert-tensor-parallel-size"), extended},
-              launch.flag("--expert-tensor-parallel-size") == nullptr && extended == nullptr ? "that of the dense layers" : "");
+              launch.flag("--expert-tensor-parallel-size") == nullptr && extended == nullptr
+                  ? "that of the dense layers"
+                  : "");
   }
   const Setting* sequence = launch.flag("--sequence-parallel");
   const bool on = launch.args.on("--sequence-parallel");
-  if (on && launch.tp == 1) draft.note(*sequence, "is switched off where the tensor parallel size is 1");
+  if (on && launch.tp == 1)
+    draft.note(*sequence, "is switched off where the tensor parallel size is 1");
   draft.set("parallel.sequence_parallel", on && launch.tp > 1, {sequence});
   if (const Setting* order = launch.flag("--use-tp-pp-dp-mapping"))
     draft.set("parallel.order", std::string("[tp, cp, ep, pp, dp]"), {order});
   const std::int64_t model = launch.tp * launch.pp * launch.cp;
   if (launch.devices && *launch.devices % model != 0)
-    draft.wrong({{}, "--devices", "are " + std::to_string(*launch.devices) + ", which tp x pp x cp = " + std::to_string(launch.tp) + " x " +
-                                      std::to_string(launch.pp) + " x " + std::to_string(launch.cp) + " does not divide; give a multiple of " + std::to_string(model)});
+    draft.wrong({{},
+                 "--devices",
+                 "are " + std::to_string(*launch.devices) +
+                     ", which tp x pp x cp = " + std::to_string(launch.tp) + " x " +
+                     std::to_string(launch.pp) + " x " + std::to_string(launch.cp) +
+                     " does not divide; give a multiple of " + std::to_string(model)});
 }
 
 }  // namespace
@@ -145,24 +169,32 @@ void import_megatron(MegatronLaunch& launch) {
   launch.tp = positive("--tensor-model-parallel-size");
   launch.pp = positive("--pipeline-model-parallel-size");
   launch.cp = positive("--context-parallel-size");
-  launch.experts = launch.flag("--num-experts") != nullptr && launch.args.text("--num-experts") != "None";
-  launch.latent = launch.args.on("--multi-latent-attention") || launch.args.on("--multi-head-latent-attention");
+  launch.experts =
+      launch.flag("--num-experts") != nullptr && launch.args.text("--num-experts") != "None";
+  launch.latent =
+      launch.args.on("--multi-latent-attention") || launch.args.on("--multi-head-latent-attention");
   if (launch.experts) {
     const bool extended = launch.args.on("--moe-tp-extend-ep");
     launch.ep = positive("--expert-model-parallel-size") * (extended ? launch.tp : 1);
-    launch.etp = extended ? 1 : launch.flag("--expert-tensor-parallel-size") != nullptr ? positive("--expert-tensor-parallel-size") : launch.tp;
+    launch.etp = extended ? 1
+                 : launch.flag("--expert-tensor-parallel-size") != nullptr
+                     ? positive("--expert-tensor-parallel-size")
+                     : launch.tp;
   }
   const Setting* layers = launch.args.find({"--num-layers", "--encoder-num-layers"});
   for (const auto* needed : {"--hidden-size", "--num-attention-heads"})
-    if (launch.flag(needed) == nullptr) launch.args.fail(needed, "is missing, and the framework needs it");
+    if (launch.flag(needed) == nullptr)
+      launch.args.fail(needed, "is missing, and the framework needs it");
   const Setting* sequence = launch.args.find({"--seq-length", "--encoder-seq-length"});
   if (sequence == nullptr && !launch.draft.given("training.sequence"))
     launch.args.fail("--seq-length", "is missing, and the framework needs it");
-  if (layers == nullptr) return launch.args.fail("--num-layers", "is missing, and the framework needs it");
+  if (layers == nullptr)
+    return launch.args.fail("--num-layers", "is missing, and the framework needs it");
   launch.layers = std::clamp<std::int64_t>(launch.args.count_or(layers->name, 1), 1, 100000);
   for (const std::int64_t number : launch.args.counts("--noop-layers")) {
     if (number >= launch.layers) {
-      launch.args.fail("--noop-layers", "names layer " + std::to_string(number) + ", allowed: numbers below --num-layers");
+      launch.args.fail("--noop-layers", "names layer " + std::to_string(number) +
+                                            ", allowed: numbers below --num-layers");
       break;
     }
     launch.noop.insert(number);

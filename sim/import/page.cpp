@@ -38,7 +38,8 @@ std::string launch_flags_page() {
   std::string text;
   for (const FlagTable& table : flag_tables()) {
     text += "### " + std::string(table.title) + "\n\n| flag | meaning |\n|---|---|\n";
-    for (const Flag& flag : table.flags) text += "| `" + std::string(flag.name) + "` | " + meaning(flag) + " |\n";
+    for (const Flag& flag : table.flags)
+      text += "| `" + std::string(flag.name) + "` | " + meaning(flag) + " |\n";
     text += "\nWithout effect on time or memory:\n\n";
     for (const IgnoredFlags& group : table.ignored) {
       std::string names(group.names);

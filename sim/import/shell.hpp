@@ -97,5 +97,4 @@ class Shell {
   int depth_ = 0, sourced_ = 0;
 };
 
-
 }  // namespace stepcast::shell

@@ -84,7 +84,9 @@ struct Sum {
       at = static_cast<std::size_t>(end - text.data());
     } else {
       std::size_t end = at;
-      while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+      while (end < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+        ++end;
       if (end == at) fail("is no whole number and no name");
       value = name_value(std::string(text.substr(at, end - at)));
       at = end;
@@ -97,10 +99,9 @@ struct Sum {
     int level;
   };
   const Operator* next_operator() {
-    static constexpr Operator operators[] = {{"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3},
-                                             {"<=", 4}, {">=", 4}, {"<", 4},  {">", 4},
-                                             {"+", 5},  {"-", 5},  {"**", 7}, {"*", 6},
-                                             {"/", 6},  {"%", 6}};
+    static constexpr Operator operators[] = {{"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3}, {"<=", 4},
+                                             {">=", 4}, {"<", 4},  {">", 4},  {"+", 5},  {"-", 5},
+                                             {"**", 7}, {"*", 6},  {"/", 6},  {"%", 6}};
     peek();
     for (const Operator& each : operators)
       if (text.substr(at, each.symbol.size()) == each.symbol) return &each;
@@ -109,7 +110,8 @@ struct Sum {
   std::int64_t power(std::int64_t base, std::int64_t exponent) {
     std::int64_t result = 1;
     if (exponent < 0 || exponent > 64) fail("has a power outside 0 to 64");
-    for (std::int64_t i = 0; i < exponent && wrong.empty(); ++i) result = checked(result, base, '*');
+    for (std::int64_t i = 0; i < exponent && wrong.empty(); ++i)
+      result = checked(result, base, '*');
     return result;
   }
   std::int64_t apply(std::string_view op, std::int64_t a, std::int64_t b) {
@@ -137,7 +139,9 @@ struct Sum {
   std::int64_t whole() {
     if (peek() == '\0') return 0;
     const std::int64_t value = binary(0);
-    if (peek() != '\0') fail("holds '" + std::string(text.substr(at, 8)) + "', allowed: + - * / % ** ( ) and comparisons");
+    if (peek() != '\0')
+      fail("holds '" + std::string(text.substr(at, 8)) +
+           "', allowed: + - * / % ** ( ) and comparisons");
     return value;
   }
 };

@@ -106,8 +106,9 @@ Truth Shell::run_words(const Command& command, const std::vector<Traced>& words)
     return Truth::unknown;
   }
   if (runs_its_text(command, words)) return Truth::unknown;
-  if (one_of(first, {"true", ":", "echo", "printf", "export", "local", "declare", "readonly", "typeset",
-                     "ulimit", "set", "cat", "mkdir", "cd", "pushd", "popd", "sleep", "wait", "tee"}))
+  if (one_of(first,
+             {"true", ":", "echo", "printf", "export", "local", "declare", "readonly", "typeset",
+              "ulimit", "set", "cat", "mkdir", "cd", "pushd", "popd", "sleep", "wait", "tee"}))
     return Truth::yes;
   return first == "false" ? Truth::no : Truth::unknown;
 }
@@ -118,8 +119,9 @@ bool Shell::runs_its_text(const Command& command, const std::vector<Traced>& wor
     return one_of(last_name(w.text), {"bash", "sh", "sbatch", "srun", "zsh"});
   });
   if (!shell) return false;
-  const auto option = std::ranges::find_if(
-      words, [](const Traced& w) { return w.text == "-c" || w.text == "-lc" || w.text == "--wrap"; });
+  const auto option = std::ranges::find_if(words, [](const Traced& w) {
+    return w.text == "-c" || w.text == "-lc" || w.text == "--wrap";
+  });
   bool ran = false;
   if (option != words.end() && option + 1 != words.end()) {
     run_text(*(option + 1), command.origin);
@@ -147,8 +149,12 @@ Truth Shell::run_source(const std::vector<Traced>& words, std::uint32_t origin) 
   const bool there = !name.empty() && name.find(unknown_mark) == std::string::npos &&
                      std::filesystem::is_regular_file(file, failure);
   if (!there) {
-    notes_.push_back({sources_.place(origin), {},
-                      "sources " + (words[1].known() ? words[1].text : name.empty() ? "a file" : "'" + name + "'") +
+    notes_.push_back({sources_.place(origin),
+                      {},
+                      "sources " +
+                          (words[1].known() ? words[1].text
+                           : name.empty()   ? "a file"
+                                            : "'" + name + "'") +
                           ", which is not beside the script and was not read"});
     std::erase(notes_.back().message, unknown_mark);
     return Truth::yes;

@@ -17,8 +17,8 @@ constexpr int most_stars = 4;
 constexpr std::size_t longest_cut = 4096;
 
 /// What the shell or the machine sets, and a file does not say.
-constexpr std::array<std::string_view, 9> of_the_machine{"HOME", "PWD",    "OLDPWD",     "USER",  "HOSTNAME",
-                                                         "PATH", "RANDOM", "BASH_SOURCE", "SECONDS"};
+constexpr std::array<std::string_view, 9> of_the_machine{
+    "HOME", "PWD", "OLDPWD", "USER", "HOSTNAME", "PATH", "RANDOM", "BASH_SOURCE", "SECONDS"};
 
 bool is_name(char c) {
   return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -31,7 +31,8 @@ std::size_t name_end(const std::string& text, std::size_t at, std::size_t end) {
   }
   const std::size_t begin = at;
   while (at < end && is_name(text[at])) ++at;
-  if (at == begin && at < end && std::string_view("@*#?$!-").find(text[at]) != std::string_view::npos)
+  if (at == begin && at < end &&
+      std::string_view("@*#?$!-").find(text[at]) != std::string_view::npos)
     ++at;
   return at;
 }
@@ -116,7 +117,8 @@ void Shell::expand(const Traced& source, std::size_t begin, std::size_t end, Fie
     if (c == '\\' && i + 1 < end) {
       ++i;
       if (text[i] == '\n') continue;
-      const bool plain = quoted && std::string_view("$`\"\\").find(text[i]) == std::string_view::npos;
+      const bool plain =
+          quoted && std::string_view("$`\"\\").find(text[i]) == std::string_view::npos;
       if (plain) out.literal('\\', source.from[i - 1]);
       out.literal(text[i], source.from[i]);
     } else if (c == '\'' && !quoted) {

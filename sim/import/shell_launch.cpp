@@ -13,12 +13,14 @@ using shell::Traced;
 using Words = std::vector<Traced>;
 
 bool is_flag(const std::string& word) {
-  return word.size() > 2 && word.starts_with("--") && (std::isalpha(static_cast<unsigned char>(word[2])) != 0);
+  return word.size() > 2 && word.starts_with("--") &&
+         (std::isalpha(static_cast<unsigned char>(word[2])) != 0);
 }
 
 /// The place behind the program of a launch: its flags begin there.
 std::size_t behind_program(const Words& words) {
-  const auto script = std::ranges::find_if(words, [](const Traced& w) { return w.text.ends_with(".py"); });
+  const auto script =
+      std::ranges::find_if(words, [](const Traced& w) { return w.text.ends_with(".py"); });
   if (script != words.end()) return static_cast<std::size_t>(script - words.begin()) + 1;
   // `python -m package.train`, where -m of a launcher is not the last one.
   for (std::size_t i = words.size(); i-- > 0;)
@@ -45,26 +47,28 @@ std::vector<Setting> settings_of(const shell::Shell& shell, const Words& words, 
 }
 
 /// `-N 4` and the like of a launcher.
-void read_launcher(const shell::Shell& shell, const Words& words, std::size_t until, Launch& launch) {
+void read_launcher(const shell::Shell& shell, const Words& words, std::size_t until,
+                   Launch& launch) {
   struct Option {
     std::string_view name;
     std::optional<Setting> Launch::*target;
   };
-  static constexpr std::array<Option, 15> options{{{"--nproc_per_node", &Launch::devices_per_node},
-                                                   {"--nproc-per-node", &Launch::devices_per_node},
-                                                   {"--local_worker_num", &Launch::devices_per_node},
-                                                   {"--num_gpus", &Launch::devices_per_node},
-                                                   {"--ntasks-per-node", &Launch::devices_per_node},
-                                                   {"--gpus-per-node", &Launch::devices_per_node},
-                                                   {"--nnodes", &Launch::nodes},
-                                                   {"--num_nodes", &Launch::nodes},
-                                                   {"--nodes", &Launch::nodes},
-                                                   {"-N", &Launch::nodes},
-                                                   {"--worker_num", &Launch::devices},
-                                                   {"--ntasks", &Launch::devices},
-                                                   {"-n", &Launch::devices},
-                                                   {"-np", &Launch::devices},
-                                                   {"-g", &Launch::devices_per_node}}};
+  static constexpr std::array<Option, 15> options{
+      {{"--nproc_per_node", &Launch::devices_per_node},
+       {"--nproc-per-node", &Launch::devices_per_node},
+       {"--local_worker_num", &Launch::devices_per_node},
+       {"--num_gpus", &Launch::devices_per_node},
+       {"--ntasks-per-node", &Launch::devices_per_node},
+       {"--gpus-per-node", &Launch::devices_per_node},
+       {"--nnodes", &Launch::nodes},
+       {"--num_nodes", &Launch::nodes},
+       {"--nodes", &Launch::nodes},
+       {"-N", &Launch::nodes},
+       {"--worker_num", &Launch::devices},
+       {"--ntasks", &Launch::devices},
+       {"-n", &Launch::devices},
+       {"-np", &Launch::devices},
+       {"-g", &Launch::devices_per_node}}};
   for (std::size_t i = 0; i < until; ++i) {
     const std::string& text = words[i].text;
     const std::size_t equals = text.find('=');
@@ -72,8 +76,10 @@ void read_launcher(const shell::Shell& shell, const Words& words, std::size_t un
     const auto found = std::ranges::find(options, name, &Option::name);
     if (found == options.end()) continue;
     Setting setting{name, {}, shell.place(words[i].origin()), false};
-    if (equals != std::string::npos) setting.words.push_back(text.substr(equals + 1));
-    else if (i + 1 < until) setting.words.push_back(words[i + 1].text);
+    if (equals != std::string::npos)
+      setting.words.push_back(text.substr(equals + 1));
+    else if (i + 1 < until)
+      setting.words.push_back(words[i + 1].text);
     launch.*(found->target) = std::move(setting);
   }
 }
@@ -88,7 +94,8 @@ Words flags_of_variables(const shell::State& state) {
       for (std::size_t begin = 0; begin < value.text.size();) {
         begin = value.text.find_first_not_of(" \t\r\n", begin);
         if (begin == std::string::npos) break;
-        const std::size_t end = std::min(value.text.find_first_of(" \t\r\n", begin), value.text.size());
+        const std::size_t end =
+            std::min(value.text.find_first_of(" \t\r\n", begin), value.text.size());
         words.push_back(value.part(begin, end));
         begin = end;
       }
@@ -123,9 +130,11 @@ const Words& launch_of(const shell::Shell& shell) {
   const auto& launches = shell.state().launches;
   const auto most = std::ranges::max_element(launches, {}, [](const Words& w) { return w.size(); });
   for (const Words& other : launches) {
-    const auto flags = std::ranges::count_if(other, [](const Traced& w) { return is_flag(w.text); });
+    const auto flags =
+        std::ranges::count_if(other, [](const Traced& w) { return is_flag(w.text); });
     if (flags < 8 || same_words(other, *most)) continue;
-    throw InputError({{shell.place(other.front().origin()), {},
+    throw InputError({{shell.place(other.front().origin()),
+                       {},
                        "launches a second training with other flags, allowed: one per file"}});
   }
   return *most;
@@ -161,10 +170,15 @@ Launch read_shell(const std::string& path, const std::string& text) {
   if (shell.state().launches.empty()) {
     const Words words = flags_of_variables(shell.state());
     if (words.empty() && shell.state().ended)
-      throw InputError({{shell.place(*shell.state().ended), {},
-                         "ends the script before anything is launched; set what it asks for in the script"}});
+      throw InputError(
+          {{shell.place(*shell.state().ended),
+            {},
+            "ends the script before anything is launched; set what it asks for in the script"}});
     if (words.empty())
-      throw InputError({{{path}, {}, "launches nothing, allowed: a script or a list of arguments of a training"}});
+      throw InputError(
+          {{{path},
+            {},
+            "launches nothing, allowed: a script or a list of arguments of a training"}});
     read_arguments(shell, words, launch);
     return launch;
   }

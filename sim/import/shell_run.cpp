@@ -23,9 +23,10 @@ bool same(const std::vector<Traced>& a, const std::vector<Traced>& b) {
 
 /// Whether two ways lead to the same launch.
 bool alike(const State& a, const State& b) {
-  const bool variables = std::ranges::equal(
-      a.variables, b.variables,
-      [](const auto& x, const auto& y) { return x.first == y.first && same(x.second.values, y.second.values); });
+  const bool variables =
+      std::ranges::equal(a.variables, b.variables, [](const auto& x, const auto& y) {
+        return x.first == y.first && same(x.second.values, y.second.values);
+      });
   const bool files = std::ranges::equal(a.files, b.files, [](const auto& x, const auto& y) {
     return x.first == y.first && x.second.text == y.second.text;
   });
@@ -123,7 +124,8 @@ Truth Shell::run(const Command& command) {
       return run(command.branches.front().body);
     case Kind::subshell: {
       const State before = state_;
-      if (++forks_ > most_forks) refuse(sources_, command.origin, "has too many subshells, allowed: 100");
+      if (++forks_ > most_forks)
+        refuse(sources_, command.origin, "has too many subshells, allowed: 100");
       const Truth last = run(command.branches.front().body);
       State inside = std::exchange(state_, before);
       state_.launches = std::move(inside.launches);
@@ -149,8 +151,10 @@ Truth Shell::run_condition(const Command& command) {
     if (value == Truth::no) continue;
     const bool has_else = i + 1 < command.branches.size();
     if (has_else && !command.branches[i + 1].condition.empty())
-      refuse(sources_, command.origin, "has a condition that cannot be decided without running commands");
-    return run_either(command.origin, &branch.body, has_else ? &command.branches[i + 1].body : nullptr);
+      refuse(sources_, command.origin,
+             "has a condition that cannot be decided without running commands");
+    return run_either(command.origin, &branch.body,
+                      has_else ? &command.branches[i + 1].body : nullptr);
   }
   return Truth::yes;
 }
@@ -166,7 +170,8 @@ Truth Shell::run_selection(const Command& command) {
   }
   for (const Branch& branch : command.branches) {
     for (const Word& pattern : branch.patterns) {
-      const std::vector<Traced> words{value, {"==", {command.origin, command.origin}}, single(pattern)};
+      const std::vector<Traced> words{
+          value, {"==", {command.origin, command.origin}}, single(pattern)};
       if (test(words, true) == Truth::yes) return run(branch.body);
     }
   }
@@ -194,7 +199,8 @@ Truth Shell::run_loop(const Command& command) {
       refuse(sources_, command.origin, "goes round without an end, allowed: 1000 times");
     const Truth value = run(branch.condition);
     if (value == Truth::unknown)
-      refuse(sources_, command.origin, "is a loop whose condition cannot be decided without running commands");
+      refuse(sources_, command.origin,
+             "is a loop whose condition cannot be decided without running commands");
     if ((value == Truth::yes) == command.until) return Truth::yes;
     run(branch.body);
   }
@@ -223,7 +229,8 @@ void Shell::assign(const Assignment& assignment) {
     target = {false, {value}};
   } else {
     target.values.front().add(value);
-    spend(target.values.front().text.size(), assignment.value.source->from.empty() ? 0 : value.origin());
+    spend(target.values.front().text.size(),
+          assignment.value.source->from.empty() ? 0 : value.origin());
   }
 }
 

@@ -12,9 +12,7 @@ namespace stepcast::shell {
 struct Word {
   const Traced* source = nullptr;
   std::size_t begin = 0, end = 0;
-  std::string_view raw() const {
-    return std::string_view(source->text).substr(begin, end - begin);
-  }
+  std::string_view raw() const { return std::string_view(source->text).substr(begin, end - begin); }
   std::uint32_t origin() const { return source->from[begin]; }
 };
 
@@ -51,21 +49,33 @@ struct Branch {
 };
 
 struct Command {
-  enum class Kind { simple, test, arithmetic, condition, selection, each, loop, function, group, subshell };
+  enum class Kind {
+    simple,
+    test,
+    arithmetic,
+    condition,
+    selection,
+    each,
+    loop,
+    function,
+    group,
+    subshell
+  };
   Kind kind = Kind::simple;
   std::uint32_t origin = 0;
   std::vector<Assignment> assignments;
-  std::vector<Word> words;     ///< of simple and test; values of `each`; the word of a selection
-  std::string name;            ///< of a function, or the variable of `each`
-  bool until = false;          ///< of a loop
+  std::vector<Word> words;  ///< of simple and test; values of `each`; the word of a selection
+  std::string name;         ///< of a function, or the variable of `each`
+  bool until = false;       ///< of a loop
   std::vector<Branch> branches;
   std::vector<const HereDocument*> here;
-  std::vector<Word> written;   ///< files behind > and >>
+  std::vector<Word> written;  ///< files behind > and >>
 };
 
 /// Reads one script. `documents` keeps what stands behind `<<`. Throws InputError with the place of
 /// what it cannot read.
-List parse_script(const Traced& source, const Sources& sources, std::deque<HereDocument>& documents);
+List parse_script(const Traced& source, const Sources& sources,
+                  std::deque<HereDocument>& documents);
 
 /// The end of the word that begins at `at`: quotes, `${ }`, `$( )` and backticks hold together.
 /// Throws InputError where one of them has no end.

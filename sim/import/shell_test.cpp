@@ -1,18 +1,16 @@
+#include "shell.hpp"
+
 #include <fnmatch.h>
 
 #include <algorithm>
 #include <charconv>
-
-#include "shell.hpp"
 
 // `[ ]`, `test` and `[[ ]]`.
 namespace stepcast::shell {
 namespace {
 
 Truth truth(bool value) { return value ? Truth::yes : Truth::no; }
-Truth negated(Truth value) {
-  return value == Truth::unknown ? value : truth(value == Truth::no);
-}
+Truth negated(Truth value) { return value == Truth::unknown ? value : truth(value == Truth::no); }
 Truth both(Truth a, Truth b) {
   if (a == Truth::no || b == Truth::no) return Truth::no;
   return a == Truth::yes && b == Truth::yes ? Truth::yes : Truth::unknown;

@@ -25,7 +25,8 @@ std::size_t closing(const Traced& source, std::size_t at, std::size_t body, char
       return i + 1;
     }
   }
-  refuse(sources, source.from[at], std::string("opens '") + text.substr(at, body - at) + "', which has no end");
+  refuse(sources, source.from[at],
+         std::string("opens '") + text.substr(at, body - at) + "', which has no end");
 }
 
 std::size_t quoted_end(const Traced& source, std::size_t at, const Sources& sources, int depth) {

@@ -28,10 +28,15 @@ std::string text_of(const std::string& file) {
 }
 
 std::string broken(std::string text, std::mt19937& draw) {
-  static const std::vector<std::string> pieces{"$((",  "))", "${",  "}",  "\"", "'",  "`",   "$(",       ")",     "\\\n",      "<<E\n", "\n",
-                                               "if [", "fi", "|",   ";;", "[[", "]]", "A+=", "${A[@]}",  "&&",    "[0]*9",     "case",  "esac",
-                                               "{",    "(",  "*",   "%",  "-1", "--", "1e9", "--num-layers 7", "while", "99999999999", "#", "\x01"};
-  const auto at = [&](std::size_t size) { return std::uniform_int_distribution<std::size_t>(0, size)(draw); };
+  static const std::vector<std::string> pieces{
+      "$((",   "))",          "${",    "}",       "\"",   "'",     "`",    "$(",
+      ")",     "\\\n",        "<<E\n", "\n",      "if [", "fi",    "|",    ";;",
+      "[[",    "]]",          "A+=",   "${A[@]}", "&&",   "[0]*9", "case", "esac",
+      "{",     "(",           "*",     "%",       "-1",   "--",    "1e9",  "--num-layers 7",
+      "while", "99999999999", "#",     "\x01"};
+  const auto at = [&](std::size_t size) {
+    return std::uniform_int_distribution<std::size_t>(0, size)(draw);
+  };
   const std::size_t changes = 1 + at(6);
   for (std::size_t i = 0; i < changes && !text.empty(); ++i) {
     const std::size_t place = at(text.size() - 1);
@@ -59,7 +64,8 @@ TEST(ImportFuzz, BrokenFilesAreAnswered) {
   int read = 0;
   const std::string folder = testing::TempDir();
   for (int i = 0; i < cases(); ++i) {
-    const Subject& subject = all[std::uniform_int_distribution<std::size_t>(0, all.size() - 1)(draw)];
+    const Subject& subject =
+        all[std::uniform_int_distribution<std::size_t>(0, all.size() - 1)(draw)];
     const std::string path = folder + "stepcast_fuzz_" + subject.file;
     std::ofstream(path) << broken(text_of(subject.file), draw);
     try {

@@ -12,9 +12,12 @@ std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> all(1);
   bool quoted = false;
   for (const char c : line) {
-    if (c == '"') quoted = !quoted;
-    else if (c == ',' && !quoted) all.emplace_back();
-    else all.back() += c;
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      all.emplace_back();
+    else
+      all.back() += c;
   }
   return all;
 }
@@ -75,18 +78,27 @@ std::string imported_value(const Scenario& scenario, const std::string& column) 
   const ParallelPlan& plan = scenario.workload.plan;
   const TrainingSpec& training = scenario.workload.training;
   const auto* gqa = std::get_if<GroupedQueryAttention>(&model.attention);
-  const std::map<std::string, std::int64_t> counts{
-      {"devices", scenario.cluster.devices}, {"layers", model.layers},
-      {"hidden", model.hidden},              {"ffn", model.ffn.hidden},
-      {"vocabulary", model.vocabulary},      {"sequence", training.sequence},
-      {"mtp", model.mtp_layers},             {"tp", plan.tp},
-      {"pp", plan.pp},                       {"vpp", plan.vpp},
-      {"cp", plan.cp},                       {"ep", plan.ep},
-      {"etp", plan.etp},                     {"dp", plan.dp},
-      {"micro_batch", training.micro_batch}, {"global_batch", training.global_batch},
-      {"micro_batches", scenario.micro_batches()}, {"zero", plan.zero}};
+  const std::map<std::string, std::int64_t> counts{{"devices", scenario.cluster.devices},
+                                                   {"layers", model.layers},
+                                                   {"hidden", model.hidden},
+                                                   {"ffn", model.ffn.hidden},
+                                                   {"vocabulary", model.vocabulary},
+                                                   {"sequence", training.sequence},
+                                                   {"mtp", model.mtp_layers},
+                                                   {"tp", plan.tp},
+                                                   {"pp", plan.pp},
+                                                   {"vpp", plan.vpp},
+                                                   {"cp", plan.cp},
+                                                   {"ep", plan.ep},
+                                                   {"etp", plan.etp},
+                                                   {"dp", plan.dp},
+                                                   {"micro_batch", training.micro_batch},
+                                                   {"global_batch", training.global_batch},
+                                                   {"micro_batches", scenario.micro_batches()},
+                                                   {"zero", plan.zero}};
   if (const auto found = counts.find(column); found != counts.end()) return text(found->second);
-  if (column == "heads") return text(std::visit([](const auto& a) { return a.heads; }, model.attention));
+  if (column == "heads")
+    return text(std::visit([](const auto& a) { return a.heads; }, model.attention));
   if (column == "kv_heads") return gqa == nullptr ? "mla" : text(gqa->kv_heads);
   if (column == "head_dim") return gqa == nullptr ? "" : text(gqa->head_dim);
   if (column == "sequence_parallel") return plan.sequence_parallel ? "true" : "false";

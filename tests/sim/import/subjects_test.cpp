@@ -1,9 +1,9 @@
+#include "subjects.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
-
-#include "subjects.hpp"
 
 // Launch files of frameworks against the values that stand in them.
 namespace stepcast {
@@ -14,14 +14,17 @@ using namespace import_tests;
 /// What the published table says in words, as the product says it; empty: not said by the file.
 std::string expected_value(const Subject& subject, const std::string& column) {
   const std::string& value = subject.values.at(column);
-  if (value.starts_with("tokenizer") || value.starts_with("outside") || value.starts_with("-1 =")) return {};
+  if (value.starts_with("tokenizer") || value.starts_with("outside") || value.starts_with("-1 ="))
+    return {};
   if (value == "dropped at tp 1") return "false";
   if (column == "recompute") {
-    if (value.starts_with("full uniform") || value == "full" || value == "full block 8") return "full";
+    if (value.starts_with("full uniform") || value == "full" || value == "full block 8")
+      return "full";
     if (value.starts_with("full block") || value.starts_with("table")) return "table";
     if (value == "op" || value.starts_with("selective")) return "selective";
   }
-  if (column == "first_dense" && value.find(',') != std::string::npos) return value.substr(0, value.find(','));
+  if (column == "first_dense" && value.find(',') != std::string::npos)
+    return value.substr(0, value.find(','));
   return value;
 }
 
@@ -62,7 +65,8 @@ INSTANTIATE_TEST_SUITE_P(Subjects, LaunchFile, testing::ValuesIn(subjects()), la
 TEST(LaunchFiles, TextAndDocumentSayTheSame) {
   const SearchPath search = default_search_path({});
   for (const Subject& subject : subjects()) {
-    const ImportedScenario imported = import_launch(data_path(subject.file), subject.options, search);
+    const ImportedScenario imported =
+        import_launch(data_path(subject.file), subject.options, search);
     const Node parsed = load_document_text(imported.text, "written.yaml", search);
     EXPECT_EQ(read_scenario(ScenarioDocument{parsed, "written.yaml", {}}, search).sha256,
               read_scenario(imported.document, search).sha256)
@@ -74,8 +78,10 @@ TEST(LaunchFiles, ThePageListsTheFlagsThatAreRead) {
   std::ifstream stream(std::string(STEPCAST_SOURCE_DIR) + "/docs/formats/launch_files.md");
   std::ostringstream page;
   page << stream.rdbuf();
-  EXPECT_NE(page.str().find(launch_flags_page().substr(0, launch_flags_page().size() - 1)), std::string::npos)
-      << "write the output of stepcast import --flags into docs/formats/launch_files.md";
+  EXPECT_NE(page.str().find(launch_flags_page().substr(0, launch_flags_page().size() - 1)),
+            std::string::npos)
+      << "docs/formats/launch_files.md is older than the tables; stepcast import --flags writes:\n"
+      << launch_flags_page();
 }
 
 }  // namespace

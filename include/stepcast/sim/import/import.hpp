@@ -24,8 +24,8 @@ struct ImportedScenario {
   ScenarioDocument document;          ///< the same, with the places of the flags
 };
 
-/// Reads a launch file. Nothing in it is executed. Throws InputError with every flag that is refused
-/// or unknown, and every key that does not fit the others, at the flag's place.
+/// Reads a launch file. Nothing in it is executed. Throws InputError with every flag that is
+/// refused or unknown, and every key that does not fit the others, at the flag's place.
 ImportedScenario import_launch(const std::string& path, const ImportOptions& options,
                                const SearchPath& search);
 
