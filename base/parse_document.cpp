@@ -4,16 +4,23 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <sstream>
 
 #include "stepcast/base/document.hpp"
+#include "stepcast/base/foreign_document.hpp"
 
 // The only file that knows yaml-cpp.
 namespace stepcast {
 namespace {
 
 constexpr std::size_t deepest = 64;
+/// Values that aliases may expand to: they double with each level of a hostile file.
+constexpr std::size_t most_values = 1 << 18;
+
+/// Whose document it is: ours has plain values only.
+enum class Dialect { own, foreign };
 
 /// The place of byte `offset`; columns count bytes, as yaml-cpp does.
 Place place_at(std::string_view text, std::size_t offset, const std::string& name) {
@@ -72,7 +79,8 @@ void check_text(std::string_view text, const std::string& name) {
 
 class Builder : public YAML::EventHandler {
  public:
-  Builder(std::string_view text, std::string name) : text_{text}, name_{std::move(name)} {}
+  Builder(std::string_view text, std::string name, Dialect dialect)
+      : text_{text}, name_{std::move(name)}, foreign_{dialect == Dialect::foreign} {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
@@ -84,26 +92,29 @@ class Builder : public YAML::EventHandler {
     check(mark, "?", anchor);
     add({.kind = Node::Kind::null, .place = place(mark)}, mark);
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (foreign_) return expand(mark, anchor);
     refuse(mark, "is an alias, allowed: plain values; extends shares settings between files");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check(mark, tag, anchor);
     if (tag == "!") check_quotes(mark);
-    add({.kind = Node::Kind::scalar, .place = place(mark), .text = value, .quoted = tag == "!"},
-        mark);
+    Node node{
+        .kind = Node::Kind::scalar, .place = place(mark), .text = value, .quoted = tag == "!"};
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = node;
+    add(std::move(node), mark);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
     check(mark, tag, anchor);
-    open({.kind = Node::Kind::list, .place = place(mark)}, mark);
+    open({.kind = Node::Kind::list, .place = place(mark)}, mark, anchor);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     check(mark, tag, anchor);
-    open({.kind = Node::Kind::mapping, .place = place(mark)}, mark);
+    open({.kind = Node::Kind::mapping, .place = place(mark)}, mark, anchor);
   }
   void OnMapEnd() override { close(); }
 
@@ -126,6 +137,7 @@ class Builder : public YAML::EventHandler {
     bool again = false;  ///< the key was given before: its value is dropped
     Node::Entry entry;   ///< whose value comes next
     std::set<std::string> keys;
+    YAML::anchor_t anchor = YAML::NullAnchor;
   };
 
   Place place(const YAML::Mark& mark) const {
@@ -154,7 +166,24 @@ class Builder : public YAML::EventHandler {
     wrong_.push_back({place(mark), path(), message});
   }
 
+  /// The value of the anchor once more, with the places of the first.
+  void expand(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) refuse(mark, "is an alias of a value that stands around it");
+    values_ += size_of(found->second);
+    if (values_ > most_values)
+      refuse(mark, "expands to too many values, allowed: " + std::to_string(most_values));
+    add(Node(found->second), mark);
+  }
+  static std::size_t size_of(const Node& node) {
+    std::size_t size = 1;
+    for (const Node& item : node.items) size += size_of(item);
+    for (const Node::Entry& entry : node.entries) size += size_of(entry.value);
+    return size;
+  }
+
   void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
+    if (foreign_) return;
     if (anchor != YAML::NullAnchor) {
       refuse(mark, "has an anchor, allowed: plain values; extends shares settings between files");
     }
@@ -178,18 +207,20 @@ class Builder : public YAML::EventHandler {
     refuse(mark, "is not YAML: the quoted text has no end");
   }
 
-  void open(Node node, const YAML::Mark& mark) {
+  void open(Node node, const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (levels_.size() >= deepest) {
       refuse(mark, "is nested too deeply, allowed: " + std::to_string(deepest) + " levels");
     }
     const bool key = expects_key();
     if (key) report(mark, "is a key that is a list or a mapping, allowed: a word");
     levels_.push_back({.node = std::move(node), .is_key = key});
+    levels_.back().anchor = anchor;
   }
 
   void close() {
     Level level = std::move(levels_.back());
     levels_.pop_back();
+    if (level.anchor != YAML::NullAnchor) anchors_[level.anchor] = level.node;
     if (level.is_key) {
       levels_.back().has_key = true;
       levels_.back().entry = {{}, level.node.place, {}};
@@ -210,7 +241,10 @@ class Builder : public YAML::EventHandler {
     level.has_key = true;
     level.entry = {node.text, node.place, {}};
     level.again = !level.keys.insert(node.text).second;
-    if (level.again) {
+    if (level.again && foreign_) {
+      level.again = false;
+      std::erase_if(level.node.entries, [&](const Node::Entry& e) { return e.key == node.text; });
+    } else if (level.again) {
       const Place first =
           std::ranges::find(level.node.entries, node.text, &Node::Entry::key)->place;
       repeated_.push_back({node.place, path(),
@@ -236,19 +270,20 @@ class Builder : public YAML::EventHandler {
 
   std::string_view text_;
   std::string name_;
+  bool foreign_;
+  std::map<YAML::anchor_t, Node> anchors_;
+  std::size_t values_ = 0;
   int documents_ = 0;
   Node root_;
   std::vector<Level> levels_;
   std::vector<Diagnostic> wrong_, repeated_;
 };
 
-}  // namespace
-
-Node parse_document(std::string_view text, const std::string& name,
-                    std::vector<Diagnostic>* repeated) {
+Node parse(std::string_view text, const std::string& name, Dialect dialect,
+           std::vector<Diagnostic>* repeated) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   check_text(text, name);
-  Builder builder{text, name};
+  Builder builder{text, name, dialect};
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser{stream};
@@ -262,6 +297,17 @@ Node parse_document(std::string_view text, const std::string& name,
   Node root = builder.take(repeated);
   if (root.place.file.empty()) root.place = {name, 1, 1};
   return root;
+}
+
+}  // namespace
+
+Node parse_document(std::string_view text, const std::string& name,
+                    std::vector<Diagnostic>* repeated) {
+  return parse(text, name, Dialect::own, repeated);
+}
+
+Node parse_foreign_document(std::string_view text, const std::string& name) {
+  return parse(text, name, Dialect::foreign, nullptr);
 }
 
 }  // namespace stepcast

@@ -50,7 +50,11 @@ PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double s
   const auto head_dim = static_cast<double>(a.head_dim);
   // fewer key/value heads than tensor ranks are replicated
   const auto kv_heads = static_cast<double>(std::max(a.kv_heads, spec.plan.tp));
-  return {.split = head_dim * (half_bytes * (heads + 2 * kv_heads) + input_bytes(spec) * heads) +
+  // the norms of queries and keys keep what they read
+  const double normed =
+      spec.model.qk_norm == ModelSpec::QkNorm::none ? 0 : half_bytes * (heads + kv_heads);
+  return {.split = head_dim *
+                       (half_bytes * (heads + 2 * kv_heads) + input_bytes(spec) * heads + normed) +
                    softmax * heads};
 }
 

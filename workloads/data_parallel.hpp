@@ -13,7 +13,7 @@ namespace stepcast {
 class DataParallel {
  public:
   DataParallel(const WorkloadSpec& spec, ProgramBuilder& builder)
-      : spec_{spec}, builder_{builder}, offload_{spec.runtime, builder} {}
+      : spec_{spec}, builder_{builder}, offload_{spec.training, spec.runtime, builder} {}
 
   /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
   /// to the prologue. Slices of a chunk after the first gather nothing ahead and reduce into the

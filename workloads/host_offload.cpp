@@ -55,7 +55,7 @@ void HostOffload::store_experts(double parameters, Instructions& out) {
 void HostOffload::optimize(double parameters, Instructions& out) {
   open_slots();
   const double part = parameters / optimizer_parts;
-  const Bytes bytes{optimizer_state_bytes * part};
+  const Bytes bytes{optimizer_state_bytes(training_) * part};
   builder_.from_host(bytes, fetch_slots_[0], out);
   for (std::size_t k = 0; k < optimizer_parts; ++k) {
     if (k + 1 < optimizer_parts) builder_.from_host(bytes, fetch_slots_[(k + 1) % 2], out);

@@ -10,8 +10,8 @@ namespace stepcast {
 
 class HostOffload {
  public:
-  HostOffload(const RuntimeSpec& runtime, ProgramBuilder& builder)
-      : runtime_{runtime}, builder_{builder} {}
+  HostOffload(const TrainingSpec& training, const RuntimeSpec& runtime, ProgramBuilder& builder)
+      : training_{training}, runtime_{runtime}, builder_{builder} {}
 
   /// Behind the forward of a piece: what it leaves begins its way to the host.
   void store(const PlacedPiece& piece, Instructions& out);
@@ -32,6 +32,7 @@ class HostOffload {
   void fetch(const Pieces& pieces, std::size_t i, Instructions& out);
   void open_slots();
 
+  const TrainingSpec& training_;
   const RuntimeSpec& runtime_;
   ProgramBuilder& builder_;
   bool open_ = false, stored_ = false;

@@ -1,19 +1,19 @@
-#include <array>
+#include "hugging_face.hpp"
+
+#include <span>
 #include <string>
 #include <vector>
 
-#include "json_config.hpp"
 #include "stepcast/base/text.hpp"
-#include "stepcast/workloads/model_spec.hpp"
 
 namespace stepcast {
-namespace {
+namespace hugging_face {
 
 /// Query, key/value and head widths under their Hugging Face names; the names behind them are
 /// openPangu's.
 void read_grouped_attention(JsonConfig& config, ModelSpec& model) {
   GroupedQueryAttention attention;
-  attention.heads = config.count({"num_attention_heads"});
+  attention.heads = config.count({"num_attention_heads", "n_head"});
   attention.kv_heads = config.count_or(attention.heads, {"num_key_value_heads"});
   if (attention.heads % attention.kv_heads != 0 &&
       config.good({"num_attention_heads", "num_key_value_heads"})) {
@@ -80,57 +80,13 @@ void place_moe_layers(JsonConfig& config, std::string_view key, const std::vecto
   }
 }
 
-void check_choice(JsonConfig& config, const ModelSpec& model) {
-  if (model.moe && model.moe->top_k > model.moe->experts &&
-      config.good(
-          {"num_experts_per_tok", "num_experts", "num_local_experts", "n_routed_experts"})) {
-    config.fail("num_experts_per_tok", "is " + std::to_string(model.moe->top_k) +
-                                           ", allowed: up to " +
-                                           std::to_string(model.moe->experts) + " experts");
-  }
-}
-
-void read_dense(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, false);
-}
-
-void read_qwen2(JsonConfig& config, ModelSpec& model) {
-  read_grouped_attention(config, model);
-  read_bias(config, model, true);
-}
-
-void read_mixtral(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
-  model.moe = ExpertSpec{.experts = config.count({"num_local_experts"}),
-                         .top_k = config.count({"num_experts_per_tok"}),
-                         .expert_hidden = model.ffn.hidden};
-}
-
-void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
-  read_dense(config, model);
-  model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
-                         .top_k = config.count({"num_experts_per_tok"}),
-                         .expert_hidden = config.count({"moe_intermediate_size"})};
-  const std::int64_t step = config.count_or(1, {"decoder_sparse_step"});
-  std::vector<bool> marked;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    marked.push_back((layer + 1) % step == 0);
-  for (const std::int64_t dense : config.counts({"mlp_only_layers"})) {
-    if (dense < model.layers) marked[static_cast<std::size_t>(dense)] = false;
-  }
-  place_moe_layers(config, "mlp_only_layers", marked, model);
-}
-
-/// DeepSeek's layout: latent attention, shared experts, a dense prefix, MTP modules.
-void read_latent_moe(JsonConfig& config, ModelSpec& model) {
-  read_latent_attention(config, model);
-  read_bias(config, model, false);
+/// Experts as DeepSeek names them: shared ones, a dense prefix, groups, MTP modules.
+void read_fine_experts(JsonConfig& config, ModelSpec& model) {
   model.mtp_layers = config.count_or(0, {"num_nextn_predict_layers", "num_mtp_layers"}, 0);
-  if (!config.has({"n_routed_experts", "num_routed_experts"})) return;
+  if (!config.has({"n_routed_experts", "num_routed_experts", "num_experts"})) return;
 
   ExpertSpec moe;
-  moe.experts = config.count({"n_routed_experts", "num_routed_experts"});
+  moe.experts = config.count({"n_routed_experts", "num_routed_experts", "num_experts"});
   moe.top_k = config.count({"num_experts_per_tok"});
   moe.expert_hidden = config.count({"moe_intermediate_size"});
   moe.shared_experts = config.count_or(0, {"n_shared_experts", "num_shared_experts"}, 0);
@@ -151,6 +107,80 @@ void read_latent_moe(JsonConfig& config, ModelSpec& model) {
   place_moe_layers(config, "moe_layer_freq", marked, model);
 }
 
+void refuse_window(JsonConfig& config, std::string_view key, bool used) {
+  const std::int64_t reach = config.count_or(0, {key}, 0);
+  const std::int64_t longest = config.count_or(0, {"max_position_embeddings"}, 0);
+  if (!used || reach == 0 || (longest > 0 && reach >= longest)) return;
+  config.fail(key, "is " + std::to_string(reach) +
+                       ", and a model has no windows (model.attention.window), allowed: null, or "
+                       "max_position_embeddings");
+}
+
+void read_dense(JsonConfig& config, ModelSpec& model) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, false);
+  refuse_window(config, "sliding_window", config.flag_or(true, {"use_sliding_window"}));
+}
+
+}  // namespace hugging_face
+
+namespace {
+
+using namespace hugging_face;
+
+void check_choice(JsonConfig& config, const ModelSpec& model) {
+  if (model.moe && model.moe->top_k > model.moe->experts &&
+      config.good(
+          {"num_experts_per_tok", "num_experts", "num_local_experts", "n_routed_experts"})) {
+    config.fail("num_experts_per_tok", "is " + std::to_string(model.moe->top_k) +
+                                           ", allowed: up to " +
+                                           std::to_string(model.moe->experts) + " experts");
+  }
+}
+
+void read_qwen2(JsonConfig& config, ModelSpec& model) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, true);
+  refuse_window(config, "sliding_window", config.flag_or(false, {"use_sliding_window"}));
+}
+
+/// Norms on the queries and keys of each head.
+void read_qwen3(JsonConfig& config, ModelSpec& model) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, false);
+  refuse_window(config, "sliding_window", config.flag_or(false, {"use_sliding_window"}));
+  model.qk_norm = ModelSpec::QkNorm::head;
+}
+
+void read_mixtral(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  model.moe = ExpertSpec{.experts = config.count({"num_local_experts"}),
+                         .top_k = config.count({"num_experts_per_tok"}),
+                         .expert_hidden = model.ffn.hidden};
+}
+
+void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
+  read_qwen3(config, model);
+  model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
+                         .top_k = config.count({"num_experts_per_tok"}),
+                         .expert_hidden = config.count({"moe_intermediate_size"})};
+  const std::int64_t step = config.count_or(1, {"decoder_sparse_step"});
+  std::vector<bool> marked;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    marked.push_back((layer + 1) % step == 0);
+  for (const std::int64_t dense : config.counts({"mlp_only_layers"})) {
+    if (dense < model.layers) marked[static_cast<std::size_t>(dense)] = false;
+  }
+  place_moe_layers(config, "mlp_only_layers", marked, model);
+}
+
+/// DeepSeek's layout: latent attention, shared experts, a dense prefix, MTP modules.
+void read_latent_moe(JsonConfig& config, ModelSpec& model) {
+  read_latent_attention(config, model);
+  read_bias(config, model, false);
+  read_fine_experts(config, model);
+}
+
 void read_deepseek_v3(JsonConfig& config, ModelSpec& model) {
   read_latent_moe(config, model);
   if (model.moe)
@@ -162,48 +192,54 @@ void read_pangu(JsonConfig& config, ModelSpec& model) {
   if (config.flag_or(false, {"sandwich_norm"})) model.norm = ModelSpec::Norm::sandwich;
 }
 
-struct Family {
-  std::string_view model_type;
-  void (*read)(JsonConfig&, ModelSpec&);
-};
-
-constexpr std::array families{Family{"llama", read_dense},
-                              Family{"mistral", read_dense},
-                              Family{"telechat3", read_dense},
-                              Family{"qwen2", read_qwen2},
-                              Family{"qwen3", read_dense},
-                              Family{"qwen3_moe", read_qwen3_moe},
-                              Family{"mixtral", read_mixtral},
-                              Family{"deepseek_v2", read_latent_moe},
-                              Family{"deepseek_v3", read_deepseek_v3},
-                              Family{"pangu_ultra_moe", read_pangu},
-                              Family{"pangu", read_pangu}};
+constexpr Family own_families[] = {{"llama", read_dense},
+                                   {"mistral", read_dense},
+                                   {"telechat3", read_dense},
+                                   {"qwen2", read_qwen2},
+                                   {"qwen3", read_qwen3},
+                                   {"qwen3_moe", read_qwen3_moe},
+                                   {"mixtral", read_mixtral},
+                                   {"deepseek_v2", read_latent_moe},
+                                   {"deepseek_v3", read_deepseek_v3},
+                                   {"kimi_k2", read_deepseek_v3},
+                                   {"telechat3_moe", read_deepseek_v3},
+                                   {"pangu_ultra_moe", read_pangu},
+                                   {"pangu", read_pangu}};
 
 const Family* find_family(JsonConfig& config, const std::string& model_type) {
   std::vector<std::string> names;
-  for (const Family& family : families) {
-    if (family.model_type == model_type) return &family;
-    names.emplace_back(family.model_type);
+  for (const std::span<const Family> table :
+       {std::span<const Family>(own_families), more_families()}) {
+    for (const Family& family : table) {
+      if (family.model_type == model_type) return &family;
+      names.emplace_back(family.model_type);
+    }
   }
-  if (!config.failed())
-    config.fail("model_type", "is '" + model_type + "', allowed: " + joined(names));
+  if (config.failed()) return nullptr;
+  for (const RefusedFamily& refused : refused_families()) {
+    if (refused.model_type != model_type) continue;
+    config.fail("model_type", "is '" + model_type + "', which has " + std::string(refused.reason) +
+                                  ", and a model lacks that");
+    return nullptr;
+  }
+  config.fail("model_type", "is '" + model_type + "', allowed: " + joined(names));
   return nullptr;
 }
 
 }  // namespace
 
-ModelSpec read_hugging_face(const std::filesystem::path& path) {
+ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string& as) {
   JsonConfig config{path};
   ModelSpec model;
-  model.name = config.text({"model_type"});
-  const Family* family = find_family(config, model.name);
+  model.name = as.empty() ? config.text({"model_type"}) : config.text_or(as, {"model_type"});
+  const Family* family = find_family(config, as.empty() ? model.name : as);
   if (family == nullptr) {
     config.finish();
     return model;
   }
-  model.layers = config.count({"num_hidden_layers"});
-  model.hidden = config.count({"hidden_size"});
-  model.ffn.hidden = config.count({"intermediate_size"});
+  model.layers = config.count({"num_hidden_layers", "n_layer"});
+  model.hidden = config.count({"hidden_size", "n_embed"});
+  model.ffn.hidden = config.count({"intermediate_size", "ffn_hidden_size"});
   model.vocabulary = config.count({"vocab_size"});
   model.tied_embeddings = config.flag_or(false, {"tie_word_embeddings"});
   family->read(config, model);

@@ -82,6 +82,11 @@ const nlohmann::json* JsonConfig::required(Keys keys) {
 
 bool JsonConfig::has(Keys keys) const { return find(keys) != nullptr; }
 
+bool JsonConfig::is_list(std::string_view key) const {
+  const nlohmann::json* value = find({key});
+  return value != nullptr && value->is_array();
+}
+
 std::int64_t JsonConfig::count(Keys keys, std::int64_t low) {
   return required(keys) ? count_or(low, keys, low) : std::max<std::int64_t>(low, 1);
 }

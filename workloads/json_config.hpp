@@ -26,6 +26,7 @@ class JsonConfig {
   ~JsonConfig();
 
   bool has(Keys keys) const;
+  bool is_list(std::string_view key) const;
   /// A whole number from `low` to 2^24; 1 stands for one that did not read.
   std::int64_t count(Keys keys, std::int64_t low = 1);
   std::int64_t count_or(std::int64_t missing, Keys keys, std::int64_t low = 1);

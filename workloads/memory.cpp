@@ -100,8 +100,8 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
                shards(plan.zero, what, expert_ranks);
   };
   budget.optimizer =
-      Bytes{optimizer_state_bytes * sharded(Shards::optimizer, dense_here, experts_here)};
-  budget.moments = moment_bytes / optimizer_state_bytes * budget.optimizer;
+      Bytes{optimizer_state_bytes(training) * sharded(Shards::optimizer, dense_here, experts_here)};
+  budget.moments = moment_bytes / optimizer_state_bytes(training) * budget.optimizer;
   budget.gradients = Bytes{gradient_bytes(spec.communication) * sharded(Shards::gradients)};
   if (keeps_both(spec)) budget.gradients += Bytes{half_bytes * sharded(Shards::gradients)};
   if (training.update_memory == TrainingSpec::UpdateMemory::flat)
@@ -233,7 +233,7 @@ ModelStates states_of(const WorkloadSpec& spec) {
   const double parameters = count_parameters(spec.model).total;
   return {.parameters = Bytes{weight_bytes * parameters},
           .gradients = Bytes{gradient_bytes(spec.communication) * parameters},
-          .optimizer = Bytes{optimizer_state_bytes * parameters}};
+          .optimizer = Bytes{optimizer_state_bytes(spec.training) * parameters}};
 }
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,

@@ -92,6 +92,8 @@ void describe(Visitor& visitor, ModelSpec& spec) {
   visitor.field({"position", position, "learned(n): a table of n positions", between(1, 1e9)});
   visitor.field(
       {"bias", choice(spec.bias, {{"none"}, {"qkv"}, {"all"}}), "which projections have one"});
+  visitor.field({"qk_norm", choice(spec.qk_norm, {{"none"}, {"head"}, {"full"}}),
+                 "RMS norms on queries and keys: of each head alone, or over all heads together"});
 }
 
 }  // namespace stepcast

@@ -29,6 +29,16 @@ ParameterGroups parameters(const GroupedQueryAttention& attention, const ModelSp
     groups.key_value += key_value;
   }
   if (model.bias == ModelSpec::Bias::all) groups.replicated += hidden;
+  switch (model.qk_norm) {
+    case ModelSpec::QkNorm::none:
+      break;
+    case ModelSpec::QkNorm::head:
+      groups.replicated += 2 * static_cast<double>(attention.head_dim);
+      break;
+    case ModelSpec::QkNorm::full:
+      groups.replicated += query + key_value / 2;
+      break;
+  }
   return groups;
 }
 

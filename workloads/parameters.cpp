@@ -16,6 +16,7 @@ std::int64_t moe_layers(const ModelSpec& model) {
 double matmul_weights(const ModelSpec& model, bool moe_layer) {
   ModelSpec plain = model;
   plain.bias = ModelSpec::Bias::none;
+  plain.qk_norm = ModelSpec::QkNorm::none;
   double weights = attention_parameters(plain).sum();
   if (const auto* latent = std::get_if<LatentAttention>(&model.attention)) {
     weights -= static_cast<double>(latent->q_lora_rank + latent->kv_lora_rank);  // their norms

@@ -21,6 +21,16 @@ double gradient_bytes(const CommunicationSpec& spec) {
   return half_bytes;
 }
 
+double optimizer_state_bytes(const TrainingSpec& training) {
+  switch (training.master_weights) {
+    case TrainingSpec::MasterWeights::full:
+      return single_bytes + moment_bytes;
+    case TrainingSpec::MasterWeights::remainder:
+      break;
+  }
+  return single_bytes - half_bytes + moment_bytes;
+}
+
 double bucket_elements(const CommunicationSpec& spec, double replicas) {
   if (spec.bucket) return static_cast<double>(*spec.bucket);
   return std::max(least_bucket, bucket_per_replica * replicas);

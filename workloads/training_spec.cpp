@@ -50,6 +50,10 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"update_memory", choice(spec.update_memory, {{"in_place"}, {"tensor"}, {"flat"}}),
                  "what the optimizer's update allocates (docs/models/memory.md); tensor: an FP32 "
                  "copy of the largest parameter; flat: its gradients, copied and cast"});
+  visitor.field(
+      {"master_weights", choice(spec.master_weights, {{"full"}, {"remainder"}}),
+       "memory alone: full: FP32 beside the half-precision weight; remainder: the 2 bytes "
+       "that the weight lacks of it (docs/models/memory.md)"});
   visitor.field({"attention_head", OptionalCount{&spec.attention_head, "none"},
                  "size to which the heads of latent attention are padded for a fused kernel that "
                  "takes q, k and v of one size, with the copies around it",

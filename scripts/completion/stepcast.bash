@@ -25,14 +25,15 @@ _stepcast_files() {
 # The options of a command; --verbose and --quiet go with all of them.
 _stepcast_options() {
   case $1 in
-    run) echo "--set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --seeds --fail-on-oom --presets --help" ;;
+    import) echo "--from --devices --cluster --ignore-unknown --flags --set --output --presets --help" ;;
+    run) echo "--from --devices --cluster --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --seeds --fail-on-oom --presets --help" ;;
     explain) echo "--set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --generation --type --bytes --table --csv --json --set --presets --help" ;;
     list) echo "--presets --help" ;;
-    model) echo "--sequence --json --presets --help" ;;
+    model) echo "--sequence --as --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
     results) echo "--sort --best --pareto --where --csv --json --help" ;;
@@ -52,7 +53,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
+  local commands="run import explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do

@@ -34,6 +34,8 @@ class CommandLine {
   static void json(CLI::App* sub, std::string& file);
   /// `--set`.
   static void overrides(CLI::App* sub, std::vector<std::string>& list);
+  /// `--from`, `--devices`, `--cluster`, `--ignore-unknown`.
+  static void launch(CLI::App* sub, LaunchOptions& options);
 
  private:
   void refuse_empty_options() const;
@@ -44,6 +46,7 @@ class CommandLine {
 };
 
 void add_scenario_commands(CommandLine& line);  ///< run, validate, schema
+void add_import_commands(CommandLine& line);    ///< import
 void add_explain_commands(CommandLine& line);   ///< explain
 void add_sweep_commands(CommandLine& line);     ///< sweep, results, scale, check, diff
 void add_look_up_commands(CommandLine& line);   ///< topology, collective, model, schedule, ...

@@ -26,8 +26,15 @@ struct PresetOptions {
   std::vector<std::string> presets;  ///< --presets
 };
 
+/// What a launch file does not say itself.
+struct LaunchOptions {
+  std::string from, devices, cluster;  ///< empty: not given
+  bool ignore_unknown = false;
+};
+
 struct RunOptions : PresetOptions {
   std::string scenario;
+  LaunchOptions launch;
   std::vector<std::string> overrides;  ///< --set
   std::string json;                    ///< file, `-` for stdout instead of the table
   bool timing = false, fail_on_oom = false;
@@ -42,6 +49,19 @@ struct RunOptions : PresetOptions {
   }
 };
 Outcome run(const RunOptions& options);
+
+struct ImportFileOptions : PresetOptions {
+  std::string file, output;
+  bool flags = false;
+  LaunchOptions launch;
+  std::vector<std::string> overrides;  ///< --set
+};
+Outcome import_file(const ImportFileOptions& options);
+
+/// The scenario of a file of ours or of a launch file. Throws InputError.
+Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
+                         const LaunchOptions& launch, const SearchPath& search,
+                         std::vector<std::string>& warnings);
 
 struct ExplainOptions : PresetOptions {
   std::string scenario;
@@ -91,7 +111,7 @@ struct OperatorOptions : PresetOptions {
 Outcome operator_forecast(const OperatorOptions& options);
 
 struct ModelOptions : PresetOptions {
-  std::string model;
+  std::string model, family;
   std::string sequence = "4096";
   std::string json;  ///< as for run
 };

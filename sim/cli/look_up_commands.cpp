@@ -57,6 +57,9 @@ void add_model(CommandLine& line) {
       ->required()
       ->type_name("MODEL");
   sub->add_option("--sequence", options->sequence, "tokens of a sequence")->type_name("TOKENS");
+  sub->add_option("--as", options->family,
+                  "family that a config.json of another model_type is read by")
+      ->type_name("FAMILY");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

@@ -40,7 +40,8 @@ std::string as_json(const ModelSpec& spec, const ParameterCount& count, std::int
 
 Outcome model(const ModelOptions& options) {
   const std::int64_t sequence = count_option("--sequence", options.sequence, 1, 1 << 30);
-  const ModelSpec spec = read_model(options.model, default_search_path(options.presets));
+  const ModelSpec spec =
+      read_model(options.model, default_search_path(options.presets), options.family);
   const ParameterCount count = count_parameters(spec);
   std::string text = fmt::format("{}: {} layers of hidden {}, vocabulary {}\n\n", spec.name,
                                  spec.layers, spec.hidden, spec.vocabulary);

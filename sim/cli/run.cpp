@@ -100,8 +100,9 @@ std::int64_t seeds_option(const std::string& text, bool draws) {
 
 Outcome run(const RunOptions& options) {
   check_texts(options);
-  const Scenario scenario =
-      prepare_scenario(options.scenario, options.overrides, default_search_path(options.presets));
+  std::vector<std::string> imported;
+  const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
+                                            default_search_path(options.presets), imported);
   const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
   std::string drawing;
   if (options.records()) drawing = shown_run(options, shown_scenario(scenario, seeds));
@@ -125,6 +126,7 @@ Outcome run(const RunOptions& options) {
   Outcome outcome =
       shown(csv ? drawing : report_table(scenario, result, timing, colours()) + drawing,
             options.json, options.json.empty() ? "" : report_json(scenario, result, timing));
+  outcome.warnings = std::move(imported);
   if (!result.fits_memory()) {
     outcome.warnings.push_back(scenario.name + " does not fit into device memory");
     if (options.fail_on_oom) outcome.exit_code = check_failed;

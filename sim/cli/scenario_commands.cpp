@@ -11,10 +11,11 @@ void add_run(CommandLine& line) {
       line.command("run", "predict one step of a scenario",
                    "stepcast run scenarios/telechat3-36b-2048.yaml --set parallel.vpp=4 --json -",
                    [options] { return run(*options); });
-  sub->add_option("scenario", options->scenario, "scenario file, - for standard input")
+  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
       ->required()
       ->type_name("SCENARIO");
   CommandLine::overrides(sub, options->overrides);
+  CommandLine::launch(sub, options->launch);
   CommandLine::json(sub, options->json);
   sub->add_flag("--timing", options->timing,
                 "report wall time and memory of the simulation itself");

@@ -200,7 +200,8 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
   const std::int64_t zero = *std::ranges::max_element(dims_.zero);
   const double gradient = gradient_bytes(scenario.workload.communication);
   // an offloaded optimizer leaves a part of its states, which is not counted here
-  const double states = scenario.workload.training.offload_optimizer ? 0 : optimizer_state_bytes;
+  const TrainingSpec& training = scenario.workload.training;
+  const double states = training.offload_optimizer ? 0 : optimizer_state_bytes(training);
   const auto bytes = [&](double parameters, double replicas) {
     return parameters * (weight_bytes / shards(zero, Shards::parameters, replicas) +
                          gradient / shards(zero, Shards::gradients, replicas) +

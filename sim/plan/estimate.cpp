@@ -144,7 +144,7 @@ double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
         std::max(parameters, stage.dense / shards(zero, Shards::optimizer, dense_ranks) +
                                  stage.expert / shards(zero, Shards::optimizer, expert_ranks));
   const HostSpec& host = s.cluster.host;
-  const Bytes part{optimizer_state_bytes * parameters / optimizer_parts};
+  const Bytes part{optimizer_state_bytes(s.workload.training) * parameters / optimizer_parts};
   const double moved = (host.device_link_latency + part / host.device_link_bandwidth).value();
   return 2 * moved + work + (optimizer_parts - 1) * std::max(moved, work);
 }

@@ -158,6 +158,8 @@ void check_model(const ModelSpec& model, const std::string& prefix, Checks& chec
                    "is " + count_text(gqa->kv_heads) + ", must divide the " +
                        count_text(gqa->heads) + " heads, allowed: " + divisors(gqa->heads));
   }
+  checks.require(gqa != nullptr || model.qk_norm == ModelSpec::QkNorm::none, prefix + "qk_norm",
+                 "is set beside latent attention, which has norms of its own, allowed: none");
   if (model.moe && checks.good({prefix + "moe", prefix + "moe.experts"}))
     check_experts(model, prefix, checks);
   if (checks.good({prefix + "moe"})) {

@@ -335,10 +335,14 @@ void check_cluster_part(const std::string& path, const SearchPath& search) {
   throw_if_wrong(reading);
 }
 
-ModelSpec read_model(const std::string& path, const SearchPath& search) {
+ModelSpec read_model(const std::string& path, const SearchPath& search, const std::string& as) {
   ModelSpec model;
   Reading reading;
-  if (path.ends_with(".json")) return read_hugging_face(find_file(path, {}, search).value_or(path));
+  if (path.ends_with(".json"))
+    return read_hugging_face(find_file(path, {}, search).value_or(path), as);
+  if (!as.empty())
+    throw InputError(
+        {{{}, "--as", "is for a Hugging Face config.json, whose model_type it replaces"}});
   const Node root =
       load(read_document_text(path, search), path, {}, search, FileKind::model, reading);
   std::string config;

@@ -175,6 +175,11 @@ void check_heads(const Scenario& scenario, Checks& checks) {
                           " attention heads, allowed: " + divisors(heads))) {
     return;
   }
+  if (checks.good({"model.qk_norm"}))
+    checks.require(
+        scenario.workload.model.qk_norm != ModelSpec::QkNorm::full || plan.tp == 1, "parallel.tp",
+        "is " + count_text(plan.tp) +
+            " beside qk_norm full, whose sums over all heads cross no ranks, allowed: 1");
   if (gqa != nullptr) {
     checks.require(
         !key_value_misfit(scenario.workload.model, plan), "parallel.tp",

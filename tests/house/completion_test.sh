@@ -21,7 +21,7 @@ offers() {
 }
 
 offers stepcast ru -- run
-offers stepcast "" -- run explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion
+offers stepcast "" -- run import explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion
 offers stepcast run --js -- --json
 offers stepcast sweep --sh -- --shard
 offers stepcast model --js -- --json

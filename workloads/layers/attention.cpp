@@ -31,6 +31,21 @@ Core core(const Sizes& size, const GroupedQueryAttention& a) {
   return {size.heads, d, d, size.q, size.kv, size.kv, size.q};
 }
 
+/// Norms of queries and keys: of each head, or over all heads, the same elements either way.
+void qk_norms_forward(LayerItems& items, const LayerContext& context, const Shape& shape,
+                      const Sizes& size) {
+  if (context.model.qk_norm == ModelSpec::QkNorm::none) return;
+  items.push_back(norm_forward(context.model, "query norm", shape.tokens * size.q));
+  items.push_back(norm_forward(context.model, "key norm", shape.tokens * size.kv));
+}
+
+void qk_norms_backward(Backward& backward, const LayerContext& context, const Shape& shape,
+                       const Sizes& size) {
+  if (context.model.qk_norm == ModelSpec::QkNorm::none) return;
+  backward.add_input(norm_backward(context.model, "key norm", shape.tokens * size.kv));
+  backward.add_input(norm_backward(context.model, "query norm", shape.tokens * size.q));
+}
+
 double rotated(const Shape& shape, const Sizes& size) { return shape.tokens * (size.q + size.kv); }
 
 void grouped_query_forward(LayerItems& items, const LayerContext& context,
@@ -41,6 +56,7 @@ void grouped_query_forward(LayerItems& items, const LayerContext& context,
   column_forward(items, shape, in);
   if (context.model.bias != ModelSpec::Bias::none)
     items.push_back(bias_forward(in.name, in.tokens * in.out));
+  qk_norms_forward(items, context, shape, size);
   if (context.model.position == ModelSpec::Position::rope)
     items.push_back(rope_forward(rotated(shape, size)));
   core_forward(items, context, core(size, a));
@@ -57,6 +73,7 @@ void grouped_query_backward(Backward& backward, const LayerContext& context,
   core_backward(backward, context, core(size, a));
   if (context.model.position == ModelSpec::Position::rope)
     backward.add_input(rope_backward(rotated(shape, size)));
+  qk_norms_backward(backward, context, shape, size);
   const Linear in = qkv(shape, size);
   column_backward(backward, shape, in);
   if (context.model.bias != ModelSpec::Bias::none)

@@ -41,6 +41,7 @@ struct ModelSpec {
   enum class Norm { rms, layer, sandwich };
   enum class Position { rope, learned, none };
   enum class Bias { none, qkv, all };
+  enum class QkNorm { none, head, full };
   std::string name;
   std::int64_t layers = 0, hidden = 0;
   AttentionSpec attention;
@@ -53,6 +54,7 @@ struct ModelSpec {
   Position position = Position::rope;
   std::int64_t positions = 0;  ///< of learned(n)
   Bias bias = Bias::none;
+  QkNorm qk_norm = QkNorm::none;  ///< of grouped queries; latent attention has norms of its own
 
   bool is_moe_layer(std::int64_t layer) const {
     return moe && layer >= moe->first_dense && (layer - moe->first_dense) % moe->period == 0;
@@ -62,11 +64,11 @@ struct ModelSpec {
 /// These are the keys of a model file.
 void describe(Visitor& visitor, ModelSpec& spec);
 
-/// This reads a Hugging Face config.json into a model. The families are llama, mistral, qwen2,
-/// qwen3, qwen3_moe, mixtral, deepseek_v2, deepseek_v3, pangu, telechat3 (mapping:
-/// docs/formats/huggingface.md). Throws InputError: missing file, bad JSON, unknown model_type,
-/// missing or impossible dimensions.
-ModelSpec read_hugging_face(const std::filesystem::path& path);
+/// This reads a Hugging Face config.json into a model. docs/formats/huggingface.md has the families
+/// and the mapping; `as` is the family to read it by, empty: its own model_type. Throws InputError:
+/// missing file, bad JSON, a model_type that is unknown or has what a model lacks, missing or
+/// impossible dimensions.
+ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string& as = {});
 
 /// These are counts of parameters; a test holds them to the table of docs/models/parameters.md.
 struct ParameterCount {

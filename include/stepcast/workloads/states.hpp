@@ -14,8 +14,9 @@ inline constexpr double single_bytes = 4;  ///< of FP32
 inline constexpr double weight_bytes = half_bytes;
 /// Both moments of Adam, FP32.
 inline constexpr double moment_bytes = 2 * single_bytes;
-/// Master weight and both moments, FP32.
-inline constexpr double optimizer_state_bytes = single_bytes + moment_bytes;
+/// Master weight and both moments, FP32; of a master weight that shares its upper half with the
+/// weight, the lower half.
+double optimizer_state_bytes(const TrainingSpec& training);
 /// What a flat update allocates (DeepSpeed, stage_1_and_2.py and fused_optimizer.py): gradients to
 /// update with, in FP16 twice and in FP32, or in FP32 twice.
 inline constexpr double flat_update_bytes = 2 * single_bytes;

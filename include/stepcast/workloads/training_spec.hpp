@@ -17,6 +17,7 @@ struct TrainingSpec {
   enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, unfused };
   enum class CrossEntropy { unfused, fused };
   enum class UpdateMemory { in_place, tensor, flat };
+  enum class MasterWeights { full, remainder };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
@@ -32,6 +33,7 @@ struct TrainingSpec {
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
   bool dropout = false;  ///< of what joins the residual stream and of the embedding
   UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
+  MasterWeights master_weights = MasterWeights::full;   ///< beside the half-precision weights
   /// Heads of latent attention are padded to this size for a kernel that takes one size only.
   std::optional<std::int64_t> attention_head;
 };

@@ -111,7 +111,8 @@ std::string wrong_scenario_value(std::string_view path, const Node& value);
 /// an HF config.json). Overrides are paths inside the cluster, `devices=64`. Throw InputError.
 ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>& overrides,
                          const SearchPath& search);
-ModelSpec read_model(const std::string& path, const SearchPath& search);
+/// `as` is the family that a config.json of another type is read by.
+ModelSpec read_model(const std::string& path, const SearchPath& search, const std::string& as = {});
 /// This checks the keys, one by one, of a cluster file that names no device: a part that other
 /// cluster files extend. Throws InputError.
 void check_cluster_part(const std::string& path, const SearchPath& search);

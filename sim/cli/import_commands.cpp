@@ -1,0 +1,35 @@
+#include <CLI/CLI.hpp>
+
+#include "command_line.hpp"
+
+namespace stepcast::cli {
+
+void CommandLine::launch(CLI::App* sub, LaunchOptions& options) {
+  sub->add_option("--from", options.from, "kind of a launch file, where its name does not tell")
+      ->type_name("KIND");
+  sub->add_option("--devices", options.devices,
+                  "size of the job, where the launch file does not say it")
+      ->type_name("N");
+  sub->add_option("--cluster", options.cluster, "cluster file or preset that a launch file runs on")
+      ->type_name("PRESET");
+  sub->add_flag("--ignore-unknown", options.ignore_unknown,
+                "list unknown flags of a launch file instead of refusing them");
+}
+
+void add_import_commands(CommandLine& line) {
+  auto options = std::make_shared<ImportFileOptions>();
+  CLI::App* sub =
+      line.command("import", "write the scenario of a launch file of a training framework",
+                   "stepcast import train.sh --cluster clusters/dgx-h100.yaml -o train.yaml",
+                   [options] { return import_file(*options); });
+  sub->add_option("file", options->file, "launch script, list of arguments or recipe")
+      ->type_name("FILE");
+  sub->add_flag("--flags", options->flags, "print the flags that are known, as tables");
+  CommandLine::launch(sub, options->launch);
+  CommandLine::overrides(sub, options->overrides);
+  sub->add_option("-o,--output", options->output, "file to write, without it the terminal")
+      ->type_name("OUT");
+  CommandLine::presets(sub, *options);
+}
+
+}  // namespace stepcast::cli

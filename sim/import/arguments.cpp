@@ -1,0 +1,117 @@
+#include "arguments.hpp"
+
+#include <charconv>
+
+#include "stepcast/base/text.hpp"
+
+namespace stepcast::launch {
+namespace {
+
+constexpr std::int64_t largest_count = std::int64_t{1} << 40;
+
+/// `8`, `8.0`, `1_000`: what frameworks take for a whole number.
+std::optional<std::int64_t> whole_of(std::string text) {
+  std::erase(text, '_');
+  const std::optional<double> value = parse_number(text);
+  if (!value || *value < -1e9 || *value > static_cast<double>(largest_count)) return {};
+  const auto whole = static_cast<std::int64_t>(*value);
+  if (static_cast<double>(whole) != *value) return {};
+  return whole;
+}
+
+}  // namespace
+
+Arguments::Arguments(const std::vector<Setting>& settings, std::vector<Diagnostic>& wrong)
+    : wrong_{wrong} {
+  for (const Setting& setting : settings) settings_[setting.name] = &setting;
+}
+
+const Setting* Arguments::find(std::string_view name) const {
+  const auto found = settings_.find(name);
+  return found == settings_.end() ? nullptr : found->second;
+}
+
+const Setting* Arguments::find(std::initializer_list<std::string_view> names) const {
+  for (const std::string_view name : names)
+    if (const Setting* found = find(name)) return found;
+  return nullptr;
+}
+
+bool Arguments::on(std::string_view name) const {
+  const Setting* found = find(name);
+  if (found == nullptr) return false;
+  if (found->words.empty()) return !found->is_list;
+  const std::string& word = found->words.front();
+  return word == "true" || word == "True" || word == "1";
+}
+
+void Arguments::fail(const Setting& setting, const std::string& message) {
+  if (failed_.insert(setting.name).second)
+    wrong_.push_back({setting.place, setting.shown(), message});
+}
+
+void Arguments::fail(std::string_view name, const std::string& message) {
+  if (const Setting* found = find(name)) return fail(*found, message);
+  if (failed_.insert(std::string(name)).second) wrong_.push_back({{}, std::string(name), message});
+}
+
+const std::string* Arguments::word(std::string_view name) {
+  const Setting* found = find(name);
+  if (found == nullptr) return nullptr;
+  if (found->words.empty() || found->words.front().empty()) {
+    fail(*found, "has no value");
+    return nullptr;
+  }
+  if (is_unknown(found->words.front())) {
+    fail(*found, "is what a command prints, and nothing is run; write the value there");
+    return nullptr;
+  }
+  return &found->words.front();
+}
+
+std::optional<std::int64_t> Arguments::count(std::string_view name) {
+  const std::string* text = word(name);
+  if (text == nullptr) return {};
+  const auto value = whole_of(*text);
+  if (!value) fail(name, "is '" + *text + "', allowed: a whole number");
+  return value;
+}
+
+std::int64_t Arguments::count_or(std::string_view name, std::int64_t missing) {
+  return count(name).value_or(missing);
+}
+
+std::optional<double> Arguments::number(std::string_view name) {
+  const std::string* text = word(name);
+  if (text == nullptr) return {};
+  const auto value = parse_number(*text);
+  if (!value) fail(name, "is '" + *text + "', allowed: a number");
+  return value;
+}
+
+std::string Arguments::text(std::string_view name, std::string missing) {
+  const std::string* text = word(name);
+  return text == nullptr ? std::move(missing) : *text;
+}
+
+std::vector<std::int64_t> Arguments::counts(std::string_view name) {
+  const Setting* found = find(name);
+  std::vector<std::int64_t> all;
+  if (found == nullptr || word(name) == nullptr) return all;
+  for (const std::string& text : found->words) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      const auto value =
+          whole_of(std::string(trimmed(std::string_view(text).substr(begin, end - begin))));
+      if (!value || *value < 0) {
+        fail(name, "is '" + text + "', allowed: whole numbers with commas between them");
+        return {};
+      }
+      all.push_back(*value);
+      begin = end + 1;
+    }
+  }
+  return all;
+}
+
+}  // namespace stepcast::launch

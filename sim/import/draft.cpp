@@ -1,0 +1,140 @@
+#include "draft.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "stepcast/base/text.hpp"
+
+namespace stepcast::launch {
+namespace {
+
+constexpr std::array<std::string_view, 10> order{"stepcast",      "name",     "cluster",  "model",
+                                                 "parallel",      "training", "schedule", "moe",
+                                                 "communication", "runtime"};
+
+/// Keys with what stands below them, in the order of the format and then of their first setting.
+struct Tree {
+  std::string key, value, comment;
+  std::vector<Tree> below;
+
+  Tree& child(std::string_view name) {
+    const auto found = std::ranges::find(below, name, &Tree::key);
+    if (found != below.end()) return *found;
+    below.push_back({std::string(name), {}, {}, {}});
+    return below.back();
+  }
+  void write(std::string& text, std::size_t depth) const {
+    constexpr std::size_t comment_column = 44;
+    std::string line = std::string(2 * depth, ' ') + key + ":";
+    if (below.empty()) line += " " + value;
+    if (!comment.empty()) {
+      line.resize(std::max(line.size() + 2, comment_column), ' ');
+      line += "# " + comment;
+    }
+    text += line + "\n";
+    for (const Tree& tree : below) tree.write(text, depth + 1);
+  }
+};
+
+Tree& at_path(Tree& root, std::string_view path) {
+  Tree* node = &root;
+  for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+    node = &node->child(path.substr(0, dot));
+    path.remove_prefix(dot + 1);
+  }
+  return node->child(path);
+}
+
+std::size_t rank_of(const Tree& tree) {
+  return static_cast<std::size_t>(std::ranges::find(order, tree.key) - order.begin());
+}
+
+/// Comments are one line of printable text.
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = ' ';
+  constexpr std::size_t longest = 160;
+  if (text.size() <= longest) return text;
+  text.resize(longest);
+  text += " ..";
+  return text;
+}
+
+std::string text_of(const Setting& setting) {
+  std::string text = setting.shown();
+  for (const std::string& word : setting.words) text += " " + word;
+  return text;
+}
+
+}  // namespace
+
+Draft::Draft(const std::vector<std::string>& overrides) {
+  for (const std::string& assignment : overrides) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      wrong_.push_back({{"--set " + assignment}, {}, "has no '=', allowed: path.to.key=value"});
+      continue;
+    }
+    const std::string path = assignment.substr(0, equals);
+    std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
+    entries_.push_back(
+        {path, assignment.substr(equals + 1), "--set", {"--set " + assignment, 1, 1}});
+  }
+}
+
+bool Draft::given(std::string_view path) const {
+  return std::ranges::any_of(entries_, [&](const Entry& entry) {
+    if (entry.comment != "--set") return false;
+    const std::string_view shorter =
+        entry.path.size() < path.size() ? std::string_view(entry.path) : path;
+    const std::string_view longer =
+        entry.path.size() < path.size() ? path : std::string_view(entry.path);
+    return longer.starts_with(shorter) &&
+           (longer.size() == shorter.size() || longer[shorter.size()] == '.');
+  });
+}
+
+std::optional<std::int64_t> Draft::count(std::string_view path) const {
+  const auto found = std::ranges::find(entries_, path, &Entry::path);
+  if (found == entries_.end()) return {};
+  const auto value = parse_count(found->value);
+  if (!value) return {};
+  return static_cast<std::int64_t>(*value);
+}
+
+void Draft::set(const std::string& path, const std::string& value,
+                std::initializer_list<const Setting*> flags, const std::string& words) {
+  if (given(path)) return;
+  std::string comment;
+  Place place;
+  for (const Setting* flag : flags) {
+    if (flag == nullptr) continue;
+    comment += (comment.empty() ? "" : ", ") + text_of(*flag);
+    if (place.file.empty()) place = flag->place;
+  }
+  if (comment.empty())
+    comment = words.empty() ? "default of the framework" : words;
+  else if (!words.empty())
+    comment += ": " + words;
+  std::erase_if(entries_, [&](const Entry& e) { return e.path == path; });
+  entries_.push_back({path, value, printable(std::move(comment)), std::move(place)});
+}
+
+void Draft::note(const Setting& setting, const std::string& message) {
+  notes_.push_back({setting.place, setting.shown(), message});
+}
+
+std::string Draft::yaml() const {
+  Tree root;
+  for (const Entry& entry : entries_) {
+    Tree& tree = at_path(root, entry.path);
+    tree.value = entry.value;
+    tree.comment = entry.comment;
+  }
+  std::ranges::stable_sort(root.below, {}, rank_of);
+  std::string text;
+  for (const Tree& tree : root.below) tree.write(text, 0);
+  return text;
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,52 @@
+#pragma once
+#include <concepts>
+#include <map>
+#include <set>
+
+#include "arguments.hpp"
+
+namespace stepcast::launch {
+
+/// One key of the scenario in the making.
+struct Entry {
+  std::string path, value;
+  std::string comment;  ///< the flag behind it
+  Place place;
+};
+
+/// The scenario in the making: keys with the flags behind them, what was refused, what is said.
+class Draft {
+ public:
+  explicit Draft(const std::vector<std::string>& overrides);
+
+  /// Sets a key unless --set gives it. `flags` are the settings behind it, none: a default of the
+  /// framework, which `words` names.
+  void set(const std::string& path, const std::string& value,
+           std::initializer_list<const Setting*> flags, const std::string& words = {});
+  void set(const std::string& path, std::integral auto value,
+           std::initializer_list<const Setting*> flags, const std::string& words = {}) {
+    if constexpr (std::is_same_v<decltype(value), bool>)
+      set(path, std::string(value ? "true" : "false"), flags, words);
+    else
+      set(path, std::to_string(value), flags, words);
+  }
+  /// Whether --set gives this key, or one below or above it.
+  bool given(std::string_view path) const;
+  /// The value of a key as a whole number, --set before flags.
+  std::optional<std::int64_t> count(std::string_view path) const;
+  void note(const Setting& setting, const std::string& message);
+  void note(Diagnostic diagnostic) { notes_.push_back(std::move(diagnostic)); }
+  void wrong(Diagnostic diagnostic) { wrong_.push_back(std::move(diagnostic)); }
+
+  std::vector<Diagnostic>& wrong() { return wrong_; }
+  const std::vector<Diagnostic>& notes() const { return notes_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+  /// The keys as YAML, with comments, in the order of the format.
+  std::string yaml() const;
+
+ private:
+  std::vector<Entry> entries_;
+  std::vector<Diagnostic> wrong_, notes_;
+};
+
+}  // namespace stepcast::launch

@@ -1,0 +1,323 @@
+#include <algorithm>
+#include <map>
+
+#include "forms.hpp"
+#include "stepcast/base/canonical.hpp"
+#include "stepcast/sim/import/export.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
+#include "stepcast/workloads/program.hpp"
+
+// Flags for a scenario, held against what an import makes of them.
+namespace stepcast {
+namespace {
+
+using launch::Framework;
+
+/// Flags of the table, joined with blanks.
+struct Flags {
+  Framework framework;
+  std::string line;
+
+  void add(const std::string& flag, const std::string& value = {}) {
+    expects(launch::find_flag(framework, flag).has_value(), "an exported flag is in the table");
+    line += (line.empty() ? "" : " ") + flag + (value.empty() ? "" : " " + value);
+  }
+  void add(const std::string& flag, std::int64_t value) { add(flag, std::to_string(value)); }
+  void when(bool wanted, const std::string& flag) {
+    if (wanted) add(flag);
+  }
+};
+
+using Layers = std::vector<std::vector<std::int64_t>>;
+
+/// Layers of each chunk and stage, whoever chose them.
+Layers layers_of(const Scenario& scenario) {
+  Layers all;
+  for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
+    all.emplace_back();
+    for (const auto& slice : row) all.back().push_back(slice.count);
+  }
+  return all;
+}
+
+bool is_even(const Layers& layers) {
+  return std::ranges::all_of(layers, [&](const auto& row) {
+    return std::ranges::all_of(row, [&](std::int64_t count) { return count == layers[0][0]; });
+  });
+}
+
+void add_attention(Flags& flags, const ModelSpec& model) {
+  if (const auto* a = std::get_if<GroupedQueryAttention>(&model.attention)) {
+    flags.add("--num-attention-heads", a->heads);
+    flags.add("--kv-channels", a->head_dim);
+    if (a->kv_heads != a->heads) {
+      flags.add("--group-query-attention");
+      flags.add("--num-query-groups", a->kv_heads);
+    }
+    flags.when(model.qk_norm == ModelSpec::QkNorm::head, "--qk-layernorm");
+    return;
+  }
+  const auto& a = std::get<LatentAttention>(model.attention);
+  flags.add("--multi-latent-attention");
+  flags.add("--num-attention-heads", a.heads);
+  if (a.q_lora_rank > 0) flags.add("--q-lora-rank", a.q_lora_rank);
+  flags.add("--kv-lora-rank", a.kv_lora_rank);
+  flags.add("--qk-head-dim", a.nope_dim);
+  flags.add("--qk-pos-emb-head-dim", a.rope_dim);
+  flags.add("--v-head-dim", a.v_dim);
+}
+
+void add_model(Flags& flags, const ModelSpec& model) {
+  flags.add("--num-layers", model.layers);
+  flags.add("--hidden-size", model.hidden);
+  add_attention(flags, model);
+  if (model.ffn.hidden > 0) flags.add("--ffn-hidden-size", model.ffn.hidden);
+  flags.when(model.ffn.kind == FeedForwardSpec::Kind::swiglu, "--swiglu");
+  flags.add("--padded-vocab-size", model.vocabulary);
+  flags.add("--normalization", model.norm == ModelSpec::Norm::layer ? "LayerNorm" : "RMSNorm");
+  flags.when(model.norm == ModelSpec::Norm::sandwich && flags.framework == Framework::mindspeed,
+             "--post-norm");
+  flags.when(model.bias != ModelSpec::Bias::all, "--disable-bias-linear");
+  flags.when(model.bias == ModelSpec::Bias::qkv, "--add-qkv-bias");
+  flags.when(!model.tied_embeddings, "--untie-embeddings-and-output-weights");
+  if (model.mtp_layers > 0) flags.add("--mtp-num-layers", model.mtp_layers);
+  switch (model.position) {
+    case ModelSpec::Position::rope:
+      return flags.add("--position-embedding-type", "rope");
+    case ModelSpec::Position::none:
+      return flags.add("--position-embedding-type", "none");
+    case ModelSpec::Position::learned:
+      flags.add("--position-embedding-type", "learned_absolute");
+      return flags.add("--max-position-embeddings", model.positions);
+  }
+}
+
+void add_experts(Flags& flags, const Scenario& scenario) {
+  const ModelSpec& model = scenario.workload.model;
+  if (!model.moe) return;
+  const ExpertSpec& moe = *model.moe;
+  const MoeSpec& how = scenario.workload.moe;
+  flags.add("--num-experts", moe.experts);
+  flags.add("--moe-router-topk", moe.top_k);
+  flags.add("--moe-ffn-hidden-size", moe.expert_hidden);
+  std::string pattern = "[";
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    pattern += std::string(layer > 0 ? "," : "") + (model.is_moe_layer(layer) ? "1" : "0");
+  flags.add("--moe-layer-freq", pattern + "]");
+  if (moe.shared_experts > 1 && flags.framework == Framework::mindspeed)
+    flags.add("--n-shared-experts", moe.shared_experts);
+  else if (moe.shared_experts > 0)
+    flags.add("--moe-shared-expert-intermediate-size", moe.shared_experts * moe.shared_hidden);
+  if (moe.groups > 1) flags.add("--moe-router-num-groups", moe.groups);
+  if (moe.groups > 1) flags.add("--moe-router-group-topk", moe.top_groups);
+  flags.when(moe.correction_bias, "--moe-router-enable-expert-bias");
+  using Dispatch = MoeSpec::Dispatch;
+  flags.add("--moe-token-dispatcher-type", how.dispatch == Dispatch::two_hop_dedup ? "flex"
+                                           : how.dispatch == Dispatch::allgather   ? "allgather"
+                                                                                   : "alltoall");
+  flags.when(how.products == MoeSpec::Products::grouped, "--moe-grouped-gemm");
+  flags.when(how.permutation == MoeSpec::Permutation::fused, "--moe-permute-fusion");
+  flags.when(how.overlap == MoeSpec::Overlap::shared_expert, "--moe-shared-expert-overlap");
+  flags.when(how.overlap == MoeSpec::Overlap::fb_pair, flags.framework == Framework::mindspeed
+                                                           ? "--moe-fb-overlap"
+                                                           : "--overlap-moe-expert-parallel-comm");
+  if (how.capacity_factor)
+    flags.add("--moe-expert-capacity-factor", std::to_string(*how.capacity_factor));
+  flags.when(how.capacity_pad, "--moe-pad-expert-input-to-capacity");
+}
+
+/// `E`, a `t` for each layer, `m` for MTP modules, `L`, and | between chunks.
+std::string layout_text(const Layers& layers, std::int64_t mtp) {
+  std::string text = "E";
+  for (std::size_t c = 0; c < layers.size(); ++c)
+    for (std::size_t s = 0; s < layers[c].size(); ++s) {
+      if (c + s > 0) text += "|";
+      text += "t*" + std::to_string(layers[c][s]);
+    }
+  return "'" + text + std::string(static_cast<std::size_t>(mtp), 'm') + "L'";
+}
+
+void add_plan(Flags& flags, const Scenario& scenario) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  flags.add("--tensor-model-parallel-size", plan.tp);
+  flags.add("--pipeline-model-parallel-size", plan.pp);
+  flags.add("--context-parallel-size", plan.cp);
+  if (scenario.workload.model.moe) {
+    flags.add("--expert-model-parallel-size", plan.ep);
+    flags.add("--expert-tensor-parallel-size", plan.etp);
+  }
+  flags.when(plan.sequence_parallel, "--sequence-parallel");
+  if (plan.cp > 1) {
+    using Algorithm = ParallelPlan::ContextAlgorithm;
+    const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
+    flags.add("--cp-comm-type", hybrid                                           ? "a2a+p2p"
+                                : plan.context_algorithm == Algorithm::ulysses   ? "a2a"
+                                : plan.context_algorithm == Algorithm::allgather ? "all_gather"
+                                                                                 : "p2p");
+    if (hybrid)
+      flags.add("--hierarchical-context-parallel-sizes",
+                std::to_string(plan.ulysses_degree) + " " +
+                    std::to_string(plan.cp / plan.ulysses_degree));
+  }
+  const Layers layers = layers_of(scenario);
+  const bool dual =
+      scenario.schedule.pipeline == "dualpipe_v" && flags.framework == Framework::mindspeed;
+  if (dual) flags.add("--schedules-method", "dualpipev");
+  if (!is_even(layers) && !dual)
+    flags.add("--pipeline-model-parallel-layout",
+              layout_text(layers, scenario.workload.model.mtp_layers));
+  else if (plan.vpp > 1 && !dual)
+    flags.add("--num-virtual-stages-per-pipeline-rank", plan.vpp);
+  flags.when(plan.zero == 1, "--use-distributed-optimizer");
+  if (plan.zero > 1) {
+    flags.add("--use-megatron-fsdp");
+    flags.add("--data-parallel-sharding-strategy",
+              plan.zero == 2 ? "optim_grads" : "optim_grads_params");
+  }
+  const bool overlap = scenario.workload.communication.gradient_overlap && plan.zero < 2;
+  flags.when(overlap, "--overlap-grad-reduce");
+  flags.when(overlap && plan.zero == 1, "--overlap-param-gather");
+  const bool blocking = scenario.schedule.p2p == ScheduleSpec::PointToPoint::blocking;
+  flags.when(blocking && plan.vpp > 1, "--no-overlap-p2p-communication");
+}
+
+void add_recompute(Flags& flags, const Scenario& scenario) {
+  const TrainingSpec& training = scenario.workload.training;
+  using Recompute = TrainingSpec::Recompute;
+  switch (training.recompute) {
+    case Recompute::none:
+      return;
+    case Recompute::selective:
+      return flags.add("--recompute-granularity", "selective");
+    case Recompute::full:
+      flags.add("--recompute-granularity", "full");
+      flags.add("--recompute-method", "uniform");
+      return flags.add("--recompute-num-layers", 1);
+    case Recompute::table:
+      // one number for all chunks: the most that any rebuilds
+      std::int64_t most = 0;
+      for (const auto& row : training.recompute_layers)
+        most = std::max(most, std::ranges::max(row));
+      flags.add("--recompute-granularity", "full");
+      flags.add("--recompute-method", "block");
+      flags.add("--recompute-num-layers", most);
+  }
+}
+
+void add_training(Flags& flags, const Scenario& scenario) {
+  const TrainingSpec& training = scenario.workload.training;
+  const CommunicationSpec& communication = scenario.workload.communication;
+  const bool mindspeed = flags.framework == Framework::mindspeed;
+  flags.add("--seq-length", training.sequence);
+  flags.add("--micro-batch-size", training.micro_batch);
+  flags.add("--global-batch-size", training.global_batch);
+  flags.add(training.precision == TrainingSpec::Precision::fp16 ? "--fp16" : "--bf16");
+  if (training.precision == TrainingSpec::Precision::fp8_mixed) flags.add("--fp8-format", "hybrid");
+  add_recompute(flags, scenario);
+  flags.add("--hidden-dropout", training.dropout ? "0.1" : "0.0");
+  const bool unfused = training.attention == TrainingSpec::Attention::unfused;
+  flags.when(!unfused, "--use-flash-attn");
+  if (unfused && !mindspeed) flags.add("--attention-backend", "unfused");
+  flags.when(training.cross_entropy == TrainingSpec::CrossEntropy::fused,
+             "--cross-entropy-loss-fusion");
+  flags.when(training.offload_optimizer,
+             mindspeed ? "--swap-optimizer" : "--optimizer-cpu-offload");
+  const bool shared = training.master_weights == TrainingSpec::MasterWeights::remainder;
+  flags.when(shared && mindspeed, "--reuse-fp32-param");
+  flags.when(communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16,
+             "--grad-reduce-in-bf16");
+  flags.when(communication.accumulation == CommunicationSpec::Accumulation::separate,
+             "--no-gradient-accumulation-fusion");
+  if (communication.bucket) flags.add("--ddp-bucket-size", *communication.bucket);
+  flags.when(communication.tensor_chunks > 1 && !mindspeed, "--tp-comm-overlap");
+  if (communication.tensor_chunks > 1 && mindspeed) {
+    flags.add("--use-ascend-coc");
+    flags.add("--coc-parallel-num", communication.tensor_chunks);
+  }
+  const KernelSpec& kernels = scenario.workload.runtime.kernels;
+  flags.when(mindspeed && kernels.norm == KernelSpec::Norm::fused, "--use-fused-rmsnorm");
+  flags.when(mindspeed && kernels.rope == KernelSpec::Rope::fused, "--use-fused-rotary-pos-emb");
+  flags.when(mindspeed && kernels.activation == KernelSpec::Activation::fused,
+             "--use-fused-swiglu");
+  flags.when(!mindspeed && kernels.rope == KernelSpec::Rope::unfused, "--no-rope-fusion");
+  flags.when(!mindspeed && kernels.activation == KernelSpec::Activation::unfused,
+             "--no-bias-swiglu-fusion");
+}
+
+/// Keys of a scenario as its specs have them now: a plan changes those of its file.
+std::map<std::string, std::string> keys_of(const Scenario& scenario) {
+  ScenarioDraft draft;
+  draft.scenario = scenario;
+  draft.scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
+  draft.scenario.workload.plan.dp_given = scenario.workload.plan.dp;
+  const std::string content =
+      canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
+  std::map<std::string, std::string> all;
+  for (std::size_t at = 0; at < content.size();) {
+    const std::size_t end = std::min(content.find('\n', at), content.size());
+    const std::string line = content.substr(at, end - at);
+    const std::size_t equals = std::min(line.find('='), line.size());
+    all[line.substr(0, equals)] = line.substr(std::min(equals + 1, line.size()));
+    at = end + 1;
+  }
+  return all;
+}
+
+/// Keys that no framework says, or that are compared by what they mean.
+bool is_apart(const std::string& path) {
+  return path.starts_with("cluster.") || path.starts_with("simulate.") ||
+         path.starts_with("stalls.") || path == "model.name" ||
+         path == "parallel.layers_per_chunk" || path == "stepcast";
+}
+
+/// What an import makes of the flags, on the same cluster.
+Scenario read_back(const Scenario& scenario, const Flags& flags) {
+  launch::Draft draft{{}};
+  const ImportOptions options{{}, scenario.cluster.devices, {}, {}, false};
+  draft.set("stepcast", 1, {});
+  draft.set("name", std::string("exported"), {});
+  (void)launch::import_flags(flags.framework, launch::read_shell("exported", flags.line), options,
+                             draft);
+  if (!draft.wrong().empty()) throw InputError(draft.wrong());
+  Node root = parse_document(draft.yaml(), "exported");
+  const Node* cluster = scenario.document ? scenario.document->find("cluster") : nullptr;
+  expects(cluster != nullptr, "an exported scenario was read from a document with a cluster");
+  set_value(root, "cluster", *cluster);
+  Node devices{.kind = Node::Kind::scalar, .text = std::to_string(scenario.cluster.devices)};
+  set_value(root, "cluster.devices", devices);
+  return read_scenario(ScenarioDocument{std::move(root), "exported", {}}, {});
+}
+
+}  // namespace
+
+LaunchExport export_megatron(const Scenario& scenario) {
+  Flags flags{scenario.cluster.collectives.library == CollectiveLibrarySpec::Library::hccl
+                  ? Framework::mindspeed
+                  : Framework::megatron,
+              {}};
+  LaunchExport result;
+  if (scenario.synthetic || !scenario.document) return {{}, {"workload"}};
+  add_model(flags, scenario.workload.model);
+  add_experts(flags, scenario);
+  add_plan(flags, scenario);
+  add_training(flags, scenario);
+  result.arguments = flags.line;
+  try {
+    const Scenario again = read_back(scenario, flags);
+    const auto here = keys_of(scenario), there = keys_of(again);
+    for (const auto& [path, value] : here) {
+      const auto found = there.find(path);
+      const std::string other = found == there.end() ? "nothing" : found->second;
+      if (!is_apart(path) && other != value)
+        result.lacking.push_back(path + " (" + value + ", the framework has " + other + ")");
+    }
+    if (layers_of(scenario) != layers_of(again))
+      result.lacking.push_back("parallel.layers_per_chunk");
+  } catch (const InputError& error) {
+    for (const Diagnostic& d : error.diagnostics())
+      result.lacking.push_back((d.path.empty() ? "" : d.path + ": ") + d.message);
+  }
+  return result;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,84 @@
+#include "flags.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stepcast::launch {
+namespace {
+
+const std::array<FlagTable, 5>& tables() {
+  static const std::array<FlagTable, 5> all{
+      {{Framework::megatron, "megatron", "Megatron-LM", megatron_flags(), megatron_ignored(), "--"},
+       {Framework::mindspeed, "mindspeed", "MindSpeed-LLM", mindspeed_flags(), mindspeed_ignored(),
+        "--"},
+       {Framework::mindformers, "mindformers", "MindFormers", mindformers_flags(),
+        mindformers_ignored(), ""},
+       {Framework::torchtitan, "torchtitan", "torchtitan", torchtitan_flags(), torchtitan_ignored(),
+        ""},
+       {Framework::nemo, "nemo", "NeMo and Megatron-Bridge", nemo_flags(), nemo_ignored(), ""}}};
+  return all;
+}
+
+std::optional<Flag> ignored_in(const FlagTable& table, std::string_view name,
+                               std::string_view bare) {
+  if (bare.empty() || bare.find(' ') != std::string_view::npos) return {};
+  for (const IgnoredFlags& group : table.ignored) {
+    for (std::size_t at = group.names.find(bare); at != std::string_view::npos;
+         at = group.names.find(bare, at + 1)) {
+      const std::size_t end = at + bare.size();
+      const bool begins = at == 0 || group.names[at - 1] == ' ';
+      if (begins && (end == group.names.size() || group.names[end] == ' '))
+        return Flag{name, Arity::any, Treatment::ignored, {}, group.reason};
+    }
+  }
+  return {};
+}
+
+std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
+  const auto flag = std::ranges::find(table.flags, name, &Flag::name);
+  if (flag != table.flags.end()) return *flag;
+  if (!name.starts_with(table.prefix)) return {};
+  std::string_view bare = name.substr(table.prefix.size());
+  if (!table.prefix.empty()) return ignored_in(table, name, bare);
+  // In a tree an ignored key covers what stands below it.
+  for (;;) {
+    if (auto found = ignored_in(table, name, bare)) return found;
+    const std::size_t dot = bare.rfind('.');
+    if (dot == std::string_view::npos) return {};
+    bare = bare.substr(0, dot);
+  }
+}
+
+}  // namespace
+
+std::span<const FlagTable> flag_tables() { return tables(); }
+
+const FlagTable& flag_table(Framework framework) {
+  return *std::ranges::find(tables(), framework, &FlagTable::framework);
+}
+
+std::optional<Flag> find_flag(Framework framework, std::string_view name) {
+  auto found = find_in(flag_table(framework), name);
+  if (!found && framework == Framework::mindspeed)
+    found = find_in(flag_table(Framework::megatron), name);
+  return found;
+}
+
+std::vector<std::string> flag_names(Framework framework) {
+  std::vector<std::string> all;
+  const auto add = [&all](const FlagTable& table) {
+    for (const Flag& flag : table.flags) all.emplace_back(flag.name);
+    for (const IgnoredFlags& group : table.ignored) {
+      for (std::size_t at = 0; at < group.names.size();) {
+        const std::size_t end = std::min(group.names.find(' ', at), group.names.size());
+        all.push_back(std::string(table.prefix) + std::string(group.names.substr(at, end - at)));
+        at = end + 1;
+      }
+    }
+  };
+  add(flag_table(framework));
+  if (framework == Framework::mindspeed) add(flag_table(Framework::megatron));
+  return all;
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What each framework's flags mean for a scenario: one table that import, export and the page of
+/// docs/formats/launch_files.md use.
+namespace stepcast::launch {
+
+enum class Framework { megatron, mindspeed, mindformers, torchtitan, nemo };
+
+enum class Treatment {
+  taken,       ///< sets the keys of `key`
+  ignored,     ///< changes no time and no memory, for the reason in `note`
+  unmodelled,  ///< changes a little that no key has: it is said with its place
+  refused,     ///< changes what no key has
+};
+
+/// Words that a flag takes.
+enum class Arity { none, one, any };
+
+struct Flag {
+  std::string_view name;
+  Arity arity = Arity::one;
+  Treatment treatment = Treatment::taken;
+  std::string_view key;   ///< of the scenario, the first is what --set gives instead of a refusal
+  std::string_view note;  ///< how the value becomes the key's, or why it does not
+  /// A count that is the key's value as it stands: the one rule both ways.
+  bool direct = false;
+  /// Refused and unmodelled flags with this value, or none, say nothing that must be refused.
+  std::string_view neutral = {};
+};
+
+/// Names of flags that change neither time nor memory, for one reason.
+struct IgnoredFlags {
+  std::string_view reason;
+  std::string_view names;  ///< with blanks between them, without the dashes
+};
+
+struct FlagTable {
+  Framework framework;
+  std::string_view name;   ///< as --from has it
+  std::string_view title;  ///< as people call it
+  std::span<const Flag> flags;
+  std::span<const IgnoredFlags> ignored;
+  /// What stands in front of names of `ignored`.
+  std::string_view prefix;
+};
+
+const FlagTable& flag_table(Framework framework);
+std::span<const FlagTable> flag_tables();
+/// A flag as `framework` reads it; MindSpeed-LLM knows those of Megatron-LM, too. Nothing for an
+/// unknown one.
+std::optional<Flag> find_flag(Framework framework, std::string_view name);
+/// All names that a framework knows, for "did you mean".
+std::vector<std::string> flag_names(Framework framework);
+
+std::span<const Flag> megatron_flags();
+std::span<const IgnoredFlags> megatron_ignored();
+std::span<const Flag> mindspeed_flags();
+std::span<const IgnoredFlags> mindspeed_ignored();
+std::span<const Flag> mindformers_flags();
+std::span<const IgnoredFlags> mindformers_ignored();
+std::span<const Flag> torchtitan_flags();
+std::span<const IgnoredFlags> torchtitan_ignored();
+std::span<const Flag> nemo_flags();
+std::span<const IgnoredFlags> nemo_ignored();
+
+}  // namespace stepcast::launch

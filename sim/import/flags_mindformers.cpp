@@ -1,0 +1,254 @@
+#include "flags.hpp"
+
+// MindFormers r1.3 to r1.9, tools/register/template.py and parallel_core/**.
+namespace stepcast::launch {
+namespace {
+
+using enum Arity;
+using enum Treatment;
+
+constexpr Flag mindformers_table[] = {
+    {"parallel_config.data_parallel", one, taken, "parallel.dp", "", true},
+    {"parallel_config.model_parallel", one, taken, "parallel.tp", "", true},
+    {"parallel_config.pipeline_stage", one, taken, "parallel.pp", "", true},
+    {"parallel_config.context_parallel", one, taken, "parallel.cp", "", true},
+    {"parallel_config.expert_parallel", one, taken, "parallel.ep, parallel.etp",
+     "use_legacy: etp is tp; else 1"},
+    {"parallel_config.micro_batch_num", one, taken, "training.global_batch",
+     "with several stages: batch_size x dp x this"},
+    {"parallel_config.use_seq_parallel", one, taken, "parallel.sequence_parallel", ""},
+    {"parallel_config.seq_split_num", one, taken, "schedule.slices",
+     "with seqpipe, seqvpp and seqsmartvpp"},
+    {"parallel_config.context_parallel_algo", one, taken, "parallel.context_algorithm",
+     "colossalai_cp allgather, ulysses_cp ulysses, hybird_cp hybrid(u)"},
+    {"parallel_config.ulysses_degree_in_cp", one, taken, "parallel.context_algorithm",
+     "u of hybrid(u)"},
+    {"runner_config.batch_size", one, taken, "training.micro_batch", ""},
+    {"runner_config.gradient_accumulation_steps", one, taken, "training.global_batch",
+     "with one stage"},
+    {"micro_batch_interleave_num", one, taken, "training.micro_batch, communication.tensor.overlap",
+     "2: twice the micro-batch, chunks(2)"},
+    {"use_legacy", one, taken, "parallel.etp", "true unless given"},
+    {"parallel.enable_parallel_optimizer", one, taken, "parallel.zero", "1, else 0"},
+    {"parallel.parallel_optimizer_config.gradient_accumulation_shard", one, taken, "parallel.zero",
+     "2"},
+    {"parallel.pipeline_config.pipeline_scheduler", one, taken, "schedule.pipeline",
+     "1f1b, gpipe, seqpipe, seqvpp, seqsmartvpp, zero_bubble_v dualpipe_v"},
+    {"parallel.pipeline_config.pipeline_interleave", one, taken, "parallel.vpp",
+     "pp_interleave_num counts only with it"},
+    {"recompute_config.recompute", any, taken, "training.recompute",
+     "True full, or a table of layers"},
+    {"optimizer.swap", one, taken, "training.offload.optimizer", "true"},
+    {"context.mode", one, taken, "runtime.dispatch", "1: eager"},
+    {"context.jit_config.jit_level", one, taken, "runtime.dispatch",
+     "O0 and O1 task_queue, O2 graph_sink"},
+    {"context.jit_level", one, taken, "runtime.dispatch", "as jit_config.jit_level"},
+    {"moe_config.expert_num", one, taken, "model.moe.experts", ""},
+    {"moe_config.num_experts_chosen", one, taken, "model.moe.top_k", ""},
+    {"moe_config.shared_expert_num", one, taken, "model.moe.shared_experts",
+     "each as wide as a routed one"},
+    {"moe_config.moe_intermediate_size", one, taken, "model.moe.expert_hidden",
+     "absent: intermediate_size"},
+    {"moe_config.first_k_dense_replace", one, taken, "model.moe.first_dense", ""},
+    {"moe_config.capacity_factor", one, taken, "moe.capacity_factor",
+     "1.1 unless given; counts only without use_gmm"},
+    {"moe_config.use_gmm", one, taken, "moe.capacity_factor", "none"},
+    {"moe_config.n_group", one, taken, "model.moe.groups", ""},
+    {"moe_config.topk_group", one, taken, "model.moe.top_groups", ""},
+    {"moe_config.balance_via_topk_bias", one, taken, "model.moe.correction_bias", ""},
+    {"moe_config.comp_comm_parallel", one, taken, "moe.overlap", "chunks(n)"},
+    {"moe_config.comp_comm_parallel_degree", one, taken, "moe.overlap", "n, 2 unless given"},
+    {"moe_config.enable_deredundency", one, taken, "moe.dispatch", "two_hop_dedup"},
+    {"model.model_config.num_layers", one, taken, "model.layers", ""},
+    {"model.model_config.num_hidden_layers", one, taken, "model.layers", ""},
+    {"model.model_config.n_layer", one, taken, "model.layers", ""},
+    {"model.model_config.hidden_size", one, taken, "model.hidden", ""},
+    {"model.model_config.num_heads", one, taken, "model.attention.heads", ""},
+    {"model.model_config.num_attention_heads", one, taken, "model.attention.heads", ""},
+    {"model.model_config.n_kv_heads", one, taken, "model.attention.kv_heads", "absent: as heads"},
+    {"model.model_config.num_key_value_heads", one, taken, "model.attention.kv_heads",
+     "absent: as heads"},
+    {"model.model_config.head_dim", one, taken, "model.attention.head_dim",
+     "absent: hidden / heads"},
+    {"model.model_config.intermediate_size", one, taken, "model.ffn.hidden",
+     "absent: of multiple_of and ffn_dim_multiplier"},
+    {"model.model_config.multiple_of", one, taken, "model.ffn.hidden", "256 unless given"},
+    {"model.model_config.ffn_dim_multiplier", one, taken, "model.ffn.hidden", ""},
+    {"model.model_config.vocab_size", one, taken, "model.vocabulary", ""},
+    {"model.model_config.seq_length", one, taken, "training.sequence", ""},
+    {"train_dataset.data_loader.config.seq_length", one, taken, "training.sequence",
+     "where the model does not say it"},
+    {"model.model_config.max_position_embedding", one, taken, "model.position",
+     "of learned positions"},
+    {"model.model_config.max_position_embeddings", one, taken, "model.position",
+     "of learned positions"},
+    {"model.model_config.qkv_has_bias", one, taken, "model.bias", "qkv"},
+    {"model.model_config.attention_bias", one, taken, "model.bias", "qkv"},
+    {"model.model_config.tie_word_embeddings", one, taken, "model.tied_embeddings",
+     "false unless given"},
+    {"model.model_config.type", one, taken, "model.norm, model.bias, model.position",
+     "the class: GPT2Config has layer norms, biases and learned positions"},
+    {"model.model_config.model_type", one, taken, "model", "the class"},
+    {"model.model_config.use_qk_norm", one, taken, "model.qk_norm", "head"},
+    {"model.model_config.qk_layernorm", one, taken, "model.qk_norm", "head"},
+    {"model.model_config.q_lora_rank", one, taken, "model.attention.q_lora_rank", ""},
+    {"model.model_config.kv_lora_rank", one, taken, "model.attention.kv_lora_rank",
+     "makes attention latent"},
+    {"model.model_config.qk_nope_head_dim", one, taken, "model.attention.nope_dim", ""},
+    {"model.model_config.qk_rope_head_dim", one, taken, "model.attention.rope_dim", ""},
+    {"model.model_config.v_head_dim", one, taken, "model.attention.v_dim", ""},
+    {"model.model_config.mtp_depth", one, taken, "model.mtp_layers", ""},
+    {"model.model_config.num_nextn_predict_layers", one, taken, "model.mtp_layers", ""},
+    {"model.model_config.n_routed_experts", one, taken, "model.moe.experts", ""},
+    {"model.model_config.num_experts", one, taken, "model.moe.experts", ""},
+    {"model.model_config.num_experts_per_tok", one, taken, "model.moe.top_k", ""},
+    {"model.model_config.n_shared_experts", one, taken, "model.moe.shared_experts", ""},
+    {"model.model_config.moe_intermediate_size", one, taken, "model.moe.expert_hidden", ""},
+    {"model.model_config.first_k_dense_replace", one, taken, "model.moe.first_dense", ""},
+    {"model.model_config.n_group", one, taken, "model.moe.groups", ""},
+    {"model.model_config.topk_group", one, taken, "model.moe.top_groups", ""},
+    {"model.model_config.moe_token_dispatcher_type", one, taken, "moe.dispatch",
+     "alltoall flat, alltoall_deredundency two_hop_dedup"},
+    {"model.model_config.pp_interleave_num", one, taken, "parallel.vpp",
+     "counts only with pipeline_interleave"},
+    {"model.model_config.offset", any, taken, "parallel.layers_per_chunk",
+     "against the even share, by stage or by chunk and stage"},
+    {"model.model_config.use_flash_attention", one, taken, "training.attention",
+     "fused, else unfused"},
+    {"model.model_config.fine_grain_interleave", one, taken, "communication.tensor.overlap",
+     "chunks(n)"},
+    {"model.model_config.compute_dtype", one, taken, "training.precision", "bfloat16, float16"},
+    {"model.model_config.hidden_dropout_rate", one, taken, "training.dropout", "above 0"},
+    {"model.model_config.use_ring_attention", one, taken, "parallel.context_algorithm", "ring"},
+    {"recompute_config.select_recompute", any, refused, "training.recompute",
+     "recomputation by operator", false, "False"},
+    {"recompute_config.select_comm_recompute", any, unmodelled, "training.recompute",
+     "communication of a rebuild", false, "False"},
+    {"recompute_config.mp_comm_recompute", one, unmodelled, "training.recompute",
+     "tensor collectives that a rebuild does not run again", false, "True"},
+    {"recompute_config.parallel_optimizer_comm_recompute", one, unmodelled, "training.recompute",
+     "gathers of a rebuild", false, "False"},
+    {"recompute_config.recompute_slice_activation", one, unmodelled, "training.recompute",
+     "saved inputs cut over tensor ranks", false, "False"},
+    {"parallel_config.vocab_emb_dp", one, unmodelled, "parallel.tp",
+     "the table of the embedding whole on every tensor rank", false, "False"},
+    {"parallel_config.gradient_aggregation_group", one, unmodelled, "communication.gradient.bucket",
+     "layers of one collective: a number of elements is the key", false, "1"},
+    {"parallel.parallel_optimizer_config.optimizer_weight_shard_size", one, refused,
+     "parallel.zero_ranks", "sharding over a part of the data ranks", false, "-1"},
+    {"parallel.parallel_optimizer_config.parallel_optimizer_threshold", one, unmodelled,
+     "parallel.zero", "small parameters stay whole"},
+    {"model.model_config.param_init_type", one, unmodelled, "training.precision",
+     "FP32 parameters: 4 bytes each, gathers of 4, no other master copy", false, "bfloat16"},
+    {"model.model_config.params_dtype", one, unmodelled, "training.precision",
+     "FP32 parameters: 4 bytes each, gathers of 4, no other master copy", false, "bfloat16"},
+    {"model.model_config.fp32_residual_connection", one, unmodelled, "training.precision",
+     "FP32 residual stream", false, "False"},
+    {"swap_config.swap", one, refused, "training.offload.activations",
+     "a part that the file does not say", false, "False"},
+    {"model.model_config.sliding_window", one, refused, "model.attention.window", "sliding windows",
+     false, "null"},
+    {"moe_config.use_shared_expert_gating", one, unmodelled, "model.moe.shared_gate",
+     "a gate of one column", false, "False"},
+    {"moe_config.use_allgather_dispatcher", one, refused, "moe.dispatch", "a dispatcher of its own",
+     false, "False"},
+    {"moe_config.group_wise_a2a", one, refused, "moe.dispatch", "a dispatcher of its own", false,
+     "False"},
+    {"context.ascend_config.parallel_speed_up_json_path", one, unmodelled,
+     "communication.tensor.overlap", "switches of another file", false, ""},
+};
+
+constexpr IgnoredFlags mindformers_ignored_table[] = {
+    {"runs, logs, checkpoints, evaluation",
+     "seed output_dir load_checkpoint src_strategy_path_or_dir auto_trans_ckpt only_save_strategy "
+     "resume_training run_mode trainer do_eval eval_step_interval eval_epoch_interval "
+     "eval_callbacks callbacks auto_tune filepath_prefix autotune_per_step profile "
+     "profile_start_step profile_stop_step "
+     "init_start_profile profile_communication profile_memory profile_level remote_save_url metric "
+     "processor load_ckpt_format pretrained_model_dir use_parallel eval_dataset eval_dataset_task "
+     "monitor_config save_checkpoint layer_scale layer_decay lr_scale_factor lr_scale infer "
+     "print_separate_loss ignore_data_skip"},
+    {"optimizer and learning rate", "optimizer lr_schedule runner_wrapper"},
+    {"data", "train_dataset train_dataset_task runner_config"},
+    {"how graphs are made and files are written",
+     "context parallel.parallel_mode parallel.gradients_mean parallel.enable_alltoall "
+     "parallel.full_batch parallel.dataset_strategy "
+     "parallel.search_mode parallel.strategy_ckpt_save_file parallel.strategy_ckpt_config "
+     "parallel.pipeline_config "
+     "parallel.parallel_optimizer_config parallel_config.recompute parallel_config.mem_coeff "
+     "swap_config "
+     "parallel.enable_parallel_optimizer_comm parallel.force_fp32_communication "
+     "parallel.auto_strategy_search parallel.device_num"},
+    {"router losses and scores, of the size of a kernel",
+     "moe_config.aux_loss_factor moe_config.aux_loss_factors moe_config.aux_loss_types "
+     "moe_config.routing_policy moe_config.enable_sdrop "
+     "moe_config.router_dense_type moe_config.use_fused_ops_topkrouter "
+     "moe_config.use_fused_ops_permute moe_config.norm_topk_prob "
+     "moe_config.z_loss_factor moe_config.max_router_load moe_config.topk_method "
+     "moe_config.routed_scaling_factor moe_config.expert_bias "
+     "moe_config.topk_bias_update_rate moe_config.use_gating_sigmoid moe_config.noisy_policy "
+     "moe_config.noisy_epsilon "
+     "moe_config.expert_group_size moe_config.callback_moe_droprate moe_config.cur_layer "
+     "moe_config.group_expert_dispatch "
+     "moe_config.save_token_distribution moe_config.enable_cold_hot_expert "
+     "moe_config.return_extra_loss moe_config.norm_topk "
+     "moe_config.balance_routing moe_config.topk_group_wise moe_config.npu_nums_per_device "
+     "moe_config.use_3d_tensor_parallel "
+     "moe_config.use_moe_auxloss"},
+    {"numbers that change no shape",
+     "model.model_config.batch_size model.model_config.theta model.model_config.rope_theta "
+     "model.model_config.rms_norm_eps "
+     "model.model_config.bos_token_id model.model_config.pad_token_id "
+     "model.model_config.eos_token_id model.model_config.ignore_token_id "
+     "model.model_config.layernorm_compute_type model.model_config.layernorm_compute_dtype "
+     "model.model_config.softmax_compute_type "
+     "model.model_config.softmax_compute_dtype model.model_config.rotary_dtype "
+     "model.model_config.use_past "
+     "model.model_config.extend_method model.model_config.use_past_shard "
+     "model.model_config.checkpoint_name_or_path "
+     "model.model_config.repetition_penalty model.model_config.max_decode_length "
+     "model.model_config.top_k model.model_config.top_p "
+     "model.model_config.do_sample model.model_config.is_dynamic "
+     "model.model_config.use_attn_mask_compression "
+     "model.model_config.scaling_factor model.model_config.hidden_act "
+     "model.model_config.initializer_range "
+     "model.model_config.initializer_std model.model_config.rotary_base "
+     "model.model_config.position_embedding_type "
+     "model.model_config.normalization model.model_config.layernorm_epsilon "
+     "model.model_config.embedding_init_type "
+     "model.model_config.block_size model.model_config.num_blocks "
+     "model.model_config.use_fused_rope model.model_config.use_fused_swiglu "
+     "model.model_config.use_fused_ops_permute model.model_config.use_fused_ops_topkrouter "
+     "model.model_config.use_contiguous_weight_layout_attention model.model_config.add_bias_linear "
+     "model.model_config.hidden_dropout "
+     "model.model_config.attention_dropout model.model_config.gated_linear_unit "
+     "model.model_config.swap_qkv_weight "
+     "model.model_config.router_dense_type model.model_config.norm_topk_prob "
+     "model.model_config.routed_scaling_factor "
+     "model.model_config.scoring_func model.model_config.aux_loss_factor "
+     "model.model_config.moe_router_load_balancing_type "
+     "model.model_config.moe_aux_loss_coeff model.model_config.moe_router_enable_expert_bias "
+     "model.model_config.moe_router_bias_update_rate model.model_config.use_pad_tokens "
+     "model.model_config.callback_moe_droprate "
+     "model.model_config.moe_grouped_gemm model.model_config.mtp_loss_factor "
+     "model.model_config.mtp_loss_scaling_factor "
+     "model.model_config.input_sliced_sig model.model_config.return_extra_loss "
+     "model.model_config.parallel_config "
+     "model.model_config.recompute_config model.model_config.moe_config "
+     "model.model_config.attention_dropout_rate "
+     "model.model_config.resid_dropout model.model_config.qkv_concat "
+     "model.model_config.use_rearrange_rope model.model_config.eod_reset "
+     "model.model_config.use_eod_attn_mask_compression "
+     "model.model_config.monitor_max_attention_logit "
+     "model.model_config.print_expert_load model.model_config.moe_router_dtype "
+     "model.model_config.moe_router_score_function "
+     "model.model_config.multi_latent_attention"
+     " model.arch model.pretrained_model_dir"},
+};
+
+}  // namespace
+
+std::span<const Flag> mindformers_flags() { return mindformers_table; }
+std::span<const IgnoredFlags> mindformers_ignored() { return mindformers_ignored_table; }
+
+}  // namespace stepcast::launch

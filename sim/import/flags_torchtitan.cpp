@@ -1,0 +1,97 @@
+#include "flags.hpp"
+
+// torchtitan v0.1 to v0.2.2, config/job_config.py; from 2026 its configurations are Python.
+namespace stepcast::launch {
+namespace {
+
+using enum Arity;
+using enum Treatment;
+
+constexpr Flag torchtitan_table[] = {
+    {"model.name", one, taken, "model",
+     "with the flavor: the dimensions that the framework has under these names"},
+    {"model.flavor", one, taken, "model", "see model.name"},
+    {"model.converters", any, taken, "training.precision", "float8 or mx: fp8_mixed"},
+    {"training.local_batch_size", one, taken, "training.micro_batch",
+     "sequences of a data rank per accumulation step; with stages those are cut into "
+     "micro-batches"},
+    {"training.batch_size", one, taken, "training.micro_batch", "as local_batch_size"},
+    {"training.global_batch_size", one, taken, "training.global_batch",
+     "-1 or absent: no accumulation"},
+    {"training.seq_len", one, taken, "training.sequence", "2048 unless given"},
+    {"training.mixed_precision_param", one, taken, "training.precision", "bfloat16"},
+    {"training.mixed_precision_reduce", one, taken, "communication.gradient.precision",
+     "float32, bfloat16"},
+    {"training.compile", one, taken, "runtime.fusion", "pattern"},
+    {"compile.enable", one, taken, "runtime.fusion", "pattern"},
+    {"compile.components", any, taken, "training.cross_entropy", "with loss: fused"},
+    {"parallelism.data_parallel_shard_degree", one, taken, "parallel.zero",
+     "3 where it is above 1, after context parallelism; -1: the rest"},
+    {"parallelism.data_parallel_replicate_degree", one, taken, "parallel.zero",
+     "1; above 1 beside sharding is hybrid sharding, which no key has"},
+    {"parallelism.fsdp_reshard_after_forward", one, taken, "parallel.zero",
+     "never 2, always 3, default 3 without stages and 2 with them"},
+    {"parallelism.tensor_parallel_degree", one, taken, "parallel.tp", "with sequence parallelism"},
+    {"parallelism.enable_async_tensor_parallel", one, taken, "communication.tensor.overlap",
+     "chunks(TP)"},
+    {"parallelism.pipeline_parallel_degree", one, taken, "parallel.pp", "", true},
+    {"parallelism.pipeline_parallel_schedule", one, taken, "schedule.pipeline",
+     "GPipe, 1F1B, Interleaved1F1B, ZBVZeroBubble, DualPipeV"},
+    {"parallelism.pipeline_parallel_layers_per_stage", one, taken, "parallel.vpp",
+     "chunks of so many layers, the first and last of one less"},
+    {"parallelism.pipeline_parallel_first_stage_less_layers", one, taken,
+     "parallel.layers_per_chunk", "1 unless given"},
+    {"parallelism.pipeline_parallel_last_stage_less_layers", one, taken,
+     "parallel.layers_per_chunk", "1 unless given"},
+    {"parallelism.pipeline_parallel_microbatch_size", one, taken, "training.micro_batch",
+     "1 unless given"},
+    {"parallelism.context_parallel_degree", one, taken, "parallel.cp", "", true},
+    {"parallelism.context_parallel_rotate_method", one, taken, "parallel.context_algorithm",
+     "allgather, alltoall ring"},
+    {"parallelism.expert_parallel_degree", one, taken, "parallel.ep", "", true},
+    {"parallelism.expert_tensor_parallel_degree", one, taken, "parallel.etp", "1 unless given"},
+    {"parallelism.expert_parallel_comm_backend", one, taken, "moe.dispatch",
+     "standard flat, deepep two_hop_dedup"},
+    {"activation_checkpoint.mode", one, taken, "training.recompute", "none, full, selective"},
+    {"activation_checkpoint.selective_ac_option", one, taken, "training.recompute",
+     "n: every n-th layer; op has no key"},
+    {"optimizer.implementation", one, taken, "runtime.optimizer", "fused, else elementwise"},
+    {"training.enable_cpu_offload", one, refused, "training.offload.optimizer",
+     "parameters on the host, too", false, "false"},
+    {"float8.enable_fsdp_float8_all_gather", one, unmodelled,
+     "communication.gradient.gather_precision",
+     "gathers of one byte: half of the bytes of each gather of parameters", false, "false"},
+    {"quantize.linear.float8.enable_fsdp_float8_all_gather", one, unmodelled,
+     "communication.gradient.gather_precision",
+     "gathers of one byte: half of the bytes of each gather of parameters", false, "false"},
+    {"float8.recipe_name", one, refused, "training.fp8_recipe", "scales per row", false,
+     "tensorwise"},
+    {"quantize.linear.float8.recipe_name", one, refused, "training.fp8_recipe", "scales per row",
+     false, "tensorwise"},
+    {"activation_checkpoint.memory_budget", one, unmodelled, "training.recompute",
+     "counts only with mode memory_budget"},
+    {"optimizer.name", one, refused, "training.optimizer", "optimizers other than Adam", false,
+     "AdamW"},
+};
+
+constexpr IgnoredFlags torchtitan_ignored_table[] = {
+    {"job, logs, profiles, checkpoints",
+     "job profiling metrics checkpoint comm validation experimental fault_tolerance "
+     "memory_estimation debug"},
+    {"optimizer and learning rate", "optimizer lr_scheduler"},
+    {"data and length of the training",
+     "training.dataset training.dataset_path training.steps training.max_norm training.seed "
+     "training.deterministic training.gc_freq training.gc_debug training.dtype training.dataloader "
+     "training.debug_moe_force_load_balance "
+     "model.hf_assets_path model.tokenizer_path model.print_after_conversion model.norm_type"},
+    {"how kernels are found",
+     "compile.backend float8 quantize activation_checkpoint mx parallelism.disable_loss_parallel "
+     "parallelism.enable_compiled_autograd parallelism.module_fqns_per_model_part"},
+};
+
+}  // namespace
+
+std::span<const Flag> torchtitan_flags() { return torchtitan_table; }
+std::span<const IgnoredFlags> torchtitan_ignored() { return torchtitan_ignored_table; }
+
+}  // namespace stepcast::launch

@@ -1,0 +1,175 @@
+#include "forms.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "megatron.hpp"
+#include "stepcast/base/text.hpp"
+#include "structured.hpp"
+
+namespace stepcast::launch {
+namespace {
+
+std::string ending_of(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos || path.find('/', dot) != std::string::npos
+             ? ""
+             : path.substr(dot + 1);
+}
+
+bool is_mindformers(const std::string& text) {
+  return text.find("parallel_config:") != std::string::npos &&
+         text.find("model_config:") != std::string::npos;
+}
+bool is_nemo(const std::string& text) {
+  return text.find("tensor_model_parallel_size:") != std::string::npos &&
+         text.find("micro_batch_size:") != std::string::npos;
+}
+
+/// Settings whose switches are off count as absent.
+void drop_switched_off(std::vector<Setting>& settings) {
+  std::erase_if(settings, [](const Setting& s) {
+    return s.words.size() == 1 &&
+           (s.words.front() == "false" || s.words.front() == "False" || s.words.front() == "null");
+  });
+}
+
+}  // namespace
+
+std::optional<std::int64_t> import_flags(Framework framework, Launch launch,
+                                         const ImportOptions& options, Draft& draft) {
+  for (const Diagnostic& note : launch.notes) draft.note(note);
+  check_settings(framework, launch.settings, options.ignore_unknown, draft);
+  drop_switched_off(launch.settings);
+  std::erase_if(launch.settings, [&](const Setting& s) {
+    const auto flag = find_flag(framework, s.name);
+    return !flag || flag->treatment == Treatment::ignored;
+  });
+  const std::optional<std::int64_t> devices = devices_of(launch, options, draft);
+  Arguments arguments{launch.settings, draft.wrong()};
+  Arguments environment{launch.environment, draft.wrong()};
+  MegatronLaunch megatron{framework, arguments, environment, draft, devices};
+  import_megatron(megatron);
+  return devices;
+}
+
+namespace {
+
+/// `MODEL_ARGS: {--flag: value}` and `ENV_VARS` of Megatron-LM's functional tests.
+Launch read_model_args(const std::string& path, const std::string& text) {
+  const Node root = parse_document(text, path);
+  Launch launch{path, {}, {}, {}, {}, {}, {}};
+  const auto words_of = [](const Node& value) {
+    std::vector<std::string> words;
+    std::string list = value.text;
+    if (value.kind == Node::Kind::list)
+      for (const Node& item : value.items) words.push_back(item.text);
+    else if (list.starts_with('[') && list.ends_with(']') && list.find(' ') != std::string::npos &&
+             list.find('*') == std::string::npos) {
+      for (std::size_t at = 1; at + 1 < list.size();) {
+        const std::size_t end = std::min(list.find(' ', at), list.size() - 1);
+        if (end > at) words.push_back(list.substr(at, end - at));
+        at = end + 1;
+      }
+    } else if (value.kind == Node::Kind::scalar && !value.is_word("true"))
+      words.push_back(value.text);
+    return words;
+  };
+  const auto take = [&](const char* key, std::vector<Setting>& into) {
+    const Node* part = root.find(key);
+    if (part == nullptr || part->kind != Node::Kind::mapping) return;
+    for (const Node::Entry& entry : part->entries)
+      into.push_back({entry.key, words_of(entry.value), entry.place, false});
+  };
+  take("MODEL_ARGS", launch.settings);
+  take("ENV_VARS", launch.environment);
+  return launch;
+}
+
+constexpr std::array<LaunchForm, 6> forms{
+    {{"megatron", "Megatron-LM", import_megatron_shell},
+     {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
+     {"megatron-yaml", "Megatron-LM, functional test", import_megatron_yaml},
+     {"mindformers", "MindFormers", import_mindformers},
+     {"torchtitan", "torchtitan", import_torchtitan},
+     {"nemo", "NeMo or Megatron-Bridge", import_nemo}}};
+
+}  // namespace
+
+std::span<const LaunchForm> launch_forms() { return forms; }
+
+bool is_mindspeed(const std::string& text) {
+  constexpr std::array<std::string_view, 6> marks{
+      "mindspeed", "HCCL_", "NPUS_PER_NODE", "ASCEND_", "TASK_QUEUE_ENABLE", "--use-fused-rmsnorm"};
+  return std::ranges::any_of(
+      marks, [&](std::string_view mark) { return text.find(mark) != std::string::npos; });
+}
+
+std::optional<std::int64_t> import_megatron_shell(const std::string& path, const std::string& text,
+                                                  const ImportOptions& options, Draft& draft) {
+  return import_flags(Framework::megatron, read_shell(path, text), options, draft);
+}
+std::optional<std::int64_t> import_mindspeed_shell(const std::string& path, const std::string& text,
+                                                   const ImportOptions& options, Draft& draft) {
+  return import_flags(Framework::mindspeed, read_shell(path, text), options, draft);
+}
+std::optional<std::int64_t> import_megatron_yaml(const std::string& path, const std::string& text,
+                                                 const ImportOptions& options, Draft& draft) {
+  return import_flags(Framework::megatron, read_model_args(path, text), options, draft);
+}
+
+const LaunchForm& form_of(const std::string& path, const std::string& from,
+                          const SearchPath& search) {
+  const auto named = [](std::string_view name) -> const LaunchForm& {
+    return *std::ranges::find(forms, name, &LaunchForm::name);
+  };
+  const std::string ending = ending_of(path);
+  const std::string text = read_document_text(path, search);
+  const bool yaml = ending == "yaml" || ending == "yml";
+  if (!from.empty()) {
+    const std::string name = from == "megatron" && yaml ? "megatron-yaml" : from;
+    if (std::ranges::find(forms, name, &LaunchForm::name) == forms.end())
+      throw InputError({{{}, "--from", "is '" + from + "', allowed: " + joined(import_kinds())}});
+    return named(name);
+  }
+  if (ending == "py")
+    throw InputError({{{path},
+                       {},
+                       "is a recipe in Python, which is never run; give the run_config.yaml that a "
+                       "run of it writes"}});
+  if (yaml && text.find("MODEL_ARGS:") != std::string::npos) return named("megatron-yaml");
+  if (ending == "toml") return named("torchtitan");
+  if (yaml && is_mindformers(text)) return named("mindformers");
+  if (yaml && is_nemo(text)) return named("nemo");
+  if (yaml || ending == "json")
+    throw InputError(
+        {{{path},
+          {},
+          "is no launch file that is known, allowed with --from: " + joined(import_kinds())}});
+  return named(is_mindspeed(text) ? "mindspeed" : "megatron");
+}
+
+}  // namespace stepcast::launch
+
+namespace stepcast {
+
+std::vector<std::string> import_kinds() {
+  std::vector<std::string> names;
+  for (const launch::LaunchForm& form : launch::launch_forms()) names.emplace_back(form.name);
+  return names;
+}
+
+bool is_launch_file(const std::string& path, const SearchPath& search) {
+  const std::string ending = launch::ending_of(path);
+  if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml") return true;
+  if (ending != "yaml" && ending != "yml") return false;
+  try {
+    const std::string text = read_document_text(path, search);
+    return text.find("MODEL_ARGS:") != std::string::npos || launch::is_mindformers(text) ||
+           launch::is_nemo(text);
+  } catch (const InputError&) {
+    return false;  // the reader of scenarios says what is wrong
+  }
+}
+
+}  // namespace stepcast

@@ -1,0 +1,138 @@
+#include "stepcast/sim/import/import.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "forms.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+using namespace launch;
+
+/// Names in lower case, of the characters that the format allows.
+std::string name_of(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem().string();
+  for (char& c : name) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper) c = static_cast<char>(c - 'A' + 'a');
+    const bool allowed =
+        (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+    if (!allowed) c = '-';
+  }
+  return name.empty() || name[0] == '.' ? "imported" + name : name;
+}
+
+/// The preset as the scenario names it: by its path below a search path, or where it stands.
+std::string cluster_name(const std::string& given, const SearchPath& search) {
+  const std::vector<std::string> names{given, "clusters/" + given, "clusters/" + given + ".yaml"};
+  for (const std::string& name : names)
+    for (const auto& directory : search.directories)
+      if (std::filesystem::is_regular_file(directory / name)) return name;
+  const std::filesystem::path here = std::filesystem::absolute(given);
+  if (std::filesystem::is_regular_file(here)) return here.lexically_normal().string();
+  throw InputError(
+      {{{},
+        "--cluster",
+        "names '" + given +
+            "', which does not exist, allowed: a cluster file or the name of a preset"}});
+}
+
+void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devices,
+                 const SearchPath& search, Draft& draft) {
+  if (!options.cluster.empty()) {
+    draft.set("cluster.extends", "'" + cluster_name(options.cluster, search) + "'", {},
+              "--cluster");
+  } else if (!draft.given("cluster.extends") && !draft.given("cluster.device")) {
+    draft.wrong({{},
+                 "--cluster",
+                 "is missing: launch files name no hardware; give --cluster PRESET, such as "
+                 "clusters/dgx-h100.yaml"});
+  }
+  if (devices)
+    draft.set("cluster.devices", *devices, {},
+              options.devices ? "--devices" : "nodes x devices per node of the launcher");
+}
+
+/// Every value gets the place of its flag; values of presets keep theirs.
+void place_all(Node& node, const std::string& written, const Place& place) {
+  if (node.place.file == written) node.place = place;
+  for (Node& item : node.items) place_all(item, written, place);
+  for (Node::Entry& entry : node.entries) {
+    if (entry.place.file == written) entry.place = place;
+    place_all(entry.value, written, place);
+  }
+}
+
+Node* node_at(Node& root, std::string_view path) {
+  Node* node = &root;
+  while (node != nullptr && !path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    node = node->kind == Node::Kind::mapping ? node->find(path.substr(0, dot)) : nullptr;
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return node;
+}
+
+ScenarioDocument document_of(const std::string& text, const std::string& file, const Draft& draft,
+                             const SearchPath& search) {
+  const std::string written = file + " as imported";
+  ScenarioDocument document{load_document_text(text, written, search), file, question_of(text)};
+  for (const Entry& entry : draft.entries()) {
+    Node* node = node_at(document.root, entry.path);
+    if (node != nullptr && !entry.place.file.empty()) place_all(*node, written, entry.place);
+  }
+  place_all(document.root, written, Place{file});
+  return document;
+}
+
+/// What is wrong between keys, with the flags behind them.
+std::vector<Diagnostic> with_flags(std::vector<Diagnostic> all, const Draft& draft) {
+  for (Diagnostic& d : all) {
+    const auto entry = std::ranges::find(draft.entries(), d.path, &Entry::path);
+    if (entry != draft.entries().end() && !entry->comment.empty() && entry->comment != "--set")
+      d.message += " (" + entry->comment + ")";
+  }
+  return all;
+}
+
+void throw_if_wrong(Draft& draft, const std::string& file) {
+  if (draft.wrong().empty()) return;
+  for (Diagnostic& d : draft.wrong())
+    if (d.place.file.empty()) d.place.file = file;
+  throw InputError(draft.wrong());
+}
+
+}  // namespace
+
+ImportedScenario import_launch(const std::string& path, const ImportOptions& options,
+                               const SearchPath& search) {
+  Draft draft{options.overrides};
+  const LaunchForm& form = form_of(path, options.from, search);
+  const std::string text = read_document_text(path, search);
+  draft.set("stepcast", 1, {}, "version of the format");
+  draft.set("name", name_of(path), {}, "imported from " + path);
+  const std::optional<std::int64_t> devices = form.import(path, text, options, draft);
+  if (!devices)
+    draft.wrong({{},
+                 "--devices",
+                 "is missing: the file does not say how many there are; give --devices N"});
+  set_cluster(options, devices, search, draft);
+  throw_if_wrong(draft, path);
+
+  ImportedScenario result;
+  result.text = "# question: how long is one step of " + name_of(path) + "?\n# Imported from " +
+                path + " (" + std::string(form.title) +
+                "). Each comment names what the key comes from.\n" + draft.yaml();
+  result.document = document_of(result.text, path, draft, search);
+  try {
+    (void)read_scenario(result.document, search);
+  } catch (const InputError& error) {
+    throw InputError(with_flags(error.diagnostics(), draft));
+  }
+  for (const Diagnostic& note : draft.notes()) result.warnings.push_back(note.text());
+  return result;
+}
+
+}  // namespace stepcast

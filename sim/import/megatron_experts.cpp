@@ -1,0 +1,235 @@
+#include "megatron.hpp"
+
+// Experts: which layers have them, how tokens reach them.
+namespace stepcast::launch {
+namespace {
+
+/// The pattern of the layers that the model has, as a dense prefix and a period.
+void import_pattern(MegatronLaunch& launch) {
+  const Setting* frequency = launch.flag("--moe-layer-freq");
+  const Setting* prefix = launch.flag("--first-k-dense-replace");
+  const std::string text = launch.args.text("--moe-layer-freq", "1");
+  std::vector<bool> marked(static_cast<std::size_t>(launch.layers), true);
+  const bool number = text.find_first_not_of("-0123456789") == std::string::npos;
+  if (number) {
+    const std::int64_t every =
+        std::max<std::int64_t>(launch.args.count_or("--moe-layer-freq", 1), 1);
+    const std::int64_t dense = launch.args.count_or("--first-k-dense-replace", 0);
+    for (std::size_t i = 0; i < marked.size(); ++i)
+      marked[i] =
+          static_cast<std::int64_t>(i) >= dense && static_cast<std::int64_t>(i) % every == 0;
+  } else if (const auto pattern = layer_pattern(text);
+             pattern && pattern->size() == marked.size()) {
+    marked = *pattern;
+  } else {
+    return launch.args.fail(
+        "--moe-layer-freq",
+        "is '" + text +
+            "', allowed: a number, or a list of 0 and 1 for each layer such as ([0]*3+[1]*58)");
+  }
+  std::vector<bool> real;
+  for (std::size_t i = 0; i < marked.size(); ++i)
+    if (!launch.noop.contains(static_cast<std::int64_t>(i))) real.push_back(marked[i]);
+  std::size_t first = 0;
+  while (first < real.size() && !real[first]) ++first;
+  std::size_t next = first + 1;
+  while (next < real.size() && !real[next]) ++next;
+  const std::size_t period = first + 1 < real.size() && next < real.size() ? next - first : 1;
+  for (std::size_t i = 0; i < real.size(); ++i)
+    if (real[i] != (i >= first && (i - first) % period == 0))
+      return launch.args.fail(
+          frequency != nullptr ? "--moe-layer-freq" : "--first-k-dense-replace",
+          "places experts irregularly, allowed: a dense prefix, then every n-th layer");
+  launch.draft.set("model.moe.first_dense", static_cast<std::int64_t>(first), {frequency, prefix});
+  launch.draft.set("model.moe.period", static_cast<std::int64_t>(period), {frequency, prefix});
+}
+
+void import_shared(MegatronLaunch& launch, std::int64_t expert_hidden) {
+  if (const Setting* count = launch.flag("--n-shared-experts")) {
+    const std::int64_t shared = launch.args.count_or("--n-shared-experts", 0);
+    launch.draft.set("model.moe.shared_experts", shared, {count});
+    if (shared > 0)
+      launch.draft.set("model.moe.shared_hidden", expert_hidden, {count},
+                       "each as a routed expert");
+  } else if (const Setting* width = launch.flag("--moe-shared-expert-intermediate-size")) {
+    launch.draft.set("model.moe.shared_experts", 1, {width});
+    launch.draft.set("model.moe.shared_hidden", launch.args.count_or(width->name, 1), {width});
+  }
+}
+
+void import_groups(MegatronLaunch& launch) {
+  const Setting* groups = launch.args.find({"--moe-router-num-groups", "--n-group"});
+  const Setting* chosen = launch.args.find({"--moe-router-group-topk", "--topk-group"});
+  if (groups != nullptr)
+    launch.draft.set("model.moe.groups", launch.args.count_or(groups->name, 1), {groups});
+  else if (chosen != nullptr && launch.mindspeed())
+    launch.draft.set("model.moe.groups", launch.ep, {chosen},
+                     "groups are those of expert parallelism");
+  if (chosen != nullptr && (groups != nullptr || launch.mindspeed()))
+    launch.draft.set("model.moe.top_groups", launch.args.count_or(chosen->name, 1), {chosen});
+}
+
+void import_dispatch(MegatronLaunch& launch) {
+  const Setting* type = launch.flag("--moe-token-dispatcher-type");
+  const std::string name = launch.args.text("--moe-token-dispatcher-type", "allgather");
+  const bool known = name == "allgather" || name == "alltoall" || name == "flex" ||
+                     (launch.mindspeed() && name == "alltoall_seq");
+  if (!known)
+    return launch.args.fail("--moe-token-dispatcher-type",
+                            "is '" + name + "', allowed: allgather, alltoall, flex" +
+                                (launch.mindspeed() ? ", alltoall_seq" : ""));
+  const bool travels = launch.ep > 1 || (launch.etp > 1 && name == "allgather");
+  if (travels) {
+    const char* dispatch = name == "allgather" ? "allgather"
+                           : name == "flex"    ? "two_hop_dedup"
+                                               : "flat";
+    launch.draft.set(
+        "moe.dispatch", std::string(dispatch),
+        {type, launch.flag("--moe-flex-dispatcher-backend"), launch.flag("--moe-enable-deepep")});
+  }
+}
+
+void import_overlap(MegatronLaunch& launch) {
+  if (launch.ep == 1) return;
+  const bool shared =
+      launch.args.find({"--n-shared-experts", "--moe-shared-expert-intermediate-size"}) != nullptr;
+  if (const Setting* pair =
+          launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"}))
+    return launch.draft.set("moe.overlap", std::string("fb_pair"), {pair});
+  const Setting* beside =
+      launch.args.find({"--moe-shared-expert-overlap", "--moe-alltoall-overlap-comm",
+                        "--moe-allgather-overlap-comm"});
+  if (beside == nullptr) return;
+  if (!shared) return launch.draft.note(*beside, "has no shared expert to run beside: no key");
+  launch.draft.set("moe.overlap", std::string("shared_expert"), {beside});
+  if (launch.mindspeed())
+    launch.draft.note(
+        *beside, "hides a part of the all-to-all behind weight gradients, too, which no key says");
+}
+
+void import_handling(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  const Setting* grouped = launch.flag("--moe-grouped-gemm");
+  draft.set("moe.experts", std::string(grouped != nullptr ? "grouped" : "sequential"), {grouped});
+  const Setting* fused =
+      launch.args.find({"--moe-permute-fusion", "--use-fused-moe-token-permute-and-unpermute"});
+  draft.set("moe.permutation", std::string(fused != nullptr ? "fused" : "indexed"), {fused});
+  if (const Setting* capacity = launch.flag("--moe-expert-capacity-factor")) {
+    if (const auto value = launch.args.number("--moe-expert-capacity-factor"); value && *value > 0)
+      draft.set("moe.capacity_factor", capacity->words.front(), {capacity});
+    if (const Setting* pad = launch.flag("--moe-pad-expert-input-to-capacity"))
+      draft.set("moe.capacity_pad", true, {pad});
+  }
+  if (const Setting* pad = launch.flag("--moe-pad-expert-input-to-capacity");
+      pad != nullptr && launch.flag("--moe-expert-capacity-factor") == nullptr)
+    draft.note(*pad, "counts only with --moe-expert-capacity-factor");
+  if (const Setting* even = launch.flag("--moe-router-force-load-balancing"))
+    draft.set("moe.routing.distribution", std::string("uniform"), {even});
+}
+
+/// `[0]*3+[1]*58`: sums and products of numbers and lists, and nothing else.
+struct Pattern {
+  std::string_view text;
+  std::size_t at = 0;
+  int depth = 0;
+  bool wrong = false;
+  struct Value {
+    bool list = false;
+    std::int64_t number = 0;
+    std::vector<bool> items;
+  };
+  static constexpr std::size_t most = 100000;
+
+  bool take(char c) {
+    while (at < text.size() && text[at] == ' ') ++at;
+    if (at >= text.size() || text[at] != c) return false;
+    ++at;
+    return true;
+  }
+  Value atom() {
+    Value value;
+    if (++depth > 32) wrong = true;
+    if (wrong) return value;
+    if (take('(')) {
+      value = sum();
+      wrong = wrong || !take(')');
+    } else if (take('[')) {
+      value.list = true;
+      for (bool more = !take(']'); more && !wrong; more = !take(']')) {
+        const Value item = sum();
+        wrong =
+            wrong || item.list || item.number < 0 || item.number > 1 || value.items.size() > most;
+        value.items.push_back(item.number == 1);
+        take(',');
+      }
+    } else {
+      std::size_t digits = 0;
+      while (at < text.size() && text[at] >= '0' && text[at] <= '9' && ++digits < 8)
+        value.number = 10 * value.number + (text[at++] - '0');
+      wrong = wrong || digits == 0;
+    }
+    --depth;
+    return value;
+  }
+  Value product() {
+    Value left = atom();
+    while (!wrong && take('*')) {
+      Value right = atom();
+      if (right.list) std::swap(left, right);
+      if (!left.list) {
+        left.number *= right.number;
+        continue;
+      }
+      wrong = wrong || right.list || right.number < 0 ||
+              static_cast<std::size_t>(right.number) * (left.items.size() + 1) > most;
+      std::vector<bool> all;
+      for (std::int64_t i = 0; i < right.number && !wrong; ++i)
+        all.insert(all.end(), left.items.begin(), left.items.end());
+      left.items = std::move(all);
+    }
+    return left;
+  }
+  Value sum() {
+    Value left = product();
+    while (!wrong && take('+')) {
+      const Value right = product();
+      wrong = wrong || left.list != right.list || left.items.size() > most;
+      left.number += right.number;
+      left.items.insert(left.items.end(), right.items.begin(), right.items.end());
+    }
+    return left;
+  }
+};
+
+}  // namespace
+
+std::optional<std::vector<bool>> layer_pattern(std::string_view text) {
+  Pattern pattern{text};
+  const Pattern::Value value = pattern.sum();
+  if (pattern.wrong || !value.list || pattern.at != text.size()) return {};
+  return value.items;
+}
+
+void import_experts(MegatronLaunch& launch) {
+  const Setting* experts = launch.flag("--num-experts");
+  if (!launch.experts) return;
+  Draft& draft = launch.draft;
+  draft.set("model.moe.experts", launch.args.count_or("--num-experts", 1), {experts});
+  const Setting* chosen = launch.flag("--moe-router-topk");
+  draft.set("model.moe.top_k", launch.args.count_or("--moe-router-topk", 2), {chosen});
+  const Setting* width =
+      launch.args.find({"--moe-ffn-hidden-size", "--moe-intermediate-size", "--ffn-hidden-size"});
+  const std::int64_t hidden = width != nullptr ? launch.args.count_or(width->name, 1)
+                                               : draft.count("model.ffn.hidden").value_or(1);
+  draft.set("model.moe.expert_hidden", hidden, {width});
+  import_pattern(launch);
+  import_shared(launch, hidden);
+  import_groups(launch);
+  if (const Setting* bias = launch.flag("--moe-router-enable-expert-bias"))
+    draft.set("model.moe.correction_bias", true, {bias});
+  import_dispatch(launch);
+  import_overlap(launch);
+  import_handling(launch);
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,210 @@
+#include "megatron.hpp"
+
+// Parallel sizes, the optimizer's sharding, the schedule.
+namespace stepcast::launch {
+namespace {
+
+void import_context(MegatronLaunch& launch) {
+  const Setting* algorithm = launch.args.find({"--context-parallel-algo", "--cp-comm-type"});
+  if (launch.cp == 1) {
+    if (const Setting* given = launch.flag("--context-parallel-algo"))
+      launch.draft.note(*given, "counts only with context parallelism, and its size is 1");
+    return;
+  }
+  const std::string name = algorithm == nullptr ? "p2p" : launch.args.text(algorithm->name, "p2p");
+  if (algorithm != nullptr && algorithm->words.size() > 1 && algorithm->name == "--cp-comm-type")
+    return launch.args.fail(
+        *algorithm, "differs by layer, which parallel.context_algorithm lacks, allowed: one word");
+  std::string key;
+  const Setting* degree = nullptr;
+  if (name == "p2p" || name == "megatron_cp_algo") key = "ring";
+  if (name == "a2a" || name == "ulysses_cp_algo") key = "ulysses";
+  if (name == "all_gather" || name == "allgather" || name == "kvallgather_cp_algo")
+    key = "allgather";
+  if (name == "a2a+p2p" || name == "hybrid_cp_algo") {
+    degree = launch.args.find({"--ulysses-degree-in-cp", "--hierarchical-context-parallel-sizes"});
+    const auto sizes =
+        degree == nullptr ? std::vector<std::int64_t>{} : launch.args.counts(degree->name);
+    if (sizes.empty())
+      return launch.args.fail(
+          *algorithm, "needs --ulysses-degree-in-cp or --hierarchical-context-parallel-sizes");
+    key = "hybrid(" + std::to_string(sizes.front()) + ")";
+  }
+  if (key.empty())
+    return launch.args.fail(*algorithm, "is '" + name +
+                                            "', which parallel.context_algorithm lacks, allowed: "
+                                            "ring, ulysses, all-gather and hybrid forms");
+  launch.draft.set("parallel.context_algorithm", key, {algorithm, degree});
+}
+
+void import_sharding(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  const Setting* fsdp = launch.args.find({"--use-megatron-fsdp", "--use-custom-fsdp"});
+  const Setting* strategy = launch.flag("--data-parallel-sharding-strategy");
+  const Setting* whole = launch.args.find({"--use-torch-fsdp2", "--layerzero"});
+  const Setting* distributed = launch.flag("--use-distributed-optimizer");
+  const Setting* reduce = launch.flag("--overlap-grad-reduce");
+  const Setting* gather = launch.flag("--overlap-param-gather");
+  if (fsdp != nullptr) {
+    const std::string name =
+        launch.args.text("--data-parallel-sharding-strategy", "optim_grads_params");
+    const std::int64_t zero = name == "no_shard"             ? 0
+                              : name == "optim"              ? 1
+                              : name == "optim_grads"        ? 2
+                              : name == "optim_grads_params" ? 3
+                                                             : -1;
+    if (zero < 0)
+      return launch.args.fail(
+          "--data-parallel-sharding-strategy",
+          "is '" + name + "', allowed: no_shard, optim, optim_grads, optim_grads_params");
+    draft.set("parallel.zero", zero, {fsdp, strategy});
+    draft.set("communication.gradient.overlap", true, {fsdp});
+    return;
+  }
+  if (strategy != nullptr) draft.note(*strategy, "counts only with --use-megatron-fsdp");
+  if (whole != nullptr) {
+    draft.set("parallel.zero", 3, {whole});
+    draft.set("communication.gradient.overlap", true, {whole});
+    return;
+  }
+  draft.set("parallel.zero", distributed != nullptr ? 1 : 0, {distributed});
+  draft.set("communication.gradient.overlap", reduce != nullptr, {reduce, gather});
+  if (gather != nullptr && (reduce == nullptr || distributed == nullptr))
+    launch.args.fail(*gather, "needs --overlap-grad-reduce and --use-distributed-optimizer");
+  if (reduce != nullptr && gather == nullptr && distributed != nullptr)
+    draft.note(*reduce,
+               "overlaps the reduction alone; one key has it and the gather of parameters");
+}
+
+void import_schedule(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  const Setting* method = launch.flag("--schedules-method");
+  if (launch.dual_pipe) {
+    draft.set("schedule.pipeline", std::string("dualpipe_v"), {method});
+    if (const Setting* reduce = launch.flag("--overlap-grad-reduce"))
+      launch.args.fail(*reduce, "cannot stand beside --schedules-method dualpipev");
+    return;
+  }
+  if (method != nullptr)
+    launch.args.fail(*method,
+                     "is '" + launch.args.text("--schedules-method") + "', allowed: dualpipev");
+  draft.set("schedule.pipeline", std::string(launch.vpp > 1 ? "interleaved_1f1b" : "1f1b"), {});
+  if (launch.pp == 1) return;
+  const Setting* blocking = launch.flag("--no-overlap-p2p-communication");
+  const bool overlapped = launch.vpp > 1 && blocking == nullptr;
+  draft.set("schedule.p2p", std::string(overlapped ? "overlapped" : "blocking"), {blocking},
+            launch.vpp > 1 ? "" : "without chunks stages exchange before they go on");
+  const Setting* group = launch.flag("--microbatch-group-size-per-virtual-pipeline-stage");
+  if (group != nullptr && launch.vpp > 1)
+    draft.set("schedule.group", launch.args.count_or(group->name, 1), {group});
+}
+
+void import_batch(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  const Setting* micro = launch.flag("--micro-batch-size");
+  const Setting* global = launch.flag("--global-batch-size");
+  const Setting* schedule = launch.flag("--step-batch-size-schedule");
+  const std::int64_t size = launch.args.count_or("--micro-batch-size", 1);
+  if (micro == nullptr && !draft.given("training.micro_batch"))
+    draft.wrong(
+        {{}, "training.micro_batch", "is not said by the file; give --set training.micro_batch=N"});
+  draft.set("training.micro_batch", size, {micro});
+  if (global != nullptr && schedule != nullptr)
+    return launch.args.fail(*global, "cannot stand beside --step-batch-size-schedule");
+  if (global != nullptr) {
+    draft.set("training.global_batch", launch.args.count_or("--global-batch-size", 1), {global});
+  } else if (schedule == nullptr && launch.devices) {
+    const std::int64_t dp = *launch.devices / (launch.tp * launch.pp * launch.cp);
+    draft.set("training.global_batch", size * std::max<std::int64_t>(dp, 1), {},
+              "micro-batch x DP");
+  }
+}
+
+void import_sizes(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  draft.set("parallel.tp", launch.tp, {launch.flag("--tensor-model-parallel-size")});
+  draft.set("parallel.pp", launch.pp, {launch.flag("--pipeline-model-parallel-size")});
+  draft.set("parallel.cp", launch.cp, {launch.flag("--context-parallel-size")});
+  if (launch.experts) {
+    const Setting* extended = launch.flag("--moe-tp-extend-ep");
+    draft.set("parallel.ep", launch.ep, {launch.flag("--expert-model-parallel-size"), extended});
+    draft.set("parallel.etp", launch.etp, {launch.flag("--expert-tensor-parallel-size"), extended},
+              launch.flag("--expert-tensor-parallel-size") == nullptr && extended == nullptr
+                  ? "that of the dense layers"
+                  : "");
+  }
+  const Setting* sequence = launch.flag("--sequence-parallel");
+  const bool on = launch.args.on("--sequence-parallel");
+  if (on && launch.tp == 1)
+    draft.note(*sequence, "is switched off where the tensor parallel size is 1");
+  draft.set("parallel.sequence_parallel", on && launch.tp > 1, {sequence});
+  if (const Setting* order = launch.flag("--use-tp-pp-dp-mapping"))
+    draft.set("parallel.order", std::string("[tp, cp, ep, pp, dp]"), {order});
+  const std::int64_t model = launch.tp * launch.pp * launch.cp;
+  if (launch.devices && *launch.devices % model != 0)
+    draft.wrong({{},
+                 "--devices",
+                 "are " + std::to_string(*launch.devices) +
+                     ", which tp x pp x cp = " + std::to_string(launch.tp) + " x " +
+                     std::to_string(launch.pp) + " x " + std::to_string(launch.cp) +
+                     " does not divide; give a multiple of " + std::to_string(model)});
+}
+
+}  // namespace
+
+void import_plan(MegatronLaunch& launch) {
+  import_sizes(launch);
+  import_context(launch);
+  import_sharding(launch);
+  import_schedule(launch);
+  import_batch(launch);
+}
+
+void import_megatron(MegatronLaunch& launch) {
+  const auto positive = [&](const char* name) {
+    const std::int64_t value = launch.args.count_or(name, 1);
+    if (value < 1) launch.args.fail(name, "is " + std::to_string(value) + ", allowed: at least 1");
+    return std::clamp<std::int64_t>(value, 1, 1 << 20);
+  };
+  launch.tp = positive("--tensor-model-parallel-size");
+  launch.pp = positive("--pipeline-model-parallel-size");
+  launch.cp = positive("--context-parallel-size");
+  launch.experts =
+      launch.flag("--num-experts") != nullptr && launch.args.text("--num-experts") != "None";
+  launch.latent =
+      launch.args.on("--multi-latent-attention") || launch.args.on("--multi-head-latent-attention");
+  if (launch.experts) {
+    const bool extended = launch.args.on("--moe-tp-extend-ep");
+    launch.ep = positive("--expert-model-parallel-size") * (extended ? launch.tp : 1);
+    launch.etp = extended ? 1
+                 : launch.flag("--expert-tensor-parallel-size") != nullptr
+                     ? positive("--expert-tensor-parallel-size")
+                     : launch.tp;
+  }
+  const Setting* layers = launch.args.find({"--num-layers", "--encoder-num-layers"});
+  for (const auto* needed : {"--hidden-size", "--num-attention-heads"})
+    if (launch.flag(needed) == nullptr)
+      launch.args.fail(needed, "is missing, and the framework needs it");
+  const Setting* sequence = launch.args.find({"--seq-length", "--encoder-seq-length"});
+  if (sequence == nullptr && !launch.draft.given("training.sequence"))
+    launch.args.fail("--seq-length", "is missing, and the framework needs it");
+  if (layers == nullptr)
+    return launch.args.fail("--num-layers", "is missing, and the framework needs it");
+  launch.layers = std::clamp<std::int64_t>(launch.args.count_or(layers->name, 1), 1, 100000);
+  for (const std::int64_t number : launch.args.counts("--noop-layers")) {
+    if (number >= launch.layers) {
+      launch.args.fail("--noop-layers", "names layer " + std::to_string(number) +
+                                            ", allowed: numbers below --num-layers");
+      break;
+    }
+    launch.noop.insert(number);
+  }
+  import_layers(launch);
+  import_plan(launch);
+  import_model(launch);
+  import_experts(launch);
+  import_training(launch);
+  import_runtime(launch);
+}
+
+}  // namespace stepcast::launch

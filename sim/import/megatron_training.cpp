@@ -1,0 +1,244 @@
+#include "megatron.hpp"
+
+// Precision, recomputation, gradients, kernels, the environment.
+namespace stepcast::launch {
+namespace {
+
+void import_precision(MegatronLaunch& launch) {
+  const Setting* bf16 = launch.flag("--bf16");
+  const Setting* fp16 = launch.flag("--fp16");
+  const Setting* fp8 = launch.flag("--fp8-format");
+  Draft& draft = launch.draft;
+  if (bf16 == nullptr && fp16 == nullptr && !draft.given("training.precision"))
+    draft.wrong({{},
+                 "training.precision",
+                 "would be FP32, as neither --bf16 nor --fp16 is given, which the format lacks; "
+                 "give --set training.precision=bf16"});
+  draft.set("training.precision",
+            std::string(fp8 != nullptr    ? "fp8_mixed"
+                        : fp16 != nullptr ? "fp16"
+                                          : "bf16"),
+            {fp8, bf16, fp16});
+  const Setting* reduced = launch.flag("--grad-reduce-in-bf16");
+  const Setting* type = launch.flag("--main-grads-dtype");
+  const Setting* wide = launch.flag("--accumulate-allreduce-grads-in-fp32");
+  const bool half = reduced != nullptr || launch.args.text("--main-grads-dtype") == "bf16" ||
+                    (fp16 != nullptr && bf16 == nullptr && wide == nullptr);
+  draft.set("communication.gradient.precision", std::string(half ? "bf16" : "fp32"),
+            {reduced, type, wide});
+}
+
+/// `block`: the first n layers of each chunk, or of each stage.
+std::string block_table(const MegatronLaunch& launch, std::int64_t most, bool per_stage,
+                        bool& all) {
+  std::vector<std::vector<std::int64_t>> table(launch.cut.size());
+  for (std::size_t s = 0; s < launch.cut.front().size(); ++s) {
+    std::int64_t left = most;
+    for (std::size_t c = 0; c < launch.cut.size(); ++c) {
+      const std::int64_t take = per_stage ? std::min(left, launch.cut[c][s]) : most;
+      left -= take;
+      const std::int64_t count = launch.real_layers(c, s, take);
+      all = all && count == launch.real_layers(c, s, launch.cut[c][s]);
+      table[c].push_back(count);
+    }
+  }
+  return table_text(table);
+}
+
+void import_full(MegatronLaunch& launch, const Setting* granularity) {
+  const Setting* method = launch.flag("--recompute-method");
+  const Setting* layers = launch.flag("--recompute-num-layers");
+  const std::string name = launch.args.text("--recompute-method");
+  const std::int64_t n = launch.args.count_or("--recompute-num-layers", 1);
+  if (name == "uniform") {
+    if (n > 1)
+      launch.args.fail(
+          *layers,
+          "keeps one input for several layers, which training.recompute lacks, allowed: 1");
+    return launch.draft.set("training.recompute", std::string("full"),
+                            {granularity, method, layers});
+  }
+  if (name != "block")
+    return launch.args.fail(*granularity,
+                            "is full without --recompute-method, allowed: uniform, block");
+  if (launch.cut.empty() || n < 0) return;
+  bool all = true;
+  const Setting* per_stage = launch.flag("--enable-recompute-layers-per-pp-rank");
+  const std::string table = block_table(launch, n, per_stage != nullptr, all);
+  launch.draft.set("training.recompute", all ? std::string("full") : table,
+                   {granularity, method, layers, per_stage});
+}
+
+void import_recompute(MegatronLaunch& launch) {
+  const Setting* activations = launch.flag("--recompute-activations");
+  const Setting* granularity = launch.flag("--recompute-granularity");
+  const Setting* modules = launch.flag("--recompute-modules");
+  const std::string name =
+      activations != nullptr ? "selective" : launch.args.text("--recompute-granularity", "none");
+  if (name == "none" || name == "null") {
+    if (const Setting* method = launch.flag("--recompute-method"))
+      launch.draft.note(*method, "counts only with --recompute-granularity full");
+    if (modules != nullptr)
+      launch.draft.note(*modules, "counts only with --recompute-granularity selective");
+    return launch.draft.set("training.recompute", std::string("none"), {});
+  }
+  if (name == "full") return import_full(launch, granularity);
+  if (name != "selective")
+    return launch.args.fail("--recompute-granularity",
+                            "is '" + name + "', allowed: full, selective");
+  if (modules != nullptr && !launch.draft.given("training.recompute")) {
+    for (const std::string& module : modules->words)
+      if (module != "core_attn")
+        return launch.args.fail(
+            *modules,
+            "names " + module +
+                ", and training.recompute lacks recomputation by module, allowed: core_attn");
+  }
+  launch.draft.set("training.recompute", std::string("selective"),
+                   {activations, granularity, modules});
+}
+
+void import_attention(MegatronLaunch& launch) {
+  const Setting* flash = launch.flag("--use-flash-attn");
+  const Setting* backend = launch.flag("--attention-backend");
+  const Setting* implementation = launch.flag("--transformer-impl");
+  const std::string impl = launch.args.text("--transformer-impl", "transformer_engine");
+  const std::string kind = launch.args.text("--attention-backend", "auto");
+  const bool unfused = launch.mindspeed() ? flash == nullptr
+                                          : kind == "unfused" || kind == "local" ||
+                                                (impl == "local" && flash == nullptr);
+  launch.draft.set("training.attention", std::string(unfused ? "unfused" : "fused"),
+                   {flash, backend, unfused || flash == nullptr ? implementation : nullptr});
+  if (!launch.mindspeed() || !launch.latent || unfused) return;
+  const Setting* whole = launch.flag("--mla-fa-without-pad");
+  const Setting* base = launch.flag("--padded-base-length");
+  if (whole != nullptr) return;
+  const std::int64_t multiple =
+      std::max<std::int64_t>(launch.args.count_or("--padded-base-length", 128), 1);
+  const std::int64_t widest =
+      std::max(launch.draft.count("model.attention.nope_dim").value_or(0) +
+                   launch.draft.count("model.attention.rope_dim").value_or(0),
+               launch.draft.count("model.attention.v_dim").value_or(0));
+  launch.draft.set("training.attention_head", (widest + multiple - 1) / multiple * multiple, {base},
+                   "heads are padded for the kernel");
+}
+
+void import_dropout(MegatronLaunch& launch) {
+  const Setting* hidden = launch.flag("--hidden-dropout");
+  const double rate = hidden == nullptr ? 0.1 : launch.args.number("--hidden-dropout").value_or(0);
+  launch.draft.set("training.dropout", rate > 0, {hidden},
+                   hidden == nullptr ? "0.1 unless given" : "");
+}
+
+void import_tensor_overlap(MegatronLaunch& launch) {
+  const Setting* userbuffers = launch.flag("--tp-comm-overlap");
+  const Setting* coc = launch.flag("--use-ascend-coc");
+  const Setting* pieces = launch.flag("--coc-parallel-num");
+  if (userbuffers != nullptr && launch.tp > 1) {
+    if (!launch.args.on("--sequence-parallel"))
+      return launch.args.fail(*userbuffers, "needs --sequence-parallel");
+    return launch.draft.set("communication.tensor.overlap",
+                            "chunks(" + std::to_string(std::min<std::int64_t>(launch.tp, 64)) + ")",
+                            {userbuffers});
+  }
+  if (coc == nullptr || launch.tp == 1) return;
+  const std::int64_t n = launch.args.count_or("--coc-parallel-num", 1);
+  launch.draft.set("communication.tensor.overlap",
+                   n > 1 ? "chunks(" + std::to_string(n) + ")" : std::string("none"),
+                   {coc, pieces});
+}
+
+void import_offload(MegatronLaunch& launch) {
+  if (const Setting* optimizer = launch.args.find({"--optimizer-cpu-offload", "--swap-optimizer"}))
+    launch.draft.set("training.offload.optimizer", true, {optimizer});
+  if (const Setting* layers = launch.flag("--cpu-offloading-num-layers");
+      layers != nullptr && launch.layers > 0) {
+    const double part = static_cast<double>(launch.args.count_or(layers->name, 0)) /
+                        static_cast<double>(launch.layers);
+    launch.draft.set("training.offload.activations", std::to_string(part), {layers});
+  }
+  if (const Setting* shared = launch.flag("--reuse-fp32-param"))
+    launch.draft.set("training.master_weights", std::string("remainder"), {shared});
+}
+
+/// Kernels that MindSpeed-LLM fuses on demand, and Megatron-LM unless told.
+void import_kernels(MegatronLaunch& launch) {
+  const auto kernel = [&](const char* key, const Setting* fused, const Setting* unfused) {
+    const bool together = launch.mindspeed() ? fused != nullptr : unfused == nullptr;
+    launch.draft.set(key, std::string(together ? "fused" : "unfused"),
+                     {fused, launch.mindspeed() ? nullptr : unfused});
+  };
+  if (launch.mindspeed())
+    kernel("runtime.kernels.norm", launch.flag("--use-fused-rmsnorm"), nullptr);
+  kernel("runtime.kernels.rope", launch.flag("--use-fused-rotary-pos-emb"),
+         launch.flag("--no-rope-fusion"));
+  kernel("runtime.kernels.activation", launch.flag("--use-fused-swiglu"),
+         launch.args.find({"--no-bias-swiglu-fusion", "--no-bias-gelu-fusion"}));
+}
+
+void import_environment(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  if (launch.mindspeed()) {
+    const Setting* queue = launch.environment.find("TASK_QUEUE_ENABLE");
+    const std::string level = launch.environment.text("TASK_QUEUE_ENABLE", "1");
+    draft.set("runtime.dispatch", std::string(level == "0" ? "eager" : "task_queue"), {queue});
+    if (const Setting* blocking = launch.environment.find("ASCEND_LAUNCH_BLOCKING");
+        blocking != nullptr && launch.environment.text("ASCEND_LAUNCH_BLOCKING") == "1")
+      draft.set("stalls.host_sync", std::string("unit"), {blocking});
+    if (const Setting* algorithm = launch.environment.find("HCCL_ALGO")) {
+      const std::string text = launch.environment.text("HCCL_ALGO");
+      const std::size_t outer = text.find("level1:");
+      const std::string name =
+          outer == std::string::npos
+              ? ""
+              : text.substr(outer + 7, text.find_first_of(";/,", outer + 7) - outer - 7);
+      const bool known = name == "mesh" || name == "pairwise" || name == "hierarchical";
+      if (text.starts_with("alltoall=") && known)
+        draft.set("communication.algorithm.all_to_all", name, {algorithm});
+      else
+        draft.note(*algorithm,
+                   "is '" + text + "': not followed, the library's own selection is taken");
+    }
+    if (const Setting* buffer = launch.environment.find("HCCL_BUFFSIZE"))
+      draft.note(*buffer, "is " + launch.environment.text("HCCL_BUFFSIZE") +
+                              " MB; --set cluster.collectives.buffer=" +
+                              launch.environment.text("HCCL_BUFFSIZE") + "MiB takes it");
+  }
+  const Setting* connections = launch.environment.find("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (!launch.mindspeed() && (launch.tp > 1 || launch.cp > 1) && connections != nullptr &&
+      launch.environment.text("CUDA_DEVICE_MAX_CONNECTIONS") != "1")
+    draft.note(
+        *connections,
+        "must be 1 before Blackwell with tensor or context parallelism, or overlaps are lost");
+}
+
+}  // namespace
+
+void import_training(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  const Setting* sequence = launch.args.find({"--seq-length", "--encoder-seq-length"});
+  if (sequence != nullptr)
+    draft.set("training.sequence", launch.args.count_or(sequence->name, 1), {sequence});
+  import_precision(launch);
+  import_recompute(launch);
+  import_dropout(launch);
+  import_attention(launch);
+  const Setting* loss = launch.flag("--cross-entropy-loss-fusion");
+  draft.set("training.cross_entropy", std::string(loss != nullptr ? "fused" : "unfused"), {loss});
+  import_offload(launch);
+  const Setting* separate = launch.flag("--no-gradient-accumulation-fusion");
+  const Setting* fused = launch.flag("--gemm-gradient-accumulation-fusion");
+  draft.set("communication.gradient.accumulation",
+            std::string(separate != nullptr && fused == nullptr ? "separate" : "fused"),
+            {fused != nullptr ? fused : separate});
+  if (const Setting* bucket = launch.flag("--ddp-bucket-size"))
+    draft.set("communication.gradient.bucket", launch.args.count_or(bucket->name, 1), {bucket});
+  import_tensor_overlap(launch);
+}
+
+void import_runtime(MegatronLaunch& launch) {
+  import_kernels(launch);
+  import_environment(launch);
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,273 @@
+#include "mindformers.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "megatron.hpp"
+#include "stepcast/base/foreign_document.hpp"
+
+// MindFormers: a YAML file with parallel_config, recompute_config, moe_config and the model.
+namespace stepcast::launch {
+namespace {
+
+/// deepseek_v3 of mindformers/models/deepseek3/configuration_deepseek_v3.py.
+const ModelClass deepseek_v3{"deepseek_v3",
+                             {{"num_hidden_layers", 61},
+                              {"hidden_size", 7168},
+                              {"num_attention_heads", 128},
+                              {"intermediate_size", 18432},
+                              {"q_lora_rank", 1536},
+                              {"kv_lora_rank", 512},
+                              {"qk_nope_head_dim", 128},
+                              {"qk_rope_head_dim", 64},
+                              {"v_head_dim", 128},
+                              {"n_routed_experts", 256},
+                              {"num_experts_per_tok", 8},
+                              {"moe_intermediate_size", 2048},
+                              {"n_shared_experts", 1},
+                              {"first_k_dense_replace", 3},
+                              {"num_nextn_predict_layers", 1},
+                              {"vocab_size", 129280},
+                              {"n_group", 8},
+                              {"topk_group", 4}}};
+
+/// `offset`: an even share and what each stage or chunk has beside it.
+void import_cut(Recipe& r) {
+  Draft& draft = r.draft;
+  const Setting* offset = r.field({"offset"});
+  const std::int64_t chunks = r.pp * r.vpp;
+  const std::int64_t counted =
+      r.layers + (r.legacy ? r.mtp : 0);  // a module counts as a layer there
+  if (draft.given("parallel.layers_per_chunk")) return;
+  const auto fail = [&](const std::string& message) {
+    r.args.fail(offset != nullptr ? *offset : Setting{"model.model_config.offset", {}, {}, false},
+                message);
+  };
+  if (chunks < 1 || chunks > 65536) return fail("cannot be read for so many chunks");
+  std::vector<std::int64_t> offsets;
+  if (offset != nullptr) {
+    for (const std::string& word : offset->words) {
+      std::string row = word;
+      std::erase_if(row, [](char c) { return c == '[' || c == ']' || c == ' '; });
+      for (std::size_t at = 0; at <= row.size();) {
+        const std::size_t end = std::min(row.find(',', at), row.size());
+        const auto value = row.substr(at, end - at);
+        if (value.empty() || value.size() > 7 ||
+            value.find_first_not_of("-0123456789") != std::string::npos ||
+            value.find('-', 1) != std::string::npos || value == "-")
+          return fail("is no list of whole numbers");
+        offsets.push_back(std::stoll(value));
+        at = end + 1;
+      }
+    }
+    if (offsets.size() == 1 && offsets.front() == 0) offsets.clear();
+  }
+  const std::int64_t base = counted / chunks;
+  if (offsets.empty()) offsets.assign(static_cast<std::size_t>(chunks), 0);
+  if (static_cast<std::int64_t>(offsets.size()) != chunks)
+    return fail("has " + std::to_string(offsets.size()) + " numbers, needed: one for each of " +
+                std::to_string(chunks) + " chunks");
+  const std::int64_t sum = std::accumulate(offsets.begin(), offsets.end(), std::int64_t{0});
+  if (sum != counted - base * chunks)
+    return fail("adds up to " + std::to_string(sum) + ", which must be " + std::to_string(counted) +
+                " layers less " + std::to_string(base) + " in each of " + std::to_string(chunks) +
+                " chunks: " + std::to_string(counted - base * chunks));
+  std::vector<std::vector<std::int64_t>> table;
+  bool even = true;
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    if (i % static_cast<std::size_t>(r.pp) == 0) table.emplace_back();
+    const bool last = i + 1 == offsets.size();
+    const std::int64_t count = base + offsets[i] - (last && r.legacy ? r.mtp : 0);
+    if (count < 1)
+      return fail(
+          "leaves a chunk without layers, which parallel.layers_per_chunk lacks, allowed: at least "
+          "1 in each");
+    table.back().push_back(count);
+    even = even && count == table.front().front();
+  }
+  draft.set("parallel.layers_per_chunk", even ? std::string("even") : table_text(table), {offset});
+}
+
+void import_recompute(Recipe& r) {
+  const Setting* all = r.args.find("recompute_config.recompute");
+  if (all == nullptr || r.draft.given("training.recompute"))
+    return r.draft.set("training.recompute", std::string("none"), {all});
+  if (!all->is_list)
+    return r.draft.set("training.recompute", std::string(r.args.on(all->name) ? "full" : "none"),
+                       {all});
+  std::string text = "[";
+  for (const std::string& word : all->words) text += (text.size() > 1 ? ", " : "") + word;
+  text += "]";
+  const bool nested = text.starts_with("[[");
+  if (!nested && r.vpp > 1)
+    return r.args.fail(*all,
+                       "has one number for a stage of several chunks, which are dealt out in turn; "
+                       "give it by chunk and stage");
+  r.draft.set("training.recompute", nested ? text : "[" + text + "]", {all});
+}
+
+void import_schedule(Recipe& r) {
+  Draft& draft = r.draft;
+  const Setting* name = r.args.find("parallel.pipeline_config.pipeline_scheduler");
+  const Setting* interleave = r.args.find("parallel.pipeline_config.pipeline_interleave");
+  const std::string kind = r.args.text("parallel.pipeline_config.pipeline_scheduler", "1f1b");
+  draft.set("parallel.vpp", r.vpp, {interleave, r.field({"pp_interleave_num"})});
+  if (kind == "1f1b" && r.vpp > 1) {
+    draft.set("schedule.pipeline", std::string("interleaved_1f1b"), {name});
+    return draft.set("schedule.warmup", std::string("less_memory"), {name});
+  }
+  const bool known = kind == "1f1b" || kind == "gpipe" || kind == "seqpipe" || kind == "seqvpp" ||
+                     kind == "seqsmartvpp" || kind == "zero_bubble_v";
+  if (!known)
+    return r.args.fail(
+        *name,
+        "is '" + kind + "', allowed: 1f1b, gpipe, seqpipe, seqvpp, seqsmartvpp, zero_bubble_v");
+  draft.set("schedule.pipeline", kind == "zero_bubble_v" ? std::string("dualpipe_v") : kind,
+            {name});
+  const Setting* slices = r.args.find("parallel_config.seq_split_num");
+  if (kind.starts_with("seq") && slices != nullptr)
+    draft.set("schedule.slices", r.args.count_or(slices->name, 1), {slices});
+}
+
+void import_batch(Recipe& r) {
+  Draft& draft = r.draft;
+  const Setting* size = r.args.find("runner_config.batch_size");
+  const Setting* pieces = r.args.find("parallel_config.micro_batch_num");
+  const Setting* twice = r.args.find("micro_batch_interleave_num");
+  const Setting* steps = r.args.find("runner_config.gradient_accumulation_steps");
+  const std::int64_t interleave =
+      std::clamp<std::int64_t>(r.args.count_or("micro_batch_interleave_num", 1), 1, 64);
+  const std::int64_t micro =
+      std::clamp<std::int64_t>(r.args.count_or("runner_config.batch_size", 1), 1, 1 << 20) *
+      interleave;
+  draft.set("training.micro_batch", micro, {size, interleave > 1 ? twice : nullptr});
+  const std::int64_t count = std::clamp<std::int64_t>(
+      r.pp > 1 ? r.args.count_or("parallel_config.micro_batch_num", 1)
+               : r.args.count_or("runner_config.gradient_accumulation_steps", 1),
+      1, 1 << 20);
+  draft.set("training.global_batch", micro * r.dp * count, {size, r.pp > 1 ? pieces : steps},
+            "x dp");
+  if (r.pp > 1 && steps != nullptr && r.args.count_or(steps->name, 1) > 1)
+    draft.note(*steps, "counts only without stages");
+  const Setting* fine = r.field({"fine_grain_interleave"});
+  const std::int64_t fine_pieces = fine == nullptr ? 1 : r.args.count_or(fine->name, 1);
+  const std::int64_t overlap = std::max(interleave, fine_pieces);
+  if (overlap > 1 && r.tp > 1)
+    draft.set("communication.tensor.overlap", "chunks(" + std::to_string(overlap) + ")",
+              {fine, interleave > 1 ? twice : nullptr});
+  const Setting* sequence = r.field({"seq_length"});
+  const Setting* data = r.args.find("train_dataset.data_loader.config.seq_length");
+  if (sequence == nullptr && data == nullptr && !draft.given("training.sequence"))
+    draft.wrong(
+        {{}, "training.sequence", "is not said by the file; give --set training.sequence=N"});
+  else if (sequence != nullptr || data != nullptr)
+    draft.set("training.sequence",
+              r.args.count_or((sequence != nullptr ? sequence : data)->name, 1),
+              {sequence != nullptr ? sequence : data});
+}
+
+void import_sizes(Recipe& r) {
+  Draft& draft = r.draft;
+  const auto plan = [&](const char* name) {
+    return r.args.find(std::string("parallel_config.") + name);
+  };
+  draft.set("parallel.dp", r.dp, {plan("data_parallel")});
+  draft.set("parallel.tp", r.tp, {plan("model_parallel")});
+  draft.set("parallel.pp", r.pp, {plan("pipeline_stage")});
+  draft.set("parallel.cp", r.cp, {plan("context_parallel")});
+  const bool sequence = r.args.on("parallel_config.use_seq_parallel");
+  if (sequence && r.tp == 1)
+    draft.note(*plan("use_seq_parallel"), "is switched off where model_parallel is 1");
+  draft.set("parallel.sequence_parallel", sequence && r.tp > 1, {plan("use_seq_parallel")});
+  if (r.cp > 1) {
+    const std::string name = r.args.text("parallel_config.context_parallel_algo", "colossalai_cp");
+    const Setting* ring = r.field({"use_ring_attention"});
+    std::string key = ring != nullptr && r.args.on(ring->name) ? "ring"
+                      : name == "ulysses_cp"                   ? "ulysses"
+                                                               : "allgather";
+    if (name == "hybird_cp" || name == "hybrid_cp")
+      key = "hybrid(" + std::to_string(r.args.count_or("parallel_config.ulysses_degree_in_cp", 1)) +
+            ")";
+    draft.set("parallel.context_algorithm", key, {plan("context_parallel_algo"), ring});
+  }
+  const Setting* sharded = r.args.find("parallel.enable_parallel_optimizer");
+  const Setting* gradients =
+      r.args.find("parallel.parallel_optimizer_config.gradient_accumulation_shard");
+  const bool on = r.args.on("parallel.enable_parallel_optimizer");
+  draft.set("parallel.zero",
+            !on                                                  ? 0
+            : gradients != nullptr && r.args.on(gradients->name) ? 2
+                                                                 : 1,
+            {sharded, gradients});
+}
+
+void import_runtime(Recipe& r) {
+  Draft& draft = r.draft;
+  const Setting* type = r.field({"compute_dtype"});
+  const std::string name = type == nullptr ? "bfloat16" : r.args.text(type->name);
+  draft.set("training.precision", std::string(name == "float16" ? "fp16" : "bf16"), {type});
+  const Setting* flash = r.field({"use_flash_attention"});
+  draft.set("training.attention",
+            std::string(flash == nullptr || r.args.on(flash->name) ? "fused" : "unfused"), {flash});
+  const Setting* dropout = r.field({"hidden_dropout_rate"});
+  draft.set("training.dropout",
+            dropout != nullptr ? r.args.number(dropout->name).value_or(0) > 0 : r.gpt2, {dropout},
+            dropout == nullptr && r.gpt2 ? "0.1 unless given" : "");
+  if (r.args.on("optimizer.swap"))
+    draft.set("training.offload.optimizer", true, {r.args.find("optimizer.swap")});
+  draft.set("communication.gradient.precision", std::string("fp32"), {});
+  draft.set("communication.gradient.accumulation", std::string("separate"), {});
+  draft.set("communication.gradient.overlap", true, {});
+  const Setting* level = r.args.find({"context.jit_config.jit_level", "context.jit_level"});
+  const Setting* mode = r.args.find("context.mode");
+  const bool eager = mode != nullptr && r.args.count_or("context.mode", 0) == 1;
+  const std::string jit = level == nullptr ? "O0" : r.args.text(level->name);
+  draft.set("runtime.dispatch",
+            std::string(eager         ? "eager"
+                        : jit == "O2" ? "graph_sink"
+                                      : "task_queue"),
+            {eager ? mode : level});
+  draft.set("runtime.optimizer", std::string("elementwise"), {});
+}
+
+}  // namespace
+
+std::optional<std::int64_t> import_mindformers(const std::string& path, const std::string& text,
+                                               const ImportOptions& options, Draft& draft) {
+  const std::vector<Setting> settings =
+      checked_settings(Framework::mindformers, parse_foreign_document(text, path), options, draft);
+  Arguments args{settings, draft.wrong()};
+  const auto size = [&](const char* name) {
+    return std::clamp<std::int64_t>(args.count_or(std::string("parallel_config.") + name, 1), 1,
+                                    1 << 20);
+  };
+  Recipe recipe{args, draft};
+  recipe.legacy = args.find("use_legacy") == nullptr || args.on("use_legacy");
+  const std::string kind =
+      args.text("model.model_config.type") + args.text("model.model_config.model_type");
+  recipe.gpt2 = kind.find("GPT2") != std::string::npos || kind == "gpt2";
+  if (kind.find("deepseek_v3") != std::string::npos || kind.find("DeepseekV3") != std::string::npos)
+    recipe.known = &deepseek_v3;
+  recipe.dp = size("data_parallel");
+  recipe.tp = size("model_parallel");
+  recipe.pp = size("pipeline_stage");
+  recipe.cp = size("context_parallel");
+  recipe.ep = size("expert_parallel");
+  const bool interleaved = args.on("parallel.pipeline_config.pipeline_interleave");
+  if (interleaved && recipe.pp > 1)
+    recipe.vpp =
+        std::clamp<std::int64_t>(args.count_or("model.model_config.pp_interleave_num", 1), 1, 1024);
+  const std::int64_t shipped = recipe.dp * recipe.tp * recipe.pp * recipe.cp;
+  if (options.devices && *options.devices % (recipe.tp * recipe.pp * recipe.cp) == 0)
+    recipe.dp = std::max<std::int64_t>(*options.devices / (recipe.tp * recipe.pp * recipe.cp), 1);
+  import_sizes(recipe);
+  import_schedule(recipe);
+  import_batch(recipe);
+  import_model(recipe);
+  import_cut(recipe);
+  import_recompute(recipe);
+  import_runtime(recipe);
+  return options.devices ? options.devices : shipped;
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include "stepcast/base/foreign_document.hpp"
+#include "structured.hpp"
+
+// NeMo's and Megatron-Bridge's YAML say Megatron's flags by other names: they become those.
+namespace stepcast::launch {
+namespace {
+
+bool is_true(const Setting& setting) {
+  return !setting.words.empty() &&
+         (setting.words.front() == "true" || setting.words.front() == "True");
+}
+
+struct Translation {
+  Launch launch;
+  void add(const Setting& from, std::string name, std::vector<std::string> words = {}) {
+    launch.settings.push_back(
+        {std::move(name), std::move(words), from.place, from.is_list, from.name});
+  }
+};
+
+/// Keys whose flag is a switch with the other sense, or whose words differ. False: a plain one.
+bool translate_special(Translation& all, const Setting& s) {
+  const std::string value = s.words.empty() ? "" : s.words.front();
+  const auto flag = [&](bool when, const char* name) {
+    if (when) all.add(s, name);
+    return true;
+  };
+  if (s.name == "model.num_query_groups") {
+    all.add(s, "--group-query-attention");
+    all.add(s, "--num-query-groups", s.words);
+    return true;
+  }
+  if (s.name == "model.bias" || s.name == "model.add_bias_linear")
+    return flag(!is_true(s), "--disable-bias-linear");
+  if (s.name == "model.activation") return flag(value.ends_with("swiglu"), "--swiglu");
+  if (s.name == "model.gated_linear_unit") return flag(is_true(s), "--swiglu");
+  if (s.name == "model.share_embeddings_and_output_weights")
+    return flag(!is_true(s), "--untie-embeddings-and-output-weights");
+  if (s.name == "model.gradient_accumulation_fusion")
+    return flag(!is_true(s), "--no-gradient-accumulation-fusion");
+  if (s.name == "ddp.grad_reduce_in_fp32") return flag(!is_true(s), "--grad-reduce-in-bf16");
+  if (s.name == "model.optim.grad_sync_dtype")
+    return flag(value == "bf16", "--grad-reduce-in-bf16");
+  if (s.name == "model.optim.name")
+    return flag(value == "mcore_distributed_optim" || value == "distributed_fused_adam",
+                "--use-distributed-optimizer");
+  if (s.name == "model.normalization") {
+    all.add(s, "--normalization",
+            {value.find("rms") != std::string::npos || value.find("RMS") != std::string::npos
+                 ? "RMSNorm"
+                 : "LayerNorm"});
+    return true;
+  }
+  if (s.name == "trainer.precision" || s.name == "mixed_precision") {
+    if (value.find("fp8") != std::string::npos) all.add(s, "--fp8-format", {"hybrid"});
+    return flag(true, value.starts_with("bf16")                              ? "--bf16"
+                      : value.starts_with("16") || value.starts_with("fp16") ? "--fp16"
+                                                                             : "--bf16");
+  }
+  if (s.name == "model.fp8") {
+    if (value != "false" && value != "null") all.add(s, "--fp8-format", {"hybrid"});
+    return true;
+  }
+  return false;
+}
+
+/// The flags that a row of the table names: `--recompute-method`.
+void translate(Translation& all, const Setting& s) {
+  if (s.name == "trainer.num_nodes") {
+    all.launch.nodes = s;
+    return;
+  }
+  if (s.name == "trainer.devices") {
+    all.launch.devices_per_node = s;
+    return;
+  }
+  if (s.words.empty() || s.words.front() == "null" || translate_special(all, s)) return;
+  const auto row = find_flag(Framework::nemo, s.name);
+  if (!row || !row->note.starts_with("--")) return;
+  const std::string name(row->note.substr(0, row->note.find_first_of(", ")));
+  const auto target = find_flag(Framework::megatron, name);
+  const bool is_switch = target && target->arity == Arity::none;
+  if (is_switch && !is_true(s)) return;
+  all.add(s, name, is_switch ? std::vector<std::string>{} : s.words);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> import_nemo(const std::string& path, const std::string& text,
+                                        const ImportOptions& options, Draft& draft) {
+  Node root = parse_foreign_document(text, path);
+  // the launcher's configuration may stand below `training:`
+  if (const Node* below = root.find("training"); below != nullptr && root.find("model") == nullptr)
+    root = Node(*below);
+  Translation all;
+  all.launch.file = path;
+  for (const Setting& setting : checked_settings(Framework::nemo, root, options, draft))
+    translate(all, setting);
+  // Without a method nothing is rebuilt, whatever the number of layers says.
+  const auto named = [&](std::string_view name) {
+    return std::ranges::find(all.launch.settings, name, &Setting::name) !=
+           all.launch.settings.end();
+  };
+  if (!named("--recompute-granularity"))
+    std::erase_if(all.launch.settings,
+                  [](const Setting& s) { return s.name.starts_with("--recompute-"); });
+  return import_flags(Framework::megatron, std::move(all.launch), options, draft);
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "flags.hpp"
+#include "stepcast/sim/import/import.hpp"
+
+// The tables of docs/formats/launch_files.md, from the tables that import reads by.
+namespace stepcast {
+namespace {
+
+using namespace launch;
+
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  return out;
+}
+
+std::string meaning(const Flag& flag) {
+  const std::string note = cell(flag.note);
+  const std::string key = "`" + std::string(flag.key) + "`";
+  switch (flag.treatment) {
+    case Treatment::taken:
+      return key + (note.empty() ? "" : ": " + note);
+    case Treatment::ignored:
+      return note;
+    case Treatment::unmodelled:
+      return "said, not modelled: " + note;
+    case Treatment::refused:
+      return "refused, " + key + " lacks it: " + note +
+             (flag.neutral.empty() ? "" : "; `" + std::string(flag.neutral) + "` is taken");
+  }
+  return note;
+}
+
+}  // namespace
+
+std::string launch_flags_page() {
+  std::string text;
+  for (const FlagTable& table : flag_tables()) {
+    text += "### " + std::string(table.title) + "\n\n| flag | meaning |\n|---|---|\n";
+    for (const Flag& flag : table.flags)
+      text += "| `" + std::string(flag.name) + "` | " + meaning(flag) + " |\n";
+    text += "\nWithout effect on time or memory:\n\n";
+    for (const IgnoredFlags& group : table.ignored) {
+      std::string names(group.names);
+      std::string marked = "`";
+      for (const char c : names) marked += c == ' ' ? "` `" : std::string(1, c);
+      text += "- " + std::string(group.reason) + ": " + marked + "`\n";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,104 @@
+#include <algorithm>
+
+#include "forms.hpp"
+#include "stepcast/base/text.hpp"
+
+// Settings against the table of their framework.
+namespace stepcast::launch {
+namespace {
+
+std::string first_key(std::string_view keys) { return std::string(keys.substr(0, keys.find(','))); }
+
+bool is_off(const Setting& setting) {
+  if (setting.words.size() != 1) return false;
+  const std::string& word = setting.words.front();
+  return word == "false" || word == "False" || word == "null" || word == "None" || word.empty();
+}
+
+void check_arity(const Flag& flag, const Setting& setting, Draft& draft) {
+  const std::size_t words = setting.words.size();
+  if (flag.arity == Arity::one && words == 0)
+    draft.wrong({setting.place, setting.shown(), "has no value, allowed: one"});
+  if (flag.arity == Arity::one && words > 1 && !setting.is_list)
+    draft.wrong(
+        {setting.place, setting.shown(), "has " + std::to_string(words) + " values, allowed: one"});
+  const bool said =
+      words == 1 && (setting.words.front() == "true" || setting.words.front() == "True");
+  if (flag.arity == Arity::none && words > 0 && !said && !is_off(setting))
+    draft.wrong({setting.place, setting.shown(),
+                 "takes no value, and '" + setting.words.front() + "' stands behind it"});
+}
+
+void check_refused(const Flag& flag, const Setting& setting, Draft& draft) {
+  const std::string key = first_key(flag.key);
+  if (draft.given(key)) return draft.note(setting, "gives way to --set " + key);
+  const bool harmless = is_off(setting) || (!flag.neutral.empty() && !setting.words.empty() &&
+                                            setting.words.front() == flag.neutral);
+  if (harmless) return;
+  const std::string what = std::string(flag.note);
+  if (flag.treatment == Treatment::unmodelled)
+    return draft.note(setting, "is not modelled: " + what);
+  draft.wrong({setting.place, setting.shown(),
+               "asks for what " + key + " lacks: " + what +
+                   "; allowed: a file without it, or --set " + key +
+                   "=.. where the key can say what is meant"});
+}
+
+}  // namespace
+
+void check_settings(Framework framework, const std::vector<Setting>& settings, bool ignore_unknown,
+                    Draft& draft) {
+  std::vector<std::string> known;
+  for (const Setting& setting : settings) {
+    const auto flag = find_flag(framework, setting.name);
+    if (!flag) {
+      if (ignore_unknown) {
+        draft.note(setting, "is unknown and was ignored");
+        continue;
+      }
+      if (known.empty()) known = flag_names(framework);
+      const auto near = nearest(setting.name, known);
+      draft.wrong({setting.place, setting.shown(),
+                   "is no known flag of " + std::string(flag_table(framework).title) +
+                       (near ? ", did you mean " + *near + "?" : "") +
+                       " (--ignore-unknown lists such flags instead)"});
+      continue;
+    }
+    switch (flag->treatment) {
+      case Treatment::taken:
+        check_arity(*flag, setting, draft);
+        break;
+      case Treatment::ignored:
+        break;
+      case Treatment::unmodelled:
+      case Treatment::refused:
+        check_refused(*flag, setting, draft);
+        break;
+    }
+  }
+}
+
+std::optional<std::int64_t> devices_of(const Launch& launch, const ImportOptions& options,
+                                       Draft& draft) {
+  if (options.devices) return options.devices;
+  std::vector<Setting> sizes;
+  for (const auto* size : {&launch.nodes, &launch.devices_per_node, &launch.devices})
+    if (*size) sizes.push_back(**size);
+  for (const Setting& size : sizes)
+    if (size.words.empty() || is_unknown(size.words.front())) return {};
+  Arguments arguments{sizes, draft.wrong()};
+  const auto size = [&](const std::optional<Setting>& s) {
+    return arguments.count(s->name).value_or(1);
+  };
+  std::int64_t devices = 0;
+  if (launch.devices)
+    devices = size(launch.devices);
+  else if (launch.nodes && launch.devices_per_node)
+    devices = size(launch.nodes) * size(launch.devices_per_node);
+  else
+    return {};
+  if (devices < 1 || devices > 1 << 20) return {};
+  return devices;
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,159 @@
+#include <charconv>
+
+#include "shell.hpp"
+
+// `$(( ))`: whole numbers, names with and without `$`.
+namespace stepcast::shell {
+namespace {
+
+constexpr int deepest_names = 16;
+
+/// Precedence climbing over C's binary operators that scripts use.
+struct Sum {
+  std::string_view text;
+  const std::map<std::string, Variable>& variables;
+  int names = 0;
+  std::size_t at = 0;
+  int depth = 0;
+  bool known = true;
+  std::string wrong = {};
+
+  void fail(const std::string& message) {
+    if (wrong.empty()) wrong = message;
+  }
+  char peek() {
+    while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n')) ++at;
+    return at < text.size() ? text[at] : '\0';
+  }
+  bool take(std::string_view symbol) {
+    peek();
+    if (text.substr(at, symbol.size()) != symbol) return false;
+    at += symbol.size();
+    return true;
+  }
+  std::int64_t checked(std::int64_t a, std::int64_t b, char op) {
+    std::int64_t result = 0;
+    const bool over = op == '+'   ? __builtin_add_overflow(a, b, &result)
+                      : op == '-' ? __builtin_sub_overflow(a, b, &result)
+                                  : __builtin_mul_overflow(a, b, &result);
+    if (over) fail("is too large, allowed: whole numbers of 64 bits");
+    return over ? 0 : result;
+  }
+  std::int64_t divided(std::int64_t a, std::int64_t b, char op) {
+    if (b == 0 || b == -1) {
+      if (b == 0 && known) fail("divides by 0");
+      return b == 0 || op == '%' ? 0 : checked(0, a, '-');
+    }
+    return op == '/' ? a / b : a % b;
+  }
+  std::int64_t name_value(const std::string& name) {
+    const auto found = variables.find(name);
+    if (found == variables.end() || found->second.values.empty()) return 0;
+    const Traced& value = found->second.values.front();
+    if (!value.known()) known = false;
+    if (!value.known() || value.text.empty()) return 0;
+    if (names >= deepest_names) {
+      fail("names variables that name each other");
+      return 0;
+    }
+    Sum inner{value.text, variables, names + 1};
+    const std::int64_t result = inner.whole();
+    known = known && inner.known;
+    if (!inner.wrong.empty()) fail(inner.wrong);
+    return result;
+  }
+  std::int64_t primary() {
+    if (++depth > 64) fail("is nested too deeply, allowed: 64 levels");
+    if (!wrong.empty()) return 0;
+    const char c = peek();
+    std::int64_t value = 0;
+    if (c == unknown_mark) {
+      ++at;
+      known = false;
+    } else if (c == '(') {
+      ++at;
+      value = binary(0);
+      if (!take(")")) fail("misses ')'");
+    } else if (c == '-' || c == '+' || c == '!') {
+      ++at;
+      const std::int64_t operand = primary();
+      value = c == '-' ? checked(0, operand, '-') : c == '+' ? operand : operand == 0;
+    } else if (c >= '0' && c <= '9') {
+      const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+      if (error != std::errc{}) fail("is too large, allowed: whole numbers of 64 bits");
+      at = static_cast<std::size_t>(end - text.data());
+    } else {
+      std::size_t end = at;
+      while (end < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+        ++end;
+      if (end == at) fail("is no whole number and no name");
+      value = name_value(std::string(text.substr(at, end - at)));
+      at = end;
+    }
+    --depth;
+    return value;
+  }
+  struct Operator {
+    std::string_view symbol;
+    int level;
+  };
+  const Operator* next_operator() {
+    static constexpr Operator operators[] = {{"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3}, {"<=", 4},
+                                             {">=", 4}, {"<", 4},  {">", 4},  {"+", 5},  {"-", 5},
+                                             {"**", 7}, {"*", 6},  {"/", 6},  {"%", 6}};
+    peek();
+    for (const Operator& each : operators)
+      if (text.substr(at, each.symbol.size()) == each.symbol) return &each;
+    return nullptr;
+  }
+  std::int64_t power(std::int64_t base, std::int64_t exponent) {
+    std::int64_t result = 1;
+    if (exponent < 0 || exponent > 64) fail("has a power outside 0 to 64");
+    for (std::int64_t i = 0; i < exponent && wrong.empty(); ++i)
+      result = checked(result, base, '*');
+    return result;
+  }
+  std::int64_t apply(std::string_view op, std::int64_t a, std::int64_t b) {
+    if (op == "||") return a != 0 || b != 0;
+    if (op == "&&") return a != 0 && b != 0;
+    if (op == "==") return a == b;
+    if (op == "!=") return a != b;
+    if (op == "<=") return a <= b;
+    if (op == ">=") return a >= b;
+    if (op == "<") return a < b;
+    if (op == ">") return a > b;
+    if (op == "**") return power(a, b);
+    if (op == "/" || op == "%") return divided(a, b, op[0]);
+    return checked(a, b, op[0]);
+  }
+  std::int64_t binary(int level) {
+    std::int64_t left = primary();
+    for (const Operator* op = next_operator(); op != nullptr && op->level > level && wrong.empty();
+         op = next_operator()) {
+      at += op->symbol.size();
+      left = apply(op->symbol, left, binary(op->level));
+    }
+    return left;
+  }
+  std::int64_t whole() {
+    if (peek() == '\0') return 0;
+    const std::int64_t value = binary(0);
+    if (peek() != '\0')
+      fail("holds '" + std::string(text.substr(at, 8)) +
+           "', allowed: + - * / % ** ( ) and comparisons");
+    return value;
+  }
+};
+
+}  // namespace
+
+std::optional<std::int64_t> Shell::evaluate(const Traced& expression, std::uint32_t origin) {
+  Sum sum{expression.text, state_.variables};
+  const std::int64_t value = sum.whole();
+  if (!sum.known) return {};
+  if (!sum.wrong.empty()) refuse(sources_, origin, "the arithmetic " + sum.wrong);
+  return value;
+}
+
+}  // namespace stepcast::shell

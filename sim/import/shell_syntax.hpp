@@ -1,0 +1,88 @@
+#pragma once
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "shell_text.hpp"
+
+/// What a shell script says, before any of it is expanded.
+namespace stepcast::shell {
+
+/// A word as written, quotes and variables included.
+struct Word {
+  const Traced* source = nullptr;
+  std::size_t begin = 0, end = 0;
+  std::string_view raw() const { return std::string_view(source->text).substr(begin, end - begin); }
+  std::uint32_t origin() const { return source->from[begin]; }
+};
+
+/// `NAME=value`, `NAME+=value`, `NAME=( words )`.
+struct Assignment {
+  std::string name;
+  bool append = false, array = false;
+  Word value;
+  std::vector<Word> elements;  ///< of an array
+};
+
+/// Lines behind `<<END`; `expand` says whether variables count in them.
+struct HereDocument {
+  std::string end;
+  bool expand = true, strip_tabs = false;
+  Traced body;
+};
+
+struct Command;
+/// Commands joined by pipes; `joint` says how it hangs on what stands before it.
+struct Pipeline {
+  enum class Joint { sequence, on_success, on_failure };
+  Joint joint = Joint::sequence;
+  bool negated = false;
+  std::vector<Command> commands;
+};
+using List = std::vector<Pipeline>;
+
+/// One arm of an `if` (its condition), a `case` (its patterns) or a loop.
+struct Branch {
+  List condition;
+  std::vector<Word> patterns;
+  List body;
+};
+
+struct Command {
+  enum class Kind {
+    simple,
+    test,
+    arithmetic,
+    condition,
+    selection,
+    each,
+    loop,
+    function,
+    group,
+    subshell
+  };
+  Kind kind = Kind::simple;
+  std::uint32_t origin = 0;
+  std::vector<Assignment> assignments;
+  std::vector<Word> words;  ///< of simple and test; values of `each`; the word of a selection
+  std::string name;         ///< of a function, or the variable of `each`
+  bool until = false;       ///< of a loop
+  std::vector<Branch> branches;
+  std::vector<const HereDocument*> here;
+  std::vector<Word> written;  ///< files behind > and >>
+};
+
+/// Reads one script. `documents` keeps what stands behind `<<`. Throws InputError with the place of
+/// what it cannot read.
+List parse_script(const Traced& source, const Sources& sources,
+                  std::deque<HereDocument>& documents);
+
+/// The end of the word that begins at `at`: quotes, `${ }`, `$( )` and backticks hold together.
+/// Throws InputError where one of them has no end.
+std::size_t word_end(const Traced& source, std::size_t at, const Sources& sources);
+/// The end of `$( )`, `${ }`, `"..."`, `'...'` or `` `...` `` that begins at `at`.
+std::size_t group_end(const Traced& source, std::size_t at, const Sources& sources, int depth = 0);
+
+[[noreturn]] void refuse(const Sources& sources, std::uint32_t origin, const std::string& message);
+
+}  // namespace stepcast::shell

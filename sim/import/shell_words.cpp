@@ -1,0 +1,80 @@
+#include "shell_syntax.hpp"
+
+// Where a word ends.
+namespace stepcast::shell {
+namespace {
+
+/// Scripts that nest deeper are no scripts of anybody.
+constexpr int deepest = 64;
+constexpr std::string_view breaks = " \t\r\n;&|<>()";
+
+std::size_t closing(const Traced& source, std::size_t at, std::size_t body, char open, char close,
+                    const Sources& sources, int depth) {
+  const std::string& text = source.text;
+  int open_ones = 1;
+  for (std::size_t i = body; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\') {
+      ++i;
+    } else if (c == '\'' || c == '"' || c == '`' ||
+               (c == '$' && i + 1 < text.size() && (text[i + 1] == '(' || text[i + 1] == '{'))) {
+      i = group_end(source, i, sources, depth + 1) - 1;
+    } else if (c == open) {
+      ++open_ones;
+    } else if (c == close && --open_ones == 0) {
+      return i + 1;
+    }
+  }
+  refuse(sources, source.from[at],
+         std::string("opens '") + text.substr(at, body - at) + "', which has no end");
+}
+
+std::size_t quoted_end(const Traced& source, std::size_t at, const Sources& sources, int depth) {
+  const std::string& text = source.text;
+  const char quote = text[at];
+  for (std::size_t i = at + 1; i < text.size(); ++i) {
+    if (text[i] == quote) return i + 1;
+    if (quote == '\'') continue;
+    if (text[i] == '\\') {
+      ++i;
+    } else if (quote == '"' && (text[i] == '`' || (text[i] == '$' && i + 1 < text.size() &&
+                                                   (text[i + 1] == '(' || text[i + 1] == '{')))) {
+      i = group_end(source, i, sources, depth + 1) - 1;
+    }
+  }
+  refuse(sources, source.from[at], "opens a text with a quote that has no end");
+}
+
+}  // namespace
+
+void refuse(const Sources& sources, std::uint32_t origin, const std::string& message) {
+  throw InputError({{sources.place(origin), {}, message}});
+}
+
+std::size_t group_end(const Traced& source, std::size_t at, const Sources& sources, int depth) {
+  if (depth > deepest) refuse(sources, source.from[at], "is nested too deeply, allowed: 64 levels");
+  const std::string& text = source.text;
+  if (text[at] != '$') return quoted_end(source, at, sources, depth);
+  if (text[at + 1] == '{') return closing(source, at, at + 2, '{', '}', sources, depth);
+  return closing(source, at, at + 2, '(', ')', sources, depth);
+}
+
+std::size_t word_end(const Traced& source, std::size_t at, const Sources& sources) {
+  const std::string& text = source.text;
+  std::size_t i = at;
+  while (i < text.size() && breaks.find(text[i]) == std::string_view::npos) {
+    const char c = text[i];
+    const bool substitution =
+        c == '$' && i + 1 < text.size() && (text[i + 1] == '(' || text[i + 1] == '{');
+    if (c == '\\') {
+      i = std::min(i + 2, text.size());
+    } else if (c == '\'' || c == '"' || c == '`' || substitution) {
+      i = group_end(source, i, sources);
+    } else {
+      ++i;
+    }
+  }
+  return i;
+}
+
+}  // namespace stepcast::shell

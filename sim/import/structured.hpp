@@ -1,0 +1,31 @@
+#pragma once
+#include "forms.hpp"
+
+/// Launch files that are trees of keys: YAML, TOML and JSON.
+namespace stepcast::launch {
+
+/// Every leaf as a setting under its dotted path. A list of values is one setting of several words;
+/// a list of lists one word, as it is written.
+std::vector<Setting> flattened(const Node& root);
+
+/// A TOML document as a tree with places. Throws InputError.
+Node parse_toml(const std::string& text, const std::string& name);
+
+/// The launch of a tree: its settings checked against the table; those without effect dropped.
+std::vector<Setting> checked_settings(Framework framework, const Node& root,
+                                      const ImportOptions& options, Draft& draft);
+
+std::optional<std::int64_t> import_mindformers(const std::string& path, const std::string& text,
+                                               const ImportOptions& options, Draft& draft);
+std::optional<std::int64_t> import_torchtitan(const std::string& path, const std::string& text,
+                                              const ImportOptions& options, Draft& draft);
+std::optional<std::int64_t> import_nemo(const std::string& path, const std::string& text,
+                                        const ImportOptions& options, Draft& draft);
+
+/// A gated feed-forward width of Llama: 2/3 of 4 x hidden, times a factor, up to a multiple.
+std::int64_t llama_width(std::int64_t hidden, double factor, std::int64_t multiple);
+/// An even cut, or what is wrong with it.
+void set_even_cut(Arguments& arguments, Draft& draft, std::string_view layers_name,
+                  std::int64_t layers, std::int64_t chunks);
+
+}  // namespace stepcast::launch

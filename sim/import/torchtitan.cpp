@@ -1,0 +1,317 @@
+#include <algorithm>
+#include <array>
+
+#include "megatron.hpp"
+#include "structured.hpp"
+
+// torchtitan: the model is a name, the rest are degrees.
+namespace stepcast::launch {
+namespace {
+
+/// Dimensions of models/*/__init__.py of v0.2.2.
+struct Flavor {
+  std::string_view model, flavor;
+  std::int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary;
+  bool qk_norm = false;
+  std::int64_t experts = 0, top_k = 0, expert_hidden = 0, shared_hidden = 0, first_dense = 0,
+               period = 1;
+  std::int64_t kv_lora_rank = 0, q_lora_rank = 0;
+  bool chunked = false;  ///< attention in chunks, which no key has
+};
+
+constexpr std::array<Flavor, 10> flavors{
+    {{"llama3", "8B", 32, 4096, 32, 8, 128, 14336, 128256},
+     {"llama3", "70B", 80, 8192, 64, 8, 128, 28672, 128256},
+     {"llama3", "405B", 126, 16384, 128, 8, 128, 53248, 128256},
+     {"qwen3", "8B", 36, 4096, 32, 8, 128, 12288, 151936, true},
+     {"qwen3", "32B", 64, 5120, 64, 8, 128, 25600, 151936, true},
+     {"qwen3", "30B-A3B", 48, 2048, 32, 4, 128, 6144, 151936, true, 128, 8, 768},
+     {"llama4", "17bx16e", 48, 5120, 40, 8, 128, 16384, 202048, false, 16, 1, 8192, 8192, 0, 1, 0,
+      0, true},
+     {"llama4", "17bx128e", 48, 5120, 40, 8, 128, 16384, 202048, false, 128, 1, 8192, 8192, 1, 2, 0,
+      0, true},
+     {"deepseek_v3", "16B", 27, 2048, 16, 16, 128, 10944, 102400, false, 64, 6, 1408, 2816, 1, 1,
+      512, 0},
+     {"deepseek_v3", "671B", 61, 7168, 128, 128, 128, 18432, 129280, false, 256, 8, 2048, 2048, 3,
+      1, 512, 1536}}};
+
+struct Job {
+  Arguments& args;
+  Draft& draft;
+  const Flavor& flavor;
+  std::int64_t tp = 1, pp = 1, cp = 1, ep = 1, vpp = 1;
+  std::optional<std::int64_t> dp;
+};
+
+void import_flavor(Job& job) {
+  const Flavor& f = job.flavor;
+  const Setting* name = job.args.find("model.flavor");
+  const auto set = [&](const std::string& key, const auto& value) {
+    job.draft.set(key, value, {name});
+  };
+  set("model.layers", f.layers);
+  set("model.hidden", f.hidden);
+  set("model.attention.kind", std::string(f.kv_lora_rank > 0 ? "mla" : "gqa"));
+  set("model.attention.heads", f.heads);
+  if (f.kv_lora_rank > 0) {
+    set("model.attention.q_lora_rank", f.q_lora_rank);
+    set("model.attention.kv_lora_rank", f.kv_lora_rank);
+    set("model.attention.nope_dim", 128);
+    set("model.attention.rope_dim", 64);
+    set("model.attention.v_dim", 128);
+  } else {
+    set("model.attention.kv_heads", f.kv_heads);
+    set("model.attention.head_dim", f.head_dim);
+  }
+  set("model.ffn.kind", std::string("swiglu"));
+  set("model.ffn.hidden", f.ffn);
+  set("model.vocabulary", f.vocabulary);
+  set("model.tied_embeddings", false);
+  set("model.norm", std::string("rms"));
+  set("model.position", std::string("rope"));
+  set("model.bias", std::string("none"));
+  if (f.qk_norm) set("model.qk_norm", std::string("head"));
+  if (f.experts == 0) return;
+  set("model.moe.experts", f.experts);
+  set("model.moe.top_k", f.top_k);
+  set("model.moe.expert_hidden", f.expert_hidden);
+  set("model.moe.first_dense", f.first_dense);
+  set("model.moe.period", f.period);
+  if (f.shared_hidden > 0) {
+    set("model.moe.shared_experts", 1);
+    set("model.moe.shared_hidden", f.shared_hidden);
+  }
+  constexpr std::int64_t chunk = 8192;  // attention_chunk_size of Llama 4
+  if (f.chunked && job.args.count_or("training.seq_len", 2048) > chunk)
+    job.args.fail("training.seq_len",
+                  "is longer than the chunks of attention of 8192 tokens, which "
+                  "model.attention.window lacks, allowed: up to 8192");
+}
+
+void import_degrees(Job& job) {
+  Draft& draft = job.draft;
+  const auto degree = [&](const char* name) {
+    return job.args.find(std::string("parallelism.") + name);
+  };
+  draft.set("parallel.tp", job.tp, {degree("tensor_parallel_degree")});
+  draft.set("parallel.pp", job.pp, {degree("pipeline_parallel_degree")});
+  draft.set("parallel.cp", job.cp, {degree("context_parallel_degree")});
+  draft.set("parallel.sequence_parallel", job.tp > 1, {degree("tensor_parallel_degree")});
+  if (job.flavor.experts > 0) {
+    draft.set("parallel.ep", job.ep, {degree("expert_parallel_degree")});
+    draft.set("parallel.etp", job.args.count_or("parallelism.expert_tensor_parallel_degree", 1),
+              {degree("expert_tensor_parallel_degree")});
+    const std::string backend =
+        job.args.text("parallelism.expert_parallel_comm_backend", "standard");
+    if (job.ep > 1)
+      draft.set("moe.dispatch", std::string(backend == "deepep" ? "two_hop_dedup" : "flat"),
+                {degree("expert_parallel_comm_backend")});
+    draft.set("moe.experts", std::string("grouped"), {});
+  }
+  if (job.cp > 1)
+    draft.set("parallel.context_algorithm",
+              std::string(job.args.text("parallelism.context_parallel_rotate_method",
+                                        "allgather") == "alltoall"
+                              ? "ring"
+                              : "allgather"),
+              {degree("context_parallel_rotate_method")});
+  if (job.args.on("parallelism.enable_async_tensor_parallel") && job.tp > 1)
+    draft.set("communication.tensor.overlap",
+              "chunks(" + std::to_string(std::min<std::int64_t>(job.tp, 64)) + ")",
+              {degree("enable_async_tensor_parallel")});
+  const std::int64_t replicate = job.args.count_or("parallelism.data_parallel_replicate_degree", 1);
+  const std::int64_t shard = job.args.count_or("parallelism.data_parallel_shard_degree", -1);
+  const bool sharded = shard != 1 || job.cp > 1;
+  if (replicate > 1 && sharded && !draft.given("parallel.zero"))
+    job.args.fail("parallelism.data_parallel_replicate_degree",
+                  "is above 1 beside sharding, and parallel.zero lacks hybrid sharding, allowed: "
+                  "1, or a shard degree of 1");
+  const std::string reshard = job.args.text("parallelism.fsdp_reshard_after_forward", "default");
+  const bool keeps = reshard == "never" || (reshard == "default" && job.pp > 1);
+  draft.set("parallel.zero",
+            !sharded ? 0
+            : keeps  ? 2
+                     : 3,
+            {degree("data_parallel_shard_degree"), degree("fsdp_reshard_after_forward")});
+  draft.set("communication.gradient.overlap", true, {}, "of its sharding");
+}
+
+/// Chunks of n layers, where embedding and head count as layers of the first and last.
+void import_stages(Job& job) {
+  Draft& draft = job.draft;
+  const Setting* schedule = job.args.find("parallelism.pipeline_parallel_schedule");
+  const std::string name = job.args.text("parallelism.pipeline_parallel_schedule", "1F1B");
+  if (job.pp == 1) {
+    if (schedule != nullptr) draft.note(*schedule, "counts only with several stages");
+    draft.set("parallel.vpp", 1, {});
+    draft.set("parallel.layers_per_chunk", std::string("even"), {});
+    return;
+  }
+  struct Known {
+    std::string_view name, key;
+    std::int64_t chunks;
+  };
+  constexpr std::array<Known, 5> known{{{"GPipe", "gpipe", 1},
+                                        {"1F1B", "1f1b", 1},
+                                        {"Interleaved1F1B", "interleaved_1f1b", 2},
+                                        {"ZBVZeroBubble", "zb_v", 2},
+                                        {"DualPipeV", "dualpipe_v", 2}}};
+  const auto found = std::ranges::find(known, name, &Known::name);
+  if (found == known.end())
+    return job.args.fail(
+        "parallelism.pipeline_parallel_schedule",
+        "is '" + name + "', allowed: GPipe, 1F1B, Interleaved1F1B, ZBVZeroBubble, DualPipeV");
+  draft.set("schedule.pipeline", std::string(found->key), {schedule});
+  const std::int64_t first =
+      job.args.count_or("parallelism.pipeline_parallel_first_stage_less_layers", 1);
+  const std::int64_t last =
+      job.args.count_or("parallelism.pipeline_parallel_last_stage_less_layers", 1);
+  const Setting* each = job.args.find("parallelism.pipeline_parallel_layers_per_stage");
+  const std::int64_t all = job.flavor.layers + first + last;
+  std::int64_t chunks = found->chunks;
+  if (each != nullptr) {
+    const std::int64_t n = std::max<std::int64_t>(job.args.count_or(each->name, 1), 1);
+    if (((all + n - 1) / n) % job.pp != 0)
+      return job.args.fail(*each, "makes chunks that the stages do not divide");
+    chunks = (all + n - 1) / n / job.pp;
+  }
+  const std::int64_t count = chunks * job.pp;
+  if (count > 4096 || first < 0 || last < 0)
+    return job.args.fail("parallelism.pipeline_parallel_degree", "makes more than 4096 chunks");
+  // layers are dealt out evenly, the first chunks take what is left
+  std::vector<std::int64_t> dealt;
+  for (std::int64_t i = 0; i < count; ++i) dealt.push_back(all / count + (i < all % count ? 1 : 0));
+  dealt.front() -= first;
+  dealt.back() -= last;
+  if (std::ranges::min(dealt) < 1)
+    return job.args.fail("parallelism.pipeline_parallel_degree",
+                         "leaves a chunk without layers, which parallel.layers_per_chunk lacks");
+  std::vector<std::vector<std::int64_t>> table;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i % job.pp == 0) table.emplace_back();
+    table.back().push_back(dealt[static_cast<std::size_t>(i)]);
+  }
+  const bool turned = found->key == "zb_v" || found->key == "dualpipe_v";
+  if (turned && table.size() == 2) std::ranges::reverse(table[1]);
+  draft.set("parallel.vpp", chunks, {schedule, each});
+  draft.set("parallel.layers_per_chunk", table_text(table), {each},
+            "embedding and head count as layers");
+}
+
+void import_batches(Job& job) {
+  Draft& draft = job.draft;
+  const Setting* local = job.args.find({"training.local_batch_size", "training.batch_size"});
+  const std::int64_t sequences = local == nullptr ? 8 : job.args.count_or(local->name, 1);
+  const Setting* piece = job.args.find("parallelism.pipeline_parallel_microbatch_size");
+  const std::int64_t micro =
+      job.pp > 1 ? job.args.count_or("parallelism.pipeline_parallel_microbatch_size", 1)
+                 : sequences;
+  draft.set("training.micro_batch", micro, {local, job.pp > 1 ? piece : nullptr});
+  const Setting* global = job.args.find("training.global_batch_size");
+  const std::int64_t asked = job.args.count_or("training.global_batch_size", -1);
+  if (asked > 0)
+    draft.set("training.global_batch", asked, {global});
+  else if (job.dp)
+    draft.set("training.global_batch", sequences * *job.dp, {local}, "no accumulation");
+  const Setting* length = job.args.find("training.seq_len");
+  draft.set("training.sequence", job.args.count_or("training.seq_len", 2048), {length});
+}
+
+void import_recompute(Job& job) {
+  Draft& draft = job.draft;
+  const Setting* mode = job.args.find("activation_checkpoint.mode");
+  const Setting* option = job.args.find("activation_checkpoint.selective_ac_option");
+  const std::string name = job.args.text("activation_checkpoint.mode", "selective");
+  if (draft.given("training.recompute")) return;
+  if (name == "none" || name == "full") return draft.set("training.recompute", name, {mode});
+  const std::string each = job.args.text("activation_checkpoint.selective_ac_option", "2");
+  if (name != "selective" || each == "op" || job.pp > 1)
+    return job.args.fail(option != nullptr ? *option
+                         : mode != nullptr ? *mode
+                                           : Setting{"activation_checkpoint.mode", {}, {}, false},
+                         "keeps some operators of a layer, which training.recompute lacks; give "
+                         "--set training.recompute=none, selective or full");
+  const std::int64_t n =
+      std::max<std::int64_t>(job.args.count_or("activation_checkpoint.selective_ac_option", 2), 1);
+  draft.set("training.recompute",
+            n == 1 ? std::string("full") : "[[" + std::to_string(job.flavor.layers / n) + "]]",
+            {mode, option});
+}
+
+void import_rest(Job& job) {
+  Draft& draft = job.draft;
+  const Setting* converters = job.args.find("model.converters");
+  bool fp8 = false;
+  if (converters != nullptr)
+    for (const std::string& word : converters->words)
+      fp8 = fp8 || word.find("float8") != std::string::npos || word.find("mx") != std::string::npos;
+  draft.set("training.precision", std::string(fp8 ? "fp8_mixed" : "bf16"),
+            {fp8 ? converters : job.args.find("training.mixed_precision_param")});
+  const Setting* reduce = job.args.find("training.mixed_precision_reduce");
+  draft.set("communication.gradient.precision",
+            std::string(job.args.text("training.mixed_precision_reduce", "float32") == "bfloat16"
+                            ? "bf16"
+                            : "fp32"),
+            {reduce});
+  draft.set("training.dropout", false, {});
+  const Setting* compile = job.args.find({"compile.enable", "training.compile"});
+  const bool compiled = compile != nullptr && job.args.on(compile->name);
+  const Setting* parts = job.args.find("compile.components");
+  const bool loss =
+      parts == nullptr || std::ranges::find(parts->words, "loss") != parts->words.end();
+  const bool layers =
+      parts == nullptr || std::ranges::find(parts->words, "model") != parts->words.end();
+  draft.set("runtime.fusion", std::string(compiled && layers ? "pattern" : "none"),
+            {compile, parts});
+  draft.set("training.cross_entropy", std::string(compiled && loss ? "fused" : "unfused"),
+            {compile, parts});
+  const Setting* kernels = job.args.find("optimizer.implementation");
+  draft.set(
+      "runtime.optimizer",
+      std::string(job.args.text("optimizer.implementation", "fused") == "fused" ? "fused"
+                                                                                : "elementwise"),
+      {kernels});
+}
+
+}  // namespace
+
+std::optional<std::int64_t> import_torchtitan(const std::string& path, const std::string& text,
+                                              const ImportOptions& options, Draft& draft) {
+  const std::vector<Setting> settings =
+      checked_settings(Framework::torchtitan, parse_toml(text, path), options, draft);
+  Arguments args{settings, draft.wrong()};
+  const std::string model = args.text("model.name", "llama3"),
+                    flavor = args.text("model.flavor", "debugmodel");
+  const auto found = std::ranges::find_if(
+      flavors, [&](const Flavor& f) { return f.model == model && f.flavor == flavor; });
+  if (found == flavors.end()) {
+    args.fail("model.flavor",
+              "names " + model + " " + flavor +
+                  ", whose dimensions are not known, allowed: llama3 8B 70B 405B, qwen3 8B 32B "
+                  "30B-A3B, llama4 17bx16e 17bx128e, deepseek_v3 16B 671B");
+    return options.devices;
+  }
+  const auto degree = [&](const char* name) {
+    return std::clamp<std::int64_t>(args.count_or(name, 1), 1, 1 << 20);
+  };
+  Job job{args, draft, *found};
+  job.tp = degree("parallelism.tensor_parallel_degree");
+  job.pp = degree("parallelism.pipeline_parallel_degree");
+  job.cp = degree("parallelism.context_parallel_degree");
+  job.ep = degree("parallelism.expert_parallel_degree");
+  const std::int64_t shard = args.count_or("parallelism.data_parallel_shard_degree", -1);
+  std::optional<std::int64_t> devices = options.devices;
+  if (!devices && shard > 0)
+    devices =
+        shard * degree("parallelism.data_parallel_replicate_degree") * job.tp * job.pp * job.cp;
+  if (devices) job.dp = std::max<std::int64_t>(*devices / (job.tp * job.pp * job.cp), 1);
+  import_flavor(job);
+  import_degrees(job);
+  import_stages(job);
+  import_batches(job);
+  import_recompute(job);
+  import_rest(job);
+  return devices;
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,34 @@
+#!/bin/bash
+MODEL_ARGS=" \
+    --micro-batch-size 1 \
+    --bf16 \
+    --disable-bias-linear \
+    --untie-embeddings-and-output-weights \
+    --position-embedding-type rope \
+    --normalization RMSNorm \
+    --swiglu \
+    --num-layers 94 \
+    --hidden-size 4096 \
+    --ffn-hidden-size 12288 \
+    --num-attention-heads 64 \
+    --group-query-attention \
+    --num-query-groups 4 \
+    --kv-channels 128 \
+    --qk-layernorm \
+    --num-experts 128 \
+    --moe-ffn-hidden-size 1536 \
+    --moe-router-topk 8 \
+    --moe-router-dtype fp32 \
+    --moe-aux-loss-coeff 1e-3 \
+    --moe-token-dispatcher-type alltoall \
+    --moe-router-load-balancing-type aux_loss \
+    --attention-dropout 0.0 \
+    --hidden-dropout 0.0 \
+    --seq-length 4096 \
+    --max-position-embeddings 40960 \
+    --tokenizer-type HuggingFaceTokenizer \
+    --make-vocab-size-divisible-by 1187 \
+    --use-mcore-models \
+    --rotary-base 1000000 \
+    --sequence-parallel \
+"

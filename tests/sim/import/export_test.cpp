@@ -1,0 +1,58 @@
+#include "stepcast/sim/import/export.hpp"
+
+#include <gtest/gtest.h>
+
+#include "stepcast/base/text.hpp"
+#include "subjects.hpp"
+
+// Flags of a scenario, read back.
+namespace stepcast {
+namespace {
+
+using namespace import_tests;
+
+Scenario imported(const Subject& subject, std::vector<std::string> overrides = {}) {
+  ImportOptions options = subject.options;
+  options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
+  const SearchPath search = default_search_path({});
+  return read_scenario(import_launch(data_path(subject.file), options, search).document, search);
+}
+
+Subject subject_of(const std::string& id) {
+  for (const Subject& subject : subjects())
+    if (subject.id == id) return subject;
+  return {};
+}
+
+TEST(Export, AnImportedLaunchIsSaidAgainInFlags) {
+  int tried = 0;
+  for (const Subject& subject : subjects()) {
+    if (!subject.id.starts_with("mlm-")) continue;
+    const LaunchExport flags = export_megatron(imported(subject));
+    EXPECT_TRUE(flags.lacking.empty()) << subject.id << ": " << joined(flags.lacking) << "\n"
+                                       << flags.arguments;
+    ++tried;
+  }
+  EXPECT_GE(tried, 7);
+}
+
+TEST(Export, LayersOfEachChunkAreWrittenOut) {
+  const LaunchExport flags = export_megatron(imported(subject_of("mlm-deepseek-v3-proxy")));
+  EXPECT_NE(flags.arguments.find("'Et*2|t*2|t*2|t*2|t*2|t*2|t*1|t*1mL'"), std::string::npos)
+      << flags.arguments;
+}
+
+TEST(Export, WhatTheFrameworkLacksIsNamed) {
+  const auto lacking = [](const std::string& set) {
+    return joined(export_megatron(imported(subject_of("mlm-mixtral-8x22b"), {set})).lacking);
+  };
+  EXPECT_EQ(lacking("training.micro_batch=1"), "");
+  EXPECT_NE(lacking("schedule.pipeline=zb_h1").find("schedule.pipeline"), std::string::npos);
+  EXPECT_NE(lacking("training.recompute=[[7, 6, 5, 4, 3, 2, 1, 0]]").find("training.recompute"),
+            std::string::npos);
+  EXPECT_NE(lacking("moe.placement=balanced").find("moe.placement"), std::string::npos);
+  EXPECT_NE(lacking("runtime.dispatch=graph_sink").find("runtime.dispatch"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stepcast

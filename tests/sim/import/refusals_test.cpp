@@ -1,0 +1,217 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "sim/import/flags.hpp"
+#include "subjects.hpp"
+
+// What cannot be said is refused, all of it at once, with its place.
+namespace stepcast {
+namespace {
+
+using namespace import_tests;
+using launch::Flag, launch::Framework, launch::Treatment;
+
+std::string complaint(const std::string& path, ImportOptions options) {
+  try {
+    (void)import_launch(path, options, default_search_path({}));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+std::string warnings(const std::string& path, const ImportOptions& options) {
+  std::string all;
+  for (const std::string& warning : import_launch(path, options, default_search_path({})).warnings)
+    all += warning + "\n";
+  return all;
+}
+
+/// A small dense launch that runs, with more flags behind it.
+std::string script(const std::string& more) {
+  const std::string path = testing::TempDir() + "stepcast_refusal.sh";
+  std::ofstream(path)
+      << "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
+         "--num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 "
+         "--micro-batch-size 1 "
+         "--global-batch-size 32 --vocab-size 32000 --tensor-model-parallel-size 2 "
+         "--pipeline-model-parallel-size 2 --bf16 "
+      << more << "\n";
+  return path;
+}
+
+ImportOptions on_dgx() {
+  ImportOptions options;
+  options.cluster = "dgx-h100";
+  return options;
+}
+
+std::string refusal(const std::string& more) { return complaint(script(more), on_dgx()); }
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(ImportRefusals, EveryRefusedFlagAtOnce) {
+  const std::string said =
+      refusal("--window-size 127,0 --optimizer muon --fp4-format e2m1 --lrr 1");
+  for (const char* flag : {"--window-size", "--optimizer", "--fp4-format", "--lrr"})
+    EXPECT_TRUE(has(said, flag)) << said;
+  EXPECT_TRUE(has(said, "did you mean --lr?"));
+  EXPECT_TRUE(has(said, "stepcast_refusal.sh:1:"));
+}
+
+TEST(ImportRefusals, OfTheTable) {
+  for (const Flag& flag : launch::flag_table(Framework::megatron).flags) {
+    if (flag.treatment != Treatment::refused) continue;
+    const std::string value = flag.arity == launch::Arity::none ? "" : " 7";
+    EXPECT_TRUE(has(refusal(std::string(flag.name) + value), flag.name)) << flag.name;
+  }
+}
+
+TEST(ImportRefusals, UnknownFlagsCanBeListedInstead) {
+  ImportOptions options = on_dgx();
+  options.ignore_unknown = true;
+  EXPECT_TRUE(has(warnings(script("--never-heard-of 3"), options), "--never-heard-of: is unknown"));
+}
+
+TEST(ImportRefusals, SetReplacesAFlag) {
+  ImportOptions options = on_dgx();
+  options.overrides = {"training.recompute=full"};
+  EXPECT_TRUE(has(warnings(script("--moe-layer-recompute"), options),
+                  "gives way to --set training.recompute"));
+}
+
+TEST(ImportRefusals, AsksForWhatTheFileDoesNotSay) {
+  const std::string said = complaint(data_path("mlm_kimi_k2.sh"), {});
+  for (const char* part :
+       {"--devices: is missing", "--cluster: is missing", "--moe-layer-recompute"})
+    EXPECT_TRUE(has(said, part)) << said;
+  EXPECT_TRUE(has(complaint(data_path("msl_llama31_405b.sh"), {{}, {}, "atlas-900-a3", {}, false}),
+                  "model.vocabulary"));
+}
+
+TEST(ImportRefusals, Traps) {
+  const auto said = [](const char* file, ImportOptions options) {
+    return complaint(data_path(file), options);
+  };
+  EXPECT_TRUE(has(said("mlm_gpt3_175b.sh", {{}, {}, "dgx-a100", {"model.vocabulary=51200"}, false}),
+                  "give a multiple of 128"));
+  EXPECT_TRUE(
+      has(said("mlm_mixtral_8x7b.sh", {{}, {}, "dgx-h100", {"model.vocabulary=32000"}, false}),
+          "parallel.ep"));
+  EXPECT_TRUE(has(said("mlm_gptoss_toy.sh", on_dgx()), "which 8 chunks"));
+  EXPECT_TRUE(has(said("mlm_gptoss_toy.sh", on_dgx()), "--window-size"));
+  EXPECT_TRUE(has(said("mlm_nemotron3_super.yaml", on_dgx()), "Mamba layers"));
+  EXPECT_TRUE(has(said("mlm_llama3_8b_fp8.sh", on_dgx()), "--fp8-param-gather"));
+  EXPECT_TRUE(has(said("mlm_deepseek_v3_fsdp.sh", on_dgx()), "names mlp"));
+  EXPECT_TRUE(has(said("mlm_gpt3_15b.yaml", on_dgx()), "--step-batch-size-schedule"));
+  const ImportOptions atlas{{}, {}, "atlas-900-a3", {}, false};
+  EXPECT_TRUE(has(said("msl_deepseek3_671b.sh", atlas), "moe.overlap"));
+  EXPECT_TRUE(has(said("msl_deepseek32_671b.sh", atlas), "without layers"));
+  EXPECT_TRUE(has(said("msl_deepseek32_671b.sh", atlas), "--enable-dsa-indexer"));
+  EXPECT_TRUE(has(said("msl_gemma2_27b.sh", atlas), "--interleave-sliding-window"));
+  EXPECT_TRUE(
+      has(refusal("--global-batch-size 32 --step-batch-size-schedule 0:1"), "cannot stand beside"));
+}
+
+TEST(ImportRefusals, WarnsOfFlagsThatDoNotCount) {
+  EXPECT_TRUE(has(warnings(data_path("msl_ling_1t.sh"), {{}, {}, "atlas-900-a3", {}, false}),
+                  "--context-parallel-algo"));
+  EXPECT_TRUE(has(warnings(data_path("msl_qwen3_235b.sh"), {{}, {}, "atlas-900-a3", {}, false}),
+                  "--sequence-parallel: is switched off"));
+  EXPECT_TRUE(
+      has(warnings(script("--num-query-groups 4"), on_dgx()), "--num-query-groups: counts only"));
+  EXPECT_TRUE(has(warnings(script("--q-lora-rank 4"), on_dgx()), "--q-lora-rank: counts only"));
+}
+
+TEST(ImportRefusals, RecipesInPythonAreNotRun) {
+  const std::string path = testing::TempDir() + "stepcast_recipe.py";
+  std::ofstream(path) << "import os\n";
+  EXPECT_TRUE(has(complaint(path, on_dgx()), "run_config.yaml"));
+}
+
+/// What the file means, as text: the keys with their values.
+std::string meaning(const std::string& path, std::string& said) {
+  try {
+    const SearchPath search = default_search_path({});
+    ImportOptions options;
+    options.cluster = "atlas-800t-a2";
+    const ImportedScenario imported = import_launch(path, options, search);
+    for (const std::string& warning : imported.warnings) said += warning + "\n";
+    return read_scenario(imported.document, search).content;
+  } catch (const InputError& error) {
+    said += error.what();
+    return {};
+  }
+}
+
+/// A value that differs from what the small launch has, for flags whose words are not numbers.
+std::string other_value(const Flag& flag) {
+  const std::string name(flag.name);
+  if (flag.arity == launch::Arity::none) return "";
+  if (name == "--normalization") return " RMSNorm";
+  if (name == "--position-embedding-type") return " rope";
+  if (name == "--recompute-granularity") return " selective";
+  if (name == "--attention-backend") return " unfused";
+  if (name == "--hidden-dropout") return " 0.0";
+  if (name == "--transformer-impl") return " local";
+  if (name == "--main-grads-dtype") return " bf16";
+  if (name == "--fp8-format") return " hybrid";
+  if (name == "--num-layers-per-virtual-pipeline-stage") return " 2";
+  if (name.starts_with("--decoder-")) return " 3";
+  return " 4";
+}
+
+/// Flags that change nothing by themselves, with what they need.
+std::string beside(const Flag& flag) {
+  const std::string name(flag.name);
+  if (name.starts_with("--moe-") || name.find("expert") != std::string::npos ||
+      name == "--overlap-moe-expert-parallel-comm")
+    return " --num-experts 8 --expert-model-parallel-size 2 --moe-router-topk 2 "
+           "--moe-token-dispatcher-type alltoall --moe-shared-expert-intermediate-size 512";
+  return "";
+}
+
+TEST(ImportFlags, EachTakenFlagChangesTheScenarioOrIsNamed) {
+  // Said by another flag at its default, or the same as a default of the small launch.
+  const std::vector<std::string> same{"--no-overlap-p2p-communication",
+                                      "--accumulate-allreduce-grads-in-fp32",
+                                      "--bf16",
+                                      "--use-flash-attn",
+                                      "--openai-gelu",
+                                      "--squared-relu",
+                                      "--make-vocab-size-divisible-by",
+                                      "--micro-batch-size-of",
+                                      "--cp-comm-type",
+                                      "--hierarchical-context-parallel-sizes",
+                                      "--moe-flex-dispatcher-backend",
+                                      "--moe-enable-deepep",
+                                      "--recompute-num-layers",
+                                      "--encoder-num-layers",
+                                      "--encoder-seq-length",
+                                      "--moe-router-force-load-balancing",
+                                      "--moe-router-group-topk",
+                                      "--no-rope-fusion",
+                                      "--no-bias-swiglu-fusion",
+                                      "--add-qkv-bias",
+                                      "--microbatch-group-size-per-virtual-pipeline-stage",
+                                      "--main-grads-dtype-of",
+                                      "--hybrid"};
+  std::string nothing;
+  for (const Flag& flag : launch::flag_table(Framework::megatron).flags) {
+    if (flag.treatment != Treatment::taken || std::ranges::find(same, flag.name) != same.end())
+      continue;
+    const std::string before = meaning(script(beside(flag)), nothing);
+    ASSERT_FALSE(before.empty()) << nothing;
+    std::string said;
+    const std::string after =
+        meaning(script(beside(flag) + " " + std::string(flag.name) + other_value(flag)), said);
+    EXPECT_TRUE(after != before || has(said, flag.name)) << flag.name << "\n" << said;
+  }
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,136 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/import/launch.hpp"
+#include "sim/import/megatron.hpp"
+#include "subjects.hpp"
+
+// What a shell makes of a script, and what it must not do.
+namespace stepcast {
+namespace {
+
+using launch::Launch;
+using launch::Setting;
+
+/// Flags as one line, values joined by `=` and commas.
+std::string flags(const std::string& script) {
+  std::string line;
+  for (const Setting& setting : launch::read_shell("run.sh", script).settings) {
+    line += (line.empty() ? "" : " ") + setting.name;
+    for (std::size_t i = 0; i < setting.words.size(); ++i)
+      line += (i == 0 ? "=" : ",") + setting.words[i];
+  }
+  return line;
+}
+
+std::string complaint(const std::string& script) {
+  try {
+    (void)launch::read_shell("run.sh", script);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Shell, SplitsWhatIsNotQuoted) {
+  EXPECT_EQ(flags("A=(\n \"--fp8-format hybrid\"\n --lr 1\n)\npython t.py ${A[@]}"),
+            "--fp8-format=hybrid --lr=1");
+  EXPECT_EQ(flags("A=(\"--fp8-format hybrid\" --lr 1)\npython t.py \"${A[@]}\""),
+            "--fp8-format hybrid --lr=1");
+  EXPECT_EQ(flags("A=(--x 1); A+=(--y 2); A=(\"${A[@]}\" --z); python t.py ${A[@]}"),
+            "--x=1 --y=2 --z");
+  EXPECT_EQ(flags("A=\"\n  --x 1 \\\n  --y \\\n\"\npython t.py $A --z"), "--x=1 --y --z");
+}
+
+TEST(Shell, KnowsDefaultsAndArithmetic) {
+  EXPECT_EQ(
+      flags("N=${NODES:-4}; G=8; python t.py --x $(($N*G/2)) --y ${1:-\"d\"} --z ${U-u} ${V:+--v}"),
+      "--x=16 --y=d --z=u");
+  EXPECT_EQ(flags("A=2; B=$((A**3 % 5 + (7-1)/4)); python t.py --x $B"), "--x=4");
+  EXPECT_EQ(flags("F=a/b/c.json; python t.py --x ${F##*/} --y ${F%.json} --n ${#F}"),
+            "--x=c.json --y=a/b/c --n=10");
+}
+
+TEST(Shell, DecidesConditions) {
+  const std::string script =
+      "P=fp8\nif [[ \"$P\" == \"fp8\" && -n $P ]]; then A=--a; elif [ 1 -gt 2 ]; then A=--b; else "
+      "A=--c; fi\npython t.py $A --x";
+  EXPECT_EQ(flags(script), "--a --x");
+  EXPECT_EQ(flags("[ -z \"$U\" ] && A=--a || A=--b\npython t.py $A"), "--a");
+  EXPECT_EQ(flags("case ab in a*) A=--a;; *) A=--b;; esac\npython t.py $A"), "--a");
+  EXPECT_EQ(flags("for i in 1 2; do A+=\" --x$i\"; done\npython t.py $A"), "--x1 --x2");
+  EXPECT_EQ(flags("f() { A=\"--x $1\"; }\nf 3\npython t.py $A"), "--x=3");
+  EXPECT_EQ(flags("while [[ $# -gt 0 ]]; do shift; done\npython t.py --x"), "--x");
+}
+
+TEST(Shell, StopsAtPipesAndComments) {
+  EXPECT_EQ(flags("python t.py --x 1 | tee --log"), "--x=1");
+  EXPECT_EQ(flags("A=(\n  --x 1 # --y\n  # --z\n)\npython t.py ${A[@]} 2>&1 > log &"), "--x=1");
+  EXPECT_EQ(flags("python t.py --x 1 \\\r\n  --y 2\r\n"), "--x=1 --y=2");
+}
+
+TEST(Shell, ReadsCommandsInTextsAndDocuments) {
+  EXPECT_EQ(flags("C=\"python t.py --x 1\"\neval $C"), "--x=1");
+  EXPECT_EQ(flags("C=\"python t.py --x 1\"\nsbatch <<EOF\nsrun sh -c \"$C\"\nEOF\n"), "--x=1");
+  EXPECT_EQ(flags("C='python t.py --x 1'\n$C --y"), "--x=1 --y");
+}
+
+TEST(Shell, NeverRunsACommand) {
+  const std::string file = testing::TempDir() + "stepcast_import_ran";
+  std::filesystem::remove(file);
+  EXPECT_EQ(flags("A=$(touch " + file + "; echo 3)\nB=`touch " + file + "`\ntouch " + file +
+                  "\npython t.py --x 1"),
+            "--x=1");
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST(Shell, SaysWhereSomethingIsUndecidable) {
+  EXPECT_NE(complaint("if [ -f x ]; then A=1; else A=2; fi\npython t.py --x $A").find("run.sh:1:1"),
+            std::string::npos);
+  EXPECT_EQ(complaint("if [ -d x ]; then echo there; fi\npython t.py --x 1"), "");
+  EXPECT_EQ(complaint("if [ ! -f t.py ]; then exit 1; fi\npython t.py --x 1"), "");
+}
+
+TEST(Shell, IsBounded) {
+  std::string nested;
+  for (int i = 0; i < 5000; ++i) nested += "( ";
+  EXPECT_NE(complaint("A=aaaaaaaaaa\nwhile true; do A=$A$A; done\n").find("1 MiB"),
+            std::string::npos);
+  EXPECT_NE(complaint("while true; do true; done\n").find("1000 times"), std::string::npos);
+  EXPECT_NE(complaint("f() { f; }\nf\n").find("32 calls"), std::string::npos);
+  EXPECT_NE(complaint(nested).find("nested"), std::string::npos);
+  EXPECT_NE(complaint("A=B; B=A; C=$((A))").find("name each other"), std::string::npos);
+}
+
+TEST(Shell, FindsTheLaunchersSizes) {
+  const Launch launch =
+      launch::read_shell("run.sh", "torchrun --nproc_per_node 8 --nnodes=4 t.py --x 1");
+  ASSERT_TRUE(launch.nodes && launch.devices_per_node);
+  EXPECT_EQ(launch.nodes->words.front(), "4");
+  EXPECT_EQ(launch.devices_per_node->words.front(), "8");
+}
+
+TEST(Shell, SourcesBesideTheScriptAlone) {
+  const std::string script =
+      "source /elsewhere/env_config.sh\nsource missing.sh\npython t.py --x $TASK_QUEUE_ENABLE";
+  const Launch launch = launch::read_shell(import_tests::data_path("run.sh"), script);
+  EXPECT_EQ(launch.settings.front().words.front(), "2");
+  ASSERT_EQ(launch.notes.size(), 1U);
+  EXPECT_NE(launch.notes.front().message.find("missing.sh"), std::string::npos);
+}
+
+TEST(Patterns, OfLayersAndLayouts) {
+  using launch::layer_pattern, launch::pipeline_layout;
+  EXPECT_EQ(layer_pattern("([0]*3+[1]*2)"), (std::vector<bool>{false, false, false, true, true}));
+  EXPECT_EQ(layer_pattern("[0,1]*2"), (std::vector<bool>{false, true, false, true}));
+  EXPECT_FALSE(layer_pattern("[0]*999999999"));
+  EXPECT_FALSE(layer_pattern("__import__('os')"));
+  EXPECT_EQ(pipeline_layout("Et*2|(tt|)*5t|tmL")->layers,
+            (std::vector<std::int64_t>{2, 2, 2, 2, 2, 2, 1, 1}));
+  EXPECT_EQ(pipeline_layout("Et|(tt|)*2,mL")->layers, (std::vector<std::int64_t>{1, 2, 2, 0}));
+  EXPECT_FALSE(pipeline_layout("Exyz"));
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "known_models.hpp"
+#include "lowering_fixtures.hpp"
+#include "stepcast/workloads/memory.hpp"
+#include "stepcast/workloads/states.hpp"
+
+// Norms of queries and keys, and master weights that share half of the weight.
+namespace stepcast {
+namespace {
+
+using namespace known_models;
+
+ModelSpec normed(ModelSpec::QkNorm norm) {
+  ModelSpec model = llama3_70b();
+  model.qk_norm = norm;
+  return model;
+}
+
+TEST(QkNorm, ParametersAreThoseOfOneHeadOrOfAll) {
+  const double plain = count_parameters(llama3_70b()).total;
+  EXPECT_DOUBLE_EQ(count_parameters(normed(ModelSpec::QkNorm::head)).total - plain, 80 * 2 * 128);
+  EXPECT_DOUBLE_EQ(count_parameters(normed(ModelSpec::QkNorm::full)).total - plain,
+                   80 * (64 + 8) * 128);
+}
+
+TEST(QkNorm, MatrixProductsOfATokenStayAsTheyAre) {
+  EXPECT_DOUBLE_EQ(training_flops_per_token(normed(ModelSpec::QkNorm::full), 4096, false),
+                   training_flops_per_token(llama3_70b(), 4096, false));
+}
+
+TEST(QkNorm, ActivationsGrowByWhatTheNormsRead) {
+  WorkloadSpec spec;
+  spec.model = llama3_70b();
+  spec.training.sequence = 4096;
+  spec.plan.tp = 8;
+  const double before = layer_activations(spec, false, TrainingSpec::Recompute::none).value();
+  spec.model.qk_norm = ModelSpec::QkNorm::head;
+  const double after = layer_activations(spec, false, TrainingSpec::Recompute::none).value();
+  EXPECT_DOUBLE_EQ(after - before, 2.0 * 4096 * 128 * (64 + 8) / 8);
+}
+
+TEST(MasterWeights, ARemainderIsTwoBytesLess) {
+  TrainingSpec training;
+  EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 12);
+  training.master_weights = TrainingSpec::MasterWeights::remainder;
+  EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 10);
+}
+
+}  // namespace
+}  // namespace stepcast

@@ -1,0 +1,193 @@
+#include <algorithm>
+
+#include "hugging_face.hpp"
+
+// Families whose names or layers differ from those of Llama and DeepSeek.
+namespace stepcast::hugging_face {
+namespace {
+
+using QkNorm = ModelSpec::QkNorm;
+
+/// The first MoE layer, and every layer behind it.
+void place_behind(JsonConfig& config, ModelSpec& model, std::int64_t dense) {
+  std::vector<bool> marked;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) marked.push_back(layer >= dense);
+  place_moe_layers(config, "first_k_dense_replace", marked, model);
+}
+
+void read_glm4(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  model.norm = ModelSpec::Norm::sandwich;
+}
+
+/// DeepSeek's experts behind grouped attention: GLM-4.5, dots, Ling.
+void read_grouped_fine(JsonConfig& config, ModelSpec& model, bool normed) {
+  read_dense(config, model);
+  if (config.flag_or(normed, {"use_qk_norm"})) model.qk_norm = QkNorm::head;
+  read_fine_experts(config, model);
+  if (model.moe) model.moe->correction_bias = true;
+}
+
+void read_glm4_moe(JsonConfig& config, ModelSpec& model) {
+  read_grouped_fine(config, model, false);
+}
+
+void read_normed_fine(JsonConfig& config, ModelSpec& model) {
+  read_grouped_fine(config, model, true);
+}
+
+void read_full_norm(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  model.qk_norm = QkNorm::full;
+}
+
+/// Every layer has experts as wide as intermediate_size.
+void read_all_experts(JsonConfig& config, ModelSpec& model) {
+  model.moe = ExpertSpec{.experts = config.count({"num_local_experts", "num_experts"}),
+                         .top_k = config.count({"num_experts_per_tok"}),
+                         .expert_hidden = model.ffn.hidden};
+}
+
+void read_olmoe(JsonConfig& config, ModelSpec& model) {
+  read_full_norm(config, model);
+  read_all_experts(config, model);
+}
+
+void read_minimax_m2(JsonConfig& config, ModelSpec& model) {
+  read_olmoe(config, model);
+  model.moe->correction_bias = config.flag_or(false, {"use_routing_bias"});
+  model.mtp_layers = config.count_or(0, {"num_mtp_modules"}, 0);
+}
+
+void read_phimoe(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  read_all_experts(config, model);
+  model.norm = ModelSpec::Norm::layer;
+}
+
+void read_granite(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  read_all_experts(config, model);
+  const std::int64_t shared = config.count_or(0, {"shared_intermediate_size"}, 0);
+  if (shared > 0) {
+    model.moe->shared_experts = 1;
+    model.moe->shared_hidden = shared;
+  }
+}
+
+/// One shared expert of its own width: Qwen2-MoE, Pangu Pro.
+void read_one_shared(JsonConfig& config, ModelSpec& model, bool bias) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, bias);
+  model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
+                         .top_k = config.count({"num_experts_per_tok"}),
+                         .expert_hidden = config.count({"moe_intermediate_size"}),
+                         .shared_experts = 1,
+                         .shared_hidden = config.count({"shared_expert_intermediate_size"})};
+  if (config.count_or(1, {"decoder_sparse_step"}) != 1 ||
+      !config.counts({"mlp_only_layers"}).empty())
+    config.fail("decoder_sparse_step",
+                "leaves layers without experts, allowed: 1, and no mlp_only_layers");
+}
+
+void read_qwen2_moe(JsonConfig& config, ModelSpec& model) { read_one_shared(config, model, true); }
+void read_pangu_pro(JsonConfig& config, ModelSpec& model) { read_one_shared(config, model, true); }
+
+void read_biased(JsonConfig& config, ModelSpec& model) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, config.flag_or(true, {"bias"}));
+}
+
+void read_ernie(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  model.moe = ExpertSpec{.experts = config.count({"moe_num_experts"}),
+                         .top_k = config.count({"moe_k"}),
+                         .expert_hidden = config.count({"moe_intermediate_size"}),
+                         .shared_experts = config.count_or(0, {"moe_num_shared_experts"}, 0),
+                         .correction_bias = true};
+  if (model.moe->shared_experts > 0) model.moe->shared_hidden = model.moe->expert_hidden;
+  const std::int64_t first = config.count_or(0, {"moe_layer_start_index"}, 0);
+  const std::int64_t last = config.count_or(model.layers - 1, {"moe_layer_end_index"}, 0);
+  const std::int64_t step = config.count_or(1, {"moe_layer_interval"});
+  std::vector<bool> marked;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    marked.push_back(layer >= first && layer <= last && (layer + 1) % step == 0);
+  place_moe_layers(config, "moe_layer_interval", marked, model);
+}
+
+/// A number for all layers, or a list that says it of each.
+std::int64_t uniform(JsonConfig& config, std::string_view key) {
+  if (!config.is_list(key)) return config.count_or(0, {key}, 0);
+  const std::vector<std::int64_t> all = config.counts({key});
+  if (all.empty()) return 0;
+  if (std::ranges::any_of(all, [&](std::int64_t value) { return value != all.front(); }))
+    config.fail(key, "differs by layer, allowed: one value");
+  return all.front();
+}
+
+void read_hunyuan(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  if (config.flag_or(false, {"use_cla"}))
+    config.fail("use_cla", "is true, and a model lacks keys that layers share, allowed: false");
+  if (config.flag_or(true, {"use_qk_norm"})) model.qk_norm = QkNorm::head;
+  model.moe = ExpertSpec{.experts = std::max<std::int64_t>(uniform(config, "num_experts"), 1),
+                         .top_k = std::max<std::int64_t>(uniform(config, "moe_topk"), 1),
+                         .expert_hidden = uniform(config, "moe_intermediate_size"),
+                         .shared_experts = uniform(config, "num_shared_expert")};
+  if (model.moe->expert_hidden == 0) model.moe->expert_hidden = model.ffn.hidden;
+  if (model.moe->shared_experts > 0) model.moe->shared_hidden = model.moe->expert_hidden;
+  place_behind(config, model, 0);
+}
+
+constexpr Family families[] = {{"phi3", read_dense},
+                               {"telechat2", read_dense},
+                               {"seed_oss", read_biased},
+                               {"PanguEmbedded", read_biased},
+                               {"glm4", read_glm4},
+                               {"glm4_moe", read_glm4_moe},
+                               {"olmo2", read_full_norm},
+                               {"olmoe", read_olmoe},
+                               {"minimax_m2", read_minimax_m2},
+                               {"phimoe", read_phimoe},
+                               {"granitemoe", read_granite},
+                               {"granitemoeshared", read_granite},
+                               {"qwen2_moe", read_qwen2_moe},
+                               {"PanguProMoE", read_pangu_pro},
+                               {"ernie4_5_moe", read_ernie},
+                               {"hunyuan_v1_moe", read_hunyuan},
+                               {"dots1", read_normed_fine},
+                               {"bailing_moe_v2", read_normed_fine}};
+
+constexpr std::string_view windows = "sliding windows";
+constexpr std::string_view linear = "linear attention in some layers";
+constexpr std::string_view sparse = "an indexer and attention to chosen keys";
+
+constexpr RefusedFamily refused[] = {{"gemma2", windows},
+                                     {"gemma3", windows},
+                                     {"gemma3_text", windows},
+                                     {"gemma3n", "embeddings of each layer and shared keys"},
+                                     {"gemma4", windows},
+                                     {"gpt_oss", "sliding windows and biases of experts"},
+                                     {"llama4", "attention in chunks"},
+                                     {"llama4_text", "attention in chunks"},
+                                     {"qwen3_next", linear},
+                                     {"qwen3_5", linear},
+                                     {"minimax_m1", linear},
+                                     {"minimax_m3", sparse},
+                                     {"deepseek_v32", sparse},
+                                     {"deepseek_v4", "compressed attention and hyper-connections"},
+                                     {"glm_moe_dsa", sparse},
+                                     {"hunyuan", "keys and values that layers share"},
+                                     {"hy_v3", "layers that are not published"},
+                                     {"nemotron_h", "Mamba layers"},
+                                     {"granitemoehybrid", "Mamba layers"},
+                                     {"longcat_flash", "experts that compute nothing"},
+                                     {"mimo_v2_flash", windows},
+                                     {"step3p5", windows}};
+
+}  // namespace
+
+std::span<const Family> more_families() { return families; }
+std::span<const RefusedFamily> refused_families() { return refused; }
+
+}  // namespace stepcast::hugging_face
