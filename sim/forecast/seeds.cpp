@@ -136,7 +136,8 @@ StepInterval step_interval(const Scenario& scenario, const SeedStatistics& seeds
   result.both = result.spread;
   const auto& measured = scenario.cluster.interval;
   if (!measured || scenario.synthetic) return result;
-  result.model = StepInterval::Bounds{step.p50 * measured->low, step.p50 * measured->high};
+  const QuotientRange& range = measured->of(scenario.workload.model.moe.has_value());
+  result.model = StepInterval::Bounds{step.p50 * range.low, step.p50 * range.high};
   const auto& m = *result.model;
   const auto joined = [&](double model, double spread) {
     return std::hypot(relative_width(model / step.p50), relative_width(spread / step.p50));
