@@ -196,7 +196,7 @@ class Page(unittest.TestCase):
         return self.driver.execute_script(code, *values)
 
     def wait(self, code):
-        for _ in range(300):
+        for _ in range(1200):   # a minute: the machine may be busy
             if self.js("return " + code):
                 return
             time.sleep(0.05)

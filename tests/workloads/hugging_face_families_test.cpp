@@ -2,12 +2,12 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "hugging_face_models.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/model_spec.hpp"
+#include "temporary_files.hpp"
 
 // Families of configurations against the parameters of published checkpoints.
 namespace stepcast {
@@ -16,9 +16,8 @@ namespace {
 using hugging_face_models::Published, hugging_face_models::published;
 
 std::string written(const std::string& text) {
-  const std::string path = testing::TempDir() + "stepcast_family.json";
-  std::ofstream(path) << text;
-  return path;
+  static const test::TemporaryFiles files;  // of this process, as others run beside it
+  return files.write("family.json", text);
 }
 
 std::string complaint(const std::string& text) {

@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "stepcast/base/foreign_document.hpp"
 #include "subjects.hpp"
+#include "temporary_files.hpp"
 
 // YAML, TOML and what they refuse.
 namespace stepcast {
@@ -27,9 +26,8 @@ std::string complaint(const std::string& path, const ImportOptions& options) {
 }
 
 std::string written(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + name;
-  std::ofstream(path) << text;
-  return path;
+  static const test::TemporaryFiles files;  // of this process, as others run beside it
+  return files.write(name, text);
 }
 
 bool has(const std::string& text, std::string_view part) {

@@ -5,6 +5,7 @@
 
 #include "sim/import/flags.hpp"
 #include "subjects.hpp"
+#include "temporary_files.hpp"
 
 // What cannot be said is refused, all of it at once, with its place.
 namespace stepcast {
@@ -31,7 +32,8 @@ std::string warnings(const std::string& path, const ImportOptions& options) {
 
 /// A small dense launch that runs, with more flags behind it.
 std::string script(const std::string& more) {
-  const std::string path = testing::TempDir() + "stepcast_refusal.sh";
+  static const test::TemporaryFiles files;  // of this process, as others run beside it
+  const std::string path = files.path("stepcast_refusal.sh");
   std::ofstream(path)
       << "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
          "--num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 "
@@ -128,9 +130,8 @@ TEST(ImportRefusals, WarnsOfFlagsThatDoNotCount) {
 }
 
 TEST(ImportRefusals, RecipesInPythonAreNotRun) {
-  const std::string path = testing::TempDir() + "stepcast_recipe.py";
-  std::ofstream(path) << "import os\n";
-  EXPECT_TRUE(has(complaint(path, on_dgx()), "run_config.yaml"));
+  const test::TemporaryFiles files;
+  EXPECT_TRUE(has(complaint(files.write("recipe.py", "import os\n"), on_dgx()), "run_config.yaml"));
 }
 
 /// What the file means, as text: the keys with their values.
