@@ -22,6 +22,17 @@ std::string range_text(const Range& range, std::string_view unit) {
   return text;
 }
 
+std::string table_text(const Table& table) {
+  std::string text = "[";
+  for (const auto& row : table) {
+    text += text.size() > 1 ? ", [" : "[";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += (i > 0 ? ", " : "") + std::to_string(row[i]);
+    text += "]";
+  }
+  return text + "]";
+}
+
 std::string quoted(const Node& node) {
   switch (node.kind) {
     case Node::Kind::null:

@@ -50,7 +50,4 @@ struct PipelineLayout {
 };
 std::optional<PipelineLayout> pipeline_layout(std::string_view text);
 
-/// A table as the format writes it: [[4, 4], [4, 3]].
-std::string table_text(const std::vector<std::vector<std::int64_t>>& table);
-
 }  // namespace stepcast::launch

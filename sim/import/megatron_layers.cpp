@@ -166,17 +166,6 @@ void write_cut(MegatronLaunch& launch, std::initializer_list<const Setting*> fla
 
 }  // namespace
 
-std::string table_text(const std::vector<std::vector<std::int64_t>>& table) {
-  std::string text = "[";
-  for (const auto& row : table) {
-    text += text.size() > 1 ? ", [" : "[";
-    for (std::size_t i = 0; i < row.size(); ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(row[i]);
-    text += "]";
-  }
-  return text + "]";
-}
-
 std::int64_t MegatronLaunch::first_layer(std::size_t chunk, std::size_t stage) const {
   std::int64_t first = 0;
   for (std::size_t c = 0; c <= chunk; ++c) {

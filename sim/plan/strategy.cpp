@@ -6,21 +6,6 @@
 #include "stepcast/sim/scenario/checks.hpp"
 
 namespace stepcast {
-namespace {
-
-std::string flow_text(const Table& table) {
-  std::string text = "[";
-  for (const auto& row : table) {
-    text += text.size() > 1 ? ", [" : "[";
-    for (std::size_t i = 0; i < row.size(); ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(row[i]);
-    text += "]";
-  }
-  return text + "]";
-}
-
-}  // namespace
-
 /// The reader's cross-checks would cost more than the point itself, and the rules have made them.
 Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
                      const std::optional<PlanPlacement>& placement) {
@@ -60,8 +45,8 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
   for (const auto& [path, value] : space.bases.at(strategy.base).settings)
     settings.push_back(path + "=" + value);
   if (placement) {
-    settings.push_back("parallel.layers_per_chunk=" + flow_text(placement->layers));
-    settings.push_back("training.recompute=" + flow_text(placement->recomputed));
+    settings.push_back("parallel.layers_per_chunk=" + table_text(placement->layers));
+    settings.push_back("training.recompute=" + table_text(placement->recomputed));
   }
   settings.emplace_back("plan=none");
   return settings;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "known_models.hpp"
 #include "lowering_fixtures.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/rewrites.hpp"
@@ -225,19 +226,7 @@ int launches(const LayerItems& items, const WorkloadSpec& spec) {
 // A layer of DeepSeek-V3's published trace launches 246, 62 more than here in the backward of
 // router and attention alone: docs/models/dispatchers.md.
 TEST(Launches, OfALayerOfDeepSeekV3StayBelowItsTrace) {
-  ModelSpec model = small_moe();
-  model.hidden = 7168;
-  model.attention = LatentAttention{128, 1536, 512, 128, 64, 128};
-  model.moe = ExpertSpec{.first_dense = 3,
-                         .experts = 256,
-                         .top_k = 8,
-                         .expert_hidden = 2048,
-                         .shared_experts = 1,
-                         .shared_hidden = 2048,
-                         .groups = 8,
-                         .top_groups = 4,
-                         .correction_bias = true};
-  WorkloadSpec spec = workload(model);
+  WorkloadSpec spec = workload(known_models::deepseek_v3());
   spec.training.sequence = 4096;
   spec.training.precision = TrainingSpec::Precision::fp8_mixed;
   spec.plan.dp = spec.plan.ep = 64;

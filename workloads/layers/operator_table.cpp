@@ -189,6 +189,35 @@ constexpr std::array<AttentionGenerationName, 7> known_generations{
 
 }  // namespace
 
+double KernelShape::*size_in(OperatorColumn column) {
+  switch (column) {
+    case OperatorColumn::m_or_bytes:
+      return &KernelShape::m;
+    case OperatorColumn::k:
+      return &KernelShape::k;
+    case OperatorColumn::n:
+      return &KernelShape::n;
+    case OperatorColumn::groups:
+      return &KernelShape::groups;
+    case OperatorColumn::heads:
+      return &KernelShape::heads;
+    case OperatorColumn::head_size:
+      return &KernelShape::head_size;
+    case OperatorColumn::sequence:
+      return &KernelShape::sequence;
+    case OperatorColumn::batch:
+      return &KernelShape::batch;
+    case OperatorColumn::ranks:
+    case OperatorColumn::device:
+    case OperatorColumn::kind:
+    case OperatorColumn::causal:
+    case OperatorColumn::generation:
+    case OperatorColumn::type:
+      return nullptr;
+  }
+  return nullptr;
+}
+
 const OperatorColumnInfo& info(OperatorColumn column) {
   return column_infos[static_cast<std::size_t>(column)];
 }

@@ -42,6 +42,8 @@ struct Option {
 };
 
 using Table = std::vector<std::vector<std::int64_t>>;  ///< [chunk][stage]
+/// A table as a file has it: `[[4, 4], [4, 3]]`.
+std::string table_text(const Table& table);
 
 /// A choice is a closed set of words. `get` and `set` map to the enum (or name) of the spec by
 /// option index.

@@ -60,6 +60,9 @@ struct KernelShape {
   ElementType type = ElementType::bf16;
 };
 
+/// This is the size that a column gives; it is nullptr for ranks and for what is no number.
+double KernelShape::*size_in(OperatorColumn column);
+
 /// The class says how errors of kinds are put together.
 enum class OperatorClass { product, grouped_product, attention, vector, collective };
 const char* name(OperatorClass which);

@@ -82,33 +82,10 @@ class OperatorReader {
   }
 
   void size(OperatorColumn column) {
-    KernelShape& s = request_.shape;
-    switch (column) {
-      case OperatorColumn::m_or_bytes:
-        return whole(column, 1, counts() ? largest_count : largest_size, s.m);
-      case OperatorColumn::k:
-        return whole(column, 1, largest_size, s.k);
-      case OperatorColumn::n:
-        return whole(column, 1, largest_size, s.n);
-      case OperatorColumn::groups:
-        return whole(column, 1, largest_size, s.groups);
-      case OperatorColumn::heads:
-        return whole(column, 1, largest_size, s.heads);
-      case OperatorColumn::head_size:
-        return whole(column, 1, largest_size, s.head_size);
-      case OperatorColumn::sequence:
-        return whole(column, 1, largest_size, s.sequence);
-      case OperatorColumn::batch:
-        return whole(column, 1, largest_size, s.batch);
-      case OperatorColumn::ranks:
-        return ranks();
-      case OperatorColumn::device:
-      case OperatorColumn::kind:
-      case OperatorColumn::causal:
-      case OperatorColumn::generation:
-      case OperatorColumn::type:
-        return;
-    }
+    const auto target = size_in(column);
+    if (target == nullptr) return ranks();
+    const bool counted = column == OperatorColumn::m_or_bytes && counts();
+    whole(column, 1, counted ? largest_count : largest_size, request_.shape.*target);
   }
 
   /// Whether m is a number of bytes or parameters and no side of a matrix.

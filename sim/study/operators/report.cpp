@@ -11,34 +11,8 @@ namespace {
 using OperatorJson = nlohmann::ordered_json;
 
 double shown_size(const OperatorRequest& request, OperatorColumn column) {
-  const KernelShape& s = request.shape;
-  switch (column) {
-    case OperatorColumn::m_or_bytes:
-      return s.m;
-    case OperatorColumn::k:
-      return s.k;
-    case OperatorColumn::n:
-      return s.n;
-    case OperatorColumn::groups:
-      return s.groups;
-    case OperatorColumn::heads:
-      return s.heads;
-    case OperatorColumn::head_size:
-      return s.head_size;
-    case OperatorColumn::sequence:
-      return s.sequence;
-    case OperatorColumn::batch:
-      return s.batch;
-    case OperatorColumn::ranks:
-      return static_cast<double>(request.ranks);
-    case OperatorColumn::device:
-    case OperatorColumn::kind:
-    case OperatorColumn::causal:
-    case OperatorColumn::generation:
-    case OperatorColumn::type:
-      break;
-  }
-  return 0;
+  const auto size = size_in(column);
+  return size != nullptr ? request.shape.*size : static_cast<double>(request.ranks);
 }
 
 bool is_collective(const OperatorRequest& request) {

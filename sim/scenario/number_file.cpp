@@ -1,0 +1,61 @@
+#include "number_file.hpp"
+
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+/// How many were taken.
+int read_lines(std::string_view text, const std::string& file, const NumberFile& numbers,
+               Reading& reading) {
+  int taken = 0;
+  for (int line = 1; !text.empty(); ++line) {
+    const std::size_t end = text.find('\n');
+    const std::string_view word = trimmed(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (word.empty() || word.front() == '#') continue;
+    if (numbers.take(word)) {
+      ++taken;
+    } else {
+      reading.report({file, line, 1}, numbers.key,
+                     "is '" + std::string(word) + "', allowed: " + numbers.line);
+    }
+  }
+  return taken;
+}
+
+}  // namespace
+
+void read_number_file(const Node& root, const SearchPath& search, const NumberFile& numbers,
+                      Reading& reading) {
+  const Place place = place_of(root, numbers.key);
+  const bool in_file = !place.file.starts_with("--set ");
+  const auto directory =
+      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
+  const auto fail = [&](const std::string& message) {
+    reading.failed.insert(numbers.key);
+    reading.report(place, numbers.key, message);
+  };
+  const auto file = find_file(numbers.path, directory, search);
+  if (!file)
+    return fail("names '" + numbers.path +
+                "', which does not exist, allowed: the path of a file with one " + numbers.one +
+                " per line");
+  const std::size_t before = reading.diagnostics.size();
+  int taken = 0;
+  try {
+    taken =
+        read_lines(read_document_text(file->string(), search), file->string(), numbers, reading);
+  } catch (const InputError& error) {
+    reading.failed.insert(numbers.key);
+    for (const Diagnostic& d : error.diagnostics()) reading.diagnostics.push_back(d);
+    return;
+  }
+  if (reading.diagnostics.size() > before) {
+    reading.failed.insert(numbers.key);
+  } else if (taken == 0) {
+    fail("names '" + numbers.path + "', which holds no " + numbers.one + ", allowed: one per line");
+  }
+}
+
+}  // namespace stepcast
