@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <thread>
 
+#include "temporary_files.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -63,7 +65,8 @@ TEST(JobPool, SaysWhichOtherFileIsReady) {
 // What a job starts does not outlive it: the inner process would keep the answer's pipe open.
 TEST(JobPool, AJobEndsWithWhatItStarted) {
   JobPool pool;
-  const std::string file = "/tmp/job_pool_test." + std::to_string(getpid());
+  const test::TemporaryFiles files;
+  const std::string file = files.path("process");
   pool.start(1, [&] {
     JobPool inner;
     inner.start(1, [&] {
@@ -98,7 +101,6 @@ TEST(JobPool, AJobEndsWithWhatItStarted) {
   for (int i = 0; i < 2000 && runs(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(runs());
-  std::remove(file.c_str());
 }
 
 #ifndef __SANITIZE_ADDRESS__

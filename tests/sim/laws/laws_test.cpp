@@ -40,7 +40,9 @@ TEST(Laws, GeneratorHitsEveryFeature) {
   std::cout << cases() << " valid scenarios, " << refused << " drafts refused by the reader\n";
   for (const std::string& feature : all_features()) {
     std::cout << "  " << hits[feature] << " x " << feature << "\n";
-    EXPECT_GE(hits[feature], cases() >= full_count ? least_hits : 0) << feature;
+    if (cases() >= full_count) {
+      EXPECT_GE(hits[feature], least_hits) << feature;
+    }
   }
 }
 

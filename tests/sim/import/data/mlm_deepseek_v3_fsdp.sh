@@ -5,7 +5,7 @@ TP=${TP:-1}
 EP=${EP:-8}
 MBS=${MBS:-4}
 GBS=${GBS:-2048}
-RUN_DIR=${RUN_DIR:-/tmp/runs}
+RUN_DIR=${RUN_DIR:-runs}
 PARAMS="--tensor-model-parallel-size ${TP} --expert-model-parallel-size ${EP} --expert-tensor-parallel-size 1 \
 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --no-gradient-accumulation-fusion \
 --num-layers 61 --hidden-size 7168 --ffn-hidden-size 18432 --num-attention-heads 128 --kv-channels 128 \
