@@ -11,7 +11,7 @@ constexpr double most_steps = 0x1p53;
 /// Work of a step. The step time is the mean of the steps after the first, where there are any, and
 /// step k ends with a checkpoint when every_steps divides k + 1.
 Seconds work_of(const Timeline& timeline, const StallsSpec::Checkpoint& checkpoint) {
-  const auto steps = static_cast<std::int64_t>(std::max<std::size_t>(timeline.steps.size(), 1));
+  const auto steps = static_cast<std::int64_t>(timeline.steps.size());
   const std::int64_t first = steps > 1 ? 1 / checkpoint.every_steps : 0;
   const std::int64_t saved = steps / checkpoint.every_steps - first;
   const double per_step =

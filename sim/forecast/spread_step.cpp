@@ -41,7 +41,7 @@ WorstReplica worst_replica(const StepSetup& setup, const LockStep& lock_step,
   for (const auto& pace : paces) expected.push_back(calm.value() + estimate(pace) - even);
   std::vector<std::uint32_t> order(paces.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, [&](auto a, auto b) { return expected[a] > expected[b]; });
+  std::ranges::stable_sort(order, std::ranges::greater{}, [&](auto r) { return expected[r]; });
 
   WorstReplica worst;
   std::size_t next = 0;

@@ -90,5 +90,23 @@ TEST(OrderTable, SaysWhatIsWrongAndWhere) {
   }
 }
 
+TEST(OrderTable, SaysNothingOfMoreFaultsWhereAllAreTold) {
+  const test::TemporaryFiles files;
+  const auto said = [&](int micro_batches) {
+    try {
+      read_order_table(
+          files.write("table.yaml", "stepcast: 1\nmicro_batches: " + std::to_string(micro_batches) +
+                                        "\norders: [F0 B0]\n"),
+          {});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  // Two units are missing of every micro-batch but the first; 20 faults are told one by one.
+  EXPECT_EQ(said(11).find("more such faults"), std::string::npos);
+  EXPECT_NE(said(12).find("has 2 more such faults"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stepcast

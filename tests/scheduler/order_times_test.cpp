@@ -37,6 +37,13 @@ TEST(OrderTimes, EqualTheReferenceTimes) {
   }
 }
 
+TEST(OrderTimes, AStageWithoutUnitsIsNotIdleInside) {
+  OrderTimes times;
+  times.units.resize(1);
+  times.computing.resize(1);
+  EXPECT_EQ(times.idle_inside(Stage{0}), Seconds{0});
+}
+
 TEST(OrderTimes, NoScheduleDeadlocks) {
   for (const PipelineSchedule& schedule : pipeline_schedules()) {
     EXPECT_TRUE(rc::check(std::string(schedule.name), [&] {

@@ -141,6 +141,14 @@ TEST(FabricFaults, DegradedLinksKeepTheirPartAndBlocksStay) {
   EXPECT_EQ(fabric.route({5}, {1}), intact.route({5}, {1}));
 }
 
+TEST(FabricFaults, UplinksOfALeafAreItsPortsOverTheOversubscription) {
+  NetworkSpec network = rails().network;
+  network.leaf_ports = 32;
+  EXPECT_DOUBLE_EQ(uplinks(network), 32);
+  network.oversubscription = 4;
+  EXPECT_DOUBLE_EQ(uplinks(network), 8);
+}
+
 TEST(FabricFaults, ADegradedTrunkCanSaturateAndSoDoAllForThePlans) {
   const Fabric intact(rails());
   EXPECT_FALSE(intact.trunks_can_saturate());

@@ -154,6 +154,14 @@ TEST(Dispatchers, SendRouterWeightsBesideTheRows) {
   }
 }
 
+TEST(Dispatchers, AddUpTheCountOfEveryExpertOverTheTensorRanks) {
+  const WorkloadSpec spec = spec_of(Dispatcher::megatron_0_12);
+  const LayerItems items = transformer_layer(context(spec), LayerKind::moe).forward;
+  const Traffic counts = traffic(items, GroupKind::tensor, CollectiveKind::all_reduce);
+  EXPECT_EQ(counts.calls, 1);
+  EXPECT_DOUBLE_EQ(counts.bytes, 8.0 * static_cast<double>(spec.model.moe->experts));
+}
+
 TEST(Dispatchers, ReduceOutputsInTheTypeOfTheWeights) {
   WorkloadSpec spec = spec_of(Dispatcher::megatron_0_12);
   spec.plan.ep = 2;

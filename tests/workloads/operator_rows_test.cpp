@@ -17,6 +17,13 @@ WorkloadSpec sharded(const ModelSpec& model, std::int64_t tp) {
   return spec;
 }
 
+// A gradient is squared and added up; what it is read with depends on its type.
+TEST(OperatorRows, OfTheGradientNorm) {
+  const Operator norm = gradient_norm(1000, 4);
+  EXPECT_EQ(norm.flops, Flops{2000});
+  EXPECT_EQ(norm.bytes, Bytes{4000});
+}
+
 TEST(OperatorRows, OfADenseLayer) {
   const double t = 4, own = n / t, q = 16 * 64 / t, kv = 8 * 64 / t;
   const double scores = b * s * s * 16 / t, operands = 2 * n * (2 * q + 2 * kv) + 4 * n * 16 / t;

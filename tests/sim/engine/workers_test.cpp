@@ -42,6 +42,14 @@ TEST(Workers, TellWhatAJobThrewAndWhichSignalEndedIt) {
   EXPECT_EQ(all.at(2).text, "fine");
 }
 
+TEST(Workers, TellHowManyJobsAreDoneFromNoneToAll) {
+  std::vector<std::pair<std::size_t, std::size_t>> told;
+  const WorkerWatch watch([&](std::size_t done, std::size_t of) { told.emplace_back(done, of); });
+  answers(3, 2, [](std::size_t) { return std::string("x"); });
+  EXPECT_EQ(told,
+            (std::vector<std::pair<std::size_t, std::size_t>>{{0, 3}, {1, 3}, {2, 3}, {3, 3}}));
+}
+
 TEST(Workers, StopWhenTheAnswersAreNotWanted) {
   const auto stop = [](const WorkerAnswer&) { throw std::runtime_error("enough"); };
   EXPECT_THROW(run_in_workers(

@@ -44,5 +44,18 @@ TEST(BalancedSlices, AreNeverSlowerThanEqualOnes) {
   }
 }
 
+// Without sequence parallelism every token may begin a slice; with it, slices are whole shares of
+// the tensor ranks.
+TEST(BalancedSlices, AreFoundWithAndWithoutSequenceParallelism) {
+  for (const char* parallel : {"true", "false"}) {
+    const Scenario s = long_sequence({std::string("parallel.sequence_parallel=") + parallel});
+    const std::vector<std::int64_t>& tokens = s.workload.plan.slice_tokens;
+    EXPECT_EQ(tokens.size(), 4U) << parallel;
+    EXPECT_EQ(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0}),
+              s.workload.training.sequence)
+        << parallel;
+  }
+}
+
 }  // namespace
 }  // namespace stepcast

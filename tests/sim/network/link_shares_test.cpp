@@ -38,5 +38,19 @@ TEST(LinkShares, OfInstancesAddUpWhereWeightsHaveNoCommonPart) {
   EXPECT_EQ(shares_of(separate, 1), static_cast<std::uint32_t>(std::round(1024 * b / a)));
 }
 
+// Weights are quotients: what all of them are multiplied with is the load of the link alone.
+TEST(LinkShares, DoNotDependOnTheUnitOfTheWeights) {
+  const auto counts = [](double unit) {
+    LinkClasses links(3);
+    links.add(10e9, {{0, unit * std::numbers::pi}, {1, unit * std::numbers::sqrt2}, {2, unit}},
+              true);
+    links.finish();
+    return std::vector{shares_of(links, 0), shares_of(links, 1), shares_of(links, 2)};
+  };
+  EXPECT_EQ(counts(1), (std::vector<std::uint32_t>{1024, 461, 326}));
+  EXPECT_EQ(counts(1.0 / 4096), counts(1));
+  EXPECT_EQ(counts(4096), counts(1));
+}
+
 }  // namespace
 }  // namespace stepcast

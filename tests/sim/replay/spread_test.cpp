@@ -8,6 +8,7 @@
 #include <iostream>
 #include <set>
 
+#include "stepcast/base/random.hpp"
 #include "stepcast/sim/replay/replay.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
 
@@ -47,6 +48,16 @@ TEST(Spread, HasTheMomentsOfItsLaw) {
     EXPECT_NEAR(mean_of(factors), 1, 4 * 0.05 / 256);
     EXPECT_NEAR(std::sqrt(squares / static_cast<double>(factors.size())), 0.05, 0.001);
   }
+}
+
+// A seed means the same factors in every version: the first number of the device's own stream.
+TEST(Spread, OfADeviceIsTheFirstNormalNumberOfItsStream) {
+  SpreadSpec spec = of_devices(0.05);
+  spec.device->law = Law::normal;
+  spec.seed = 11;
+  const std::vector<double> factors = device_factors(spec, 16);
+  for (std::uint32_t d = 0; d < 16; ++d)
+    EXPECT_EQ(factors[d], 1 + 0.05 * normal_number(11, d, spread_device_stream, 0)) << d;
 }
 
 TEST(Spread, OfAnEmpiricalLawIsDrawnFromItsNumbers) {

@@ -1,7 +1,12 @@
 #include <gtest/gtest.h>
 
 #include "pipelines.hpp"
+#include "sim/in_child.hpp"
+#include "sim/small_scenario.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
+#include "temporary_files.hpp"
 
 namespace stepcast {
 namespace {
@@ -55,6 +60,23 @@ TEST(Steps, OneStageRepeatsItsStep) {
   for (const Seconds step : t.steps) EXPECT_NEAR(step.value(), 24, 1e-12);
   EXPECT_NEAR(t.step_time.value(), 24, 1e-12);
   EXPECT_NEAR(t.classes.front().computing.value(), 24, 1e-9);
+}
+
+// Hosts that pause half of the time hold their devices up; a pause never gives time back.
+TEST(Steps, CollectingGarbageTakesTime) {
+  const test::TemporaryFiles files;
+  const std::string file = files.write("small.yaml", test::small_scenario);
+  const auto time_with = [&](const std::vector<std::string>& stalls) {
+    return testing::in_child([&] {
+             return std::vector<double>{
+                 forecast(prepare_scenario(file, stalls, {})).step_time.value()};
+           })
+        .at(0);
+  };
+  const double calm = time_with({});
+  const double paused =
+      time_with({"stalls={gc_pauses: {duration: 50ms, period: 100ms, synchronised: true}}"});
+  EXPECT_GT(paused, 1.5 * calm);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "errors_of.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -141,6 +142,26 @@ TEST(Scenario, SyntheticWorkload) {
   ASSERT_EQ(s.synthetic->chunks.size(), 1U);
   EXPECT_EQ(s.synthetic->chunks[0].backward_input.value(), 2e-3);
   EXPECT_TRUE(s.synthetic->boundary_latency_given);
+}
+
+// One entry stands for all chunks; else every chunk of every stage has its own.
+TEST(Scenario, SyntheticChunksAreOneOrAllOfTheStages) {
+  std::string text{small_scenario};
+  const std::size_t first = text.find("model:\n"), last = text.find("parallel:");
+  const auto with = [&](int entries) {
+    std::string list;
+    for (int i = 0; i < entries; ++i)
+      list += std::string(i == 0 ? "" : ", ") + "{forward: 1ms, backward_input: 2ms}";
+    std::string changed = text;
+    changed.replace(first, last - first, "workload:\n  chunks: [" + list + "]\n");
+    const TemporaryFiles files;
+    return test::errors_of(
+        files, files.write("s.yaml", changed),
+        {"parallel.ep=1", "parallel.sequence_parallel=false", "parallel.pp=2", "parallel.vpp=2"});
+  };
+  EXPECT_EQ(with(1), "no error");
+  EXPECT_EQ(with(4), "no error");
+  EXPECT_NE(with(2).find("has 2 entries, allowed: 1, 4 (pp*vpp)"), std::string::npos);
 }
 
 TEST(Scenario, ModelOfAHuggingFaceConfig) {

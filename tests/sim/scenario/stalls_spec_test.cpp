@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sim/in_child.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
@@ -88,6 +90,30 @@ TEST(StallsSpec, ReadsTheNumbersOfAnEmpiricalLaw) {
   const Scenario one = with("a.txt", "# factors\n1.0\n\n1.25\n");
   EXPECT_EQ(one.stalls.spread->device->factors, (std::vector<double>{1, 1.25}));
   EXPECT_NE(one.sha256, with("a.txt", "1.0\n1.5\n").sha256);
+  EXPECT_EQ(with("b.txt", "0.001\n1000\n").stalls.spread->device->factors,
+            (std::vector<double>{0.001, 1000}));
+  EXPECT_THROW(with("c.txt", "1\n1000.5\n"), InputError);
+  EXPECT_THROW(with("d.txt", "1\n0.0009\n"), InputError);
+}
+
+TEST(StallsSpec, TakesEverySeedOnByTheSame) {
+  const StallsSpec s = with_stalls(
+                           "{compute_jitter: {sigma: 0.01, seed: 7}, gc_pauses: {duration: 200ms, "
+                           "period: 60s, seed: 2}, allocator_pauses: {duration: 2ms, probability: "
+                           "0.1, seed: 3}, spread: {seed: 9, device: {sigma: 0.01}}}")
+                           .stalls;
+  const StallsSpec next = with_seeds(s, 5);
+  EXPECT_EQ(next.compute_jitter->seed, 12);
+  EXPECT_EQ(next.gc_pauses->seed, 7);
+  EXPECT_EQ(next.allocator_pauses->seed, 8);
+  EXPECT_EQ(next.spread->seed, 14);
+  EXPECT_EQ(with_seeds(next, -5), s);
+}
+
+// Events begin as a Poisson process: none begins within the duration with exp(-rate * duration).
+TEST(StallsSpec, ATransientEventIsUnderWayWithThePoissonProbability) {
+  EXPECT_EQ((SpreadSpec::Transient{0, Seconds{600}, 1.3}.probability()), 0);
+  EXPECT_DOUBLE_EQ((SpreadSpec::Transient{2, Seconds{1800}, 1.3}.probability()), 1 - std::exp(-1));
 }
 
 TEST(StallsSpec, OfNothingMeansTheSameHoweverItIsWritten) {
