@@ -67,6 +67,7 @@ int visit(dl_phdr_info* module, std::size_t, void* data) {
     const auto& segment = module->dlpi_phdr[i];
     if (segment.p_type == PT_NOTE)
       search.build_id = build_id_of(
+          // The loader gives addresses as numbers. NOLINTNEXTLINE(performance-no-int-to-ptr)
           reinterpret_cast<const char*>(module->dlpi_addr + segment.p_vaddr), segment.p_memsz);
   }
   return 1;

@@ -272,7 +272,7 @@ std::string Reader::operator()(const PartsOf& target) const {
   const Call call = plain() ? split_call(node_.text) : Call{};
   if (node_.kind == Node::Kind::list) {
     const Field list{field_.key, &parts, field_.doc, target.part};
-    if (const std::string wrong = Reader{node_, list}(&parts); !wrong.empty()) return wrong;
+    if (std::string wrong = Reader{node_, list}(&parts); !wrong.empty()) return wrong;
     count = static_cast<std::int64_t>(parts.size());
   } else {
     const auto value = parse_count(call.number.value_or(plain() ? node_.text : std::string{}));

@@ -37,6 +37,7 @@ _stepcast_options() {
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
     sweep) echo "--sort --best --pareto --report --jobs --store --accept-builds --csv --json --filter --limit --shard --dry-run --presets --help" ;;
     results) echo "--sort --best --pareto --where --csv --json --help" ;;
+    campaign) echo "--steps --tokens --within --seeds --set --json --presets --help" ;;
     scale) echo "--report --devices --weak --strong --set --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
     check) echo "--jobs --update --junit --presets --help" ;;
     diff) echo "--set --json --presets --help" ;;
@@ -53,7 +54,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run import explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
+  local commands="run import explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -92,7 +93,7 @@ _stepcast() {
   fi
   case $command in
     "") _stepcast_words "$commands" ;;
-    run | explain | choices | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
+    run | explain | campaign | choices | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
     diff | validate) _stepcast_files .yaml .yml .json ;;
     results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;

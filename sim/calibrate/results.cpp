@@ -54,6 +54,7 @@ std::vector<Point> log_errors(const std::vector<const PublishedRow*>& rows, Numb
     for (const PublishedRow* row : rows)
       scenarios.push_back(with_numbers(row->scenario, numbers, point));
   std::vector<const Scenario*> given;
+  given.reserve(scenarios.size());
   for (const Scenario& s : scenarios) given.push_back(&s);
   const std::vector<RowForecast> forecasts = forecast_all(given, workers);
   std::vector<Point> result(points.size(), Point(rows.size(), failed_residual));
@@ -72,6 +73,7 @@ std::vector<double> family_weights(const std::vector<const PublishedRow*>& rows)
   std::map<std::string, double> sizes;
   for (const PublishedRow* row : rows) ++sizes[row->family];
   std::vector<double> weights;
+  weights.reserve(rows.size());
   double sum = 0;
   for (const PublishedRow* row : rows) sum += 1 / std::sqrt(sizes[row->family]);
   const double mean = sum / static_cast<double>(rows.size());

@@ -47,6 +47,7 @@ CommandLine::CommandLine()
   add_scenario_commands(*this);
   add_import_commands(*this);
   add_explain_commands(*this);
+  add_campaign_commands(*this);
   add_sweep_commands(*this);
   add_look_up_commands(*this);
   add_operator_commands(*this);

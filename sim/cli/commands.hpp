@@ -73,6 +73,16 @@ struct ExplainOptions : PresetOptions {
 };
 Outcome explain(const ExplainOptions& options);
 
+struct CampaignOptions : PresetOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;  ///< --set
+  std::string steps, tokens;           ///< of the run; empty: the scenario's
+  std::string within;                  ///< a duration; empty: no date is asked for
+  std::string seeds;                   ///< draws of the spread; empty: the scenario's alone
+  std::string json;                    ///< as for run
+};
+Outcome campaign(const CampaignOptions& options);
+
 struct ValidateOptions : PresetOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;  ///< --set

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <iostream>
 
 namespace stepcast::cli {
@@ -15,7 +16,7 @@ constexpr std::size_t bar_width = 30;
 constexpr auto between_drawings = 100ms, between_lines = 1000ms;
 
 std::string left_text(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
+  const auto whole = std::lround(seconds);
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);

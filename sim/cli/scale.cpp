@@ -37,7 +37,7 @@ std::vector<std::int64_t> device_list(const std::string& text) {
 
 /// A sweep file says itself what varies.
 Sweep file_sweep(const ScaleOptions& options, const SearchPath& search) {
-  const Sweep sweep = read_sweep(options.file, search);
+  Sweep sweep = read_sweep(options.file, search);
   if (options.weak || options.strong || !options.devices.empty() || !options.overrides.empty())
     bad_option(options.file,
                "is a sweep file and says itself what varies, allowed with it: no "

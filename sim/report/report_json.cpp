@@ -8,6 +8,7 @@
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
+#include "stepcast/sim/report/campaign_report.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/scenario/inputs.hpp"
 
@@ -241,6 +242,43 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
                   {"result", result_json(scenario, forecast)},
                   {"assumptions", assumptions},
                   {"engine", engine}};
+  return json.dump(2) + "\n";
+}
+
+std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
+  const auto band = [](const Quantiles& q) {
+    return Json{{"mean", q.mean}, {"p10", q.p10}, {"p50", q.p50}, {"p90", q.p90}};
+  };
+  const CampaignSpec& spec = *scenario.campaign;
+  Json result{{"steps", c.steps},
+              {"tokens", c.tokens > 0 ? Json(c.tokens) : Json(nullptr)},
+              {"runs", c.runs},
+              {"seeds", c.seeds},
+              {"seed", spec.seed},
+              {"spares", spec.spares},
+              {"repair_s", spec.repair.value()},
+              {"hardware_share", spec.hardware_share},
+              {"evict_slow", spec.evict_slow},
+              {"step_time_s", c.step_time.value()},
+              {"mtbf_s", c.mtbf.value()},
+              {"wall_s", band(c.wall)},
+              {"device_hours", band(c.device_hours)},
+              {"failures", c.failures},
+              {"mean",
+               {{"computing_s", c.mean.computing.value()},
+                {"saving_s", c.mean.saving.value()},
+                {"lost_s", c.mean.lost.value()},
+                {"restarting_s", c.mean.restarting.value()},
+                {"waiting_s", c.mean.waiting.value()}}},
+              {"within", c.within ? Json(*c.within) : Json(nullptr)},
+              {"wall_low_s", c.wall_low ? band(*c.wall_low) : Json(nullptr)},
+              {"wall_high_s", c.wall_high ? band(*c.wall_high) : Json(nullptr)},
+              {"reached", Json::array()}};
+  for (const CampaignForecast::Reached& r : c.reached)
+    result["reached"].push_back({{"probability", r.probability}, {"wall_s", r.wall.value()}});
+  const Json json{{"stepcast", program_head<Json>()},
+                  {"scenario", scenario_json(scenario)},
+                  {"campaign", std::move(result)}};
   return json.dump(2) + "\n";
 }
 

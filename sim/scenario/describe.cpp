@@ -159,6 +159,13 @@ void describe(Visitor& visitor, ScenarioDraft& draft) {
                              describe(v, *s.expect);
                            });
   if (!present) s.expect.reset();
+  bool campaign = s.campaign.has_value();
+  visitor.optional_section("campaign", "a run of many steps, for stepcast campaign", campaign,
+                           [&](Visitor& v) {
+                             if (!s.campaign) s.campaign.emplace();
+                             describe(v, *s.campaign);
+                           });
+  if (!campaign) s.campaign.reset();
   bool searched = false;
   visitor.optional_section("plan", "what stepcast plan searches: only a plan has keys here",
                            searched, [](Visitor&) {});

@@ -131,6 +131,7 @@ std::string resolved_yaml(const Scenario& scenario) {
   ScenarioDraft draft;
   draft.scenario = scenario;
   draft.scenario.expect.reset();
+  draft.scenario.campaign.reset();
   if (scenario.order_table) draft.scenario.schedule.table = scenario.order_file;
   if (scenario.synthetic) {
     draft.synthetic = *scenario.synthetic;

@@ -21,7 +21,7 @@ offers() {
 }
 
 offers stepcast ru -- run
-offers stepcast "" -- run import explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion
+offers stepcast "" -- run import explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion
 offers stepcast run --js -- --json
 offers stepcast sweep --sh -- --shard
 offers stepcast model --js -- --json
@@ -40,7 +40,7 @@ offers stepcast schedule zb_ -- zb_h1 zb_h2 zb_v
 offers stepcast schedule 1f1b --warmup l -- less_memory
 
 if [ $# -gt 0 ]; then
-  for command in "" run explain validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion; do
+  for command in "" run explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion; do
     # Options begin a line of the help; ${command:+...}: no word at all for the binary itself.
     built=$("$1" ${command:+"$command"} --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u)
     known=$({ _stepcast_options "$command"; [ -n "$command" ] || echo --verbose --quiet; } | tr ' ' '\n' | sort -u)

@@ -71,7 +71,8 @@ class AxisReader {
     if (key.empty() || key.front() == '.' || key.back() == '.' ||
         key.find("..") != std::string::npos) {
       report(entry.place, section, key, "is no path of keys, allowed: path.to.key");
-    } else if (inside("name") || inside("stepcast") || inside("expect") || inside("plan")) {
+    } else if (inside("name") || inside("stepcast") || inside("expect") || inside("campaign") ||
+               inside("plan")) {
       report(entry.place, section, key, "changes no prediction, allowed: keys that do");
     } else if (std::ranges::find(paths_, key) != paths_.end()) {
       report(entry.place, section, key, "stands in grid and zip, allowed: one of them");

@@ -19,7 +19,7 @@ struct ScenarioDraft {
 
 /// These are the keys of a scenario file.
 void describe(Visitor& visitor, ScenarioDraft& draft);
-/// A forecast depends on these keys: all but name, expect and the format's version.
+/// A forecast depends on these keys: all but name, expect, campaign and the format's version.
 void describe_content(Visitor& visitor, ScenarioDraft& draft);
 /// These are the keys of a model file: a model, or the name of a Hugging Face config.json that
 /// holds one.

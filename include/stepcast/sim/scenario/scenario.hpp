@@ -9,6 +9,7 @@
 #include "stepcast/base/section.hpp"
 #include "stepcast/scheduler/order_table.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
+#include "stepcast/sim/scenario/campaign_spec.hpp"
 #include "stepcast/sim/scenario/options.hpp"
 #include "stepcast/sim/scenario/stalls_spec.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
@@ -57,11 +58,12 @@ struct Scenario {
   StallsSpec stalls;
   SimulateSpec simulate;
   std::optional<ExpectSpec> expect;
+  std::optional<CampaignSpec> campaign;
   /// This has every number that a file marks with a source, in the order of the description,
   /// without the factors of affinities that no host has.
   std::vector<Assumption> assumptions;
-  /// This is the hash of the canonical text of everything above but name and expect, `auto`
-  /// resolved where it is known.
+  /// This is the hash of the canonical text of everything above but name, expect and campaign,
+  /// `auto` resolved where it is known.
   std::string sha256;
   /// This is that text: one line `path=value` per key.
   std::string content;

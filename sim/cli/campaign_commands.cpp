@@ -1,0 +1,75 @@
+#include <CLI/CLI.hpp>
+
+#include "command_line.hpp"
+#include "progress.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/report/campaign_report.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+/// What the command line says of the length takes the place of what the scenario says.
+std::vector<std::string> overrides_of(const CampaignOptions& options) {
+  if (!options.steps.empty() && !options.tokens.empty())
+    bad_option("--steps", "and --tokens, allowed: one of them");
+  constexpr std::int64_t most = 1LL << 53;
+  std::vector<std::string> list = options.overrides;
+  if (!options.steps.empty()) {
+    const std::int64_t steps = count_option("--steps", options.steps, 1, most);
+    list.insert(list.end(), {"campaign.tokens=0", "campaign.steps=" + std::to_string(steps)});
+  }
+  if (!options.tokens.empty()) {
+    const std::int64_t tokens = count_option("--tokens", options.tokens, 1, most);
+    list.insert(list.end(), {"campaign.steps=0", "campaign.tokens=" + std::to_string(tokens)});
+  }
+  return list;
+}
+
+std::optional<Seconds> date_of(const CampaignOptions& options) {
+  if (options.within.empty()) return {};
+  const std::optional<Seconds> date = parse_seconds(options.within);
+  if (!date || !(*date > Seconds{0}))
+    bad_option("--within",
+               "is '" + options.within + "', allowed: a time above 0 with its unit, such as 30d");
+  return date;
+}
+
+}  // namespace
+
+Outcome campaign(const CampaignOptions& options) {
+  const std::optional<Seconds> date = date_of(options);
+  const Scenario scenario = prepare_scenario(options.scenario, overrides_of(options),
+                                             default_search_path(options.presets));
+  const std::int64_t seeds =
+      options.seeds.empty() ? 1 : seeds_option(options.seeds, draws(scenario.stalls));
+  const PhaseProgress progress("campaign");
+  const CampaignForecast found = forecast_campaign(scenario, seeds, usable_processors(), date);
+  return shown(campaign_text(scenario, found), options.json,
+               options.json.empty() ? "" : campaign_json(scenario, found));
+}
+
+void add_campaign_commands(CommandLine& line) {
+  auto options = std::make_shared<CampaignOptions>();
+  CLI::App* sub = line.command(
+      "campaign", "when a whole training run ends: failures, checkpoints, spare and slow nodes",
+      "stepcast campaign scenarios/what-if/telechat3-105b-campaign.yaml --within 60d",
+      [options] { return campaign(*options); });
+  sub->add_option("scenario", options->scenario, "scenario file, - for standard input")
+      ->required()
+      ->type_name("SCENARIO");
+  sub->add_option("--steps", options->steps, "of the run, in place of the scenario's")
+      ->type_name("N");
+  sub->add_option("--tokens", options->tokens, "of the run, in place of the scenario's")
+      ->type_name("N");
+  sub->add_option("--within", options->within, "how probable it is to end by then")
+      ->type_name("TIME");
+  sub->add_option("--seeds", options->seeds, "draws of the spread that the runs take in turn")
+      ->type_name("N");
+  CommandLine::overrides(sub, options->overrides);
+  CommandLine::json(sub, options->json);
+  CommandLine::presets(sub, *options);
+}
+
+}  // namespace stepcast::cli

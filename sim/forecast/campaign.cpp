@@ -1,0 +1,212 @@
+#include "stepcast/sim/forecast/campaign.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/node_at.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/goodput.hpp"
+#include "stepcast/sim/replay/spread.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr double least_goodput = 1e-3;  ///< below it a campaign is said never to finish
+constexpr double most_failures = 1e9;   ///< that are played, all runs together
+
+[[noreturn]] void refuse(const Scenario& scenario, const std::string& path,
+                         const std::string& message) {
+  const Node* node = scenario.document ? node_at(*scenario.document, path) : nullptr;
+  throw InputError({Diagnostic{node ? node->place : Place{}, path, message}});
+}
+
+std::int64_t tokens_per_step(const Scenario& s) {
+  return s.synthetic ? 0 : s.workload.training.global_batch * s.workload.training.sequence;
+}
+
+void check_campaign(const Scenario& s) {
+  if (!s.campaign) refuse(s, "campaign", "is missing, allowed: steps or tokens of the whole run");
+  const CampaignSpec& c = *s.campaign;
+  if (!s.stalls.failures)
+    refuse(s, "stalls.failures",
+           "is missing, allowed: device_mtbf and restart; without failures the date is steps times "
+           "step time");
+  if ((c.steps > 0) == (c.tokens > 0))
+    refuse(s, c.steps > 0 ? "campaign.tokens" : "campaign.steps",
+           c.steps > 0 ? "is given beside campaign.steps, allowed: one of them"
+                       : "is missing and so are tokens, allowed: one of them above 0");
+  if (c.tokens > 0 && s.synthetic)
+    refuse(s, "campaign.tokens", "is given but the workload has none, allowed: campaign.steps");
+  const auto& node = s.stalls.spread ? s.stalls.spread->node : std::optional<SpreadSpec::Node>{};
+  if (c.evict_slow && !(node && node->slow_share > 0 && node->slow_factor > 1))
+    refuse(s, "campaign.evict_slow",
+           "is true but no node is slow, allowed: false, or stalls.spread.node.slow_share");
+}
+
+CampaignModel model_of(const Scenario& s) {
+  const CampaignSpec& c = *s.campaign;
+  const auto& failures = *s.stalls.failures;
+  const std::int64_t tokens = tokens_per_step(s);
+  CampaignModel m;
+  m.steps = c.steps > 0 ? c.steps : (c.tokens + tokens - 1) / tokens;
+  m.every_steps = m.steps;
+  if (s.stalls.checkpoint) {
+    m.every_steps = std::min(s.stalls.checkpoint->every_steps, m.steps);
+    m.checkpoint = s.stalls.checkpoint->blocking_time;
+  }
+  m.restart = failures.restart;
+  m.mtbf = failures.device_mtbf / static_cast<double>(s.cluster.devices);
+  m.hardware_share = c.hardware_share;
+  m.spares = c.spares;
+  m.repair = c.repair;
+  return m;
+}
+
+/// The nodes of a draw that are slow.
+std::int64_t slow_nodes(const Scenario& s, std::int64_t offset) {
+  SpreadSpec only;
+  only.seed = s.stalls.spread->seed + offset;
+  only.node = SpreadSpec::Node{};
+  only.node->slow_share = s.stalls.spread->node->slow_share;
+  only.node->slow_factor = s.stalls.spread->node->slow_factor;
+  const auto factors = spread_factors(only, s.cluster.devices, s.cluster.node_devices);
+  std::int64_t slow = 0;
+  for (std::size_t d = 0; d < factors.size(); d += static_cast<std::size_t>(s.cluster.node_devices))
+    slow += factors[d].host > 1 ? 1 : 0;
+  return slow;
+}
+
+/// The checkpoint is the campaign's, and one step of every draw is that of all its steps.
+std::vector<CampaignPace> paces(const Scenario& scenario, std::int64_t seeds, int workers) {
+  Scenario s = scenario;
+  s.stalls.checkpoint.reset();
+  std::vector<CampaignPace> list(static_cast<std::size_t>(seeds));
+  if (seeds == 1) {
+    list[0].step = forecast(s).step_time;
+  } else {
+    const SeedRuns runs = run_seeds(s, seeds, workers);
+    for (std::size_t i = 0; i < list.size(); ++i) list[i].step = runs.steps[i];
+  }
+  if (!scenario.campaign->evict_slow) return list;
+  s.stalls.spread->node->slow_share = 0;
+  const SeedRuns even = run_seeds(s, seeds, workers);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    list[i].slow_nodes = slow_nodes(scenario, static_cast<std::int64_t>(i));
+    if (list[i].slow_nodes > 0) list[i].without_slow = even.steps[i];
+  }
+  return list;
+}
+
+Seconds mean_step(const std::vector<CampaignPace>& list) {
+  Seconds sum{0};
+  for (const CampaignPace& pace : list) sum += pace.step;
+  return sum / static_cast<double>(list.size());
+}
+
+/// Failures are drawn until the last step is done, which has to be some day.
+void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
+  const Seconds interval = step * static_cast<double>(m.every_steps);
+  const double useful = goodput({m.checkpoint, m.restart, m.mtbf}, interval);
+  if (!(useful >= least_goodput))
+    refuse(s, "campaign",
+           "never finishes: the job fails every " + human(m.mtbf) + " and needs " +
+               human(m.restart) + " to start again and " + human(interval) +
+               " between checkpoints, allowed: rarer failures, a shorter restart or "
+               "stalls.checkpoint more often");
+  const double failures = step * static_cast<double>(m.steps) / useful / m.mtbf;
+  if (failures * static_cast<double>(s.campaign->runs) > most_failures)
+    refuse(s, "campaign.runs",
+           "times " + shortest(std::ceil(failures)) + " failures each are more than 1e9, allowed: " +
+               "fewer runs");
+}
+
+std::vector<CampaignRun> play_all(const Scenario& s, const CampaignModel& m,
+                                  std::vector<CampaignPace> list, double factor) {
+  for (CampaignPace& pace : list) {
+    pace.step = pace.step * factor;
+    if (pace.without_slow) pace.without_slow = *pace.without_slow * factor;
+  }
+  std::vector<CampaignRun> runs;
+  for (std::int64_t i = 0; i < s.campaign->runs; ++i)
+    runs.push_back(play_campaign(m, list[static_cast<std::size_t>(i) % list.size()],
+                                 static_cast<std::uint64_t>(s.campaign->seed),
+                                 static_cast<std::uint32_t>(i)));
+  return runs;
+}
+
+std::vector<double> walls(const std::vector<CampaignRun>& runs) {
+  std::vector<double> list;
+  for (const CampaignRun& run : runs) list.push_back(run.wall.value());
+  return list;
+}
+
+CampaignRun mean_of(const std::vector<CampaignRun>& runs, double& failures) {
+  CampaignRun sum;
+  const double n = static_cast<double>(runs.size());
+  for (const CampaignRun& r : runs) {
+    for (const auto part : {&CampaignRun::wall, &CampaignRun::computing, &CampaignRun::saving,
+                            &CampaignRun::lost, &CampaignRun::restarting, &CampaignRun::waiting})
+      sum.*part += r.*part / n;
+    failures += static_cast<double>(r.failures) / n;
+  }
+  sum.failures = static_cast<std::int64_t>(failures);
+  return sum;
+}
+
+std::vector<CampaignForecast::Reached> tenths(std::vector<double> times) {
+  std::ranges::sort(times);
+  std::vector<CampaignForecast::Reached> list;
+  for (int tenth = 1; tenth <= 10; ++tenth) {
+    const std::size_t rank = (times.size() * static_cast<std::size_t>(tenth) + 9) / 10;
+    list.push_back({tenth / 10.0, Seconds{times[std::max<std::size_t>(rank, 1) - 1]}});
+  }
+  return list;
+}
+
+/// Spare nodes stand by all the time.
+Quantiles device_hours(const Scenario& s, const Quantiles& wall) {
+  constexpr double hour = 3600;
+  const std::int64_t devices = s.cluster.devices + s.campaign->spares * s.cluster.node_devices;
+  const double per_second = static_cast<double>(devices) / hour;
+  return {wall.mean * per_second, wall.p10 * per_second, wall.p50 * per_second,
+          wall.p90 * per_second};
+}
+
+double share_within(const std::vector<double>& times, Seconds date) {
+  const auto met = std::ranges::count_if(times, [&](double t) { return t <= date.value(); });
+  return static_cast<double>(met) / static_cast<double>(times.size());
+}
+
+}  // namespace
+
+CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds, int workers,
+                                   std::optional<Seconds> within) {
+  check_campaign(scenario);
+  const CampaignModel model = model_of(scenario);
+  const std::vector<CampaignPace> list = paces(scenario, seeds, workers);
+  CampaignForecast result{.steps = model.steps,
+                          .tokens = model.steps * tokens_per_step(scenario),
+                          .runs = scenario.campaign->runs,
+                          .seeds = seeds,
+                          .step_time = mean_step(list),
+                          .mtbf = model.mtbf};
+  check_end(scenario, model, result.step_time);
+  const std::vector<CampaignRun> runs = play_all(scenario, model, list, 1);
+  result.mean = mean_of(runs, result.failures);
+  const std::vector<double> times = walls(runs);
+  result.wall = quantiles(times);
+  result.device_hours = device_hours(scenario, result.wall);
+  result.reached = tenths(times);
+  if (within) result.within = share_within(times, *within);
+  if (const auto& measured = scenario.cluster.interval; measured && !scenario.synthetic) {
+    const QuotientRange& range = measured->of(scenario.workload.model.moe.has_value());
+    result.wall_low = quantiles(walls(play_all(scenario, model, list, range.low)));
+    result.wall_high = quantiles(walls(play_all(scenario, model, list, range.high)));
+  }
+  return result;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/random.hpp"
+#include "stepcast/sim/forecast/campaign.hpp"
+
+namespace stepcast {
+namespace {
+
+/// One run, from failure to failure: what lies between is arithmetic.
+class Run {
+ public:
+  Run(const CampaignModel& model, const CampaignPace& pace, std::uint64_t seed, std::uint32_t run)
+      : model_{model}, pace_{pace}, seed_{seed}, run_{run}, step_{pace.step.value()} {}
+
+  CampaignRun played() {
+    draw_failure();
+    work();
+    while (done_ < model_.steps) {
+      recover();
+      work();
+    }
+    result_.wall = Seconds{time_};
+    return result_;
+  }
+
+ private:
+  double uniform() { return uniform_number(seed_, run_, failure_stream, draws_++); }
+  void draw_failure() { failure_ = time_ - model_.mtbf.value() * std::log1p(-uniform()); }
+
+  /// Keeps `steps` steps and the checkpoint after each `every_steps` of them.
+  void keep(std::int64_t steps, std::int64_t checkpoints) {
+    const double computing = static_cast<double>(steps) * step_;
+    const double saving = static_cast<double>(checkpoints) * model_.checkpoint.value();
+    result_.computing += Seconds{computing};
+    result_.saving += Seconds{saving};
+    time_ += computing + saving;
+    done_ += steps;
+  }
+
+  /// To the next failure or to the end; what was not saved is lost with the failure.
+  void work() {
+    const double saving = model_.checkpoint.value();
+    const std::int64_t left = model_.steps - done_;
+    const std::int64_t whole = left / model_.every_steps, tail = left % model_.every_steps;
+    const double interval = static_cast<double>(model_.every_steps) * step_ + saving;
+    const double met = std::min(std::floor((failure_ - time_) / interval),
+                                static_cast<double>(whole));
+    const auto intervals = static_cast<std::int64_t>(met);
+    keep(intervals * model_.every_steps, intervals);
+    if (intervals == whole && tail > 0 &&
+        time_ + static_cast<double>(tail) * step_ + saving <= failure_)
+      keep(tail, 1);
+    if (done_ == model_.steps) return;
+    result_.lost += Seconds{std::max(0.0, failure_ - time_)};
+    time_ = std::max(time_, failure_);
+  }
+
+  /// A restart that fails is a failure like another.
+  void recover() {
+    const double restart = model_.restart.value();
+    while (true) {
+      ++result_.failures;
+      if (uniform() < model_.hardware_share) away_.push_back(time_ + model_.repair.value());
+      await_nodes();
+      send_slow_away();
+      draw_failure();
+      if (failure_ >= time_ + restart) break;
+      result_.restarting += Seconds{failure_ - time_};
+      time_ = failure_;
+    }
+    result_.restarting += Seconds{restart};
+    time_ += restart;
+  }
+
+  std::int64_t spares() {
+    std::erase_if(away_, [&](double back) { return back <= time_; });
+    return model_.spares - static_cast<std::int64_t>(away_.size());
+  }
+
+  void await_nodes() {
+    const std::int64_t missing = -spares();
+    if (missing <= 0) return;
+    const auto last = away_.begin() + (missing - 1);
+    std::nth_element(away_.begin(), last, away_.end());
+    result_.waiting += Seconds{*last - time_};
+    time_ = *last;
+  }
+
+  void send_slow_away() {
+    if (slow_left_ || !pace_.without_slow || spares() < pace_.slow_nodes) return;
+    slow_left_ = true;
+    step_ = pace_.without_slow->value();
+    for (std::int64_t n = 0; n < pace_.slow_nodes; ++n)
+      away_.push_back(time_ + model_.repair.value());
+  }
+
+  const CampaignModel& model_;
+  const CampaignPace& pace_;
+  std::uint64_t seed_;
+  std::uint32_t run_;
+  double step_;
+  std::uint64_t draws_ = 0;
+  double time_ = 0, failure_ = 0;
+  std::int64_t done_ = 0;
+  bool slow_left_ = false;
+  std::vector<double> away_;  ///< when each node that left stands by again
+  CampaignRun result_;
+};
+
+}  // namespace
+
+CampaignRun play_campaign(const CampaignModel& model, const CampaignPace& pace, std::uint64_t seed,
+                          std::uint32_t run) {
+  expects(model.steps >= 1 && model.every_steps >= 1 && model.mtbf > Seconds{0},
+          "a campaign has steps and fails now and then");
+  return Run(model, pace, seed, run).played();
+}
+
+}  // namespace stepcast
