@@ -43,8 +43,7 @@ TEST(ExpertModule, IsTheLayerFromPermutationToSums) {
   const Passes layer = transformer_layer(context(spec), LayerKind::moe);
   const Passes module = expert_module(context(spec));
   EXPECT_EQ(names(module.forward), between(layer.forward, "permute", "unpermute"));
-  std::vector<std::string> back =
-      between(layer.backward, "unpermute backward", "permute backward");
+  std::vector<std::string> back = between(layer.backward, "unpermute backward", "permute backward");
   std::erase_if(back, [](const std::string& name) { return name.starts_with("shared expert"); });
   EXPECT_EQ(names(module.backward), back);
 }
@@ -53,7 +52,8 @@ TEST(ExpertModule, HasEveryProductOfTheRoutedExperts) {
   const WorkloadSpec spec = routed_spec();
   const ExpertSpec& experts = *spec.model.moe;
   const double pairs = static_cast<double>(spec.training.sequence * experts.top_k);
-  const double products = 6 * pairs * static_cast<double>(spec.model.hidden * experts.expert_hidden);
+  const double products =
+      6 * pairs * static_cast<double>(spec.model.hidden * experts.expert_hidden);
   const auto sum = [](const LayerItems& items) {
     double flops = 0;
     for (const LayerItem& item : items)
