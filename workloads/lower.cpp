@@ -112,6 +112,19 @@ StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
   return lowered(spec, layers, cluster, stage, nullptr);
 }
 
+StageProgram lower_expert_module(const WorkloadSpec& spec, const ClusterSpec& cluster) {
+  const ExpertLoads loads = expert_loads(spec);
+  ProgramBuilder builder{spec, cluster};
+  const Passes passes = expert_passes(spec, builder.device(), loads);
+  ChunkProgram chunk;
+  builder.lower({passes.forward}, chunk.forward);
+  builder.lower({passes.backward}, chunk.backward);
+  chunk.first_forward = chunk.forward;
+  chunk.last_backward = chunk.backward;
+  builder.program().chunks.push_back(std::move(chunk));
+  return std::move(builder.program());
+}
+
 OperatorInventory stage_operators(const WorkloadSpec& spec, const LayerTable& layers,
                                   const ClusterSpec& cluster, Stage stage) {
   OperatorInventory inventory;

@@ -136,7 +136,7 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
       }
       for (std::size_t v = 0; v < variants.size(); ++v) {
         const Operator& of_variant = std::get<Operator>(variants[v].at(i));
-        add(of_variant, beside_communication(cost(of_variant), op->launch), runs[v]);
+        add(of_variant, beside_communication(cost(of_variant), of_variant), runs[v]);
       }
       continue;
     }
@@ -251,11 +251,14 @@ OperatorCost ProgramBuilder::cost(const Operator& op) const {
   return cost;
 }
 
-OperatorCost ProgramBuilder::beside_communication(OperatorCost cost, LaunchClass launch) const {
-  if (under_way_.empty()) return cost;
+/// A kernel that exchanges tiles itself was measured with its exchanges.
+OperatorCost ProgramBuilder::beside_communication(OperatorCost cost, const Operator& op) const {
+  const bool exchanges =
+      op.launch == LaunchClass::in_kernel || std::holds_alternative<FusedWork>(op.work);
+  if (under_way_.empty() || exchanges) return cost;
   const DeviceSpec& device = cluster_.device;
   cost.device *=
-      launch == LaunchClass::vector ? device.interference_vector : device.interference_matmul;
+      op.launch == LaunchClass::vector ? device.interference_vector : device.interference_matmul;
   return cost;
 }
 
@@ -278,7 +281,7 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   scaling.floor = operator_time(traffic, device_, false).value();
   scaling.half = attention_loss(op, work, device_);
   Run run;
-  add(op, beside_communication(cost(op), op.launch), run);
+  add(op, beside_communication(cost(op), op), run);
   return segment_of({std::move(run)}, scaling);
 }
 

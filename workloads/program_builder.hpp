@@ -63,7 +63,7 @@ class ProgramBuilder {
   void over_host_link(const char* name, Stream stream, Bytes bytes, std::uint32_t slot,
                       Instructions& out);
   Seconds start_cost(LaunchClass launch) const;
-  OperatorCost beside_communication(OperatorCost cost, LaunchClass launch) const;
+  OperatorCost beside_communication(OperatorCost cost, const Operator& op) const;
   void communicate(const LayerItem& item, Instructions& out);
   std::uint32_t slot_of(const CommunicationId& id);
   void add(const std::string& name, const OperatorCost& cost, Run& run);

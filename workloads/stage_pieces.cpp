@@ -51,18 +51,23 @@ Share& Share::operator+=(const Share& other) {
 
 namespace {
 
+LayerContext context_of(const WorkloadSpec& spec, const ExpertLoads& loads, double load,
+                        std::int64_t slice) {
+  return {.model = spec.model,
+          .plan = spec.plan,
+          .training = spec.training,
+          .moe = spec.moe,
+          .load = load,
+          .gradient_bytes = gradient_bytes(spec.communication),
+          .tensor_chunks = spec.communication.tensor_chunks,
+          .loads = &loads,
+          .slice = slice,
+          .router = spec.runtime.kernels.router};
+}
+
 Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads,
                       double load, std::int64_t slice) {
-  const LayerContext context{.model = spec.model,
-                             .plan = spec.plan,
-                             .training = spec.training,
-                             .moe = spec.moe,
-                             .load = load,
-                             .gradient_bytes = gradient_bytes(spec.communication),
-                             .tensor_chunks = spec.communication.tensor_chunks,
-                             .loads = &loads,
-                             .slice = slice,
-                             .router = spec.runtime.kernels.router};
+  const LayerContext context = context_of(spec, loads, load, slice);
   switch (kind) {
     case PieceKind::embedding:
       return embedding(context);
@@ -82,15 +87,22 @@ Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoad
   return head(context);
 }
 
-}  // namespace
-
-Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind,
-                    const ExpertLoads& loads, double load, std::int64_t slice) {
-  Passes passes = unfused_passes(spec, kind, loads, load, slice);
+Passes run_of(Passes passes, const WorkloadSpec& spec, const DeviceSpec& device) {
   for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
                             &passes.backward, &passes.recomputed})
     *items = as_run(std::move(*items), spec, device);
   return passes;
+}
+
+}  // namespace
+
+Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind,
+                    const ExpertLoads& loads, double load, std::int64_t slice) {
+  return run_of(unfused_passes(spec, kind, loads, load, slice), spec, device);
+}
+
+Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads) {
+  return run_of(expert_module(context_of(spec, loads, loads.largest(), 0)), spec, device);
 }
 
 PieceKind layer_kind(const ModelSpec& model, std::int64_t layer) {

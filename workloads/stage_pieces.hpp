@@ -51,6 +51,8 @@ using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
 /// those of `loads`, of the device as kernels of a step find it.
 Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind,
                     const ExpertLoads& loads, double load, std::int64_t slice = 0);
+/// Those of the routed experts of one layer alone, on the fullest rank.
+Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads);
 PieceKind layer_kind(const ModelSpec& model, std::int64_t layer);
 
 class PieceLibrary {

@@ -138,19 +138,22 @@ void describe(Visitor& visitor, MoeSpec& spec) {
       {"experts", choice(spec.products, {{"grouped"}, {"multi_stream"}, {"sequential"}}),
        "products of the experts of a rank: in one kernel; a launch for each, side by side "
        "on several streams; or expert by expert with the copies around them"});
-  visitor.field({"dispatcher",
-                 choice(spec.dispatcher, {{"default"},
-                                          {"megatron_0.6"},
-                                          {"megatron_0.8"},
-                                          {"megatron_0.9"},
-                                          {"megatron_0.10"},
-                                          {"megatron_0.12"},
-                                          {"megatron_0.14"},
-                                          {"mindspeed_1.0"},
-                                          {"mindspeed_2.0"},
-                                          {"mindspeed_2.3"}}),
-                 "framework and first version whose statements, copies and waits the dispatcher "
-                 "runs (docs/models/dispatchers.md); default: those of no version"});
+  visitor.field(
+      {"dispatcher",
+       choice(spec.dispatcher, {{"default"},
+                                {"megatron_0.6"},
+                                {"megatron_0.8"},
+                                {"megatron_0.9"},
+                                {"megatron_0.10"},
+                                {"megatron_0.12"},
+                                {"megatron_0.14"},
+                                {"mindspeed_1.0"},
+                                {"mindspeed_2.0"},
+                                {"mindspeed_2.3"},
+                                {"deepep"}}),
+       "framework and first version whose statements, copies and waits the dispatcher "
+       "runs (docs/models/dispatchers.md); deepep: the kernels of that library, whose two "
+       "hops are one; default: those of no version"});
   visitor.section("router", "what the router computes beside its product", [&](Visitor& v) {
     v.field({"score", choice(spec.router.score, {{"softmax"}, {"sigmoid"}}), "of the experts"});
     v.field({"aux_loss", &spec.router.aux_loss, "a loss that balances the experts"});

@@ -202,7 +202,9 @@ bool is_norm(OperatorRole role) {
   return kind == VectorKind::norm || kind == VectorKind::norm_backward;
 }
 
-/// The kernels for `whole`, as often as they are launched for parts of it.
+/// The kernels for `whole`, as often as they are launched for parts of it. Each is an elementwise
+/// kernel of the framework and reaches what such kernels do; the numbers of `whole` are those of
+/// the library's kernel, which these stand in place of.
 void append_statements(LayerItems& out, const Operator& whole, const Unfused& instead,
                        const ModelSpec& model) {
   const double count = whole.bytes.value() / instead.fused / instead.launches;
@@ -215,6 +217,7 @@ void append_statements(LayerItems& out, const Operator& whole, const Unfused& in
       Operator op = whole;
       op.name += std::string(" ") + k.name;
       op.role = OperatorRole::other;
+      op.work = MemoryBoundWork{};
       op.flops = Flops{k.flops * count};
       op.bytes = Bytes{k.bytes * count};
       op.flow = flow_of(k, count, group, index++);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "expert_module.hpp"
 #include "laws.hpp"
 #include "node_kinds.hpp"
 #include "spread_step.hpp"
@@ -32,8 +33,9 @@ double most_moe_layers(const ModelSpec& model, const LayerTable& layers, std::si
   return most;
 }
 
-ExpertForecast expert_forecast(const Scenario& scenario, const LayerTable& layers,
-                               const ExpertLoads& loads) {
+ExpertForecast expert_forecast(const Scenario& scenario, const StepSetup& setup) {
+  const LayerTable& layers = setup.layers;
+  const ExpertLoads& loads = setup.experts;
   const WorkloadSpec& spec = scenario.workload;
   const double kept = 1 - loads.dropped;
   ExpertForecast result{loads.expert_imbalance(), loads.rank_imbalance(), loads.dropped};
@@ -44,6 +46,7 @@ ExpertForecast expert_forecast(const Scenario& scenario, const LayerTable& layer
   result.cost = (result.fullest - result.balanced) *
                 (most_moe_layers(spec.model, layers, static_cast<std::size_t>(spec.plan.pp)) *
                  static_cast<double>(scenario.micro_batches()));
+  result.module = expert_module_times(scenario, setup.placement);
   return result;
 }
 
@@ -145,8 +148,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
     const StepFlops flops = step_flops(scenario, setup.programs, setup.experts.dropped, loads);
     result.model_flops = flops.model;
     result.executed_flops = flops.executed;
-    if (scenario.workload.model.moe)
-      result.experts = expert_forecast(scenario, setup.layers, setup.experts);
+    if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, setup);
   }
   check_laws(scenario, setup.layers, result);
   if (record) {

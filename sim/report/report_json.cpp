@@ -48,7 +48,9 @@ Json experts_json(const ExpertForecast& e) {
           {"dropped", e.dropped},
           {"matmul_balanced_s", e.balanced.value()},
           {"matmul_fullest_s", e.fullest.value()},
-          {"imbalance_cost_s", e.cost.value()}};
+          {"imbalance_cost_s", e.cost.value()},
+          {"module_forward_s", e.module.forward.value()},
+          {"module_backward_s", e.module.backward.value()}};
 }
 
 Json scenario_json(const Scenario& s) {

@@ -24,14 +24,30 @@ bool knows_no_fusion(Dispatcher dispatcher) {
     case Dispatcher::mindspeed_1_0:
     case Dispatcher::mindspeed_2_0:
     case Dispatcher::mindspeed_2_3:
+    case Dispatcher::deepep:
       break;
   }
   return false;
 }
 
-void check_version(const MoeSpec& moe, Checks& checks) {
+/// DeepEP sends a row once to each part and rank, and knows neither parts of experts nor pieces.
+void check_library(const WorkloadSpec& workload, Checks& checks) {
+  const MoeSpec& moe = workload.moe;
+  checks.require(moe.dispatch == MoeSpec::Dispatch::two_hop_dedup, "moe.dispatcher",
+                 "is deepep, which is known for dispatch two_hop_dedup, allowed: default");
+  checks.require(workload.plan.etp == 1, "moe.dispatcher",
+                 "is deepep, which cuts no experts (parallel.etp), allowed: default");
+  checks.require(!moe.in_pieces(), "moe.dispatcher",
+                 "is deepep, which cuts no tokens in pieces (moe.overlap), allowed: default");
+  checks.require(moe.permutation == MoeSpec::Permutation::fused, "moe.permutation",
+                 "is indexed, but deepep has kernels of its own, allowed: fused");
+}
+
+void check_version(const WorkloadSpec& workload, Checks& checks) {
+  const MoeSpec& moe = workload.moe;
   using Dispatch = MoeSpec::Dispatch;
   if (moe.dispatcher == Dispatcher::standard) return;
+  if (moe.dispatcher == Dispatcher::deepep) return check_library(workload, checks);
   checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather,
                  "moe.dispatcher",
                  "is set, which is known for dispatch flat and allgather, allowed: default");
@@ -64,7 +80,7 @@ void check_padding(const MoeSpec& moe, Checks& checks) {
 void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
   const MoeSpec& moe = workload.moe;
   const RouterSpec& router = moe.router;
-  check_version(moe, checks);
+  check_version(workload, checks);
   check_padding(moe, checks);
   const bool statements = workload.runtime.kernels.router == KernelSpec::Router::statements;
   const std::string needs =

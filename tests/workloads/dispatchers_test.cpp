@@ -137,6 +137,59 @@ TEST(Dispatchers, MoveTheRowsOfTheirStatements) {
   EXPECT_DOUBLE_EQ(row_bytes(forward(Dispatcher::megatron_0_9), "unsort"), 2 * R * row);
 }
 
+WorkloadSpec deepep_spec(bool cut) {
+  WorkloadSpec spec = spec_of(Dispatcher::deepep, Dispatch::two_hop_dedup, true);
+  spec.plan.expert_part = cut ? 2 : 4;
+  return spec;
+}
+
+std::vector<std::string> calls_and_waits(const LayerItems& items) {
+  std::vector<std::string> list;
+  for (const LayerItem& item : items) {
+    if (const auto* call = std::get_if<LayerCommunication>(&item);
+        call != nullptr && call->group != GroupKind::tensor)
+      list.push_back(call->name + (call->overlapped ? " *" : ""));
+    if (std::holds_alternative<WaitFor>(item)) list.push_back("wait");
+  }
+  return list;
+}
+
+// Layout, notify, dispatch and combine with a notify of its own; backward two more pairs
+// (deepseek-ai/profile-data, train.json: 36 launches for 4 layers).
+TEST(Dispatchers, OfDeepEPSendBothHopsAtOnce) {
+  const Passes layer = expert_module(context(deepep_spec(true)));
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(calls_and_waits(layer.forward),
+            (Names{"notify dispatch", "dispatch outer *", "dispatch inner *", "wait", "wait",
+                   "combine notify", "combine inner *", "combine outer *", "wait", "wait"}));
+  EXPECT_EQ(calls_and_waits(layer.backward),
+            (Names{"combine backward notify", "combine backward outer *",
+                   "combine backward inner *", "wait", "wait", "dispatch backward notify",
+                   "dispatch backward inner *", "dispatch backward outer *", "wait", "wait"}));
+  const Passes whole = expert_module(context(deepep_spec(false)));
+  EXPECT_EQ(calls_and_waits(whole.forward),
+            (Names{"notify dispatch", "dispatch", "combine notify", "combine"}));
+}
+
+TEST(Dispatchers, OfDeepEPWaitOnce) {
+  const Counts counts = count(expert_module(context(deepep_spec(true))).forward, "", "");
+  EXPECT_EQ(counts.waits, 1);
+}
+
+// The pair hides both hops, and waits for both.
+TEST(Dispatchers, OfDeepEPHideBothHopsInAPair) {
+  const Passes layer = transformer_layer(context(deepep_spec(true)), LayerKind::moe);
+  int hidden = 0, waits = 0;
+  for (const LayerItem& item : paired_layers(layer, layer)) {
+    const auto* call = std::get_if<LayerCommunication>(&item);
+    if (call != nullptr && call->id.leg == ExchangeLeg::inner) hidden += call->overlapped ? 1 : 0;
+    const auto* wait = std::get_if<WaitFor>(&item);
+    if (wait != nullptr && wait->id.leg == ExchangeLeg::inner) ++waits;
+  }
+  EXPECT_EQ(hidden, 4);
+  EXPECT_EQ(waits, 4);
+}
+
 TEST(Dispatchers, SendRouterWeightsBesideTheRows) {
   for (const auto precision : {RouterSpec::Precision::bf16, RouterSpec::Precision::fp32}) {
     WorkloadSpec spec = spec_of(Dispatcher::megatron_0_12);

@@ -147,6 +147,20 @@ TEST(UnfusedKernels, GatedFormulaReadsItsHalfThreeTimes) {
                    (product + inside + cube + 2 * two + 2 * one) * inner);
 }
 
+TEST(UnfusedKernels, StatementsAreElementwiseKernelsWhateverTheyStandFor) {
+  Unfused layer{small_dense()};
+  layer.spec.runtime.kernels = {KernelSpec::Norm::unfused, KernelSpec::Rope::unfused,
+                                KernelSpec::Activation::unfused};
+  std::size_t statements = 0;
+  for (const LayerItems& items : {layer.forward(), layer.backward()})
+    for (const Operator& op : operators(items)) {
+      if (op.flow == nullptr) continue;
+      ++statements;
+      EXPECT_EQ(std::get<MemoryBoundWork>(op.work).kind, VectorKind::elementwise) << op.name;
+    }
+  EXPECT_EQ(statements, 2U * (6 + 13) + 2 * (8 + 11) + 4 + 6);
+}
+
 TEST(UnfusedKernels, EverythingElseStays) {
   Unfused layer{small_moe(), LayerKind::moe};
   KernelSpec& kernels = layer.spec.runtime.kernels;

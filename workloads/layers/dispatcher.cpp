@@ -227,6 +227,7 @@ LayerItems finish_rows_backward(const Experts& e) {
 
 LayerItems order_rows(const Experts& e, const std::string& name, Sort sort) {
   LayerItems items;
+  if (e.form->library()) return expand_deepep(e, name, sort);
   if (e.local <= 1 || e.gathers()) return items;
   if (e.form->order == Form::Order::sort) {
     put_sort(items, e, name, sort);

@@ -10,7 +10,12 @@ struct DispatcherForm {
   enum class Routing { numbers, mask };           ///< what the router hands over, [n, k] or [n, E]
   enum class Counts { histogram, bincount };      ///< how tokens per expert are counted
   enum class Splits { blocking, mixed, queued };  ///< how splits get to the host
-  enum class Order { sort, chunks };              ///< of arrived rows: by expert number, or chunks
+  enum class Order {
+    sort,
+    chunks,
+    expand
+  };  ///< of arrived rows: by expert number, chunks, or rows
+      ///< written for each of their experts
   enum class Weights {
     behind,
     travel,
@@ -25,6 +30,8 @@ struct DispatcherForm {
   Weights weights;
   bool scores_again = false;  ///< the balancing loss makes scores and choice of its own
 
+  /// Both hops are one kernel of a library, which also lines up rows and adds them up.
+  bool library() const { return order == Order::expand; }
   bool mask() const { return routing == Routing::mask; }
   /// Router weights are applied by the activation of the experts.
   bool weighs_inside() const { return weights != Weights::behind; }
@@ -44,6 +51,12 @@ LayerItems finish_rows_backward(const Experts& e);
 /// Arrived rows into the order of experts and back, and their gradients.
 enum class Sort { forth, back, back_gradient, forth_gradient };
 LayerItems order_rows(const Experts& e, const std::string& name, Sort sort);
+
+// The same of DeepEP: layout and counts, what stands in front of every exchange but the first, and
+// arrived rows for each of their experts.
+void announce_deepep(LayerItems& items, const Experts& e);
+LayerItems notify_deepep(const Experts& e, const std::string& name);
+LayerItems expand_deepep(const Experts& e, const std::string& name, Sort sort);
 
 // The same of the allgather dispatcher: expert numbers and weights, own pairs of the gathered
 // tokens, and what adds up outputs. `outputs`: of the way on which outputs or their gradients go.

@@ -39,6 +39,14 @@ constexpr Form masked(Platform platform, Form::Weights weights) {
   return form;
 }
 
+constexpr Form library() {
+  Form form = masked(gpu, Form::Weights::inside);
+  form.splits = Form::Splits::blocking;
+  form.order = Form::Order::expand;
+  form.scores_again = true;
+  return form;
+}
+
 constexpr Form scored_again(Form::Weights weights) {
   Form form = masked(gpu, weights);
   form.scores_again = true;
@@ -54,7 +62,7 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
                         megatron_0_12 = masked(gpu, Form::Weights::travel),
                         megatron_0_14 = scored_again(Form::Weights::travel),
                         mindspeed_1_0 = sorted(npu), mindspeed_2_0 = counted(npu),
-                        mindspeed_2_3 = masked(npu, Form::Weights::travel);
+                        mindspeed_2_3 = masked(npu, Form::Weights::travel), deepep = library();
   switch (dispatcher) {
     case MoeSpec::Dispatcher::standard:
       break;
@@ -76,6 +84,8 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
       return &mindspeed_2_0;
     case MoeSpec::Dispatcher::mindspeed_2_3:
       return &mindspeed_2_3;
+    case MoeSpec::Dispatcher::deepep:
+      return &deepep;
   }
   return nullptr;
 }

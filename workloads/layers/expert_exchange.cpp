@@ -148,6 +148,11 @@ Hops two_hop_dedup(const Experts& e, const Exchange& x) {
                         hop_bytes(e, sent, x.back()), skew(e, Share::of_part, x.back(), parts)),
              {}};
   Hop inside = inner_hop(e, x, Share::of_rank);
+  if (e.form != nullptr) {  // rows are handed on inside the kernel
+    Hops both = x.back() ? Hops{inside, across} : Hops{across, inside};
+    both.front().with_next = true;
+    return both;
+  }
   const double moved = e.row_bytes(sent) + e.row_bytes(sent_inside(e));
   if (x.back()) {
     inside.after = vector_work(x.name() + " add up rows", moved);
@@ -284,6 +289,7 @@ void drop_lone_hops(Hops& hops, const Experts& e) {
     LayerItems rest = std::move(hops[i].before);
     rest.insert(rest.end(), hops[i].after.begin(), hops[i].after.end());
     hops.erase(hops.begin() + static_cast<std::ptrdiff_t>(i));
+    for (Hop& hop : hops) hop.with_next = false;
     LayerItems& into = i > 0 ? hops[i - 1].after : hops[i].before;
     into.insert(i > 0 ? into.end() : into.begin(), rest.begin(), rest.end());
   }
@@ -341,6 +347,12 @@ std::string Exchange::name() const {
 Hops exchange_hops(const Experts& e, const Exchange& x) {
   Hops result = hops(e, x);
   drop_lone_hops(result, e);
+  const bool library = e.form != nullptr && e.form->library();
+  if (library && x.role != CommunicationRole::dispatch && !result.empty()) {
+    const LayerItems notify = notify_deepep(e, x.name());
+    LayerItems& before = result.front().before;
+    before.insert(before.begin(), notify.begin(), notify.end());
+  }
   if (x.back() || !in_fp8(e) || result.empty()) return result;
   const std::string name = x.name();
   const double rows = e.gathers() ? e.rows : e.rows / e.etp;

@@ -89,6 +89,7 @@ struct Hop {
   LayerItems before;
   LayerCommunication call;
   LayerItems after;
+  bool with_next = false;  ///< one kernel does this hop and the next
 };
 using Hops = std::vector<Hop>;
 
@@ -162,6 +163,12 @@ void experts_backward(Backward& backward, const Experts& experts, bool weights);
 /// Exchange and experts in `moe.pieces` pieces, overlapped with each other.
 void pieces_forward(LayerItems& items, const LayerContext& context);
 void pieces_backward(Backward& backward, const LayerContext& context);
+
+/// The routed experts from lining up tokens for the dispatch to adding up what the combine brings;
+/// backward the other way round, with what runs `beside` behind the gradients of that sum.
+void routed_forward(LayerItems& items, const Experts& experts);
+void routed_backward(Backward& backward, const Experts& experts,
+                     const std::function<void()>& beside);
 
 /// Rows that a rank writes when it lines up its tokens for the dispatch, per token.
 double permuted_rows(const Experts& experts);

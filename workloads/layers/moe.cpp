@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "dispatcher.hpp"
 #include "stepcast/base/errors.hpp"
 
@@ -179,6 +181,7 @@ void prepare(LayerItems& items, const Experts& e) {
     return announce(items, e);
   }
   if (e.gathers()) return announce_gather(items, e);
+  if (e.form->library()) return announce_deepep(items, e);
   trade_parts(items, e, "all_to_all token parts");
   prepare_rows(items, e);
 }
@@ -209,17 +212,37 @@ LayerItems statements_of(const Experts& e, Permute kind) {
 /// Rows lined up or added up behind or in front of the exchange.
 void finish(const Put& put, const Experts& e, const char* name, double flops, Permute kind) {
   if (e.form != nullptr) {
-    if (!e.gathers()) put_all(put, statements_of(e, kind));
+    if (!e.gathers() && !e.form->library()) put_all(put, statements_of(e, kind));
     return;
   }
   if (kind == Permute::back_gradient) return line_up(put, e, name, flops, kind);
   permute(put, e, name, flops, kind);
 }
 
+/// Hops that are one kernel start together.
+std::size_t run_together(const Put& put, Hops& hops, std::size_t first,
+                         const std::function<void()>& beside) {
+  std::size_t last = first;
+  while (hops[last].with_next) ++last;
+  for (std::size_t i = first; i <= last; ++i) {
+    put_all(put, hops[i].before);
+    hops[i].call.overlapped = true;
+    put(hops[i].call);
+  }
+  if (beside) beside();
+  for (std::size_t i = first; i <= last; ++i) put(WaitFor{hops[i].call.id});
+  for (std::size_t i = first; i <= last; ++i) put_all(put, hops[i].after);
+  return last;
+}
+
 /// The hops one after the other; `beside` runs while the one between the parts is under way.
 void run(const Put& put, Hops hops, const std::function<void()>& beside) {
   const std::size_t wide = widest(hops);
   for (std::size_t i = 0; i < hops.size(); ++i) {
+    if (hops[i].with_next) {
+      i = run_together(put, hops, i, beside);
+      continue;
+    }
     put_all(put, hops[i].before);
     hops[i].call.overlapped = beside && i == wide;
     put(hops[i].call);
@@ -311,29 +334,39 @@ void exchange_backward(Backward& backward, const Experts& e) {
 
 }  // namespace
 
-void moe_forward(LayerItems& items, const LayerContext& context) {
-  const Experts e{context, 1};
-  router_forward(items, e);
+void routed_forward(LayerItems& items, const Experts& e) {
   prepare(items, e);
-  if (context.moe.in_pieces() && e.ep > 1)
-    pieces_forward(items, context);
+  if (e.context.moe.in_pieces() && e.ep > 1)
+    pieces_forward(items, e.context);
   else
     exchange_forward(items, e);
   finish(into(items), e, "unpermute", 2 * e.copies * e.shape.hidden, Permute::back);
+}
+
+void routed_backward(Backward& backward, const Experts& e, const std::function<void()>& beside) {
+  finish(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden,
+         Permute::back_gradient);
+  beside();
+  if (e.context.moe.in_pieces() && e.ep > 1)
+    pieces_backward(backward, e.context);
+  else
+    exchange_backward(backward, e);
+  finish(into(backward), e, "permute backward", e.copies * e.shape.hidden, Permute::forth_gradient);
+}
+
+void moe_forward(LayerItems& items, const LayerContext& context) {
+  const Experts e{context, 1};
+  router_forward(items, e);
+  routed_forward(items, e);
   gather_tokens(items, e, "all_gather tokens");
   if (!e.hides) shared_forward(items, e);
 }
 
 void moe_backward(Backward& backward, const LayerContext& context) {
   const Experts e{context, 1};
-  finish(into(backward), e, "unpermute backward", 4 * e.copies * e.shape.hidden,
-         Permute::back_gradient);
-  if (!e.hides) shared_backward(backward, e);
-  if (context.moe.in_pieces() && e.ep > 1)
-    pieces_backward(backward, context);
-  else
-    exchange_backward(backward, e);
-  finish(into(backward), e, "permute backward", e.copies * e.shape.hidden, Permute::forth_gradient);
+  routed_backward(backward, e, [&] {
+    if (!e.hides) shared_backward(backward, e);
+  });
   router_backward(backward, e);
   LayerItems items;
   gather_tokens(items, e, "all_gather tokens gradient");
@@ -341,3 +374,19 @@ void moe_backward(Backward& backward, const LayerContext& context) {
 }
 
 }  // namespace stepcast::rows
+
+namespace stepcast {
+
+Passes expert_module(const LayerContext& context) {
+  const rows::Experts experts{context, 1};
+  Passes passes;
+  rows::Backward backward;
+  rows::routed_forward(passes.forward, experts);
+  rows::routed_backward(backward, experts, [] {});
+  passes.backward = std::move(backward.both);
+  passes.backward_input = std::move(backward.input);
+  passes.backward_weight = std::move(backward.weight);
+  return passes;
+}
+
+}  // namespace stepcast

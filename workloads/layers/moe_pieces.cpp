@@ -119,8 +119,15 @@ void pieces_backward(Backward& backward, const LayerContext& context) {
   });
   const auto split = last.base() - items.begin();
   for (std::ptrdiff_t i = 0; i < split; ++i) backward.add_input(items[static_cast<std::size_t>(i)]);
-  add_weights(backward, e, ExpertProduct::down);
-  add_weights(backward, e, ExpertProduct::up);
+  Backward weights;
+  add_weights(weights, e, ExpertProduct::down);
+  add_weights(weights, e, ExpertProduct::up);
+  const bool tiles = context.moe.overlap == MoeSpec::Overlap::tiles;
+  for (LayerItem& item : weights.weight) {
+    // the published backward kernel makes them as well (HyperMegaMoEGrad)
+    if (auto* op = std::get_if<Operator>(&item); op && tiles) op->launch = LaunchClass::in_kernel;
+    backward.add_weight(item);
+  }
   for (std::size_t i = static_cast<std::size_t>(split); i < items.size(); ++i)
     backward.add_input(items[i]);
 }

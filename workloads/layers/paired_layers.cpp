@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/operators.hpp"
@@ -10,12 +11,21 @@ namespace {
 /// A pass, cut at its exchanges.
 struct Cut {
   LayerItems before, between, after;
-  LayerCommunication first, second;
+  LayerItems first, second;  ///< an exchange: one call, or those of hops that are one kernel
 };
 
+const LayerCommunication* exchange(const LayerItem& item, CommunicationRole role) {
+  const auto* call = std::get_if<LayerCommunication>(&item);
+  return call != nullptr && call->id.role == role ? call : nullptr;
+}
+
 /// The exchange; of one with two hops the outer, which takes longest and which the other layer
-/// should hide.
+/// should hide, or the first of hops that are one kernel.
 LayerItems::const_iterator find_exchange(const LayerItems& items, CommunicationRole role) {
+  const auto together = std::ranges::adjacent_find(items, [&](const auto& a, const auto& b) {
+    return exchange(a, role) != nullptr && exchange(b, role) != nullptr;
+  });
+  if (together != items.end()) return together;
   for (const auto leg : {ExchangeLeg::outer, ExchangeLeg::whole, ExchangeLeg::inner}) {
     const auto found = std::ranges::find_if(items, [&](const LayerItem& item) {
       const auto* call = std::get_if<LayerCommunication>(&item);
@@ -27,15 +37,31 @@ LayerItems::const_iterator find_exchange(const LayerItems& items, CommunicationR
   return items.end();
 }
 
+/// The calls from `at` on that start together, and what stands behind them without their waits.
+std::pair<LayerItems, LayerItems::const_iterator> calls_from(const LayerItems& items,
+                                                             LayerItems::const_iterator at,
+                                                             CommunicationRole role) {
+  LayerItems calls;
+  for (; at != items.end() && exchange(*at, role) != nullptr; ++at) {
+    LayerCommunication call = *exchange(*at, role);
+    call.overlapped = true;
+    calls.push_back(std::move(call));
+  }
+  while (at != items.end() && std::holds_alternative<WaitFor>(*at) &&
+         std::get<WaitFor>(*at).id.role == role)
+    ++at;
+  return {std::move(calls), at};
+}
+
 Cut cut(const LayerItems& items, CommunicationRole first, CommunicationRole second) {
   const auto a = find_exchange(items, first), b = find_exchange(items, second);
-  Cut parts{.before = {items.begin(), a},
-            .between = {a + 1, b},
-            .after = {b + 1, items.end()},
-            .first = std::get<LayerCommunication>(*a),
-            .second = std::get<LayerCommunication>(*b)};
-  parts.first.overlapped = parts.second.overlapped = true;
-  return parts;
+  auto [first_calls, behind_first] = calls_from(items, a, first);
+  auto [second_calls, behind_second] = calls_from(items, b, second);
+  return {.before = {items.begin(), a},
+          .between = {behind_first, b},
+          .after = {behind_second, items.end()},
+          .first = std::move(first_calls),
+          .second = std::move(second_calls)};
 }
 
 /// Behind the last weight gradient of the routed experts: what is left belongs to the attention.
@@ -60,21 +86,25 @@ LayerItems paired_layers(const Passes& forward, const Passes& backward) {
   LayerItems items;
   const auto put = [&](auto first, auto last) { items.insert(items.end(), first, last); };
   const auto put_all = [&](const LayerItems& part) { put(part.begin(), part.end()); };
+  const auto wait = [&](const LayerItems& calls) {
+    for (const LayerItem& call : calls)
+      items.push_back(WaitFor{std::get<LayerCommunication>(call).id});
+  };
   put_all(b.before);
-  items.push_back(b.first);
+  put_all(b.first);
   put_all(f.before);
-  items.push_back(f.first);
-  items.push_back(WaitFor{b.first.id});
+  put_all(f.first);
+  wait(b.first);
   put_all(b.between);
-  items.push_back(b.second);
+  put_all(b.second);
   put(weights.begin(), attention_weights);
-  items.push_back(WaitFor{f.first.id});
+  wait(f.first);
   put_all(f.between);
-  items.push_back(f.second);
-  items.push_back(WaitFor{b.second.id});
+  put_all(f.second);
+  wait(b.second);
   put_all(b.after);
   put(attention_weights, weights.end());
-  items.push_back(WaitFor{f.second.id});
+  wait(f.second);
   put_all(f.after);
   return items;
 }

@@ -249,6 +249,10 @@ Passes embedding(const LayerContext& context);
 Passes head(const LayerContext& context);
 /// This is one MTP module with its head: norms, projection, layer, head.
 Passes mtp_module(const LayerContext& context);
+/// These are the routed experts of one layer alone, from lining up tokens for the dispatch to
+/// adding up what the combine brings: no router, and shared experts only where they hide an
+/// exchange.
+Passes expert_module(const LayerContext& context);
 /// This is the forward of one MoE layer and the backward of another as one, for two in-order
 /// streams: exchanges of tokens run beside the other's computation (Megatron-LM, combined 1F1B with
 /// `--overlap-moe-expert-parallel-comm`). Both must have one exchange each way.

@@ -192,6 +192,10 @@ LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>&
 StageProgram lower_stage(const WorkloadSpec& spec, const LayerTable& layers,
                          const ClusterSpec& cluster, Stage stage);
 
+/// This is a program whose one chunk is the routed experts of one MoE layer, from dispatch to
+/// combine (expert_module()), on the fullest rank; it needs a model with experts.
+StageProgram lower_expert_module(const WorkloadSpec& spec, const ClusterSpec& cluster);
+
 /// These are the FLOPs of the model for one whole step over all ranks (training_flops_per_token x
 /// tokens).
 double model_flops_per_step(const WorkloadSpec& spec);

@@ -81,7 +81,8 @@ struct MoeSpec {
     megatron_0_14,
     mindspeed_1_0,
     mindspeed_2_0,
-    mindspeed_2_3
+    mindspeed_2_3,
+    deepep
   };
   Dispatch dispatch = Dispatch::flat;
   Inner inner = Inner::automatic;  ///< part of the fabric inside which the second hop stays

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -29,8 +30,9 @@ Keys with_more(Keys keys, const Keys& more) {
 
 /// What a forecast gives of a scenario.
 struct RunResult {
-  double time;   ///< of the step [s]
-  double share;  ///< device time per token, over the step's [1 / tokens]
+  double time;     ///< of the step [s]
+  double experts;  ///< the routed experts of a layer by themselves [s]
+  double share;    ///< device time per token, over the step's [1 / tokens]
 };
 
 /// The tokens of a step for each device; of given times instead of a model, the sequences.
@@ -43,9 +45,10 @@ double tokens_per_device(const Scenario& s) {
 /// Every scenario that rows need, once: a file and what is set in it.
 class Runs {
  public:
-  std::size_t add(const std::string& file, const Keys& keys) {
+  std::size_t add(const std::string& file, const Keys& keys, bool experts = false) {
     const auto [place, fresh] = index_.try_emplace({file, keys}, index_.size());
     if (fresh) order_.push_back(&place->first);
+    if (experts) of_experts_.insert(place->second);
     return place->second;
   }
   /// They are in the order of the indices.
@@ -54,13 +57,19 @@ class Runs {
     for (const auto* run : order_)
       scenarios.push_back(
           prepare_scenario((fs::path(folder) / run->first).string(), run->second, search));
+    for (const std::size_t i : of_experts_)
+      if (!scenarios[i].workload.model.moe)
+        throw InputError({{{(fs::path(folder) / order_[i]->first).string()},
+                           "model.moe",
+                           "is missing, but a row of the gallery compares experts (experts: true), "
+                           "allowed: a model with experts"}});
     std::vector<const Scenario*> given;
     for (const Scenario& s : scenarios) given.push_back(&s);
     std::vector<RunResult> results;
     for (const RowForecast& row : forecast_all(given, workers)) {
       const std::size_t i = results.size();
       if (!row.failure.empty()) throw EngineError(order_[i]->first + ": " + row.failure);
-      results.push_back({row.step_time, 1 / tokens_per_device(scenarios[i])});
+      results.push_back({row.step_time, row.expert_module, 1 / tokens_per_device(scenarios[i])});
     }
     return results;
   }
@@ -69,18 +78,24 @@ class Runs {
   using Run = std::pair<std::string, Keys>;
   std::map<Run, std::size_t> index_;
   std::vector<const Run*> order_;
+  std::set<std::size_t> of_experts_;  ///< runs whose experts are compared
 };
 
 /// Where the runs of one forecast gain stand: without and with the technique, and what is
 /// subtracted from each.
 struct GainRuns {
+  bool experts;
   std::size_t baseline, technique;
   std::optional<std::size_t> less_baseline, less_technique;
 };
 
 GainRuns plan(Runs& runs, const Technique& t, const Keys& assumed) {
   const Keys with = with_more(t.set, assumed);
-  GainRuns result{runs.add(t.baseline, assumed), runs.add(t.technique, with), {}, {}};
+  GainRuns result{t.experts,
+                  runs.add(t.baseline, assumed, t.experts),
+                  runs.add(t.technique, with, t.experts),
+                  {},
+                  {}};
   if (t.less.empty()) return result;
   result.less_baseline = runs.add(t.baseline, with_more(assumed, t.less));
   result.less_technique = runs.add(t.technique, with_more(with, t.less));
@@ -91,6 +106,8 @@ double gain_of(const GainRuns& runs, const std::vector<RunResult>& results) {
   const auto of = [&](std::size_t run, std::optional<std::size_t> less) {
     return (results[run].time - (less ? results[*less].time : 0)) * results[run].share;
   };
+  if (runs.experts)  // a micro-batch of a layer, whatever the step
+    return results[runs.baseline].experts / results[runs.technique].experts;
   return of(runs.baseline, runs.less_baseline) / of(runs.technique, runs.less_technique);
 }
 

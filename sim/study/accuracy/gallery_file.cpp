@@ -39,6 +39,9 @@ void describe(Visitor& v, Technique& t) {
   v.field({"set", &t.set, "keys of the technique on top of its file, as for --set"});
   v.field({"less", &t.less,
            "the time of both scenarios with these keys is subtracted, which leaves a module"});
+  v.field({"experts", &t.experts,
+           "compares the routed experts of a layer by themselves, from dispatch to combine "
+           "(result.experts.module_*), in place of steps"});
   v.field({"gain", &t.gain, "published time without it over time with it", positive()});
   v.field({"at_least", &t.at_least, "instead: lower end of a published range", positive()});
   v.field({"at_most", &t.at_most, "its upper end, or a figure that is said to be the best",
@@ -89,6 +92,8 @@ void check(const Gallery& gallery, const fs::path& folder, const Node& root, Rea
       wrong("gain", "stands beside a range, allowed: one of the two");
     if (t.at_least > 0 && t.at_most < t.at_least)
       wrong("at_least", "has no higher at_most, allowed: both ends of a range");
+    if (t.experts && !t.less.empty())
+      wrong("less", "stands beside experts, which is a module already, allowed: one of the two");
     if (t.baseline == t.technique && t.set.empty() && !t.technique.empty())
       wrong("technique", "is the baseline and sets nothing, allowed: another file, or set");
   }

@@ -53,6 +53,8 @@ std::string answer(const Scenario& scenario) {
   const Forecast f = forecast(scenario);
   const MemoryCount count = scenario.expect ? scenario.expect->memory_count : MemoryCount::budget;
   nlohmann::json json{{"step", f.step_time.value()}};
+  if (f.experts)
+    json["expert_module"] = (f.experts->module.forward + f.experts->module.backward).value();
   for (const StageForecast& stage : f.stages) {
     if (!stage.memory) continue;
     const double peak = counted(*stage.memory, count).value();
@@ -116,6 +118,7 @@ std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenar
         if (a.failed()) return;
         const auto json = nlohmann::json::parse(a.text);
         row.step_time = json.at("step");
+        row.expert_module = json.value("expert_module", 0.0);
         if (json.contains("memory")) row.peak_memory = json.at("memory").get<double>();
       });
   return result;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "stepcast/base/errors.hpp"
 #include "temporary_files.hpp"
 
@@ -127,7 +129,7 @@ TEST(Gallery, WhatSeveralKeysGetWrongIsReportedWithItsPlace) {
 sources: [{key: s, name: a source}]
 techniques:
   - {name: n, source: t, kind: k, where: w, baseline: a.yaml, technique: a.yaml, gain: 2, at_most: 3}
-  - {name: n, source: s, kind: k, where: w, baseline: a.yaml, technique: b.yaml, at_least: 3, at_most: 2}
+  - {name: n, source: s, kind: k, where: w, baseline: a.yaml, technique: b.yaml, at_least: 3, at_most: 2, experts: true, less: [name=x]}
 )");
   try {
     read_gallery(path, {});
@@ -139,8 +141,27 @@ techniques:
          {"techniques.0.source: is 't', allowed: the key of one of the sources",
           "techniques.0.gain: stands beside a range", "techniques.0.technique: is the baseline",
           "techniques.1.technique: names 'b.yaml', which does not exist",
-          "techniques.1.at_least: has no higher at_most"})
+          "techniques.1.at_least: has no higher at_most",
+          "techniques.1.less: stands beside experts"})
       EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
+  }
+}
+
+TEST(Gallery, ComparesExpertsOnlyWhereThereAreSome) {
+  const test::TemporaryFiles files;
+  files.write("a.yaml", scenario);
+  const std::string path = files.write("gallery.yaml", R"(stepcast: 1
+sources: [{key: s, name: a source}]
+techniques:
+  - {name: n, source: s, kind: k, where: w, baseline: a.yaml, technique: a.yaml, set: [name=x], gain: 2, experts: true}
+)");
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  try {
+    measure_gallery(folder, default_search_path({}), 1);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("model.moe: is missing"), std::string::npos)
+        << error.what();
   }
 }
 

@@ -49,6 +49,12 @@ struct DataForecast {
   Seconds even_step_time{0};     ///< of a step whose slots all hold the mean
 };
 
+/// These are the routed experts of one MoE layer and micro-batch by themselves on the fullest rank,
+/// from lining up tokens for the dispatch to adding up what the combine brings, forward and back.
+struct ExpertModuleTimes {
+  Seconds forward{0}, backward{0};
+};
+
 /// This says how unevenly the experts are loaded and what that costs.
 struct ExpertForecast {
   double expert_imbalance = 1, rank_imbalance = 1;  ///< largest over mean load
@@ -59,6 +65,7 @@ struct ExpertForecast {
   /// This is the difference over all micro-batches and MoE layers of the stage that has most of
   /// them.
   Seconds cost{0};
+  ExpertModuleTimes module;
 };
 
 /// This says what persistent differences cost (`stalls.spread`).

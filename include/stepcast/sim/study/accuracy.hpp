@@ -59,7 +59,8 @@ bool held_out(std::string_view name);
 struct RowForecast {
   double step_time = 0;               ///< [s]
   std::optional<double> peak_memory;  ///< of the fullest device, as its row counts [B]
-  std::string failure;                ///< why there is none
+  double expert_module = 0;  ///< forward and backward of ExpertModuleTimes [s]; 0: no experts
+  std::string failure;       ///< why there is none
 };
 
 /// These are forecasts of all scenarios, each in a process of its own, in their order.

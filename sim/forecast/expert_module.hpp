@@ -1,0 +1,11 @@
+#pragma once
+#include "stepcast/sim/forecast/forecast.hpp"
+
+namespace stepcast {
+
+/// This is the time of the routed experts of one MoE layer by themselves, from dispatch to combine,
+/// with the host that issues them and exchanges that meet no other (docs/models/expert_parallel.md,
+/// "The module by itself").
+ExpertModuleTimes expert_module_times(const Scenario& scenario, const Placement& placement);
+
+}  // namespace stepcast
