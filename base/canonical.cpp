@@ -56,7 +56,8 @@ struct Text {
   std::string operator()(const Choice& choice) const {
     if (choice.file != nullptr && !choice.file->empty()) return *choice.file;
     const std::size_t index = choice.get();
-    if (choice.table != nullptr && index == choice.table_option) return table_text(*choice.table);
+    if (choice.is_table(index)) return table_text(*choice.table);
+    if (choice.is_set(index)) return word_set_text(choice.set_of_words);
     const Option& option = choice.options[index];
     std::string text{option.name};
     if (option.takes_number) text += "(" + std::to_string(*choice.number) + ")";

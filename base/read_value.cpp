@@ -190,6 +190,7 @@ class Reader {
 
   std::string table(const Choice& choice) const;
   std::string file(const Choice& choice) const;
+  std::string word_set(const Choice& choice) const;
   /// A whole number of the field's range; nothing for anything else.
   std::optional<std::int64_t> whole(const Node& item) const {
     const auto value =
@@ -228,6 +229,27 @@ std::string Reader::file(const Choice& choice) const {
   return {};
 }
 
+std::string Reader::word_set(const Choice& choice) const {
+  const std::string allowed = allowed_values(field_);
+  const WordSet& set = choice.set_of_words;
+  const bool one = node_.entries.size() == 1 && node_.entries[0].key == set.key &&
+                   node_.entries[0].value.kind == Node::Kind::list;
+  if (!one) return "is a mapping, allowed: " + allowed;
+  std::uint32_t chosen = 0;
+  for (const Node& item : node_.entries[0].value.items) {
+    const auto found =
+        item.kind == Node::Kind::scalar ? std::ranges::find(set.words, item.text) : set.words.end();
+    if (found == set.words.end()) return "holds " + quoted(item) + ", allowed: " + allowed;
+    const std::uint32_t bit = 1U << (found - set.words.begin());
+    if ((chosen & bit) != 0) return "holds " + quoted(item) + " twice, allowed: once each";
+    chosen |= bit;
+  }
+  if (chosen == 0) return "holds no word, allowed: " + allowed;
+  *set.chosen = chosen;
+  choice.set(choice.set_option);
+  return {};
+}
+
 /// `chunks(4)` is the word `chunks` and the number `4`.
 struct Call {
   std::string word;
@@ -244,15 +266,16 @@ std::string Reader::operator()(const Choice& choice) const {
   const std::string allowed = allowed_values(field_);
   if (node_.kind == Node::Kind::list && choice.table != nullptr) return table(choice);
   if (node_.kind == Node::Kind::mapping && choice.file != nullptr) return file(choice);
+  if (node_.kind == Node::Kind::mapping && choice.set_of_words.chosen != nullptr)
+    return word_set(choice);
   if (node_.kind != Node::Kind::scalar) return not_this(node_, allowed);
   const Call call = split_call(node_.text);
   const auto found = std::ranges::find(choice.options, call.word, &Option::name);
   const auto index = static_cast<std::size_t>(found - choice.options.begin());
-  const bool only_table = choice.table != nullptr && index == choice.table_option;
-  if (found == choice.options.end() || !found->built || only_table) {
-    return wrong_option(only_table ? std::string{} : call.word, quoted(node_), choice.options,
+  const bool no_word = choice.is_table(index) || choice.is_set(index);
+  if (found == choice.options.end() || !found->built || no_word)
+    return wrong_option(no_word ? std::string{} : call.word, quoted(node_), choice.words(),
                         allowed);
-  }
   if (found->takes_number != call.number.has_value()) return not_this(node_, allowed);
   if (call.number) {
     const auto value = parse_count(*call.number);
@@ -323,11 +346,15 @@ struct Allowed {
            "(n), or a list of whole numbers such as [2048, 1024]";
   }
   std::string operator()(const Choice& choice) const {
-    std::vector<Option> words = choice.options;
-    if (choice.file != nullptr) return built_options(words) + ", {table: FILE}";
-    if (choice.table == nullptr) return built_options(words);
-    words.erase(words.begin() + static_cast<std::ptrdiff_t>(choice.table_option));
-    return built_options(words) + ", " + table_text(field.range);
+    std::string text = built_options(choice.words());
+    if (choice.file != nullptr) text += ", {table: FILE}";
+    if (choice.table != nullptr) text += ", " + table_text(field.range);
+    if (const WordSet& set = choice.set_of_words; set.chosen != nullptr) {
+      std::vector<Option> words;
+      for (const std::string_view word : set.words) words.push_back({word});
+      text += ", {" + std::string(set.key) + ": [...]} of " + built_options(words);
+    }
+    return text;
   }
 };
 

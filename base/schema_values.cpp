@@ -39,6 +39,15 @@ Json with_source(const Json& value) {
   return any_of({value, mapping});
 }
 
+Json word_set_schema(const WordSet& set) {
+  const Json words{
+      {"type", "array"}, {"minItems", 1}, {"uniqueItems", true}, {"items", {{"enum", set.words}}}};
+  return {{"type", "object"},
+          {"properties", {{std::string(set.key), words}}},
+          {"required", {set.key}},
+          {"additionalProperties", false}};
+}
+
 /// The values of one key.
 struct Values {
   const Field& field;
@@ -90,11 +99,14 @@ struct Values {
                       {"additionalProperties", false}};
       return any_of({words_schema(choice.options), file});
     }
-    if (choice.table == nullptr) return words_schema(choice.options);
-    std::vector<Option> options = choice.options;
-    options.erase(options.begin() + static_cast<std::ptrdiff_t>(choice.table_option));
-    const Json row{{"type", "array"}, {"items", with_limits({{"type", "integer"}}, field.range)}};
-    return any_of({words_schema(options), Json{{"type", "array"}, {"items", row}}});
+    std::vector<Json> forms{words_schema(choice.words())};
+    if (choice.table != nullptr) {
+      const Json row{{"type", "array"}, {"items", with_limits({{"type", "integer"}}, field.range)}};
+      forms.push_back({{"type", "array"}, {"items", row}});
+    }
+    if (choice.set_of_words.chosen != nullptr)
+      forms.push_back(word_set_schema(choice.set_of_words));
+    return forms.size() == 1 ? forms.front() : any_of(forms);
   }
 };
 

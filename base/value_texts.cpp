@@ -33,6 +33,21 @@ std::string table_text(const Table& table) {
   return text + "]";
 }
 
+std::string word_set_text(const WordSet& set) {
+  std::string words;
+  for (std::size_t i = 0; i < set.words.size(); ++i)
+    if ((*set.chosen >> i & 1U) != 0)
+      words += (words.empty() ? "" : ", ") + std::string(set.words[i]);
+  return "{" + std::string(set.key) + ": [" + words + "]}";
+}
+
+std::vector<Option> Choice::words() const {
+  std::vector<Option> words;
+  for (std::size_t i = 0; i < options.size(); ++i)
+    if (!is_table(i) && !is_set(i)) words.push_back(options[i]);
+  return words;
+}
+
 std::string quoted(const Node& node) {
   switch (node.kind) {
     case Node::Kind::null:

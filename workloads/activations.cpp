@@ -1,6 +1,7 @@
 #include "activations.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
@@ -45,7 +46,7 @@ double core_state_bytes(const WorkloadSpec& spec, SoftmaxState state) {
 }
 
 /// Query, key, value and output of the core, and its softmax.
-PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double softmax) {
+PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double softmax, bool) {
   const auto heads = static_cast<double>(a.heads);
   const auto head_dim = static_cast<double>(a.head_dim);
   // fewer key/value heads than tensor ranks are replicated
@@ -58,26 +59,37 @@ PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double s
                    softmax * heads};
 }
 
-PerToken core(const LatentAttention& a, const WorkloadSpec& spec, double softmax) {
+/// `again`: latents are projected up once more, and neither their norms nor the heads stay, but
+/// what of a query that no latent leads to.
+PerToken core(const LatentAttention& a, const WorkloadSpec& spec, double softmax, bool again) {
   const auto heads = static_cast<double>(a.heads);
   const auto qk = static_cast<double>(a.nope_dim + a.rope_dim);
   const auto v = static_cast<double>(a.v_dim);
   const auto latent =
       static_cast<double>(a.q_lora_rank + a.kv_lora_rank);  // before and after its norm
+  const double out = heads * input_bytes(spec) * v + softmax * heads;
+  if (again)
+    return {.whole = half_bytes * (latent + static_cast<double>(a.rope_dim)),
+            .split = out + (a.q_lora_rank > 0 ? 0 : half_bytes * heads * qk)};
   return {.whole = (half_bytes + input_bytes(spec)) * latent +
                    half_bytes * static_cast<double>(a.rope_dim),
-          .split = heads * (half_bytes * (2 * qk + v) + input_bytes(spec) * v) + softmax * heads};
+          .split = heads * half_bytes * (2 * qk + v) + out};
 }
 
 /// Inner widths that one token leaves in a feed-forward part: gate, up and product, or before and
-/// after GELU.
-double inner_bytes(const WorkloadSpec& spec, double inner) {
+/// after GELU. `again`: what the activation gives is made once more.
+double inner_bytes(const WorkloadSpec& spec, double inner, bool again = false) {
   const bool gated = spec.model.ffn.kind == FeedForwardSpec::Kind::swiglu;
-  return (half_bytes * (gated ? 2 : 1) + input_bytes(spec)) * inner;
+  return (half_bytes * (gated ? 2 : 1) + (again ? 0 : input_bytes(spec))) * inner;
 }
 
+/// Whether a layer of this mode runs the module again.
+using Again = std::function<bool(TrainingSpec::Module)>;
+
 /// The tokens of a tensor group are shared out before dispatch, so that all of it is split.
-double moe_bytes(const WorkloadSpec& spec) {
+double moe_bytes(const WorkloadSpec& spec, const Again& again) {
+  using Module = TrainingSpec::Module;
+  if (again(Module::moe)) return 0;
   expects(spec.model.moe.has_value(), "the activations of an MoE layer need a model with experts");
   const ExpertSpec& moe = *spec.model.moe;
   const auto hidden = static_cast<double>(spec.model.hidden);
@@ -88,10 +100,14 @@ double moe_bytes(const WorkloadSpec& spec) {
   const double load = expert_loads(spec).largest();
   const double dispatched =
       load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
-  const double inside = load * top_k * inner_bytes(spec, static_cast<double>(moe.expert_hidden));
+  const double inside =
+      load * top_k *
+      inner_bytes(spec, static_cast<double>(moe.expert_hidden), again(Module::moe_act));
   const double combined = half_bytes * top_k * hidden;
-  const double shared = static_cast<double>(moe.shared_experts) *
-                        inner_bytes(spec, static_cast<double>(moe.shared_hidden));
+  const double shared = again(Module::shared_experts)
+                            ? 0
+                            : static_cast<double>(moe.shared_experts) *
+                                  inner_bytes(spec, static_cast<double>(moe.shared_hidden));
   return router + dispatched + inside + combined + shared;
 }
 
@@ -120,17 +136,24 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
   if (mode == TrainingSpec::Recompute::full)
     return Bytes{on_rank(spec, {.whole = half_bytes * hidden, .split = cache_bytes(spec)})};
 
-  // selective: the core runs again from query, key and value, its output stays for the projection
-  const double softmax =
-      mode == TrainingSpec::Recompute::selective ? 0 : core_state_bytes(spec, state);
+  using Module = TrainingSpec::Module;
+  TrainingSpec training = spec.training;
+  training.recompute = mode;
+  const Again again = [&](Module module) { return training.recomputes(module); };
+  // the core runs again from query, key and value, its output stays for the projection
+  const double softmax = again(Module::core_attn) ? 0 : core_state_bytes(spec, state);
+  const bool up = again(Module::mla_up_proj);
   PerToken sum =
-      std::visit([&](const auto& a) { return core(a, spec, softmax); }, spec.model.attention);
+      std::visit([&](const auto& a) { return core(a, spec, softmax, up); }, spec.model.attention);
   const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
-  sum.whole += norms * half_bytes * hidden;     // their inputs
-  sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
+  sum.whole += norms * half_bytes * hidden;  // their inputs
+  if (!again(Module::layernorm))
+    sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
   if (spec.training.dropout) sum.whole += 2 * mask * hidden;
-  sum.split +=
-      moe_layer ? moe_bytes(spec) : inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
+  if (moe_layer)
+    sum.split += moe_bytes(spec, again);
+  else if (!again(Module::mlp))
+    sum.split += inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
   return Bytes{on_rank(spec, sum)};
 }
 

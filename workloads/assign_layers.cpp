@@ -20,14 +20,14 @@ double device_time(const LayerItems& items, const DeviceSpec& device, bool fp8) 
 }
 
 /// Forward and backward time of a piece over all slices, its recomputed forward included.
-double piece_time(const WorkloadSpec& spec, const DeviceSpec& alone, PieceKind kind) {
+double piece_time(const WorkloadSpec& spec, const DeviceSpec& alone, PieceKey key) {
   const DeviceSpec device = in_step(alone);
   const ExpertLoads loads = expert_loads(spec);
   // the slowest rank sets the pace of its expert group
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
   double time = 0;
-  for (std::int64_t slice = 0; slice < spec.plan.slices; ++slice) {
-    const Passes passes = build_passes(spec, device, kind, loads, loads.largest(), slice);
+  for (key.slice = 0; key.slice < spec.plan.slices; ++key.slice) {
+    const Passes passes = build_passes(spec, device, key, loads, loads.largest());
     time += device_time(passes.forward, device, fp8) + device_time(passes.backward, device, fp8);
     if (spec.training.recompute == TrainingSpec::Recompute::full)
       time += device_time(passes.recomputed, device, fp8);
@@ -167,18 +167,18 @@ std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const DeviceSpec& 
 
 LayerTimes layer_times(const WorkloadSpec& spec, const DeviceSpec& device) {
   LayerTimes times;
-  std::map<PieceKind, double> known;
+  std::map<PieceKey, double> known;
   for (std::int64_t layer = 0; layer < spec.model.layers; ++layer) {
-    const PieceKind kind = layer_kind(spec.model, layer);
-    const auto [place, fresh] = known.try_emplace(kind);
-    if (fresh) place->second = piece_time(spec, device, kind);
+    const PieceKey key = layer_key(spec.model, layer);
+    const auto [place, fresh] = known.try_emplace(key);
+    if (fresh) place->second = piece_time(spec, device, key);
     times.prefix.push_back(times.prefix.back() + place->second);
   }
-  times.before = piece_time(spec, device, PieceKind::embedding);
-  times.after = piece_time(spec, device, PieceKind::head);
+  times.before = piece_time(spec, device, {PieceKind::embedding});
+  times.after = piece_time(spec, device, {PieceKind::head});
   if (spec.model.mtp_layers > 0)
     times.after += static_cast<double>(spec.model.mtp_layers) *
-                   piece_time(spec, device, PieceKind::mtp_module);
+                   piece_time(spec, device, {PieceKind::mtp_module});
   if (times.prefix.back() > 0) return times;
   // on an ideal device nothing takes time: balance the number of layers
   for (std::size_t i = 1; i < times.prefix.size(); ++i) times.prefix[i] = static_cast<double>(i);
@@ -197,7 +197,7 @@ Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& alone, do
   plain.plan.slices = 1;
   plain.moe.overlap = MoeSpec::Overlap::none;  // whole products, whatever they overlap with
   const Passes passes =
-      build_passes(plain, device, PieceKind::moe_layer, expert_loads(plain), load);
+      build_passes(plain, device, {PieceKind::moe_layer}, expert_loads(plain), load);
   const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
   Seconds sum{0};
   const auto add = [&](const LayerItems& items) {

@@ -30,7 +30,8 @@ double imbalance(const Operator& op, const AttentionWork& w, const AttentionPass
   const auto cores = static_cast<double>(device.cube_cores);
   const double matrices = w.sequences * w.heads;
   const double each = matrices * std::ceil(w.query_length / block) / cores;
-  const double waves = w.causal ? std::max(each, w.key_length / mean_keys(op, w)) : std::ceil(each);
+  const double most = w.window > 0 ? w.window : w.key_length;
+  const double waves = w.causal ? std::max(each, most / mean_keys(op, w)) : std::ceil(each);
   return std::max(1.0, waves * cores * block / (matrices * w.query_length));
 }
 
@@ -45,7 +46,9 @@ const AttentionPass& attention_pass(const AttentionWork& work, const DeviceSpec&
 double attention_loss(const Operator& op, const AttentionWork& work, const DeviceSpec& device) {
   const AttentionPass& pass = attention_pass(work, device);
   // A causal mask halves the whole sequence's work and what is lost at the diagonal alike.
-  const double lost = work.causal ? (pass.start + pass.diagonal) / 2 : pass.start;
+  // The far edge of a window masks blocks as the diagonal does.
+  const double edges = work.window > 0 ? 2 : 1;
+  const double lost = work.causal ? (pass.start + edges * pass.diagonal) / 2 : pass.start;
   return lost == 0 ? 0 : lost / mean_keys(op, work);
 }
 

@@ -107,19 +107,47 @@ void read_fine_experts(JsonConfig& config, ModelSpec& model) {
   place_moe_layers(config, "moe_layer_freq", marked, model);
 }
 
-void refuse_window(JsonConfig& config, std::string_view key, bool used) {
-  const std::int64_t reach = config.count_or(0, {key}, 0);
+namespace {
+
+/// Layers that are listed one by one, of which every n-th sees all tokens.
+void place_windows(JsonConfig& config, ModelSpec& model, const std::vector<std::string>& types) {
+  auto& attention = std::get<GroupedQueryAttention>(model.attention);
+  const auto full = std::ranges::find(types, "full_attention");
+  const auto first = static_cast<std::int64_t>(full - types.begin());
+  attention.full_every = full == types.end() ? 0 : first + 1;
+  if (std::ranges::all_of(types, [](const auto& type) { return type == "full_attention"; })) {
+    attention.window.reset();
+    attention.full_every = 0;
+    return;
+  }
+  bool regular = static_cast<std::int64_t>(types.size()) == model.layers;
+  for (std::size_t layer = 0; regular && layer < types.size(); ++layer) {
+    const bool all = model.window_of(static_cast<std::int64_t>(layer)) == 0;
+    regular = types[layer] == (all ? "full_attention" : "sliding_attention");
+  }
+  if (!regular && config.good({"num_hidden_layers"}))
+    config.fail("layer_types",
+                "places windows irregularly, allowed: full_attention in every n-th layer, "
+                "sliding_attention in the others");
+}
+
+}  // namespace
+
+void read_window(JsonConfig& config, ModelSpec& model, bool used, std::int64_t full_every) {
+  const std::int64_t reach = config.count_or(0, {"sliding_window"}, 0);
   const std::int64_t longest = config.count_or(0, {"max_position_embeddings"}, 0);
   if (!used || reach == 0 || (longest > 0 && reach >= longest)) return;
-  config.fail(key, "is " + std::to_string(reach) +
-                       ", and a model has no windows (model.attention.window), allowed: null, or "
-                       "max_position_embeddings");
+  auto& attention = std::get<GroupedQueryAttention>(model.attention);
+  attention.window = reach;
+  attention.full_every = full_every;
+  const std::vector<std::string> types = config.texts({"layer_types"});
+  if (!types.empty()) place_windows(config, model, types);
 }
 
 void read_dense(JsonConfig& config, ModelSpec& model) {
   read_grouped_attention(config, model);
   read_bias(config, model, false);
-  refuse_window(config, "sliding_window", config.flag_or(true, {"use_sliding_window"}));
+  read_window(config, model, config.flag_or(true, {"use_sliding_window"}), 0);
 }
 
 }  // namespace hugging_face
@@ -138,17 +166,29 @@ void check_choice(JsonConfig& config, const ModelSpec& model) {
   }
 }
 
+/// Windows from layer `max_window_layers` on, if at all.
+void read_late_window(JsonConfig& config, ModelSpec& model) {
+  if (!config.flag_or(false, {"use_sliding_window"})) return;
+  const std::int64_t first = config.count_or(model.layers, {"max_window_layers"}, 0);
+  if (first >= model.layers) return;
+  read_window(config, model, true, 0);
+  if (first > 0 && model.has_windows() && !config.has({"layer_types"}))
+    config.fail("max_window_layers", "is " + std::to_string(first) +
+                                         ", allowed: 0, or the number of layers: a model has "
+                                         "windows in all layers, or all but every n-th");
+}
+
 void read_qwen2(JsonConfig& config, ModelSpec& model) {
   read_grouped_attention(config, model);
   read_bias(config, model, true);
-  refuse_window(config, "sliding_window", config.flag_or(false, {"use_sliding_window"}));
+  read_late_window(config, model);
 }
 
 /// Norms on the queries and keys of each head.
 void read_qwen3(JsonConfig& config, ModelSpec& model) {
   read_grouped_attention(config, model);
   read_bias(config, model, false);
-  refuse_window(config, "sliding_window", config.flag_or(false, {"use_sliding_window"}));
+  read_late_window(config, model);
   model.qk_norm = ModelSpec::QkNorm::head;
 }
 

@@ -23,14 +23,15 @@ std::span<const RefusedFamily> refused_families();
 void read_grouped_attention(JsonConfig& config, ModelSpec& model);
 void read_latent_attention(JsonConfig& config, ModelSpec& model);
 void read_bias(JsonConfig& config, ModelSpec& model, bool attention_default);
-/// Grouped attention without windows.
+/// Grouped attention, in all layers with the window that the file may have.
 void read_dense(JsonConfig& config, ModelSpec& model);
 /// Experts as DeepSeek names them.
 void read_fine_experts(JsonConfig& config, ModelSpec& model);
 /// Sets first_dense and period so that exactly the marked layers are MoE layers; `key` is at fault.
 void place_moe_layers(JsonConfig& config, std::string_view key, const std::vector<bool>& marked,
                       ModelSpec& model);
-/// A window shorter than the longest sequence is refused where it is used.
-void refuse_window(JsonConfig& config, std::string_view key, bool used);
+/// A window shorter than the longest sequence, where it is used. Without `layer_types`, which names
+/// every layer, each layer `full_every` (0: none) has none.
+void read_window(JsonConfig& config, ModelSpec& model, bool used, std::int64_t full_every);
 
 }  // namespace stepcast::hugging_face

@@ -139,7 +139,34 @@ void read_hunyuan(JsonConfig& config, ModelSpec& model) {
   place_behind(config, model, 0);
 }
 
+/// Sandwich norms, and windows in all but every n-th layer. The head shares the embedding.
+void read_gemma(JsonConfig& config, ModelSpec& model, std::int64_t full_every) {
+  read_grouped_attention(config, model);
+  read_bias(config, model, false);
+  read_window(config, model, true, full_every);
+  model.norm = ModelSpec::Norm::sandwich;
+  model.tied_embeddings = config.flag_or(true, {"tie_word_embeddings"});
+}
+
+void read_gemma2(JsonConfig& config, ModelSpec& model) { read_gemma(config, model, 2); }
+
+void read_gemma3(JsonConfig& config, ModelSpec& model) {
+  read_gemma(config, model, config.count_or(6, {"sliding_window_pattern"}));
+  model.qk_norm = QkNorm::head;
+}
+
+/// Windows in every second layer, the first among them. The sink of each head is left out.
+void read_gpt_oss(JsonConfig& config, ModelSpec& model) {
+  read_grouped_attention(config, model);
+  read_window(config, model, true, 2);
+  read_all_experts(config, model);
+  model.bias = ModelSpec::Bias::all;
+}
+
 constexpr Family families[] = {{"phi3", read_dense},
+                               {"gemma2", read_gemma2},
+                               {"gemma3_text", read_gemma3},
+                               {"gpt_oss", read_gpt_oss},
                                {"telechat2", read_dense},
                                {"seed_oss", read_biased},
                                {"PanguEmbedded", read_biased},
@@ -158,16 +185,13 @@ constexpr Family families[] = {{"phi3", read_dense},
                                {"dots1", read_normed_fine},
                                {"bailing_moe_v2", read_normed_fine}};
 
-constexpr std::string_view windows = "sliding windows";
+constexpr std::string_view heads = "other heads in layers without a window than in those with one";
 constexpr std::string_view linear = "linear attention in some layers";
 constexpr std::string_view sparse = "an indexer and attention to chosen keys";
 
-constexpr RefusedFamily refused[] = {{"gemma2", windows},
-                                     {"gemma3", windows},
-                                     {"gemma3_text", windows},
+constexpr RefusedFamily refused[] = {{"gemma3", "a vision part beside its text_config"},
                                      {"gemma3n", "embeddings of each layer and shared keys"},
-                                     {"gemma4", windows},
-                                     {"gpt_oss", "sliding windows and biases of experts"},
+                                     {"gemma4", heads},
                                      {"llama4", "attention in chunks"},
                                      {"llama4_text", "attention in chunks"},
                                      {"qwen3_next", linear},
@@ -182,8 +206,8 @@ constexpr RefusedFamily refused[] = {{"gemma2", windows},
                                      {"nemotron_h", "Mamba layers"},
                                      {"granitemoehybrid", "Mamba layers"},
                                      {"longcat_flash", "experts that compute nothing"},
-                                     {"mimo_v2_flash", windows},
-                                     {"step3p5", windows}};
+                                     {"mimo_v2_flash", heads},
+                                     {"step3p5", heads}};
 
 }  // namespace
 

@@ -133,6 +133,17 @@ std::vector<std::int64_t> JsonConfig::counts(Keys keys) {
   return {};
 }
 
+std::vector<std::string> JsonConfig::texts(Keys keys) {
+  const nlohmann::json* value = find(keys);
+  if (!value) return {};
+  const bool fine =
+      value->is_array() &&
+      std::ranges::all_of(*value, [](const nlohmann::json& item) { return item.is_string(); });
+  if (fine) return value->get<std::vector<std::string>>();
+  fail(*keys.begin(), "is " + as_written(*value) + ", allowed: a list of texts");
+  return {};
+}
+
 void JsonConfig::fail(std::string_view key, std::string message) {
   diagnostics_.push_back({{file_}, std::string{key}, std::move(message)});
 }

@@ -34,6 +34,7 @@ class JsonConfig {
   std::string text(Keys keys);
   std::string text_or(std::string missing, Keys keys);
   std::vector<std::int64_t> counts(Keys keys);  ///< empty when missing
+  std::vector<std::string> texts(Keys keys);    ///< empty when missing
 
   void fail(std::string_view key, std::string message);
   bool failed() const { return !diagnostics_.empty(); }

@@ -19,6 +19,12 @@ void describe(Visitor& visitor, GroupedQueryAttention& spec) {
   visitor.field({"heads", &spec.heads, "query heads", heads, true});
   visitor.field({"kv_heads", &spec.kv_heads, "key and value heads", heads, true});
   visitor.field({"head_dim", &spec.head_dim, "width of one head", width, true});
+  visitor.field({"window", OptionalCount{&spec.window, "none"},
+                 "tokens that a query sees, itself and those right before it; none: all before it",
+                 between(1, 1 << 30)});
+  visitor.field({"full_every", &spec.full_every,
+                 "beside a window, every n-th layer sees all tokens; 0: none does",
+                 between(0, 100000)});
 }
 
 void describe(Visitor& visitor, LatentAttention& spec) {

@@ -47,17 +47,19 @@ Instructions PieceLibrary::with_own_slots(Instructions code) {
   return code;
 }
 
-const Instructions& PieceLibrary::moe_pair() {
-  if (moe_pair_.empty()) {
-    std::vector<LayerItems> pairs;
-    for (const double load : loads_.distinct) {
-      const Passes passes =
-          build_passes(spec_, builder_.device(), PieceKind::moe_layer, loads_, load);
-      pairs.push_back(paired_layers(passes, passes));
-    }
-    builder_.lower(pairs, moe_pair_);
-  }
-  return moe_pair_;
+const Instructions& PieceLibrary::moe_pair(std::int64_t forward_window,
+                                           std::int64_t backward_window) {
+  Instructions& pair = moe_pairs_[{forward_window, backward_window}];
+  if (!pair.empty()) return pair;
+  const auto passes = [&](std::int64_t window, double load) {
+    const PieceKey key{.kind = PieceKind::moe_layer, .window = window};
+    return build_passes(spec_, builder_.device(), key, loads_, load);
+  };
+  std::vector<LayerItems> pairs;
+  for (const double load : loads_.distinct)
+    pairs.push_back(paired_layers(passes(forward_window, load), passes(backward_window, load)));
+  builder_.lower(pairs, pair);
+  return pair;
 }
 
 /// MoE layers of the forward, ascending, with MoE layers of the backward, descending; all others,
@@ -67,7 +69,7 @@ Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward)
   auto f = forward.begin();
   auto b = backward.rbegin();
   const auto pairs = [](const PlacedPiece& placed) {
-    return placed.piece->kind == PieceKind::moe_layer && !placed.recomputed;
+    return placed.piece->key.kind == PieceKind::moe_layer && !placed.recomputed;
   };
   while (f != forward.end() || b != backward.rend()) {
     const bool f_alone = f != forward.end() && (b == backward.rend() || !pairs(*f));
@@ -75,7 +77,7 @@ Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward)
     if (f_alone) append_code(out, (f++)->piece->forward);
     if (b_alone) append_backward(out, *b++);
     if (f_alone || b_alone) continue;
-    append_code(out, moe_pair());
+    append_code(out, moe_pair(f->piece->key.window, b->piece->key.window));
     ++f, ++b;
   }
   return out;

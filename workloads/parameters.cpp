@@ -30,9 +30,13 @@ double matmul_weights(const ModelSpec& model, bool moe_layer) {
 }
 
 /// FLOPs of the attention core per token, forward, causal: on average half of `sequence` keys are
-/// seen.
-double core_flops(const ModelSpec& model, std::int64_t sequence) {
-  const auto keys = static_cast<double>(sequence);
+/// seen, of a window W less than the sequence s W - W^2 / 2s.
+double core_flops(const ModelSpec& model, std::int64_t sequence, std::int64_t window) {
+  auto keys = static_cast<double>(sequence);
+  if (window > 0 && window < sequence) {
+    const auto seen = static_cast<double>(window);
+    keys = 2 * seen - seen * seen / keys;
+  }
   if (const auto* grouped = std::get_if<GroupedQueryAttention>(&model.attention)) {
     return 2 * keys * static_cast<double>(grouped->heads * grouped->head_dim);
   }
@@ -80,7 +84,7 @@ double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, b
   const auto moe_count = static_cast<double>(moe_layers(model));
   const auto layers = static_cast<double>(model.layers);
   const auto layer = [&](bool moe) {
-    return 2 * matmul_weights(model, moe) + core_flops(model, sequence);
+    return 2 * matmul_weights(model, moe) + core_flops(model, sequence, 0);
   };
   const double head = 2 * hidden * static_cast<double>(model.vocabulary);
 
@@ -91,6 +95,9 @@ double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, b
     forward +=
         static_cast<double>(model.mtp_layers) * (layer(mtp_is_moe(model)) + projection + head);
   }
+  if (model.has_windows())
+    for (std::int64_t i = 0; i < model.layers; ++i)
+      forward -= core_flops(model, sequence, 0) - core_flops(model, sequence, model.window_of(i));
   return 3 * forward;
 }
 

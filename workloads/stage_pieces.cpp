@@ -23,6 +23,7 @@ std::int64_t recomputed_layers(const WorkloadSpec& spec, const LayerTable::Slice
       return spec.training.recompute_layers[chunk][stage.value];
     case TrainingSpec::Recompute::none:
     case TrainingSpec::Recompute::selective:
+    case TrainingSpec::Recompute::modules:
       break;
   }
   return 0;
@@ -51,8 +52,8 @@ Share& Share::operator+=(const Share& other) {
 
 namespace {
 
-LayerContext context_of(const WorkloadSpec& spec, const ExpertLoads& loads, double load,
-                        std::int64_t slice) {
+LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,
+                        double load) {
   return {.model = spec.model,
           .plan = spec.plan,
           .training = spec.training,
@@ -61,14 +62,15 @@ LayerContext context_of(const WorkloadSpec& spec, const ExpertLoads& loads, doub
           .gradient_bytes = gradient_bytes(spec.communication),
           .tensor_chunks = spec.communication.tensor_chunks,
           .loads = &loads,
-          .slice = slice,
-          .router = spec.runtime.kernels.router};
+          .slice = key.slice,
+          .router = spec.runtime.kernels.router,
+          .window = key.window};
 }
 
-Passes unfused_passes(const WorkloadSpec& spec, PieceKind kind, const ExpertLoads& loads,
-                      double load, std::int64_t slice) {
-  const LayerContext context = context_of(spec, loads, load, slice);
-  switch (kind) {
+Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,
+                      double load) {
+  const LayerContext context = context_of(spec, key, loads, load);
+  switch (key.kind) {
     case PieceKind::embedding:
       return embedding(context);
     case PieceKind::dense_layer:
@@ -96,28 +98,30 @@ Passes run_of(Passes passes, const WorkloadSpec& spec, const DeviceSpec& device)
 
 }  // namespace
 
-Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind,
-                    const ExpertLoads& loads, double load, std::int64_t slice) {
-  return run_of(unfused_passes(spec, kind, loads, load, slice), spec, device);
+Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
+                    const ExpertLoads& loads, double load) {
+  return run_of(unfused_passes(spec, key, loads, load), spec, device);
 }
 
 Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads) {
-  return run_of(expert_module(context_of(spec, loads, loads.largest(), 0)), spec, device);
+  const PieceKey layer{PieceKind::moe_layer, 0, {}};
+  return run_of(expert_module(context_of(spec, layer, loads, loads.largest())), spec, device);
 }
 
-PieceKind layer_kind(const ModelSpec& model, std::int64_t layer) {
-  return model.is_moe_layer(layer) ? PieceKind::moe_layer : PieceKind::dense_layer;
+PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slice) {
+  return {model.is_moe_layer(layer) ? PieceKind::moe_layer : PieceKind::dense_layer, slice,
+          model.window_of(layer)};
 }
 
-const Piece& PieceLibrary::piece(PieceKind kind, std::int64_t slice) {
-  const auto [place, fresh] = lowered_.try_emplace({kind, slice});
+const Piece& PieceLibrary::piece(const PieceKey& key) {
+  const auto [place, fresh] = lowered_.try_emplace(key);
   Piece& piece = place->second;
   if (!fresh) return piece;
-  const bool experts = has_experts(spec_.model, kind) && !loads_.even();
+  const bool experts = has_experts(spec_.model, key.kind) && !loads_.even();
   const std::vector<double> all = experts ? loads_.distinct : std::vector<double>{loads_.largest()};
   std::array<std::vector<LayerItems>, 5> items;
   for (const double load : all) {
-    Passes passes = build_passes(spec_, builder_.device(), kind, loads_, load, slice);
+    Passes passes = build_passes(spec_, builder_.device(), key, loads_, load);
     const double ranks = experts ? ranks_with(load) : 1;
     piece.forward_flops += ranks * total_flops(passes.forward).value();
     piece.backward_flops += ranks * total_flops(passes.backward).value();
@@ -132,7 +136,7 @@ const Piece& PieceLibrary::piece(PieceKind kind, std::int64_t slice) {
     items[3].push_back(std::move(passes.backward_weight));
     items[4].push_back(std::move(passes.recomputed));
   }
-  piece.kind = kind;
+  piece.key = key;
   builder_.lower(items[0], piece.forward);
   builder_.lower(items[1], piece.backward);
   builder_.lower(items[2], piece.backward_input);
@@ -153,7 +157,8 @@ double PieceLibrary::offloaded(PieceKind kind, bool recomputed, std::int64_t sli
   const bool layer = kind == PieceKind::dense_layer || kind == PieceKind::moe_layer;
   if (!layer || training.offload_activations <= 0) return 0;
   Recompute mode = recomputed ? Recompute::full : Recompute::none;
-  if (training.recompute == Recompute::selective) mode = Recompute::selective;
+  if (training.recompute == Recompute::selective || training.recompute == Recompute::modules)
+    mode = training.recompute;
   const Bytes whole =
       layer_activations(spec_, kind == PieceKind::moe_layer, mode, builder_.softmax_state());
   return training.offload_activations * whole.value() *
@@ -171,17 +176,18 @@ bool PieceLibrary::holds_embedding(Stage stage) const {
 Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, Stage stage,
                             std::int64_t slice) {
   Pieces pieces;
-  const auto place = [&](PieceKind kind, bool again) {
-    const Piece& lowered = piece(kind, slice);
-    pieces.push_back({&lowered, again, lowered.parameters, offloaded(kind, again, slice)});
+  const auto put = [&](const PieceKey& key, bool again) {
+    const Piece& lowered = piece(key);
+    pieces.push_back({&lowered, again, lowered.parameters, offloaded(key.kind, again, slice)});
     pieces.back().parameters.expert *= spec_.training.active_experts;
   };
+  const auto place = [&](PieceKind kind, bool again) { put({kind, slice}, again); };
   const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);
   const bool in_parts = spec_.communication.scatter_gather;
   if (layers.embedding) place(PieceKind::embedding, false);
   if (in_parts && !layers.embedding) place(PieceKind::received_input, false);
   for (std::int64_t i = 0; i < layers.count; ++i)
-    place(layer_kind(spec_.model, layers.first + i), i < recomputed);
+    put(layer_key(spec_.model, layers.first + i, slice), i < recomputed);
   if (layers.head) place(PieceKind::head, false);
   if (in_parts && !layers.head) place(PieceKind::received_gradient, false);
   for (std::int64_t i = 0; i < layers.mtp; ++i) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <compare>
 #include <map>
 #include <utility>
 #include <vector>
@@ -23,6 +24,14 @@ enum class PieceKind {
   received_gradient
 };
 
+/// What the operators of a piece depend on beside the workload.
+struct PieceKey {
+  PieceKind kind = PieceKind::embedding;
+  std::int64_t slice = 0;   ///< of the sequence
+  std::int64_t window = 0;  ///< ModelSpec::window_of the layer
+  friend auto operator<=>(const PieceKey&, const PieceKey&) = default;
+};
+
 /// Parameters on one rank by what they are reduced over.
 struct Share {
   double dense = 0, expert = 0;
@@ -30,7 +39,7 @@ struct Share {
 };
 
 struct Piece {
-  PieceKind kind = PieceKind::embedding;
+  PieceKey key;
   Instructions forward, backward, backward_input, backward_weight, recompute;
   Share parameters;
   double replicated = 0;  ///< parameters that every tensor rank holds whole
@@ -47,13 +56,14 @@ struct PlacedPiece {
 };
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
 
-/// The passes of a piece for one slice of the sequence, on a rank whose experts have `load`, one of
-/// those of `loads`, of the device as kernels of a step find it.
-Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, PieceKind kind,
-                    const ExpertLoads& loads, double load, std::int64_t slice = 0);
+/// The passes of a piece on a rank whose experts have `load`, one of those of `loads`, of the
+/// device as kernels of a step find it.
+Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
+                    const ExpertLoads& loads, double load);
 /// Those of the routed experts of one layer alone, on the fullest rank.
 Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads);
-PieceKind layer_kind(const ModelSpec& model, std::int64_t layer);
+/// Of a transformer layer.
+PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slice = 0);
 
 class PieceLibrary {
  public:
@@ -66,10 +76,10 @@ class PieceLibrary {
   Instructions pair(const Pieces& forward, const Pieces& backward);
 
  private:
-  const Piece& piece(PieceKind kind, std::int64_t slice);
+  const Piece& piece(const PieceKey& key);
   double ranks_with(double load) const;
   double offloaded(PieceKind kind, bool recomputed, std::int64_t slice) const;
-  const Instructions& moe_pair();
+  const Instructions& moe_pair(std::int64_t forward_window, std::int64_t backward_window);
   Instructions zipped(const Pieces& forward, const Pieces& backward);
   Instructions with_own_slots(Instructions code);
   bool holds_embedding(Stage stage) const;
@@ -77,8 +87,8 @@ class PieceLibrary {
   const WorkloadSpec& spec_;
   const ExpertLoads& loads_;
   ProgramBuilder& builder_;
-  std::map<std::pair<PieceKind, std::int64_t>, Piece> lowered_;
-  Instructions moe_pair_;
+  std::map<PieceKey, Piece> lowered_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Instructions> moe_pairs_;  ///< by windows
   std::map<std::uint32_t, std::uint32_t> own_slots_;  ///< of backwards in pairs
 };
 

@@ -18,11 +18,16 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"micro_batch", &spec.micro_batch, "sequences of one micro-batch", batch});
   visitor.field({"precision", choice(spec.precision, {{"bf16"}, {"fp16"}, {"fp8_mixed"}}),
                  "of the matrix products"});
-  Choice recompute = choice(spec.recompute, {{"none"}, {"selective"}, {"full"}, {"table"}});
+  Choice recompute =
+      choice(spec.recompute, {{"none"}, {"selective"}, {"full"}, {"table"}, {"modules"}});
   recompute.table = &spec.recompute_layers;
   recompute.table_option = static_cast<std::size_t>(TrainingSpec::Recompute::table);
+  recompute.set_of_words = {
+      "modules", {recompute_modules.begin(), recompute_modules.end()}, &spec.recompute_modules};
+  recompute.set_option = static_cast<std::size_t>(TrainingSpec::Recompute::modules);
   visitor.field({"recompute", recompute,
-                 "activations computed again in the backward pass; or a table of layers",
+                 "activations computed again in the backward pass: those of the attention core, of "
+                 "layers, of the layers of a table, or of parts of every layer",
                  between(0, 100000)});
   visitor.section("offload", "what waits in host memory (docs/models/offload.md)", [&](Visitor& v) {
     v.field({"activations", &spec.offload_activations,

@@ -46,6 +46,17 @@ bool is_even(const Layers& layers) {
   });
 }
 
+/// Megatron-LM counts the tokens before the query's own.
+void add_window(Flags& flags, const GroupedQueryAttention& attention) {
+  if (!attention.window) return;
+  if (flags.framework == Framework::mindspeed) {
+    if (attention.full_every == 2) flags.add("--interleave-sliding-window", *attention.window);
+    return;
+  }
+  flags.add("--window-size", std::to_string(*attention.window - 1) + ",0");
+  if (attention.full_every > 0) flags.add("--window-attn-skip-freq", attention.full_every);
+}
+
 void add_attention(Flags& flags, const ModelSpec& model) {
   if (const auto* a = std::get_if<GroupedQueryAttention>(&model.attention)) {
     flags.add("--num-attention-heads", a->heads);
@@ -55,6 +66,7 @@ void add_attention(Flags& flags, const ModelSpec& model) {
       flags.add("--num-query-groups", a->kv_heads);
     }
     flags.when(model.qk_norm == ModelSpec::QkNorm::head, "--qk-layernorm");
+    add_window(flags, *a);
     return;
   }
   const auto& a = std::get<LatentAttention>(model.attention);
@@ -181,6 +193,14 @@ void add_plan(Flags& flags, const Scenario& scenario) {
   flags.when(blocking && plan.vpp > 1, "--no-overlap-p2p-communication");
 }
 
+std::string module_words(const TrainingSpec& training) {
+  std::string words;
+  for (std::size_t i = 0; i < recompute_modules.size(); ++i)
+    if (training.recomputes(static_cast<TrainingSpec::Module>(i)))
+      words += (words.empty() ? "" : " ") + std::string(recompute_modules[i]);
+  return words;
+}
+
 void add_recompute(Flags& flags, const Scenario& scenario) {
   const TrainingSpec& training = scenario.workload.training;
   using Recompute = TrainingSpec::Recompute;
@@ -189,6 +209,9 @@ void add_recompute(Flags& flags, const Scenario& scenario) {
       return;
     case Recompute::selective:
       return flags.add("--recompute-granularity", "selective");
+    case Recompute::modules:
+      flags.add("--recompute-granularity", "selective");
+      return flags.add("--recompute-modules", module_words(training));
     case Recompute::full:
       flags.add("--recompute-granularity", "full");
       flags.add("--recompute-method", "uniform");

@@ -7,6 +7,29 @@ namespace {
 constexpr std::int64_t gated_multiple = 64;
 constexpr std::int64_t vocabulary_multiple = 128;
 
+/// --window-size has the tokens before and behind the query's own; MindSpeed's flag counts it too,
+/// and leaves every second layer without a window.
+void import_window(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  if (const Setting* alternate = launch.flag("--interleave-sliding-window")) {
+    draft.set("model.attention.window", launch.args.count_or("--interleave-sliding-window", 1),
+              {alternate});
+    return draft.set("model.attention.full_every", std::int64_t{2}, {alternate});
+  }
+  const Setting* size = launch.flag("--window-size");
+  if (size == nullptr || draft.given("model.attention.window")) return;
+  const std::vector<std::int64_t> sides = launch.args.counts("--window-size");
+  if (sides.size() != 2 || sides[0] < 0 || sides[1] != 0)
+    return launch.args.fail(*size,
+                            "is not n,0, which model.attention.window lacks, allowed: n "
+                            "tokens before the query's own, and 0");
+  draft.set("model.attention.window", sides[0] + 1, {size});
+  if (const Setting* every = launch.flag("--window-attn-skip-freq")) {
+    const auto count = launch.args.count("--window-attn-skip-freq");
+    if (count) draft.set("model.attention.full_every", *count, {every});
+  }
+}
+
 void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hidden) {
   const Setting* grouped = launch.flag("--group-query-attention");
   const Setting* groups = launch.flag("--num-query-groups");
@@ -36,6 +59,7 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
         "--qk-nope-head-dim", "--qk-rope-head-dim"})
     if (const Setting* given = launch.flag(idle))
       launch.draft.note(*given, "counts only with --multi-latent-attention");
+  import_window(launch);
   if (const Setting* norm = launch.flag("--qk-layernorm");
       norm != nullptr && launch.args.on("--qk-layernorm"))
     launch.draft.set("model.qk_norm", std::string("head"), {norm});

@@ -69,10 +69,48 @@ void import_full(MegatronLaunch& launch, const Setting* granularity) {
                    {granularity, method, layers, per_stage});
 }
 
+/// Switches that are a module each, older ones of Megatron-LM and MindSpeed's own.
+constexpr std::pair<std::string_view, std::string_view> module_switches[] = {
+    {"--moe-layer-recompute", "moe"},
+    {"--recompute-mla-up-proj", "mla_up_proj"},
+    {"--recompute-norm", "layernorm"}};
+
+/// The modules that the flags name; `selective` where that is the attention core alone.
+void import_modules(MegatronLaunch& launch, std::vector<std::string> words,
+                    std::initializer_list<const Setting*> flags) {
+  for (const auto& [flag, module] : module_switches)
+    if (launch.flag(flag) != nullptr && std::ranges::find(words, module) == words.end())
+      words.emplace_back(module);
+  const bool core = words == std::vector<std::string>{"core_attn"};
+  launch.draft.set("training.recompute",
+                   core ? std::string("selective") : "{modules: [" + joined(words) + "]}", flags);
+}
+
+/// Without a word the attention core. False: a word is unknown, which is said.
+bool selected_modules(MegatronLaunch& launch, const Setting* named,
+                      std::vector<std::string>& words) {
+  words = named != nullptr ? named->words : std::vector<std::string>{};
+  const std::vector<std::string> all(recompute_modules.begin(), recompute_modules.end());
+  for (const std::string& word : words)
+    if (std::ranges::find(all, word) == all.end()) {
+      launch.args.fail(*named, "names " + word + ", allowed: " + joined(all));
+      return false;
+    }
+  if (words.empty()) words = {"core_attn"};
+  return true;
+}
+
+const Setting* module_switch(const MegatronLaunch& launch) {
+  for (const auto& [flag, module] : module_switches)
+    if (const Setting* setting = launch.flag(flag)) return setting;
+  return nullptr;
+}
+
 void import_recompute(MegatronLaunch& launch) {
   const Setting* activations = launch.flag("--recompute-activations");
   const Setting* granularity = launch.flag("--recompute-granularity");
   const Setting* modules = launch.flag("--recompute-modules");
+  const Setting* single = module_switch(launch);
   const std::string name =
       activations != nullptr ? "selective" : launch.args.text("--recompute-granularity", "none");
   if (name == "none" || name == "null") {
@@ -80,22 +118,22 @@ void import_recompute(MegatronLaunch& launch) {
       launch.draft.note(*method, "counts only with --recompute-granularity full");
     if (modules != nullptr)
       launch.draft.note(*modules, "counts only with --recompute-granularity selective");
+    if (single != nullptr) return import_modules(launch, {}, {single});
     return launch.draft.set("training.recompute", std::string("none"), {});
   }
-  if (name == "full") return import_full(launch, granularity);
+  if (name == "full") {
+    if (single != nullptr && !launch.draft.given("training.recompute"))
+      return launch.args.fail(*single,
+                              "stands beside --recompute-granularity full, and "
+                              "training.recompute is one of both");
+    return import_full(launch, granularity);
+  }
   if (name != "selective")
     return launch.args.fail("--recompute-granularity",
                             "is '" + name + "', allowed: full, selective");
-  if (modules != nullptr && !launch.draft.given("training.recompute")) {
-    for (const std::string& module : modules->words)
-      if (module != "core_attn")
-        return launch.args.fail(
-            *modules,
-            "names " + module +
-                ", and training.recompute lacks recomputation by module, allowed: core_attn");
-  }
-  launch.draft.set("training.recompute", std::string("selective"),
-                   {activations, granularity, modules});
+  std::vector<std::string> words;
+  if (launch.draft.given("training.recompute") || selected_modules(launch, modules, words))
+    import_modules(launch, words, {activations, granularity, modules, single});
 }
 
 void import_attention(MegatronLaunch& launch) {

@@ -37,7 +37,7 @@ std::string text_of(const Scenario& scenario) {
   add("ep", plan.ep), add("etp", plan.etp), add("mb", training.micro_batch, true);
   add("zero", plan.zero, true);
   text += std::string(plan.sequence_parallel ? " sp " : " ") + scenario.schedule.name();
-  const char* modes[] = {"none", "selective", "full", "table"};
+  const char* modes[] = {"none", "selective", "full", "table", "modules"};
   return text + " recompute=" + modes[static_cast<std::size_t>(training.recompute)];
 }
 

@@ -24,11 +24,8 @@ class WordFinder : public Visitor {
   void field(const Field& field) override {
     const auto* found = std::get_if<Choice>(&field.target);
     if (found == nullptr || here_ + std::string(field.key) != wanted_) return;
-    for (std::size_t i = 0; i < found->options.size(); ++i) {
-      const Option& option = found->options[i];
-      const bool word = found->table == nullptr || i != found->table_option;
-      if (option.built && !option.takes_number && word) words_.emplace_back(option.name);
-    }
+    for (const Option& option : found->words())
+      if (option.built && !option.takes_number) words_.emplace_back(option.name);
   }
   void section(std::string_view key, std::string_view, const Body& body) override {
     WordFinder inner(here_ + std::string(key) + ".", wanted_, words_);

@@ -316,6 +316,11 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("stalls", "are not searched: the bound holds for an intact cluster, allowed: none");
   if (first.workload.training.recompute == TrainingSpec::Recompute::table)
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
+  if (first.workload.training.recompute == TrainingSpec::Recompute::modules)
+    refuse("training.recompute",
+           "is by module, which plans do not search, allowed: none, selective, full, search");
+  if (first.workload.model.has_windows())
+    refuse("model.attention.window", "is not searched: plans take layers as alike, allowed: none");
   if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
   if (first.workload.communication.scatter_gather)

@@ -51,10 +51,29 @@ void check_generation(const Scenario& scenario, Checks& checks) {
                   joined(allowed));
 }
 
+/// Where a window is known: on ranks that hold whole sequences, or the keys of all of them.
+void check_window(const Scenario& scenario, Checks& checks) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  const ParallelPlan& plan = scenario.workload.plan;
+  if (!scenario.workload.model.has_windows()) return;
+  const bool rings =
+      plan.context_algorithm == Algorithm::ring || plan.context_algorithm == Algorithm::hybrid;
+  checks.require(plan.cp == 1 || !rings, "parallel.context_algorithm",
+                 "sends blocks round, but a window (model.attention.window) sees a few of them, "
+                 "allowed: ulysses, allgather, or cp 1");
+  checks.require(plan.slices == 1, "schedule.slices",
+                 "is " + count_text(plan.slices) +
+                     ", but a window (model.attention.window) sees no whole slices, allowed: 1");
+  checks.require(!scenario.schedule.data.documents, "schedule.data.documents",
+                 "are given, but a window (model.attention.window) does not grow with them, "
+                 "allowed: none");
+}
+
 }  // namespace
 
 void check_attention_kernel(const Scenario& scenario, Checks& checks) {
   check_attention_head(scenario.workload, checks);
+  if (checks.good({"parallel.cp", "schedule.slices"})) check_window(scenario, checks);
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
 }
 

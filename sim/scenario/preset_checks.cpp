@@ -28,12 +28,12 @@ void check_experts(const ModelSpec& model, const std::string& prefix, Checks& ch
       "is 0 with " + count_text(moe.shared_experts) + " shared experts, allowed: at least 1");
 }
 
+}  // namespace
+
 bool has_dense_layers(const ModelSpec& model) {
   if (!model.moe || model.moe->first_dense > 0) return true;
   return model.moe->period > 1 && model.layers > 1;
 }
-
-}  // namespace
 
 bool Checks::good(std::initializer_list<std::string_view> paths) const {
   for (std::string_view path : paths) {
@@ -150,6 +150,16 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
   }
 }
 
+/// Layers that see all tokens are those among layers with a window.
+void check_windows(const GroupedQueryAttention& attention, const std::string& prefix,
+                   Checks& checks) {
+  const std::int64_t every = attention.full_every;
+  checks.require(attention.window || every == 0, prefix + "attention.full_every",
+                 "is " + count_text(every) + " but no layer has a window, allowed: 0");
+  checks.require(every != 1, prefix + "attention.full_every",
+                 "is 1, which leaves no layer its window, allowed: 0, or at least 2");
+}
+
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks) {
   if (!checks.good({prefix + "layers"})) return;
   const auto* gqa = std::get_if<GroupedQueryAttention>(&model.attention);
@@ -158,6 +168,7 @@ void check_model(const ModelSpec& model, const std::string& prefix, Checks& chec
                    "is " + count_text(gqa->kv_heads) + ", must divide the " +
                        count_text(gqa->heads) + " heads, allowed: " + divisors(gqa->heads));
   }
+  if (gqa != nullptr) check_windows(*gqa, prefix, checks);
   checks.require(gqa != nullptr || model.qk_norm == ModelSpec::QkNorm::none, prefix + "qk_norm",
                  "is set beside latent attention, which has norms of its own, allowed: none");
   if (model.moe && checks.good({prefix + "moe", prefix + "moe.experts"}))

@@ -57,7 +57,8 @@ struct Written {
   std::string operator()(const Choice& choice) const {
     if (choice.file != nullptr && !choice.file->empty()) return "{table: " + *choice.file + "}";
     const std::size_t index = choice.get();
-    if (choice.table != nullptr && index == choice.table_option) {
+    if (choice.is_set(index)) return word_set_text(choice.set_of_words);
+    if (choice.is_table(index)) {
       std::string text = "[";
       for (const auto& row : *choice.table) text += (text.size() > 1 ? ", " : "") + list_text(row);
       return text + "]";

@@ -349,6 +349,7 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
     check_layers(scenario, checks);
     check_width(scenario, checks);
     check_recompute(scenario.workload, checks);
+    if (checks.good({"training.recompute"})) check_modules(scenario.workload, checks);
   }
   if (sizes) check_schedule(scenario, checks);
   check_data(scenario, checks);

@@ -158,6 +158,9 @@ std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineS
   require(spec.training.recompute != TrainingSpec::Recompute::full,
           "has no place for computing a layer again, allowed: with training.recompute none, "
           "selective or a table");
+  require(spec.training.recompute != TrainingSpec::Recompute::modules ||
+              !spec.training.recomputes(TrainingSpec::Module::moe),
+          "has no place for exchanging tokens again, allowed: with training.recompute without moe");
   require(!paired_gradients_misfit(spec.moe, spec.plan),
           "keeps whole gradients, allowed: with parallel.zero 0 or 1");
   require(spec.plan.slices == 1, "pairs whole micro-batches, allowed: with schedule.slices 1");

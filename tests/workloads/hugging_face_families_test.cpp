@@ -43,8 +43,8 @@ TEST(HuggingFaceFamilies, ParametersAreThePublishedOnes) {
 
 TEST(HuggingFaceFamilies, WhatAModelLacksIsRefusedByName) {
   for (const char* family :
-       {"gpt_oss", "gemma2", "gemma3_text", "qwen3_next", "deepseek_v32", "glm_moe_dsa",
-        "llama4_text", "minimax_m1", "hunyuan", "nemotron_h", "longcat_flash"}) {
+       {"gemma4", "mimo_v2_flash", "qwen3_next", "deepseek_v32", "glm_moe_dsa", "llama4_text",
+        "minimax_m1", "hunyuan", "nemotron_h", "longcat_flash"}) {
     const std::string said = complaint(std::string(R"({"model_type": ")") + family + R"("})");
     EXPECT_NE(said.find(family), std::string::npos) << said;
     EXPECT_NE(said.find("a model lacks that"), std::string::npos) << said;
@@ -54,13 +54,49 @@ TEST(HuggingFaceFamilies, WhatAModelLacksIsRefusedByName) {
 constexpr const char* small =
     R"("num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100)";
 
-TEST(HuggingFaceFamilies, WindowsAreRefusedUnlessTheyReachEverything) {
-  const std::string start = std::string(R"({"model_type": "mistral", )") + small;
-  EXPECT_NE(complaint(start + R"(, "sliding_window": 4096, "max_position_embeddings": 32768})")
-                .find("sliding_window"),
+/// Windows of the layers of a small model of the family, 0 for none.
+std::vector<std::int64_t> windows(const std::string& family, const std::string& more) {
+  const ModelSpec model =
+      read_hugging_face(written(R"({"model_type": ")" + family + R"(", )" + small + more + "}"));
+  std::vector<std::int64_t> all;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) all.push_back(model.window_of(layer));
+  return all;
+}
+
+using Windows = std::vector<std::int64_t>;
+
+TEST(HuggingFaceFamilies, WindowsCountUnlessTheyReachEverything) {
+  const std::string longest = R"(, "max_position_embeddings": 32768, "sliding_window": )";
+  EXPECT_EQ(windows("mistral", longest + "4096"), (Windows{4096, 4096}));
+  EXPECT_EQ(windows("mistral", longest + "32768"), (Windows{0, 0}));
+  EXPECT_EQ(windows("mistral", longest + "null"), (Windows{0, 0}));
+  EXPECT_EQ(windows("qwen2", longest + "4096"), (Windows{0, 0}));
+  const std::string used = longest + R"(4096, "use_sliding_window": true, "max_window_layers": )";
+  EXPECT_EQ(windows("qwen2", used + "2"), (Windows{0, 0}));
+  EXPECT_EQ(windows("qwen2", used + "0"), (Windows{4096, 4096}));
+  EXPECT_NE(complaint(std::string(R"({"model_type": "qwen2", )") + small + used + "1}")
+                .find("max_window_layers: is 1, allowed: 0, or the number of layers"),
             std::string::npos);
-  EXPECT_EQ(complaint(start + R"(, "sliding_window": 4096, "max_position_embeddings": 4096})"), "");
-  EXPECT_EQ(complaint(start + R"(, "sliding_window": null})"), "");
+}
+
+TEST(HuggingFaceFamilies, WindowsAlternateAsTheFamilyOrTheLayersSay) {
+  const std::string reach =
+      R"(, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 16)";
+  EXPECT_EQ(windows("gpt_oss", reach), (Windows{16, 0}));
+  EXPECT_EQ(windows("gemma2", reach), (Windows{16, 0}));
+  EXPECT_EQ(windows("gemma3_text", reach), (Windows{16, 16}));
+  EXPECT_EQ(windows("gemma3_text", reach + R"(, "sliding_window_pattern": 2)"), (Windows{16, 0}));
+  const std::string types = reach + R"(, "layer_types": )";
+  EXPECT_EQ(windows("gpt_oss", types + R"(["sliding_attention", "sliding_attention"])"),
+            (Windows{16, 16}));
+  EXPECT_EQ(windows("gpt_oss", types + R"(["full_attention", "full_attention"])"), (Windows{0, 0}));
+  for (const char* wrong :
+       {R"(["full_attention", "sliding_attention"])", R"(["sliding_attention"])",
+        R"(["linear_attention", "full_attention"])", R"([1, 2])", R"("full")"})
+    EXPECT_NE(complaint(std::string(R"({"model_type": "gpt_oss", )") + small + types + wrong + "}")
+                  .find("layer_types"),
+              std::string::npos)
+        << wrong;
 }
 
 TEST(HuggingFaceFamilies, AnUnknownTypeIsReadAsAFamily) {

@@ -22,16 +22,24 @@ struct Split {
   bool gather = false;
 };
 
+/// Twice the keys that a query of `length` tokens sees on average, `before` earlier ones and half
+/// of its own, or those of its window: W - W^2 / 2L of L, the first queries see fewer.
+double twice_keys(double before, double length, double window) {
+  if (window <= 0 || window >= length) return 2 * before + length;
+  return 2 * window - window * window / length;
+}
+
 /// One block of queries against one block of keys: half of it is visible (zigzag order keeps ranks
 /// equal). Keys of earlier slices are visible as a whole.
 Operator block(const Shape& shape, const Core& core, const Split& split,
-               AttentionGeneration generation, bool backward) {
+               const LayerContext& context, bool backward) {
+  const auto window = static_cast<double>(context.window);
   const double rows = split.gather ? shape.length / shape.cp : shape.length / split.blocks;
   const double own = split.gather ? shape.length : rows;
   const double keys = shape.before + own;
   const double heads = core.heads / split.ulysses;
-  const double forward_flops =
-      shape.sequences * rows * (2 * shape.before + own) * heads * (core.qk_dim + core.v_dim);
+  const double forward_flops = shape.sequences * rows * twice_keys(shape.before, own, window) *
+                               heads * (core.qk_dim + core.v_dim);
   const double q_side = shape.sequences * rows / split.ulysses;
   const double k_side = shape.sequences * keys / split.ulysses;
   const double in_out = q_side * (core.q + core.out) + k_side * (core.k + core.v);
@@ -45,7 +53,8 @@ Operator block(const Shape& shape, const Core& core, const Split& split,
                                 .v_dim = core.v_dim,
                                 .causal = true,
                                 .backward = backward,
-                                .generation = generation},
+                                .generation = generation_of(context.training.attention),
+                                .window = window < own ? window : 0},
           .flops = Flops{forward_flops * (backward ? attention_backward : 1)},
           .bytes = Bytes{(backward ? 2 : 1) * (element * in_out + statistics)},
           .launch = LaunchClass::matmul};
@@ -70,7 +79,6 @@ void exchange_heads(LayerItems& items, const Shape& shape, const Split& split, c
 void blocks(LayerItems& items, const LayerContext& context, const Core& core, const Split& split,
             bool backward) {
   const Shape shape{context};
-  const AttentionGeneration generation = generation_of(context.training.attention);
   const double block_bytes = element * shape.tokens * (core.k + core.v);
   const std::string name = backward ? "ring keys, values and gradients" : "ring keys and values";
   const CommunicationId ring{CommunicationRole::ring};
@@ -81,7 +89,7 @@ void blocks(LayerItems& items, const LayerContext& context, const Core& core, co
         split.call_bytes((backward ? 2 : 1) * (split.blocks - 1) * block_bytes), "ring"));
   for (int step = 0; step < steps; ++step) {
     if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{ring});
-    items.push_back(block(shape, core, split, generation, backward));
+    items.push_back(block(shape, core, split, context, backward));
     if (step > 0) items.push_back(merge(shape, core, backward));
   }
 }
@@ -125,7 +133,7 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
   const Shape shape{context};
   const Split split{context};
   LayerItems items;
-  if (context.training.recompute == TrainingSpec::Recompute::selective)
+  if (context.training.recomputes(TrainingSpec::Module::core_attn))
     core_forward(items, context, core);
   if (unfused(context)) {
     backward.add_input(items);

@@ -114,13 +114,35 @@ void rope_exchange(LayerItems& items, const Latent& l, const char* name, Collect
 
 }  // namespace
 
+namespace {
+
+void query_forward(LayerItems& items, const LayerContext& context, const Latent& l) {
+  items.push_back(norm_forward(context.model, "q norm", l.shape.shard * l.q_rank));
+  column_forward(items, l.shape, l.q_up());
+}
+
+/// From latents and keys with positions to what the core reads, of what latent_forward does; a
+/// query that is projected directly stays.
+void up_again(Backward& backward, const LayerContext& context, const Latent& l) {
+  if (!context.training.recomputes(TrainingSpec::Module::mla_up_proj)) return;
+  LayerItems items;
+  if (l.compressed_q()) query_forward(items, context, l);
+  items.push_back(norm_forward(context.model, "kv norm", l.shape.shard * l.kv_rank));
+  column_forward(items, l.shape, l.kv_up());
+  order_rotary(items, l, "q rope order", "k rope order");
+  items.push_back(rope_forward(l.rotated()));
+  pad_heads(items, l);
+  backward.add_input(items);
+}
+
+}  // namespace
+
 void latent_forward(LayerItems& items, const LayerContext& context,
                     const LatentAttention& attention) {
   const Latent l{context, attention};
   if (l.compressed_q()) {
     items.push_back(forward(l.q_down()));
-    items.push_back(norm_forward(context.model, "q norm", l.shape.shard * l.q_rank));
-    column_forward(items, l.shape, l.q_up());
+    query_forward(items, context, l);
   } else {
     column_forward(items, l.shape, l.q());
   }
@@ -143,6 +165,7 @@ void latent_backward(Backward& backward, const LayerContext& context,
   LayerItems around;
   pad_output_gradient(around, l);
   backward.add_input(around);
+  up_again(backward, context, l);
   core_backward(backward, context, l.core());
   around.clear();
   cut_gradients(around, l);

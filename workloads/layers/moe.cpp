@@ -274,6 +274,8 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   sort_rows(items, e, "sort gradient by expert", Sort::back_gradient);
   backward.add_input(items);
   backward.add_input(expert_output_gradients(e));
+  if (e.context.training.recomputes(TrainingSpec::Module::moe_act))
+    backward.add_input(expert_activations(e, false));
   backward.add_input(products_backward(e, ExpertProduct::down));
   if (weights) add_weights(backward, e, ExpertProduct::down);
   backward.add_input(expert_activations(e, true));
@@ -295,8 +297,13 @@ void shared_forward(LayerItems& items, const Experts& e) {
 }
 
 void shared_backward(Backward& backward, const Experts& e) {
-  if (e.shared_width() > 0)
-    feed_forward_backward(backward, e.context, shared, e.kind, e.shared_width());
+  if (e.shared_width() <= 0) return;
+  if (e.context.training.recomputes(TrainingSpec::Module::shared_experts)) {
+    LayerItems items;
+    shared_forward(items, e);
+    backward.add_input(items);
+  }
+  feed_forward_backward(backward, e.context, shared, e.kind, e.shared_width());
 }
 
 /// Up projection and activation of the shared experts beside the dispatch, down projection beside

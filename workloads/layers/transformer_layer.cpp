@@ -16,6 +16,27 @@ bool sandwich(const LayerContext& context) {
 
 const char* const feed_forward_name = "feed-forward";
 
+void block_forward(LayerItems& items, const LayerContext& context, LayerKind kind) {
+  if (is_moe(context, kind)) return moe_forward(items, context);
+  feed_forward_forward(items, context, feed_forward_name, context.model.ffn.kind,
+                       static_cast<double>(context.model.ffn.hidden));
+}
+
+/// What `training.recompute` runs again before the backward of the feed-forward part or experts.
+void block_again(Backward& backward, const LayerContext& context, LayerKind kind) {
+  using Module = TrainingSpec::Module;
+  const Module module = is_moe(context, kind) ? Module::moe : Module::mlp;
+  if (!context.training.recomputes(module)) return;
+  LayerItems items;
+  block_forward(items, context, kind);
+  backward.add_input(items);
+}
+
+void norm_again(Backward& backward, const LayerContext& context, const char* name, double count) {
+  if (context.training.recomputes(TrainingSpec::Module::layernorm))
+    backward.add_input(norm_forward(context.model, name, count));
+}
+
 }  // namespace
 
 void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kind) {
@@ -28,12 +49,7 @@ void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kin
     items.push_back(norm_forward(model, "attention post norm", count, OperatorRole::post_norm));
   items.push_back(joined_residual(context, "attention residual", count));
   items.push_back(norm_forward(model, "feed-forward norm", count));
-  if (is_moe(context, kind)) {
-    moe_forward(items, context);
-  } else {
-    feed_forward_forward(items, context, feed_forward_name, model.ffn.kind,
-                         static_cast<double>(model.ffn.hidden));
-  }
+  block_forward(items, context, kind);
   if (sandwich(context))
     items.push_back(norm_forward(model, "feed-forward post norm", count, OperatorRole::post_norm));
   items.push_back(joined_residual(context, "feed-forward residual", count));
@@ -47,6 +63,8 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   const auto post = OperatorRole::post_norm_backward;
   if (sandwich(context))
     backward.add_input(norm_backward(model, "feed-forward post norm", count, post));
+  norm_again(backward, context, "feed-forward norm", count);
+  block_again(backward, context, kind);
   if (is_moe(context, kind)) {
     moe_backward(backward, context);
   } else {
@@ -59,6 +77,7 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   dropout_backward(backward, context, "attention", count);
   if (sandwich(context))
     backward.add_input(norm_backward(model, "attention post norm", count, post));
+  norm_again(backward, context, "attention norm", count);
   attention_backward_pass(backward, context);
   backward.add_input(norm_backward(model, "attention norm", count));
   backward.add_input(

@@ -45,6 +45,16 @@ using Table = std::vector<std::vector<std::int64_t>>;  ///< [chunk][stage]
 /// A table as a file has it: `[[4, 4], [4, 3]]`.
 std::string table_text(const Table& table);
 
+/// A set of words is a mapping with one key, which holds a list of words, each at most once:
+/// `{modules: [mlp, moe_act]}`.
+struct WordSet {
+  std::string_view key;
+  std::vector<std::string_view> words;
+  std::uint32_t* chosen = nullptr;  ///< bit i: words[i] is in the list
+};
+/// A set of words as a file has it, in the order of `words`.
+std::string word_set_text(const WordSet& set);
+
 /// A choice is a closed set of words. `get` and `set` map to the enum (or name) of the spec by
 /// option index.
 struct Choice {
@@ -55,6 +65,15 @@ struct Choice {
   Table* table = nullptr;  ///< a list of lists is accepted too and selects option `table_option`
   std::size_t table_option = 0;
   std::string* file = nullptr;  ///< `{table: FILE}` is accepted too; empty where a word is given
+  WordSet set_of_words = {};  ///< with a target it is accepted too and selects option `set_option`
+  std::size_t set_option = 0;
+
+  bool is_table(std::size_t index) const { return table != nullptr && index == table_option; }
+  bool is_set(std::size_t index) const {
+    return set_of_words.chosen != nullptr && index == set_option;
+  }
+  /// The options that a file names by a word.
+  std::vector<Option> words() const;
 };
 
 /// This makes a choice whose option i is the enumerator with value i.

@@ -14,6 +14,8 @@ namespace stepcast {
 /// This is grouped-query attention; with kv_heads == heads it is multi-head attention.
 struct GroupedQueryAttention {
   std::int64_t heads = 1, kv_heads = 1, head_dim = 128;
+  std::optional<std::int64_t> window;  ///< tokens that a query sees, itself among them
+  std::int64_t full_every = 0;         ///< every n-th layer sees all tokens; 0: none does
 };
 /// This is multi-head latent attention (DeepSeek); q_lora_rank 0 projects q directly.
 struct LatentAttention {
@@ -56,6 +58,16 @@ struct ModelSpec {
   Bias bias = Bias::none;
   QkNorm qk_norm = QkNorm::none;  ///< of grouped queries; latent attention has norms of its own
 
+  /// Of the attention of a layer: tokens that a query sees; 0: all before it. MTP modules see all.
+  std::int64_t window_of(std::int64_t layer) const {
+    const auto* a = std::get_if<GroupedQueryAttention>(&attention);
+    if (a == nullptr || !a->window) return 0;
+    return a->full_every > 0 && (layer + 1) % a->full_every == 0 ? 0 : *a->window;
+  }
+  bool has_windows() const {
+    const auto* a = std::get_if<GroupedQueryAttention>(&attention);
+    return a != nullptr && a->window.has_value();
+  }
   bool is_moe_layer(std::int64_t layer) const {
     return moe && layer >= moe->first_dense && (layer - moe->first_dense) % moe->period == 0;
   }

@@ -41,6 +41,7 @@ struct AttentionWork {
   double sequences, query_length, key_length, heads, qk_dim, v_dim;
   bool causal, backward;
   AttentionGeneration generation = AttentionGeneration::fused;
+  double window = 0;  ///< keys that a query sees at most, of a causal kernel; 0: all before it
 };
 /// This is vector work that is bound by HBM or by the vector cores.
 struct MemoryBoundWork {
@@ -221,6 +222,7 @@ struct LayerContext {
   const ExpertLoads* loads = nullptr;  ///< of the expert group; nothing: even
   std::int64_t slice = 0;  ///< of plan.slices: which part of the sequence, counted from 0
   KernelSpec::Router router = KernelSpec::Router::fused;
+  std::int64_t window = 0;  ///< ModelSpec::window_of the layer
 };
 
 enum class LayerKind { dense, moe, mtp };

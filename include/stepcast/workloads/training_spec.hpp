@@ -1,7 +1,9 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stepcast/base/describe.hpp"
@@ -13,7 +15,9 @@ namespace stepcast {
 /// `training:`
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
-  enum class Recompute { none, selective, full, table };
+  enum class Recompute { none, selective, full, table, modules };
+  /// Parts of a layer that `modules` names; `selective` is the first alone.
+  enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
   enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, unfused };
   enum class CrossEntropy { unfused, fused };
   enum class UpdateMemory { in_place, tensor, flat };
@@ -23,11 +27,12 @@ struct TrainingSpec {
   std::int64_t micro_batch = 1;   ///< sequences
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
-  Table recompute_layers;          ///< [chunk][stage] fully recomputed layers, of `table`
-  double offload_activations = 0;  ///< part of the layers' activations that waits on the host
-  bool offload_optimizer = false;  ///< master weights and moments live on the host
-  bool offload_experts = false;    ///< weights, master weights and moments of routed experts do
-  double active_experts = 1;       ///< part of a rank's experts that work in a step, of those
+  Table recompute_layers;               ///< [chunk][stage] fully recomputed layers, of `table`
+  std::uint32_t recompute_modules = 0;  ///< bit i: Module i, of `modules`
+  double offload_activations = 0;       ///< part of the layers' activations that waits on the host
+  bool offload_optimizer = false;       ///< master weights and moments live on the host
+  bool offload_experts = false;  ///< weights, master weights and moments of routed experts do
+  double active_experts = 1;     ///< part of a rank's experts that work in a step, of those
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
@@ -36,7 +41,17 @@ struct TrainingSpec {
   MasterWeights master_weights = MasterWeights::full;   ///< beside the half-precision weights
   /// Heads of latent attention are padded to this size for a kernel that takes one size only.
   std::optional<std::int64_t> attention_head;
+
+  /// Whether every layer runs this part again in its backward pass.
+  bool recomputes(Module module) const {
+    if (recompute == Recompute::selective) return module == Module::core_attn;
+    return recompute == Recompute::modules &&
+           (recompute_modules >> static_cast<unsigned>(module) & 1U) != 0;
+  }
 };
+/// Names of the modules, which are those of Megatron-LM's --recompute-modules.
+inline constexpr std::array<std::string_view, 7> recompute_modules{
+    "core_attn", "mla_up_proj", "layernorm", "mlp", "moe", "moe_act", "shared_experts"};
 void describe(Visitor& visitor, TrainingSpec& spec);
 /// The generation of the fused kernel of `training.attention`, which is not `unfused`.
 AttentionGeneration generation_of(TrainingSpec::Attention attention);

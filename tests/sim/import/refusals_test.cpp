@@ -58,8 +58,8 @@ bool has(const std::string& text, std::string_view part) {
 
 TEST(ImportRefusals, EveryRefusedFlagAtOnce) {
   const std::string said =
-      refusal("--window-size 127,0 --optimizer muon --fp4-format e2m1 --lrr 1");
-  for (const char* flag : {"--window-size", "--optimizer", "--fp4-format", "--lrr"})
+      refusal("--attention-chunk-size 8 --optimizer muon --fp4-format e2m1 --lrr 1");
+  for (const char* flag : {"--attention-chunk-size", "--optimizer", "--fp4-format", "--lrr"})
     EXPECT_TRUE(has(said, flag)) << said;
   EXPECT_TRUE(has(said, "did you mean --lr?"));
   EXPECT_TRUE(has(said, "stepcast_refusal.sh:1:"));
@@ -82,17 +82,38 @@ TEST(ImportRefusals, UnknownFlagsCanBeListedInstead) {
 TEST(ImportRefusals, SetReplacesAFlag) {
   ImportOptions options = on_dgx();
   options.overrides = {"training.recompute=full"};
-  EXPECT_TRUE(has(warnings(script("--moe-layer-recompute"), options),
+  EXPECT_TRUE(has(warnings(script("--distribute-saved-activations"), options),
                   "gives way to --set training.recompute"));
 }
 
 TEST(ImportRefusals, AsksForWhatTheFileDoesNotSay) {
   const std::string said = complaint(data_path("mlm_kimi_k2.sh"), {});
-  for (const char* part :
-       {"--devices: is missing", "--cluster: is missing", "--moe-layer-recompute"})
+  for (const char* part : {"--devices: is missing", "--cluster: is missing"})
     EXPECT_TRUE(has(said, part)) << said;
   EXPECT_TRUE(has(complaint(data_path("msl_llama31_405b.sh"), {{}, {}, "atlas-900-a3", {}, false}),
                   "model.vocabulary"));
+}
+
+/// A key of the imported scenario as YAML has it.
+std::string imported(const std::string& more) {
+  return import_launch(script(more), on_dgx(), default_search_path({})).text;
+}
+
+TEST(ImportRefusals, ModulesAndWindowsAreTaken) {
+  const std::string selective = "--recompute-granularity selective --recompute-modules ";
+  EXPECT_TRUE(has(imported(selective + "core_attn"), "recompute: selective"));
+  EXPECT_TRUE(has(imported(selective + "layernorm core_attn"),
+                  "recompute: {modules: [layernorm, core_attn]}"));
+  EXPECT_TRUE(has(refusal(selective + "attn"), "names attn, allowed: core_attn, mla_up_proj"));
+  EXPECT_TRUE(has(refusal("--moe-layer-recompute --recompute-granularity full --recompute-method "
+                          "uniform --recompute-num-layers 1"),
+                  "stands beside --recompute-granularity full"));
+  const std::string window = imported("--window-size 127,0 --window-attn-skip-freq 2");
+  EXPECT_TRUE(has(window, "window: 128")) << window;
+  EXPECT_TRUE(has(window, "full_every: 2"));
+  EXPECT_TRUE(has(refusal("--window-size 127,127"), "is not n,0"));
+  EXPECT_TRUE(
+      has(refusal("--window-size 127,0 --window-attn-skip-freq 1,1,0"), "--window-attn-skip-freq"));
 }
 
 TEST(ImportRefusals, Traps) {
@@ -105,16 +126,13 @@ TEST(ImportRefusals, Traps) {
       has(said("mlm_mixtral_8x7b.sh", {{}, {}, "dgx-h100", {"model.vocabulary=32000"}, false}),
           "parallel.ep"));
   EXPECT_TRUE(has(said("mlm_gptoss_toy.sh", on_dgx()), "which 8 chunks"));
-  EXPECT_TRUE(has(said("mlm_gptoss_toy.sh", on_dgx()), "--window-size"));
   EXPECT_TRUE(has(said("mlm_nemotron3_super.yaml", on_dgx()), "Mamba layers"));
   EXPECT_TRUE(has(said("mlm_llama3_8b_fp8.sh", on_dgx()), "--fp8-param-gather"));
-  EXPECT_TRUE(has(said("mlm_deepseek_v3_fsdp.sh", on_dgx()), "names mlp"));
   EXPECT_TRUE(has(said("mlm_gpt3_15b.yaml", on_dgx()), "--step-batch-size-schedule"));
   const ImportOptions atlas{{}, {}, "atlas-900-a3", {}, false};
   EXPECT_TRUE(has(said("msl_deepseek3_671b.sh", atlas), "moe.overlap"));
   EXPECT_TRUE(has(said("msl_deepseek32_671b.sh", atlas), "without layers"));
   EXPECT_TRUE(has(said("msl_deepseek32_671b.sh", atlas), "--enable-dsa-indexer"));
-  EXPECT_TRUE(has(said("msl_gemma2_27b.sh", atlas), "--interleave-sliding-window"));
   EXPECT_TRUE(
       has(refusal("--global-batch-size 32 --step-batch-size-schedule 0:1"), "cannot stand beside"));
 }

@@ -34,6 +34,8 @@ std::string recompute_of(const TrainingSpec& training) {
       return "full";
     case TrainingSpec::Recompute::table:
       return "table";
+    case TrainingSpec::Recompute::modules:
+      return "modules";
   }
   return {};
 }

@@ -50,6 +50,9 @@ TEST(ResolvedYaml, WritesEveryFormOfValue) {
   expect_lines(resolved({"parallel.layers_per_chunk=[[2, 1], [3, 2]]",
                          "training.recompute=[[1, 0], [3, 2]]"}),
                {"  layers_per_chunk: [[2, 1], [3, 2]]", "  recompute: [[1, 0], [3, 2]]"});
+  expect_lines(resolved({"training.recompute={modules: [moe_act, mlp]}",
+                         "model.attention.window=512", "model.attention.full_every=4"}),
+               {"  recompute: {modules: [mlp, moe_act]}", "    window: 512", "    full_every: 4"});
   expect_lines(
       resolved({"moe.overlap=chunks(4)", "moe.capacity_factor=1.5",
                 "communication.gradient.bucket=40M", "cluster.collectives.selection_latency=7us"}),

@@ -149,6 +149,54 @@ const WrongOverride wrong_overrides[] = {
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute=full"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which has no place for computing a layer "
      "again, allowed: with training.recompute none, selective or a table"},
+    {"pairs_that_exchange_again",
+     {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute={modules: [moe]}"},
+     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which has no place for exchanging tokens "
+     "again, allowed: with training.recompute without moe"},
+    {"unknown_module",
+     {"training.recompute={modules: [mla]}"},
+     "--set training.recompute={modules: [mla]}: training.recompute: holds 'mla', allowed: none, "
+     "selective, full, a table [chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 0 to "
+     "100000, {modules: [...]} of core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, "
+     "shared_experts"},
+    {"module_twice",
+     {"training.recompute={modules: [mlp, mlp]}"},
+     "--set training.recompute={modules: [mlp, mlp]}: training.recompute: holds 'mlp' twice, "
+     "allowed: once each"},
+    {"modules_without_the_list",
+     {"training.recompute={module: [mlp]}"},
+     "--set training.recompute={module: [mlp]}: training.recompute: is a mapping, allowed: none, "
+     "selective, full, a table [chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 0 to "
+     "100000, {modules: [...]} of core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, "
+     "shared_experts"},
+    {"modules_that_the_model_lacks",
+     {"training.recompute={modules: [shared_experts]}"},
+     "--set training.recompute={modules: [shared_experts]}: training.recompute: names "
+     "shared_experts but the model has none, allowed: without them"},
+    {"up_projections_of_no_latents",
+     {"training.recompute={modules: [mla_up_proj]}"},
+     "--set training.recompute={modules: [mla_up_proj]}: training.recompute: names mla_up_proj but "
+     "the model has no latent attention, allowed: without it"},
+    {"dense_layers_of_a_model_of_experts",
+     {"training.recompute={modules: [mlp]}", "model.moe.first_dense=0"},
+     "--set training.recompute={modules: [mlp]}: training.recompute: names mlp but every layer of "
+     "the model has experts, allowed: moe, moe_act, shared_experts"},
+    {"a_module_inside_another",
+     {"training.recompute={modules: [moe, moe_act]}"},
+     "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and parts "
+     "of it, which run again with it, allowed: moe alone, or moe_act and shared_experts"},
+    {"full_layers_without_windows",
+     {"model.attention.full_every=2"},
+     "--set model.attention.full_every=2: model.attention.full_every: is 2 but no layer has a "
+     "window, allowed: 0"},
+    {"no_layer_with_its_window",
+     {"model.attention.window=128", "model.attention.full_every=1"},
+     "--set model.attention.full_every=1: model.attention.full_every: is 1, which leaves no layer "
+     "its window, allowed: 0, or at least 2"},
+    {"a_window_in_a_ring",
+     {"model.attention.window=128", "parallel.cp=2", "parallel.context_algorithm=ring"},
+     "--set parallel.context_algorithm=ring: parallel.context_algorithm: sends blocks round, but a "
+     "window (model.attention.window) sees a few of them, allowed: ulysses, allgather, or cp 1"},
     {"pairs_of_sharded_gradients",
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.zero=2"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which keeps whole gradients, allowed: "

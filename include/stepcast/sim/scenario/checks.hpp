@@ -40,6 +40,11 @@ void check_host(const Scenario& scenario, Checks& checks);
 /// This checks that the device has the attention kernel of `training.attention`, and the heads that
 /// are padded for it.
 void check_attention_kernel(const Scenario& scenario, Checks& checks);
+/// Whether some layer of the model has no experts.
+bool has_dense_layers(const ModelSpec& model);
+/// This checks that the model has the modules that `training.recompute` names, and that nothing
+/// else runs them at once.
+void check_modules(const WorkloadSpec& workload, Checks& checks);
 /// Of a model with experts.
 void check_dispatcher(const WorkloadSpec& workload, Checks& checks);
 /// This checks `schedule.data` against the model and the sizes of a step.
