@@ -47,6 +47,7 @@ struct Evenness {
     };
     if (const int c = clear(load.device, other.load.device)) return c < 0;
     if (const int c = clear(devices, other.devices)) return c < 0;
+    if (const int c = clear(load.period, other.load.period)) return c < 0;
     return clear(parts, other.parts) < 0;
   }
 };
