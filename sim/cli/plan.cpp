@@ -41,7 +41,8 @@ Outcome plan(const PlanOptions& options) {
   if (options.csv == "-") return {plan_csv(space, result)};
   const Scenario best = scenario_of(space, winner.strategy, winner.placement);
   Outcome outcome = shown(plan_table(space, result) + "\nMindFormers:\n" + mindformers_keys(best) +
-                              "\nMegatron-LM, MindSpeed-LLM:\n" + megatron_arguments(best),
+                              "\nMegatron-LM, MindSpeed-LLM:\n" +
+                              megatron_arguments(read_point(space, winner, search)),
                           options.json, options.json.empty() ? "" : plan_json(space, result));
   if (space.points() == 1)
     outcome.warnings.push_back(options.scenario +

@@ -9,6 +9,7 @@
 #include "step_flops.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/memory_forecast.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/replay/replay.hpp"
@@ -117,6 +118,14 @@ void add_stages(Forecast& result, const Scenario& scenario, const LayerTable& la
 }
 
 }  // namespace
+
+Forecast memory_forecast(const Scenario& scenario) {
+  const std::vector<StageOrder> orders = scenario.orders();
+  Forecast result;
+  result.stages.resize(orders.size());
+  add_stages(result, scenario, layers_of(scenario), orders);
+  return result;
+}
 
 bool Forecast::fits_memory() const {
   return std::ranges::all_of(stages,

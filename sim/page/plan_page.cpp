@@ -104,7 +104,8 @@ std::string plan_page(const PlanSpace& space, const PlanResult& result) {
                   {"counts", counts(result.counts)}};
   const Scenario& base = space.bases.front().scenario;
   return html_page(base.name, base.question,
-                   "The best plan: " + strategy_text(space, winner.strategy), data.dump());
+                   "The best plan: " + strategy_text(space, winner.strategy, winner.placement),
+                   data.dump());
 }
 
 }  // namespace stepcast

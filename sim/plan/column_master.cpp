@@ -283,7 +283,6 @@ void ColumnMaster::Model::keep_order(std::size_t part, std::size_t border) {
 
 /// A programme without a solution is complete too: it says that these periods are too short.
 ColumnMaster::Answer ColumnMaster::Model::solve(const PlacementLimits& limits) {
-  Cbc_setMaximumSeconds(cbc_, std::max(limits.seconds, 0.0));
   Cbc_setMaximumNodes(cbc_, std::max(limits.nodes, 1));
   Cbc_solve(cbc_);
   Answer answer;

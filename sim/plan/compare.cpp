@@ -109,11 +109,8 @@ double PlanComparison::difference() const {
 std::optional<PlanComparison> compare_with_baseline(const PlanSpace& space, const PlanPoint& winner,
                                                     const SearchPath& search, int workers) {
   if (space.baseline.empty()) return {};
-  std::vector<std::string> settings = space.overrides;
-  for (std::string& setting : settings_of(space, winner.strategy, winner.placement))
-    settings.push_back(setting);
   const Scenario scenarios[] = {prepare_scenario(space.baseline, {}, search),
-                                prepare_scenario(space.file, settings, search)};
+                                read_point(space, winner, search)};
   PlanComparison comparison{space.spec.baseline, {}, {}};
   run_in_workers(
       2, workers, [&](std::size_t i) { return run_text(scenarios[i]); },

@@ -1,3 +1,5 @@
+#include "stepcast/sim/import/export.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,13 +79,6 @@ std::string mindspore_schedule(const std::string& name) {
   return same ? name : "# " + name + " has no counterpart";
 }
 
-/// Empty for the schedules that follow from the number of chunks.
-std::string megatron_schedule(const Scenario& scenario) {
-  const std::string& name = scenario.schedule.pipeline;
-  if (name == "dualpipe_v") return " --schedules-method dualpipev";
-  return name == "1f1b" || name == "interleaved_1f1b" ? "" : "  # no counterpart of " + name;
-}
-
 }  // namespace
 
 /// The winner extends the plan's own file, so that everything that was not searched stays where it
@@ -133,27 +128,13 @@ std::string mindformers_keys(const Scenario& scenario) {
                             plan.vpp, offsets(layers, base));
 }
 
+/// The reader's way, since flags are held against the file that they came from.
 std::string megatron_arguments(const Scenario& scenario) {
-  const ParallelPlan& plan = scenario.workload.plan;
-  const TrainingSpec& training = scenario.workload.training;
-  std::string text = fmt::format(
-      "--tensor-model-parallel-size {} --pipeline-model-parallel-size {} "
-      "--context-parallel-size {} --micro-batch-size {} --global-batch-size {}",
-      plan.tp, plan.pp, plan.cp, training.micro_batch, training.global_batch);
-  if (plan.vpp > 1) text += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", plan.vpp);
-  if (scenario.workload.model.moe)
-    text += fmt::format(" --expert-model-parallel-size {} --expert-tensor-parallel-size {}",
-                        plan.ep, plan.etp);
-  if (plan.sequence_parallel) text += " --sequence-parallel";
-  if (plan.zero > 0) text += " --use-distributed-optimizer";
-  if (plan.zero > 0 && scenario.workload.communication.gradient_overlap)
-    text += " --overlap-grad-reduce --overlap-param-gather";
-  if (training.recompute == TrainingSpec::Recompute::full)
-    text += " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
-  if (training.recompute == TrainingSpec::Recompute::selective)
-    text += " --recompute-granularity selective";
-  if (scenario.workload.moe.overlap == MoeSpec::Overlap::fb_pair) text += " --moe-fb-overlap";
-  return text + megatron_schedule(scenario) + "\n";
+  const LaunchExport flags = export_megatron(scenario);
+  if (flags.lacking.empty()) return flags.arguments + "\n";
+  std::string text = "none, since no flag says\n";
+  for (const std::string& key : flags.lacking) text += "  " + key + "\n";
+  return text;
 }
 
 }  // namespace stepcast

@@ -119,15 +119,16 @@ const HeldMoments& MomentTable::of(const PipelineSchedule& schedule, const Pipel
   return held;
 }
 
-/// The cut depends on the number of virtual stages alone, while thousands of points share that.
+/// Thousands of points share the pipeline that the cut depends on.
 const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
   const ParallelPlan& plan = scenario.workload.plan;
-  const auto parts = static_cast<std::size_t>(plan.chunk_map().virtual_stages());
-  const auto [place, fresh] = known_.try_emplace({plan.slices, parts});
+  const ChunkMap map = plan.chunk_map();
+  const auto [place, fresh] =
+      known_.try_emplace(Key{plan.slices, map.placement, map.stages, map.chunks});
   if (!fresh) return place->second;
   const auto [times, unknown] = times_.try_emplace(plan.slices);
   if (unknown) times->second = layer_times(scenario.workload, scenario.cluster.device);
-  return place->second = balanced_ends(times->second, parts);
+  return place->second = balanced_ends(times->second, map);
 }
 
 /// Bytes come from the budget of a forecast, asked once for each kind of chunk, so that the two

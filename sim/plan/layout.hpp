@@ -53,15 +53,17 @@ struct PlanLayout {
   const StageLayout& stage(std::size_t s) const { return kinds[kind_of[s]]; }
 };
 
-/// Ends of the layers by number of virtual stages and of slices, each balanced once, for scenarios
-/// whose layers take equally long but for that.
+/// Ends of the layers by pipeline and number of slices, each balanced once, for scenarios whose
+/// layers take equally long but for that.
 class LayerEnds {
  public:
   const std::vector<std::size_t>& of(const Scenario& scenario);
 
  private:
   std::map<std::int64_t, LayerTimes> times_;  ///< by slices
-  std::map<std::pair<std::int64_t, std::size_t>, std::vector<std::size_t>> known_;
+  /// Slices, placement, stages, chunks.
+  using Key = std::tuple<std::int64_t, ChunkPlacement, std::int64_t, std::int64_t>;
+  std::map<Key, std::vector<std::size_t>> known_;
 };
 
 /// What chunks and stages hold, slices, and how chunks are placed.

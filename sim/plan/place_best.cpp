@@ -12,8 +12,6 @@
 namespace stepcast {
 namespace {
 
-constexpr double seconds_per_placement = 15;
-
 void write(std::ostream& out, const Table& table) {
   for (const auto& row : table)
     for (const std::int64_t n : row) out << n << ' ';
@@ -34,9 +32,7 @@ std::string placed_text(const PlanSpace& space, const SearchPath& search, PlanPo
   MomentTable moments;
   const PlacementProblem problem =
       placement_problem(scenario, point.capacity.value(), times, moments);
-  PlacementLimits limits;
-  limits.seconds = seconds_per_placement;
-  const PlacementSolution solution = place_layers(problem, limits);
+  const PlacementSolution solution = place_layers(problem, {});
   if (!solution.placed) return {};
   point.placement = PlanPlacement{.layers = solution.placed->layers,
                                   .recomputed = solution.placed->recomputed,
@@ -99,10 +95,7 @@ bool places_layers(const PlanSpace& space, const Strategy& strategy) {
 /// The point goes the way of a user's file, through the reader and the forecast.
 std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
                            const SearchPath& search) {
-  std::vector<std::string> settings = space.overrides;
-  for (std::string& setting : settings_of(space, point.strategy, point.placement))
-    settings.push_back(setting);
-  const Forecast result = forecast(prepare_scenario(space.file, settings, search));
+  const Forecast result = forecast(read_point(space, point, search));
   Bytes peak{0};
   for (const StageForecast& stage : result.stages)
     if (stage.memory) peak = std::max(peak, stage.memory->peak());

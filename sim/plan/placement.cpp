@@ -155,18 +155,6 @@ std::int64_t PlacementProblem::layers() const {
   return sum;
 }
 
-/// Stages pass chunk after chunk in step, so that a long chunk is not made up for by a short one
-/// (docs/models/plan.md).
-double steady_period(const PlacementProblem& problem, const std::vector<double>& busiest) {
-  double sum = 0, waits = 0;
-  for (std::size_t c = 0; c < busiest.size(); ++c) {
-    sum += busiest[c];
-    waits += std::max(busiest[(c + 1) % busiest.size()] - busiest[c], 0.0);
-  }
-  const auto stages = static_cast<double>(problem.stages);
-  return sum + lost_between_chunks * (stages - 1) / stages * waits;
-}
-
 /// This is the objective of every solver here, so that their answers can be compared.
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed) {
   const LayerSums prefix(problem);
@@ -181,7 +169,11 @@ double placement_time(const PlacementProblem& problem, const PlacedLayers& place
   }
   const double rounds =
       static_cast<double>(problem.micro_batches) - 1.0 / static_cast<double>(problem.chunks);
-  return rounds * steady_period(problem, busiest) + pass;
+  return rounds * steady_period(problem.stages, busiest) + pass;
+}
+
+std::string limit_text(const PlacementLimits& limits) {
+  return "stopped at the limit of " + std::to_string(limits.nodes) + " nodes";
 }
 
 std::optional<PlacedLayers> place_by_stages(const PlacementProblem& problem) {
@@ -251,8 +243,8 @@ std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem) {
   const LayerSums sums(problem);
   const auto stages = static_cast<std::size_t>(problem.stages);
   const auto chunks = static_cast<std::size_t>(problem.chunks);
-  const auto ends =
-      balanced_ends({sums.unit, problem.first.unit, problem.last.unit}, stages * chunks);
+  const auto ends = balanced_ends({sums.unit, problem.first.unit, problem.last.unit},
+                                  {ChunkPlacement::loop, problem.stages, problem.chunks});
   std::vector<LayerSlice> slices;
   for (const std::size_t end : ends)
     slices.push_back({slices.empty() ? 0 : slices.back().end, end, 0});

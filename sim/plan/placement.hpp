@@ -3,6 +3,7 @@
 #include <string>
 
 #include "layout.hpp"
+#include "stepcast/workloads/layer_split.hpp"
 
 /// Which layers each chunk of each stage holds and how many of them it computes again: integers
 /// that make the pipeline fast and fit its memory. Formulation: docs/models/plan.md.
@@ -26,19 +27,10 @@ struct PlacementProblem {
   std::int64_t layers() const;
 };
 
-/// Of the time that stages in lockstep would wait between chunks, what simulations show to be lost
-/// (docs/models/plan.md).
-inline constexpr double lost_between_chunks = 0.5;
-
 struct PlacedLayers {
   Table layers, recomputed;  ///< [chunk][stage]; the first layers of a chunk are recomputed
 };
 
-/// Time per micro-batch in the steady state [s], from the busiest stage of each chunk. Stages pass
-/// chunk after chunk in step, so a long chunk of one stage is not made up for by a short one; while
-/// a round of micro-batches goes over from one chunk to the next, the stages that have the shorter
-/// one wait for the others, half of the time. Grows with each of them.
-double steady_period(const PlacementProblem& problem, const std::vector<double>& busiest);
 /// The steady state over all micro-batches, and one micro-batch through the first chunks [s]: what
 /// is minimised.
 double placement_time(const PlacementProblem& problem, const PlacedLayers& placed);
@@ -53,15 +45,17 @@ std::optional<PlacedLayers> place_by_stages(const PlacementProblem& problem);
 /// bytes per time first. Nothing when a stage does not fit with all of them.
 std::optional<PlacedLayers> place_evenly(const PlacementProblem& problem);
 
+/// Work and not time ends a search, so that its answer is the same on every machine.
 struct PlacementLimits {
-  double seconds = 15;
-  int nodes = 20'000;
+  int nodes = 4'000;  ///< of all branch-and-bound trees together
 };
+
+std::string limit_text(const PlacementLimits& limits);
 
 struct PlacementSolution {
   std::optional<PlacedLayers> placed;
   std::string solver;  ///< `cbc` or `stage dynamic programme`
-  std::string status;  ///< `optimal`, `stopped at the limit`, `infeasible`, `no solution found`
+  std::string status;  ///< `optimal`, `stopped at the limit of N nodes`, `infeasible`
   double time = 0;     ///< placement_time [s]
   double bound = 0;    ///< no placement of the formulation is faster [s]
   double gap() const { return time > bound ? (time - bound) / time : 0; }

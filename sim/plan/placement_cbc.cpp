@@ -229,7 +229,6 @@ PlacedLayers Programme::read() const {
 
 /// The status is told as the solver has it, so that nobody takes a good placement for a proven one.
 PlacementSolution Programme::solve(const PlacementLimits& limits) {
-  Cbc_setMaximumSeconds(model_, limits.seconds);
   Cbc_setMaximumNodes(model_, limits.nodes);
   Cbc_solve(model_);
   PlacementSolution solution;
@@ -239,8 +238,7 @@ PlacementSolution Programme::solve(const PlacementLimits& limits) {
   if (found) solution.placed = read();
   solution.status = Cbc_isProvenOptimal(model_) != 0      ? "optimal"
                     : Cbc_isProvenInfeasible(model_) != 0 ? "infeasible"
-                    : found                               ? "stopped at the limit"
-                                                          : "no solution found";
+                                                          : limit_text(limits);
   return solution;
 }
 

@@ -1,7 +1,6 @@
 #include "placement_columns.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -33,7 +32,7 @@ class PeriodSearch {
         limits_{limits},
         rounds_{static_cast<double>(problem.micro_batches) -
                 1.0 / static_cast<double>(problem.chunks)},
-        begin_{std::chrono::steady_clock::now()} {}
+        nodes_left_{limits.nodes} {}
   std::optional<PlacementSolution> solve(const std::optional<PlacedLayers>& start);
 
  private:
@@ -43,25 +42,18 @@ class PeriodSearch {
   std::vector<double> periods(const Range& range, std::size_t last) const;
   void push(Range range);
   bool probe(const Range& range);
-  double seconds_left() const;
 
   const PlacementProblem& problem_;
   LayerSums sums_;
   PlacementLimits limits_;
   double rounds_;
-  std::chrono::steady_clock::time_point begin_;
+  int nodes_left_;
   std::vector<std::vector<double>> candidates_;  ///< [chunk]
   std::vector<std::vector<double>> outer_;       ///< periods of all chunks but the last
   std::priority_queue<Range> open_;
   PlacementSolution best_;
   bool too_many_ = false;
 };
-
-/// The limit is wall time, because a user waits for the clock and not for the processor.
-double PeriodSearch::seconds_left() const {
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
-  return limits_.seconds - took.count();
-}
 
 /// Every placement that is found counts, even one that answers another question.
 void PeriodSearch::take(const PlacedLayers& placed) {
@@ -122,7 +114,7 @@ std::vector<double> PeriodSearch::periods(const Range& range, std::size_t last) 
 /// Keeps what of the range can be better than the best.
 void PeriodSearch::push(Range range) {
   const auto time = [&](std::size_t last, double pass) {
-    return rounds_ * steady_period(problem_, periods(range, last)) + pass;
+    return rounds_ * steady_period(problem_.stages, periods(range, last)) + pass;
   };
   const double limit = best_.time * (1 - rounding);
   for (std::size_t closed = range.high; range.low < closed;) {
@@ -145,8 +137,8 @@ bool PeriodSearch::probe(const Range& range) {
   ColumnMaster master(problem_, sums_, periods(range, middle));
   too_many_ = master.columns() > most_columns;
   if (too_many_) return false;
-  const ColumnMaster::Answer answer = master.solve({seconds_left(), limits_.nodes});
-  limits_.nodes -= answer.nodes;
+  const ColumnMaster::Answer answer = master.solve({nodes_left_});
+  nodes_left_ -= answer.nodes;
   if (answer.placed) take(*answer.placed);
   if (!answer.complete) {
     open_.push(range);
@@ -176,7 +168,7 @@ std::optional<PlacementSolution> PeriodSearch::solve(const std::optional<PlacedL
   while (!open_.empty() && open_.top().bound < best_.time * limit) {
     const Range range = open_.top();
     open_.pop();
-    if (seconds_left() <= 0 || limits_.nodes <= 0) {
+    if (nodes_left_ <= 0) {
       open_.push(range);
       break;
     }
@@ -185,7 +177,7 @@ std::optional<PlacementSolution> PeriodSearch::solve(const std::optional<PlacedL
   if (too_many_) return {};
   const bool done = open_.empty() || open_.top().bound >= best_.time * limit;
   best_.bound = done ? best_.time : open_.top().bound;
-  best_.status = !done ? "stopped at the limit" : best_.placed ? "optimal" : "infeasible";
+  best_.status = !done ? limit_text(limits_) : best_.placed ? "optimal" : "infeasible";
   return best_;
 }
 

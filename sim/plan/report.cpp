@@ -97,13 +97,9 @@ std::string placed_text(const PlanSpace& space, const PlanResult& result) {
   if (result.placed.empty()) return {};
   std::string text = "\n  layers and recomputation placed by integer programme\n";
   for (const PlanPoint& p : result.placed) {
-    std::int64_t recomputed = 0;
-    for (const auto& row : p.placement->recomputed)
-      for (const std::int64_t n : row) recomputed += n;
-    text +=
-        fmt::format("  {:>13} {:>10}  {}, {} layers recomputed ({}: {}, gap {:.1f}%)\n",
-                    human(*p.simulated), human(p.peak), strategy_text(space, p.strategy),
-                    recomputed, p.placement->solver, p.placement->status, 100 * p.placement->gap);
+    text += fmt::format("  {:>13} {:>10}  {} ({}: {}, gap {:.1f}%)\n", human(*p.simulated),
+                        human(p.peak), strategy_text(space, p.strategy, p.placement),
+                        p.placement->solver, p.placement->status, 100 * p.placement->gap);
   }
   return text;
 }

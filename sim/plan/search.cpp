@@ -24,6 +24,7 @@ namespace stepcast {
 namespace {
 
 constexpr std::size_t timed_per_process = 16;
+constexpr std::size_t simulated_together = 4;
 // Timing a point takes milliseconds, while a bound that is a tenth below keeps thousands open.
 constexpr std::size_t taken_back_per_kept = 8;
 
@@ -179,10 +180,11 @@ void PlanSearch::prove() {
   simulate_promising();
 }
 
-/// Few are simulated at a time, because each one may close others.
+/// Few are simulated at a time, because each one may close others; as many whatever the workers, so
+/// that these show in no answer.
 void PlanSearch::simulate_promising() {
   while (simulations_left() > 0) {
-    const auto next = promising(true, std::min<std::size_t>(simulations_left(), 2 * workers_));
+    const auto next = promising(true, std::min(simulations_left(), simulated_together));
     if (next.empty()) return;
     simulate(next);
   }

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "rules.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 
@@ -52,6 +53,13 @@ std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& str
   return settings;
 }
 
+Scenario read_point(const PlanSpace& space, const PlanPoint& point, const SearchPath& search) {
+  std::vector<std::string> settings = space.overrides;
+  for (std::string& setting : settings_of(space, point.strategy, point.placement))
+    settings.push_back(setting);
+  return prepare_scenario(space.file, settings, search);
+}
+
 /// One key at a time changes, so that the answer also says that no single change helps.
 std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy) {
   std::vector<Strategy> all;
@@ -80,7 +88,8 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
   return all;
 }
 
-std::string strategy_text(const PlanSpace& space, const Strategy& strategy) {
+std::string strategy_text(const PlanSpace& space, const Strategy& strategy,
+                          const std::optional<PlanPlacement>& placement) {
   const auto part = [](const char* key, std::int64_t value) {
     return value == 1 ? std::string{} : " " + std::string(key) + std::to_string(value);
   };
@@ -92,8 +101,15 @@ std::string strategy_text(const PlanSpace& space, const Strategy& strategy) {
   if (space.dimensions.schedules.size() > 1)
     text += " " + space.dimensions.schedules.at(strategy.schedule);
   for (const auto& [path, value] : space.bases.at(strategy.base).settings)
-    text += " " + path.substr(path.rfind('.') + 1) + "=" + value;
-  return text;
+    if (!placement || path != "training.recompute")
+      text += " " + path.substr(path.rfind('.') + 1) + "=" + value;
+  if (!placement) return text;
+  const auto sum = [](const Table& table) {
+    std::int64_t all = 0;
+    for (const auto& row : table) all = std::accumulate(row.begin(), row.end(), all);
+    return std::to_string(all);
+  };
+  return text + " recompute=" + sum(placement->recomputed) + "/" + sum(placement->layers);
 }
 
 }  // namespace stepcast

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -23,47 +21,25 @@ double time(const LayerItems& items) {
 
 double time(const Passes& passes) { return time(passes.forward) + time(passes.backward); }
 
-/// Forward and backward time of a virtual stage that holds `count` layers from `first`.
-double stage_time(const WorkloadSpec& spec, std::int64_t first, std::int64_t count, bool begins,
-                  bool ends) {
-  const LayerContext context = lowering::context(spec);
-  double sum = begins ? time(embedding(context)) : 0;
-  if (ends) sum += time(head(context));
-  if (ends && spec.model.mtp_layers > 0)
-    sum += static_cast<double>(spec.model.mtp_layers) * time(mtp_module(context));
-  for (std::int64_t layer = first; layer < first + count; ++layer)
-    sum += time(transformer_layer(
-        context, spec.model.is_moe_layer(layer) ? LayerKind::moe : LayerKind::dense));
-  return sum;
-}
-
-/// The least largest virtual stage, by trying every composition of the layers.
-double exhaustive(const WorkloadSpec& spec, std::int64_t parts, std::int64_t first, bool begins) {
-  const std::int64_t left = spec.model.layers - first;
-  if (parts == 1) return stage_time(spec, first, left, begins, true);
-  double best = std::numeric_limits<double>::infinity();
-  for (std::int64_t count = 1; count <= left - (parts - 1); ++count)
-    best = std::min(best, std::max(stage_time(spec, first, count, begins, false),
-                                   exhaustive(spec, parts - 1, first + count, false)));
-  return best;
-}
-
-TEST(AssignLayers, BalanceIsOptimal) {
-  EXPECT_TRUE(rc::check([] {
-    WorkloadSpec spec = workload(*rc::gen::element(small_dense(), small_moe(), small_latent()));
-    spec.model.layers = *rc::gen::inRange(4, 9);
-    spec.model.vocabulary = *rc::gen::element(1000, 32000, 200000);
-    spec.plan.pp = *rc::gen::inRange(1, 3);
-    spec.plan.vpp = *rc::gen::inRange(1, 3);
-    const LayerTable table = assign_layers(spec, plain_device());
-    double largest = 0;
-    for (const auto& row : table.slices)
-      for (const auto& slice : row)
-        largest = std::max(largest,
-                           stage_time(spec, slice.first, slice.count, slice.embedding, slice.head));
-    const double best = exhaustive(spec, spec.plan.pp * spec.plan.vpp, 0, true);
-    RC_ASSERT(std::abs(largest - best) <= 1e-9 * best);
-  }));
+// The split looks at the operators of the pieces and at nothing else.
+TEST(AssignLayers, TimesAreThoseOfTheOperators) {
+  for (const ModelSpec& model : {small_dense(), small_moe(), small_latent()}) {
+    const WorkloadSpec spec = workload(model);
+    const LayerContext context = lowering::context(spec);
+    const LayerTimes times = layer_times(spec, plain_device());
+    ASSERT_EQ(times.prefix.size(), static_cast<std::size_t>(spec.model.layers) + 1);
+    for (std::int64_t i = 0; i < spec.model.layers; ++i) {
+      const LayerKind kind = spec.model.is_moe_layer(i) ? LayerKind::moe : LayerKind::dense;
+      const auto at = static_cast<std::size_t>(i);
+      EXPECT_NEAR(times.prefix[at + 1] - times.prefix[at], time(transformer_layer(context, kind)),
+                  1e-9 * times.prefix.back());
+    }
+    double after = time(head(context));
+    if (spec.model.mtp_layers > 0)
+      after += static_cast<double>(spec.model.mtp_layers) * time(mtp_module(context));
+    EXPECT_DOUBLE_EQ(times.before, time(embedding(context)));
+    EXPECT_NEAR(times.after, after, 1e-12 * after);
+  }
 }
 
 TEST(AssignLayers, EveryLayerIsOnceAndInOrder) {

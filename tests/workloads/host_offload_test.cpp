@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -160,9 +161,11 @@ TEST(HostOffload, EveryTransferIsAwaitedAndTheWorkStays) {
     RC_ASSERT(program.model_flops == plain.model_flops);
     for (std::size_t c = 0; c < program.chunks.size(); ++c) {
       const ChunkProgram& chunk = program.chunks[c];
-      RC_ASSERT(moved(program, chunk.forward).out == moved(program, chunk.backward).in);
-      RC_ASSERT(moved(program, chunk.first_forward).out == moved(program, chunk.forward).out);
-      RC_ASSERT(moved(program, chunk.last_backward).in == moved(program, chunk.backward).in);
+      // sums of the same bytes in another order
+      const auto alike = [](double a, double b) { return std::abs(a - b) <= 1e-12 * a; };
+      RC_ASSERT(alike(moved(program, chunk.forward).out, moved(program, chunk.backward).in));
+      RC_ASSERT(alike(moved(program, chunk.first_forward).out, moved(program, chunk.forward).out));
+      RC_ASSERT(alike(moved(program, chunk.last_backward).in, moved(program, chunk.backward).in));
       std::set<std::uint32_t> open;
       for (const Instruction& i : chunk.backward) {
         const auto* start = std::get_if<Communicate>(&i);

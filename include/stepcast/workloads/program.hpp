@@ -9,6 +9,7 @@
 #include "stepcast/topology/cluster_spec.hpp"
 #include "stepcast/topology/parallel_plan.hpp"
 #include "stepcast/workloads/collectives.hpp"
+#include "stepcast/workloads/layer_split.hpp"
 #include "stepcast/workloads/model_spec.hpp"
 #include "stepcast/workloads/segment.hpp"
 #include "stepcast/workloads/training_spec.hpp"
@@ -170,20 +171,12 @@ struct WorkloadSpec {
 };
 
 /// This spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table,
-/// or balanced so that the largest forward+backward time of a virtual stage, embedding, head and
-/// MTP included, is least. Throws InputError never: tables are checked by the scenario reader.
+/// evenly, or by the computing time of layers, embedding, head and MTP modules (balanced_ends()).
+/// Throws InputError never: tables are checked by the scenario reader.
 LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device);
 
-/// A balanced assignment looks at these times, all in seconds. They depend on neither pp, vpp nor
-/// dp.
-struct LayerTimes {
-  std::vector<double> prefix{0};  ///< forward and backward of all layers before each
-  double before = 0, after = 0;   ///< embedding; head and MTP modules
-};
+/// These are the times that a balanced split looks at.
 LayerTimes layer_times(const WorkloadSpec& spec, const DeviceSpec& device);
-/// These are the ends of the layers of each virtual stage: the largest time is least, and among
-/// those the sum of squares. It costs O(layers * parts * layers of a part).
-std::vector<std::size_t> balanced_ends(const LayerTimes& times, std::size_t parts);
 /// These are the layers up to each end on the virtual stages of the plan.
 LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>& ends);
 

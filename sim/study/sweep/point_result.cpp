@@ -121,6 +121,16 @@ std::vector<std::optional<double>> numbers_of(const Scenario& scenario, const Fo
   return numbers;
 }
 
+std::vector<std::optional<double>> numbers_without_step(
+    std::vector<std::optional<double>> numbers) {
+  const auto asked = number_place("step_time_s");  // what was asked stands before it
+  const auto peak = number_place("peak_memory_bytes");
+  const auto capacity = number_place("memory_capacity_bytes");
+  for (std::size_t i = asked; i < numbers.size(); ++i)
+    if (i != peak && i != capacity) numbers[i].reset();
+  return numbers;
+}
+
 std::string memory_excess(const Forecast& forecast) {
   for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
     const auto& memory = forecast.stages[s].memory;

@@ -6,6 +6,7 @@
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/memory_forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/study/sweep_run.hpp"
 
@@ -59,9 +60,26 @@ std::string key_of(const Sweep& sweep, const std::string& sha256_of_scenario) {
   return sha256(fmt::format("{}\nseeds={}\n", sha256_of_scenario, sweep.seeds));
 }
 
+/// A point that does not fit has no step worth knowing, except where others are compared with it.
+bool asks_memory_first(const Sweep& sweep) { return sweep.baseline.empty(); }
+
+/// The key of a row without a step, which must not stand in for one that has it.
+std::string without_step(const std::string& key) { return sha256(key + "\nmemory first\n"); }
+
+/// True where the point does not fit and that is all that is asked.
+bool fill_memory(PointResult& result, const Scenario& scenario) {
+  const Forecast stages = memory_forecast(scenario);
+  result.reason = memory_excess(stages);
+  if (result.reason.empty()) return false;
+  result.status = PointStatus::out_of_memory;
+  result.numbers = numbers_without_step(numbers_of(scenario, stages));
+  return true;
+}
+
 void fill(PointResult& result, const Sweep& sweep, const Scenario& scenario) {
   result.key = key_of(sweep, scenario.sha256);
   result.schedule = scenario.schedule.pipeline;
+  if (asks_memory_first(sweep) && fill_memory(result, scenario)) return;
   std::optional<SeedStatistics> seeds;
   if (sweep.seeds > 0) seeds = seed_statistics(scenario, run_seeds(scenario, sweep.seeds, 1));
   Forecast outcome = forecast(scenario);
@@ -106,11 +124,17 @@ SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const Se
       keys_.push_back(wrong->key);
     }
     const bool again = !first.emplace(keys_.back(), place).second;
-    if (const auto row = store_ && !again ? store_->find(keys_.back(), builds) : std::nullopt) {
+    const auto row = again ? std::nullopt : stored(keys_.back(), builds);
+    if (row) {
       note(place, *row);
+      results_[place]->key = keys_.back();
       if (row->of_this_build() &&
-          std::pair(sweep.name, results_[place]->point) < std::pair(row->sweep, row->point))
-        store_->put(*results_[place]);
+          std::pair(sweep.name, results_[place]->point) < std::pair(row->sweep, row->point)) {
+        PointResult first_of_it = *results_[place];
+        first_of_it.key = row->key;
+        first_of_it.numbers = row->numbers;
+        store_->put(first_of_it);
+      }
     } else if (wrong) {
       if (store_) store_->put(*wrong);
       results_[place] = std::move(wrong);
@@ -118,6 +142,14 @@ SweepRun::SweepRun(const Sweep& sweep, std::vector<std::size_t> points, const Se
       missing_.push_back(point);
     }
   }
+}
+
+/// A row with its step serves every sweep, one without it those that look at memory first.
+std::optional<PointResult> SweepRun::stored(const std::string& key, Store::Builds builds) const {
+  if (store_ == nullptr) return {};
+  auto row = store_->find(key, builds);
+  if (!row && asks_memory_first(sweep_)) row = store_->find(without_step(key), builds);
+  return row;
 }
 
 /// A row as this sweep has it at that place.
@@ -130,6 +162,9 @@ void SweepRun::note(std::size_t place, const PointResult& result) {
   own.reason = result.reason;
   own.schedule = result.schedule;
   own.numbers = result.numbers;
+  // what a store knows of a step that this sweep does not ask for would make its rows differ
+  if (own.status == PointStatus::out_of_memory && asks_memory_first(sweep_))
+    own.numbers = numbers_without_step(std::move(own.numbers));
   results_[place] = std::move(own);
 }
 
@@ -137,7 +172,11 @@ void SweepRun::add(const PointResult& result) {
   const auto found = std::ranges::lower_bound(points_, static_cast<std::size_t>(result.point));
   expects(found != points_.end(), "a result is of a point of the run");
   note(static_cast<std::size_t>(found - points_.begin()), result);
-  if (store_ && result.status != PointStatus::failed) store_->put(result);
+  if (!store_ || result.status == PointStatus::failed) return;
+  PointResult kept = result;
+  if (kept.status == PointStatus::out_of_memory && !kept.simulated())
+    kept.key = without_step(kept.key);
+  store_->put(kept);
 }
 
 std::vector<PointResult> SweepRun::results() const {

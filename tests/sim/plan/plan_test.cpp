@@ -347,12 +347,35 @@ TEST(Plan, ExportsNameTheScheduleOrSayThatThereIsNone) {
     return text.find(part) != std::string::npos;
   };
   EXPECT_TRUE(holds(mindformers_keys(scenario(0, 0)), "pipeline_scheduler: zero_bubble_v"));
-  EXPECT_TRUE(holds(megatron_arguments(scenario(0, 0)), "--schedules-method dualpipev"));
   EXPECT_TRUE(holds(mindformers_keys(scenario(1, 0)), "zb_h1 has no counterpart"));
-  EXPECT_TRUE(holds(megatron_arguments(scenario(1, 0)), "no counterpart of zb_h1"));
   EXPECT_TRUE(holds(mindformers_keys(scenario(2, sliced)), "seq_split_num: 4"));
   EXPECT_FALSE(holds(mindformers_keys(scenario(3, 0)), "seq_split_num"));
-  EXPECT_FALSE(holds(megatron_arguments(scenario(3, 0)), "counterpart"));
+}
+
+// Placements included: their solver is limited by work.
+TEST(Plan, AnswersDoNotDependOnTheNumberOfWorkers) {
+  const PlanFile file(dense);
+  const PlanSpace space =
+      file.read({"parallel.cp=1", "parallel.sequence_parallel=true", "plan.placements=2"});
+  const PlanResult one = search_plan(space, presets(), 1), three = search_plan(space, presets(), 3);
+  EXPECT_FALSE(one.placed.empty());
+  EXPECT_EQ(plan_json(space, one), plan_json(space, three));
+  EXPECT_EQ(plan_table(space, one), plan_table(space, three));
+}
+
+// A scenario that was not read has no document to hold the flags against.
+TEST(Plan, FlagsOfThePointAreReadBackOrTheKeysNamed) {
+  const PlanFile file(dense);
+  const PlanSpace space = file.read({"schedule.pipeline=[zb_h1, 1f1b]"});
+  const auto flags = [&](std::uint32_t schedule) {
+    PlanPoint point;
+    point.strategy.schedule = schedule, point.strategy.pp = 2;
+    return megatron_arguments(read_point(space, point, default_search_path({})));
+  };
+  EXPECT_TRUE(flags(0).starts_with("none, since no flag says\n")) << flags(0);
+  EXPECT_NE(flags(0).find("  schedule.pipeline (zb_h1"), std::string::npos) << flags(0);
+  EXPECT_EQ(flags(0).find("  workload"), std::string::npos) << flags(0);
+  EXPECT_EQ(flags(1).find("  schedule.pipeline"), std::string::npos) << flags(1);
 }
 
 TEST(Plan, RanksWithTiesAsSpearmanDoes) {

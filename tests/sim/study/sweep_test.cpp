@@ -261,6 +261,30 @@ TEST(SweepRun, PointsThatDoNotFitAreResultsWithAReason) {
   EXPECT_EQ(rows[1].status, PointStatus::out_of_memory);
   EXPECT_TRUE(rows[1].reason.starts_with("stage 0 needs ")) << rows[1].reason;
   EXPECT_GT(rows[1].number("peak_memory_bytes"), rows[1].number("memory_capacity_bytes"));
+  EXPECT_FALSE(rows[1].simulated()) << "memory is looked at first";
+  EXPECT_EQ(rows[1].number("sequence"), 262144);
+}
+
+// A store may know the step of a point that does not fit: a sweep with a baseline asks for it.
+TEST(SweepRun, PointsThatDoNotFitAreSimulatedForABaselineOnly) {
+  const TemporaryFiles files;
+  const std::string plain =
+      "stepcast: 1\nname: s\nsweep:\n"
+      "  base: " STEPCAST_SOURCE_DIR
+      "/scenarios/llama2-7b-8.yaml\n"
+      "  grid: {training.sequence: [1024, 131072], training.recompute: [none]}\n";
+  const Sweep first = read_sweep(files.write("s.yaml", plain), search());
+  const Sweep all = read_sweep(
+      files.write("b.yaml", plain + "  baseline: {training.sequence: 1024}\n"), search());
+  Store store(files.path("store.sqlite"), Store::Open::create);
+  const std::vector<PointResult> before = rows_of(first, &store, 1);
+  const std::vector<PointResult> compared = rows_of(all, &store, 1);
+  EXPECT_TRUE(compared[1].simulated());
+  EXPECT_EQ(compared[1].status, PointStatus::out_of_memory);
+  EXPECT_EQ(compared[1].number("peak_memory_bytes"), before[1].number("peak_memory_bytes"));
+  const std::vector<PointResult> after = rows_of(first, &store, 1);
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(SweepRun(all, {0, 1}, search(), &store).missing().size(), 0U);
 }
 
 TEST(SweepRun, ResultsDoNotDependOnTheNumberOfWorkers) {

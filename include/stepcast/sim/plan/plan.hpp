@@ -95,8 +95,10 @@ Scenario scenario_of(const PlanSpace& space, const Strategy& strategy,
 /// ordinary scenario.
 std::vector<std::string> settings_of(const PlanSpace& space, const Strategy& strategy,
                                      const std::optional<PlanPlacement>& placement = {});
-/// `tp 8  pp 4  vpp 2 ...`: the point for people, with what differs between bases.
-std::string strategy_text(const PlanSpace& space, const Strategy& strategy);
+/// `tp 8  pp 4  vpp 2 ...`: the point for people, with what differs between bases; of a placement
+/// how many of its layers are recomputed (`recompute=15/49`) in place of the base's mode.
+std::string strategy_text(const PlanSpace& space, const Strategy& strategy,
+                          const std::optional<PlanPlacement>& placement = {});
 
 /// These points differ from it in the value of one dimension.
 std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy);
@@ -113,6 +115,9 @@ struct PlanPoint {
   Bytes peak{0};                     ///< of the fullest device
   Bytes capacity{0};
 };
+
+/// This is the scenario of a point as a user's file would be read, with its document and hash.
+Scenario read_point(const PlanSpace& space, const PlanPoint& point, const SearchPath& search);
 
 /// This says why points were left out.
 struct PlanCounts {

@@ -42,7 +42,9 @@ std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
                           const std::string& directory);
 /// These are the keys of a MindFormers configuration, as YAML.
 std::string mindformers_keys(const Scenario& scenario);
-/// These are the arguments of Megatron-LM and MindSpeed-LLM, in one line.
+/// These are the arguments of Megatron-LM, or with HCCL those of MindSpeed-LLM, in one line, of a
+/// scenario that was read from a document; where an import of them would give another scenario,
+/// the keys that differ, one per line.
 std::string megatron_arguments(const Scenario& scenario);
 
 }  // namespace stepcast

@@ -12,7 +12,7 @@ namespace stepcast {
 
 enum class PointStatus {
   ok,
-  out_of_memory,  ///< simulated, but a stage does not fit
+  out_of_memory,  ///< a stage does not fit; simulated only where a sweep has a baseline
   invalid,        ///< the configuration is refused
   failed          ///< the simulation of it did not end
 };
@@ -42,9 +42,10 @@ struct PointResult {
   std::vector<std::optional<double>> numbers;  ///< as number_names(); nothing where undefined
 
   bool of_this_build() const;
-  /// This says whether there is a forecast.
+  /// This says whether there is a forecast of the step.
   bool simulated() const {
-    return status == PointStatus::ok || status == PointStatus::out_of_memory;
+    return (status == PointStatus::ok || status == PointStatus::out_of_memory) &&
+           number("step_time_s").has_value();
   }
   std::optional<double> number(std::string_view name) const { return numbers[number_place(name)]; }
   friend bool operator==(const PointResult&, const PointResult&) = default;
@@ -52,6 +53,8 @@ struct PointResult {
 
 /// These are the numbers of a forecast, as number_names() has them.
 std::vector<std::optional<double>> numbers_of(const Scenario& scenario, const Forecast& forecast);
+/// These are the same with nothing but what was asked, and the memory of the fullest stage.
+std::vector<std::optional<double>> numbers_without_step(std::vector<std::optional<double>> numbers);
 /// This says which stage does not fit, and by how much; it is empty when all do.
 std::string memory_excess(const Forecast& forecast);
 

@@ -45,6 +45,7 @@ class SweepRun {
   std::vector<PointResult> results() const;
 
  private:
+  std::optional<PointResult> stored(const std::string& key, Store::Builds builds) const;
   void note(std::size_t place, const PointResult& result);
 
   const Sweep& sweep_;

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "stepcast/topology/chunk_placement.hpp"
+
+/// How the layers of a model are spread over the virtual stages of a pipeline when the scenario
+/// leaves it open. Formulas: docs/models/pipeline.md, "Layers of a chunk".
+namespace stepcast {
+
+/// A balanced split looks at these times, all in seconds and of computing alone. They depend on
+/// neither pp, vpp nor dp.
+struct LayerTimes {
+  std::vector<double> prefix{0};  ///< forward and backward of all layers before each
+  double before = 0, after = 0;   ///< embedding; head and MTP modules
+};
+
+/// Of the time that stages in lockstep would wait between chunks, what simulations show to be lost
+/// (docs/models/plan.md).
+inline constexpr double lost_between_chunks = 0.5;
+
+/// Computing time per micro-batch in the steady state [s], from the busiest stage of each chunk of
+/// a loop. Stages pass chunk after chunk in step, so a long chunk of one stage is not made up for
+/// by a short one; while a round of micro-batches goes over from one chunk to the next, the stages
+/// that have the shorter one wait for the others, half of the time.
+double steady_period(std::int64_t stages, const std::vector<double>& busiest);
+
+/// Computing time of a micro-batch under a split [s].
+struct SplitLoad {
+  double device = 0;  ///< of all chunks of the busiest device: no order is faster
+  double period = 0;  ///< of the busiest stage of each chunk, where stages pass chunks in step
+};
+SplitLoad split_load(const LayerTimes& times, const ChunkMap& map,
+                     const std::vector<std::size_t>& ends);
+
+/// These are the ends of equal numbers of layers on each virtual stage; the first ones take the
+/// rest.
+std::vector<std::size_t> even_ends(std::size_t layers, std::size_t parts);
+
+/// These are the ends of the layers of each virtual stage: even_ends(), from which single layers
+/// move so that the largest computing time of a device gets least, while no chunk gets longer than
+/// the others make up for. It stays with even_ends() where that gains too little to be sure. It
+/// looks at no link and simulates nothing.
+std::vector<std::size_t> balanced_ends(const LayerTimes& times, const ChunkMap& map);
+
+}  // namespace stepcast

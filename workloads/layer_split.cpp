@@ -1,0 +1,171 @@
+#include "stepcast/workloads/layer_split.hpp"
+
+#include <algorithm>
+
+namespace stepcast {
+
+namespace {
+
+constexpr double rounding = 1e-12;  // of prefix sums
+
+/// A split has to save this much of the computing of a device: what communication of layers can
+/// turn round was less in the plans that docs/models/pipeline.md shows.
+constexpr double least_gain = 0.015;
+
+/// Times of the virtual stages.
+std::vector<double> part_times(const LayerTimes& times, const std::vector<std::size_t>& ends) {
+  std::vector<double> parts;
+  std::size_t first = 0;
+  for (const std::size_t end : ends) {
+    parts.push_back(times.prefix[end] - times.prefix[first]);
+    first = end;
+  }
+  parts.front() += times.before;
+  parts.back() += times.after;
+  return parts;
+}
+
+/// The virtual stages of each device, those of both directions where there are two.
+std::vector<std::vector<std::size_t>> parts_of_devices(const ChunkMap& map) {
+  std::vector<std::vector<std::size_t>> devices;
+  for (std::uint32_t s = 0; s < map.stages; ++s) {
+    auto& parts = devices.emplace_back();
+    for (std::uint32_t c = 0; c < map.chunks; ++c)
+      parts.push_back(static_cast<std::size_t>(map.virtual_stage({{c}, {s}})));
+  }
+  return devices;
+}
+
+/// Lower is better, in this order. Squares lead over plateaus where several devices are busiest.
+struct Evenness {
+  SplitLoad load;
+  double devices = 0, parts = 0;  ///< sums of squares
+
+  bool less_than(const Evenness& other) const {
+    const auto clear = [](double a, double b) {
+      return a < b * (1 - rounding) ? -1 : a > b * (1 + rounding) ? 1 : 0;
+    };
+    if (const int c = clear(load.device, other.load.device)) return c < 0;
+    if (const int c = clear(devices, other.devices)) return c < 0;
+    if (const int c = clear(load.period, other.load.period)) return c < 0;
+    return clear(parts, other.parts) < 0;
+  }
+};
+
+class LayerMoves {
+ public:
+  LayerMoves(const LayerTimes& times, const ChunkMap& map)
+      : times_{times}, map_{map}, devices_{parts_of_devices(map)} {}
+
+  Evenness evenness(const std::vector<double>& parts) const;
+  Evenness evenness(const std::vector<std::size_t>& ends) const {
+    return evenness(part_times(times_, ends));
+  }
+  std::vector<std::size_t> improve(const std::vector<std::size_t>& even) const;
+
+ private:
+  struct Move {
+    std::vector<std::size_t> ends;
+    Evenness result;
+  };
+  Move best_move(const Move& now, double most_period) const;
+
+  const LayerTimes& times_;
+  const ChunkMap& map_;
+  std::vector<std::vector<std::size_t>> devices_;
+};
+
+Evenness LayerMoves::evenness(const std::vector<double>& parts) const {
+  Evenness result;
+  for (const std::vector<std::size_t>& device : devices_) {
+    double sum = 0;
+    for (const std::size_t part : device) sum += parts[part];
+    result.load.device = std::max(result.load.device, sum);
+    result.devices += sum * sum;
+  }
+  for (const double time : parts) result.parts += time * time;
+  if (map_.placement != ChunkPlacement::loop) {
+    result.load.period = result.load.device;  // its two chunks take turns
+    return result;
+  }
+  const auto stages = static_cast<std::ptrdiff_t>(map_.stages);
+  for (auto chunk = parts.begin(); chunk != parts.end(); chunk += stages)
+    result.load.period += *std::max_element(chunk, chunk + stages);
+  return result;
+}
+
+/// One layer less on part `from`, one more on part `to`; those between move along.
+void move_layer(std::vector<std::size_t>& ends, std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < to; ++i) ends[i] -= 1;
+  for (std::size_t i = to; i < from; ++i) ends[i] += 1;
+}
+
+/// All pairs of virtual stages; `now` where no move is better. Among equals the earliest takes the
+/// layer: a long late stage delays first backwards too.
+LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) const {
+  const std::size_t parts = now.ends.size(), least = now.ends.back() >= parts ? 1 : 0;
+  Move best = now;
+  std::vector<std::size_t> ends = now.ends;
+  for (std::size_t from = 0; from < parts; ++from) {
+    if (now.ends[from] - (from == 0 ? 0 : now.ends[from - 1]) <= least) continue;
+    for (std::size_t to = 0; to < parts; ++to) {
+      if (to == from) continue;
+      move_layer(ends, from, to);
+      const Evenness result = evenness(ends);
+      if (result.load.period <= most_period && result.less_than(best.result)) best = {ends, result};
+      move_layer(ends, to, from);
+    }
+  }
+  return best;
+}
+
+/// Of the splits on the way the first one with the least load is taken: it is nearest to the even
+/// one, whose order of computing and communication is known to be good.
+std::vector<std::size_t> LayerMoves::improve(const std::vector<std::size_t>& even) const {
+  const Evenness start = evenness(even);
+  // where chunks in step take longer than any device by itself, they have to gain too
+  const bool in_step = start.load.period > start.load.device * (1 + least_gain);
+  std::vector<std::size_t> best = even;
+  double least = start.load.device * (1 - least_gain);
+  for (Move now{even, start};;) {
+    const Move next = best_move(now, now.result.load.period * (1 + rounding));
+    if (!next.result.less_than(now.result)) return best;
+    now = next;
+    const SplitLoad& load = now.result.load;
+    if (load.device >= least * (1 - rounding)) continue;
+    if (in_step && load.period > start.load.period * (1 - least_gain)) continue;
+    least = load.device;
+    best = now.ends;
+  }
+}
+
+}  // namespace
+
+double steady_period(std::int64_t stages, const std::vector<double>& busiest) {
+  double sum = 0, waits = 0;
+  for (std::size_t c = 0; c < busiest.size(); ++c) {
+    sum += busiest[c];
+    waits += std::max(busiest[(c + 1) % busiest.size()] - busiest[c], 0.0);
+  }
+  const auto p = static_cast<double>(stages);
+  return sum + lost_between_chunks * (p - 1) / p * waits;
+}
+
+SplitLoad split_load(const LayerTimes& times, const ChunkMap& map,
+                     const std::vector<std::size_t>& ends) {
+  return LayerMoves(times, map).evenness(ends).load;
+}
+
+std::vector<std::size_t> even_ends(std::size_t layers, std::size_t parts) {
+  std::vector<std::size_t> ends;
+  for (std::size_t part = 0; part < parts; ++part)
+    ends.push_back((part + 1) * (layers / parts) + std::min(part + 1, layers % parts));
+  return ends;
+}
+
+std::vector<std::size_t> balanced_ends(const LayerTimes& times, const ChunkMap& map) {
+  const auto parts = static_cast<std::size_t>(map.virtual_stages());
+  return LayerMoves(times, map).improve(even_ends(times.prefix.size() - 1, parts));
+}
+
+}  // namespace stepcast
