@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// lib/stepcast/NAME.so in the nearest folder above the program: its prefix, or the folder of a build. Where there is none,
-/// the place in its prefix.
+/// lib/stepcast/NAME.so in the nearest folder above the program: its prefix, or the folder of a
+/// build. Where there is none, the place in its prefix.
 fs::path file_of(const std::string& name) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
   const fs::path file = fs::path("lib") / "stepcast" / (name + ".so");
@@ -27,7 +27,8 @@ fs::path file_of(const std::string& name) {
 
 }  // namespace
 
-void* module_entry(const std::string& name, const std::string& entry, const std::string& fingerprint) {
+void* module_entry(const std::string& name, const std::string& entry,
+                   const std::string& fingerprint) {
   const fs::path file = file_of(name);
   if (!fs::exists(file))
     throw EngineError(file.string() + ": does not exist, but is part of this installation");

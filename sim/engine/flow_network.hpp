@@ -6,7 +6,8 @@
 
 #include "stepcast/sim/engine/engine.hpp"
 
-/// What the engine and module `simgrid` know of each other. The module is loaded when flows first meet in SimGrid.
+/// What the engine and module `simgrid` know of each other. The module is loaded when flows first
+/// meet in SimGrid.
 namespace stepcast {
 
 /// The engine as the network sees it. Dates are the network's, in seconds since its start.

@@ -15,9 +15,7 @@ MakeSimgridNetwork* maker() {
 
 }  // namespace
 
-FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) {
-  return *maker()(bandwidths);
-}
+FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) { return *maker()(bandwidths); }
 
 void load_simgrid() { maker(); }
 

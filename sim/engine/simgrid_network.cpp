@@ -1,4 +1,5 @@
-// Module `simgrid`: all that includes SimGrid. It is linked by itself, so it calls nothing of the other layers.
+// Module `simgrid`: all that includes SimGrid. It is linked by itself, so it calls nothing of the
+// other layers.
 #include <cmath>
 #include <memory>
 #include <simgrid/kernel/resource/Action.hpp>
@@ -91,8 +92,7 @@ class SimgridNetwork : public FlowNetwork {
       if (model->get_name() == "Network_CM02") network_ = model;
     }
     if (network_ == nullptr) throw EngineError("SimGrid does not have its CM02 network model");
-    s4u::Activity::on_completion_cb(
-        [this](const s4u::Activity& activity) { completed(activity); });
+    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { completed(activity); });
     engine.add_model(std::make_shared<QueueModel>(watcher));
     engine.run();
     graveyard_.clear();

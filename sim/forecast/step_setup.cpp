@@ -139,7 +139,7 @@ bool StepSetup::folds_worst() const {
 }
 
 Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
-                             std::uint32_t recorded_ranks) const {
+                             const RecordedClasses& recorded) const {
   return replay({.programs = programs,
                  .network = network,
                  .host = host,
@@ -154,7 +154,7 @@ Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
                  .sharing = scenario.simulate.sharing,
                  .await_inputs = !ideal.no_bubble,
                  .record = record,
-                 .recorded_ranks = recorded_ranks});
+                 .recorded = recorded});
 }
 
 }  // namespace stepcast

@@ -28,7 +28,7 @@ struct StepSetup {
   bool folds_worst() const;
   /// A process makes at most one run in which flows meet.
   Timeline replayed(const StallPlan& stalls, Recording* record = nullptr,
-                    std::uint32_t recorded_ranks = Recording::none) const;
+                    const RecordedClasses& recorded = {}) const;
 
   const Scenario& scenario;
   const Ideal& ideal;

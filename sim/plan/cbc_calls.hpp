@@ -1,8 +1,9 @@
 #pragma once
 #include <Cbc_C_Interface.h>
 
-/// The calls of the solver that placements make, by name. Module `cbc` holds a table of them and is loaded when the first
-/// one is made (base/module.hpp); placement_cbc.cpp and column_master.cpp use the names of CBC as if it were linked.
+/// The calls of the solver that placements make, by name. Module `cbc` holds a table of them and is
+/// loaded when the first one is made (base/module.hpp); placement_cbc.cpp and column_master.cpp use
+/// the names of CBC as if it were linked.
 #define STEPCAST_CBC_CALLS(CALL) \
   CALL(newModel)                 \
   CALL(deleteModel)              \

@@ -1,5 +1,5 @@
-// The functions of CBC's C interface as placements call them, passed on to the module. They are the program's own and not
-// seen by the solver, whose library keeps its names to itself.
+// The functions of CBC's C interface as placements call them, passed on to the module. They are the
+// program's own and not seen by the solver, whose library keeps its names to itself.
 #include <string>
 
 #include "cbc_calls.hpp"
@@ -12,8 +12,8 @@ const std::string& cbc_fingerprint();  // cmake/fingerprint.cmake
 namespace {
 
 const CbcCalls& cbc() {
-  static const auto* const calls = static_cast<const CbcCalls*>(
-      module_entry("cbc", "stepcast_cbc_calls", cbc_fingerprint()));
+  static const auto* const calls =
+      static_cast<const CbcCalls*>(module_entry("cbc", "stepcast_cbc_calls", cbc_fingerprint()));
   return *calls;
 }
 
@@ -26,8 +26,8 @@ Cbc_Model* Cbc_newModel() { return cbc().newModel(); }
 void Cbc_deleteModel(Cbc_Model* model) { cbc().deleteModel(model); }
 void Cbc_setLogLevel(Cbc_Model* model, int value) { cbc().setLogLevel(model, value); }
 void Cbc_setObjSense(Cbc_Model* model, double sense) { cbc().setObjSense(model, sense); }
-void Cbc_addCol(Cbc_Model* model, const char* name, double low, double high, double cost, char whole,
-                int count, int* rows, double* factors) {
+void Cbc_addCol(Cbc_Model* model, const char* name, double low, double high, double cost,
+                char whole, int count, int* rows, double* factors) {
   cbc().addCol(model, name, low, high, cost, whole, count, rows, factors);
 }
 void Cbc_addRow(Cbc_Model* model, const char* name, int count, const int* columns,
