@@ -7,8 +7,8 @@
 
 namespace stepcast {
 
-/// The use of every link over time, added up while a run goes on, so that no communication has to be
-/// kept. How long the run will be is not known: when its parts are used up, each two become one.
+/// The use of every link over time, added up while a run goes on, so that no communication has to
+/// be kept. How long the run will be is not known: when its parts are used up, each two become one.
 class LinkHistory {
  public:
   /// `network` has its links described, and outlives this.
