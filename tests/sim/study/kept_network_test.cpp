@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/forecast/step_setup.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
@@ -18,7 +20,8 @@ std::vector<double> numbers_of(const NetworkMap& map) {
   std::vector<double> all(map.bandwidths);
   const auto add_flow = [&](const NetworkFlow& flow) {
     all.insert(all.end(), {flow.latency, flow.bytes, flow.alone, double(flow.number)});
-    for (const LinkUse& use : flow.path) all.insert(all.end(), {double(use.link), double(use.count)});
+    for (const LinkUse& use : flow.path)
+      all.insert(all.end(), {double(use.link), double(use.count)});
   };
   for (const NetworkCall& call : map.calls) {
     all.insert(all.end(), {double(call.group), double(call.arrivals), double(call.lone), call.alone,
@@ -62,10 +65,9 @@ struct KeyCase {
 // Every number of a scenario is varied, and the map built anew: where it is another one, so is the
 // key. That most keys stay is what keeping a map is for.
 TEST(KeptNetwork, KeyTellsApartWhateverMakesAnotherMap) {
-  const KeyCase cases[] = {
-      {"telechat3-105b-4096.yaml",
-       {"cluster.devices=128", "training.global_batch=16", "parallel.ep=2"}},
-      {"llama3-70b-dgx-h100.yaml", {"training.global_batch=128"}}};
+  const KeyCase cases[] = {{"telechat3-105b-4096.yaml",
+                            {"cluster.devices=128", "training.global_batch=16", "parallel.ep=2"}},
+                           {"llama3-70b-dgx-h100.yaml", {"training.global_batch=128"}}};
   for (const auto& [file, overrides] : cases) {
     const Scenario base = scenario_of(file, overrides);
     const LayerTable layers = layers_of(base);
