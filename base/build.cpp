@@ -78,14 +78,16 @@ int visit(dl_phdr_info* module, std::size_t, void* data) {
 // What is linked into the programs that ship says it (cmake/commit.cmake).
 [[gnu::weak]] const char* build_commit() { return ""; }
 
-// stepcast-mpi is the same build as the stepcast beside it (cmake/twin.cmake).
+std::string fingerprint_of(const void* code) {
+  Search search{reinterpret_cast<ElfW(Addr)>(code), {}};
+  dl_iterate_phdr(visit, &search);
+  expects(!search.build_id.empty(), "the linker wrote a build id");
+  return sha256(hexadecimal(search.build_id)).substr(0, digits_shown);
+}
+
+// stepcast-mpi is the same build as the stepcast beside it (cmake/fingerprint.cmake).
 [[gnu::weak]] const std::string& build_fingerprint() {
-  static const std::string text = [] {
-    Search search{reinterpret_cast<ElfW(Addr)>(&build_fingerprint), {}};
-    dl_iterate_phdr(visit, &search);
-    expects(!search.build_id.empty(), "the linker wrote a build id");
-    return sha256(hexadecimal(search.build_id)).substr(0, digits_shown);
-  }();
+  static const std::string text = fingerprint_of(reinterpret_cast<const void*>(&build_fingerprint));
   return text;
 }
 

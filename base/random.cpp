@@ -24,7 +24,11 @@ std::array<std::uint64_t, 2> random_bits(std::uint64_t seed, std::uint32_t rank,
   return {join(words[0], words[1]), join(words[2], words[3])};
 }
 
-double unit(std::uint64_t bits) { return std::ldexp(static_cast<double>(bits), -mantissa_bits); }
+/// A product with a power of two is exact.
+double unit(std::uint64_t bits) {
+  static_assert(mantissa_bits == 53);
+  return static_cast<double>(bits) * 0x1p-53;
+}
 
 }  // namespace
 

@@ -68,3 +68,22 @@ function(stepcast_layer name)
     set_target_properties(stepcast_${name} PROPERTIES UNITY_BUILD ${STEPCAST_JOIN} UNITY_BUILD_BATCH_SIZE 8)
   endif()
 endfunction()
+
+# stepcast_module(NAME SOURCES... PRIVATE LIBRARIES...)
+# A library that is loaded when it is first needed (base/module.cpp): lib/stepcast/NAME.so in the folder of the build as in
+# an installed prefix. ${NAME_fingerprint} is a source with the function NAME_fingerprint(), by which a program knows its module.
+function(stepcast_module name)
+  cmake_parse_arguments(MODULE "" "" "SOURCES;PRIVATE" ${ARGN})
+  add_library(stepcast_${name}_module MODULE ${MODULE_SOURCES})
+  target_link_libraries(stepcast_${name}_module PRIVATE stepcast_options ${MODULE_PRIVATE})
+  target_link_options(stepcast_${name}_module PRIVATE LINKER:-z,defs)
+  set_target_properties(stepcast_${name}_module PROPERTIES PREFIX "" OUTPUT_NAME ${name}
+                        CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/stepcast)
+  set(fingerprint ${CMAKE_CURRENT_BINARY_DIR}/${name}_fingerprint.cpp)
+  add_custom_command(OUTPUT ${fingerprint}
+    DEPENDS stepcast_${name}_module ${PROJECT_SOURCE_DIR}/cmake/fingerprint.cmake
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:stepcast_${name}_module> -DOUTPUT=${fingerprint}
+            -DFUNCTION=${name}_fingerprint -P ${PROJECT_SOURCE_DIR}/cmake/fingerprint.cmake VERBATIM)
+  set(${name}_fingerprint ${fingerprint} PARENT_SCOPE)
+  install(TARGETS stepcast_${name}_module LIBRARY DESTINATION lib/stepcast COMPONENT stepcast)
+endfunction()

@@ -38,12 +38,12 @@ constexpr std::size_t operators_shown = 12;  ///< of each stage
 /// Writes the files that show the run itself; returns the drawing for the terminal.
 std::string show_run(const RunOptions& options, const Scenario& scenario) {
   const bool operators = options.operators || !options.operators_csv.empty();
-  const bool all =
-      !options.report.empty() || !options.step_trace.empty() || options.pipeline || operators;
   constexpr std::int64_t most_classes = 1 << 20;
   const auto ranks = static_cast<std::uint32_t>(
       count_option("--trace-ranks", options.trace_ranks, 1, most_classes));
-  RecordedRun run = record(scenario, all ? Recording::none : ranks);
+  // The table of the profiling tools has a row for every rank.
+  RecordedRun run = record(
+      scenario, options.step_trace.empty() ? RecordedClasses{.first = ranks} : RecordedClasses{});
   if (!options.report.empty()) write_file(options.report, report_page(scenario, run));
   if (!options.step_trace.empty()) write_file(options.step_trace, step_trace_csv(scenario, run));
   std::string drawing = options.pipeline ? "\n" + pipeline_text(run, table_width, colours()) : "";

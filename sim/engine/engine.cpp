@@ -4,33 +4,17 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <simgrid/kernel/resource/Action.hpp>
-#include <simgrid/kernel/resource/Model.hpp>
-#include <simgrid/kernel/routing/NetZoneImpl.hpp>
-#include <simgrid/s4u.hpp>
-#include <unordered_map>
 #include <utility>
-
-// clang-format off
-#include <xbt/base.h>  // version.h needs it first
-#include <simgrid/version.h>
-// clang-format on
 
 #include "event_queue.hpp"
 #include "fair_sharing.hpp"
+#include "flow_network.hpp"
 #include "flow_table.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {
 
-namespace s4u = simgrid::s4u;
-namespace resource = simgrid::kernel::resource;
-namespace routing = simgrid::kernel::routing;
-
-/// s4u payloads are whole bytes: bytes and bandwidths are scaled alike, so that fractions of a byte
-/// count.
-constexpr double byte_scale = 65536;
 /// SimGrid's clock loses flows when its precision is below about 4 ulp of the date.
 constexpr double finest_precision = 1e-12;
 
@@ -40,44 +24,9 @@ double precision_at(double date) {
   return 8 * ulp <= finest_precision ? finest_precision : 16 * ulp;
 }
 
-using LinkPath = std::vector<resource::StandardLinkImpl*>;
-
-/// A zone whose every route is the path that the next flow was given.
-class PathZone : public routing::NetZoneImpl {
- public:
-  explicit PathZone(const std::string& name) : NetZoneImpl(name) {}
-  void use(const LinkPath& path) { path_ = &path; }
-  void get_local_route(const routing::NetPoint*, const routing::NetPoint*, routing::Route* route,
-                       double*) override {
-    route->link_list_.insert(route->link_list_.end(), path_->begin(), path_->end());
-  }
-
- private:
-  const LinkPath* path_ = nullptr;
-};
-
-/// The process's one SimGrid instance with the settings that make sharing exact.
-s4u::Engine& simgrid_engine() {
-  static s4u::Engine* engine = [] {
-    static int argc = 1;
-    static char name[] = "stepcast";
-    static char quiet[] = "--log=root.thres:critical";
-    static char* argv[] = {name, quiet, nullptr};
-    argc = 2;
-    auto* made = new s4u::Engine(&argc, argv);
-    for (const char* setting :
-         {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:1e30",
-          "surf/precision:1e-12", "maxmin/precision:1e-12"}) {
-      s4u::Engine::set_config(setting);
-    }
-    return made;
-  }();
-  return *engine;
-}
-
 }  // namespace
 
-class Engine::Driver {
+class Engine::Driver : private NetworkWatcher {
  public:
   Driver(std::vector<double> bandwidths, Sharing sharing)
       : bandwidths_{std::move(bandwidths)}, table_{bandwidths_} {
@@ -107,8 +56,8 @@ class Engine::Driver {
     client_ = &client;
     while (starts_.empty() && !queue_.empty()) step();
     if (!starts_.empty()) incremental_ ? run_incremental() : run_simgrid();
-    if (!live_.empty()) {
-      throw EngineError(std::to_string(live_.size()) + " of " + std::to_string(flows_) +
+    if (live_ > 0) {
+      throw EngineError(std::to_string(live_) + " of " + std::to_string(flows_) +
                         " flows did not finish; the first is flow " +
                         std::to_string(first_live_tag()));
     }
@@ -121,7 +70,7 @@ class Engine::Driver {
                           : std::max(now_, queue_.top().time);
   }
   bool between_flows() const {
-    return live_.empty() && (!incremental_ || incremental_->size() == 0) && starts_.empty() &&
+    return live_ == 0 && (!incremental_ || incremental_->size() == 0) && starts_.empty() &&
            ended_.empty() && due_.empty();
   }
 
@@ -152,24 +101,6 @@ class Engine::Driver {
   std::uint64_t events() const { return events_; }
 
  private:
-  struct Live {
-    s4u::CommPtr comm;
-    FlowTable::Index flow;
-  };
-
-  /// Our queue as a SimGrid model: SimGrid asks for our next date and tells us when it got there.
-  class QueueModel : public resource::Model {
-   public:
-    explicit QueueModel(Driver& driver) : Model("stepcast_queue"), driver_{driver} {
-      set_update_algorithm(UpdateAlgo::LAZY);
-    }
-    double next_occurring_event(double date) override { return driver_.next_date(date); }
-    void update_actions_state(double date, double) override { driver_.arrived(date); }
-
-   private:
-    Driver& driver_;
-  };
-
   /// A flow without company ends by itself, unless another comes to meet it.
   void foresee_end(FlowTable::Index index) {
     const FlowTable::Flow& flow = table_[index];
@@ -236,42 +167,17 @@ class Engine::Driver {
   }
 
   void run_simgrid() {
-    s4u::Engine& engine = simgrid_engine();
-    build_platform();
-    for (resource::Model* model : engine.get_all_models()) {
-      if (model->get_name() == "Network_CM02") network_ = model;
-    }
-    expects(network_ != nullptr, "SimGrid has its CM02 network model");
-    s4u::Activity::on_completion_cb(
-        [this, alive = std::weak_ptr<int>(token_)](const s4u::Activity& activity) {
-          if (!alive.expired()) completed(activity);
-        });
-    engine.add_model(std::make_shared<QueueModel>(*this));
-    engine.run();
-    graveyard_.clear();
-  }
-
-  void build_platform() {
     static int runs = 0;
-    const std::string id = std::to_string(runs++);
-    expects(runs == 1, "one run with flows per process");
-    zone_ = new PathZone("paths" + id);  // owned by SimGrid
-    s4u::NetZone* face = zone_->get_iface();
-    source_ = face->create_host("source" + id, 1.0);
-    target_ = face->create_host("target" + id, 1.0);
-    for (std::size_t i = 0; i < bandwidths_.size(); ++i) {
-      s4u::Link* link = face->create_link("l" + std::to_string(i), bandwidths_[i] * byte_scale);
-      links_.push_back(link->set_latency(0)->seal()->get_impl());
-    }
-    face->seal();
+    expects(++runs == 1, "one run with flows per process");
+    network_ = &simgrid_network(bandwidths_);
+    network_->run(*this);
   }
 
   /// Seconds from SimGrid's date to our next one; -1 when we have none. Our clock is SimGrid's and
   /// what was skipped.
-  double next_date(double date) {
-    graveyard_.clear();
+  double next_date(double date) override {
     deliver_ended(date + offset_);
-    const double network = network_->next_occurring_event(date);
+    const double network = network_->next_end(date);
     const double horizon =
         network < 0 ? std::numeric_limits<double>::infinity() : date + offset_ + network;
     step_until(horizon);
@@ -279,10 +185,14 @@ class Engine::Driver {
     return queue_.empty() ? -1.0 : std::max(0.0, queue_.top().time - (date + offset_));
   }
 
-  void arrived(double date) {
+  void arrived(double date) override {
     now_ = std::max(now_, date + offset_);
     coarsen_precision(date + offset_);
-    for (const FlowTable::Index flow : starts_) issue(flow);
+    for (const FlowTable::Index flow : starts_) {
+      network_->start(table_[flow].path, table_[flow].bytes, flow);
+      ++flows_;
+      ++live_;
+    }
     starts_.clear();
   }
 
@@ -290,31 +200,12 @@ class Engine::Driver {
     const double needed = precision_at(date);
     if (needed <= precision_) return;
     precision_ = needed;
-    s4u::Engine::set_config("surf/precision", precision_);
+    network_->set_precision(precision_);
   }
 
-  void issue(FlowTable::Index index) {
-    const FlowTable::Flow& flow = table_[index];
-    path_.clear();
-    for (const LinkUse& use : flow.path) path_.insert(path_.end(), use.count, links_[use.link]);
-    zone_->use(path_);
-    const auto payload =
-        static_cast<std::uint64_t>(std::max(1.0, std::round(flow.bytes * byte_scale)));
-    s4u::CommPtr comm =
-        s4u::Comm::sendto_init()->set_payload_size(payload)->set_source(source_)->set_destination(
-            target_);
-    if (comm->get_state() != s4u::Activity::State::STARTED) comm->vetoable_start();
-    ++flows_;
-    live_.emplace(comm.get(), Live{comm, index});
-  }
-
-  /// SimGrid reads the activity after this callback: it is kept until the next iteration.
-  void completed(const s4u::Activity& activity) {
-    const auto found = live_.find(&activity);
-    if (found == live_.end()) return;
-    graveyard_.push_back(found->second.comm);
-    ended_.push_back(found->second.flow);
-    live_.erase(found);
+  void ended(FlowTable::Index flow) override {
+    ended_.push_back(flow);
+    --live_;
   }
 
   void deliver_ended(double date) {
@@ -335,7 +226,8 @@ class Engine::Driver {
 
   std::uint64_t first_live_tag() const {
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-    for (const auto& [activity, flow] : live_) first = std::min(first, table_[flow.flow].tag);
+    for (const FlowTable::Index flow : network_->under_way())
+      first = std::min(first, table_[flow].tag);
     return first;
   }
 
@@ -349,15 +241,8 @@ class Engine::Driver {
   std::optional<FairSharing> incremental_;  ///< instead of SimGrid
   std::vector<FlowTable::Index> met_, starts_, ended_;
   std::vector<std::uint64_t> due_;  ///< tags of flows that have ended and are not reported yet
-  std::unordered_map<const s4u::Activity*, Live> live_;
-  std::vector<s4u::CommPtr> graveyard_;
-  LinkPath links_, path_;
-  PathZone* zone_ = nullptr;
-  s4u::Host* source_ = nullptr;
-  s4u::Host* target_ = nullptr;
-  resource::Model* network_ = nullptr;
-  std::shared_ptr<int> token_ =
-      std::make_shared<int>(0);  ///< tells the static callback that we live
+  FlowNetwork* network_ = nullptr;  ///< SimGrid, once flows have met in it
+  std::size_t live_ = 0;            ///< flows in it
 };
 
 Engine::Engine(std::vector<double> bandwidths, Sharing sharing)
@@ -379,10 +264,7 @@ std::uint64_t Engine::flows() const { return driver_->flows(); }
 std::uint64_t Engine::lone_flows() const { return driver_->lone_flows(); }
 std::uint64_t Engine::events() const { return driver_->events(); }
 
-std::string Engine::simgrid_version() {
-  int major = 0, minor = 0, patch = 0;
-  sg_version_get(&major, &minor, &patch);
-  return std::to_string(major) + "." + std::to_string(minor);
-}
+std::string Engine::simgrid_version() { return STEPCAST_SIMGRID_VERSION; }
+void Engine::load_simgrid() { stepcast::load_simgrid(); }
 
 }  // namespace stepcast

@@ -136,16 +136,16 @@ namespace {
 
 /// The step with attention as `loads` has it; nothing: over whole sequences.
 Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal& ideal,
-             std::uint32_t recorded_ranks, RecordedRun* record) {
+             const RecordedClasses& recorded, RecordedRun* record) {
   StepSetup setup(scenario, loads, ideal, record != nullptr);
   Forecast result;
   Recording* recording = record ? &record->recording : nullptr;
   if (setup.spreads()) {
-    SpreadStep step = step_under_spread(setup, recording, recorded_ranks);
+    SpreadStep step = step_under_spread(setup, recording, recorded);
     result.timeline = std::move(step.timeline);
     result.spread = step.spread;
   } else {
-    result.timeline = setup.replayed(setup.stalls(scenario.stalls), recording, recorded_ranks);
+    result.timeline = setup.replayed(setup.stalls(scenario.stalls), recording, recorded);
   }
   result.step_time = result.timeline.step_time;
   add_times(result, setup.network.classes, setup.programs.size());
@@ -175,7 +175,7 @@ Seconds even_step_time(const Scenario& scenario, const AttentionLoads& loads, co
       1, 1,
       [&](std::size_t) {
         const AttentionLoads evened = loads.evened();
-        const Forecast even = run(scenario, &evened, ideal, Recording::none, nullptr);
+        const Forecast even = run(scenario, &evened, ideal, {}, nullptr);
         return shortest(even.step_time.value());
       },
       [&](const WorkerAnswer& a) { answer = a; });
@@ -185,13 +185,13 @@ Seconds even_step_time(const Scenario& scenario, const AttentionLoads& loads, co
 }
 
 Forecast run_with_documents(const Scenario& scenario, const Ideal& ideal,
-                            std::uint32_t recorded_ranks, RecordedRun* record) {
+                            const RecordedClasses& recorded, RecordedRun* record) {
   const auto data = plan_data(scenario.schedule.data, scenario.workload, scenario.micro_batches(),
                               Placement(scenario.workload.plan));
-  if (!data) return run(scenario, nullptr, ideal, recorded_ranks, record);
+  if (!data) return run(scenario, nullptr, ideal, recorded, record);
   std::optional<Seconds> even;
   if (!data->loads.even()) even = even_step_time(scenario, data->loads, ideal);
-  Forecast result = run(scenario, &data->loads, ideal, recorded_ranks, record);
+  Forecast result = run(scenario, &data->loads, ideal, recorded, record);
   result.data = {.batch = data->batch,
                  .imbalance = imbalance(data->batch),
                  .context_imbalance = data->context_imbalance,
@@ -210,12 +210,12 @@ LayerTable layers_of(const Scenario& scenario) {
 Forecast forecast(const Scenario& scenario) { return forecast(scenario, Ideal{}); }
 
 Forecast forecast(const Scenario& scenario, const Ideal& ideal) {
-  return run_with_documents(scenario, ideal, Recording::none, nullptr);
+  return run_with_documents(scenario, ideal, {}, nullptr);
 }
 
-RecordedRun record(const Scenario& scenario, std::uint32_t ranks) {
+RecordedRun record(const Scenario& scenario, const RecordedClasses& recorded) {
   RecordedRun result;
-  result.forecast = run_with_documents(scenario, Ideal{}, ranks, &result);
+  result.forecast = run_with_documents(scenario, Ideal{}, recorded, &result);
   return result;
 }
 

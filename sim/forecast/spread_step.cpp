@@ -62,20 +62,20 @@ WorstReplica worst_replica(const StepSetup& setup, const LockStep& lock_step,
 }
 
 SpreadStep step_under_spread(const StepSetup& setup, Recording* record,
-                             std::uint32_t recorded_ranks) {
+                             const RecordedClasses& recorded) {
   const StallPlan stalls = setup.stalls(setup.scenario.stalls);
   SpreadStep result;
   SpreadForecast& spread = result.spread;
   if (!setup.folds_worst()) {
     spread.calm_step_time = calm_apart(setup);
-    result.timeline = setup.replayed(stalls, record, recorded_ranks);
+    result.timeline = setup.replayed(stalls, record, recorded);
     return result;
   }
   const LockStep lock_step(setup.placement, setup.programs);
   spread.calm_step_time =
       step_time_apart(setup, setup.stalls(without_spread(setup.scenario.stalls)));
   const WorstReplica worst = worst_replica(setup, lock_step, stalls, spread.calm_step_time);
-  result.timeline = setup.replayed(worst.plan, record, recorded_ranks);
+  result.timeline = setup.replayed(worst.plan, record, recorded);
   give_back_waiting(result.timeline, setup.network.classes, stalls, worst.plan);
   spread.folded = SpreadForecast::Folded{lock_step.replicas(), worst.replayed, worst.error_bound};
   return result;

@@ -13,7 +13,7 @@ struct SpreadStep {
 };
 /// The step of the scenario's own seed. Every replay but the last runs in a process of its own.
 SpreadStep step_under_spread(const StepSetup& setup, Recording* record,
-                             std::uint32_t recorded_ranks);
+                             const RecordedClasses& recorded);
 
 /// The longest of the replicas that may be the slowest.
 struct WorstReplica {

@@ -4,6 +4,7 @@
 
 #include "node_kinds.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/sim/network/kept_network_map.hpp"
 
 namespace stepcast {
 namespace {
@@ -95,20 +96,9 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       host{scenario.cluster.host},
       latency{boundary_latency(scenario)},
       orders{scenario.orders()} {
-  const StallPlan even = stalls(without_spread(scenario.stalls));
-  const bool alone = spreads() && !folds_worst();
-  std::vector<std::uint64_t> keys;
-  if (!alone) keys = loads ? told_apart(even.keys(), loads->of_rank) : even.keys();
-  if (kinds && !alone) keys = told_apart(keys, kinds->of_rank);
-  network = build_network_map({.placement = placement,
-                               .fabric = fabric,
-                               .programs = programs,
-                               .algorithms = scenario.workload.communication.algorithms,
-                               .fold = alone ? Fold::off : scenario.simulate.fold,
-                               .rank_keys = keys,
-                               .form = scenario.simulate.network,
-                               .rank_variants = rank_variants(placement, experts),
-                               .describe_links = describe_links});
+  network = with_network_input(describe_links, [&](const NetworkMapInput& input) {
+    return intact() ? known_network_map(input) : build_network_map(input);
+  });
   if (ideal.free_host) {
     for (StageProgram& program : programs) free_host(program);
     if (kinds) free_hosts(*kinds);
@@ -117,6 +107,30 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
   if (ideal.free_latency) free_latencies(network);
   if (ideal.free_communication) free_communication(network);
   if (latency && (ideal.free_latency || ideal.free_communication)) latency = Seconds{0};
+}
+
+/// What the input refers to lives as long as the call.
+NetworkMap StepSetup::with_network_input(
+    bool describe_links, const std::function<NetworkMap(const NetworkMapInput&)>& use) const {
+  const StallPlan even = stalls(without_spread(scenario.stalls));
+  const bool alone = spreads() && !folds_worst();
+  std::vector<std::uint64_t> keys;
+  if (!alone) keys = loads ? told_apart(even.keys(), loads->of_rank) : even.keys();
+  if (kinds && !alone) keys = told_apart(keys, kinds->of_rank);
+  return use({.placement = placement,
+              .fabric = fabric,
+              .programs = programs,
+              .algorithms = scenario.workload.communication.algorithms,
+              .fold = alone ? Fold::off : scenario.simulate.fold,
+              .rank_keys = keys,
+              .form = scenario.simulate.network,
+              .rank_variants = rank_variants(placement, experts),
+              .describe_links = describe_links});
+}
+
+bool StepSetup::intact() const {
+  const StallsSpec& spec = scenario.stalls;
+  return !kinds && !spec.spread && spec.degraded_links.empty() && spec.failed_links.empty();
 }
 
 StallPlan StepSetup::stalls(const StallsSpec& spec) const {
@@ -139,7 +153,7 @@ bool StepSetup::folds_worst() const {
 }
 
 Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
-                             std::uint32_t recorded_ranks) const {
+                             const RecordedClasses& recorded) const {
   return replay({.programs = programs,
                  .network = network,
                  .host = host,
@@ -154,7 +168,7 @@ Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
                  .sharing = scenario.simulate.sharing,
                  .await_inputs = !ideal.no_bubble,
                  .record = record,
-                 .recorded_ranks = recorded_ranks});
+                 .recorded = recorded});
 }
 
 }  // namespace stepcast

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,7 +29,14 @@ struct StepSetup {
   bool folds_worst() const;
   /// A process makes at most one run in which flows meet.
   Timeline replayed(const StallPlan& stalls, Recording* record = nullptr,
-                    std::uint32_t recorded_ranks = Recording::none) const;
+                    const RecordedClasses& recorded = {}) const;
+
+  /// This calls a function with the input of the network map. Only the programs of the scenario
+  /// itself have it, not those of an ideal host.
+  NetworkMap with_network_input(bool describe_links,
+                                const std::function<NetworkMap(const NetworkMapInput&)>& use) const;
+  /// This says whether all links are as the cluster has them, and alike for all nodes.
+  bool intact() const;
 
   const Scenario& scenario;
   const Ideal& ideal;

@@ -85,6 +85,7 @@ class MapBuilder {
   std::vector<std::uint32_t> first_flow_;    ///< by object colour
   std::vector<std::uint32_t> first_call_;    ///< by object colour: into map_.calls
   std::vector<FlowPlace> places_;
+  std::vector<std::uint32_t> alike_;                ///< by link colour: links of it
   std::vector<std::uint32_t> world_calls_;          ///< by ordinal: into map_.calls
   std::map<double, std::uint32_t> host_transfers_;  ///< by their time: into map_.calls
 };
@@ -167,16 +168,17 @@ bool MapBuilder::flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads&
 /// Descriptions are made on demand only: a large job has many links, and only a page shows them.
 void MapBuilder::describe_link(std::uint32_t l, const LinkLoads& loads) {
   const LinkId id = graph_.links()[l].id;
-  const auto alike = std::ranges::count(colours_.link, colours_.link[l]);
   map_.links.push_back({.kind = input_.fabric.link(id).kind,
                         .name = input_.fabric.link_name(id),
                         .bandwidth = graph_.links()[l].bandwidth,
-                        .count = static_cast<std::uint32_t>(alike),
+                        .count = alike_[colours_.link[l]],
                         .loads = loads});
 }
 
 /// Links of one colour carry the same flows, so that the first one stands for all.
 void MapBuilder::load_links(LinkClasses& links) {
+  alike_.assign(colours_.links, 0);
+  for (const std::uint32_t colour : colours_.link) ++alike_[colour];
   std::uint32_t next = 0;
   for (std::uint32_t l = 0; l < graph_.links().size(); ++l) {
     if (colours_.link[l] != next) continue;

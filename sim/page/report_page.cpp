@@ -64,7 +64,7 @@ class PageData {
   std::vector<std::uint32_t> rows_;  ///< rank classes, by stage
 };
 
-/// The first class of each stage, then others as far as there is room.
+/// The first class of each stage, then others that are recorded, as far as there is room.
 void PageData::choose_rows() {
   const auto& stage = run_.network.classes.stage;
   std::vector<bool> seen(run_.programs.size());
@@ -78,7 +78,7 @@ void PageData::choose_rows() {
     seen[stage[c].value] = true;
   }
   for (const std::uint32_t c : others)
-    if (rows_.size() < most_rows) rows_.push_back(c);
+    if (rows_.size() < most_rows && !run_.recording.ranks[c].entries.empty()) rows_.push_back(c);
   std::ranges::stable_sort(rows_, {}, [&](std::uint32_t c) { return stage[c].value; });
 }
 
@@ -274,7 +274,9 @@ Json PageData::operators() const {
   return list;
 }
 
+/// What a class waited for is known only where every class is recorded.
 Json PageData::path() const {
+  if (!run_.recording.whole()) return {{"classes", run_.recording.ranks.size()}};
   const CriticalPath path = critical_path(run_);
   std::vector<std::string> names;
   Json spans = Json::array();

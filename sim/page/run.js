@@ -219,6 +219,10 @@ const pathShade = category => category === 'computing' ? 'computing' : category 
 function path() {
   const block = section('path', 'Critical path',
     'The longest chain of waiting through all that ran: making anything else faster changes nothing until this chain is shorter.');
+  if (!data.path.spans) {
+    block.append('p').text(`Not followed: it goes through all ${data.path.classes} rank classes, and only some are recorded. --trace-ranks ${data.path.classes} records them all.`);
+    return;
+  }
   legend(block, [['computing', 'computing'], ['exposed', 'communication'], ['host', 'host'], ['idle', 'pauses']]);
   const names = data.stages.filter(s => s.stage >= 0).map(s => s.name), width = 1130, left = 74, tall = names.length > 16 ? 8 : 16;
   const height = tall * names.length + 30, chart = svg(block, width, height, 'Critical path over the stages');

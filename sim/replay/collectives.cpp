@@ -69,6 +69,7 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call
   if (last_issue) slot.start = start;
   if (last_issue) slot.end = end;
   rank.log.add(start, end, program(r).calls[head.call].kind);
+  if (recorder_) recorder_->moved(map_.call_of[r][head.call], start, end);
   if (recorder_ && recorder_->records(r)) {
     const std::uint32_t recorded = recorder_->begin_collective(map_.call_of[r][head.call], start);
     recorder_->member(recorded, {r, head.call, head.entry, start},
@@ -82,28 +83,33 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call
   if (last_issue && rank.waiting == Waiting::slot && rank.waiting_slot == head.slot) wake(r);
 }
 
-/// Members meet at the calls of their group in the order in which they make them.
+std::uint32_t Replayer::new_meeting(std::uint32_t call) {
+  if (free_meetings_.empty()) {
+    free_meetings_.push_back(static_cast<std::uint32_t>(meetings_.size()));
+    meetings_.emplace_back();
+  }
+  const std::uint32_t id = free_meetings_.back();
+  free_meetings_.pop_back();
+  meetings_[id].call = call;
+  meetings_[id].phase = 0;
+  meetings_[id].start = 0;
+  return id;
+}
+
+/// Members meet at the calls of their group in the order in which they make them. Calls of the
+/// world that run alone have the last place.
 std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
   const auto kind = static_cast<std::size_t>(program(r).calls[call].group);
-  const std::uint64_t group = network_call(r, call).group;
-  const std::uint64_t nth = ranks_[r].calls_made[kind]++;
-  const std::uint64_t key = (nth << 32U | group) * group_kinds + kind;
-  const auto [entry, fresh] = open_meetings_.try_emplace(key, 0);
-  if (fresh) {
-    if (free_meetings_.empty()) {
-      free_meetings_.push_back(static_cast<std::uint32_t>(meetings_.size()));
-      meetings_.emplace_back();
-    }
-    entry->second = free_meetings_.back();
-    free_meetings_.pop_back();
-    Meeting& meeting = meetings_[entry->second];
-    meeting.call = map_.call_of[r][call];
-    meeting.phase = 0;
-    meeting.start = 0;
+  const std::uint64_t nth = ranks_[r].calls_made[kind]++ * group_kinds + kind;
+  const NetworkCall& planned = network_call(r, call);
+  auto& open = open_meetings_[std::min<std::size_t>(planned.group, open_meetings_.size() - 1)];
+  auto found = std::ranges::find(open, nth, &OpenMeeting::nth);
+  if (found == open.end()) found = open.insert(found, {nth, new_meeting(map_.call_of[r][call])});
+  const std::uint32_t id = found->id;
+  if (meetings_[id].members.size() + 1 == map_.calls[meetings_[id].call].arrivals) {
+    *found = open.back();
+    open.pop_back();
   }
-  const std::uint32_t id = entry->second;
-  if (meetings_[id].members.size() + 1 == map_.calls[meetings_[id].call].arrivals)
-    open_meetings_.erase(entry);
   return id;
 }
 
@@ -188,6 +194,7 @@ void Replayer::part_ended(std::uint32_t id, double now) {
 /// Streams are only noted as free, because beginning what they hold may end at once and free more
 /// of them.
 void Replayer::finish(std::uint32_t id, double end) {
+  if (recorder_) recorder_->moved(meetings_[id].call, meetings_[id].start, end);
   if (recorder_ && meetings_[id].recorded != Recording::none)
     recorder_->end(meetings_[id].recorded, end, end);
   for (const Meeting::Member& member : meetings_[id].members) {

@@ -1,6 +1,7 @@
 #include "recorder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "stepcast/base/errors.hpp"
 
@@ -12,14 +13,29 @@ constexpr std::size_t most_entries = 16'000'000;
 
 }  // namespace
 
-Recorder::Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t lanes)
-    : out_{out},
-      limit_{static_cast<std::uint32_t>(std::min<std::size_t>(classes, ranks))},
-      channels_{lanes},
-      cursors_(limit_),
-      last_on_channel_(limit_ * lanes, none) {
+Recorder::Recorder(Recording& out, const NetworkMap& network,
+                   const std::vector<StageProgram>& programs, const RecordedClasses& recorded,
+                   std::size_t lanes)
+    : out_{out}, network_{network}, records_(network.classes.stage.size()), channels_{lanes} {
+  const RankClasses& classes = network.classes;
+  const std::size_t count = classes.stage.size();
+  std::vector<bool> seen(programs.size());
+  for (std::size_t c = 0; c < count; ++c) {
+    const std::uint32_t stage = classes.stage[c].value;
+    records_[c] = c < recorded.first || (recorded.of_each_stage && !seen[stage]);
+    seen[stage] = true;
+  }
+  cursors_.resize(count);
+  steps_.resize(count);
+  last_on_channel_.resize(count * lanes, none);
   out_ = {};
-  out_.ranks.resize(classes);
+  out_.ranks.resize(count);
+  if (std::ranges::find(records_, false) == records_.end()) return;
+  for (const StageProgram& program : programs)
+    out_.worked.emplace_back(program.variants.size() + 1,
+                             std::vector<Recording::Worked>(program.segments.size()));
+  first_step_ = out_.worked;
+  links_.emplace(network);
 }
 
 void Recorder::host_speed(std::uint32_t r, double factor) {
@@ -49,7 +65,26 @@ void Recorder::add_beside(std::uint32_t r, const Unit& unit) {
 }
 
 void Recorder::end_step(std::uint32_t r, double device) {
+  ++steps_[r];
   if (records(r)) out_.ranks[r].step_ends.push_back(device);
+}
+
+/// What is added up has no dates, so that the step is told by those that the class has ended.
+void Recorder::add_work(std::uint32_t r, std::uint32_t segment, double seconds) {
+  auto& sums = steps_[r] == 0 ? first_step_ : out_.worked;
+  const RankClasses& classes = network_.classes;
+  Recording::Worked& sum = sums[classes.stage[r].value][classes.variant[r]][segment];
+  const double ranks = classes.ranks[r];
+  sum.count += ranks;
+  sum.seconds += ranks * seconds;
+}
+
+/// The first step of several is left out, as in all sums.
+void Recorder::finish(double end) {
+  out_.end = end;
+  if (!links_) return;
+  if (steps_.front() < 2) out_.worked = std::move(first_step_);
+  links_->take(out_);
 }
 
 /// Whatever moved a clock without an entry was a pause, since everything else leaves one.
@@ -75,6 +110,7 @@ std::uint32_t Recorder::add(std::uint32_t r, const Clocks& before, Recording::En
 
 std::uint32_t Recorder::segment(std::uint32_t r, const Clocks& before, const Clocks& after,
                                 std::uint32_t what, double worked) {
+  if (links_) add_work(r, what, worked);
   if (!records(r)) return none;
   return add(r, before,
              {.after = after, .worked = worked, .what = what, .kind = Recording::Kind::segment});

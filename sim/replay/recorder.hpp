@@ -1,20 +1,23 @@
 #pragma once
 #include <array>
+#include <optional>
 #include <vector>
 
+#include "link_history.hpp"
 #include "stepcast/sim/replay/recording.hpp"
 
 namespace stepcast {
 
-/// Writes down what a replay does. Rank classes from `ranks` on are left out, with the
-/// communications that concern none of the others.
+/// Writes down what a replay does. Of classes that are not recorded it adds up the work and the use
+/// of links; their communications with others of their kind are left out.
 class Recorder {
  public:
   static constexpr std::uint32_t none = Recording::none;
 
-  Recorder(Recording& out, std::size_t classes, std::uint32_t ranks, std::size_t lanes);
+  Recorder(Recording& out, const NetworkMap& network, const std::vector<StageProgram>& programs,
+           const RecordedClasses& recorded, std::size_t lanes);
 
-  bool records(std::uint32_t r) const { return r < limit_; }
+  bool records(std::uint32_t r) const { return records_[r]; }
   void host_speed(std::uint32_t r, double factor);
   void begin_unit(std::uint32_t r, const Unit& unit, std::uint32_t step, double device);
   void end_unit(std::uint32_t r, double device);
@@ -40,10 +43,17 @@ class Recorder {
   std::uint32_t begin_transfer(Channel channel, const Unit& unit, double start);
   void member(std::uint32_t communication, const Recording::Member& member, std::size_t channel);
   void end(std::uint32_t communication, double end, double arrival);
+  /// The bytes of a collective, or of a transfer of class `sender`, moved: for the use of links.
+  void moved(std::uint32_t network, double from, double to) {
+    if (links_) links_->add_call(network, from, to);
+  }
+  void moved(Channel channel, std::uint32_t sender, double from, double to) {
+    if (links_) links_->add_transfer(channel, sender, from, to);
+  }
   /// What the wait or issue with this entry belongs to.
   std::uint32_t communication_of(std::uint32_t r, std::uint32_t entry) const;
 
-  void finish(double end) { out_.end = end; }
+  void finish(double end);
 
  private:
   struct Cursor {
@@ -52,8 +62,14 @@ class Recorder {
   };
   std::uint32_t add(std::uint32_t r, const Clocks& before, Recording::Entry entry);
 
+  void add_work(std::uint32_t r, std::uint32_t segment, double seconds);
+
   Recording& out_;
-  std::uint32_t limit_;
+  const NetworkMap& network_;
+  std::vector<bool> records_;         ///< by class
+  std::vector<std::uint32_t> steps_;  ///< by class: those that are done
+  std::optional<LinkHistory> links_;  ///< where not every class is recorded
+  std::vector<std::vector<std::vector<Recording::Worked>>> first_step_;  ///< as Recording::worked
   std::size_t channels_;
   std::vector<Cursor> cursors_;
   std::vector<std::uint32_t> last_on_channel_;  ///< [class][channel]

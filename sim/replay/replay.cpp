@@ -49,7 +49,11 @@ Replayer::Replayer(const ReplayInput& input)
       host_is_free_{!(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input)} {
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
   if (input.record)
-    recorder_.emplace(*input.record, ranks, input.recorded_ranks, streams + channels);
+    recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
+  std::uint32_t groups = 0;
+  for (const NetworkCall& call : map_.calls)
+    if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);
+  open_meetings_.resize(groups + 1);
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =

@@ -3,7 +3,6 @@
 #include <deque>
 #include <limits>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -124,6 +123,7 @@ class Replayer : public EngineClient {
   double issue(RankIndex r, const OperatorCost& cost, bool after_compute, std::uint32_t& entry);
   void record_collective(Meeting& meeting);
   std::uint32_t meeting_of(RankIndex r, std::uint32_t call);
+  std::uint32_t new_meeting(std::uint32_t call);
   void arrive(RankIndex r, const StreamState::Pending& pending, double start);
   void begin_meeting(std::uint32_t id);
   void begin_phase(std::uint32_t id, double now);
@@ -153,8 +153,13 @@ class Replayer : public EngineClient {
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective
   std::vector<Meeting> meetings_;
   std::vector<std::uint32_t> free_meetings_;
-  /// By class of the group, kind of group and how many calls its members made before.
-  std::unordered_map<std::uint64_t, std::uint32_t> open_meetings_;
+  /// Those that wait for members, by class of the group: few at a time, told apart by how many
+  /// calls the members made before, and of which kind.
+  struct OpenMeeting {
+    std::uint64_t nth;
+    std::uint32_t id;
+  };
+  std::vector<std::vector<OpenMeeting>> open_meetings_;
   std::vector<double> step_ends_;  ///< of the last rank so far, by step
   std::array<Mark, 4> marks_;      ///< the last one, by kind of its unit
   bool mark_due_ = false;

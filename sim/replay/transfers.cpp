@@ -120,6 +120,7 @@ void Replayer::bytes_ended(RankIndex r, Channel channel, double end) {
   c.busy = false;
   c.free_at = end;
   rank.log.close(c.ticket, message.arrival);
+  if (recorder_) recorder_->moved(channel, r, message.start, end);
   if (recorder_ && message.recorded != Recording::none)
     recorder_->end(message.recorded, end, message.arrival);
   if (message.arrival >= rank.last_send_arrival) rank.last_send = message.recorded;

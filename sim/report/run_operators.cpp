@@ -68,11 +68,9 @@ bool depends_on_documents(const StageProgram& program, std::uint32_t segment) {
   return segment < program.attention.size() && program.attention[segment].scales();
 }
 
-/// How often a rank ran a segment, and how long its device worked on it, in the steps that count.
-struct Worked {
-  double count = 0, seconds = 0;
-};
+using Worked = Recording::Worked;
 
+/// How often a rank ran a segment, and how long its device worked on it, in the steps that count.
 std::vector<Worked> worked_of(const RecordedRun& run, std::uint32_t rank_class,
                               std::size_t segments) {
   const Recording::RankRecord& record = run.recording.ranks[rank_class];
@@ -95,16 +93,15 @@ class StageRows {
       : run_{run}, inventory_{inventory}, stage_{stage}, program_{run.programs[stage]} {}
 
   void add_class(std::uint32_t rank_class, double weight) {
-    const std::uint32_t variant = run_.network.classes.variant[rank_class];
-    const std::vector<Worked> worked = worked_of(run_, rank_class, program_.segments.size());
-    for (std::uint32_t s = 0; s < worked.size(); ++s) {
-      const Segment& segment = program_.segment(s, variant);
-      if (worked[s].count == 0 || segment.device_time() <= 0) continue;
-      for (std::size_t i = 0; i < segment.size(); ++i) {
-        const double part = segment.operators()[i].device / segment.device_time();
-        add(variant, s, i, weight * worked[s].count, weight * worked[s].seconds * part);
-      }
-    }
+    add_worked(run_.network.classes.variant[rank_class],
+               worked_of(run_, rank_class, program_.segments.size()), weight);
+  }
+  /// Sums over all ranks, of which there are that many.
+  void add_sums(double ranks) {
+    const auto& sums = run_.recording.worked[stage_];
+    const std::size_t steps = run_.forecast.timeline.steps.size();
+    const double each = 1 / static_cast<double>(std::max<std::size_t>(steps - 1, 1));
+    for (std::uint32_t v = 0; v < sums.size(); ++v) add_worked(v, sums[v], each / ranks);
   }
   std::vector<RunOperator> rows(Seconds computing) {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -117,6 +114,17 @@ class StageRows {
   }
 
  private:
+  void add_worked(std::uint32_t variant, const std::vector<Worked>& worked, double weight) {
+    for (std::uint32_t s = 0; s < worked.size(); ++s) {
+      const Segment& segment = program_.segment(s, variant);
+      if (worked[s].count == 0 || segment.device_time() <= 0) continue;
+      for (std::size_t i = 0; i < segment.size(); ++i) {
+        const double part = segment.operators()[i].device / segment.device_time();
+        add(variant, s, i, weight * worked[s].count, weight * worked[s].seconds * part);
+      }
+    }
+  }
+
   void add(std::uint32_t variant, std::uint32_t segment, std::size_t i, double launches,
            double seconds) {
     const std::uint32_t place = inventory_.at(variant, segment, i);
@@ -259,7 +267,8 @@ std::vector<RunOperator> run_operators(const Scenario& scenario, const RecordedR
     double ranks = 0;
     for (std::size_t c = 0; c < classes.stage.size(); ++c)
       if (classes.stage[c].value == stage) ranks += static_cast<double>(classes.ranks[c]);
-    for (std::uint32_t c = 0; c < classes.stage.size(); ++c)
+    if (!run.recording.whole()) rows.add_sums(ranks);
+    for (std::uint32_t c = 0; run.recording.whole() && c < classes.stage.size(); ++c)
       if (classes.stage[c].value == stage)
         rows.add_class(c, static_cast<double>(classes.ranks[c]) / ranks);
     for (RunOperator& row : rows.rows(run.forecast.stages[stage].times.computing))

@@ -62,6 +62,35 @@ void spread(double from, double to, double share, double part, std::vector<doubl
   }
 }
 
+/// From all communications that were recorded.
+void add_recorded(const RecordedRun& run, double part, std::vector<LinkUsage>& usage) {
+  const LinksOfFlow links = links_of_flows(run.network);
+  for (const Recording::Communication& c : run.recording.communications) {
+    for (const auto& [flow, bytes] : flows_of(run, c)) {
+      if (flow >= links.size()) continue;
+      for (const auto& [link, weight] : links[flow]) {
+        LinkUsage& used = usage[link];
+        used.bytes += bytes * weight;
+        spread(c.start, c.end, bytes * weight / used.bandwidth, part, used.share);
+      }
+    }
+  }
+}
+
+/// From what was added up, in parts of another length.
+void add_sums(const Recording& recording, double part, std::vector<LinkUsage>& usage) {
+  for (std::size_t l = 0; l < usage.size(); ++l) {
+    const Recording::LinkUse& sum = recording.links[l];
+    usage[l].bytes = sum.bytes;
+    for (std::size_t i = 0; i < sum.busy.size(); ++i) {
+      const double from = static_cast<double>(i) * recording.part;
+      if (sum.busy[i] > 0)
+        spread(from, std::min(from + recording.part, recording.end), sum.busy[i], part,
+               usage[l].share);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<MemoryMoment> memory_over_time(const Scenario& scenario, const RecordedRun& run,
@@ -103,17 +132,11 @@ std::vector<LinkUsage> link_usage(const RecordedRun& run, std::size_t parts) {
                      .share = std::vector<double>(parts)});
   }
   if (end <= 0) return usage;
-  const LinksOfFlow links = links_of_flows(run.network);
-  for (const Recording::Communication& c : run.recording.communications) {
-    for (const auto& [flow, bytes] : flows_of(run, c)) {
-      if (flow >= links.size()) continue;
-      for (const auto& [link, weight] : links[flow]) {
-        LinkUsage& used = usage[link];
-        used.bytes += bytes * weight;
-        spread(c.start, c.end, bytes * weight / used.bandwidth, end / static_cast<double>(parts),
-               used.share);
-      }
-    }
+  const double part = end / static_cast<double>(parts);
+  if (run.recording.whole()) {
+    add_recorded(run, part, usage);
+  } else {
+    add_sums(run.recording, part, usage);
   }
   for (LinkUsage& used : usage) used.mean = used.bytes / used.bandwidth / end;
   std::ranges::stable_sort(usage, [](const LinkUsage& a, const LinkUsage& b) {

@@ -10,7 +10,7 @@ CLEAN = {
     "include/stepcast/base/units.hpp": "#pragma once\n#include <string>\n",
     "include/stepcast/sim/engine/engine.hpp": '#pragma once\n#include "stepcast/base/units.hpp"\n',
     "base/parse_document.cpp": "#include <yaml-cpp/yaml.h>\n",
-    "sim/engine/engine.cpp": '#include <simgrid/s4u.hpp>\n#include "stepcast/sim/engine/engine.hpp"\n',
+    "sim/engine/simgrid_network.cpp": '#include <simgrid/s4u.hpp>\n#include "stepcast/sim/engine/engine.hpp"\n',
     "tests/base/a_test.cpp": "TEST(A, B) { EXPECT_TRUE(\n      rc::check([] {})); }\n",
 }
 
@@ -79,6 +79,9 @@ class CheckLayers(unittest.TestCase):
 
     def test_simgrid_outside_the_engine(self):
         self.expect_problem({"sim/replay/replay.cpp": "#include <simgrid/s4u.hpp>\n"}, "includes simgrid")
+
+    def test_simgrid_in_the_engine_outside_its_module(self):
+        self.expect_problem({"sim/engine/fair_sharing.cpp": "#include <simgrid/s4u.hpp>\n"}, "includes simgrid")
 
     def test_simgrid_in_a_test(self):
         self.expect_problem({"tests/sim/engine_test.cpp": "#include <simgrid/s4u.hpp>\n"},

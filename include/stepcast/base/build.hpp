@@ -15,6 +15,9 @@ const char* build_commit();
 /// stepcast-mpi has that of the stepcast beside which it was built.
 const std::string& build_fingerprint();
 
+/// This is that hash for the executable or module that holds the code at an address.
+std::string fingerprint_of(const void* code);
+
 /// This is the head of a JSON result: version of the format and of the program, commit (null where
 /// it is not known) and fingerprint. `Json` is a type of nlohmann-json.
 template <class Json>

@@ -8,6 +8,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/kept_network.hpp"
 
 namespace stepcast {
 namespace {
@@ -56,6 +57,7 @@ std::vector<std::pair<std::string, Ideal>> ideals() {
 Explanation explain(const Scenario& scenario, int workers) {
   // Another cut of the layers would be another plan: its jump is no derivative.
   const LayerTable layers = layers_of(scenario);
+  const KeptNetwork network(scenario, layers);
   const auto step_time = [&](const Scenario& s) {
     Ideal same_cut;
     same_cut.layers = &layers;

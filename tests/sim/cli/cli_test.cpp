@@ -317,5 +317,27 @@ TEST(Cli, PresetsLieBesideTheProgram) {
   EXPECT_EQ(test::stepcast_run(files, "topology clusters/only-here.yaml").code, 2);
 }
 
+/// SimGrid is no part of the program, so commands that need it miss it, and others do not.
+TEST(Cli, ModulesLieBesideTheProgram) {
+  const test::TemporaryFiles files;
+  const std::string program = files.write("moved/bin/stepcast", "");
+  fs::copy_file(STEPCAST_BINARY, program, fs::copy_options::overwrite_existing);
+  fs::permissions(program, fs::perms::owner_all);
+  const std::string run = "'" + program + "' run '" + STEPCAST_SOURCE_DIR +
+                          "/scenarios/telechat3-36b-2048.yaml' --json -";
+  const test::Ran missing = test::shell(files, run);
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_EQ(missing.out, "");
+  EXPECT_NE(missing.err.find("moved/lib/stepcast/simgrid.so: does not exist"), std::string::npos)
+      << missing.err;
+  EXPECT_EQ(test::shell(files, "'" + program + "' --version").code, 0);
+  const std::string module = files.write("moved/lib/stepcast/simgrid.so", "");
+  fs::copy_file(fs::path(STEPCAST_BINARY).parent_path() / "lib/stepcast/simgrid.so", module,
+                fs::copy_options::overwrite_existing);
+  const test::Ran moved = test::shell(files, run);
+  EXPECT_EQ(moved.code, 0) << moved.err;
+  EXPECT_NE(moved.out.find("\"flows\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 #include <vector>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/module.hpp"
 
 namespace stepcast {
 namespace {
@@ -131,6 +135,45 @@ TEST(Engine, EventsAloneNeedNoNetwork) {
   engine.run(client);
   EXPECT_EQ(client.times, (std::vector<double>{1, 2}));
   EXPECT_EQ(engine.events(), 2U);
+}
+
+/// Whatever a client throws while SimGrid runs.
+struct Thrower : FlowScript {
+  void on_flow_end(double, std::uint64_t) override {
+    throw InputError({Diagnostic{{"job.yaml", 3, 5}, "a.b", "is wrong"}});
+  }
+};
+
+// The module was linked by itself: the program still knows the type, and what the error holds.
+TEST(Engine, ExceptionsOfClientsCrossTheModule) {
+  Thrower script;
+  script.flows = {{0, 1e9, {{0, 1}}}, {0, 3e9, {{0, 1}}}};
+  try {
+    script.run({1e9});
+    FAIL() << "nothing was thrown";
+  } catch (const InputError& error) {
+    ASSERT_EQ(error.diagnostics().size(), 1U);
+    EXPECT_EQ(error.diagnostics()[0].text(), "job.yaml:3:5: a.b: is wrong");
+  }
+}
+
+/// The text of the EngineError with which a module is refused.
+std::string refusal(const std::string& name, const std::string& entry) {
+  try {
+    module_entry(name, entry, "0123456789abcdef");
+  } catch (const EngineError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Engine, ModulesOfAnotherBuildAndMissingOnesAreRefusedWithTheirPath) {
+  const std::string other = refusal("simgrid", "stepcast_simgrid_network");
+  EXPECT_NE(other.find("/lib/stepcast/simgrid.so: was built with another program"),
+            std::string::npos)
+      << other;
+  const std::string missing = refusal("absent", "any");
+  EXPECT_NE(missing.find("/lib/stepcast/absent.so: does not exist"), std::string::npos) << missing;
 }
 
 }  // namespace

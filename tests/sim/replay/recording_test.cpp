@@ -7,6 +7,8 @@
 #include "recorded_scenarios.hpp"
 #include "sim/in_child.hpp"
 #include "sim/study/explain/executed_graph.hpp"
+#include "stepcast/sim/report/run_operators.hpp"
+#include "stepcast/sim/report/usage.hpp"
 #include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast {
@@ -75,7 +77,8 @@ TEST(Recording, DoesNotChangeTheForecast) {
 
 TEST(Recording, LeavesOutTheRanksThatNobodyAskedFor) {
   const auto result = in_child([] {
-    const RecordedRun run = record(testing::scenario_of({"ideal-pipeline.yaml", {}}), 2);
+    const RecordedRun run = record(testing::scenario_of({"ideal-pipeline.yaml", {}}),
+                                   {.first = 2, .of_each_stage = false});
     std::vector<double> entries;
     for (const auto& rank : run.recording.ranks)
       entries.push_back(static_cast<double>(rank.entries.size()));
@@ -86,6 +89,61 @@ TEST(Recording, LeavesOutTheRanksThatNobodyAskedFor) {
   EXPECT_GT(result[1], 0);
   EXPECT_EQ(result[2], 0);
   EXPECT_EQ(result[3], 0);
+}
+
+std::vector<double> operator_numbers(const Scenario& scenario, const RecordedRun& run) {
+  std::vector<double> numbers;
+  for (const RunOperator& row : run_operators(scenario, run)) {
+    numbers.push_back(row.launches);
+    numbers.push_back(row.time.value());
+    numbers.push_back(row.efficiency);
+  }
+  return numbers;
+}
+
+// The plain way keeps every entry of every rank and adds up afterwards.
+TEST(Recording, WhatIsAddedUpIsWhatAllEntriesAddUpTo) {
+  const std::vector<std::string> unlike{"simulate.fold=off", "stalls.compute_jitter.sigma=0.05"};
+  for (const std::string steps : {"simulate.steps=1", "simulate.steps=3"}) {
+    auto overrides = unlike;
+    overrides.push_back(steps);
+    const Scenario scenario = testing::scenario_of({"llama2-7b-8.yaml", overrides});
+    const auto numbers = [&](const RecordedClasses& recorded) {
+      return in_child([&] {
+        const RecordedRun run = record(scenario, recorded);
+        std::vector<double> all = operator_numbers(scenario, run);
+        for (const LinkUsage& link : link_usage(run, 16)) {
+          all.push_back(link.bytes);
+          all.push_back(link.mean);
+        }
+        for (const auto& unit : run.recording.ranks[0].units) all.push_back(unit.end);
+        return all;
+      });
+    };
+    const auto whole = numbers({}), part = numbers({.first = 1});
+    ASSERT_GT(whole.size(), 100U);
+    ASSERT_EQ(whole.size(), part.size());
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      EXPECT_NEAR(part[i], whole[i], 1e-9 * std::abs(whole[i])) << steps << " " << i;
+  }
+}
+
+// The parts of a sum are of another length than those that are asked for, by less than half.
+TEST(Recording, UseOfLinksOverTimeSurvivesAddingUp) {
+  const Scenario scenario = testing::scenario_of(
+      {"llama2-7b-8.yaml", {"simulate.fold=off", "stalls.compute_jitter.sigma=0.05"}});
+  const auto shares = [&](const RecordedClasses& recorded) {
+    return in_child([&] {
+      std::vector<double> all;
+      for (const LinkUsage& link : link_usage(record(scenario, recorded), 8))
+        all.insert(all.end(), link.share.begin(), link.share.end());
+      return all;
+    });
+  };
+  const auto whole = shares({}), part = shares({.first = 1});
+  ASSERT_GT(whole.size(), 8U);
+  ASSERT_EQ(whole.size(), part.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(part[i], whole[i], 0.08) << i;
 }
 
 // The graph holds all that a moment waits for, and nothing that it did not wait for: its longest

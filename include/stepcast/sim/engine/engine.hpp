@@ -67,8 +67,11 @@ class Engine {
   std::uint64_t lone_flows() const;  ///< that had their links to themselves all the time
   std::uint64_t events() const;      ///< handled so far
 
-  /// This is the version of the SimGrid library that is linked, `3.32`.
+  /// This is the version of the SimGrid library that the build found, `3.32`.
   static std::string simgrid_version();
+  /// SimGrid is loaded when flows first meet in it; this loads it now, so that processes forked
+  /// from this one have it. Throws EngineError when its module is missing.
+  static void load_simgrid();
 
  private:
   class Driver;

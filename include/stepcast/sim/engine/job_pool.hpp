@@ -52,6 +52,7 @@ class JobPool {
   static void end(const Job& job);
 
   std::vector<Job> jobs_;
+  std::size_t started_ = 0;  ///< ever
 };
 
 }  // namespace stepcast

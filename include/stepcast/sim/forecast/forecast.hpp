@@ -127,8 +127,8 @@ struct RecordedRun {
   Recording recording;
 };
 /// Nothing that recurs is skipped, so it takes longer and its last digits may differ from
-/// `forecast`. Rank classes after the first `ranks` leave no record.
+/// `forecast`. Classes that are not `recorded` are added up while they run.
 /// Throws InputError when the run is too long to record.
-RecordedRun record(const Scenario& scenario, std::uint32_t ranks = Recording::none);
+RecordedRun record(const Scenario& scenario, const RecordedClasses& recorded = {});
 
 }  // namespace stepcast

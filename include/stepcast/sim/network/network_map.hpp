@@ -38,6 +38,7 @@ struct NetworkFlow {
 struct NetworkCall {
   std::string algorithm;
   std::vector<std::vector<NetworkFlow>> phases;
+  static constexpr std::uint32_t no_group = UINT32_MAX;  ///< of the whole world, run alone
   std::uint32_t group = 0;     ///< class of the group: its members meet under this number
   std::uint32_t arrivals = 1;  ///< rank classes that must arrive
   bool lone = false;           ///< no shared link: start + `alone` is its end

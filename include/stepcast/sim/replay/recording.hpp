@@ -16,6 +16,12 @@ namespace stepcast {
 /// "Attribution").
 enum class WaitPart : std::uint8_t { exposed, bubble, host_stall, other_idle };
 
+/// These rank classes leave every entry; what the others do is only added up.
+struct RecordedClasses {
+  std::uint32_t first = std::numeric_limits<std::uint32_t>::max();  ///< so many from the first on
+  bool of_each_stage = true;  ///< and the first class of each stage
+};
+
 /// All times are seconds since the start of the run.
 struct Recording {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
@@ -82,11 +88,30 @@ struct Recording {
     std::uint32_t first_member = 0, members = 0;  ///< of a transfer the sender, then the receiver
   };
 
+  /// This is what the ranks of all classes did with one segment, in sums: how often it ran, and how
+  /// long the device worked on it. Of several steps all but the first count.
+  struct Worked {
+    double count = 0, seconds = 0;
+  };
+  /// This is how long a link was used in full, in parts of the run; the last parts may lie behind
+  /// its end.
+  struct LinkUse {
+    double bytes = 0;
+    std::vector<float> busy;
+  };
+
   std::vector<RankRecord> ranks;  ///< by class; empty ones were not recorded
+  /// Where not every class is recorded, these are sums over all of them.
+  std::vector<std::vector<std::vector<Worked>>> worked;  ///< [stage][variant][segment]
+  std::vector<LinkUse> links;                            ///< [NetworkMap::links]
+  double part = 0;                                       ///< of LinkUse::busy [s]
+  /// These are the communications in which a recorded class takes part.
   std::vector<Communication> communications;
   std::vector<Member> members;
   double end = 0;  ///< of the last step
 
+  /// This says whether every class is recorded, so that what each waited for is known.
+  bool whole() const { return worked.empty(); }
   const Member* members_of(const Communication& c) const { return members.data() + c.first_member; }
 };
 

@@ -36,9 +36,9 @@ struct ReplayInput {
   const AttentionLoads* loads = nullptr;  ///< nothing: attention over whole sequences
   const KindPrograms* kinds = nullptr;    ///< nothing: `programs` and `host` are everybody's
   Sharing sharing = Sharing::automatic;
-  bool await_inputs = true;     ///< false: no stage waits for another, the ideal without a bubble
-  Recording* record = nullptr;  ///< filled when there is one; then nothing is skipped
-  std::uint32_t recorded_ranks = Recording::none;  ///< classes, from the first on
+  bool await_inputs = true;       ///< false: no stage waits for another, the ideal without a bubble
+  Recording* record = nullptr;    ///< filled when there is one; then nothing is skipped
+  RecordedClasses recorded = {};  ///< of them it has every entry
 };
 
 /// This executes the programs of all rank classes over the steps: host threads issue, streams run

@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/forecast/step_setup.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/network/kept_network_map.hpp"
+#include "stepcast/sim/study/explain.hpp"
+
+namespace stepcast {
+namespace {
+
+Scenario scenario_of(const std::string& file, const std::vector<std::string>& overrides) {
+  return prepare_scenario(std::string(STEPCAST_SOURCE_DIR) + "/scenarios/" + file, overrides,
+                          default_search_path({}));
+}
+
+/// All numbers of a map, in order.
+std::vector<double> numbers_of(const NetworkMap& map) {
+  std::vector<double> all(map.bandwidths);
+  const auto add_flow = [&](const NetworkFlow& flow) {
+    all.insert(all.end(), {flow.latency, flow.bytes, flow.alone, double(flow.number)});
+    for (const LinkUse& use : flow.path)
+      all.insert(all.end(), {double(use.link), double(use.count)});
+  };
+  for (const NetworkCall& call : map.calls) {
+    all.insert(all.end(), {double(call.group), double(call.arrivals), double(call.lone), call.alone,
+                           call.one_group});
+    for (const auto& phase : call.phases) std::ranges::for_each(phase, add_flow);
+  }
+  for (const auto& calls : map.call_of) all.insert(all.end(), calls.begin(), calls.end());
+  for (const auto& hops : map.hops)
+    for (const NetworkHop& hop : hops) {
+      all.push_back(hop.peer);
+      add_flow(hop.flow);
+    }
+  const RankClasses& classes = map.classes;
+  for (const auto* list : {&classes.variant, &classes.ranks, &classes.class_of})
+    all.insert(all.end(), list->begin(), list->end());
+  return all;
+}
+
+struct Built {
+  std::string key;
+  std::vector<double> map;
+};
+Built built(const Scenario& scenario, const LayerTable& layers) {
+  Ideal same_cut;
+  same_cut.layers = &layers;
+  const StepSetup setup(scenario, nullptr, same_cut, false);
+  Built result;
+  setup.with_network_input(false, [&](const NetworkMapInput& input) {
+    result.key = network_key(input);
+    result.map = numbers_of(build_network_map(input));
+    return NetworkMap{};
+  });
+  return result;
+}
+
+struct KeyCase {
+  std::string file;
+  std::vector<std::string> overrides;
+};
+
+// Every number of a scenario is varied, and the map built anew: where it is another one, so is the
+// key. That most keys stay is what keeping a map is for.
+TEST(KeptNetwork, KeyTellsApartWhateverMakesAnotherMap) {
+  const KeyCase cases[] = {{"telechat3-105b-4096.yaml",
+                            {"cluster.devices=128", "training.global_batch=16", "parallel.ep=2"}},
+                           {"llama3-70b-dgx-h100.yaml", {"training.global_batch=128"}}};
+  for (const auto& [file, overrides] : cases) {
+    const Scenario base = scenario_of(file, overrides);
+    const LayerTable layers = layers_of(base);
+    const Built plain = built(base, layers);
+    std::size_t same = 0, other = 0;
+    for (const Parameter& parameter : parameters(base)) {
+      const auto scenario = varied(base, parameter, 0.99);
+      if (!scenario) continue;
+      const Built now = built(*scenario, layers);
+      (now.key == plain.key ? same : other) += 1;
+      if (now.key == plain.key) {
+        EXPECT_EQ(now.map, plain.map) << file << " " << parameter.path;
+      }
+    }
+    EXPECT_GT(same, 20U) << file;
+    EXPECT_GT(other, 3U) << file;
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
