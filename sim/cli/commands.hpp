@@ -93,7 +93,7 @@ Outcome validate(const ValidateOptions& options);
 Outcome schema(const std::string& kind);
 
 struct TopologyOptions : PresetOptions {
-  std::string cluster, dot;
+  std::string cluster, dot, platform;
   std::string json;     ///< as for run
   std::string devices;  ///< empty: as the preset says
 };

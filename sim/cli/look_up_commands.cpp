@@ -15,6 +15,9 @@ void add_topology(CommandLine& line) {
   sub->add_option("--devices", options->devices, "size of the cluster")->type_name("N");
   sub->add_option("--dot", options->dot, "write the fabric as a Graphviz graph, - for stdout")
       ->type_name("FILE");
+  sub->add_option("--platform", options->platform,
+                  "write the cluster as a platform of SimGrid (XML), - for stdout")
+      ->type_name("FILE");
   CommandLine::json(sub, options->json);
   CommandLine::presets(sub, *options);
 }

@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/topology/fabric_graph.hpp"
+#include "stepcast/topology/platform.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -97,6 +98,8 @@ std::string as_json(const Fabric& fabric) {
 Outcome topology(const TopologyOptions& options) {
   if (options.json == "-" && options.dot == "-")
     bad_option("--dot", "is -, as --json is, allowed: stdout for one of them");
+  if (options.platform == "-" && (options.json == "-" || options.dot == "-"))
+    bad_option("--platform", "is -, as another option is, allowed: stdout for one of them");
   const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
   const Fabric fabric(cluster);
   std::string text = fmt::format("{}: {} devices of {} in {} nodes", cluster.name, fabric.devices(),
@@ -118,6 +121,11 @@ Outcome topology(const TopologyOptions& options) {
     outcome.text = fabric_dot(fabric);
   } else if (!options.dot.empty()) {
     write_file(options.dot, fabric_dot(fabric));
+  }
+  if (options.platform == "-") {
+    outcome.text = platform_xml(fabric);
+  } else if (!options.platform.empty()) {
+    write_file(options.platform, platform_xml(fabric));
   }
   return outcome;
 }

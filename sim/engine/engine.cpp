@@ -96,6 +96,7 @@ class Engine::Driver : private NetworkWatcher {
     }
   }
 
+  bool incremental() const { return incremental_.has_value(); }
   std::uint64_t flows() const { return flows_; }
   std::uint64_t lone_flows() const { return lone_flows_; }
   std::uint64_t events() const { return events_; }
@@ -260,6 +261,7 @@ void Engine::shift(double time) { driver_->shift(time); }
 void Engine::append_state(double origin, std::vector<double>& state) const {
   driver_->append_state(origin, state);
 }
+bool Engine::incremental() const { return driver_->incremental(); }
 std::uint64_t Engine::flows() const { return driver_->flows(); }
 std::uint64_t Engine::lone_flows() const { return driver_->lone_flows(); }
 std::uint64_t Engine::events() const { return driver_->events(); }

@@ -1,11 +1,16 @@
+#include <memory>
+
 #include "flow_network.hpp"
 #include "stepcast/base/module.hpp"
+#include "stepcast/sim/engine/platform_file.hpp"
 
 namespace stepcast {
 
 const std::string& simgrid_fingerprint();  // cmake/fingerprint.cmake
 
 namespace {
+
+using ReadPlatform = Platform*(const std::string&);
 
 MakeSimgridNetwork* maker() {
   static auto* const found = reinterpret_cast<MakeSimgridNetwork*>(
@@ -18,5 +23,11 @@ MakeSimgridNetwork* maker() {
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) { return *maker()(bandwidths); }
 
 void load_simgrid() { maker(); }
+
+Platform read_platform(const std::string& file) {
+  auto* const read = reinterpret_cast<ReadPlatform*>(
+      module_entry("simgrid", "stepcast_read_platform", simgrid_fingerprint()));
+  return *std::unique_ptr<Platform>(read(file));
+}
 
 }  // namespace stepcast

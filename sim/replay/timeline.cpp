@@ -62,6 +62,8 @@ Timeline Replayer::timeline() {
   result.tasks = tasks_;
   result.events = engine_.events();
   result.flows = engine_.flows();
+  if (result.flows > 0)
+    result.solver = engine_.incremental() ? Solver::incremental : Solver::simgrid;
   result.skipped_micro_batches = skipped_micro_batches_;
   result.lone_flows = lone_flows_ + engine_.lone_flows();
   return result;

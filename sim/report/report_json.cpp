@@ -206,6 +206,19 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   return json;
 }
 
+/// As engine.solver has it.
+const char* solver_name(Solver solver) {
+  switch (solver) {
+    case Solver::closed_form:
+      return "closed_form";
+    case Solver::simgrid:
+      return "simgrid";
+    case Solver::incremental:
+      break;
+  }
+  return "incremental";
+}
+
 }  // namespace
 
 std::string report_json(const Scenario& scenario, const Forecast& forecast,
@@ -217,7 +230,9 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
     if (!a.note.empty()) assumptions.back()["note"] = a.note;
   }
   const Timeline& t = forecast.timeline;
-  Json engine{{"simgrid", Engine::simgrid_version()},
+  const bool in_simgrid = t.solver == Solver::simgrid;
+  Json engine{{"simgrid", in_simgrid ? Json(Engine::simgrid_version()) : Json(nullptr)},
+              {"solver", solver_name(t.solver)},
               {"ranks", scenario.workload.plan.world()},
               {"simulated_ranks", t.classes.size()},
               {"classes", t.classes.size()},

@@ -142,12 +142,6 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
   }
   if (checks.good({key("devices")}) && checks.good_below(key("kinds")))
     check_kinds(cluster, prefix, checks);
-  if (cluster.super_node && checks.good({key("devices")})) {
-    const std::int64_t nodes = cluster.nodes(), size = cluster.super_node->nodes;
-    checks.require(nodes <= size || nodes % size == 0, key("super_node.nodes"),
-                   "is " + count_text(size) + ", must divide the " + count_text(nodes) +
-                       " nodes or hold all of them, allowed: " + divisors(nodes));
-  }
 }
 
 /// Layers that see all tokens are those among layers with a window.

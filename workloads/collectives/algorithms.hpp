@@ -36,6 +36,10 @@ std::optional<Split> split(const Fabric& fabric, Group members, Level level);
 /// Sizes of the messages of a skewed all-to-all over the members.
 MessageSize message_sizes(Group members, CollectiveCall call);
 
+/// The last super-node has fewer nodes than the others, so that groups of even nodes may have
+/// uneven super-nodes.
+bool has_partial_super_node(const Fabric& fabric);
+
 /// The widest locality of any pair.
 Locality reach(const Fabric& fabric, Group members);
 /// Every pair has a mesh link.

@@ -48,6 +48,11 @@ MessageSize message_sizes(Group members, CollectiveCall call) {
   };
 }
 
+bool has_partial_super_node(const Fabric& fabric) {
+  const auto& super = fabric.cluster().super_node;
+  return super && fabric.nodes() > super->nodes && fabric.nodes() % super->nodes != 0;
+}
+
 Locality reach(const Fabric& fabric, Group members) {
   Locality widest = Locality::device;
   for (const DeviceId m : members) widest = std::max(widest, fabric.locality(members.front(), m));

@@ -17,12 +17,12 @@ struct Tier {
 std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members, CollectiveCall call) {
   const auto nodes = split(fabric, members, Level::node);
   const auto supers = split(fabric, members, Level::super_node);
-  if (!nodes || !supers) return std::nullopt;
+  if (!nodes || (!supers && !has_partial_super_node(fabric))) return std::nullopt;
   const auto local = static_cast<double>(nodes->across.size());
   std::vector<Tier> result;
   if (nodes->across.size() > 1)
     result.push_back({nodes->inside, node_pattern(fabric, nodes->inside.front())});
-  if (!fabric.cluster().super_node) {
+  if (!fabric.cluster().super_node || !supers) {
     const Bytes bytes = call.kind == CollectiveKind::all_reduce ? call.bytes / local : call.bytes;
     if (nodes->inside.size() > 1)
       result.push_back(

@@ -55,10 +55,19 @@ bool prefers_pipeline(const Fabric& fabric, Group node, CollectiveCall call, std
   return false;
 }
 
+/// Servers that contribute different numbers of devices: one flat ring. Where only the last
+/// super-node is smaller, the servers are one tier.
+std::string_view uneven(const Fabric& fabric, Group members, CollectiveCall call) {
+  if (call.kind == CollectiveKind::all_to_all) return "pairwise";
+  const auto nodes = split(fabric, members, Level::node);
+  if (!nodes || !has_partial_super_node(fabric)) return "ring";
+  if (nodes->across.size() > 1) return "hierarchical";
+  return name(server_pattern(fabric, members.size(), call.kind, call.bytes));
+}
+
 std::string_view between_servers(const Fabric& fabric, Group members, CollectiveCall call) {
   const bool exchange = call.kind == CollectiveKind::all_to_all;
-  // Servers that contribute different numbers of devices: one flat ring.
-  if (!even(fabric, members)) return exchange ? "pairwise" : "ring";
+  if (!even(fabric, members)) return uneven(fabric, members, call);
   const Split nodes = *split(fabric, members, Level::node);
   const Split supers = *split(fabric, members, Level::super_node);
   if (supers.across.size() == 1) {

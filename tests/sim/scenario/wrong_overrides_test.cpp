@@ -64,13 +64,6 @@ const WrongOverride wrong_overrides[] = {
      {"parallel.cp=2", "training.sequence=2050"},
      "--set training.sequence=2050: training.sequence: is 2050, must be a multiple of 2*cp (two "
      "slices per rank) = 4, allowed: 2048"},
-    {"super_node",
-     {"cluster.devices=48",
-      "cluster.super_node={nodes: 4, fabric: {kind: switch, port: {bandwidth: 196GB/s}}}",
-      "training.global_batch=48"},
-     "--set cluster.super_node={nodes: 4, fabric: {kind: switch, port: {bandwidth: 196GB/s}}}: "
-     "cluster.super_node.nodes: is 4, must divide the 6 nodes or hold all of them, allowed: 1, 2, "
-     "3, 6"},
     {"recompute_beyond_the_chunk",
      {"parallel.layers_per_chunk=[[2, 2], [3, 1]]", "training.recompute=[[1, 1], [1, 2]]"},
      "--set training.recompute=[[1, 1], [1, 2]]: training.recompute: recomputes 2 layers of chunk "

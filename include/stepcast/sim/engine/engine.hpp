@@ -63,6 +63,7 @@ class Engine {
   /// This appends what is pending and the flows that are alone, with times relative to `origin`.
   void append_state(double origin, std::vector<double>& state) const;
 
+  bool incremental() const;          ///< flows that meet share their links without SimGrid
   std::uint64_t flows() const;       ///< that met another on a link
   std::uint64_t lone_flows() const;  ///< that had their links to themselves all the time
   std::uint64_t events() const;      ///< handled so far

@@ -33,16 +33,21 @@ struct RankTimes {
 /// This adds every part of `part` times `weight`; `end` is left alone.
 void add(RankTimes& sum, const RankTimes& part, double weight);
 
+/// This says who gave the flows their shares of the links: nobody, as none met; SimGrid beside our
+/// queue; or the incremental solver.
+enum class Solver { closed_form, simgrid, incremental };
+
 /// The timeline is what a replay produced, per rank class.
 struct Timeline {
   Seconds step_time{0};        ///< of one step: the makespan, or the mean of all after the first
   std::vector<Seconds> steps;  ///< each step, from the end of the one before
   std::vector<RankTimes> classes;           ///< a step, likewise
   std::uint64_t skipped_micro_batches = 0;  ///< that repeat others exactly, not replayed
-  std::uint64_t tasks = 0;                  ///< instructions and transfers executed
-  std::uint64_t events = 0;                 ///< handled by the queue
-  std::uint64_t flows = 0;                  ///< that entered SimGrid
-  std::uint64_t lone_flows = 0;             ///< that could meet no other and took their closed form
+  Solver solver = Solver::closed_form;
+  std::uint64_t tasks = 0;       ///< instructions and transfers executed
+  std::uint64_t events = 0;      ///< handled by the queue
+  std::uint64_t flows = 0;       ///< that entered SimGrid
+  std::uint64_t lone_flows = 0;  ///< that could meet no other and took their closed form
 };
 
 }  // namespace stepcast
