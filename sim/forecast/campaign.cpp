@@ -119,8 +119,8 @@ void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
   const double failures = step * static_cast<double>(m.steps) / useful / m.mtbf;
   if (failures * static_cast<double>(s.campaign->runs) > most_failures)
     refuse(s, "campaign.runs",
-           "times " + shortest(std::ceil(failures)) + " failures each are more than 1e9, allowed: " +
-               "fewer runs");
+           "times " + shortest(std::ceil(failures)) +
+               " failures each are more than 1e9, allowed: " + "fewer runs");
 }
 
 std::vector<CampaignRun> play_all(const Scenario& s, const CampaignModel& m,

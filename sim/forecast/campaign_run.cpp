@@ -46,8 +46,8 @@ class Run {
     const std::int64_t left = model_.steps - done_;
     const std::int64_t whole = left / model_.every_steps, tail = left % model_.every_steps;
     const double interval = static_cast<double>(model_.every_steps) * step_ + saving;
-    const double met = std::min(std::floor((failure_ - time_) / interval),
-                                static_cast<double>(whole));
+    const double met =
+        std::min(std::floor((failure_ - time_) / interval), static_cast<double>(whole));
     const auto intervals = static_cast<std::int64_t>(met);
     keep(intervals * model_.every_steps, intervals);
     if (intervals == whole && tail > 0 &&

@@ -22,8 +22,9 @@ std::string head(const Scenario& s, const CampaignForecast& c) {
                                  s.cluster.devices, s.cluster.name, c.steps, human(c.step_time));
   if (c.tokens > 0) text += fmt::format(", {:.4g} tokens", static_cast<double>(c.tokens));
   text += fmt::format("; a failure every {}", days(c.mtbf.value()));
-  return text + fmt::format("\n  played {} times{}\n\n", c.runs,
-                            c.seeds > 1 ? fmt::format(" with {} draws of the spread", c.seeds) : "");
+  return text +
+         fmt::format("\n  played {} times{}\n\n", c.runs,
+                     c.seeds > 1 ? fmt::format(" with {} draws of the spread", c.seeds) : "");
 }
 
 }  // namespace
@@ -35,9 +36,9 @@ std::string campaign_text(const Scenario& s, const CampaignForecast& c) {
   if (c.within)
     text += fmt::format("  {:.1f} % of the runs meet the date asked for\n", 100 * *c.within);
   if (c.wall_low && c.wall_high)
-    text += fmt::format(
-        "  the error of the step time alone (80 %) puts the median between {} and {}\n",
-        days(c.wall_low->p50), days(c.wall_high->p50));
+    text +=
+        fmt::format("  the error of the step time alone (80 %) puts the median between {} and {}\n",
+                    days(c.wall_low->p50), days(c.wall_high->p50));
   text += fmt::format("  device hours: {:.4g} (median), {:.4g} to {:.4g}\n\n", c.device_hours.p50,
                       c.device_hours.p10, c.device_hours.p90);
   text += fmt::format("where the time goes, mean of the runs ({:.4g} failures)\n", c.failures);

@@ -143,7 +143,8 @@ TEST(Campaign, SaysWhatIsMissing) {
   const std::string failures = "stalls.failures={device_mtbf: 50000h, restart: 15min}";
   EXPECT_TRUE(refusal({failures}).starts_with("campaign: is missing"));
   EXPECT_TRUE(refusal({"campaign={steps: 10}"}).starts_with("stalls.failures: is missing"));
-  EXPECT_TRUE(refusal({failures, "campaign={spares: 1}"}).starts_with("campaign.steps: is missing"));
+  EXPECT_TRUE(
+      refusal({failures, "campaign={spares: 1}"}).starts_with("campaign.steps: is missing"));
   EXPECT_TRUE(refusal({failures, "campaign={steps: 1, tokens: 1}"})
                   .starts_with("campaign.tokens: is given beside campaign.steps"));
   EXPECT_TRUE(refusal({failures, "campaign={steps: 10, evict_slow: true}"})
@@ -152,11 +153,10 @@ TEST(Campaign, SaysWhatIsMissing) {
 
 TEST(Campaign, ThatNeverFinishesSaysSo) {
   const auto result = testing::in_child([] {
-    const std::string said = refusal(
-        {"stalls.failures={device_mtbf: 1h, restart: 1h}", "campaign={steps: 1000}"});
-    return std::vector<double>{said.starts_with("campaign: never finishes: the job fails every ")
-                                   ? 1.0
-                                   : 0.0};
+    const std::string said =
+        refusal({"stalls.failures={device_mtbf: 1h, restart: 1h}", "campaign={steps: 1000}"});
+    return std::vector<double>{
+        said.starts_with("campaign: never finishes: the job fails every ") ? 1.0 : 0.0};
   });
   EXPECT_EQ(result.at(0), 1);
 }
@@ -170,8 +170,8 @@ TEST(Campaign, OfTokensHasAsManyStepsAsTheyNeedAndItsQuantilesAreInOrder) {
     const double per_step = static_cast<double>(s.workload.training.global_batch) *
                             static_cast<double>(s.workload.training.sequence);
     return std::vector<double>{static_cast<double>(c.steps) - std::ceil(1e9 / per_step),
-                               c.wall.p50 - c.wall.p10, c.wall.p90 - c.wall.p50,
-                               *c.within, c.reached.back().wall.value() - c.wall.p90};
+                               c.wall.p50 - c.wall.p10, c.wall.p90 - c.wall.p50, *c.within,
+                               c.reached.back().wall.value() - c.wall.p90};
   });
   EXPECT_EQ(result.at(0), 0);
   EXPECT_GE(result.at(1), 0);

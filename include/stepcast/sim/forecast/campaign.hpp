@@ -28,19 +28,19 @@ struct CampaignModel {
 
 /// How fast a cluster is: one draw of its spread.
 struct CampaignPace {
-  Seconds step{0};                     ///< without checkpoints
+  Seconds step{0};                      ///< without checkpoints
   std::optional<Seconds> without_slow;  ///< once the slow nodes have left; nothing: they stay
-  std::int64_t slow_nodes = 0;         ///< that leave together
+  std::int64_t slow_nodes = 0;          ///< that leave together
 };
 
 /// Where the time of one run went; the parts add up to `wall`.
 struct CampaignRun {
   Seconds wall{0};
-  Seconds computing{0};   ///< steps that were kept
-  Seconds saving{0};      ///< checkpoints that were kept
-  Seconds lost{0};        ///< since the last checkpoint, to be done again
+  Seconds computing{0};  ///< steps that were kept
+  Seconds saving{0};     ///< checkpoints that were kept
+  Seconds lost{0};       ///< since the last checkpoint, to be done again
   Seconds restarting{0};
-  Seconds waiting{0};     ///< for a node, all spares being away
+  Seconds waiting{0};  ///< for a node, all spares being away
   std::int64_t failures = 0;
 };
 
@@ -57,13 +57,13 @@ struct CampaignForecast {
   };
 
   std::int64_t steps = 0, tokens = 0, runs = 0, seeds = 0;  ///< tokens 0: a synthetic workload
-  Seconds step_time{0};                ///< mean over the seeds, without checkpoints
-  Seconds mtbf{0};                     ///< of the job
-  Quantiles wall, device_hours;        ///< [s], [h]; spare nodes count as well
-  CampaignRun mean;                    ///< of all runs; `failures` rounded down
-  double failures = 0;                 ///< mean
-  std::vector<Reached> reached;        ///< walls that a tenth, two tenths, ... of the runs met
-  std::optional<double> within;        ///< share of the runs that met the date asked for
+  Seconds step_time{0};          ///< mean over the seeds, without checkpoints
+  Seconds mtbf{0};               ///< of the job
+  Quantiles wall, device_hours;  ///< [s], [h]; spare nodes count as well
+  CampaignRun mean;              ///< of all runs; `failures` rounded down
+  double failures = 0;           ///< mean
+  std::vector<Reached> reached;  ///< walls that a tenth, two tenths, ... of the runs met
+  std::optional<double> within;  ///< share of the runs that met the date asked for
   std::optional<Quantiles> wall_low, wall_high;  ///< [s] if steps take as little or as much time
                                                  ///< as the interval of the cluster says
 };
