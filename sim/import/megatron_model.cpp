@@ -17,6 +17,8 @@ void import_window(MegatronLaunch& launch) {
     return draft.set("model.attention.full_every", std::int64_t{2}, {alternate});
   }
   const Setting* size = launch.flag("--window-size");
+  const Setting* every = launch.flag("--window-attn-skip-freq");
+  if (size == nullptr && every != nullptr) draft.note(*every, "counts only with --window-size");
   if (size == nullptr || draft.given("model.attention.window")) return;
   const std::vector<std::int64_t> sides = launch.args.counts("--window-size");
   if (sides.size() != 2 || sides[0] < 0 || sides[1] != 0)
@@ -24,7 +26,7 @@ void import_window(MegatronLaunch& launch) {
                             "is not n,0, which model.attention.window lacks, allowed: n "
                             "tokens before the query's own, and 0");
   draft.set("model.attention.window", sides[0] + 1, {size});
-  if (const Setting* every = launch.flag("--window-attn-skip-freq")) {
+  if (every != nullptr) {
     const auto count = launch.args.count("--window-attn-skip-freq");
     if (count) draft.set("model.attention.full_every", *count, {every});
   }
