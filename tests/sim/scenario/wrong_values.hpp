@@ -40,11 +40,11 @@ inline constexpr WrongRow wrong_values[] = {
     {"zero_bandwidth", "bandwidth: 28GB/s", "bandwidth: 0GB/s",
      "s.yaml:21:44: cluster.node.fabric.link.bandwidth: is 0GB/s, allowed: 1B/s to 1e+24B/s"},
     {"nan_efficiency", "efficiency: 0.8", "efficiency: nan",
-     "s.yaml:21:81: cluster.node.fabric.efficiency: is 'nan', allowed: a number such as 0.8, more "
-     "than 0 and at most 1"},
+     "s.yaml:21:81: cluster.node.fabric.efficiency: is 'nan', allowed: a number such as 0.8, 1e-06 "
+     "to 1"},
     {"infinite_efficiency", "efficiency: 0.8", "efficiency: .inf",
-     "s.yaml:21:81: cluster.node.fabric.efficiency: is '.inf', allowed: a number such as 0.8, more "
-     "than 0 and at most 1"},
+     "s.yaml:21:81: cluster.node.fabric.efficiency: is '.inf', allowed: a number such as 0.8, "
+     "1e-06 to 1"},
     {"efficiency_above_one", "efficiency: 0.8", "efficiency: 80",
      "s.yaml:21:81: cluster.node.fabric.efficiency: is 80, allowed: 1e-06 to 1"},
     {"hexadecimal_count", "queue_depth: 1024", "queue_depth: 0x400",
