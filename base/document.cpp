@@ -1,7 +1,10 @@
 #include "stepcast/base/document.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -34,18 +37,45 @@ std::string read_stream(std::istream& stream, const std::string& name) {
   return text;
 }
 
+/// What of a path that is there is no text; nothing for what can be read.
+const char* wrong_kind(const fs::file_status& status) {
+  if (fs::is_directory(status)) return "is a directory";
+  if (fs::is_block_file(status)) return "is a block device";
+  if (fs::is_socket(status)) return "is a socket";
+  return nullptr;  // regular files, pipes, and terminals
+}
+
+std::string read_open_file(const fs::path& path) {
+  const std::string name = path.string();
+  errno = 0;
+  std::ifstream stream{path, std::ios::binary};
+  if (!stream)
+    refuse({name}, {}, std::string("cannot be opened for reading: ") + std::strerror(errno));
+  return read_stream(stream, name);
+}
+
+/// Standard input and pipes give their text once, and one command may ask several times: for the
+/// kind of the file, for its sweep, for a second side.
+std::string read_once(const std::string& name, const std::function<std::string()>& read) {
+  static std::map<std::string, std::string> texts;
+  const auto found = texts.find(name);
+  return found != texts.end() ? found->second : texts.emplace(name, read()).first->second;
+}
+
 std::string read_file(const fs::path& path) {
   const std::string name = path.string();
   if (name.empty()) refuse({}, "file name", "is empty, allowed: the path of a YAML file");
-  if (name == "-") return read_stream(std::cin, "-");
+  if (name == "-") return read_once(name, [] { return read_stream(std::cin, "-"); });
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status) || !may_read(path))
-    refuse({name}, {}, "does not exist, allowed: a YAML file");
-  if (fs::is_directory(status)) refuse({name}, {}, "is a directory, allowed: a YAML file");
-  std::ifstream stream{path, std::ios::binary};
-  if (!stream) refuse({name}, {}, "cannot be opened for reading");
-  return read_stream(stream, name);
+  const bool known = fs::exists(status) && may_read(path);
+  if (!known && error && error != std::errc::no_such_file_or_directory)
+    refuse({name}, {}, "cannot be read: " + error.message());
+  if (!known) refuse({name}, {}, "does not exist, allowed: a YAML file");
+  if (const char* kind = wrong_kind(status))
+    refuse({name}, {}, std::string(kind) + ", allowed: a YAML file");
+  if (fs::is_regular_file(status)) return read_open_file(path);
+  return read_once(name, [&] { return read_open_file(path); });
 }
 
 /// Resolves every `extends` of a tree; remembers the files that are being read, to see cycles.
@@ -123,7 +153,7 @@ class Loader {
   std::string missing(const std::string& name, const fs::path& directory) const {
     std::vector<std::string> places{directory.empty() ? "." : directory.string()};
     for (const fs::path& d : search_.directories) places.push_back(d.string());
-    return "names '" + name + "', which does not exist in " + joined(places) +
+    return "names '" + shortened(name) + "', which does not exist in " + joined(places) +
            file_hint(name, directory, search_);
   }
 

@@ -21,7 +21,7 @@ std::string not_this(const Node& node, const std::string& allowed) {
 }
 
 std::string out_of_range(const Node& node, const Range& range, std::string_view unit) {
-  return "is " + node.text + ", allowed: " + range_text(range, unit);
+  return "is " + shortened(node.text) + ", allowed: " + range_text(range, unit);
 }
 
 std::string table_text(const Range& range) {
@@ -74,7 +74,7 @@ class Reader {
     if (!plain()) return not_this(node_, with_range(Unit::what, field_.range, Unit::unit));
     const auto value = Unit::parse(node_.text);
     if (!value && parse_number(node_.text)) {
-      return "is " + node_.text + " without a unit, allowed: " + std::string(Unit::what);
+      return "is " + shortened(node_.text) + " without a unit, allowed: " + std::string(Unit::what);
     }
     if (!value) return not_this(node_, with_range(Unit::what, field_.range, Unit::unit));
     if (!field_.range.contains(value->value()))
@@ -118,7 +118,7 @@ class Reader {
     const auto amount = plain() && !percent ? parse_amount(node_.text, t.of) : std::nullopt;
     if (!percent && !amount) return not_this(node_, tolerance_text(t.of));
     const double value = percent ? *percent : *amount;
-    if (value < 0) return "is " + node_.text + ", allowed: nothing below 0";
+    if (value < 0) return "is " + shortened(node_.text) + ", allowed: nothing below 0";
     *t.target = value;
     *t.relative = percent.has_value();
     return {};

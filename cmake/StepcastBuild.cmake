@@ -10,6 +10,8 @@ add_library(stepcast_options INTERFACE)
 target_include_directories(stepcast_options INTERFACE ${PROJECT_SOURCE_DIR}/include)
 # A result names the build that made it by this id (base/build.cpp).
 target_link_options(stepcast_options INTERFACE LINKER:--build-id=sha1)
+# What is loaded is bound at once and then read-only.
+target_link_options(stepcast_options INTERFACE LINKER:-z,relro LINKER:-z,now)
 target_compile_options(stepcast_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion
                                                   -Wno-sign-conversion -Wno-missing-field-initializers
                                                   -Wnon-virtual-dtor -Woverloaded-virtual -Wswitch-enum)

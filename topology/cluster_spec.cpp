@@ -16,6 +16,7 @@ constexpr Range rate_range = between(1, 1e24);
 constexpr Range rate_or_none = between(0, 1e24);
 constexpr Range some_bytes = between(1, 1e18);
 constexpr Range size_range = between(0, 1e18);
+constexpr Range ratio_range = between(1e-3, 1e3);
 
 void describe(Visitor& visitor, OperatorClassTimes& times) {
   visitor.field({"matmul", &times.matmul, "cube operators", time_range});
@@ -263,8 +264,8 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
 
 /// All keys but `kinds`.
 void describe(Visitor& visitor, QuotientRange& spec) {
-  visitor.field({"low", &spec.low, "one measured step of ten is below", positive(), true});
-  visitor.field({"high", &spec.high, "one measured step of ten is above", positive(), true});
+  visitor.field({"low", &spec.low, "one measured step of ten is below", ratio_range, true});
+  visitor.field({"high", &spec.high, "one measured step of ten is above", ratio_range, true});
 }
 
 void describe(Visitor& visitor, ForecastInterval& spec) {

@@ -36,6 +36,8 @@ Outcome check(const CheckOptions& options) {
   const std::vector<CheckResult> results = run_checks(files, workers, search);
   if (options.update) return update(results, search);
   Outcome outcome{check_table(results)};
+  for (const CheckResult& result : results)
+    if (!result.error.empty()) outcome.complaint += result.error + "\n";
   if (options.junit == "-") outcome.text = junit_xml(results);
   if (!options.junit.empty() && options.junit != "-") write_file(options.junit, junit_xml(results));
   if (!std::ranges::all_of(results, &CheckResult::passed)) outcome.exit_code = check_failed;

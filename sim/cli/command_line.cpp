@@ -8,6 +8,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "outputs.hpp"
 #include "stepcast/base/version.hpp"
 
 namespace stepcast::cli {
@@ -69,7 +70,7 @@ int CommandLine::main(int argc, char** argv) {
   spdlog::set_level(quiet_     ? spdlog::level::err
                     : verbose_ ? spdlog::level::debug
                                : spdlog::level::warn);
-  refuse_empty_options();
+  check_options();
   const auto begin = std::chrono::steady_clock::now();
   const Outcome outcome = chosen_();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -84,17 +85,21 @@ Outcome CommandLine::answer(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     return parse_failure(*app_, error);
   }
-  refuse_empty_options();
+  check_options();
   return chosen_();
 }
 
 /// An option whose text is empty would be taken for one that is not there.
-void CommandLine::refuse_empty_options() const {
+void CommandLine::check_options() const {
+  std::vector<std::pair<std::string, std::string>> texts;
   for (const CLI::Option* option : app_->get_subcommands().front()->get_options()) {
     if (option->get_positional()) continue;
-    for (const std::string& given : option->results())
+    for (const std::string& given : option->results()) {
       if (given.empty()) bad_option(option->get_name(), "is empty, give a value");
+      texts.emplace_back("--" + option->get_lnames().front(), given);
+    }
   }
+  check_outputs(texts);
 }
 
 CLI::App* CommandLine::command(const char* name, const char* what, const char* example,

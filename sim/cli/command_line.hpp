@@ -38,7 +38,7 @@ class CommandLine {
   static void launch(CLI::App* sub, LaunchOptions& options);
 
  private:
-  void refuse_empty_options() const;
+  void check_options() const;
 
   std::unique_ptr<CLI::App> app_;
   std::function<Outcome()> chosen_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <new>
 
 #include "command_line.hpp"
 
@@ -24,6 +25,8 @@ int main(int argc, char** argv) {
     return stepcast::cli::bad_input;
   } catch (const stepcast::EngineError& error) {
     std::cerr << "engine: " << error.what() << "\n";
+  } catch (const std::bad_alloc&) {
+    std::cerr << "the command needs more memory than there is\n";
   } catch (const std::exception& error) {
     std::cerr << "internal error: " << error.what() << "\n";
   }

@@ -65,7 +65,7 @@ std::string show_run(const RunOptions& options, const Scenario& scenario) {
 std::string shown_run(const RunOptions& options, const Scenario& scenario) {
   std::string drawing;
   const auto keep = [&](const WorkerAnswer& answer) {
-    if (answer.failed()) throw InputError(answer.failure);
+    if (answer.failed()) throw_failure("the recorded run", answer);
     drawing = answer.text;
   };
   run_in_workers(

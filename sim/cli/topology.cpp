@@ -93,6 +93,18 @@ std::string as_json(const Fabric& fabric) {
   return json.dump(2) + "\n";
 }
 
+/// A drawing takes about 300 bytes of memory per link; no program draws as many as these.
+void check_drawing(const Fabric& fabric) {
+  constexpr std::uint32_t most_links = 1 << 20;
+  constexpr double bytes_per_link = 300;
+  if (fabric.link_count() <= most_links) return;
+  bad_option("--dot",
+             fmt::format("would draw {} links, which takes about {} of memory, allowed: at most {} "
+                         "links, give fewer --devices",
+                         fabric.link_count(), human(Bytes{bytes_per_link * fabric.link_count()}),
+                         most_links));
+}
+
 }  // namespace
 
 Outcome topology(const TopologyOptions& options) {
@@ -102,6 +114,7 @@ Outcome topology(const TopologyOptions& options) {
     bad_option("--platform", "is -, as another option is, allowed: stdout for one of them");
   const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
   const Fabric fabric(cluster);
+  if (!options.dot.empty()) check_drawing(fabric);
   std::string text = fmt::format("{}: {} devices of {} in {} nodes", cluster.name, fabric.devices(),
                                  cluster.device.name, fabric.nodes());
   if (fabric.leaves() > 0) text += fmt::format(", {} leaves", fabric.leaves());

@@ -1,8 +1,11 @@
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "commands.hpp"
@@ -14,86 +17,137 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& path) {
-  throw InputError({Diagnostic{
-      {path}, {}, "cannot be written, give a file in a folder that exists and is writable"}});
+/// With what the system says, since a full disk is no missing folder.
+[[noreturn]] void refuse(const std::string& path, int error) {
+  const bool place = error == ENOENT || error == EACCES || error == ENOTDIR;
+  throw InputError(
+      {Diagnostic{{path},
+                  {},
+                  place ? "cannot be written, give a file in a folder that exists and is writable"
+                        : std::string("cannot be written: ") + std::strerror(error)}});
 }
 
+/// Whole texts into an open file, which it does not own. The first error stays in `error`.
 class Sink {
  public:
+  explicit Sink(int file) : file_{file} {}
   virtual ~Sink() = default;
-  virtual bool write(std::string_view text) = 0;
-  virtual bool close() = 0;
-};
+  virtual void write(std::string_view text) {
+    while (!text.empty() && error_ == 0) {
+      const ssize_t n = ::write(file_, text.data(), text.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail(errno);
+      text.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+  virtual void close() {}
+  int error() const { return error_; }
 
-class PlainSink : public Sink {
- public:
-  explicit PlainSink(const std::string& path) : file_(path, std::ios::binary) {}
-  bool write(std::string_view text) override {
-    file_.write(text.data(), static_cast<std::streamsize>(text.size()));
-    return file_.good();
+ protected:
+  void fail(int error) {
+    if (error_ == 0) error_ = error == 0 ? EIO : error;
   }
-  bool close() override {
-    file_.close();
-    return file_.good();
-  }
+  int file() const { return file_; }
 
  private:
-  std::ofstream file_;
+  int file_;
+  int error_ = 0;
 };
 
 class GzipSink : public Sink {
  public:
   /// Level 5: a third of the time of the best one for a tenth more bytes.
-  explicit GzipSink(const std::string& path) : file_{gzopen(path.c_str(), "wb5")} {}
+  explicit GzipSink(int file) : Sink{file}, gzip_{gzdopen(dup(file), "wb5")} {
+    if (!gzip_) fail(errno);
+  }
   ~GzipSink() override {
-    if (file_) gzclose(file_);
+    if (gzip_) gzclose(gzip_);
   }
-  bool write(std::string_view text) override {
-    return file_ &&
-           (text.empty() || gzwrite(file_, text.data(), static_cast<unsigned>(text.size())) > 0);
+  void write(std::string_view text) override {
+    if (error() != 0 || text.empty()) return;
+    errno = 0;
+    if (gzwrite(gzip_, text.data(), static_cast<unsigned>(text.size())) <= 0) fail(errno);
   }
-  bool close() override {
-    const bool good = file_ && gzclose(file_) == Z_OK;
-    file_ = nullptr;
-    return good;
+  void close() override {
+    if (!gzip_) return;
+    errno = 0;
+    if (gzclose(gzip_) != Z_OK) fail(errno);
+    gzip_ = nullptr;
   }
 
  private:
-  gzFile file_;
+  gzFile gzip_;
 };
 
-bool fill(Sink& sink, const PieceWriter& body) {
-  bool good = true;
-  body([&](std::string_view text) { good = good && sink.write(text); });
-  return sink.close() && good;
+/// The text on its way to its place. It has no name until it is whole, where the file system can do
+/// that: nothing is left of it when the process dies.
+class Draft {
+ public:
+  explicit Draft(const fs::path& target)
+      : target_{target}, beside_{target.string() + ".part" + std::to_string(getpid())} {
+    constexpr mode_t mode = 0666;
+    const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+    file_ = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    if (file_ >= 0) return;
+    named_ = true;
+    file_ = open(beside_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, mode);
+  }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  ~Draft() {
+    if (file_ >= 0) ::close(file_);
+    if (named_) unlink(beside_.c_str());
+  }
+  int file() const { return file_; }
+  /// Whether it took the place of what was there; errno says why not.
+  bool publish() {
+    if (!named_) {
+      const std::string self = "/proc/self/fd/" + std::to_string(file_);
+      unlink(beside_.c_str());  // of a process of the same number that died between link and rename
+      if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, beside_.c_str(), AT_SYMLINK_FOLLOW) != 0)
+        return false;
+      named_ = true;
+    }
+    if (rename(beside_.c_str(), target_.c_str()) != 0) return false;
+    named_ = false;
+    return true;
+  }
+
+ private:
+  fs::path target_, beside_;
+  int file_ = -1;
+  bool named_ = false;
+};
+
+/// 0, or the error of the first text that could not be written.
+int fill(int file, bool gzip, const PieceWriter& body) {
+  const std::unique_ptr<Sink> sink =
+      gzip ? std::make_unique<GzipSink>(file) : std::make_unique<Sink>(file);
+  body([&](std::string_view text) { sink->write(text); });
+  sink->close();
+  return sink->error();
+}
+
+/// A rename would replace a device or a pipe.
+void write_in_place(const std::string& path, bool gzip, const PieceWriter& body) {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) refuse(path, errno);
+  const int error = fill(file, gzip, body);
+  close(file);
+  if (error != 0) refuse(path, error);
 }
 
 }  // namespace
 
 void write_pieces(const std::string& path, Form form, const PieceWriter& body) {
   std::error_code failure;
+  const bool gzip = form == Form::by_name && path.ends_with(".gz");
   const fs::file_status status = fs::status(path, failure);
-  const bool device = fs::exists(status) && fs::is_other(status);  // a rename would replace it
-  const fs::path target =
-      fs::is_regular_file(status) ? fs::canonical(path, failure) : fs::path(path);
-  const fs::path beside =
-      device ? target : fs::path(target.string() + ".part" + std::to_string(getpid()));
-  std::unique_ptr<Sink> sink;
-  if (form == Form::by_name && path.ends_with(".gz")) {
-    sink = std::make_unique<GzipSink>(beside.string());
-  } else {
-    sink = std::make_unique<PlainSink>(beside.string());
-  }
-  if (!fill(*sink, body)) {
-    if (!device) fs::remove(beside, failure);
-    refuse(path);
-  }
-  if (device) return;
-  fs::rename(beside, target, failure);
-  if (!failure) return;
-  fs::remove(beside, failure);
-  refuse(path);
+  if (fs::exists(status) && fs::is_other(status)) return write_in_place(path, gzip, body);
+  Draft draft(fs::is_regular_file(status) ? fs::canonical(path, failure) : fs::path(path));
+  if (draft.file() < 0) refuse(path, errno);
+  if (const int error = fill(draft.file(), gzip, body); error != 0) refuse(path, error);
+  if (!draft.publish()) refuse(path, errno);
 }
 
 void write_file(const std::string& path, const std::string& text) {

@@ -11,6 +11,7 @@
 #include "flow_network.hpp"
 #include "flow_table.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/text.hpp"
 
 namespace stepcast {
 namespace {
@@ -56,7 +57,10 @@ class Engine::Driver : private NetworkWatcher {
     client_ = &client;
     while (starts_.empty() && !queue_.empty()) step();
     if (!starts_.empty()) incremental_ ? run_incremental() : run_simgrid();
+    const bool flows_last = incremental_ && incremental_->size() > 0;
+    if (flows_last || (!queue_.empty() && !std::isfinite(queue_.top().time))) refuse_late_date();
     if (live_ > 0) {
+      if (now_ > latest_date) refuse_late_date();
       throw EngineError(std::to_string(live_) + " of " + std::to_string(flows_) +
                         " flows did not finish; the first is flow " +
                         std::to_string(first_live_tag()));
@@ -265,6 +269,12 @@ bool Engine::incremental() const { return driver_->incremental(); }
 std::uint64_t Engine::flows() const { return driver_->flows(); }
 std::uint64_t Engine::lone_flows() const { return driver_->lone_flows(); }
 std::uint64_t Engine::events() const { return driver_->events(); }
+
+void refuse_late_date() {
+  throw InputError("the step goes on beyond " + human(Seconds{latest_date}) +
+                   ", where the clock of the engine is too coarse for it, allowed: a scenario "
+                   "with a shorter step");
+}
 
 std::string Engine::simgrid_version() { return STEPCAST_SIMGRID_VERSION; }
 void Engine::load_simgrid() { stepcast::load_simgrid(); }

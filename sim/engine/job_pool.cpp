@@ -19,7 +19,7 @@
 namespace stepcast {
 namespace {
 
-constexpr int answered = 0, threw = 1;
+constexpr int answered = 0, threw = 1, threw_input = 2;
 
 // AddressSanitizer reserves terabytes of addresses.
 #ifdef __SANITIZE_ADDRESS__
@@ -57,6 +57,9 @@ void obey(const JobLimits& limits, pid_t parent) {
   } catch (const std::bad_alloc&) {
     text = "it needs more memory than it may have";
     status = threw;
+  } catch (const InputError& error) {
+    text = error.what();
+    status = threw_input;
   } catch (const std::exception& error) {
     text = error.what();
     status = threw;
@@ -123,8 +126,10 @@ std::vector<WorkerAnswer> JobPool::wait(std::vector<pollfd>& others, int timeout
     if (files[others.size() + k].revents == 0 || read_more(jobs_[k])) continue;
     const Job job = std::move(jobs_[k]);
     jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(k));
-    const std::string failure = failure_of(reap(job), job.text);
-    answers.push_back({job.index, failure.empty() ? job.text : "", failure});
+    const int status = reap(job);
+    const std::string failure = failure_of(status, job.text);
+    const bool bad_input = WIFEXITED(status) && WEXITSTATUS(status) == threw_input;
+    answers.push_back({job.index, failure.empty() ? job.text : "", failure, bad_input});
   }
   std::ranges::sort(answers, {}, &WorkerAnswer::index);
   return answers;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stepcast/base/errors.hpp"
 #include "stepcast/sim/engine/job_pool.hpp"
 
 namespace stepcast {
@@ -26,7 +27,23 @@ Watcher& watcher() {
   return one;
 }
 
+/// False: neither a process nor a pipe is to be had, but jobs are under way that will free theirs.
+bool started(JobPool& pool, std::size_t index, const std::function<std::string(std::size_t)>& job) {
+  try {
+    pool.start(index, [&job, index] { return job(index); });
+    return true;
+  } catch (const EngineError&) {
+    if (pool.size() == 0) throw;
+    return false;
+  }
+}
+
 }  // namespace
+
+void throw_failure(const std::string& what, const WorkerAnswer& answer) {
+  if (answer.bad_input) throw InputError(answer.failure);
+  throw EngineError(what + ": " + answer.failure);
+}
 
 WorkerWatch::WorkerWatch(Told told) { watcher() = {std::move(told), getpid()}; }
 WorkerWatch::~WorkerWatch() { watcher() = {}; }
@@ -39,8 +56,9 @@ void run_in_workers(std::size_t count, int workers,
   std::size_t next = 0, received = 0;
   watcher().tell(0, count);
   while (next < count || pool.size() > 0) {
-    for (; next < count && pool.size() < static_cast<std::size_t>(std::max(workers, 1)); ++next)
-      pool.start(next, [&, next] { return job(next); });
+    while (next < count && pool.size() < static_cast<std::size_t>(std::max(workers, 1)) &&
+           started(pool, next, job))
+      ++next;
     const std::vector<WorkerAnswer> answers = pool.wait(no_others, -1);
     for (const WorkerAnswer& answer : answers) {
       done(answer);

@@ -1,6 +1,7 @@
 #include "stepcast/sim/forecast/forecast.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "expert_module.hpp"
 #include "laws.hpp"
@@ -8,6 +9,7 @@
 #include "spread_step.hpp"
 #include "step_flops.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/memory_forecast.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
@@ -148,6 +150,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
     result.timeline = setup.replayed(setup.stalls(scenario.stalls), recording, recorded);
   }
   result.step_time = result.timeline.step_time;
+  if (!std::isfinite(result.step_time.value())) refuse_late_date();
   add_times(result, setup.network.classes, setup.programs.size());
   add_stages(result, scenario, setup.layers, setup.orders);
   if (setup.kinds)
@@ -180,7 +183,7 @@ Seconds even_step_time(const Scenario& scenario, const AttentionLoads& loads, co
       },
       [&](const WorkerAnswer& a) { answer = a; });
   const auto seconds = parse_number(answer.text);
-  if (answer.failed() || !seconds) throw EngineError("the step of even slots: " + answer.failure);
+  if (answer.failed() || !seconds) throw_failure("the step of even slots", answer);
   return Seconds{*seconds};
 }
 

@@ -101,9 +101,9 @@ SeedRuns run_seeds(const Scenario& scenario, std::int64_t count, int workers) {
       [&](const WorkerAnswer& answer) {
         const auto seconds = parse_number(answer.text);
         if (answer.failed() || !seconds)
-          throw EngineError("seed " +
-                            std::to_string(runs.first + static_cast<std::int64_t>(answer.index)) +
-                            ": " + answer.failure);
+          throw_failure(
+              "seed " + std::to_string(runs.first + static_cast<std::int64_t>(answer.index)),
+              answer);
         runs.steps[answer.index] = Seconds{*seconds};
       });
   return runs;

@@ -26,7 +26,7 @@ Seconds step_time_apart(const StepSetup& setup, const StallPlan& stalls) {
       1, 1, [&](std::size_t) { return shortest(setup.replayed(stalls).step_time.value()); },
       [&](const WorkerAnswer& a) { answer = a; });
   const auto seconds = parse_number(answer.text);
-  if (answer.failed() || !seconds) throw EngineError("a step under spread: " + answer.failure);
+  if (answer.failed() || !seconds) throw_failure("a step under spread", answer);
   return Seconds{*seconds};
 }
 

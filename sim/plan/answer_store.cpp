@@ -114,7 +114,7 @@ void run_kept(AnswerStore* store, std::size_t count, int workers,
       missing.size(), workers, [&](std::size_t k) { return job(missing[k]); },
       [&](const WorkerAnswer& answer) {
         if (store != nullptr && !answer.failed()) store->put(keys[answer.index], answer.text);
-        done({missing[answer.index], answer.text, answer.failure});
+        done({missing[answer.index], answer.text, answer.failure, answer.bad_input});
       });
 }
 

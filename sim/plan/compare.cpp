@@ -115,7 +115,7 @@ std::optional<PlanComparison> compare_with_baseline(const PlanSpace& space, cons
   run_in_workers(
       2, workers, [&](std::size_t i) { return run_text(scenarios[i]); },
       [&](const WorkerAnswer& answer) {
-        if (answer.failed()) throw EngineError("the baseline could not be run: " + answer.failure);
+        if (answer.failed()) throw_failure("the baseline could not be run", answer);
         (answer.index == 0 ? comparison.baseline : comparison.winner) = read_run(answer.text);
       });
   return comparison;

@@ -9,6 +9,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 
@@ -115,8 +116,9 @@ void PlanReader::find_baseline() {
       in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
   const auto file = find_file(name, beside, search_);
   if (!file) {
-    reading_.report(place, "plan.baseline",
-                    "names '" + name + "', which does not exist, allowed: the path of a scenario");
+    reading_.report(
+        place, "plan.baseline",
+        "names '" + shortened(name) + "', which does not exist, allowed: the path of a scenario");
     return;
   }
   space_.baseline = file->string();
@@ -194,6 +196,8 @@ Scenario PlanReader::scenario_with(const std::vector<std::pair<std::string, Node
   for (const auto& [path, value] : changes) put_node(document, path, value);
   Reading reading;
   Scenario scenario = read_values(document, search_, reading);
+  Checks checks{document, reading};
+  check_without_sizes(scenario, checks);
   reading_.diagnostics.insert(reading_.diagnostics.end(), reading.diagnostics.begin(),
                               reading.diagnostics.end());
   return scenario;

@@ -111,7 +111,7 @@ std::vector<PlanPoint> place_best(const PlanSpace& space, const SearchPath& sear
       store, points.size(), workers, [&](std::size_t i) { return key(points[i]); },
       [&](std::size_t i) { return placed_text(space, search, points[i]); },
       [&](const WorkerAnswer& answer) {
-        if (answer.failed()) throw EngineError("a placement failed: " + answer.failure);
+        if (answer.failed()) throw_failure("a placement failed", answer);
         PlanPoint& point = placed[answer.index];
         point.simulated.reset();
         if (!answer.text.empty())

@@ -126,7 +126,7 @@ void PlanSearch::time(std::vector<PlanPoint*> points) {
       store_.get(), blocks, workers_, key,
       [&](std::size_t block) { return time_block(points, block); },
       [&](const WorkerAnswer& answer) {
-        if (answer.failed()) throw EngineError("a point could not be timed: " + answer.failure);
+        if (answer.failed()) throw_failure("a point could not be timed", answer);
         std::istringstream lines(answer.text);
         std::string line;
         for (std::size_t i = answer.index * timed_per_process; std::getline(lines, line); ++i) {
@@ -148,8 +148,9 @@ void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
       [&](const WorkerAnswer& answer) {
         PlanPoint& point = *points[answer.index];
         if (answer.failed())
-          throw EngineError("a point could not be simulated (" +
-                            strategy_text(space_, point.strategy) + "): " + answer.failure);
+          throw_failure(
+              "a point could not be simulated (" + strategy_text(space_, point.strategy) + ")",
+              answer);
         const std::size_t split = answer.text.find('\n');
         point.simulated = Seconds{parse_number(answer.text.substr(0, split)).value_or(0)};
         point.peak = Bytes{parse_number(answer.text.substr(split + 1)).value_or(0)};

@@ -328,6 +328,7 @@ bool Replayer::run_unit(RankIndex r) {
 
 /// One rank is named and not all of them, since the others most likely wait for it.
 void Replayer::report_deadlock() const {
+  if (engine_.now() > latest_date) refuse_late_date();
   for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const RankState& rank = ranks_[r];
     if (rank.waiting == Waiting::done) continue;

@@ -18,7 +18,7 @@ int read_lines(std::string_view text, const std::string& file, const NumberFile&
       ++taken;
     } else {
       reading.report({file, line, 1}, numbers.key,
-                     "is '" + std::string(word) + "', allowed: " + numbers.line);
+                     "is '" + shortened(word) + "', allowed: " + numbers.line);
     }
   }
   return taken;
@@ -38,7 +38,7 @@ void read_number_file(const Node& root, const SearchPath& search, const NumberFi
   };
   const auto file = find_file(numbers.path, directory, search);
   if (!file)
-    return fail("names '" + numbers.path +
+    return fail("names '" + shortened(numbers.path) +
                 "', which does not exist, allowed: the path of a file with one " + numbers.one +
                 " per line");
   const std::size_t before = reading.diagnostics.size();
@@ -54,7 +54,8 @@ void read_number_file(const Node& root, const SearchPath& search, const NumberFi
   if (reading.diagnostics.size() > before) {
     reading.failed.insert(numbers.key);
   } else if (taken == 0) {
-    fail("names '" + numbers.path + "', which holds no " + numbers.one + ", allowed: one per line");
+    fail("names '" + shortened(numbers.path) + "', which holds no " + numbers.one +
+         ", allowed: one per line");
   }
 }
 

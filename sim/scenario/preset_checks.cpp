@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 
 namespace stepcast {
@@ -80,6 +81,19 @@ std::string divisors(std::int64_t n) {
 
 namespace {
 
+void check_reserve(const DeviceSpec& device, const std::string& memory, Checks& checks) {
+  if (!checks.good({memory + "capacity"})) return;
+  checks.require(device.memory_reserve < device.memory_capacity, memory + "reserve",
+                 "is " + human(device.memory_reserve) + ", allowed: less than the capacity of " +
+                     human(device.memory_capacity));
+}
+
+void check_quotients(const QuotientRange& range, const std::string& prefix, Checks& checks) {
+  if (!checks.good({prefix + "low"})) return;
+  checks.require(range.low <= range.high, prefix + "high",
+                 "is " + shortest(range.high) + ", allowed: at least low = " + shortest(range.low));
+}
+
 /// A super-node holds nodes of one kind, and as many in every kind.
 void check_super_node(const NodeKind& kind, const ClusterSpec& cluster, const std::string& key,
                       Checks& checks) {
@@ -125,6 +139,15 @@ void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& 
 
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const auto key = [&](const char* name) { return prefix + name; };
+  check_reserve(cluster.device, key("device.memory."), checks);
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
+    check_reserve(cluster.kinds[k].device, key("kinds.") + std::to_string(k) + ".device.memory.",
+                  checks);
+  if (cluster.interval) {
+    check_quotients(cluster.interval->steps, key("interval."), checks);
+    if (cluster.interval->experts)
+      check_quotients(*cluster.interval->experts, key("interval.experts."), checks);
+  }
   const std::int64_t per_node = cluster.node_devices;
   if (!checks.good({key("node.devices")})) return;
   const std::int64_t whole = cluster.devices / per_node * per_node;

@@ -75,8 +75,9 @@ std::optional<std::filesystem::path> named_file(const Node& root, const std::str
       in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
   const auto file = find_file(name, directory, search);
   if (!file) {
-    reading.report(place, path,
-                   "names '" + name + "', which does not exist, allowed: the path of a " + what);
+    reading.report(
+        place, path,
+        "names '" + shortened(name) + "', which does not exist, allowed: the path of a " + what);
   }
   return file;
 }
@@ -107,7 +108,8 @@ void read_counts(const Node& root, Scenario& scenario, const SearchPath& search,
     return;
   const auto refuse = [&](const std::string& message) {
     reading.failed.insert(path);
-    reading.report(place_of(root, path), path, "names '" + routing.file + "', " + message);
+    reading.report(place_of(root, path), path,
+                   "names '" + shortened(routing.file) + "', " + message);
   };
   const std::string from = place_of(root, path).file;
   const auto directory = from.starts_with("--set ") ? std::filesystem::path{}
@@ -120,8 +122,12 @@ void read_counts(const Node& root, Scenario& scenario, const SearchPath& search,
   double sum = 0;
   for (std::string word; words >> word;) {
     const auto count = parse_number(word);
-    if (!count || *count < 0)
-      return refuse("which holds '" + word + "', allowed: numbers of at least 0");
+    // Shares of the sum are counted with: it must be finite, and none may vanish beside it.
+    constexpr double least = 1e-9, most = 1e15;
+    const bool fits = count && (*count == 0 || (*count >= least && *count <= most));
+    if (!fits)
+      return refuse("which holds '" + shortened(word) + "', allowed: 0, or numbers of " +
+                    shortest(least) + " to " + shortest(most));
     routing.counts.push_back(*count);
     sum += *count;
   }

@@ -325,10 +325,14 @@ void check_algorithms(const CollectiveChoice& choice, Checks& checks) {
 
 }  // namespace
 
-void check_scenario(const Scenario& scenario, Checks& checks) {
-  check_cluster(scenario.cluster, "cluster.", checks);
+void check_without_sizes(const Scenario& scenario, Checks& checks) {
   check_order(scenario.workload.plan, checks);
   check_algorithms(scenario.workload.communication.algorithms, checks);
+}
+
+void check_scenario(const Scenario& scenario, Checks& checks) {
+  check_cluster(scenario.cluster, "cluster.", checks);
+  check_without_sizes(scenario, checks);
   const bool sizes = checks.good({"cluster.devices", "parallel.tp", "parallel.cp", "parallel.pp"});
   if (sizes) {
     check_data_parallel(scenario, checks);

@@ -10,7 +10,8 @@ namespace stepcast {
 namespace {
 
 constexpr std::int64_t most_micro_batches = 1'000'000;
-constexpr std::int64_t most_units = 100'000'000;
+/// Of orders in memory, about 95 bytes per micro-batch of a chunk with its backward: below 2 GB.
+constexpr std::int64_t most_units = 20'000'000, bytes_per_unit = 95;
 
 bool check_micro_batches(const Scenario& scenario, Checks& checks) {
   const ParallelPlan& plan = scenario.workload.plan;
@@ -34,7 +35,10 @@ bool check_size(const PipelineShape& shape, Checks& checks) {
   return checks.require(
       chunks * shape.slices <= most_units / shape.micro_batches, "training.global_batch",
       "gives " + count_text(shape.micro_batches) + " micro-batches on " + count_text(chunks) +
-          " chunks, allowed: at most " + count_text(most_units) + " in all");
+          " chunks, which takes about " +
+          human(Bytes{static_cast<double>(shape.micro_batches) * static_cast<double>(chunks) *
+                      static_cast<double>(shape.slices) * static_cast<double>(bytes_per_unit)}) +
+          " of memory, allowed: at most " + count_text(most_units) + " in all");
 }
 
 /// The tokens of slices that are written out.

@@ -120,9 +120,9 @@ TEST(Section, SaysWhatIsWrongAndWhatIsAllowed) {
   EXPECT_EQ(
       error("count: '8'"),
       "f:1:8: count: is the quoted text '8', allowed: a whole number such as 8 or 40Mi, 1 to 16");
-  EXPECT_EQ(error("factor: 0"), "f:1:9: factor: is 0, allowed: more than 0 and at most 1");
+  EXPECT_EQ(error("factor: 0"), "f:1:9: factor: is 0, allowed: 1e-06 to 1");
   EXPECT_EQ(error("factor: .inf"),
-            "f:1:9: factor: is '.inf', allowed: a number such as 0.8, more than 0 and at most 1");
+            "f:1:9: factor: is '.inf', allowed: a number such as 0.8, 1e-06 to 1");
   EXPECT_EQ(error("flag: yes"), "f:1:7: flag: is 'yes', allowed: true, false");
   EXPECT_EQ(error("flag: 'true'"), "f:1:7: flag: is the quoted text 'true', allowed: true, false");
   EXPECT_EQ(error("name: No Name"),

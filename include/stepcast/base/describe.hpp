@@ -31,7 +31,9 @@ constexpr Range at_least(double low) {
   return {low, std::numeric_limits<double>::infinity(), false};
 }
 constexpr Range between(double low, double high) { return {low, high, false}; }
-constexpr Range fraction() { return {0, 1, true}; }  ///< in (0, 1]
+/// In (0, 1]; less than a millionth is no part of anything that is measured, and times would
+/// overflow.
+constexpr Range fraction() { return {1e-6, 1}; }
 
 /// An option is one word that a choice accepts. A feature that is not built yet is known, so that
 /// the error can say so.

@@ -1,9 +1,16 @@
 #pragma once
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stepcast {
+
+/// The text with control characters written out (`\x1b`), which a terminal would obey; line ends
+/// stay.
+std::string visible(std::string_view text);
+/// At most 200 bytes of the text, in whole characters, and `...` where it is longer.
+std::string shortened(std::string_view text);
 
 /// A place in an input file. Line and column count from 1; 0 means "the file as a whole".
 struct Place {
@@ -18,12 +25,13 @@ struct Diagnostic {
   std::string path;     ///< key path such as `cluster.device.memory`, empty for the whole file
   std::string message;  ///< what is wrong, what is allowed; lower case, no full stop
 
-  /// The text is `file:line:col: path.to.key: message`; parts that are unknown are left out.
+  /// The text is `file:line:col: path.to.key: message`; parts that are unknown are left out, long
+  /// keys and settings cut, control characters visible.
   std::string text() const;
 };
 
-/// The input is bad: this has every error of one reading, in the order file, line, column. The exit
-/// code is 2.
+/// The input is bad: this has every error of one reading, in the order file, line, column; what()
+/// shows the first 50. The exit code is 2.
 class InputError : public std::runtime_error {
  public:
   explicit InputError(std::vector<Diagnostic> diagnostics);

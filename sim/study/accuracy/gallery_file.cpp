@@ -85,7 +85,8 @@ void check(const Gallery& gallery, const fs::path& folder, const Node& root, Rea
     };
     for (const auto& [key, file] : {std::pair{"baseline", t.baseline}, {"technique", t.technique}})
       if (!file.empty() && !fs::exists(folder / file))
-        wrong(key, "names '" + file + "', which does not exist, allowed: a scenario file");
+        wrong(key,
+              "names '" + shortened(file) + "', which does not exist, allowed: a scenario file");
     if (!t.source.empty() && !keys.contains(t.source))
       wrong("source", "is '" + t.source + "', allowed: the key of one of the sources");
     if (t.gain > 0 && t.at_least + t.at_most > 0)

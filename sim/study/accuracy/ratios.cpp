@@ -62,8 +62,9 @@ void find_scenarios(const std::vector<Ratio>& ratios, const fs::path& folder, co
     for (const auto& [key, file] : {std::pair{"of", ratios[i].of}, {"to", ratios[i].to}}) {
       const std::string path = "ratios." + std::to_string(i) + "." + key;
       if (reading.failed.contains(path) || file.empty() || fs::exists(folder / file)) continue;
-      reading.report(place_of(root, path), path,
-                     "names '" + file + "', which does not exist, allowed: a scenario file");
+      reading.report(
+          place_of(root, path), path,
+          "names '" + shortened(file) + "', which does not exist, allowed: a scenario file");
     }
 }
 

@@ -147,9 +147,8 @@ std::string check_table(const std::vector<CheckResult>& results) {
                         : r.error.empty() ? "FAILED"
                                           : "ERROR",
                         r.name);
-    if (r.passed()) continue;
-    text += indented(failure_line(r));
-    if (r.error.empty()) text += indented(details(r));
+    if (r.passed() || !r.error.empty()) continue;
+    text += indented(failure_line(r)) + indented(details(r));
   }
   return text + fmt::format("{} checked: {} ok, {} failed\n", results.size(), passed,
                             results.size() - passed);

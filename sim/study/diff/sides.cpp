@@ -139,7 +139,7 @@ std::vector<DiffSide> read_sides(const std::vector<SideRequest>& requests,
   run_in_workers(scenarios.size(), usable_processors(), job, [&](const WorkerAnswer& answer) {
     const std::size_t place = scenarios[answer.index].first;
     const SideRequest& request = requests[place];
-    if (answer.failed()) throw EngineError(request.file + ": " + answer.failure);
+    if (answer.failed()) throw_failure(request.file, answer);
     sides[place] = side_of(OrderedJson::parse(answer.text));
     if (!request.overrides.empty()) sides[place].label = joined(request.overrides);
   });

@@ -33,7 +33,7 @@ class Variants {
           return time ? shortest(*time) : std::string{};
         },
         [&](const WorkerAnswer& answer) {
-          if (answer.failed()) throw EngineError("a run of explain failed: " + answer.failure);
+          if (answer.failed()) throw_failure("a run of explain failed", answer);
           times_[answer.index] = parse_number(answer.text);
         });
   }

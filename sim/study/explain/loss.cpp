@@ -60,8 +60,7 @@ Times run_loss_variants(const std::array<Scenario, loss_sizes>& scenarios, std::
       },
       [&](const WorkerAnswer& answer) {
         const auto seconds = parse_number(answer.text);
-        if (answer.failed() || !seconds)
-          throw EngineError("a run of explain failed: " + answer.failure);
+        if (answer.failed() || !seconds) throw_failure("a run of explain failed", answer);
         const std::size_t i = answer.index;
         times[i / (loss_lengths * loss_variants)][i / loss_variants % loss_lengths]
              [i % loss_variants] = *seconds;

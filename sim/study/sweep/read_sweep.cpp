@@ -152,7 +152,7 @@ std::optional<std::string> base_file(const Node& root, const std::string& base,
   const auto file = find_file(base, directory, search);
   if (file) return file->string();
   reading.report(place, "sweep.base",
-                 "names '" + base + "', which does not exist, allowed: a scenario file");
+                 "names '" + shortened(base) + "', which does not exist, allowed: a scenario file");
   return {};
 }
 

@@ -4,7 +4,9 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/text.hpp"
@@ -107,6 +109,10 @@ struct Store::Connection {
     check(code);
   }
   std::int64_t number(const char* sql) const;
+  void open_existing();
+  /// Leaves a row that cannot be out and notes it.
+  bool take(const PointResult& row);
+  std::vector<std::string> wrong;
   /// The points with a column for each key that varies in any of them.
   std::string points_by_key() const;
 };
@@ -155,6 +161,7 @@ class Statement {
   bool single_ = true;
 };
 
+/// A word that no version wrote is no status: see wrong_row().
 PointStatus status_of(const std::string& text) {
   for (const PointStatus s : {PointStatus::ok, PointStatus::out_of_memory, PointStatus::invalid})
     if (text == name(s)) return s;
@@ -177,7 +184,45 @@ PointResult row_of(Statement& statement) {
   return r;
 }
 
+/// What of a row cannot be, as of one that another program wrote; empty for a good row. Failed
+/// points are not stored.
+std::string wrong_row(const PointResult& row) {
+  if (row.status == PointStatus::failed) return "its status is none";
+  for (std::size_t i = 0; i < row.numbers.size(); ++i)
+    if (row.numbers[i] && !std::isfinite(*row.numbers[i]))
+      return number_names()[i] + " is " + shortest(*row.numbers[i]);
+  const auto time = row.number("step_time_s");
+  return row.simulated() && !(time && *time >= 0) ? "it has no step_time_s" : "";
+}
+
+/// `file:` and the path, as SQLite reads it, for a file that nobody changes: nothing is written
+/// beside it.
+std::string fixed_uri(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : path)
+    uri += std::string_view("%?#").find(c) == std::string_view::npos
+               ? std::string(1, c)
+               : fmt::format("%{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+  return uri + "?immutable=1";
+}
+
 }  // namespace
+
+/// A folder that takes no files beside the store cannot hold SQLite's index of its journal: then
+/// the store is read as it stands, which needs an empty journal.
+void Store::Connection::open_existing() {
+  const int code = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr);
+  const bool opened = code == SQLITE_OK && sqlite3_exec(db, "SELECT count(*) FROM sqlite_master",
+                                                        nullptr, nullptr, nullptr) == SQLITE_OK;
+  const int failed = opened ? SQLITE_OK : sqlite3_errcode(db) & 0xff;
+  if (failed != SQLITE_CANTOPEN && failed != SQLITE_READONLY) return check(code);
+  std::error_code none;
+  if (const auto size = std::filesystem::file_size(path + "-wal", none); !none && size > 0)
+    refuse("is read-only and its journal holds rows, allowed: one that was closed");
+  sqlite3_close_v2(std::exchange(db, nullptr));
+  check(sqlite3_open_v2(fixed_uri(path).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+                        nullptr));
+}
 
 std::int64_t Store::Connection::number(const char* sql) const {
   Statement statement(db, sql);
@@ -193,8 +238,12 @@ Store::Store(const std::string& path, Open how) : connection_{std::make_unique<C
   std::error_code failure;
   if (how == Open::existing && !std::filesystem::exists(path, failure))
     c.refuse("does not exist, allowed: a store that stepcast sweep wrote");
-  const int flags = SQLITE_OPEN_READWRITE | (how == Open::create ? SQLITE_OPEN_CREATE : 0);
-  c.check(sqlite3_open_v2(path.c_str(), &c.db, flags, nullptr));
+  if (how == Open::existing) {
+    c.open_existing();
+  } else {
+    c.check(
+        sqlite3_open_v2(path.c_str(), &c.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
+  }
   sqlite3_busy_timeout(c.db, patience_ms);
   if (how == Open::create && sqlite3_db_readonly(c.db, "main") == 1) c.refuse(SQLITE_READONLY);
   // In this order: what another process makes in between is then seen as made.
@@ -255,8 +304,27 @@ std::optional<PointResult> Store::find(const std::string& key, Builds builds) co
   const int code = statement.step();
   if (code == SQLITE_DONE) return {};
   if (code != SQLITE_ROW) connection_->check(code);
-  return row_of(statement);
+  PointResult row = row_of(statement);
+  if (connection_->take(row)) return row;
+  Statement removal(connection_->db,
+                    "DELETE FROM points WHERE key = ? AND version = ? AND fingerprint = ?");
+  connection_->check(removal.code());
+  removal.bind(1, row.key);
+  removal.bind(2, row.version);
+  removal.bind(3, row.fingerprint);
+  if (const int removed = removal.step(); removed != SQLITE_DONE) connection_->check(removed);
+  return {};
 }
+
+bool Store::Connection::take(const PointResult& row) {
+  const std::string why = wrong_row(row);
+  if (why.empty()) return true;
+  wrong.push_back(path + ": the row of point " + std::to_string(row.point) + " of " + row.sweep +
+                  " (" + row.values + ") cannot be: " + why);
+  return false;
+}
+
+const std::vector<std::string>& Store::wrong_rows() const { return connection_->wrong; }
 
 void Store::put(const PointResult& result) {
   static const std::string sql = put_text();
@@ -303,7 +371,8 @@ std::vector<PointResult> Store::rows(const std::string& where) const {
   connection_->check(statement.code());
   std::vector<PointResult> rows;
   int code = statement.step();
-  for (; code == SQLITE_ROW; code = statement.step()) rows.push_back(row_of(statement));
+  for (; code == SQLITE_ROW; code = statement.step())
+    if (PointResult row = row_of(statement); connection_->take(row)) rows.push_back(std::move(row));
   if (code != SQLITE_DONE) connection_->check(code);
   return rows;
 }

@@ -105,7 +105,7 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"model ''", "file name: is empty"},
       {"run '" + pipeline + "' --json ''", "--json: is empty"},
       {"topology clusters/ideal.yaml --dot ''", "--dot: is empty"},
-      {"topology clusters/ideal.yaml --dot - --json -", "--dot: is -, as --json is"},
+      {"topology clusters/ideal.yaml --dot - --json -", "--dot: and --json are both -"},
       {"topology clusters/atlas-800t-a2.yaml --devices 7", "--devices: is 7, must be"},
       {gather + "--size 1MiB --algorithm foo", "--algorithm: is 'foo', allowed: auto, ring, mesh"},
       {gather + "--size 1MiB --algorithm tree",
@@ -140,7 +140,7 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"schedule 1f1b --pp 4 --micro-batches 8 --costs 1,nan,1", "--costs: is 'nan', allowed"},
       {"schedule 1f1b --pp 4 --micro-batches 8 --latency -1", "--latency: is '-1', allowed"},
       {"schedule 1f1b --pp 4 --micro-batches 8 --width 10", "--width: is '10', allowed"},
-      {"schedule 1f1b --pp 4 --micro-batches 8 --svg - --json -", "--svg: is -, as --json is"},
+      {"schedule 1f1b --pp 4 --micro-batches 8 --svg - --json -", "--svg: and --json are both -"},
       {"schedule 1f1b --pp 4 --micro-batches 8 --svg ''", "--svg: is empty"},
       {"schedule 1f1b --pp 1Mi --micro-batches 1Mi", "forwards on all stages, allowed: at most"},
       {"schedule 1f1b --pp 256 --micro-batches 1Ki --svg -",
@@ -297,7 +297,7 @@ TEST(Cli, FailOnOomExitsWithOne) {
   const test::TemporaryFiles files;
   const std::string job = std::string("run '") + STEPCAST_SOURCE_DIR +
                           "/scenarios/llama2-7b-8.yaml' "
-                          "--set cluster.device.memory.capacity=1GiB";
+                          "--set cluster.device.memory.capacity=7GiB";
   EXPECT_EQ(stepcast_run(files, job).code, 0);
   const Ran failing = stepcast_run(files, job + " --fail-on-oom");
   EXPECT_EQ(failing.code, 1);

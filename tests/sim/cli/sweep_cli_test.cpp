@@ -210,7 +210,7 @@ TEST(CheckCli, AFileThatDoesNotReadExitsWithTwo) {
   files.write("d/b.yaml", std::string(test::sweep_base) + "expect: {step_tim: 1}\n");
   const Ran ran = shell(files, binary + " check " + files.path("d"));
   EXPECT_EQ(ran.code, 2);
-  EXPECT_NE(ran.out.find("did you mean step_time?"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.err.find("did you mean step_time?"), std::string::npos) << ran.err;
 }
 
 TEST(ScaleCli, DoublesDevicesAndDraws) {

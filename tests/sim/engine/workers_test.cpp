@@ -1,10 +1,14 @@
 #include "stepcast/sim/engine/workers.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <map>
+#include <new>
 #include <stdexcept>
+
+#include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {
@@ -48,6 +52,28 @@ TEST(Workers, TellHowManyJobsAreDoneFromNoneToAll) {
   answers(3, 2, [](std::size_t) { return std::string("x"); });
   EXPECT_EQ(told,
             (std::vector<std::pair<std::size_t, std::size_t>>{{0, 3}, {1, 3}, {2, 3}, {3, 3}}));
+}
+
+TEST(Workers, KeepTheClassOfWhatAJobThrew) {
+  const auto all = answers(2, 2, [](std::size_t i) -> std::string {
+    if (i == 0) throw InputError("tp is 3");
+    throw std::bad_alloc();
+  });
+  EXPECT_TRUE(all.at(0).bad_input);
+  EXPECT_FALSE(all.at(1).bad_input);
+  EXPECT_THROW(throw_failure("a run", all.at(0)), InputError);
+  EXPECT_THROW(throw_failure("a run", all.at(1)), EngineError);
+}
+
+TEST(Workers, AreFewerWhereDescriptorsAreShort) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{12, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  const auto all = answers(40, 40, [](std::size_t i) { return std::to_string(i); });
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(all.size(), 40U);
+  for (const auto& [i, answer] : all) EXPECT_EQ(answer.text, std::to_string(i)) << answer.failure;
 }
 
 TEST(Workers, StopWhenTheAnswersAreNotWanted) {

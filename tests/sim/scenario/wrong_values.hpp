@@ -40,13 +40,13 @@ inline constexpr WrongRow wrong_values[] = {
     {"zero_bandwidth", "bandwidth: 28GB/s", "bandwidth: 0GB/s",
      "s.yaml:21:44: cluster.node.fabric.link.bandwidth: is 0GB/s, allowed: 1B/s to 1e+24B/s"},
     {"nan_efficiency", "efficiency: 0.8", "efficiency: nan",
-     "s.yaml:21:81: cluster.node.fabric.efficiency: is 'nan', allowed: a number such as 0.8, more "
-     "than 0 and at most 1"},
+     "s.yaml:21:81: cluster.node.fabric.efficiency: is 'nan', allowed: a number such as 0.8, 1e-06 "
+     "to 1"},
     {"infinite_efficiency", "efficiency: 0.8", "efficiency: .inf",
-     "s.yaml:21:81: cluster.node.fabric.efficiency: is '.inf', allowed: a number such as 0.8, more "
-     "than 0 and at most 1"},
+     "s.yaml:21:81: cluster.node.fabric.efficiency: is '.inf', allowed: a number such as 0.8, "
+     "1e-06 to 1"},
     {"efficiency_above_one", "efficiency: 0.8", "efficiency: 80",
-     "s.yaml:21:81: cluster.node.fabric.efficiency: is 80, allowed: more than 0 and at most 1"},
+     "s.yaml:21:81: cluster.node.fabric.efficiency: is 80, allowed: 1e-06 to 1"},
     {"hexadecimal_count", "queue_depth: 1024", "queue_depth: 0x400",
      "s.yaml:18:18: cluster.host.queue_depth: is '0x400', allowed: a whole number such as 8 or "
      "40Mi, 1 to 1000000000"},
@@ -83,7 +83,7 @@ inline constexpr WrongRow wrong_values[] = {
      "s.yaml:14:15: cluster.device.efficiency.vector: is a mapping without value, allowed: {value, "
      "source, note}"},
     {"wrong_value_with_source", "{value: 0.7, source: assumed}", "{value: 7, source: assumed}",
-     "s.yaml:14:23: cluster.device.efficiency.vector: is 7, allowed: more than 0 and at most 1"},
+     "s.yaml:14:23: cluster.device.efficiency.vector: is 7, allowed: 1e-06 to 1"},
     {"absurd_devices", "\n  devices: 16", "\n  devices: 1e9",
      "s.yaml:27:12: cluster.devices: is 1e9, allowed: 1 to 1048576"},
     {"no_devices", "\n  devices: 16", "\n  devices: 0",

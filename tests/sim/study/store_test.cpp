@@ -289,6 +289,42 @@ TEST(StoreErrors, AReadOnlyStore) {
   EXPECT_EQ(Store(path, Store::Open::existing).rows("").size(), 1U);
 }
 
+TEST(Store, InAFolderThatTakesNoFilesIsRead) {
+  const TemporaryFiles files;
+  const std::string path = files.path("s?100%#");
+  Store(path, Store::Open::create).put(row(1));
+  chmod(path.c_str(), 0444);
+  chmod(files.path("").c_str(), 0555);
+  const int code = in_process([&] {
+    if (geteuid() == 0 && setuid(65534) != 0) _exit(3);
+    _exit(Store(path, Store::Open::existing).rows("") == std::vector{row(1)} ? 0 : 1);
+  });
+  chmod(files.path("").c_str(), 0755);
+  EXPECT_EQ(code, 0);
+}
+
+TEST(Store, RowsThatCannotBeAreNamedAndMissing) {
+  const TemporaryFiles files;
+  const std::string path = files.path("s");
+  {
+    Store store(path, Store::Open::create);
+    for (const std::int64_t point : {1, 2, 3, 4}) store.put(row(point));
+  }
+  sql(path, "UPDATE points SET status = 'splendid' WHERE point = 1");
+  sql(path, "UPDATE points SET step_time_s = 9e999 WHERE point = 2");
+  sql(path, "UPDATE points SET step_time_s = NULL WHERE point = 3");
+  const Store reading(path, Store::Open::existing);
+  EXPECT_EQ(reading.rows(""), std::vector{row(4)});
+  ASSERT_EQ(reading.wrong_rows().size(), 3U);
+  EXPECT_NE(reading.wrong_rows()[1].find("point 2 of s (a=1) cannot be: step_time_s is inf"),
+            std::string::npos)
+      << reading.wrong_rows()[1];
+  Store store(path, Store::Open::create);
+  EXPECT_EQ(store.find("key1"), std::nullopt);
+  store.put(row(1));
+  EXPECT_EQ(store.find("key1"), row(1)) << "the wrong row made way";
+}
+
 TEST(StoreErrors, ADiskThatFillsUpKeepsWhatIsThere) {
   const TemporaryFiles files;
   const std::string path = files.path("s");

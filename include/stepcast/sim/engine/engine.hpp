@@ -29,6 +29,12 @@ class EngineClient {
   virtual void on_flow_end(double now, std::uint64_t tag) = 0;
 };
 
+/// Seconds (31 years) beyond which a run that stops early is no broken promise but a scenario out
+/// of the range of the clock: nothing that anyone trains lies there.
+inline constexpr double latest_date = 1e9;
+/// Throws InputError that says so.
+[[noreturn]] void refuse_late_date();
+
 /// More links than this are shared incrementally where the choice is automatic.
 inline constexpr std::size_t most_links_of_simgrid = 4096;
 
@@ -50,7 +56,8 @@ class Engine {
   /// This starts a flow of `bytes` > 0 over `path` (not empty) now. Call it from inside a callback
   /// only.
   void start_flow(std::span<const LinkUse> path, double bytes, std::uint64_t tag);
-  /// This runs until nothing is pending. Throws EngineError when a started flow did not finish.
+  /// This runs until nothing is pending. Throws EngineError when a started flow did not finish,
+  /// InputError when that was beyond latest_date, or something is to happen at no finite date.
   void run(EngineClient& client);
 
   double now() const;

@@ -8,16 +8,21 @@ namespace stepcast {
 /// This is what one call of a job answered in its process.
 struct WorkerAnswer {
   std::size_t index = 0;
-  std::string text;     ///< what the job returned; any bytes
-  std::string failure;  ///< why there is no text: what it threw, or how its process ended
+  std::string text;        ///< what the job returned; any bytes
+  std::string failure;     ///< why there is no text: what it threw, or how its process ended
+  bool bad_input = false;  ///< it threw an InputError
   bool failed() const { return !failure.empty(); }
 };
+
+/// Throws what ended the job, with its class: InputError, or EngineError with `what` before it.
+[[noreturn]] void throw_failure(const std::string& what, const WorkerAnswer& answer);
 
 /// This calls `job(i)` for i = 0 .. count-1, each in a process of its own (a process makes at most
 /// one run in which flows meet), at most `workers` >= 1 at a time, begun in order of i. `done` runs
 /// in the calling process, in the order in which the jobs end. What `job` changes in memory is
-/// lost. When `done` throws, the jobs under way are stopped and the exception goes on. Throws
-/// EngineError when no process can be started.
+/// lost. Where descriptors or processes are short, fewer run at a time. When `done` throws, the
+/// jobs under way are stopped and the exception goes on. Throws EngineError when no process can be
+/// started.
 void run_in_workers(std::size_t count, int workers,
                     const std::function<std::string(std::size_t)>& job,
                     const std::function<void(const WorkerAnswer&)>& done);

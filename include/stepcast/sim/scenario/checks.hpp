@@ -55,6 +55,9 @@ void check_synthetic(const Scenario& scenario, Checks& checks);
 /// and cuts sequences, and the parts of expert groups. It comes before the checks, which change
 /// nothing.
 void settle(Scenario& scenario, const Checks& checks);
+/// This checks what does not depend on the sizes of the plan, which a search varies: the rank
+/// order, and that the algorithms serve their collectives.
+void check_without_sizes(const Scenario& scenario, Checks& checks);
 /// This checks everything between cluster, model, plan, training and schedule of a settled
 /// scenario.
 void check_scenario(const Scenario& scenario, Checks& checks);

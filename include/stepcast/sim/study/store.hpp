@@ -16,6 +16,7 @@ namespace stepcast {
 /// format).
 class Store {
  public:
+  /// `existing` may be read-only, itself or its folder.
   enum class Open { existing, create };
   Store(const std::string& path, Open how);
   ~Store();
@@ -23,6 +24,10 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   enum class Builds { own, any };
+  /// These are the rows that find() and rows() met and left out because they cannot be (a status
+  /// that none is, a number that is not finite): a text each, with its point and why. find()
+  /// removes them, so that the point is simulated again.
+  const std::vector<std::string>& wrong_rows() const;
   /// This is the row of a key by this build of the simulator; with `any` that of another one where
   /// there is none, the newest version first, then the first fingerprint.
   std::optional<PointResult> find(const std::string& key, Builds builds = Builds::own) const;
