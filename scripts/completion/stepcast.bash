@@ -29,7 +29,7 @@ _stepcast_options() {
     run) echo "--from --devices --cluster --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --seeds --fail-on-oom --presets --help" ;;
     explain) echo "--set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
-    topology) echo "--devices --dot --json --presets --help" ;;
+    topology) echo "--devices --dot --platform --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
     operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --generation --type --bytes --table --csv --json --set --presets --help" ;;
     list) echo "--presets --help" ;;
