@@ -192,7 +192,8 @@ std::string wrong_row(const PointResult& row) {
     if (row.numbers[i] && !std::isfinite(*row.numbers[i]))
       return number_names()[i] + " is " + shortest(*row.numbers[i]);
   const auto time = row.number("step_time_s");
-  return row.simulated() && !(time && *time >= 0) ? "it has no step_time_s" : "";
+  const bool needed = row.status == PointStatus::ok;  // what does not fit may not be simulated
+  return (needed && !time) || (time && *time < 0) ? "it has no step_time_s" : "";
 }
 
 /// `file:` and the path, as SQLite reads it, for a file that nobody changes: nothing is written
