@@ -19,8 +19,10 @@ constexpr double most_failures = 1e9;   ///< that are played, all runs together
 
 [[noreturn]] void refuse(const Scenario& scenario, const std::string& path,
                          const std::string& message) {
-  const Node* node = scenario.document ? node_at(*scenario.document, path) : nullptr;
-  throw InputError({Diagnostic{node ? node->place : Place{}, path, message}});
+  const Node* root = scenario.document.get();
+  const Node* node = root ? node_at(*root, path) : nullptr;
+  const Place place = node ? node->place : Place{root ? root->place.file : ""};
+  throw InputError({Diagnostic{place, path, message}});
 }
 
 std::int64_t tokens_per_step(const Scenario& s) {
@@ -79,12 +81,13 @@ std::int64_t slow_nodes(const Scenario& s, std::int64_t offset) {
   return slow;
 }
 
-/// The checkpoint is the campaign's, and one step of every draw is that of all its steps.
+/// The checkpoint is the campaign's, and one step of every draw is that of all its steps. A process
+/// runs one forecast, so that two of them need processes of their own.
 std::vector<CampaignPace> paces(const Scenario& scenario, std::int64_t seeds, int workers) {
   Scenario s = scenario;
   s.stalls.checkpoint.reset();
   std::vector<CampaignPace> list(static_cast<std::size_t>(seeds));
-  if (seeds == 1) {
+  if (seeds == 1 && !scenario.campaign->evict_slow) {
     list[0].step = forecast(s).step_time;
   } else {
     const SeedRuns runs = run_seeds(s, seeds, workers);

@@ -161,6 +161,22 @@ TEST(Campaign, ThatNeverFinishesSaysSo) {
   EXPECT_EQ(result.at(0), 1);
 }
 
+TEST(Campaign, WithoutItsSlowNodesIsShorter) {
+  const auto median = [](const char* evict) {
+    return testing::in_child([&] {
+             const Scenario s =
+                 with({"stalls.failures={device_mtbf: 10h, restart: 10s}",
+                       "stalls.checkpoint={every_steps: 50, blocking_time: 100ms}",
+                       "stalls.spread={node: {slow_share: 1, slow_factor: 1.5}}",
+                       std::string("campaign={steps: 200000, spares: 2, runs: 50, ") +
+                           "evict_slow: " + evict + "}"});
+             return std::vector<double>{forecast_campaign(s, 1, 1, {}).wall.p50};
+           })
+        .at(0);
+  };
+  EXPECT_LT(median("true"), 0.9 * median("false"));
+}
+
 TEST(Campaign, OfTokensHasAsManyStepsAsTheyNeedAndItsQuantilesAreInOrder) {
   const auto result = testing::in_child([] {
     const Scenario s = with({"stalls.failures={device_mtbf: 500h, restart: 10s}",
