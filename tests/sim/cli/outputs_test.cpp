@@ -131,7 +131,7 @@ TEST(Memory, ThatWorkWouldTakeIsToldBeforeIt) {
 
 TEST(Memory, ThatIsNotThereIsAMessage) {
   const TemporaryFiles files;
-  if (shell(files, "ldd '" STEPCAST_BINARY "' | grep -q libasan").code == 0)
+  if (shell(files, "{ ldd '" STEPCAST_BINARY "' | grep -q libasan; }").code == 0)
     GTEST_SKIP() << "sanitizers reserve addresses";
   const Ran ran = shell(files, "ulimit -v 200000; '" STEPCAST_BINARY
                                "' topology "
