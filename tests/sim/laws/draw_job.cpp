@@ -82,9 +82,10 @@ void Drawing::pick_slices() {
 }
 
 void Drawing::pick_training() {
-  recompute_ = word({"none", "none", "selective", "full", "table"});
+  recompute_ = word({"none", "none", "selective", "full", "table", "modules"});
   if (fb_pair_ && recompute_ == "full") recompute_ = "none";
   if (is("dualpipe") && recompute_ == "table") recompute_ = "selective";
+  if (given() && recompute_ == "modules") recompute_ = "none";
   hit("recompute " + recompute_);
   if (recompute_ == "table") {
     std::string table;
@@ -95,8 +96,19 @@ void Drawing::pick_training() {
       table += "]";
     }
     set("training.recompute", "[" + table + "]");
+  } else if (recompute_ == "modules") {
+    const std::string modules = draft_.file == "latent.yaml"
+                                    ? word({"mla_up_proj", "core_attn, moe_act"})
+                                : experts() ? word({"layernorm", "moe_act", "layernorm, core_attn"})
+                                            : word({"mlp", "layernorm", "core_attn, mlp"});
+    set("training.recompute", "{modules: [" + modules + "]}");
   } else {
     set("training.recompute", recompute_);
+  }
+  if (!given() && cp_ == 1 && slices_ == 1 && chance(20)) {
+    hit("window");
+    set("model.attention.window", word({"256", "512"}));
+    if (chance(50)) set("model.attention.full_every", "2");
   }
   unfused_ = cp_ == 1 && chance(25);
   take("training.attention", "attention",

@@ -35,6 +35,8 @@ const std::vector<std::string>& all_features() {
                              "recompute selective",
                              "recompute full",
                              "recompute table",
+                             "recompute modules",
+                             "window",
                              "attention fused",
                              "attention flash_1",
                              "attention unfused",

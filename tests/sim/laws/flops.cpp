@@ -105,6 +105,8 @@ double recomputed_cores(const Scenario& scenario) {
   const auto all = static_cast<double>(spec.model.layers + spec.model.mtp_layers);
   using Recompute = TrainingSpec::Recompute;
   if (spec.training.recompute == Recompute::none) return 0;
+  if (spec.training.recompute == Recompute::modules)
+    return spec.training.recomputes(TrainingSpec::Module::core_attn) ? all : 0;
   if (spec.training.recompute != Recompute::table) return all;
   double sum = 0;
   for (const auto& row : spec.training.recompute_layers)
