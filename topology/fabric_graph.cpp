@@ -133,18 +133,20 @@ FabricGraph fabric_graph(const Fabric& fabric) {
   return graph;
 }
 
-BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
+namespace {
+
+/// The flow from the first devices to the rest, where the first are whole nodes or all is one node.
+Bisection cut_behind(const Fabric& fabric, std::int64_t first) {
   const std::int64_t nodes = fabric.nodes();
-  const std::int64_t first_half =
-      nodes > 1 ? nodes / 2 * (fabric.devices() / nodes) : fabric.devices() / 2;
+  const std::int64_t first_nodes = first / (fabric.devices() / nodes);
   const Vertices vertices(fabric);
-  // All devices of a half are one vertex, the source or the sink: they would hang on it by
+  // All devices of a side are one vertex, the source or the sink: they would hang on it by
   // unlimited edges anyway. So do the NICs of whole nodes.
   const auto merged = [&](std::size_t v) -> std::size_t {
-    if (v < vertices.node_switch) return v < static_cast<std::size_t>(first_half) ? 0 : 1;
+    if (v < vertices.node_switch) return v < static_cast<std::size_t>(first) ? 0 : 1;
     if (v >= vertices.nic && v < vertices.leaf && nodes > 1)
       return (v - vertices.nic) % static_cast<std::size_t>(nodes) <
-                     static_cast<std::size_t>(nodes / 2)
+                     static_cast<std::size_t>(first_nodes)
                  ? 0
                  : 1;
     return 2 + v - vertices.node_switch;
@@ -157,7 +159,22 @@ BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
     const std::pair ends{merged(from), merged(to)};
     if (ends.first != ends.second) capacities[ends] += link.bandwidth.value();
   }
-  return BytesPerSecond{max_flow(capacities, 3 + vertices.top - vertices.node_switch)};
+  return {BytesPerSecond{max_flow(capacities, 3 + vertices.top - vertices.node_switch)}, first,
+          std::max<std::int64_t>(1, std::min(first, fabric.devices() - first))};
+}
+
+}  // namespace
+
+Bisection bisection(const Fabric& fabric) {
+  const std::int64_t nodes = fabric.nodes(), size = fabric.devices() / nodes;
+  if (nodes == 1) return cut_behind(fabric, fabric.devices() / 2);
+  const Bisection by_nodes = cut_behind(fabric, nodes / 2 * size);
+  const auto& super = fabric.cluster().super_node;
+  if (!super || fabric.super_nodes() < 2) return by_nodes;
+  const std::int64_t first = fabric.super_nodes() / 2 * super->nodes * size;
+  if (first == by_nodes.first) return by_nodes;
+  const Bisection by_super_nodes = cut_behind(fabric, first);
+  return by_super_nodes.per_device() < by_nodes.per_device() ? by_super_nodes : by_nodes;
 }
 
 std::string fabric_dot(const Fabric& fabric) {

@@ -61,11 +61,7 @@ std::string route_rows(const Fabric& fabric) {
   return text;
 }
 
-BytesPerSecond bisection_per_device(const Fabric& fabric) {
-  return bisection_bandwidth(fabric) / (static_cast<double>(fabric.devices()) / 2);
-}
-
-std::string as_json(const Fabric& fabric) {
+std::string as_json(const Fabric& fabric, const Bisection& cut) {
   const ClusterSpec& cluster = fabric.cluster();
   Json links = Json::array(), routes = Json::array();
   for (const auto& [kind, summary] : by_kind(fabric)) {
@@ -86,8 +82,9 @@ std::string as_json(const Fabric& fabric) {
                   {"nodes", fabric.nodes()},
                   {"leaves", fabric.leaves()},
                   {"links", links},
-                  {"bisection_bytes_per_s", bisection_bandwidth(fabric).value()},
-                  {"bisection_bytes_per_s_per_device", bisection_per_device(fabric).value()},
+                  {"bisection_bytes_per_s", cut.bandwidth.value()},
+                  {"bisection_devices", cut.smaller},
+                  {"bisection_bytes_per_s_per_device", cut.per_device().value()},
                   {"oversubscription", cluster.network.oversubscription},
                   {"routes", routes}};
   return json.dump(2) + "\n";
@@ -124,12 +121,13 @@ Outcome topology(const TopologyOptions& options) {
     text += fmt::format("  {:<14}{:>10}  {:>14}  {:>10}\n", name(kind), summary.count,
                         human(summary.example.bandwidth), human(summary.example.latency));
   }
-  text += fmt::format("\n  bisection bandwidth   {} ({} per device)\n",
-                      human(bisection_bandwidth(fabric)), human(bisection_per_device(fabric)));
+  const Bisection cut = bisection(fabric);
+  text += fmt::format("\n  bisection bandwidth   {} ({} per device of {})\n", human(cut.bandwidth),
+                      human(cut.per_device()), cut.smaller);
   text += fmt::format("  oversubscription      {:g}\n\n", cluster.network.oversubscription);
   text += route_rows(fabric);
   Outcome outcome =
-      shown(std::move(text), options.json, options.json.empty() ? "" : as_json(fabric));
+      shown(std::move(text), options.json, options.json.empty() ? "" : as_json(fabric, cut));
   if (options.dot == "-") {
     outcome.text = fabric_dot(fabric);
   } else if (!options.dot.empty()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stepcast/sim/engine/engine.hpp"
+#include "stepcast/sim/engine/reference_world.hpp"
 
 /// What the engine and module `simgrid` know of each other. The module is loaded when flows first
 /// meet in SimGrid.
@@ -43,6 +44,9 @@ using MakeSimgridNetwork = FlowNetwork*(const std::vector<double>& bandwidths);
 
 /// This makes it, loading the module. Throws EngineError when the module is missing.
 FlowNetwork& simgrid_network(const std::vector<double>& bandwidths);
+
+/// The world of the judge, likewise.
+ReferenceWorld* simgrid_world(const Platform& platform);
 
 /// This loads the module, so that processes which are forked from this one have it.
 void load_simgrid();

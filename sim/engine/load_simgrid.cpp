@@ -24,6 +24,12 @@ FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) { return *ma
 
 void load_simgrid() { maker(); }
 
+ReferenceWorld* simgrid_world(const Platform& platform) {
+  auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&)>(
+      module_entry("simgrid", "stepcast_simgrid_world", simgrid_fingerprint()));
+  return make(platform);
+}
+
 Platform read_platform(const std::string& file) {
   auto* const read = reinterpret_cast<ReadPlatform*>(
       module_entry("simgrid", "stepcast_read_platform", simgrid_fingerprint()));

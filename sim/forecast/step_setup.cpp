@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "node_kinds.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
+#include "stepcast/sim/replay/judge.hpp"
 
 namespace stepcast {
 namespace {
@@ -96,6 +98,7 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       host{scenario.cluster.host},
       latency{boundary_latency(scenario)},
       orders{scenario.orders()} {
+  if (judged()) check_judged(stalls(without_spread(scenario.stalls)));
   network = with_network_input(describe_links, [&](const NetworkMapInput& input) {
     return intact() ? known_network_map(input) : build_network_map(input);
   });
@@ -113,7 +116,7 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
 NetworkMap StepSetup::with_network_input(
     bool describe_links, const std::function<NetworkMap(const NetworkMapInput&)>& use) const {
   const StallPlan even = stalls(without_spread(scenario.stalls));
-  const bool alone = spreads() && !folds_worst();
+  const bool alone = judged() || (spreads() && !folds_worst());
   std::vector<std::uint64_t> keys;
   if (!alone) keys = loads ? told_apart(even.keys(), loads->of_rank) : even.keys();
   if (kinds && !alone) keys = told_apart(keys, kinds->of_rank);
@@ -152,23 +155,41 @@ bool StepSetup::folds_worst() const {
          !(loads && !loads->even());
 }
 
+bool StepSetup::judged() const { return scenario.simulate.engine == StepEngine::simgrid; }
+
+/// What only the resolved scenario tells.
+void StepSetup::check_judged(const StallPlan& plan) const {
+  const std::string key = "simulate.engine: is simgrid, ";
+  if (plan.any() || spreads())
+    throw InputError(key +
+                     "but stalls: has more than degraded_links and failed_links, allowed: fast");
+  if (!experts.even()) throw InputError(key + "but experts are loaded unevenly, allowed: fast");
+  if (ideal.free_communication || ideal.free_latency || ideal.free_host || ideal.no_bubble)
+    throw InputError(key + "which knows no ideal machine, allowed: fast");
+}
+
 Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
                              const RecordedClasses& recorded) const {
-  return replay({.programs = programs,
-                 .network = network,
-                 .host = host,
-                 .shape = scenario.pipeline_shape(),
-                 .orders = orders,
-                 .p2p = scenario.schedule.p2p,
-                 .boundary_latency = latency,
-                 .stalls = stalls.any() ? &stalls : nullptr,
-                 .steps = scenario.replayed_steps(),
-                 .loads = loads,
-                 .kinds = kinds ? &*kinds : nullptr,
-                 .sharing = scenario.simulate.sharing,
-                 .await_inputs = !ideal.no_bubble,
-                 .record = record,
-                 .recorded = recorded});
+  const ReplayInput input{.programs = programs,
+                          .network = network,
+                          .host = host,
+                          .shape = scenario.pipeline_shape(),
+                          .orders = orders,
+                          .p2p = scenario.schedule.p2p,
+                          .boundary_latency = latency,
+                          .stalls = stalls.any() ? &stalls : nullptr,
+                          .steps = scenario.replayed_steps(),
+                          .loads = loads,
+                          .kinds = kinds ? &*kinds : nullptr,
+                          .sharing = scenario.simulate.sharing,
+                          .await_inputs = !ideal.no_bubble,
+                          .record = record,
+                          .recorded = recorded};
+  if (!judged()) return replay(input);
+  if (record != nullptr)
+    throw InputError("simulate.engine: is simgrid, which records nothing, allowed: fast");
+  return stepcast::judged(
+      {.step = input, .placement = placement, .fabric = fabric, .platform = platform_of(fabric)});
 }
 
 }  // namespace stepcast

@@ -27,6 +27,7 @@ struct StepSetup {
   /// This says whether the classes are those of a job without spread, of which the worst replicas
   /// are replayed; otherwise, with spread, every rank is a class of its own.
   bool folds_worst() const;
+  bool judged() const;  ///< by SimGrid alone (simulate.engine)
   /// A process makes at most one run in which flows meet.
   Timeline replayed(const StallPlan& stalls, Recording* record = nullptr,
                     const RecordedClasses& recorded = {}) const;
@@ -51,6 +52,10 @@ struct StepSetup {
   std::optional<Seconds> latency;  ///< of pipeline transfers, instead of the network
   std::vector<StageOrder> orders;
   NetworkMap network;
+
+ private:
+  /// Throws InputError where the judge does not know what the step does.
+  void check_judged(const StallPlan& plan) const;
 };
 
 }  // namespace stepcast

@@ -15,6 +15,9 @@ struct StepBooks {
   double first_end = std::numeric_limits<double>::infinity();  ///< end of its first step [s]
 };
 
+/// One of the `steps` - 1 steps after the first, of a job whose first step ended at `first_end`.
+RankTimes later_steps(const StepBooks& books, double first_end, std::size_t steps);
+
 /// The communications of one rank, and the waits in which none that it waited for moved data yet.
 /// Ranks run ahead of each other, so what else moved in a wait is known only later: waits are kept
 /// and split when nothing can begin before their end any more.

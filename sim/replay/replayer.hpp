@@ -142,7 +142,6 @@ class Replayer : public EngineClient {
   void settle(RankIndex r, double known, double device);
   [[noreturn]] void report_deadlock() const;
   Timeline timeline();
-  RankTimes later_steps(const RankState& rank) const;
 
   const ReplayInput& input_;
   const NetworkMap& map_;

@@ -33,11 +33,11 @@ void add(RankTimes& sum, const RankTimes& part, double weight) {
 
 /// A step after the first, on average. A rank counts from its own end of the first step, the job
 /// from the last rank's: the part before that is cut away.
-RankTimes Replayer::later_steps(const RankState& rank) const {
-  RankTimes times = rank.books.times[1];
-  cut(times, step_ends_.front() - rank.books.first_end);
+RankTimes later_steps(const StepBooks& books, double first_end, std::size_t steps) {
+  RankTimes times = books.times[1];
+  cut(times, first_end - books.first_end);
   RankTimes mean;
-  add(mean, times, 1 / static_cast<double>(step_ends_.size() - 1));
+  add(mean, times, 1 / static_cast<double>(steps - 1));
   return mean;
 }
 
@@ -55,7 +55,8 @@ Timeline Replayer::timeline() {
     const RankState& rank = ranks_[r];
     idle(r, end, end, ExposedKind::pipeline, 0, true);
     settle(r, unknown_time, unknown_time);
-    result.classes.push_back(steps == 1 ? rank.books.times[0] : later_steps(rank));
+    result.classes.push_back(steps == 1 ? rank.books.times[0]
+                                        : later_steps(rank.books, step_ends_.front(), steps));
     result.classes.back().end = Seconds{rank.end};
   }
   if (recorder_) recorder_->finish(end);

@@ -214,9 +214,11 @@ const char* solver_name(Solver solver) {
     case Solver::simgrid:
       return "simgrid";
     case Solver::incremental:
+      return "incremental";
+    case Solver::reference:
       break;
   }
-  return "incremental";
+  return "simgrid_reference";
 }
 
 }  // namespace
@@ -230,7 +232,7 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
     if (!a.note.empty()) assumptions.back()["note"] = a.note;
   }
   const Timeline& t = forecast.timeline;
-  const bool in_simgrid = t.solver == Solver::simgrid;
+  const bool in_simgrid = t.solver == Solver::simgrid || t.solver == Solver::reference;
   Json engine{{"simgrid", in_simgrid ? Json(Engine::simgrid_version()) : Json(nullptr)},
               {"solver", solver_name(t.solver)},
               {"ranks", scenario.workload.plan.world()},

@@ -12,6 +12,9 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
   visitor.field({"steps", &spec.steps,
                  "steps replayed one after another; of several the first is reported apart",
                  between(1, most_steps)});
+  visitor.field({"engine", choice(spec.engine, {{"fast"}, {"simgrid"}}),
+                 "simgrid: the judge. Every rank, operator and message by itself on SimGrid's own "
+                 "hosts and links; slow"});
   visitor.field({"fold", choice(spec.fold, {{"auto"}, {"off"}}),
                  "auto: ranks that behave alike are simulated once"});
   visitor.field(

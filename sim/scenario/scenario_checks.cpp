@@ -359,6 +359,7 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
   check_data(scenario, checks);
   check_host(scenario, checks);
   check_stalls(scenario, checks);
+  check_step_engine(scenario, checks);
 }
 
 std::string reader_finding(const Scenario& scenario) {

@@ -116,6 +116,18 @@ ClusterSpec switched_super_nodes(double plane) {
   return spec;
 }
 
+TEST(Fabric, TheLastSuperNodeMayBeSmaller) {
+  ClusterSpec spec = switched_super_nodes(100e9);
+  spec.devices = 10;
+  const Fabric fabric(spec);
+  EXPECT_EQ(fabric.super_nodes(), 3);
+  EXPECT_EQ(fabric.locality({4}, {7}), Locality::super_node);
+  EXPECT_EQ(fabric.locality({8}, {9}), Locality::node);
+  EXPECT_EQ(fabric.locality({7}, {8}), Locality::leaf);
+  EXPECT_EQ(fabric.route({7}, {8}), (std::vector{fabric.device_link(LinkKind::nic_up, {7}),
+                                                 fabric.device_link(LinkKind::nic_down, {8})}));
+}
+
 TEST(Fabric, OnePortLeadsOutOfADeviceOfASwitchedSuperNode) {
   const Fabric fabric(switched_super_nodes(100e9));
   const auto names = [&](DeviceId a, DeviceId b) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "workloads/collective_fabrics.hpp"
@@ -80,6 +81,17 @@ TEST(CollectiveSelection, SuperNodes) {
   EXPECT_EQ(chosen(192, Kind::all_reduce, 1e9), "hierarchical(ring, nhr, ring)");
   EXPECT_EQ(chosen(128, Kind::all_reduce, 1e9), "hierarchical(ring, nhr, hd)");
   EXPECT_EQ(chosen(192, Kind::all_to_all, 1e9), "hierarchical(mesh, pairwise)");
+}
+
+// Five nodes in super-nodes of four and one: the nodes are one tier, and no exchange is staged.
+TEST(CollectiveSelection, ASmallerLastSuperNode) {
+  ClusterSpec spec = switched({.nodes = 5, .per_node = 4});
+  spec.super_node = SuperNodeSpec{.nodes = 4, .fabric = {{BytesPerSecond{196e9}, Seconds{0}}, 1}};
+  const auto all = [&](Kind kind) { return chosen(spec, 20, {kind, Bytes{1e9}}); };
+  EXPECT_EQ(all(Kind::all_reduce).substr(0, 19), "hierarchical(ring, ");
+  EXPECT_EQ(std::ranges::count(all(Kind::all_reduce), ','), 1);
+  EXPECT_EQ(all(Kind::all_to_all), "pairwise");
+  EXPECT_EQ(chosen(spec, 16, {Kind::all_reduce, Bytes{1e9}}), "hierarchical(ring, nhr)");
 }
 
 TEST(CollectiveSelection, ARingOfFewSuperNodesThatAreNoPowerOfTwo) {

@@ -22,9 +22,22 @@ using FabricGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidir
 /// The graph has all links of the fabric; a failed one is left out.
 FabricGraph fabric_graph(const Fabric& fabric);
 
-/// This is the largest flow between the two halves of the devices (by index, whole nodes), from
-/// max-flow [B/s]. One node is halved by devices; one device has no halves (0).
-BytesPerSecond bisection_bandwidth(const Fabric& fabric);
+/// This is the largest flow between the first devices and the rest, from max-flow.
+struct Bisection {
+  BytesPerSecond bandwidth{0};
+  std::int64_t first = 0;    ///< so many devices stand on the first side
+  std::int64_t smaller = 1;  ///< devices of the smaller side, by which the bandwidth is divided
+
+  BytesPerSecond per_device() const { return bandwidth / static_cast<double>(smaller); }
+};
+
+/// This is the worst cut along the tiers: half of the super-nodes from the rest, half of the nodes
+/// from the rest, whichever leaves a device of the smaller side less. One node is halved by
+/// devices; one device has no halves (0).
+Bisection bisection(const Fabric& fabric);
+inline BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
+  return bisection(fabric).bandwidth;
+}
 
 /// This writes the graph for Graphviz, with one line per vertex and directed link.
 std::string fabric_dot(const Fabric& fabric);

@@ -7,7 +7,7 @@
 #include "stepcast/topology/fabric.hpp"
 
 /// A cluster as SimGrid knows one: named hosts, named links, and the links of each route. Page:
-/// docs/models/fabric.md.
+/// docs/models/judge.md.
 namespace stepcast {
 
 struct Platform {

@@ -64,6 +64,14 @@ const WrongOverride wrong_overrides[] = {
      {"parallel.cp=2", "training.sequence=2050"},
      "--set training.sequence=2050: training.sequence: is 2050, must be a multiple of 2*cp (two "
      "slices per rank) = 4, allowed: 2048"},
+    {"judge_folds",
+     {"simulate.engine=simgrid", "simulate.fold=auto"},
+     "--set simulate.fold=auto: simulate.fold: is auto, which simulate.engine simgrid does not do, "
+     "allowed: off"},
+    {"judge_shares_incrementally",
+     {"simulate.engine=simgrid", "simulate.sharing=incremental"},
+     "--set simulate.sharing=incremental: simulate.sharing: is incremental, which simulate.engine "
+     "simgrid does not do, allowed: auto, simgrid"},
     {"recompute_beyond_the_chunk",
      {"parallel.layers_per_chunk=[[2, 2], [3, 1]]", "training.recompute=[[1, 1], [1, 2]]"},
      "--set training.recompute=[[1, 1], [1, 2]]: training.recompute: recomputes 2 layers of chunk "

@@ -34,8 +34,8 @@ struct RankTimes {
 void add(RankTimes& sum, const RankTimes& part, double weight);
 
 /// This says who gave the flows their shares of the links: nobody, as none met; SimGrid beside our
-/// queue; or the incremental solver.
-enum class Solver { closed_form, simgrid, incremental };
+/// queue; the incremental solver; or SimGrid with all of the step on it (the judge).
+enum class Solver { closed_form, simgrid, incremental, reference };
 
 /// The timeline is what a replay produced, per rank class.
 struct Timeline {

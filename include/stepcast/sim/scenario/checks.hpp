@@ -17,6 +17,8 @@ class Checks {
   bool good(std::initializer_list<std::string_view> paths) const;
   /// This says whether nothing at or below the key failed.
   bool good_below(std::string_view path) const;
+  /// This says whether the file has the key, by its path with dots.
+  bool given(std::string_view path) const;
   bool all_good() const { return reading_.diagnostics.empty(); }
   void fail(const std::string& path, const std::string& message);
   /// This spares `path` further checks after an error elsewhere that leaves it unknown.
@@ -35,6 +37,8 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
 /// This checks what `stalls:` names against the cluster, and its entries against each other.
 void check_stalls(const Scenario& scenario, Checks& checks);
+/// This checks what `simulate.engine: simgrid` can replay.
+void check_step_engine(const Scenario& scenario, Checks& checks);
 /// This checks what the host does: `training.offload`, `runtime.compile`.
 void check_host(const Scenario& scenario, Checks& checks);
 /// This checks that the device has the attention kernel of `training.attention`, and the heads that

@@ -8,6 +8,10 @@ namespace stepcast {
 /// This says whether ranks that behave alike are simulated once or each on its own.
 enum class Fold { automatic, off };
 
+/// This says who replays the step: the fast engine, or SimGrid with nothing of ours in between,
+/// which is slow and the judge of the other (docs/models/judge.md).
+enum class StepEngine { fast, simgrid };
+
 /// This says who shares the links among the flows that meet. All give the same rates; `incremental`
 /// solves only what a change moves, which pays where thousands of links are joined; `automatic`
 /// takes it from `most_links_of_simgrid` links on (docs/models/engine.md).

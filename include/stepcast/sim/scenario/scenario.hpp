@@ -21,6 +21,7 @@ namespace stepcast {
 /// These are the keys of `simulate:`.
 struct SimulateSpec {
   std::int64_t steps = 1;
+  StepEngine engine = StepEngine::fast;
   Fold fold = Fold::automatic;
   NetworkForm network = NetworkForm::ports;
   Sharing sharing = Sharing::automatic;

@@ -1,0 +1,262 @@
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "judge_patterns.hpp"
+
+namespace stepcast::judge {
+namespace {
+
+using enum CollectiveKind;
+
+class Writer : private Patterns {
+ public:
+  Writer(const Fabric& fabric, const Ring& members, const CollectiveCall& call)
+      : fabric_{fabric}, members_{members}, call_{call}, bytes_{call.bytes.value()} {}
+
+  std::vector<Turn> write(const std::string& algorithm);
+
+ private:
+  /// Members by node or super-node, in order of first appearance; and those of like index.
+  Rings parts(const Ring& members, bool super) const;
+  static Rings across(const Rings& parts);
+
+  void flat(const std::string& pattern);
+  void all_to_all_in_turn(const Rings& sets, double per_pair);
+  void pipeline();
+  void hierarchical(const std::string& patterns);
+  void down(const std::vector<std::pair<Rings, std::string>>& tiers, std::size_t tier,
+            double bytes);
+  void chunked_ring();
+  void trees();
+
+  const Fabric& fabric_;
+  const Ring& members_;
+  const CollectiveCall& call_;
+  double bytes_;
+};
+
+Rings Writer::parts(const Ring& members, bool super) const {
+  std::map<std::uint32_t, std::size_t> place;
+  Rings result;
+  for (const std::uint32_t m : members) {
+    const std::uint32_t part = super ? fabric_.super_node_of({m}) : fabric_.node_of({m}).value;
+    const auto [found, fresh] = place.try_emplace(part, result.size());
+    if (fresh) result.emplace_back();
+    result[found->second].push_back(m);
+  }
+  return result;
+}
+
+Rings Writer::across(const Rings& parts) {
+  Rings result(parts.front().size());
+  for (const Ring& part : parts)
+    for (std::size_t i = 0; i < part.size(); ++i) result.at(i).push_back(part[i]);
+  return result;
+}
+
+void Writer::flat(const std::string& pattern) {
+  const Rings sets{members_};
+  switch (call_.kind) {
+    case CollectiveKind::all_reduce:
+      return all_reduce(sets, bytes_, pattern);
+    case reduce_scatter:
+      return one_pass(sets, bytes_, pattern, true);
+    case all_gather:
+      return one_pass(sets, bytes_, pattern, false);
+    case CollectiveKind::broadcast:
+      return broadcast(sets, bytes_, pattern);
+    case all_to_all:
+      return mesh_pass(sets, bytes_ / count(members_));
+    case send_recv:
+      break;
+  }
+  together({{{{members_[0], members_[1], bytes_}}, 1}});
+}
+
+/// Member i sends to the k-th after it in step k. Where no pair has a link of its own the steps
+/// load the same links and are one flow.
+void Writer::all_to_all_in_turn(const Rings& sets, double per_pair) {
+  const std::size_t size = sets.front().size();
+  const bool one_node = std::ranges::all_of(sets.front(), [&](std::uint32_t m) {
+    return fabric_.node_of({m}) == fabric_.node_of({sets.front().front()});
+  });
+  const bool own_links = one_node && fabric_.mesh_size() > 0;
+  std::vector<Post> all;
+  for (std::size_t k = 1; k < size; ++k) {
+    for (const Ring& set : sets)
+      for (std::size_t i = 0; i < size; ++i) all.push_back({set[i], set[(i + k) % size], per_pair});
+    if (own_links) then(std::exchange(all, {}));
+  }
+  if (!own_links) together({{std::move(all), 1}});
+}
+
+/// A ring between the nodes and a mesh inside them, at the same time.
+void Writer::pipeline() {
+  const Rings nodes = parts(members_, false), rails = across(nodes);
+  const double part = bytes_ / count(members_);
+  Round ring{{}, count(nodes) - 1}, inside{{}, count(nodes) - 1};
+  for (const Ring& rail : rails)
+    for (std::size_t i = 0; i < rail.size(); ++i)
+      ring.messages.push_back({rail[i], rail[(i + 1) % rail.size()], part});
+  for (const Ring& node : nodes)
+    for (const std::uint32_t a : node)
+      for (const std::uint32_t b : node)
+        if (a != b) inside.messages.push_back({a, b, part});
+  std::vector<Round> both{ring, inside};
+  if (fabric_.super_behind_ports()) {
+    both = {ring};
+    both.front().messages.insert(both.front().messages.end(), inside.messages.begin(),
+                                 inside.messages.end());
+  }
+  if (call_.kind != all_gather) {
+    then(inside.messages);
+    together(both);
+  }
+  if (call_.kind != reduce_scatter) {
+    together(both);
+    then(inside.messages);
+  }
+}
+
+void Writer::down(const std::vector<std::pair<Rings, std::string>>& tiers, std::size_t tier,
+                  double bytes) {
+  const auto& [sets, pattern] = tiers[tier];
+  const bool last = tier + 1 == tiers.size();
+  if (call_.kind == CollectiveKind::broadcast) {
+    if (last) return broadcast(sets, bytes, pattern);
+    scatter({sets.front()}, bytes);
+  } else {
+    if (last) return all_reduce(sets, bytes, pattern);
+    one_pass(sets, bytes, pattern, true);
+  }
+  down(tiers, tier + 1, bytes / count(sets.front()));
+  one_pass(sets, bytes, pattern, false);
+}
+
+/// The tiers are those that have more than one member: nodes, super-nodes, the whole.
+void Writer::hierarchical(const std::string& patterns) {
+  const Rings super_nodes = parts(members_, true);
+  const bool supers =
+      fabric_.cluster().super_node && std::ranges::all_of(super_nodes, [&](const Ring& part) {
+        return part.size() == super_nodes.front().size();
+      });
+  const Rings nodes = parts(members_, false), rails = across(nodes);
+  if (call_.kind == all_to_all) {
+    const Rings groups = supers && super_nodes.size() > 1 ? super_nodes : nodes;
+    mesh_pass(groups, bytes_ / count(groups.front()));
+    return all_to_all_in_turn(across(groups), bytes_ / count(groups));
+  }
+  std::vector<Rings> levels{nodes};
+  if (supers) {
+    Rings middle;
+    for (const Ring& rail : rails)
+      for (const Ring& part : parts(rail, true)) middle.push_back(part);
+    levels.push_back(middle);
+    levels.push_back(across(super_nodes));
+  } else {
+    levels.push_back(rails);
+  }
+  std::erase_if(levels, [](const Rings& sets) { return sets.front().size() < 2; });
+  std::vector<std::pair<Rings, std::string>> tiers;
+  std::size_t at = 0;
+  for (const Rings& sets : levels) {
+    const std::size_t end = patterns.find(", ", at);
+    tiers.emplace_back(sets, patterns.substr(at, end - at));
+    at = end == std::string::npos ? patterns.size() : end + 2;
+  }
+  if (call_.kind == CollectiveKind::all_reduce || call_.kind == CollectiveKind::broadcast)
+    return down(tiers, 0, bytes_);
+  // A share of the whole for the inner tiers, outer tiers first for a reduce-scatter.
+  std::vector<double> bytes(tiers.size(), bytes_);
+  for (std::size_t t = tiers.size() - 1; t > 0; --t)
+    bytes[t - 1] = bytes[t] / count(tiers[t].first.front());
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    const std::size_t t = call_.kind == all_gather ? i : tiers.size() - 1 - i;
+    one_pass(tiers[t].first, bytes[t], tiers[t].second, call_.kind == reduce_scatter);
+  }
+}
+
+/// NCCL: a ring for every member of a node; the chunks of all follow each other as one flow.
+void Writer::chunked_ring() {
+  const double size = count(members_);
+  double sent = bytes_;
+  if (call_.kind == CollectiveKind::all_reduce) sent *= 2;
+  if (call_.kind != CollectiveKind::broadcast) sent *= (size - 1) / size;
+  const Rings nodes = parts(members_, false);
+  const bool even = std::ranges::all_of(
+      nodes, [&](const Ring& node) { return node.size() == nodes.front().size(); });
+  Round round;
+  const auto around = [&](const Ring& ring, double bytes) {
+    for (std::size_t i = 0; i < ring.size(); ++i)
+      if (ring.size() > 1) round.messages.push_back({ring[i], ring[(i + 1) % ring.size()], bytes});
+  };
+  if (!even || nodes.size() == 1) {
+    around(members_, sent);
+  } else {
+    const double local = count(nodes.front());
+    for (const Ring& node : nodes) around(node, sent * (local - 1) / local);
+    for (const Ring& rail : across(nodes)) around(rail, sent / local);
+  }
+  together({round});
+}
+
+/// The parent in a binary tree over 0..size-1 whose odd numbers are leaves.
+std::size_t parent(std::size_t node, std::size_t size) {
+  std::size_t bit = 1;
+  while ((node & bit) == 0) bit *= 2;
+  const std::size_t up = node - bit + ((node & (2 * bit)) ? 0 : 2 * bit);
+  return up >= size ? node - bit : up;
+}
+
+/// Two trees between the nodes with half of the bytes each, chains inside, up and down.
+void Writer::trees() {
+  const Rings nodes = parts(members_, false), rails = across(nodes);
+  const std::size_t n = nodes.size();
+  const double local = count(rails);
+  Round round;
+  const auto both = [&](std::uint32_t a, std::uint32_t b, double bytes) {
+    round.messages.push_back({a, b, bytes});
+    round.messages.push_back({b, a, bytes});
+  };
+  for (const Ring& node : nodes)
+    for (std::size_t i = 0; node.size() > 1 && i < node.size(); ++i)
+      both(node[i], node[(i + 1) % node.size()], bytes_ * (local - 1) / local);
+  const auto other = [&](std::size_t i) { return n % 2 == 0 ? n - 1 - i : (i + 1) % n; };
+  for (const Ring& rail : rails)
+    for (std::size_t i = 1; i < n; ++i) {
+      both(rail[i], rail[parent(i, n)], bytes_ / (2 * local));
+      both(rail[other(i)], rail[other(parent(i, n))], bytes_ / (2 * local));
+    }
+  together({round});
+}
+
+std::vector<Turn> Writer::write(const std::string& algorithm) {
+  const bool nccl = fabric_.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl;
+  if (algorithm == "none" || members_.size() < 2) return {};
+  if (algorithm.starts_with("hierarchical("))
+    hierarchical(algorithm.substr(13, algorithm.size() - 14));
+  else if (algorithm == "pipeline")
+    pipeline();
+  else if (algorithm == "tree")
+    trees();
+  else if (algorithm == "pairwise")
+    all_to_all_in_turn({members_}, bytes_ / count(members_));
+  else if (algorithm == "one_shot")
+    mesh_pass({members_}, bytes_);
+  else if (algorithm == "ring" && nccl)
+    chunked_ring();
+  else
+    flat(algorithm);
+  return std::move(turns_);
+}
+
+}  // namespace
+
+std::vector<Turn> turns_of(const Fabric& fabric, const std::vector<std::uint32_t>& members,
+                           const CollectiveCall& call, const std::string& algorithm) {
+  return Writer(fabric, members, call).write(algorithm);
+}
+
+}  // namespace stepcast::judge

@@ -1,0 +1,39 @@
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "judge_messages.hpp"
+
+namespace stepcast::judge {
+
+using Ring = std::vector<std::uint32_t>;
+using Rings = std::vector<Ring>;  ///< of one size, in lock step
+
+/// The flat algorithms over sets in lock step, message by message.
+class Patterns {
+ protected:
+  static double count(const auto& all) { return static_cast<double>(all.size()); }
+  void then(std::vector<Post> messages, double times = 1) {
+    if (times > 0) turns_.push_back({{{std::move(messages), times}}, false});
+  }
+  void together(std::vector<Round> rounds) { turns_.push_back({std::move(rounds), true}); }
+
+  void mesh_pass(const Rings& sets, double bytes_per_pair);
+  void scatter(const Rings& sets, double bytes);
+  /// A reduce-scatter, or an all-gather.
+  void one_pass(const Rings& sets, double bytes, const std::string& pattern, bool reduce);
+  void all_reduce(const Rings& sets, double bytes, const std::string& pattern);
+  void broadcast(const Rings& sets, double bytes, const std::string& pattern);
+
+  std::vector<Turn> turns_;
+
+ private:
+  void ring_pass(const Rings& sets, double bytes);
+  void nhr_pass(const Rings& sets, double bytes, bool halving);
+  void halving_pass(const Rings& sets, double bytes, bool halving);
+  void halving_all_reduce(const Rings& sets, double bytes);
+  void exchange(const Rings& cores, const std::vector<int>& parts, double part, bool halving);
+};
+
+}  // namespace stepcast::judge
