@@ -28,7 +28,7 @@ struct PresetOptions {
 
 /// What a launch file does not say itself.
 struct LaunchOptions {
-  std::string from, devices, cluster;  ///< empty: not given
+  std::string from, devices, cluster, deepspeed;  ///< empty: not given
   bool ignore_unknown = false;
 };
 

@@ -8,7 +8,8 @@ namespace {
 
 ImportOptions import_options(const LaunchOptions& launch,
                              const std::vector<std::string>& overrides) {
-  ImportOptions options{launch.from, {}, launch.cluster, overrides, launch.ignore_unknown};
+  ImportOptions options{launch.from,     {}, launch.cluster, overrides, launch.ignore_unknown,
+                        launch.deepspeed};
   constexpr std::int64_t most_devices = 1 << 20;
   if (!launch.devices.empty())
     options.devices = count_option("--devices", launch.devices, 1, most_devices);
@@ -38,8 +39,9 @@ Scenario scenario_option(const std::string& path, const std::vector<std::string>
                          std::vector<std::string>& warnings) {
   const bool asked = !launch.from.empty();
   if (!asked && (path == "-" || !is_launch_file(path, search))) {
-    for (const auto& [option, value] :
-         {std::pair{"--devices", &launch.devices}, {"--cluster", &launch.cluster}})
+    for (const auto& [option, value] : {std::pair{"--devices", &launch.devices},
+                                        {"--cluster", &launch.cluster},
+                                        {"--deepspeed", &launch.deepspeed}})
       if (!value->empty())
         bad_option(option,
                    "is for launch files; a scenario says it by --set cluster.devices=N or "

@@ -12,6 +12,9 @@ void CommandLine::launch(CLI::App* sub, LaunchOptions& options) {
       ->type_name("N");
   sub->add_option("--cluster", options.cluster, "cluster file or preset that a launch file runs on")
       ->type_name("PRESET");
+  sub->add_option("--deepspeed", options.deepspeed,
+                  "DeepSpeed's JSON beside a config.json or a script")
+      ->type_name("FILE");
   sub->add_flag("--ignore-unknown", options.ignore_unknown,
                 "list unknown flags of a launch file instead of refusing them");
 }
@@ -22,7 +25,8 @@ void add_import_commands(CommandLine& line) {
       line.command("import", "write the scenario of a launch file of a training framework",
                    "stepcast import train.sh --cluster clusters/dgx-h100.yaml -o train.yaml",
                    [options] { return import_file(*options); });
-  sub->add_option("file", options->file, "launch script, list of arguments or recipe")
+  sub->add_option("file", options->file,
+                  "launch script, list of arguments, recipe, config.json or its folder")
       ->type_name("FILE");
   sub->add_flag("--flags", options->flags, "print the flags that are known, as tables");
   CommandLine::launch(sub, options->launch);

@@ -6,8 +6,8 @@
 namespace stepcast::launch {
 namespace {
 
-const std::array<FlagTable, 5>& tables() {
-  static const std::array<FlagTable, 5> all{
+const std::array<FlagTable, 7>& tables() {
+  static const std::array<FlagTable, 7> all{
       {{Framework::megatron, "megatron", "Megatron-LM", megatron_flags(), megatron_ignored(), "--"},
        {Framework::mindspeed, "mindspeed", "MindSpeed-LLM", mindspeed_flags(), mindspeed_ignored(),
         "--"},
@@ -15,7 +15,11 @@ const std::array<FlagTable, 5>& tables() {
         mindformers_ignored(), ""},
        {Framework::torchtitan, "torchtitan", "torchtitan", torchtitan_flags(), torchtitan_ignored(),
         ""},
-       {Framework::nemo, "nemo", "NeMo and Megatron-Bridge", nemo_flags(), nemo_ignored(), ""}}};
+       {Framework::nemo, "nemo", "NeMo and Megatron-Bridge", nemo_flags(), nemo_ignored(), ""},
+       {Framework::megatron_deepspeed, "megatron-deepspeed", "Megatron-DeepSpeed",
+        megatron_deepspeed_flags(), megatron_deepspeed_ignored(), "--"},
+       {Framework::deepspeed, "deepspeed", "DeepSpeed's JSON", deepspeed_flags(),
+        deepspeed_ignored(), ""}}};
   return all;
 }
 
@@ -49,6 +53,10 @@ std::optional<Flag> find_in(const FlagTable& table, std::string_view name) {
   }
 }
 
+bool knows_megatron(Framework framework) {
+  return framework == Framework::mindspeed || framework == Framework::megatron_deepspeed;
+}
+
 }  // namespace
 
 std::span<const FlagTable> flag_tables() { return tables(); }
@@ -59,8 +67,7 @@ const FlagTable& flag_table(Framework framework) {
 
 std::optional<Flag> find_flag(Framework framework, std::string_view name) {
   auto found = find_in(flag_table(framework), name);
-  if (!found && framework == Framework::mindspeed)
-    found = find_in(flag_table(Framework::megatron), name);
+  if (!found && knows_megatron(framework)) found = find_in(flag_table(Framework::megatron), name);
   return found;
 }
 
@@ -77,7 +84,7 @@ std::vector<std::string> flag_names(Framework framework) {
     }
   };
   add(flag_table(framework));
-  if (framework == Framework::mindspeed) add(flag_table(Framework::megatron));
+  if (knows_megatron(framework)) add(flag_table(Framework::megatron));
   return all;
 }
 

@@ -10,7 +10,15 @@
 /// docs/formats/launch_files.md use.
 namespace stepcast::launch {
 
-enum class Framework { megatron, mindspeed, mindformers, torchtitan, nemo };
+enum class Framework {
+  megatron,
+  mindspeed,
+  mindformers,
+  torchtitan,
+  nemo,
+  megatron_deepspeed,
+  deepspeed,
+};
 
 enum class Treatment {
   taken,       ///< sets the keys of `key`
@@ -52,7 +60,8 @@ struct FlagTable {
 
 const FlagTable& flag_table(Framework framework);
 std::span<const FlagTable> flag_tables();
-/// A flag as `framework` reads it; MindSpeed-LLM knows those of Megatron-LM, too. Nothing for an
+/// A flag as `framework` reads it; MindSpeed-LLM and
+/// Megatron-DeepSpeed know those of Megatron-LM, too. Nothing for an
 /// unknown one.
 std::optional<Flag> find_flag(Framework framework, std::string_view name);
 /// All names that a framework knows, for "did you mean".
@@ -68,5 +77,9 @@ std::span<const Flag> torchtitan_flags();
 std::span<const IgnoredFlags> torchtitan_ignored();
 std::span<const Flag> nemo_flags();
 std::span<const IgnoredFlags> nemo_ignored();
+std::span<const Flag> megatron_deepspeed_flags();
+std::span<const IgnoredFlags> megatron_deepspeed_ignored();
+std::span<const Flag> deepspeed_flags();
+std::span<const IgnoredFlags> deepspeed_ignored();
 
 }  // namespace stepcast::launch

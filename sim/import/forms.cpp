@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
+#include "deepspeed.hpp"
 #include "megatron.hpp"
 #include "stepcast/base/text.hpp"
 #include "structured.hpp"
@@ -24,6 +26,19 @@ bool is_mindformers(const std::string& text) {
 bool is_nemo(const std::string& text) {
   return text.find("tensor_model_parallel_size:") != std::string::npos &&
          text.find("micro_batch_size:") != std::string::npos;
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+bool is_deepspeed(const std::string& text) {
+  return has(text, "\"zero_optimization\"") || has(text, "\"train_micro_batch_size_per_gpu\"") ||
+         has(text, "\"train_batch_size\"");
+}
+bool is_hugging_face(const std::string& text) { return has(text, "\"model_type\""); }
+bool is_megatron_deepspeed(const std::string& text) {
+  return has(text, "--deepspeed_config") || has(text, "--deepspeed-config") ||
+         has(text, "--zero-stage");
 }
 
 /// Settings whose switches are off count as absent.
@@ -58,7 +73,7 @@ namespace {
 /// `MODEL_ARGS: {--flag: value}` and `ENV_VARS` of Megatron-LM's functional tests.
 Launch read_model_args(const std::string& path, const std::string& text) {
   const Node root = parse_document(text, path);
-  Launch launch{path, {}, {}, {}, {}, {}, {}};
+  Launch launch{path, {}, {}, {}, {}, {}};
   const auto words_of = [](const Node& value) {
     std::vector<std::string> words;
     std::string list = value.text;
@@ -86,13 +101,16 @@ Launch read_model_args(const std::string& path, const std::string& text) {
   return launch;
 }
 
-constexpr std::array<LaunchForm, 6> forms{
+constexpr std::array<LaunchForm, 9> forms{
     {{"megatron", "Megatron-LM", import_megatron_shell},
      {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
      {"megatron-yaml", "Megatron-LM, functional test", import_megatron_yaml},
      {"mindformers", "MindFormers", import_mindformers},
      {"torchtitan", "torchtitan", import_torchtitan},
-     {"nemo", "NeMo or Megatron-Bridge", import_nemo}}};
+     {"nemo", "NeMo or Megatron-Bridge", import_nemo},
+     {"megatron-deepspeed", "Megatron-DeepSpeed", import_megatron_deepspeed},
+     {"deepspeed", "DeepSpeed", import_deepspeed},
+     {"huggingface", "a Hugging Face model", import_hugging_face}}};
 
 }  // namespace
 
@@ -141,11 +159,21 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   if (ending == "toml") return named("torchtitan");
   if (yaml && is_mindformers(text)) return named("mindformers");
   if (yaml && is_nemo(text)) return named("nemo");
+  if (ending == "json" && is_deepspeed(text)) return named("deepspeed");
+  if (ending == "json" && is_hugging_face(text)) return named("huggingface");
   if (yaml || ending == "json")
     throw InputError(
         {{{path},
           {},
           "is no launch file that is known, allowed with --from: " + joined(import_kinds())}});
+  if (has(text, "--per_device_train_batch_size"))
+    throw InputError(
+        {{{path},
+          {},
+          "launches the Trainer of Transformers, whose flags are not read; give the model's "
+          "config.json, --deepspeed FILE, and --set training.micro_batch, training.global_batch "
+          "and training.sequence"}});
+  if (is_megatron_deepspeed(text)) return named("megatron-deepspeed");
   return named(is_mindspeed(text) ? "mindspeed" : "megatron");
 }
 
@@ -162,9 +190,12 @@ std::vector<std::string> import_kinds() {
 bool is_launch_file(const std::string& path, const SearchPath& search) {
   const std::string ending = launch::ending_of(path);
   if (ending == "sh" || ending == "bash" || ending == "args" || ending == "toml") return true;
-  if (ending != "yaml" && ending != "yml") return false;
+  if (std::filesystem::is_directory(path)) return true;
+  const bool json = ending == "json";
+  if (ending != "yaml" && ending != "yml" && !json) return false;
   try {
     const std::string text = read_document_text(path, search);
+    if (json) return launch::is_deepspeed(text) || launch::is_hugging_face(text);
     return text.find("MODEL_ARGS:") != std::string::npos || launch::is_mindformers(text) ||
            launch::is_nemo(text);
   } catch (const InputError&) {

@@ -104,15 +104,31 @@ void throw_if_wrong(Draft& draft, const std::string& file) {
   throw InputError(draft.wrong());
 }
 
+/// The file of a folder of a Hugging Face model, or the file itself.
+std::string file_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (!fs::is_directory(path)) return path;
+  const fs::path file = fs::path(path) / "config.json";
+  if (!fs::is_regular_file(file))
+    throw InputError({{{path}, {}, "is a folder without a config.json, allowed: that of a model"}});
+  return file.string();
+}
+
 }  // namespace
 
-ImportedScenario import_launch(const std::string& path, const ImportOptions& options,
+ImportedScenario import_launch(const std::string& given, const ImportOptions& options,
                                const SearchPath& search) {
+  const std::string path = file_of(given);
   Draft draft{options.overrides};
   const LaunchForm& form = form_of(path, options.from, search);
   const std::string text = read_document_text(path, search);
+  if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed")
+    throw InputError({{{},
+                       "--deepspeed",
+                       "stands beside a file of " + std::string(form.title) +
+                           ", allowed: beside a config.json or a script of Megatron-DeepSpeed"}});
   draft.set("stepcast", 1, {}, "version of the format");
-  draft.set("name", name_of(path), {}, "imported from " + path);
+  draft.set("name", name_of(given), {}, "imported from " + path);
   const std::optional<std::int64_t> devices = form.import(path, text, options, draft);
   if (!devices)
     draft.wrong({{},
@@ -122,7 +138,7 @@ ImportedScenario import_launch(const std::string& path, const ImportOptions& opt
   throw_if_wrong(draft, path);
 
   ImportedScenario result;
-  result.text = "# question: how long is one step of " + name_of(path) + "?\n# Imported from " +
+  result.text = "# question: how long is one step of " + name_of(given) + "?\n# Imported from " +
                 path + " (" + std::string(form.title) +
                 "). Each comment names what the key comes from.\n" + draft.yaml();
   result.document = document_of(result.text, path, draft, search);

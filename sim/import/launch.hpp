@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ struct Launch {
   std::string file;
   std::vector<Setting> settings, environment;
   std::optional<Setting> nodes, devices_per_node, devices;  ///< of the launcher
-  std::vector<Diagnostic> notes;  ///< what was met and not followed, each with its place
+  /// Texts that here-documents of a script wrote, by the last name of the file.
+  std::map<std::string, std::string> files = {};
+  std::vector<Diagnostic> notes = {};  ///< what was met and not followed, each with its place
 };
 
 /// The launch of a shell script or a list of arguments; `text` is that of the file. Throws

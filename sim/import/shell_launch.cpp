@@ -153,7 +153,7 @@ bool is_unknown(const std::string& word) {
 
 Launch read_shell(const std::string& path, const std::string& text) {
   shell::Shell shell;
-  Launch launch{path, {}, {}, {}, {}, {}, {}};
+  Launch launch{path, {}, {}, {}, {}, {}};
   if (holds_flags_alone(text)) {
     // A list of arguments is the tail of a command; its places stay those of the file.
     std::string list = text;
@@ -167,6 +167,7 @@ Launch read_shell(const std::string& path, const std::string& text) {
   shell.run(path, text);
   launch.notes = shell.notes();
   launch.environment = environment_of(shell);
+  for (const auto& [name, written] : shell.state().files) launch.files[name] = written.text;
   if (shell.state().launches.empty()) {
     const Words words = flags_of_variables(shell.state());
     if (words.empty() && shell.state().ended)

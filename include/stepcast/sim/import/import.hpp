@@ -16,6 +16,7 @@ struct ImportOptions {
   std::string cluster;                  ///< preset
   std::vector<std::string> overrides;   ///< `path.to.key=value`, instead of what a flag says
   bool ignore_unknown = false;          ///< unknown flags are listed, not refused
+  std::string deepspeed = {};           ///< DeepSpeed's JSON beside a script or a config.json
 };
 
 struct ImportedScenario {
@@ -24,8 +25,9 @@ struct ImportedScenario {
   ScenarioDocument document;          ///< the same, with the places of the flags
 };
 
-/// Reads a launch file. Nothing in it is executed. Throws InputError with every flag that is
-/// refused or unknown, and every key that does not fit the others, at the flag's place.
+/// Reads a launch file, or the folder of a Hugging Face model. Nothing in it is executed. Throws
+/// InputError with every flag that is refused or unknown, and every key that does not fit the
+/// others, at the flag's place.
 ImportedScenario import_launch(const std::string& path, const ImportOptions& options,
                                const SearchPath& search);
 

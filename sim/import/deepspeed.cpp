@@ -1,0 +1,173 @@
+#include "deepspeed.hpp"
+
+#include <algorithm>
+
+#include "stepcast/base/foreign_document.hpp"
+#include "stepcast/base/text.hpp"
+
+// DeepSpeed's JSON: batches, sharding, precision.
+namespace stepcast::launch {
+namespace {
+
+struct Json {
+  Arguments& args;
+  Draft& draft;
+  DeepSpeedJob job;
+  std::optional<std::int64_t> replicas() const {
+    if (!job.devices || *job.devices % job.ranks_per_replica != 0) return {};
+    return *job.devices / job.ranks_per_replica;
+  }
+};
+
+/// The Trainer writes `auto` where it fills in its own values: nobody else knows them.
+std::vector<Setting> without_auto(std::vector<Setting> settings, Draft& draft) {
+  std::erase_if(settings, [&](const Setting& setting) {
+    if (setting.words.size() != 1 || setting.words.front() != "auto") return false;
+    const auto flag = find_flag(Framework::deepspeed, setting.name);
+    const std::string key(flag->key);
+    // Of the three batch sizes two are enough, and import_batch asks for what is missing.
+    if (flag->treatment == Treatment::taken && !draft.given(key) &&
+        setting.name != "gradient_accumulation_steps")
+      draft.wrong({setting.place, setting.shown(),
+                   "is auto, which the Trainer fills in; give --set " + key + "=.."});
+    return true;
+  });
+  return settings;
+}
+
+void import_batch(Json& json) {
+  Arguments& args = json.args;
+  Draft& draft = json.draft;
+  const Setting* all = args.find("train_batch_size");
+  const Setting* piece = args.find("train_micro_batch_size_per_gpu");
+  const Setting* steps = args.find("gradient_accumulation_steps");
+  const auto size = [&](const Setting* setting) -> std::optional<std::int64_t> {
+    if (setting == nullptr) return {};
+    const auto value = args.count(setting->name);
+    if (!value || *value >= 1) return value;
+    args.fail(*setting, "is " + std::to_string(*value) + ", allowed: at least 1");
+    return {};
+  };
+  std::optional<std::int64_t> global = size(all), micro = size(piece), count = size(steps);
+  const auto dp = json.replicas();
+  const auto held_to = [&](const Setting* setting, const char* key,
+                           std::optional<std::int64_t> value) {
+    const auto said = draft.count(key);
+    if (setting != nullptr && said && value && *said != *value)
+      args.fail(*setting, "is " + std::to_string(*value) + ", and " + key + " is " +
+                              std::to_string(*said) + " beside it, allowed: the same");
+  };
+  if (!draft.given("training.micro_batch"))
+    held_to(piece, "training.micro_batch", micro);
+  else
+    micro = draft.count("training.micro_batch");
+  if (!draft.given("training.global_batch"))
+    held_to(all, "training.global_batch", global);
+  else
+    global = draft.count("training.global_batch");
+  if (!micro) micro = draft.count("training.micro_batch");
+  if (!global) global = draft.count("training.global_batch");
+  if (micro && global && count && dp && *micro * *count * *dp != *global)
+    return args.fail(all != nullptr ? *all : *steps,
+                     "gives " + std::to_string(*global) + " sequences, and micro-batch x " +
+                         "accumulation x DP are " + std::to_string(*micro) + " x " +
+                         std::to_string(*count) + " x " + std::to_string(*dp) +
+                         ", allowed: the same");
+  if (!micro && global && dp && *global % (*dp * count.value_or(1)) == 0)
+    micro = *global / (*dp * count.value_or(1));
+  if (!global && micro && dp) global = *micro * count.value_or(1) * *dp;
+  const auto ask = [&](const char* key) {
+    draft.wrong({{}, key, "is not said by the file; give --set " + std::string(key) + "=N"});
+  };
+  if (micro)
+    draft.set("training.micro_batch", *micro, {piece, piece == nullptr ? all : nullptr});
+  else
+    ask("training.micro_batch");
+  if (global)
+    draft.set("training.global_batch", *global, {all, all == nullptr ? piece : nullptr, steps},
+              all == nullptr ? "micro x accumulation x DP" : "");
+  else if (dp)
+    ask("training.global_batch");
+}
+
+/// Without overlap one bucket holds all gradients, so that its size counts only beside it.
+void import_sharding(Json& json) {
+  Arguments& args = json.args;
+  Draft& draft = json.draft;
+  const Setting* stage = args.find("zero_optimization.stage");
+  const Setting* overlap = args.find("zero_optimization.overlap_comm");
+  const Setting* bucket = args.find("zero_optimization.reduce_bucket_size");
+  const std::int64_t zero = args.count_or("zero_optimization.stage", 0);
+  if (zero < 0 || zero > 3)
+    return args.fail("zero_optimization.stage",
+                     "is " + std::to_string(zero) + ", allowed: 0 to 3");
+  if (json.job.zero && *json.job.zero != zero)
+    args.fail("zero_optimization.stage", "is " + std::to_string(zero) + ", and --zero-stage is " +
+                                             std::to_string(*json.job.zero) +
+                                             ", allowed: the same");
+  draft.set("parallel.zero", zero, {stage}, stage == nullptr ? "stage 0 unless given" : "");
+  const bool on = overlap != nullptr ? args.on(overlap->name) : zero == 3;
+  draft.set("communication.gradient.overlap", on && zero > 0, {overlap},
+            overlap == nullptr ? "true at stage 3 unless given" : "");
+  constexpr double elements = 5e8;  // of zero/config.py
+  const double size =
+      bucket == nullptr ? elements : args.number(bucket->name).value_or(elements);
+  if (on && zero > 0)
+    draft.set("communication.gradient.bucket", shortest(size), {bucket},
+              bucket == nullptr ? "5e8 elements unless given" : "");
+}
+
+void import_precision(Json& json) {
+  Arguments& args = json.args;
+  Draft& draft = json.draft;
+  const Setting* bf16 = args.find({"bf16.enabled", "bfloat16.enabled"});
+  const Setting* fp16 = args.find("fp16.enabled");
+  const bool brain = bf16 != nullptr && args.on(bf16->name);
+  const bool half = fp16 != nullptr && args.on(fp16->name);
+  if (brain && half) return args.fail(*fp16, "cannot stand beside bf16.enabled");
+  if (!brain && !half && !draft.given("training.precision"))
+    draft.wrong({{},
+                 "training.precision",
+                 "would be FP32, as neither bf16 nor fp16 is enabled, which the format lacks; "
+                 "give --set training.precision=bf16"});
+  draft.set("training.precision", std::string(half ? "fp16" : "bf16"), {brain ? bf16 : fp16});
+  const Setting* type = args.find("communication_data_type");
+  const std::string name = args.text("communication_data_type", "bf16");
+  const bool wide = name == "fp32" || name == "float32" || name == "torch.float32";
+  draft.set("communication.gradient.precision", std::string(wide ? "fp32" : "bf16"), {type},
+            type == nullptr ? "two bytes, as the parameters" : "");
+}
+
+void import_rest(Json& json) {
+  Arguments& args = json.args;
+  Draft& draft = json.draft;
+  const Setting* optimizer = args.find("optimizer.type");
+  const std::string name = args.text("optimizer.type", "Adam");
+  if (!name.ends_with("Adam") && !name.ends_with("AdamW") && !draft.given("runtime.optimizer"))
+    args.fail(*optimizer, "is '" + name + "', allowed: Adam, AdamW, FusedAdam");
+  if (name.starts_with("OneBit") || name.starts_with("ZeroOne") || name.starts_with("CPU"))
+    args.fail(*optimizer, "is '" + name + "', allowed: Adam, AdamW, FusedAdam");
+  draft.set("runtime.optimizer", std::string("fused"), {optimizer},
+            optimizer == nullptr ? "DeepSpeed's own Adam" : "");
+  if (const Setting* host = args.find("activation_checkpointing.cpu_checkpointing");
+      host != nullptr && args.on(host->name))
+    draft.set("training.offload.activations", 1, {host});
+}
+
+}  // namespace
+
+void apply_deepspeed(const Node& root, DeepSpeedJob job, const ImportOptions& options,
+                     Draft& draft) {
+  if (root.kind != Node::Kind::mapping)
+    return draft.wrong({root.place, {}, "is no JSON of DeepSpeed, allowed: an object"});
+  const std::vector<Setting> settings =
+      without_auto(checked_settings(Framework::deepspeed, root, options, draft), draft);
+  Arguments args{settings, draft.wrong()};
+  Json json{args, draft, std::move(job)};
+  import_batch(json);
+  import_sharding(json);
+  import_precision(json);
+  import_rest(json);
+}
+
+}  // namespace stepcast::launch

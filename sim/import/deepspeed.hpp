@@ -1,0 +1,28 @@
+#pragma once
+#include "structured.hpp"
+
+/// DeepSpeed's JSON, by itself, beside a Hugging Face model, and beside a script of
+/// Megatron-DeepSpeed. The model of a Hugging Face folder.
+namespace stepcast::launch {
+
+/// What DeepSpeed is told of the job by what stands beside its JSON.
+struct DeepSpeedJob {
+  std::optional<std::int64_t> devices;
+  std::int64_t ranks_per_replica = 1;     ///< tp x pp x cp
+  std::optional<std::int64_t> zero = {};  ///< that a script says, too
+};
+
+/// Checks the JSON and sets its keys over those of the draft. What a script says as well must be
+/// the same.
+void apply_deepspeed(const Node& root, DeepSpeedJob job, const ImportOptions& options,
+                     Draft& draft);
+
+std::optional<std::int64_t> import_deepspeed(const std::string& path, const std::string& text,
+                                             const ImportOptions& options, Draft& draft);
+std::optional<std::int64_t> import_hugging_face(const std::string& path, const std::string& text,
+                                                const ImportOptions& options, Draft& draft);
+std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
+                                                      const std::string& text,
+                                                      const ImportOptions& options, Draft& draft);
+
+}  // namespace stepcast::launch

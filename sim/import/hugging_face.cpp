@@ -1,0 +1,80 @@
+#include <filesystem>
+
+#include "deepspeed.hpp"
+#include "stepcast/base/foreign_document.hpp"
+
+// A Hugging Face model: config.json says the model alone, and the JSON of DeepSpeed the training.
+namespace stepcast::launch {
+namespace {
+
+void ask(Draft& draft, const char* key, const char* why) {
+  if (!draft.given(key))
+    draft.wrong({{}, key, std::string(why) + "; give --set " + key + "=N"});
+}
+
+/// What no file of either says: one rank holds the whole model unless --set cuts it.
+std::int64_t import_plan(Draft& draft) {
+  std::int64_t ranks = 1;
+  for (const char* key : {"parallel.tp", "parallel.pp", "parallel.cp"}) {
+    draft.set(key, 1, {}, "said by no file");
+    ranks *= std::max<std::int64_t>(draft.count(key).value_or(1), 1);
+  }
+  draft.set("parallel.layers_per_chunk", std::string("even"), {}, "said by no file");
+  ask(draft, "training.sequence", "is not said by a configuration");
+  return ranks;
+}
+
+/// How the Trainer runs a model of the library: statement by statement but for attention.
+void import_transformers(Draft& draft) {
+  const char* why = "Transformers, statement by statement";
+  draft.set("training.attention", std::string("fused"), {}, "Transformers, sdpa");
+  draft.set("training.recompute", std::string("none"), {}, "unless gradient_checkpointing is on");
+  draft.set("training.dropout", false, {}, "Transformers, models of the last years");
+  draft.set("training.cross_entropy", std::string("unfused"), {}, why);
+  draft.set("communication.gradient.accumulation", std::string("separate"), {}, why);
+  for (const char* kernel : {"norm", "rope", "activation"})
+    draft.set("runtime.kernels." + std::string(kernel), std::string("unfused"), {}, why);
+}
+
+Node read_json(const std::string& path) {
+  return parse_foreign_document(read_document_text(path, SearchPath{}), path);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> import_deepspeed(const std::string& path, const std::string& text,
+                                             const ImportOptions& options, Draft& draft) {
+  if (!draft.given("model"))
+    draft.wrong({{},
+                 "model.hf_config",
+                 "is not said by a JSON of DeepSpeed; give --set model.hf_config=config.json, or "
+                 "import config.json with --deepspeed " +
+                     path});
+  const std::int64_t ranks = import_plan(draft);
+  import_transformers(draft);
+  apply_deepspeed(parse_foreign_document(text, path), {options.devices, ranks}, options,
+                  draft);
+  return options.devices;
+}
+
+std::optional<std::int64_t> import_hugging_face(const std::string& path, const std::string&,
+                                                const ImportOptions& options, Draft& draft) {
+  const std::string file = std::filesystem::absolute(path).lexically_normal().string();
+  draft.set("model.hf_config", "'" + file + "'", {}, path);
+  if (!options.deepspeed.empty()) {
+    const std::int64_t ranks = import_plan(draft);
+    import_transformers(draft);
+    apply_deepspeed(read_json(options.deepspeed), {options.devices, ranks}, options, draft);
+    return options.devices;
+  }
+  (void)import_plan(draft);
+  ask(draft, "training.global_batch", "is not said by a configuration");
+  draft.set("training.micro_batch", 1, {}, "said by no file");
+  draft.note({{path},
+              {},
+              "says the model alone: what is not given with --set or --deepspeed is one rank per "
+              "model and Stepcast's defaults; stepcast plan searches a plan"});
+  return options.devices;
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "deepspeed.hpp"
+#include "stepcast/base/foreign_document.hpp"
+
+// Megatron-DeepSpeed: Megatron-LM's flags, some under other names, and the JSON beside them.
+namespace stepcast::launch {
+namespace {
+
+/// The flags of Megatron-LM that mean the same.
+struct Translation {
+  const Arguments& args;
+  std::vector<Setting> settings;
+
+  const Setting* find(std::string_view name) const { return args.find(name); }
+  void add(const Setting& from, std::string name, std::vector<std::string> words = {}) {
+    std::string written = from.name;
+    settings.push_back({std::move(name), std::move(words), from.place, false, std::move(written)});
+  }
+  /// A default of this framework that is another one than Megatron-LM's.
+  void add_default(std::string name, std::vector<std::string> words = {}) {
+    settings.push_back({std::move(name), std::move(words), {}, false, "default of the framework"});
+  }
+};
+
+void translate_experts(Translation& all, Arguments& args) {
+  const Setting* experts = all.find("--num-experts");
+  if (experts == nullptr || args.count_or("--num-experts", 1) == 1) return;
+  if (experts->words.size() > 1)
+    return args.fail(*experts, "differs by layer, which model.moe.experts lacks, allowed: one");
+  all.add(*experts, "--num-experts", experts->words);
+  const Setting* size = all.find("--moe-expert-parallel-size");
+  if (size != nullptr) all.add(*size, "--expert-model-parallel-size", size->words);
+  const Setting* cut = all.find("--enable-expert-tensor-parallelism");
+  if (cut == nullptr) all.add_default("--expert-tensor-parallel-size", {"1"});
+  const Setting* chosen = all.find("--topk");
+  chosen != nullptr ? all.add(*chosen, "--moe-router-topk", chosen->words)
+                    : all.add_default("--moe-router-topk", {"1"});
+  const Setting* interval = all.find("--expert-interval");
+  const std::int64_t every = args.count_or("--expert-interval", 2);
+  const Setting* layers = all.find("--num-layers");
+  const std::int64_t count = args.count_or("--num-layers", 1);
+  if (every < 1 || count % every != 0)
+    return args.fail(interval != nullptr ? *interval : *layers,
+                     "leaves layers behind the last one with experts, which model.moe.period "
+                     "lacks, allowed: a divisor of --num-layers");
+  const std::vector<std::string> pattern{"([0]*" + std::to_string(every - 1) + "+[1]*1)*" +
+                                         std::to_string(count / every)};
+  interval != nullptr ? all.add(*interval, "--moe-layer-freq", pattern)
+                      : all.add_default("--moe-layer-freq", pattern);
+  if (all.find("--disable-moe-token-dropping") == nullptr) {
+    const Setting* capacity = all.find("--moe-train-capacity-factor");
+    capacity != nullptr ? all.add(*capacity, "--moe-expert-capacity-factor", capacity->words)
+                        : all.add_default("--moe-expert-capacity-factor", {"1.0"});
+    all.add_default("--moe-pad-expert-input-to-capacity");
+  }
+  all.add_default("--moe-token-dispatcher-type", {"alltoall"});
+}
+
+/// Names that Megatron-LM has under other ones.
+void translate_names(Translation& all, Arguments& args) {
+  if (const Setting* rebuilt = all.find("--checkpoint-activations")) {
+    all.add(*rebuilt, "--recompute-granularity", {"full"});
+    all.add(*rebuilt, "--recompute-method", {"uniform"});
+    if (const Setting* each = all.find("--checkpoint-num-layers"))
+      all.add(*each, "--recompute-num-layers", each->words);
+  }
+  if (const Setting* heads = all.find("--num-key-value-heads")) {
+    all.add(*heads, "--group-query-attention");
+    all.add(*heads, "--num-query-groups", heads->words);
+  }
+  for (const char* name : {"--use-flash-attn-v1", "--use-flash-attn-v2", "--use-flash-attn-triton",
+                           "--use-flash-attn-builder"})
+    if (const Setting* flash = all.find(name)) all.add(*flash, "--use-flash-attn");
+  if (const Setting* ulysses = all.find("--ds-sequence-parallel-size")) {
+    all.add(*ulysses, "--context-parallel-size", ulysses->words);
+    if (args.count_or(ulysses->name, 1) > 1) all.add(*ulysses, "--cp-comm-type", {"a2a"});
+  }
+  if (const Setting* norm = all.find("--normalization"))
+    all.add(*norm, "--normalization",
+            {args.text("--normalization") == "rmsnorm" ? "RMSNorm" : "LayerNorm"});
+  if (all.find("--transformer-impl") == nullptr) all.add_default("--transformer-impl", {"local"});
+}
+
+/// Whether Megatron-LM's importer must not see a flag as it stands.
+bool is_own(const Setting& setting) {
+  const auto flags = megatron_deepspeed_flags();
+  return setting.name == "--normalization" ||
+         std::ranges::find(flags, setting.name, &Flag::name) != flags.end();
+}
+
+/// The JSON: written by a here-document of the script, or beside it.
+std::optional<Node> find_json(const std::string& script, const Launch& launch,
+                              const ImportOptions& options, const Setting* config, Draft& draft) {
+  namespace fs = std::filesystem;
+  if (!options.deepspeed.empty())
+    return parse_foreign_document(read_document_text(options.deepspeed, SearchPath{}),
+                                  options.deepspeed);
+  if (config == nullptr || config->words.empty()) {
+    draft.wrong({{},
+                 "--deepspeed_config",
+                 "is missing: DeepSpeed's JSON says batches, precision and sharding; give "
+                 "--deepspeed FILE"});
+    return {};
+  }
+  const std::string name = fs::path(config->words.front()).filename().string();
+  if (const auto written = launch.files.find(name); written != launch.files.end())
+    return parse_foreign_document(written->second, script + " (" + name + ")");
+  const fs::path beside = fs::path(script).parent_path() / name;
+  if (fs::is_regular_file(beside))
+    return parse_foreign_document(read_document_text(beside.string(), SearchPath{}),
+                                  beside.string());
+  draft.wrong({config->place, config->shown(),
+               "names " + name + ", which is not beside the script; give --deepspeed FILE"});
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
+                                                      const std::string& text,
+                                                      const ImportOptions& options, Draft& draft) {
+  Launch launch = read_shell(path, text);
+  check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft);
+  const std::vector<Setting> settings = launch.settings;
+  Arguments args{settings, draft.wrong()};
+  Translation all{args, {}};
+  translate_names(all, args);
+  translate_experts(all, args);
+  // Stage 3 and --no-pipeline-parallel: stages of one.
+  if (const Setting* single = args.find("--no-pipeline-parallel"))
+    all.add(*single, "--pipeline-model-parallel-size", {"1"});
+  const Setting* config = args.find({"--deepspeed_config", "--deepspeed-config", "--deepspeed"});
+  const auto stage = args.count("--zero-stage");
+  const auto json = find_json(path, launch, options, config, draft);
+  std::erase_if(launch.settings, is_own);
+  std::erase_if(launch.settings, [&](const Setting& s) {
+    return !find_flag(Framework::megatron, s.name) ||
+           (s.name == "--pipeline-model-parallel-size" && args.find("--no-pipeline-parallel"));
+  });
+  launch.settings.insert(launch.settings.end(), all.settings.begin(), all.settings.end());
+  // Precision and sharding are the JSON's.
+  if (json && args.find({"--bf16", "--fp16"}) == nullptr)
+    launch.settings.push_back({"--bf16", {}, {}, false, "of the JSON"});
+  const auto devices = import_flags(Framework::megatron, std::move(launch), options, draft);
+  if (!json) return devices;
+  const auto size = [&](const char* key) {
+    return std::max<std::int64_t>(draft.count(key).value_or(1), 1);
+  };
+  apply_deepspeed(*json, {devices, size("parallel.tp") * size("parallel.pp") * size("parallel.cp"),
+                          stage},
+                  options, draft);
+  return devices;
+}
+
+}  // namespace stepcast::launch

@@ -1,0 +1,207 @@
+#include <gtest/gtest.h>
+
+#include "subjects.hpp"
+#include "temporary_files.hpp"
+
+// Hugging Face folders, DeepSpeed's JSON beside them and beside scripts.
+namespace stepcast {
+namespace {
+
+using namespace import_tests;
+
+constexpr const char* llama =
+    R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+ "num_attention_heads": 32, "vocab_size": 128256, "num_key_value_heads": 8, "intermediate_size": 14336})";
+
+ImportOptions on(std::int64_t devices, std::vector<std::string> overrides = {}) {
+  ImportOptions options;
+  options.cluster = "dgx-h100";
+  options.devices = devices;
+  options.overrides = std::move(overrides);
+  return options;
+}
+
+Scenario imported(const std::string& path, const ImportOptions& options) {
+  const SearchPath search = default_search_path({});
+  return read_scenario(import_launch(path, options, search).document, search);
+}
+
+std::string complaint(const std::string& path, const ImportOptions& options) {
+  try {
+    (void)import_launch(path, options, default_search_path({}));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A folder with a config.json, and files beside it.
+struct Folder {
+  test::TemporaryFiles files;
+  std::string config = files.write("config.json", llama);
+  std::string path = config.substr(0, config.rfind('/'));
+  std::string json(const std::string& text) { return files.write("ds.json", text); }
+  Scenario with(const std::string& text, ImportOptions options) {
+    options.deepspeed = json(text);
+    return imported(path, options);
+  }
+  std::string refusal(const std::string& text, ImportOptions options) {
+    options.deepspeed = json(text);
+    return complaint(path, options);
+  }
+};
+
+const std::vector<std::string> length{"training.sequence=4096"};
+
+TEST(HuggingFaceImport, AFolderIsItsModelAndAsksForTheTraining) {
+  Folder folder;
+  const std::string asked = complaint(folder.path, on(8));
+  EXPECT_TRUE(has(asked, "--set training.sequence=N"));
+  EXPECT_TRUE(has(asked, "--set training.global_batch=N"));
+  const Scenario scenario =
+      imported(folder.path, on(8, {"training.sequence=4096", "training.global_batch=64"}));
+  EXPECT_EQ(scenario.workload.model.layers, 32);
+  EXPECT_EQ(std::get<GroupedQueryAttention>(scenario.workload.model.attention).kv_heads, 8);
+  EXPECT_EQ(scenario.micro_batches(), 8);
+  EXPECT_EQ(scenario.sha256,
+            imported(folder.config, on(8, {"training.sequence=4096", "training.global_batch=64",
+                                           "name=" + scenario.name}))
+                .sha256);
+}
+
+TEST(HuggingFaceImport, AFolderWithoutAConfigurationIsRefused) {
+  const test::TemporaryFiles files;
+  const std::string other = files.write("weights.txt", "none");
+  EXPECT_TRUE(has(complaint(other.substr(0, other.rfind('/')), on(8)), "without a config.json"));
+}
+
+TEST(HuggingFaceImport, TheTrainerIsRefusedWithTheWayOut) {
+  const test::TemporaryFiles files;
+  const std::string script =
+      files.write("train.sh", "deepspeed train.py --per_device_train_batch_size 4\n");
+  EXPECT_TRUE(has(complaint(script, on(8)), "give the model's config.json, --deepspeed FILE"));
+}
+
+TEST(DeepSpeedImport, StageBucketAndBatchesComeFromTheJson) {
+  Folder folder;
+  const Scenario scenario = folder.with(
+      R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": true},
+ "zero_optimization": {"stage": 3, "reduce_bucket_size": 2e8}})",
+      on(8, length));
+  EXPECT_EQ(scenario.workload.plan.zero, 3);
+  EXPECT_EQ(scenario.workload.training.global_batch, 2 * 4 * 8);
+  EXPECT_EQ(scenario.micro_batches(), 4);
+  EXPECT_TRUE(scenario.workload.communication.gradient_overlap);
+  EXPECT_EQ(scenario.workload.communication.bucket, 200000000);
+}
+
+TEST(DeepSpeedImport, EveryStageHasTheOverlapOfItsDefaults) {
+  Folder folder;
+  for (const std::int64_t stage : {0, 1, 2, 3}) {
+    const Scenario scenario =
+        folder.with(R"({"train_batch_size": 16, "fp16": {"enabled": true}, "zero_optimization": {"stage": )" +
+                        std::to_string(stage) + "}}",
+                    on(8, length));
+    EXPECT_EQ(scenario.workload.plan.zero, stage);
+    EXPECT_EQ(scenario.workload.communication.gradient_overlap, stage == 3);
+    EXPECT_EQ(scenario.workload.training.micro_batch, 2) << "accumulation is 1 unless given";
+  }
+}
+
+TEST(DeepSpeedImport, BothWaysOfTellingTheModelSayTheSame) {
+  Folder folder;
+  const std::string text = R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1,
+ "bf16": {"enabled": true}, "zero_optimization": {"stage": 2}})";
+  const Scenario beside = folder.with(text, on(8, length));
+  const Scenario alone = imported(
+      folder.json(text), on(8, {"training.sequence=4096", "model.hf_config=" + folder.config}));
+  EXPECT_EQ(beside.content, alone.content);
+}
+
+TEST(DeepSpeedImport, EveryRefusalIsSaidAtOnceWithItsPlace) {
+  Folder folder;
+  const std::string text = folder.refusal(R"({
+  "train_batch_size": "auto",
+  "train_micro_batch_size_per_gpu": 1,
+  "bf16": {"enabled": true},
+  "optimizer": {"type": "Lamb"},
+  "zero_optimization": {
+    "stage": 3,
+    "zero_hpz_partition_size": 8,
+    "offload_optimizer": {"device": "cpu"},
+    "offload_param": {"device": "nvme"},
+    "stage3_prefetch_buckets": 1
+  }
+})",
+                                          on(8, length));
+  for (const char* part :
+       {"ds.json:2:3: train_batch_size: is auto", "--set training.global_batch=..",
+        "ds.json:5:17: optimizer.type: is 'Lamb', allowed: Adam, AdamW",
+        "ds.json:8:5: zero_optimization.zero_hpz_partition_size: asks for what parallel.zero lacks",
+        "an update on the processor of the host", "parameters on the host",
+        "is no known flag of DeepSpeed's JSON, did you mean"})
+    EXPECT_TRUE(has(text, part)) << part << "\n" << text;
+}
+
+TEST(DeepSpeedImport, BatchesThatDoNotMultiplyAreRefused) {
+  Folder folder;
+  EXPECT_TRUE(has(folder.refusal(R"({"train_batch_size": 60, "train_micro_batch_size_per_gpu": 2,
+ "gradient_accumulation_steps": 4, "bf16": {"enabled": true}})",
+                                 on(8, length)),
+                  "micro-batch x accumulation x DP are 2 x 4 x 8, allowed: the same"));
+}
+
+TEST(DeepSpeedImport, NeitherPrecisionIsFp32) {
+  Folder folder;
+  EXPECT_TRUE(has(folder.refusal(R"({"train_batch_size": 8})", on(8, length)), "would be FP32"));
+}
+
+TEST(MegatronDeepSpeed, AJsonThatTheScriptWritesIsRead) {
+  const Scenario scenario = imported(data_path("ds_gpt3_175b.sh"), on(8));
+  EXPECT_EQ(scenario.workload.model.layers, 96);
+  EXPECT_EQ(scenario.workload.plan.zero, 3);
+  EXPECT_EQ(scenario.workload.plan.pp, 1);
+  EXPECT_EQ(scenario.workload.communication.bucket, 90000000);
+  EXPECT_EQ(scenario.workload.training.precision, TrainingSpec::Precision::fp16);
+  EXPECT_EQ(scenario.workload.training.micro_batch, 4);
+  EXPECT_EQ(scenario.micro_batches(), 1);
+}
+
+TEST(MegatronDeepSpeed, ExpertsAreInEverySecondLayer) {
+  const Scenario scenario = imported(data_path("ds_moe_1b3_128e.sh"), on(64));
+  const ModelSpec& model = scenario.workload.model;
+  ASSERT_TRUE(model.moe);
+  EXPECT_EQ(model.moe->experts, 128);
+  EXPECT_EQ(model.moe->top_k, 1);
+  EXPECT_FALSE(model.is_moe_layer(0));
+  EXPECT_TRUE(model.is_moe_layer(1));
+  EXPECT_TRUE(model.is_moe_layer(23));
+  EXPECT_EQ(scenario.workload.plan.ep, 64);
+  EXPECT_EQ(scenario.workload.plan.zero, 0);
+}
+
+TEST(MegatronDeepSpeed, StagesThatDifferAreRefused) {
+  ImportOptions options = on(8);
+  const test::TemporaryFiles files;
+  options.deepspeed = files.write("two.json", R"({"train_batch_size": 64, "fp16": {"enabled": true},
+ "zero_optimization": {"stage": 2}})");
+  const std::string text = complaint(data_path("ds_gpt3_175b.sh"), options);
+  EXPECT_TRUE(has(text, "is 2, and --zero-stage is 3, allowed: the same")) << text;
+  EXPECT_TRUE(has(text, "is 64, and training.global_batch is 32 beside it")) << text;
+}
+
+TEST(MegatronDeepSpeed, AMissingJsonIsNamed) {
+  const test::TemporaryFiles files;
+  const std::string script = files.write(
+      "train.sh", "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 "
+                  "--num-attention-heads 8 --seq-length 128 --micro-batch-size 1 --vocab-size 1000 "
+                  "--deepspeed --deepspeed_config gone.json --bf16\n");
+  EXPECT_TRUE(has(complaint(script, on(8)), "names gone.json, which is not beside the script"));
+}
+
+}  // namespace
+}  // namespace stepcast
