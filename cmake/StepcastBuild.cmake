@@ -78,7 +78,9 @@ function(stepcast_module name)
   cmake_parse_arguments(MODULE "" "" "SOURCES;PRIVATE" ${ARGN})
   add_library(stepcast_${name}_module MODULE ${MODULE_SOURCES})
   target_link_libraries(stepcast_${name}_module PRIVATE stepcast_options ${MODULE_PRIVATE})
-  target_link_options(stepcast_${name}_module PRIVATE LINKER:-z,defs)
+  if(NOT STEPCAST_FUZZ)  # the program brings what clang's instrumentation calls
+    target_link_options(stepcast_${name}_module PRIVATE LINKER:-z,defs)
+  endif()
   set_target_properties(stepcast_${name}_module PROPERTIES PREFIX "" OUTPUT_NAME ${name}
                         CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/stepcast)
   set(fingerprint ${CMAKE_CURRENT_BINARY_DIR}/${name}_fingerprint.cpp)

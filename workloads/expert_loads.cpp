@@ -159,8 +159,8 @@ ExpertLoads expert_loads(const WorkloadSpec& spec) {
   for (double& load : loads.of_rank) load /= each;
   loads.distinct = loads.of_rank;
   std::ranges::sort(loads.distinct);
-  const auto repeated = std::ranges::unique(loads.distinct);
-  loads.distinct.erase(repeated.begin(), repeated.end());
+  loads.distinct.erase(std::unique(loads.distinct.begin(), loads.distinct.end()),
+                       loads.distinct.end());
   for (std::uint32_t r = 0; r < ranks; ++r)
     loads.variant_of[r] = static_cast<std::uint32_t>(
         std::ranges::lower_bound(loads.distinct, loads.of_rank[r]) - loads.distinct.begin());

@@ -44,11 +44,13 @@ class Engine::Driver : private NetworkWatcher {
     expects(!path.empty() && bytes > 0, "a flow has bytes and links");
     met_.clear();
     const FlowTable::Index index = table_.add(path, bytes, now_, tag, met_);
-    if (met_.empty()) {
-      foresee_end(index);
-    } else {
-      for (const FlowTable::Index met : met_) {
-        if (table_.enter_network(met, now_)) starts_.push_back(met);
+    if (!std::isfinite(table_[index].alone)) refuse_late_date();
+    if (met_.empty()) foresee_end(index);
+    for (const FlowTable::Index met : met_) {
+      if (table_.enter_network(met, now_)) {
+        starts_.push_back(met);
+      } else if (met == index) {  // shorter than what the clock tells apart at this date
+        foresee_end(index);
       }
     }
   }
@@ -134,6 +136,7 @@ class Engine::Driver : private NetworkWatcher {
       end_lone(event);
       return;
     }
+    if (!std::isfinite(event.time)) refuse_late_date();
     now_ = std::max(now_, event.time);
     ++events_;
     client_->on_event(now_, event.value);

@@ -12,7 +12,7 @@ void optional_part(Visitor& visitor, std::string_view key, std::string_view doc,
                    std::optional<Part>& part, const Body& body) {
   bool present = part.has_value();
   visitor.optional_section(key, doc, present, [&](Visitor& v) {
-    if (!part) part.emplace();
+    if (!part) part.emplace(Part{});
     body(v, *part);
   });
   if (!present) part.reset();

@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include "entries.hpp"
+
+// One target: the entry that STEPCAST_FUZZ_ENTRY names (scripts/fuzz sets it).
+namespace {
+
+using stepcast::fuzz::NamedEntry;
+
+const NamedEntry& chosen() {
+  static const NamedEntry& entry = [&]() -> const NamedEntry& {
+    const char* name = std::getenv("STEPCAST_FUZZ_ENTRY");
+    for (const NamedEntry& e : stepcast::fuzz::entries())
+      if (name != nullptr && std::strcmp(name, e.name) == 0) return e;
+    std::fprintf(stderr, "STEPCAST_FUZZ_ENTRY names no entry\n");
+    std::exit(2);
+  }();
+  return entry;
+}
+
+std::uint64_t inputs = 0, accepted = 0, parsed = 0;
+
+/// How many inputs got past the parser: what does not says little of the rest.
+void tell() {
+  const auto part = [](std::uint64_t n) {
+    return 100.0 * static_cast<double>(n) / static_cast<double>(std::max<std::uint64_t>(inputs, 1));
+  };
+  std::fprintf(stderr, "%s: %llu inputs, %.0f %% past the parser, %.0f %% accepted\n",
+               chosen().name, static_cast<unsigned long long>(inputs), part(parsed),
+               part(accepted));
+}
+
+}  // namespace
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  std::atexit(tell);
+  if (const char* path = std::getenv("STEPCAST_FUZZ_STORE_SEED"))
+    std::ofstream(path, std::ios::binary) << stepcast::fuzz::store_seed();
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text{reinterpret_cast<const char*>(data), size};
+  ++inputs;
+  parsed += stepcast::fuzz::entries().front().run(text) ? 1 : 0;
+  accepted += chosen().run(text) ? 1 : 0;
+  return 0;
+}
+
+/// Bytes rarely make YAML: three inputs of four are edits of lines and values.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t most, unsigned seed) {
+  std::minstd_rand random{seed};
+  const auto draw = [&](std::size_t n) {
+    return std::size_t{random()} % std::max<std::size_t>(n, 1);
+  };
+  if (draw(4) == 0) return LLVMFuzzerMutate(data, size, most);
+  std::string text(reinterpret_cast<const char*>(data), size);
+  for (std::size_t i = 0, count = 1 + draw(3); i < count; ++i)
+    text = stepcast::fuzz::edited(std::move(text), draw);
+  const std::size_t length = std::min(text.size(), most);
+  std::memcpy(data, text.data(), length);
+  return length;
+}
