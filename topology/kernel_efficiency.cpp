@@ -25,7 +25,21 @@ void describe(Visitor& visitor, MatmulEfficiency& spec) {
                  "fraction of the memory bandwidth at which operands are read and written; peak: "
                  "that of elementwise kernels",
                  fraction()});
+  visitor.field({"exposed", &spec.exposed,
+                 "part of the shorter of computing and moving operands that is not hidden",
+                 between(0, 1)});
   visitor.field({"ramp", &spec.ramp, "start and drain of the kernel", ramp_range});
+}
+
+/// Numbers of FP8 that begin as those of the 16-bit kernel where the file has some of them.
+void describe_fp8(Visitor& visitor, std::string_view key, std::string_view doc,
+                  std::optional<MatmulEfficiency>& spec, const MatmulEfficiency& of) {
+  bool present = spec.has_value();
+  visitor.optional_section(key, doc, present, [&](Visitor& v) {
+    if (!spec) spec = of;
+    describe(v, *spec);
+  });
+  if (!present) spec.reset();
 }
 
 void describe(Visitor& visitor, AttentionPass& spec) {
@@ -147,15 +161,12 @@ double MemoryEfficiency::fraction(VectorKind kind) const {
 
 void describe(Visitor& visitor, EfficiencySpec& spec) {
   visitor.section("matmul", "matrix products", [&](Visitor& v) { describe(v, spec.matmul); });
-  bool fp8 = spec.matmul_fp8.has_value();
-  visitor.optional_section("matmul_fp8", "matrix products in FP8; none: as matmul", fp8,
-                           [&](Visitor& v) {
-                             if (!spec.matmul_fp8) spec.matmul_fp8 = spec.matmul;
-                             describe(v, *spec.matmul_fp8);
-                           });
-  if (!fp8) spec.matmul_fp8.reset();
+  describe_fp8(visitor, "matmul_fp8", "matrix products in FP8; none: as matmul", spec.matmul_fp8,
+               spec.matmul);
   visitor.section("grouped_matmul", "matrix products of several experts in one kernel",
                   [&](Visitor& v) { describe(v, spec.grouped_matmul); });
+  describe_fp8(visitor, "grouped_matmul_fp8", "the same in FP8; none: as grouped_matmul",
+               spec.grouped_matmul_fp8, spec.grouped_matmul);
   visitor.section("attention", "fused attention", [&](Visitor& v) { describe(v, spec.attention); });
   visitor.section("memory", "memory-bound kernels", [&](Visitor& v) { describe(v, spec.memory); });
   visitor.field(

@@ -57,7 +57,12 @@ const MatmulEfficiency& product_efficiency(const EfficiencySpec& spec, bool in_f
   return in_fp8 && spec.matmul_fp8 ? *spec.matmul_fp8 : spec.matmul;
 }
 
-/// A kernel of products: its ramp, and the longest of tiles, sustained clock and operands.
+const MatmulEfficiency& grouped_efficiency(const EfficiencySpec& spec, bool in_fp8) {
+  return in_fp8 && spec.grouped_matmul_fp8 ? *spec.grouped_matmul_fp8 : spec.grouped_matmul;
+}
+
+/// A kernel of products: its ramp, the longest of tiles, sustained clock and operands, and what of
+/// the operands' and the products' shorter time the other one does not hide.
 Seconds product_time(const Operator& op, const GroupedMatmulWork& w,
                      const MatmulEfficiency& efficiency, FlopsPerSecond peak,
                      const DeviceSpec& device) {
@@ -65,7 +70,8 @@ Seconds product_time(const Operator& op, const GroupedMatmulWork& w,
                           op.flops / (efficiency.sustained * peak));
   if (!w.aligned) time = std::max(time, op.flops / (device.efficiency.unaligned * peak));
   const double fraction = efficiency.memory.value_or(device.efficiency.memory.peak);
-  return efficiency.ramp + std::max(time, memory_time(op.bytes, fraction, device));
+  const Seconds memory = memory_time(op.bytes, fraction, device);
+  return efficiency.ramp + std::max(time, memory) + efficiency.exposed * std::min(time, memory);
 }
 
 /// Whether kernels of the kind find in the cache what the one before has left. Activations did not:
@@ -138,7 +144,7 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
                  },
                  [&](const GroupedMatmulWork& w) {
                    const MatmulEfficiency& of = w.batched ? product_efficiency(efficiency, in_fp8)
-                                                          : efficiency.grouped_matmul;
+                                                          : grouped_efficiency(efficiency, in_fp8);
                    return product_time(op, w, of, peak, device);
                  },
                  [&](const AttentionWork& w) {

@@ -100,6 +100,35 @@ TEST(OperatorTime, OperandsOfProductsHaveTheirOwnBandwidth) {
   EXPECT_NEAR(seconds(op, device), 1e9 / (0.8 * 1.6e12), 1e-12);
 }
 
+TEST(OperatorTime, WhatIsNotHiddenOfTheShorterPartIsAdded) {
+  DeviceSpec device = plain_device();
+  device.efficiency.matmul.memory = 1;
+  const double flops = 2.0 * 4096 * 4096 * 4096;
+  const double products = flops / device.matmul_peak.value();
+  const double bandwidth = device.memory_bandwidth.value();
+  for (const double share : {0.5, 3.0}) {  // operands take less, then more, than the products
+    const Operator op = matmul(4096, 4096, 4096, share * products * bandwidth);
+    device.efficiency.matmul.exposed = 0;
+    const double hidden = seconds(op, device);
+    device.efficiency.matmul.exposed = 0.25;
+    const double shorter = std::min(seconds(matmul(4096, 4096, 4096), device), share * products);
+    EXPECT_NEAR(seconds(op, device), hidden + 0.25 * shorter, 1e-12 * hidden);
+  }
+}
+
+TEST(OperatorTime, GroupedProductsInFp8HaveNumbersOfTheirOwn) {
+  DeviceSpec device = plain_device();
+  device.matmul_peak_fp8 = FlopsPerSecond{600e12};
+  Operator op = grouped(8, 4096, 4096, 4096);
+  op.fp8 = Fp8::ready;
+  const double as_grouped = seconds(op, device, true);
+  EXPECT_NEAR(as_grouped, seconds(op, device, false) / 2, 1e-15);
+  device.efficiency.grouped_matmul_fp8 = MatmulEfficiency{.peak = 0.5};
+  EXPECT_NEAR(seconds(op, device, true), 2 * as_grouped * device.efficiency.grouped_matmul.peak,
+              1e-12);
+  EXPECT_NEAR(seconds(op, device, false), 2 * as_grouped, 1e-12);  // only in FP8
+}
+
 TEST(OperatorTime, BatchedProductsArePlainOnes) {
   DeviceSpec device = plain_device();
   device.efficiency.grouped_matmul.peak = 0.25;

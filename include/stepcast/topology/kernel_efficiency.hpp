@@ -22,6 +22,8 @@ struct MatmulEfficiency {
   double sustained = 1;  ///< fraction of the datasheet peak at which the power limit holds it
   /// Fraction of the HBM bandwidth at which operands are read and written; nothing: memory.peak.
   std::optional<double> memory;
+  /// Part of the shorter of computing and moving operands that the longer one does not hide.
+  double exposed = 0;
   Seconds ramp{0};  ///< start and drain of the kernel
 };
 
@@ -84,6 +86,7 @@ struct EfficiencySpec {
   MatmulEfficiency matmul;
   std::optional<MatmulEfficiency> matmul_fp8;  ///< nothing: as `matmul`
   MatmulEfficiency grouped_matmul;
+  std::optional<MatmulEfficiency> grouped_matmul_fp8;  ///< nothing: as `grouped_matmul`
   AttentionEfficiency attention;
   MemoryEfficiency memory;
   double vector = 1;  ///< fraction of the vector peak
