@@ -23,6 +23,8 @@ bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
 bool is_shared(const Fabric& fabric, LinkId link) {
   switch (info(fabric.link(link).kind).family.owner) {
     case LinkOwner::leaf:
+    case LinkOwner::pod:
+    case LinkOwner::wire:
       return true;
     case LinkOwner::nic:
       if (fabric.cluster().network.nic.per == NicSpec::Per::node) return true;
@@ -103,7 +105,9 @@ void JobGraph::add_groups(GroupKind kind) {
     const auto& entries = patterns_[pattern].entries;
     for (std::uint32_t e = 0; e < entries.size(); ++e) {
       const DeviceId a = input_.placement.device_of(members[entries[e].a]);
-      const DeviceId b = input_.placement.device_of(members[entries[e].b]);
+      const bool wire = entries[e].kind == LinkKind::wire;
+      const DeviceId b =
+          wire ? DeviceId{entries[e].b} : input_.placement.device_of(members[entries[e].b]);
       load(object, member_link(input_.fabric, entries[e].kind, a, b), e);
     }
   }
@@ -143,12 +147,13 @@ void JobGraph::add_channels(Channel channel) {
   }
 }
 
-/// Which members share a mesh, a node, a super-node and a leaf, in numbers of first appearance.
+/// Which members share a mesh, a node, a super-node and a leaf, in numbers of first appearance;
+/// with wires also where in its node a member is.
 JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   ShapeKey key;
   const Fabric& fabric = input_.fabric;
-  std::array<std::map<std::uint32_t, std::uint32_t>, 4> seen;
-  std::array<std::pair<std::uint32_t, std::uint32_t>, 4>
+  std::array<std::map<std::uint32_t, std::uint32_t>, 5> seen;
+  std::array<std::pair<std::uint32_t, std::uint32_t>, 5>
       last;  // value and ordinal: neighbours mostly agree
   last.fill({no_index, 0});
   const auto ordinal = [&](std::size_t level, std::uint32_t value) {
@@ -164,6 +169,8 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
     ordinal(1, fabric.node_of(device).value);
     ordinal(2, fabric.super_node_of(device));
     ordinal(3, fabric.leaf_of(device));
+    if (fabric.pods() > 0) ordinal(4, fabric.pod_of(device));
+    if (!fabric.wires().empty()) key.push_back(device.value % fabric.wires().devices());
   }
   return key;
 }

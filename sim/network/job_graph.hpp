@@ -27,7 +27,8 @@ struct GroupPattern {
   };
   struct Entry {
     LinkKind kind;
-    std::uint32_t a, b;          ///< members whose link it is; b counts for mesh links only
+    std::uint32_t a, b;  ///< members whose link it is; b counts for mesh links only; a wire: a
+                         ///< member of its node, and which wire of the node
     std::uint32_t first, count;  ///< its loads
     std::uint32_t role;          ///< equal where the loads are
   };

@@ -14,8 +14,12 @@ LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) 
   switch (info(kind).family.owner) {
     case LinkOwner::pair:
       return fabric.mesh_link(a, b);
+    case LinkOwner::wire:
+      return fabric.wire_link(fabric.node_of(a), b.value);
     case LinkOwner::leaf:
       return fabric.leaf_link(kind, fabric.leaf_of(a));
+    case LinkOwner::pod:
+      return fabric.pod_link(kind, fabric.pod_of(a));
     case LinkOwner::device:
     case LinkOwner::nic:
       break;
@@ -100,8 +104,17 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   switch (info(l.kind).family.owner) {
     case LinkOwner::pair:
       return {l.kind, index_.at(l.from), index_.at(l.to)};
+    case LinkOwner::wire: {
+      const Fabric::WirePlace place = input_.fabric.wire_place(link);
+      for (std::uint32_t i = 0; i < devices_.size(); ++i)
+        if (input_.fabric.node_of(devices_[i]) == place.node) return {l.kind, i, place.wire};
+      expects(false, "a collective uses wires of nodes of its members");
+      break;
+    }
     case LinkOwner::leaf:
       return {l.kind, member_with(l.from, &Fabric::leaf_of), 0};
+    case LinkOwner::pod:
+      return {l.kind, member_with(l.from, &Fabric::pod_of), 0};
     case LinkOwner::nic: {
       const auto own = index_.find(l.from);
       if (own != index_.end() && input_.fabric.nic_of(devices_[own->second]) == l.from)

@@ -8,7 +8,7 @@
 
 namespace stepcast {
 
-/// Link of that kind of member a (mesh: towards member b).
+/// Link of that kind of member a (mesh: towards member b; wire: number b of its node).
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b);
 
 /// The plan of one call by the devices of its group.

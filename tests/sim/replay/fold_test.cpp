@@ -51,6 +51,15 @@ TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
   }));
 }
 
+TEST(Fold, ClassesGiveTheSameOnNodesWithWires) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
+    wire_nodes(job);
+    if (*rc::gen::arbitrary<bool>()) job.faults = random_faults(job.cluster);
+    expect_fold_changes_nothing(job);
+  }));
+}
+
 TEST(Fold, ClassesGiveTheSameWithUnequalExperts) {
   EXPECT_TRUE(rc::check([] {
     Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
