@@ -104,6 +104,7 @@ class JobGraph {
   void add_groups(GroupKind kind);
   void add_channels(Channel channel);
   std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
+  std::vector<DeviceId> devices_of(const std::vector<Rank>& members) const;
   ShapeKey shape_of(const std::vector<Rank>& members) const;
   bool is_skewed(GroupKind kind, std::uint32_t stage) const;
   GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) const;
