@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
-#include "stepcast/base/errors.hpp"
+#include "node_fabric.hpp"
 #include "stepcast/base/format_version.hpp"
-#include "stepcast/base/overloaded.hpp"
 
 namespace stepcast {
 namespace {
 
 constexpr Range count = between(1, max_devices);
-// Wide enough for any hardware, narrow enough that no time can overflow.
-constexpr Range time_range = between(0, 1e6);
-constexpr Range rate_range = between(1, 1e24);
 constexpr Range rate_or_none = between(0, 1e24);
 constexpr Range some_bytes = between(1, 1e18);
 constexpr Range size_range = between(0, 1e18);
@@ -148,7 +144,9 @@ Fabric& as(NodeFabric& fabric) {
 void describe(Visitor& visitor, NodeFabric& fabric) {
   std::size_t kind = fabric.index();
   visitor.alternatives(
-      "kind", "mesh: a link per pair; switch: a port per device; groups: meshes joined by bridges",
+      "kind",
+      "mesh: a link per pair; switch: a port per device; groups: meshes joined by bridges; torus, "
+      "full_mesh, graph: links of the devices themselves (docs/models/wired.md)",
       kind,
       {{"mesh",
         [&](Visitor& v) {
@@ -158,13 +156,31 @@ void describe(Visitor& visitor, NodeFabric& fabric) {
           efficiency(v, spec.efficiency);
         }},
        {"switch", [&](Visitor& v) { describe(v, as<SwitchFabric>(fabric)); }},
-       {"groups", [&](Visitor& v) {
+       {"groups",
+        [&](Visitor& v) {
           auto& spec = as<GroupFabric>(fabric);
           v.field({"size", &spec.group_size, "devices of one mesh", count});
           v.section("link", "the link of each pair of one mesh",
                     [&](Visitor& w) { describe(w, spec.link); });
           v.section("bridge", "the port of each device to the other meshes",
                     [&](Visitor& w) { describe(w, spec.bridge); });
+          efficiency(v, spec.efficiency);
+        }},
+       {"torus",
+        [&](Visitor& v) {
+          auto& spec = as<TorusFabric>(fabric);
+          describe_dimensions(v, spec.dimensions);
+          efficiency(v, spec.efficiency);
+        }},
+       {"full_mesh",
+        [&](Visitor& v) {
+          auto& spec = as<FullMeshFabric>(fabric);
+          describe_dimensions(v, spec.dimensions);
+          efficiency(v, spec.efficiency);
+        }},
+       {"graph", [&](Visitor& v) {
+          auto& spec = as<GraphFabric>(fabric);
+          describe_graph(v, spec);
           efficiency(v, spec.efficiency);
         }}});
 }
@@ -203,6 +219,14 @@ void describe(Visitor& visitor, NetworkSpec& spec) {
                      [&](Visitor& w) {
                        spec.kind = Kind::leaf_spine;
                        leaves(w, spec);
+                       w.field({"pod_leaves", &spec.pod_leaves,
+                                "a third tier: leaves of one pod, below spines of its own; 0: the "
+                                "spines join all leaves",
+                                between(0, max_devices)});
+                       w.field({"pod_oversubscription", &spec.pod_oversubscription,
+                                "capacity of a pod's leaves to its spines over that of the pod to "
+                                "the core",
+                                between(1, 1000)});
                      }},
                     {"rail_optimized", [&](Visitor& w) {
                        spec.kind = Kind::rail_optimized;
@@ -356,32 +380,6 @@ void describe(Visitor& visitor, ClusterSpec& spec) {
       "kinds", "nodes of several kinds, each as a cluster file has them (heterogeneous.md)",
       spec.kinds.size(), [&](std::size_t size) { spec.kinds.resize(size); },
       [&](Visitor& v, std::size_t i) { describe(v, spec.kinds[i]); });
-}
-
-LinkSpec node_link(const NodeFabric& fabric) {
-  return std::visit(Overloaded{[](const MeshFabric& mesh) { return mesh.link; },
-                               [](const SwitchFabric& ports) { return ports.port; },
-                               [](const GroupFabric& groups) { return groups.link; }},
-                    fabric);
-}
-
-bool has_one_link_kind(const NodeFabric& fabric) {
-  return std::visit(
-      Overloaded{[](const MeshFabric&) { return true; }, [](const SwitchFabric&) { return true; },
-                 [](const GroupFabric&) { return false; }},
-      fabric);
-}
-
-void set_node_latency(NodeFabric& fabric, Seconds latency) {
-  expects(has_one_link_kind(fabric), "kinds have links of one kind inside a node");
-  std::visit(
-      Overloaded{[&](MeshFabric& mesh) { mesh.link.latency = latency; },
-                 [&](SwitchFabric& ports) { ports.port.latency = latency; }, [](GroupFabric&) {}},
-      fabric);
-}
-
-double node_efficiency(const NodeFabric& fabric) {
-  return std::visit([](const auto& f) { return f.efficiency; }, fabric);
 }
 
 }  // namespace stepcast

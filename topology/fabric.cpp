@@ -24,9 +24,11 @@ const char* name(Locality locality) {
     case Locality::leaf:
       return "leaf";
     case Locality::spine:
+      return "spine";
+    case Locality::core:
       break;
   }
-  return "spine";
+  return "core";
 }
 
 Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
@@ -44,6 +46,9 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
   const double trunk =
       static_cast<double>(cluster_.network.leaf_ports) / cluster_.network.oversubscription;
   add_pair(LinkKind::leaf_up, leaves(), {nic.link.bandwidth * trunk, Seconds{0}}, nic.efficiency);
+  const double pod = trunk * static_cast<double>(cluster_.network.pod_leaves) /
+                     cluster_.network.pod_oversubscription;
+  add_pair(LinkKind::pod_up, pods(), {nic.link.bandwidth * pod, Seconds{0}}, nic.efficiency);
   for (const auto& [id, factor] : faults_.bandwidth_factor)
     degraded_[static_cast<std::size_t>(kind_of({id}))] = true;
   for (const auto& [id, links] : faults_.detour)
@@ -51,6 +56,7 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
 }
 
 void Fabric::add_node_blocks() {
+  wires_ = std::make_shared<const NodeWires>();
   std::visit(Overloaded{[&](const SwitchFabric& ports) {
                           add_pair(LinkKind::port_up, devices_, ports.port, ports.efficiency);
                           node_ports_ = LinkKind::port_up;
@@ -62,8 +68,17 @@ void Fabric::add_node_blocks() {
                           add_meshes(groups.group_size, groups.link, groups.efficiency);
                           add_pair(LinkKind::bridge_up, devices_, groups.bridge, groups.efficiency);
                           node_ports_ = LinkKind::bridge_up;
-                        }},
+                        },
+                        [&](const TorusFabric&) { add_wires(); },
+                        [&](const FullMeshFabric&) { add_wires(); },
+                        [&](const GraphFabric&) { add_wires(); }},
              cluster_.node_fabric);
+}
+
+/// Wires differ, so that their block says where they are and no more.
+void Fabric::add_wires() {
+  wires_ = std::make_shared<const NodeWires>(cluster_.node_fabric, cluster_.node_devices);
+  add_block(LinkKind::wire, nodes() * wires_->count(), {}, 1);
 }
 
 void Fabric::add_meshes(std::int64_t size, LinkSpec link, double efficiency) {
@@ -115,6 +130,16 @@ std::int64_t Fabric::leaves_per_rail() const {
 
 std::int64_t Fabric::leaves() const { return rails() == 0 ? 0 : rails() * leaves_per_rail(); }
 
+std::int64_t Fabric::pods() const {
+  const NetworkSpec& network = cluster_.network;
+  const bool tiered = network.kind == NetworkSpec::Kind::leaf_spine && network.pod_leaves > 0;
+  return tiered ? over(leaves(), network.pod_leaves) : 0;
+}
+
+std::uint32_t Fabric::pod_of_leaf(std::uint32_t leaf) const {
+  return pods() > 0 ? narrow(leaf / cluster_.network.pod_leaves) : 0;
+}
+
 NodeId Fabric::node_of(DeviceId device) const {
   return {narrow(device.value / cluster_.node_devices)};
 }
@@ -147,7 +172,8 @@ Locality Fabric::locality(DeviceId a, DeviceId b) const {
   if (a == b) return Locality::device;
   if (node_of(a) == node_of(b)) return Locality::node;
   if (super_node_of(a) == super_node_of(b)) return Locality::super_node;
-  return leaf_of(a) == leaf_of(b) ? Locality::leaf : Locality::spine;
+  if (leaf_of(a) == leaf_of(b)) return Locality::leaf;
+  return pod_of(a) == pod_of(b) ? Locality::spine : Locality::core;
 }
 
 bool Fabric::same_mesh(DeviceId a, DeviceId b) const {
@@ -176,6 +202,11 @@ LinkId Fabric::leaf_link(LinkKind kind, std::uint32_t leaf) const {
   return {block(kind).first + leaf};
 }
 
+LinkId Fabric::pod_link(LinkKind kind, std::uint32_t pod) const {
+  expects(info(kind).family.owner == LinkOwner::pod && pod < block(kind).count, "the pod exists");
+  return {block(kind).first + pod};
+}
+
 std::vector<LinkId> Fabric::route(DeviceId a, DeviceId b) const {
   std::vector<LinkId> links = intact_route(a, b);
   if (faults_.detour.empty()) return links;
@@ -200,6 +231,7 @@ std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
       return {};
     case Locality::node:
       if (same_mesh(a, b)) return {mesh_link(a, b)};
+      if (!wires_->empty()) return wire_route(a, b);
       return ports(node_ports_.value());
     case Locality::super_node:
       if (!super_behind_ports()) return ports(LinkKind::super_up);
@@ -208,22 +240,33 @@ std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
     case Locality::leaf:
       return ports(LinkKind::nic_up);
     case Locality::spine:
+    case Locality::core:
       break;
   }
-  return {device_link(LinkKind::nic_up, a), leaf_link(LinkKind::leaf_up, leaf_of(a)),
-          leaf_link(LinkKind::leaf_down, leaf_of(b)), device_link(LinkKind::nic_down, b)};
+  std::vector<LinkId> links{device_link(LinkKind::nic_up, a),
+                            leaf_link(LinkKind::leaf_up, leaf_of(a))};
+  if (pod_of(a) != pod_of(b)) {
+    links.push_back(pod_link(LinkKind::pod_up, pod_of(a)));
+    links.push_back(pod_link(LinkKind::pod_down, pod_of(b)));
+  }
+  links.push_back(leaf_link(LinkKind::leaf_down, leaf_of(b)));
+  links.push_back(device_link(LinkKind::nic_down, b));
+  return links;
 }
 
 bool Fabric::can_saturate(LinkId id) const {
   const LinkKind kind = kind_of(id);
   switch (info(kind).family.tier) {
     case LinkTier::mesh:
+    case LinkTier::wire:
     case LinkTier::node:
     case LinkTier::nic:
       return true;
     case LinkTier::super_node:
       return !super_behind_ports() || degraded(kind) ||
              block(kind).bandwidth < block(LinkKind::port_up).bandwidth;
+    case LinkTier::pod:
+      return degraded(kind) || pod_can_saturate(id.value - block(kind).first);
     case LinkTier::trunk:
       break;
   }
@@ -231,6 +274,23 @@ bool Fabric::can_saturate(LinkId id) const {
   const auto below = static_cast<double>(nics_below(id.value - block(kind).first));
   const auto ports = static_cast<double>(cluster_.network.leaf_ports);
   return below * cluster_.network.oversubscription > ports;
+}
+
+/// NICs below the pod, as far as their leaves let them out, against the pod's own trunk.
+bool Fabric::pod_can_saturate(std::uint32_t pod) const {
+  const NetworkSpec& network = cluster_.network;
+  if (network.pod_oversubscription <= 1) return false;
+  const auto first = narrow(pod * network.pod_leaves);
+  const std::int64_t end = std::min(leaves(), std::int64_t{first} + network.pod_leaves);
+  double below = 0;
+  for (std::uint32_t leaf = first; leaf < end; ++leaf)
+    below += std::min(static_cast<double>(nics_below(leaf)), uplinks(network));
+  const double all = uplinks(network) * static_cast<double>(network.pod_leaves);
+  return below * network.pod_oversubscription > all;
+}
+
+bool Fabric::pods_can_saturate() const {
+  return pods() > 0 && (cluster_.network.pod_oversubscription > 1 || degraded(LinkKind::pod_up));
 }
 
 bool Fabric::trunks_can_saturate() const {

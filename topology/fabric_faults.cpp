@@ -29,6 +29,22 @@ std::vector<LinkId> around_pair(const Fabric& intact, const Link& link,
   return {};
 }
 
+/// Over the wires of the node that work.
+std::vector<LinkId> around_wire(const Fabric& intact, LinkId link,
+                                const std::set<std::uint32_t>& failed) {
+  const Fabric::WirePlace place = intact.wire_place(link);
+  const NodeWires& wires = intact.wires();
+  std::set<std::uint32_t> broken;
+  for (std::uint32_t w = 0; w < wires.count(); ++w)
+    if (failed.contains(intact.wire_link(place.node, w).value)) broken.insert(w);
+  broken.insert(place.wire);
+  const NodeWires::Wire& own = wires.wire(place.wire);
+  std::vector<LinkId> way;
+  for (const std::uint32_t w : wires.way_around(own.from, own.to, broken))
+    way.push_back(intact.wire_link(place.node, w));
+  return way;
+}
+
 std::vector<LinkId> around_nic(const Fabric& intact, const Link& link,
                                const std::set<std::uint32_t>& failed) {
   if (intact.cluster().network.nic.per == NicSpec::Per::node) return {};
@@ -71,8 +87,10 @@ std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name) {
     add(text + ".up");
     add(text + ".down");
   } else if (const Link link = fabric.link(links.front());
-             info(link.kind).family.owner == LinkOwner::pair) {
-    links.push_back(fabric.mesh_link({link.to}, {link.from}));
+             info(link.kind).direction == LinkDirection::across) {
+    const std::size_t colon = text.find(':'), dash = text.find('-');
+    add(text.substr(0, colon + 1) + text.substr(dash + 1) + "-" +
+        text.substr(colon + 1, dash - colon - 1));
   }
   return links;
 }
@@ -99,11 +117,14 @@ std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
   switch (info(broken.kind).family.tier) {
     case LinkTier::mesh:
       return around_pair(intact, broken, failed);
+    case LinkTier::wire:
+      return around_wire(intact, link, failed);
     case LinkTier::nic:
       return around_nic(intact, broken, failed);
     case LinkTier::node:
     case LinkTier::super_node:
     case LinkTier::trunk:
+    case LinkTier::pod:
       break;
   }
   return {};

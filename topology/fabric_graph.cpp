@@ -4,6 +4,7 @@
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "stepcast/base/text.hpp"
 
@@ -23,6 +24,9 @@ struct Vertices {
     // A sending and a receiving side, so that no path leads through a NIC from device to device.
     leaf = nic + (node_nic ? 2 * count(fabric.nics()) : 0);
     top = leaf + count(fabric.leaves());
+    pod = top + 1;
+    wire_switch = pod + count(fabric.pods());
+    all = wire_switch + count(fabric.nodes()) * fabric.wires().switches();
   }
   static std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
 
@@ -45,6 +49,8 @@ struct Vertices {
     switch (link.kind) {
       case LinkKind::mesh:
         return {link.from, link.to};
+      case LinkKind::wire:
+        return {wire_end(link.from), wire_end(link.to)};
       case LinkKind::port_up:
       case LinkKind::bridge_up:
         return {link.from, node_switch + fabric.node_of(device).value};
@@ -60,11 +66,21 @@ struct Vertices {
       case LinkKind::nic_down:
         return {first_switch(link.from), receiver(link.from)};
       case LinkKind::leaf_up:
-        return {leaf + link.from, top};
+        return {leaf + link.from, above(link.from)};
       case LinkKind::leaf_down:
-        return {top, leaf + link.from};
+        return {above(link.from), leaf + link.from};
+      case LinkKind::pod_up:
+        return {pod + link.from, top};
+      case LinkKind::pod_down:
+        return {top, pod + link.from};
     }
     return {0, 0};
+  }
+  std::size_t above(std::uint32_t leaf_index) const {
+    return fabric.pods() > 0 ? pod + fabric.pod_of_leaf(leaf_index) : top;
+  }
+  std::size_t wire_end(std::size_t end) const {
+    return end < node_switch ? end : wire_switch + end - node_switch;
   }
   std::string name(std::size_t v) const {
     const auto numbered = [v](const char* what, std::size_t first) {
@@ -75,11 +91,14 @@ struct Vertices {
     if (v < nic) return numbered("super:", super_switch);
     if (v < leaf) return numbered("nic:", nic);
     if (v < top) return numbered("leaf:", leaf);
+    if (v >= wire_switch) return numbered("wires:", wire_switch);
+    if (v > top) return numbered("pod:", pod);
+    if (fabric.pods() > 0) return "core";
     return fabric.leaves() > 0 ? "spine" : "switch";
   }
 
   const Fabric& fabric;
-  std::size_t node_switch, super_switch, nic, leaf, top;
+  std::size_t node_switch, super_switch, nic, leaf, top, pod, wire_switch, all;
 };
 
 using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
@@ -116,8 +135,8 @@ double max_flow(const Capacities& capacities, std::size_t vertices) {
 
 FabricGraph fabric_graph(const Fabric& fabric) {
   const Vertices vertices(fabric);
-  FabricGraph graph(vertices.top + 1);
-  for (std::size_t v = 0; v <= vertices.top; ++v) graph[v].name = vertices.name(v);
+  FabricGraph graph(vertices.all);
+  for (std::size_t v = 0; v < vertices.all; ++v) graph[v].name = vertices.name(v);
   for (std::uint32_t id = 0; id < fabric.link_count(); ++id) {
     if (fabric.detour({id}) != nullptr) continue;
     const Link l = fabric.link({id});
@@ -159,8 +178,17 @@ Bisection cut_behind(const Fabric& fabric, std::int64_t first) {
     const std::pair ends{merged(from), merged(to)};
     if (ends.first != ends.second) capacities[ends] += link.bandwidth.value();
   }
-  return {BytesPerSecond{max_flow(capacities, 3 + vertices.top - vertices.node_switch)}, first,
+  return {BytesPerSecond{max_flow(capacities, 2 + vertices.all - vertices.node_switch)}, first,
           std::max<std::int64_t>(1, std::min(first, fabric.devices() - first))};
+}
+
+/// Devices of the first half of the pods, where pods hold whole nodes; 0 otherwise.
+std::int64_t half_of_pods(const Fabric& fabric) {
+  const NetworkSpec& network = fabric.cluster().network;
+  const std::int64_t size = fabric.devices() / fabric.nodes();
+  const std::int64_t nics = fabric.pods() / 2 * network.pod_leaves * network.leaf_ports;
+  const std::int64_t devices = network.nic.per == NicSpec::Per::device ? nics : nics * size;
+  return devices % size == 0 ? devices : 0;
 }
 
 }  // namespace
@@ -168,13 +196,16 @@ Bisection cut_behind(const Fabric& fabric, std::int64_t first) {
 Bisection bisection(const Fabric& fabric) {
   const std::int64_t nodes = fabric.nodes(), size = fabric.devices() / nodes;
   if (nodes == 1) return cut_behind(fabric, fabric.devices() / 2);
-  const Bisection by_nodes = cut_behind(fabric, nodes / 2 * size);
-  const auto& super = fabric.cluster().super_node;
-  if (!super || fabric.super_nodes() < 2) return by_nodes;
-  const std::int64_t first = fabric.super_nodes() / 2 * super->nodes * size;
-  if (first == by_nodes.first) return by_nodes;
-  const Bisection by_super_nodes = cut_behind(fabric, first);
-  return by_super_nodes.per_device() < by_nodes.per_device() ? by_super_nodes : by_nodes;
+  std::set<std::int64_t> halves{half_of_pods(fabric)};
+  if (const auto& super = fabric.cluster().super_node)
+    halves.insert(fabric.super_nodes() / 2 * super->nodes * size);
+  Bisection worst = cut_behind(fabric, nodes / 2 * size);
+  for (const std::int64_t first : halves) {
+    if (first == 0 || first == nodes / 2 * size || first >= fabric.devices()) continue;
+    const Bisection cut = cut_behind(fabric, first);
+    if (cut.per_device() < worst.per_device()) worst = cut;
+  }
+  return worst;
 }
 
 std::string fabric_dot(const Fabric& fabric) {

@@ -53,6 +53,7 @@ Link Fabric::link(LinkId id) const {
             .to = index,
             .bandwidth = b.bandwidth * left,
             .latency = b.latency};
+  if (kind == LinkKind::wire) return wire(link, index, left);
   if (info(kind).family.owner != LinkOwner::pair) return link;
   const auto size = static_cast<std::uint32_t>(mesh_size_);
   link.from = index / (size - 1);
@@ -64,6 +65,13 @@ Link Fabric::link(LinkId id) const {
 std::string Fabric::link_name(LinkId id) const {
   const Link l = link(id);
   const LinkKindInfo kind = info(l.kind);
+  if (l.kind == LinkKind::wire) {
+    const auto end = [&](std::uint32_t vertex) {
+      const auto devices = static_cast<std::uint32_t>(devices_);
+      return vertex < devices ? std::to_string(vertex) : "s" + std::to_string(vertex - devices);
+    };
+    return std::string(kind.family.stem) + ":" + end(l.from) + "-" + end(l.to);
+  }
   const std::string stem = std::string(kind.family.stem) + ":" + std::to_string(l.from);
   if (kind.family.owner == LinkOwner::pair) return stem + "-" + std::to_string(l.to);
   return stem + std::string(ending(kind.direction));
@@ -74,8 +82,22 @@ std::optional<LinkId> Fabric::find_link(std::string_view name) const {
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view prefix = name.substr(0, colon);
   std::string_view rest = name.substr(colon + 1);
-  const auto from = take_number(rest);
+  const bool wired = prefix == info(LinkKind::wire).family.stem;
+  const auto take_end = [&]() -> std::optional<std::uint32_t> {
+    const bool is_switch = wired && rest.starts_with('s');
+    if (is_switch) rest.remove_prefix(1);
+    const auto number = take_number(rest);
+    if (!number || (wired && !is_switch && *number >= devices_)) return std::nullopt;
+    return is_switch ? *number + static_cast<std::uint32_t>(devices_) : *number;
+  };
+  const auto from = take_end();
   if (!from) return std::nullopt;
+  if (wired) {
+    if (!rest.starts_with('-')) return std::nullopt;
+    rest.remove_prefix(1);
+    const auto to = take_end();
+    return to && rest.empty() ? find_wire(*from, *to) : std::nullopt;
+  }
   if (prefix == info(LinkKind::mesh).family.stem) {
     if (!rest.starts_with('-')) return std::nullopt;
     rest.remove_prefix(1);

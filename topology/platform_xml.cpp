@@ -159,6 +159,9 @@ void XmlWriter::sort_links() {
   for (std::uint32_t l = 0; l < fabric_.link_count(); ++l) {
     const Link link = fabric_.link({l});
     switch (info(link.kind).family.owner) {
+      case LinkOwner::wire:
+        links_of_[fabric_.wire_place({l}).node.value].push_back({l});
+        break;
       case LinkOwner::pair:
       case LinkOwner::device:
         links_of_[link.from / size_].push_back({l});
@@ -167,6 +170,7 @@ void XmlWriter::sort_links() {
         links_of_[per_node ? link.from : link.from / size_].push_back({l});
         break;
       case LinkOwner::leaf:
+      case LinkOwner::pod:
         trunks_.push_back({l});
         break;
     }

@@ -92,6 +92,15 @@ ClusterSpec with_faster_links(ClusterSpec cluster) {
                  [&](GroupFabric& f) {
                    hurry(f.link);
                    hurry(f.bridge);
+                 },
+                 [&](TorusFabric& f) {
+                   for (GridDimension& side : f.dimensions) hurry(side.link);
+                 },
+                 [&](FullMeshFabric& f) {
+                   for (GridDimension& side : f.dimensions) hurry(side.link);
+                 },
+                 [&](GraphFabric& f) {
+                   for (GraphLink& wire : f.links) hurry(wire.link);
                  }},
       cluster.node_fabric);
   if (cluster.super_node) hurry(cluster.super_node->fabric.port);

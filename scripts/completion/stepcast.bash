@@ -78,7 +78,7 @@ _stepcast() {
     --memory | --seconds | --port | --host | --allow-host | --jobs | -j | --filter | --limit | --shard | --where) return ;;
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets | --folder) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
-    --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical tree"; return ;;
+    --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical dimensions tree"; return ;;
     --type) _stepcast_words "bf16 fp16 fp8 bytes"; return ;;
     --causal) _stepcast_words "yes no"; return ;;
     --generation) _stepcast_words "flash_1 flash_2 flash_3 flash_4 cudnn library hand_tuned"; return ;;

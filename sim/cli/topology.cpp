@@ -18,12 +18,13 @@ struct LinkSummary {
   Link example;
 };
 
-/// Links of one kind are all alike: count them, keep one.
-std::map<LinkKind, LinkSummary> by_kind(const Fabric& fabric) {
-  std::map<LinkKind, LinkSummary> kinds;
+/// Links of one kind are all alike, but for the speed of wires: count them, keep one.
+std::map<std::pair<LinkKind, double>, LinkSummary> by_kind(const Fabric& fabric) {
+  std::map<std::pair<LinkKind, double>, LinkSummary> kinds;
   for (std::uint32_t i = 0; i < fabric.link_count(); ++i) {
     const Link link = fabric.link(LinkId{i});
-    LinkSummary& summary = kinds[link.kind];
+    LinkSummary& summary =
+        kinds[{link.kind, link.kind == LinkKind::wire ? -link.bandwidth.value() : 0}];
     if (summary.count++ == 0) summary.example = link;
   }
   return kinds;
@@ -64,8 +65,8 @@ std::string route_rows(const Fabric& fabric) {
 std::string as_json(const Fabric& fabric, const Bisection& cut) {
   const ClusterSpec& cluster = fabric.cluster();
   Json links = Json::array(), routes = Json::array();
-  for (const auto& [kind, summary] : by_kind(fabric)) {
-    links.push_back({{"link", name(kind)},
+  for (const auto& [key, summary] : by_kind(fabric)) {
+    links.push_back({{"link", name(key.first)},
                      {"count", summary.count},
                      {"bandwidth_bytes_per_s", summary.example.bandwidth.value()},
                      {"latency_s", summary.example.latency.value()}});
@@ -81,11 +82,13 @@ std::string as_json(const Fabric& fabric, const Bisection& cut) {
                   {"devices", fabric.devices()},
                   {"nodes", fabric.nodes()},
                   {"leaves", fabric.leaves()},
+                  {"pods", fabric.pods()},
                   {"links", links},
                   {"bisection_bytes_per_s", cut.bandwidth.value()},
                   {"bisection_devices", cut.smaller},
                   {"bisection_bytes_per_s_per_device", cut.per_device().value()},
                   {"oversubscription", cluster.network.oversubscription},
+                  {"pod_oversubscription", cluster.network.pod_oversubscription},
                   {"routes", routes}};
   return json.dump(2) + "\n";
 }
@@ -117,14 +120,17 @@ Outcome topology(const TopologyOptions& options) {
   if (fabric.leaves() > 0) text += fmt::format(", {} leaves", fabric.leaves());
   text += fmt::format("\n\n  {:<14}{:>10}  {:>14}  {:>10}\n", "link", "count", "usable each",
                       "latency");
-  for (const auto& [kind, summary] : by_kind(fabric)) {
-    text += fmt::format("  {:<14}{:>10}  {:>14}  {:>10}\n", name(kind), summary.count,
+  for (const auto& [key, summary] : by_kind(fabric)) {
+    text += fmt::format("  {:<14}{:>10}  {:>14}  {:>10}\n", name(key.first), summary.count,
                         human(summary.example.bandwidth), human(summary.example.latency));
   }
   const Bisection cut = bisection(fabric);
   text += fmt::format("\n  bisection bandwidth   {} ({} per device of {})\n", human(cut.bandwidth),
                       human(cut.per_device()), cut.smaller);
-  text += fmt::format("  oversubscription      {:g}\n\n", cluster.network.oversubscription);
+  text += fmt::format("  oversubscription      {:g}", cluster.network.oversubscription);
+  if (fabric.pods() > 0)
+    text += fmt::format(", of {} pods {:g}", fabric.pods(), cluster.network.pod_oversubscription);
+  text += "\n\n";
   text += route_rows(fabric);
   Outcome outcome =
       shown(std::move(text), options.json, options.json.empty() ? "" : as_json(fabric, cut));

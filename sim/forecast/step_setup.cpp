@@ -102,6 +102,10 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
   network = with_network_input(describe_links, [&](const NetworkMapInput& input) {
     return intact() ? known_network_map(input) : build_network_map(input);
   });
+  if (judged() && network.rounded)
+    throw InputError(
+        "simulate.engine: is simgrid, but the loads of some link have no common share of a 1024th, "
+        "to which the fast engine rounds them (docs/models/judge.md), allowed: fast");
   if (ideal.free_host) {
     for (StageProgram& program : programs) free_host(program);
     if (kinds) free_hosts(*kinds);

@@ -23,6 +23,8 @@ bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
 bool is_shared(const Fabric& fabric, LinkId link) {
   switch (info(fabric.link(link).kind).family.owner) {
     case LinkOwner::leaf:
+    case LinkOwner::pod:
+    case LinkOwner::wire:
       return true;
     case LinkOwner::nic:
       if (fabric.cluster().network.nic.per == NicSpec::Per::node) return true;
@@ -101,9 +103,12 @@ void JobGraph::add_groups(GroupKind kind) {
     members_.insert(members_.end(), members.begin(), members.end());
     for (const Rank member : members) of_rank[member.value] = object;
     const auto& entries = patterns_[pattern].entries;
+    const WireFrame frame(input_.fabric, devices_of(members));
     for (std::uint32_t e = 0; e < entries.size(); ++e) {
       const DeviceId a = input_.placement.device_of(members[entries[e].a]);
-      const DeviceId b = input_.placement.device_of(members[entries[e].b]);
+      const bool wire = entries[e].kind == LinkKind::wire;
+      const DeviceId b = wire ? DeviceId{frame.real(entries[e].b)}
+                              : input_.placement.device_of(members[entries[e].b]);
       load(object, member_link(input_.fabric, entries[e].kind, a, b), e);
     }
   }
@@ -143,12 +148,21 @@ void JobGraph::add_channels(Channel channel) {
   }
 }
 
-/// Which members share a mesh, a node, a super-node and a leaf, in numbers of first appearance.
+/// None on a fabric without wires, where nobody asks.
+std::vector<DeviceId> JobGraph::devices_of(const std::vector<Rank>& members) const {
+  std::vector<DeviceId> devices;
+  if (input_.fabric.wires().empty()) return devices;
+  for (const Rank member : members) devices.push_back(input_.placement.device_of(member));
+  return devices;
+}
+
+/// Which members share a mesh, a node, a super-node and a leaf, in numbers of first appearance;
+/// with wires also where in its node a member is, seen from the first one.
 JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   ShapeKey key;
   const Fabric& fabric = input_.fabric;
-  std::array<std::map<std::uint32_t, std::uint32_t>, 4> seen;
-  std::array<std::pair<std::uint32_t, std::uint32_t>, 4>
+  std::array<std::map<std::uint32_t, std::uint32_t>, 5> seen;
+  std::array<std::pair<std::uint32_t, std::uint32_t>, 5>
       last;  // value and ordinal: neighbours mostly agree
   last.fill({no_index, 0});
   const auto ordinal = [&](std::size_t level, std::uint32_t value) {
@@ -158,12 +172,15 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
     }
     key.push_back(last[level].second);
   };
+  const WireFrame frame(fabric, devices_of(members));
   for (const Rank member : members) {
     const DeviceId device = input_.placement.device_of(member);
     ordinal(0, mesh_of(fabric, device));
     ordinal(1, fabric.node_of(device).value);
     ordinal(2, fabric.super_node_of(device));
     ordinal(3, fabric.leaf_of(device));
+    if (fabric.pods() > 0) ordinal(4, fabric.pod_of(device));
+    if (!fabric.wires().empty()) key.push_back(frame.place(device));
   }
   return key;
 }

@@ -27,7 +27,8 @@ struct GroupPattern {
   };
   struct Entry {
     LinkKind kind;
-    std::uint32_t a, b;          ///< members whose link it is; b counts for mesh links only
+    std::uint32_t a, b;  ///< members whose link it is; b counts for mesh links only; a wire: a
+                         ///< member of its node, and which wire of the node
     std::uint32_t first, count;  ///< its loads
     std::uint32_t role;          ///< equal where the loads are
   };
@@ -103,6 +104,7 @@ class JobGraph {
   void add_groups(GroupKind kind);
   void add_channels(Channel channel);
   std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
+  std::vector<DeviceId> devices_of(const std::vector<Rank>& members) const;
   ShapeKey shape_of(const std::vector<Rank>& members) const;
   bool is_skewed(GroupKind kind, std::uint32_t stage) const;
   GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) const;

@@ -85,6 +85,7 @@ void LinkClasses::finish() {
 void LinkClasses::enter(Class& c) {
   c.in_engine = true;
   c.index = static_cast<std::uint32_t>(bandwidths_.size());
+  rounded_ = rounded_ || !common_share(c.loads);
   bandwidths_.push_back(c.bandwidth / c.count_shares());
 }
 

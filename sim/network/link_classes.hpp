@@ -28,6 +28,8 @@ class LinkClasses {
   /// Capacities of the classes that the engine knows, in units of the weight that one share stands
   /// for.
   const std::vector<double>& bandwidths() const { return bandwidths_; }
+  /// Loads of some link that the engine knows have no common share and are rounded.
+  bool rounded() const { return rounded_; }
   /// Shared links of a flow and its tightest private one; empty when it can meet no other flow.
   std::vector<LinkUse> path(std::uint32_t flow) const;
   /// Time per byte of the flow when it is alone: largest load / bandwidth over its links.
@@ -54,6 +56,7 @@ class LinkClasses {
   std::vector<std::vector<std::uint32_t>> of_flow_;  ///< classes that each flow crosses
   std::vector<std::uint32_t> tightest_;  ///< private class that each flow keeps, or none
   std::vector<double> bandwidths_;
+  bool rounded_ = false;
 };
 
 }  // namespace stepcast

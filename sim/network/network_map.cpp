@@ -54,6 +54,7 @@ class MapBuilder {
         map_.hops[k].push_back(hop(c, Channel{static_cast<std::uint8_t>(k)}, links));
     }
     map_.bandwidths = links.bandwidths();
+    map_.rounded = links.rounded();
     return std::move(map_);
   }
 

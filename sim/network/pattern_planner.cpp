@@ -6,16 +6,47 @@
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/topology/wire_shift.hpp"
 
 namespace stepcast {
+
+WireFrame::WireFrame(const Fabric& fabric, std::span<const DeviceId> members)
+    : wires_{fabric.wires()} {
+  if (wires_.empty()) return;
+  first_ = members.front().value % wires_.devices();
+  origin_ = first_;
+  for (const DeviceId m : members) {
+    std::uint32_t own = m.value % wires_.devices(), first = first_;
+    for (const std::uint32_t side : wires_.sides()) {
+      if (own % side < first % side) return;
+      own /= side;
+      first /= side;
+    }
+  }
+  origin_ = wire_origin(wires_, first_);
+}
+
+std::uint32_t WireFrame::named(std::uint32_t wire) const {
+  return shifted_wire(wires_, wire, first_, origin_);
+}
+std::uint32_t WireFrame::real(std::uint32_t name) const {
+  return shifted_wire(wires_, name, origin_, first_);
+}
+std::uint32_t WireFrame::place(DeviceId device) const {
+  return shifted_device(wires_, device.value % wires_.devices(), first_, origin_);
+}
 
 /// A pattern names links by members, so that groups of one shape find their own links in it.
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) {
   switch (info(kind).family.owner) {
     case LinkOwner::pair:
       return fabric.mesh_link(a, b);
+    case LinkOwner::wire:
+      return fabric.wire_link(fabric.node_of(a), b.value);
     case LinkOwner::leaf:
       return fabric.leaf_link(kind, fabric.leaf_of(a));
+    case LinkOwner::pod:
+      return fabric.pod_link(kind, fabric.pod_of(a));
     case LinkOwner::device:
     case LinkOwner::nic:
       break;
@@ -100,8 +131,18 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   switch (info(l.kind).family.owner) {
     case LinkOwner::pair:
       return {l.kind, index_.at(l.from), index_.at(l.to)};
+    case LinkOwner::wire: {
+      const Fabric::WirePlace place = input_.fabric.wire_place(link);
+      for (std::uint32_t i = 0; i < devices_.size(); ++i)
+        if (input_.fabric.node_of(devices_[i]) == place.node)
+          return {l.kind, i, WireFrame(input_.fabric, devices_).named(place.wire)};
+      expects(false, "a collective uses wires of nodes of its members");
+      break;
+    }
     case LinkOwner::leaf:
       return {l.kind, member_with(l.from, &Fabric::leaf_of), 0};
+    case LinkOwner::pod:
+      return {l.kind, member_with(l.from, &Fabric::pod_of), 0};
     case LinkOwner::nic: {
       const auto own = index_.find(l.from);
       if (own != index_.end() && input_.fabric.nic_of(devices_[own->second]) == l.from)

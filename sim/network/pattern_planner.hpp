@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -8,8 +9,23 @@
 
 namespace stepcast {
 
-/// Link of that kind of member a (mesh: towards member b).
+/// Link of that kind of member a (mesh: towards member b; wire: number b of its node).
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b);
+
+/// Wires as a group names them, so that groups that lie alike on a torus or full mesh share a plan:
+/// as if its first member stood at the origin of what it sees. A group that reaches around an edge
+/// of the grid keeps its place, because the order of its members is another one.
+class WireFrame {
+ public:
+  WireFrame(const Fabric& fabric, std::span<const DeviceId> members);
+  std::uint32_t named(std::uint32_t wire) const;
+  std::uint32_t real(std::uint32_t name) const;
+  std::uint32_t place(DeviceId device) const;  ///< of a device in its node
+
+ private:
+  const NodeWires& wires_;
+  std::uint32_t first_ = 0, origin_ = 0;
+};
 
 /// The plan of one call by the devices of its group.
 CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId> devices,

@@ -60,8 +60,7 @@ void Calls::plan_all() {
 double Calls::seconds(const Load& load) const {
   double slowest = 0;
   for (const auto& [link, bytes] : load.planned) {
-    const Link l = input_.fabric.link({link});
-    slowest = std::max(slowest, bytes / input_.fabric.block(l.kind).bandwidth.value());
+    slowest = std::max(slowest, bytes / input_.fabric.planned_bandwidth({link}).value());
   }
   return slowest;
 }

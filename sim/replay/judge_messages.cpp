@@ -13,7 +13,10 @@ using enum CollectiveKind;
 class Writer : private Patterns {
  public:
   Writer(const Fabric& fabric, const Ring& members, const CollectiveCall& call)
-      : fabric_{fabric}, members_{members}, call_{call}, bytes_{call.bytes.value()} {}
+      : fabric_{fabric}, members_{members}, call_{call}, bytes_{call.bytes.value()} {
+    sides_ = fabric.wires().sides();
+    rings_ = fabric.wires().rings();
+  }
 
   std::vector<Turn> write(const std::string& algorithm);
 

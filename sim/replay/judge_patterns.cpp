@@ -129,6 +129,7 @@ void Patterns::one_pass(const Rings& sets, double bytes, const std::string& patt
   if (pattern == "mesh") return mesh_pass(sets, bytes / count(sets.front()));
   if (pattern == "nhr" || pattern == "nb") return nhr_pass(sets, bytes, reduce);
   if (pattern == "hd") return halving_pass(sets, bytes, reduce);
+  if (pattern == "dimensions") return grid_pass(sets, bytes, reduce);
   throw EngineError("the judge does not know the algorithm " + pattern);
 }
 
@@ -158,7 +159,7 @@ void Patterns::broadcast(const Rings& sets, double bytes, const std::string& pat
     }
     return;
   }
-  if (pattern == "mesh")
+  if (pattern == "mesh" || pattern == "dimensions")
     scatter(sets, bytes);
   else
     nhr_pass(sets, bytes, true);

@@ -27,8 +27,13 @@ class Patterns {
   void broadcast(const Rings& sets, double bytes, const std::string& pattern);
 
   std::vector<Turn> turns_;
+  /// Sides of the grid that the devices of a node are; empty without one. Along them: rings or
+  /// pairs.
+  std::vector<std::uint32_t> sides_;
+  bool rings_ = false;
 
  private:
+  void grid_pass(const Rings& sets, double bytes, bool reduce);
   void ring_pass(const Rings& sets, double bytes);
   void nhr_pass(const Rings& sets, double bytes, bool halving);
   void halving_pass(const Rings& sets, double bytes, bool halving);

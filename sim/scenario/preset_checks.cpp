@@ -2,6 +2,7 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/topology/node_wires.hpp"
 
 namespace stepcast {
 namespace {
@@ -135,6 +136,22 @@ void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& 
                      count_text(cluster.nodes()) + " of the cluster");
 }
 
+void check_wires(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+  if (!checks.good_below(prefix + "node.fabric") || !checks.good({prefix + "node.devices"})) return;
+  std::string at;
+  if (const auto wrong = wiring_error(cluster.node_fabric, cluster.node_devices, at)) {
+    checks.fail(prefix + "node.fabric." + at, *wrong);
+    return;
+  }
+  const bool wired = !std::holds_alternative<MeshFabric>(cluster.node_fabric) &&
+                     !std::holds_alternative<SwitchFabric>(cluster.node_fabric) &&
+                     !std::holds_alternative<GroupFabric>(cluster.node_fabric);
+  checks.require(!wired || cluster.collectives.library == CollectiveLibrarySpec::Library::hccl,
+                 prefix + "collectives.library",
+                 "is nccl, whose rings do not know wires of a torus, full_mesh or graph, allowed: "
+                 "hccl");
+}
+
 }  // namespace
 
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
@@ -163,6 +180,11 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
                    "is " + count_text(groups->group_size) + ", must divide the " +
                        count_text(per_node) + " devices of a node, allowed: " + divisors(per_node));
   }
+  check_wires(cluster, prefix, checks);
+  checks.require(cluster.network.pod_leaves > 0 || cluster.network.pod_oversubscription == 1,
+                 key("network.topology.pod_oversubscription"),
+                 "is " + shortest(cluster.network.pod_oversubscription) +
+                     " without pods, allowed: 1, or with pod_leaves");
   if (checks.good({key("devices")}) && checks.good_below(key("kinds")))
     check_kinds(cluster, prefix, checks);
 }

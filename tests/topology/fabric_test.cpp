@@ -67,6 +67,7 @@ TEST(Fabric, RoutesAreShortestPaths) {
     const Locality far = fabric.locality(a, b);
     const bool through_port = far == Locality::super_node && fabric.super_behind_ports();
     RC_ASSERT((route.size() == 4) == (far == Locality::spine || through_port));
+    RC_ASSERT((route.size() == 6) == (far == Locality::core));
     // Such a route stays in the super-node even where the NICs would be nearer.
     if (!through_port)
       RC_ASSERT(static_cast<int>(route.size()) ==
@@ -103,6 +104,28 @@ TEST(Fabric, LocalitiesOfRails) {
   EXPECT_EQ(fabric.locality({0}, {32}), Locality::spine);
   EXPECT_EQ(fabric.leaves(), 16);
   EXPECT_EQ(fabric.link_name(fabric.mesh_link({9}, {8})), "hccs:9-8");
+}
+
+TEST(Fabric, PodsHaveTrunksOfTheirOwn) {
+  ClusterSpec spec = rails(8);
+  spec.network.kind = NetworkSpec::Kind::leaf_spine;
+  spec.network.leaf_ports = 8;
+  spec.network.pod_leaves = 3;
+  spec.network.pod_oversubscription = 7;
+  const Fabric fabric(spec);
+  EXPECT_EQ(fabric.pods(), 3);
+  EXPECT_EQ(fabric.locality({0}, {23}), Locality::spine);
+  EXPECT_EQ(fabric.locality({0}, {24}), Locality::core);
+  std::string names;
+  for (const LinkId id : fabric.route({0}, {24})) names += fabric.link_name(id) + " ";
+  EXPECT_EQ(names, "nic:0.up leaf:0.up pod:0.up pod:1.down leaf:3.down nic:24.down ");
+  const LinkId pod = fabric.pod_link(LinkKind::pod_up, 0);
+  EXPECT_NEAR(fabric.link(pod).bandwidth.value(), 3 * 8 * 25e9 / 2 / 7, 1);
+  EXPECT_TRUE(fabric.can_saturate(pod));
+  // The worst cut is that of a pod of 24 from the rest.
+  EXPECT_NEAR(bisection(fabric).per_device().value(), 25e9 / 14, 1);
+  spec.network.pod_oversubscription = 1;
+  EXPECT_FALSE(Fabric(spec).can_saturate(pod));
 }
 
 /// Two super-nodes of two nodes of two devices behind a port each.

@@ -34,6 +34,10 @@ inline ClusterSpec random_cluster(std::int64_t fewest_nodes = 1, std::int64_t mo
   spec.network.kind = static_cast<NetworkSpec::Kind>(pick(0, 2));
   spec.network.leaf_ports = pick(1, 8);
   spec.network.oversubscription = static_cast<double>(pick(1, 3));
+  if (spec.network.kind == NetworkSpec::Kind::leaf_spine && pick(0, 1) == 1) {
+    spec.network.pod_leaves = pick(1, 3);
+    spec.network.pod_oversubscription = static_cast<double>(pick(1, 3));
+  }
   spec.collectives.node_step_latency = Seconds{5e-6};
   spec.collectives.step_latency = Seconds{6e-5};
   spec.collectives.library = static_cast<CollectiveLibrarySpec::Library>(pick(0, 1));

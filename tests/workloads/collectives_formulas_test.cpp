@@ -35,6 +35,22 @@ TEST(CollectiveFormulas, FlatAlgorithmsOverEightRanks) {
   EXPECT_NEAR(time_of(one_node(8), {Kind::all_reduce, size}, "mesh"), 0.355544e-3, 5e-10);
 }
 
+// Two pods of four at 4:1 have one NIC's bandwidth between them: half of all bytes of an exchange
+// cross it, and a ring once.
+TEST(CollectiveFormulas, PodsLimitExchangesAndNotRings) {
+  ClusterSpec pods =
+      cluster({.nodes = 8, .nic = {BytesPerSecond{50e9}, Seconds{0}}, .step = Seconds{0}});
+  pods.network.kind = NetworkSpec::Kind::leaf_spine;
+  pods.network.leaf_ports = 2;
+  pods.network.pod_leaves = 2;
+  pods.network.pod_oversubscription = 4;
+  const double all = size.value() / 50e9;
+  EXPECT_NEAR(time_of(pods, {Kind::all_to_all, size}, "pairwise"), 4 * 0.5 * all, 1e-9);
+  EXPECT_NEAR(time_of(pods, {Kind::all_reduce, size}, "ring"), 2 * 7.0 / 8 * all, 1e-9);
+  pods.network.pod_oversubscription = 1;
+  EXPECT_NEAR(time_of(pods, {Kind::all_to_all, size}, "pairwise"), 7.0 / 8 * all, 1e-9);
+}
+
 TEST(CollectiveFormulas, HalvingDoublingFoldsOddRanks) {
   EXPECT_NEAR(time_of(flat(6), {Kind::all_reduce, size}, "hd"), 4.75762e-3, 1e-8);
 }

@@ -18,6 +18,8 @@ Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm fo
 Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+/// Dimension by dimension of a torus or nD full mesh, as many rotations at once as there are.
+Plan dimensions(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan tree(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 /// A transfer.
 Plan direct(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
@@ -44,8 +46,8 @@ bool has_partial_super_node(const Fabric& fabric);
 Locality reach(const Fabric& fabric, Group members);
 /// Every pair has a mesh link.
 bool in_one_mesh(const Fabric& fabric, Group members);
-/// Mesh where pairs have links of their own, else ring.
-Pattern node_pattern(const Fabric& fabric, Group members);
+/// Mesh where pairs have links of their own, dimension by dimension on boxes of a grid, else ring.
+Pattern node_pattern(const Fabric& fabric, const Sets& nodes);
 /// What HCCL reckons for one pass of `bytes` of the slowest NIC over so many servers; an all-reduce
 /// doubles all three. HD folds the servers beyond a power of two.
 struct ServerCosts {

@@ -50,6 +50,7 @@ class Bound {
     for (const auto& [node, part] : nodes_) cut(part, outside_node(part));
     for (const auto& [super, part] : supers_) cut(part, nics(part));
     leaf_cuts();
+    pod_cuts();
     return Seconds{slowest_};
   }
 
@@ -98,6 +99,12 @@ class Bound {
     if (fabric_.super_behind_ports() && in_node(m) > 1)
       return sum + bandwidth(LinkKind::port_up, m);
     if (leaves_node) sum += super(m);
+    if (const NodeWires& wires = fabric_.wires(); !wires.empty() && in_node(m) > 1) {
+      const NodeId node = fabric_.node_of(m);
+      for (const std::uint32_t w : wires.wires_of(m.value % wires.devices()))
+        sum += fabric_.link(fabric_.wire_link(node, w)).bandwidth.value();
+      return sum;
+    }
     bool shared = false;
     for (const DeviceId other : nodes_.at(fabric_.node_of(m).value)) {
       if (other == m) continue;
@@ -107,6 +114,22 @@ class Bound {
         shared = true;
     }
     return shared ? sum + bandwidth(fabric_.node_ports().value(), m) : sum;
+  }
+
+  /// Pods likewise.
+  void pod_cuts() {
+    if (fabric_.pods() == 0) return;
+    std::map<std::uint32_t, Members> below;
+    for (const DeviceId m : members_) below[fabric_.pod_of(m)].push_back(m);
+    for (const auto& [pod, part] : below) {
+      const LinkId up = fabric_.pod_link(LinkKind::pod_up, pod);
+      const bool closed = std::ranges::all_of(part, [&](DeviceId m) {
+        return std::ranges::all_of(supers_.at(fabric_.super_node_of(m)), [&](DeviceId other) {
+          return fabric_.pod_of(other) == fabric_.pod_of(m);
+        });
+      });
+      if (closed) cut(part, fabric_.link(up).bandwidth.value());
+    }
   }
 
   /// Leaves that hold super-nodes (or nodes) altogether, so that nothing else leads out of them.

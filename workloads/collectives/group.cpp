@@ -64,8 +64,9 @@ bool in_one_mesh(const Fabric& fabric, Group members) {
                              [&](DeviceId m) { return fabric.same_mesh(members.front(), m); });
 }
 
-Pattern node_pattern(const Fabric& fabric, Group members) {
-  return in_one_mesh(fabric, members) ? Pattern::mesh : Pattern::ring;
+Pattern node_pattern(const Fabric& fabric, const Sets& nodes) {
+  if (are_boxes(fabric, nodes)) return Pattern::dimensions;
+  return in_one_mesh(fabric, nodes.front()) ? Pattern::mesh : Pattern::ring;
 }
 
 }  // namespace stepcast::collectives

@@ -21,7 +21,7 @@ std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members, Coll
   const auto local = static_cast<double>(nodes->across.size());
   std::vector<Tier> result;
   if (nodes->across.size() > 1)
-    result.push_back({nodes->inside, node_pattern(fabric, nodes->inside.front())});
+    result.push_back({nodes->inside, node_pattern(fabric, nodes->inside)});
   if (!fabric.cluster().super_node || !supers) {
     const Bytes bytes = call.kind == CollectiveKind::all_reduce ? call.bytes / local : call.bytes;
     if (nodes->inside.size() > 1)

@@ -16,13 +16,15 @@ void one_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern
       return nhr_pass(schedule, sets, bytes, direction);
     case Pattern::hd:
       return hd_pass(schedule, sets, bytes, direction);
+    case Pattern::dimensions:
+      return dimension_pass(schedule, sets, bytes, direction);
   }
 }
 
 }  // namespace
 
 const char* name(Pattern pattern) {
-  static constexpr std::array<const char*, 4> names{"ring", "mesh", "nhr", "hd"};
+  static constexpr std::array<const char*, 5> names{"ring", "mesh", "nhr", "hd", "dimensions"};
   return names[static_cast<std::size_t>(pattern)];
 }
 
@@ -47,6 +49,7 @@ void broadcast(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern patter
     case Pattern::hd:
       return hd_broadcast(schedule, sets, bytes);
     case Pattern::mesh:
+    case Pattern::dimensions:
       scatter(schedule, sets, bytes);
       break;
     case Pattern::nhr:

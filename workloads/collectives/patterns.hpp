@@ -7,7 +7,7 @@
 /// members. Formulas: docs/models/collectives.md.
 namespace stepcast::collectives {
 
-enum class Pattern { ring, mesh, nhr, hd };
+enum class Pattern { ring, mesh, nhr, hd, dimensions };
 const char* name(Pattern pattern);
 
 void reduce_scatter(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern);
@@ -28,11 +28,15 @@ using MessageSize = std::function<Bytes(DeviceId from, DeviceId to)>;
 void full_mesh(Schedule& schedule, const Sets& sets, const MessageSize& bytes);
 void pairwise(Schedule& schedule, const Sets& sets, const MessageSize& bytes);
 
+/// Whether each set is a whole box of a torus or mesh of one node, all of the same sides.
+bool are_boxes(const Fabric& fabric, const Sets& sets);
+
 /// Parts of the above, a file each.
 void ring_pass(Schedule& schedule, const Sets& sets, Bytes bytes);
 void ring_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes);
 enum class Direction { halving, doubling };
 void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction);
+void dimension_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction);
 void hd_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction);
 void hd_all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes);
 void hd_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes);

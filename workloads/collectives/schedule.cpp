@@ -43,9 +43,16 @@ double loops(const CollectiveLibrarySpec& library, Bytes buffered) {
 Seconds transfer_time(const Fabric& fabric, const PhaseFlow& flow, Reached reached) {
   double slowest = 0;
   auto use = flow.links.begin();
-  // The links of a kind follow each other and have one bandwidth.
+  // The links of a kind follow each other and, but for wires, have one bandwidth.
   for (std::size_t kind = 0; kind < link_kinds && use != flow.links.end(); ++kind) {
     const Fabric::Block& block = fabric.block(static_cast<LinkKind>(kind));
+    if (static_cast<LinkKind>(kind) == LinkKind::wire) {
+      for (; use != flow.links.end() && use->link.value < block.first + block.count; ++use) {
+        const double usable = fabric.planned_bandwidth(use->link).value() * reached.near;
+        slowest = std::max(slowest, use->weight / usable);
+      }
+      continue;
+    }
     double largest = 0;
     for (; use != flow.links.end() && use->link.value < block.first + block.count; ++use)
       largest = std::max(largest, use->weight);

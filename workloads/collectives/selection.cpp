@@ -21,6 +21,10 @@ bool even(const Fabric& fabric, Group members) {
 
 std::string_view in_node(const Fabric& fabric, Group members, CollectiveCall call) {
   const bool exchange = call.kind == CollectiveKind::all_to_all;
+  if (!fabric.wires().empty()) {
+    if (exchange) return "mesh";
+    if (are_boxes(fabric, {Members(members.begin(), members.end())})) return "dimensions";
+  }
   if (in_one_mesh(fabric, members)) {
     const bool small = call.kind == CollectiveKind::all_reduce && call.bytes <= one_shot_limit;
     return small ? "one_shot" : "mesh";
@@ -124,6 +128,7 @@ std::string_view select(const Fabric& fabric, Group members, CollectiveCall call
       return in_super_node(fabric, members, call);
     case Locality::leaf:
     case Locality::spine:
+    case Locality::core:
       break;
   }
   return between_servers(fabric, members, call);

@@ -59,6 +59,7 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   const std::uint32_t i = wiring_->seat_of(a), j = wiring_->seat_of(b);
   const Wiring::Seat &from = wiring_->seat(i), &to = wiring_->seat(j);
   const Part part = wiring_->between(from, to);
+  if (part == Part::wire) return send_over_wires(i, j, bytes);
   cross(part);
   if (bytes.value() <= 0) return;
   if (form_ == NetworkForm::pairwise) return messages_.push_back({a, b, bytes});
@@ -78,14 +79,41 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   const bool nic = part == Part::nic;
   loads_[wiring_->up(part, nic ? from.nic : i)] += bytes.value();
   loads_[wiring_->down(part, nic ? to.nic : j)] += bytes.value();
-  if (!nic || !wiring_->trunks() || from.leaf == to.leaf) return;
-  touch(Part::trunk, i);
-  if (wiring_->can_saturate(from.leaf))
-    loads_[wiring_->up(Part::trunk, from.leaf)] += bytes.value();
-  if (wiring_->can_saturate(to.leaf)) loads_[wiring_->down(Part::trunk, to.leaf)] += bytes.value();
+  if (nic && wiring_->trunks()) climb(Part::trunk, i, from.leaf, to.leaf, bytes.value());
+  if (nic && wiring_->pods()) climb(Part::pod, i, from.pod, to.pod, bytes.value());
+}
+
+/// Through what stands above leaves or pods, where the two differ.
+void Step::climb(Part part, std::uint32_t seat, std::uint32_t from, std::uint32_t to,
+                 double bytes) {
+  if (from == to) return;
+  touch(part, seat);
+  if (wiring_->can_saturate(part, from)) loads_[wiring_->up(part, from)] += bytes;
+  if (wiring_->can_saturate(part, to)) loads_[wiring_->down(part, to)] += bytes;
+}
+
+/// The latency of a message is that of its own way.
+void Step::send_over_wires(std::uint32_t i, std::uint32_t j, Bytes bytes) {
+  const bool counted = form_ == NetworkForm::ports && bytes.value() > 0;
+  if (counted) {
+    touch(Part::wire, i);
+    touch(Part::wire, j);
+  }
+  const Seconds way = wiring_->each_wire(i, j, [&](std::uint32_t slot) {
+    if (counted) loads_[slot] += bytes.value();
+  });
+  latency_ = std::max(latency_, way);
+  if (form_ == NetworkForm::pairwise && bytes.value() > 0)
+    messages_.push_back({{wiring_->seat(i).device}, {wiring_->seat(j).device}, bytes});
 }
 
 void Step::pairs_in_node(std::span<const std::uint32_t> seats, double bytes) {
+  if (wiring_->wired()) {
+    for (const std::uint32_t i : seats)
+      for (const std::uint32_t j : seats)
+        if (i != j) send_over_wires(i, j, Bytes{bytes});
+    return;
+  }
   if (!wiring_->meshes()) {
     const auto peers = static_cast<double>(seats.size() - 1);
     for (const std::uint32_t i : seats) add(Part::node, i, i, peers * bytes);
@@ -145,14 +173,15 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
       }
     });
   });
-  if (wiring_->trunks() && super_of(seats.front()) != super_of(seats.back()))
-    load_trunks(seats, bytes.value());
+  if (super_of(seats.front()) == super_of(seats.back())) return;
+  if (wiring_->trunks()) load_trunks(Part::trunk, &Wiring::Seat::leaf, seats, bytes.value());
+  if (wiring_->pods()) load_trunks(Part::pod, &Wiring::Seat::pod, seats, bytes.value());
 }
 
 void Step::send_at_once(const Members& members, Bytes bytes) {
   send_all_pairs(members, bytes);
   std::size_t most = 1;  // messages through one port
-  if (!wiring_->meshes()) {
+  if (!wiring_->meshes() && !wiring_->wired()) {
     most = members.size() - 1;
   } else {
     std::vector<std::uint32_t> meshes;
@@ -166,7 +195,8 @@ void Step::send_at_once(const Members& members, Bytes bytes) {
       latency_, slowest_message(members) + wiring_->node_step() * static_cast<double>(most - 1));
 }
 
-void Step::load_trunks(const Seats& seats, double bytes) {
+void Step::load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seats& seats,
+                       double bytes) {
   struct Place {
     std::uint32_t leaf, super_node;
     double in_super;  ///< members of the super-node
@@ -176,7 +206,7 @@ void Step::load_trunks(const Seats& seats, double bytes) {
   const auto super_of = [&](std::uint32_t i) { return wiring_->seat(i).super_node; };
   each_run(std::span<const std::uint32_t>(seats), super_of, [&](auto super) {
     for (const std::uint32_t i : super)
-      places.push_back({wiring_->seat(i).leaf, super_of(i), size_of(super)});
+      places.push_back({wiring_->seat(i).*above, super_of(i), size_of(super)});
   });
   std::ranges::sort(places, [](const Place& a, const Place& b) {
     return std::tie(a.leaf, a.super_node) < std::tie(b.leaf, b.super_node);
@@ -185,12 +215,12 @@ void Step::load_trunks(const Seats& seats, double bytes) {
   const auto super_at = [](const Place& place) { return place.super_node; };
   each_run(std::span<const Place>(places), leaf_of, [&](auto below) {
     const std::uint32_t leaf = below.front().leaf;
-    if (!wiring_->can_saturate(leaf)) return;
+    if (!wiring_->can_saturate(part, leaf)) return;
     each_run(below, super_at, [&](auto together) {
       // Peers of another super-node that are not below the same leaf.
       const double peers =
           size_of(seats) - together.front().in_super - (size_of(below) - size_of(together));
-      add(Part::trunk, seats.front(), leaf, size_of(together) * peers * bytes);
+      add(part, seats.front(), leaf, size_of(together) * peers * bytes);
     });
   });
 }

@@ -35,13 +35,17 @@ class Step {
   };
   using Seats = std::vector<std::uint32_t>;
   void cross(Part part) { latency_ = std::max(latency_, wiring_->latency(part)); }
+  /// One message between seats of a node with wires.
+  void send_over_wires(std::uint32_t i, std::uint32_t j, Bytes bytes);
   void touch(Part part, std::uint32_t seat);
   void add(Part part, std::uint32_t seat, std::uint32_t place, double bytes);
   /// Of all pairs, ascending.
   Seconds slowest_message(const Members& members) const;
   void pass(Part part, std::uint32_t from, std::uint32_t to, double bytes);
   void pairs_in_node(std::span<const std::uint32_t> seats, double bytes);
-  void load_trunks(const Seats& seats, double bytes);
+  void climb(Part part, std::uint32_t seat, std::uint32_t from, std::uint32_t to, double bytes);
+  /// Of all pairs: the links above leaves or pods.
+  void load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seats& seats, double bytes);
 
   const Wiring* wiring_;
   NetworkForm form_;

@@ -10,7 +10,7 @@
 namespace stepcast {
 namespace {
 
-constexpr std::array<NamedAlgorithm, 11> algorithms{
+constexpr std::array<NamedAlgorithm, 12> algorithms{
     {{"ring", collectives::ring, {true, true, true, false, true, false}},
      {"mesh", collectives::mesh, {true, true, true, true, true, false}},
      {"one_shot", collectives::one_shot, {true, false, false, false, false, false}},
@@ -20,6 +20,7 @@ constexpr std::array<NamedAlgorithm, 11> algorithms{
      {"pairwise", collectives::pairwise, {false, false, false, true, false, false}},
      {"pipeline", collectives::pipeline, {true, true, true, false, false, false}},
      {"hierarchical", collectives::hierarchical, {true, true, true, true, true, false}},
+     {"dimensions", collectives::dimensions, {true, true, true, false, true, false}},
      {"tree", collectives::tree, {true, false, false, false, false, false}},
      {"direct", collectives::direct, {false, false, false, false, false, true}}}};
 

@@ -15,13 +15,19 @@ Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
                        fabric.can_saturate({fabric.block(LinkKind::super_up).first})},
       mesh_size_{static_cast<std::uint32_t>(fabric.mesh_size())} {
   seats_.reserve(members.size());
-  for (const DeviceId m : members) seats_.push_back({m.value, 0, 0, 0, 0, 0});
+  for (const DeviceId m : members) seats_.push_back({m.value, 0, 0, 0, 0, 0, 0});
   if (!std::ranges::is_sorted(seats_, {}, &Seat::device))
     std::ranges::sort(seats_, {}, &Seat::device);
   take_seats(fabric);
   if (fabric.trunks_can_saturate()) take_leaves(fabric);
+  if (fabric.pods_can_saturate()) take_pods(fabric);
 
   const std::uint32_t size = count(seats_.size());
+  if (!fabric.wires().empty()) {
+    wires_ = &fabric.wires();
+    ranges_[static_cast<std::size_t>(Part::wire)].up_link = fabric.block(LinkKind::wire).first;
+    slots_ = count(nodes_.size()) * wires_->count();
+  }
   if (mesh_size_ > 0) {
     ranges_[0].up_link = fabric.block(LinkKind::mesh).first;
     slots_ = size * (mesh_size_ - 1);
@@ -48,10 +54,11 @@ void Wiring::take_seats(const Fabric& fabric) {
       super_index = super;
       node_end = (fabric.node_of({seat.device}).value + 1) * node_devices;
     }
+    if (new_node && !fabric.wires().empty()) nodes_.push_back(fabric.node_of({seat.device}).value);
     if (own_nic || new_node) nics_.push_back(fabric.nic_of({seat.device}));
     seat.node = node;
     seat.super_node = super_node;
-    seat.mesh = mesh_size_ > 0 ? seat.device / mesh_size_ : i;
+    seat.mesh = mesh_size_ > 0 ? seat.device / mesh_size_ : fabric.wires().empty() ? i : node;
     seat.nic = count(nics_.size() - 1);
   }
 }
@@ -65,19 +72,33 @@ void Wiring::take_leaves(const Fabric& fabric) {
   used.erase(std::unique(used.begin(), used.end()), used.end());
   for (const std::uint32_t leaf : used)
     leaves_.push_back({leaf, fabric.can_saturate(fabric.leaf_link(LinkKind::leaf_up, leaf))});
-  if (std::ranges::none_of(leaves_, &Leaf::saturates)) return leaves_.clear();
+  if (std::ranges::none_of(leaves_, &Above::saturates)) return leaves_.clear();
   for (std::size_t i = 0; i < seats_.size(); ++i)
     seats_[i].leaf = count(std::ranges::lower_bound(used, leaf_of[i]) - used.begin());
+}
+
+void Wiring::take_pods(const Fabric& fabric) {
+  for (Seat& seat : seats_) {
+    const std::uint32_t pod = fabric.pod_of({seat.device});
+    auto at = std::ranges::find(pods_, pod, &Above::index);
+    if (at == pods_.end())
+      at = pods_.insert(at, {pod, fabric.can_saturate(fabric.pod_link(LinkKind::pod_up, pod))});
+    seat.pod = count(at - pods_.begin());
+  }
+  if (std::ranges::none_of(pods_, &Above::saturates)) pods_.clear();
 }
 
 std::uint32_t Wiring::places(LinkOwner owner) const {
   switch (owner) {
     case LinkOwner::pair:
+    case LinkOwner::wire:
       return 0;
     case LinkOwner::device:
       return count(seats_.size());
     case LinkOwner::nic:
       return count(nics_.size());
+    case LinkOwner::pod:
+      return count(pods_.size());
     case LinkOwner::leaf:
       break;
   }
@@ -98,10 +119,14 @@ void Wiring::take_latencies(const Fabric& fabric) {
   const auto route = [&](LinkKind kind) { return fabric.block(kind).latency; };
   const Seconds ports = fabric.node_ports() ? route(*fabric.node_ports()) : Seconds{0};
   node_step_ = library.node_step_latency;
-  latency_ = {route(LinkKind::mesh) + library.node_step_latency, ports + library.node_step_latency,
+  latency_ = {route(LinkKind::mesh) + library.node_step_latency,
+              node_step_,
+              ports + library.node_step_latency,
               route(LinkKind::super_up) + library.node_step_latency +
                   (super_behind_ports_ ? ports : Seconds{0}),
-              route(LinkKind::nic_up) + library.step_latency, Seconds{0}};
+              route(LinkKind::nic_up) + library.step_latency,
+              Seconds{0},
+              Seconds{0}};
 }
 
 }  // namespace stepcast::collectives

@@ -19,7 +19,8 @@ class Wiring {
   struct Seat {
     std::uint32_t device, node, super_node;  ///< node, super-node: counted over the group
     std::uint32_t mesh;                      ///< the seat itself where there are no meshes
-    std::uint32_t nic, leaf;  ///< counted over the group; leaf only where trunks can saturate
+    /// Counted over the group; leaf and pod only where their trunks can saturate.
+    std::uint32_t nic, leaf, pod;
   };
   Wiring(const Fabric& fabric, std::span<const DeviceId> members);
 
@@ -28,18 +29,27 @@ class Wiring {
   std::uint32_t slots() const { return slots_; }
   bool meshes() const { return mesh_size_ > 0; }
   bool trunks() const { return !leaves_.empty(); }  ///< some trunk can saturate
-  bool can_saturate(std::uint32_t leaf) const { return leaves_[leaf].saturates; }
+  bool pods() const { return !pods_.empty(); }
+  bool can_saturate(Part part, std::uint32_t place) const {
+    return (part == Part::pod ? pods_ : leaves_)[place].saturates;
+  }
   /// Messages between nodes of a super-node cross the links of the node part too.
   bool super_behind_ports() const { return super_behind_ports_; }
   bool super_saturates() const { return super_saturates_; }
 
   /// The part that joins two members; those of different super-nodes: nic.
   Part between(const Seat& a, const Seat& b) const {
+    if (a.node == b.node && wires_ != nullptr) return Part::wire;
     if (a.node == b.node) return a.mesh == b.mesh ? Part::mesh : Part::node;
     return a.super_node == b.super_node ? Part::super_node : Part::nic;
   }
   /// Time of a message over that part before its bytes: route and library [s].
   Seconds latency(Part part) const { return latency_[static_cast<std::size_t>(part)]; }
+
+  /// The same over the wires between two seats of a node; calls at(slot) for each wire on the way.
+  template <class At>
+  Seconds each_wire(std::uint32_t from, std::uint32_t to, const At& at) const;
+  bool wired() const { return wires_ != nullptr; }
 
   Seconds node_step() const { return node_step_; }  ///< the library's part of that in a super-node
 
@@ -62,13 +72,14 @@ class Wiring {
     std::uint32_t up = 0, down = 0;            ///< first slots
     std::uint32_t up_link = 0, down_link = 0;  ///< link ids of place 0 of the whole fabric
   };
-  struct Leaf {
+  struct Above {
     std::uint32_t index;
     bool saturates;
   };
   const Range& range(Part part) const { return ranges_[static_cast<std::size_t>(part)]; }
   void take_seats(const Fabric& fabric);
   void take_leaves(const Fabric& fabric);
+  void take_pods(const Fabric& fabric);
   std::uint32_t places(LinkOwner owner) const;  ///< links of one direction
   /// Of both directions, when `up` is a way up that the fabric has.
   void take_slots(const Fabric& fabric, LinkKind up);
@@ -77,13 +88,28 @@ class Wiring {
   bool super_behind_ports_, super_saturates_;
   std::vector<Seat> seats_;
   std::vector<std::uint32_t> seat_of_;  ///< by device from the first one on
+  const NodeWires* wires_ = nullptr;    ///< none without them
+  std::vector<std::uint32_t> nodes_;    ///< indices over the fabric, where there are wires
   std::vector<std::uint32_t> nics_;     ///< indices over the fabric
-  std::vector<Leaf> leaves_;
+  std::vector<Above> leaves_, pods_;
   std::uint32_t first_device_ = 0, mesh_size_ = 0, slots_ = 0;
   std::array<Range, link_tiers> ranges_{};
   std::array<Seconds, link_tiers> latency_{};
   Seconds node_step_{0};
 };
+
+template <class At>
+Seconds Wiring::each_wire(std::uint32_t from, std::uint32_t to, const At& at) const {
+  const std::uint32_t size = wires_->devices(), count = wires_->count();
+  std::vector<std::uint32_t> way;
+  wires_->route(seats_[from].device % size, seats_[to].device % size, way);
+  Seconds sum = node_step_;
+  for (const std::uint32_t w : way) {
+    sum += wires_->wire(w).latency;
+    at(range(Part::wire).up + seats_[from].node * count + w);
+  }
+  return sum;
+}
 
 template <class At>
 void Wiring::each_link(Part part, std::uint32_t first, std::uint32_t last, const At& at) const {
@@ -95,11 +121,21 @@ void Wiring::each_link(Part part, std::uint32_t first, std::uint32_t last, const
         at(r.up + s * links + i, LinkId{r.up_link + seats_[s].device * links + i});
     return;
   }
+  if (part == Part::wire) {
+    const std::uint32_t wires = wires_->count();
+    for (std::uint32_t n = seats_[first].node; n <= seats_[last].node; ++n)
+      for (std::uint32_t i = 0; i < wires; ++i)
+        at(r.up + n * wires + i, LinkId{r.up_link + nodes_[n] * wires + i});
+    return;
+  }
   const auto both = [&](std::uint32_t from, std::uint32_t to, const auto& index) {
     for (std::uint32_t i = from; i <= to; ++i) at(r.up + i, LinkId{r.up_link + index(i)});
     for (std::uint32_t i = from; i <= to; ++i) at(r.down + i, LinkId{r.down_link + index(i)});
   };
-  if (part == Part::trunk)
+  if (part == Part::pod)
+    both(0, static_cast<std::uint32_t>(pods_.size() - 1),
+         [&](std::uint32_t i) { return pods_[i].index; });
+  else if (part == Part::trunk)
     both(0, static_cast<std::uint32_t>(leaves_.size() - 1),
          [&](std::uint32_t i) { return leaves_[i].index; });
   else if (part == Part::nic)

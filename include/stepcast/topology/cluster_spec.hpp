@@ -99,7 +99,34 @@ struct GroupFabric {
   LinkSpec bridge;
   double efficiency = 1;
 };
-using NodeFabric = std::variant<MeshFabric, SwitchFabric, GroupFabric>;
+/// One side of a torus or mesh, with the links along it.
+struct GridDimension {
+  std::int64_t size = 2;
+  LinkSpec link;
+};
+/// The devices are a grid, and those along a side a ring: each has a link to its two neighbours.
+struct TorusFabric {
+  std::vector<GridDimension> dimensions;
+  double efficiency = 1;
+};
+/// The devices are a grid, and each pair along a side has a link (Huawei's nD full mesh).
+struct FullMeshFabric {
+  std::vector<GridDimension> dimensions;
+  double efficiency = 1;
+};
+/// A link of a graph, both directions.
+struct GraphLink {
+  std::vector<std::int64_t> between;  ///< two vertices: devices of the node, then switches
+  LinkSpec link;
+};
+/// Any links between the devices of a node and its switches; bytes take the fewest links.
+struct GraphFabric {
+  std::int64_t switches = 0;
+  std::vector<GraphLink> links;
+  double efficiency = 1;
+};
+using NodeFabric =
+    std::variant<MeshFabric, SwitchFabric, GroupFabric, TorusFabric, FullMeshFabric, GraphFabric>;
 
 /// The link between a device and the next one of its node: its port, or that of the pair.
 LinkSpec node_link(const NodeFabric& fabric);
@@ -129,6 +156,10 @@ struct NetworkSpec {
   Kind kind = Kind::single_switch;
   std::int64_t leaf_ports = 64;  ///< NICs below one leaf
   double oversubscription = 1;   ///< leaf downlink capacity over uplink capacity
+  /// A third tier: leaves of one pod, joined by its own spines, and the capacity of a pod's leaves
+  /// to those spines over that of the pod to the core; 0 leaves: spines join all.
+  std::int64_t pod_leaves = 0;
+  double pod_oversubscription = 1;
 };
 
 /// This is a protocol in which NCCL may pass on the chunks of a ring: what it costs, and the parts

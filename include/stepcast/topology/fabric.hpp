@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,19 +12,22 @@
 #include "stepcast/base/ids.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
 #include "stepcast/topology/link_kind.hpp"
+#include "stepcast/topology/node_wires.hpp"
 
 namespace stepcast {
 
 /// This says how near two devices are: which is the innermost part of the fabric that joins them.
-enum class Locality { device, node, super_node, leaf, spine };
+enum class Locality { device, node, super_node, leaf, spine, core };
 const char* name(Locality locality);
 
 /// This is one direction of a link. The latency of a port, bridge or NIC is that of one message and
 /// counts once, on the way up; links down and leaf trunks add none.
 struct Link {
   LinkKind kind;
-  std::uint32_t from = 0;       ///< device, NIC or leaf index by kind; mesh: sending device
-  std::uint32_t to = 0;         ///< mesh: receiving device
+  /// Device, NIC or leaf index by kind; mesh: sending device; wire: device, or behind all devices
+  /// switch of a node.
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;         ///< mesh and wire: the receiving end
   BytesPerSecond bandwidth{0};  ///< usable: datasheet times efficiency
   Seconds latency{0};
 };
@@ -52,6 +56,7 @@ class Fabric {
   std::int64_t devices() const { return devices_; }
   std::int64_t nodes() const;
   std::int64_t leaves() const;  ///< 0 for a single switch
+  std::int64_t pods() const;    ///< 0 where spines join all leaves
   std::int64_t nics() const;
   std::int64_t super_nodes()
       const;  ///< the last one may be smaller; as many as nodes when there are none
@@ -62,11 +67,15 @@ class Fabric {
   std::uint32_t nic_of(DeviceId device) const;
   std::uint32_t leaf_of_nic(std::uint32_t nic) const;  ///< 0 for a single switch
   std::uint32_t leaf_of(DeviceId device) const { return leaf_of_nic(nic_of(device)); }
+  /// Of a leaf; 0 without pods.
+  std::uint32_t pod_of_leaf(std::uint32_t leaf) const;
+  std::uint32_t pod_of(DeviceId device) const { return pod_of_leaf(leaf_of(device)); }
   Locality locality(DeviceId a, DeviceId b) const;
 
   /// The links of one kind have ids without gaps in the order of their devices, NICs or leaves
   /// (mesh: of the sending device, then the receiving one), and are all alike. Blocks follow each
-  /// other as LinkKind does; a kind that the fabric does not have has no links.
+  /// other as LinkKind does; a kind that the fabric does not have has no links. Wires differ: their
+  /// block has no bandwidth and no latency.
   struct Block {
     std::uint32_t first = 0, count = 0;
     BytesPerSecond bandwidth{0};
@@ -74,6 +83,17 @@ class Fabric {
   };
   const Block& block(LinkKind kind) const { return blocks_[static_cast<std::size_t>(kind)]; }
   std::int64_t mesh_size() const { return mesh_size_; }  ///< devices of one mesh, 0 without meshes
+  /// Of each node, where its devices pass on what is not for them; else it has none.
+  const NodeWires& wires() const { return *wires_; }
+  /// The wire of a node, and where a wire is.
+  LinkId wire_link(NodeId node, std::uint32_t wire) const;
+  struct WirePlace {
+    NodeId node;
+    std::uint32_t wire;
+  };
+  WirePlace wire_place(LinkId id) const;
+  /// Usable bandwidth of a link of which nothing is lost.
+  BytesPerSecond planned_bandwidth(LinkId id) const;
   /// The way up of what joins the devices of a node that share no mesh; nothing where all share
   /// one.
   std::optional<LinkKind> node_ports() const { return node_ports_; }
@@ -87,8 +107,8 @@ class Fabric {
   /// This says whether bytes of other devices cross the link, because it stands in for a failed
   /// one.
   bool on_detour(LinkId id) const { return on_detour_.contains(id.value); }
-  /// Links are named `hccs:17-18`, `port:17.up`, `bridge:3.down`, `super:5.up`, `nic:17.up`,
-  /// `leaf:2.down`.
+  /// Links are named `hccs:17-18`, `wire:17-s3` (s3: switch 3), `port:17.up`, `bridge:3.down`,
+  /// `super:5.up`, `nic:17.up`, `leaf:2.down`, `pod:0.up`.
   std::string link_name(LinkId id) const;
   std::optional<LinkId> find_link(std::string_view name) const;  ///< inverse of link_name
   bool same_mesh(DeviceId a, DeviceId b)
@@ -97,6 +117,7 @@ class Fabric {
   /// Of a kind that a device owns, or that of its NIC.
   LinkId device_link(LinkKind kind, DeviceId device) const;
   LinkId leaf_link(LinkKind kind, std::uint32_t leaf) const;
+  LinkId pod_link(LinkKind kind, std::uint32_t pod) const;
 
   /// Bytes from a to b cross these links, in order; there are none when a == b. A link that can
   /// never saturate before its neighbours (a non-blocking leaf trunk) is part of the route all the
@@ -110,6 +131,7 @@ class Fabric {
   /// degraded, so that groups of one shape still see alike links.
   bool can_saturate(LinkId id) const;
   bool trunks_can_saturate() const;  ///< some leaf trunk can
+  bool pods_can_saturate() const;    ///< some pod's trunk can
   Seconds route_latency(DeviceId a, DeviceId b) const;
 
   const ClusterSpec& cluster() const { return cluster_; }
@@ -121,16 +143,23 @@ class Fabric {
   std::int64_t rails() const;
   std::int64_t leaves_per_rail() const;  ///< of some rails
   std::int64_t nics_below(std::uint32_t leaf) const;
+  bool pod_can_saturate(std::uint32_t pod) const;
   bool degraded(LinkKind kind) const;  ///< some link of the kind, or of its other direction
   void add_block(LinkKind kind, std::int64_t count, LinkSpec link, double efficiency);
   /// Both directions; the latency counts on the way up.
   void add_pair(LinkKind up, std::int64_t count, LinkSpec link, double efficiency);
   void add_node_blocks();
+  void add_wires();
+  std::uint32_t wire_end(NodeId node, std::uint32_t vertex) const;
+  std::vector<LinkId> wire_route(DeviceId a, DeviceId b) const;
+  std::optional<LinkId> find_wire(std::uint32_t from, std::uint32_t to) const;
+  Link wire(Link link, std::uint32_t index, double left) const;
   void add_meshes(std::int64_t size, LinkSpec link, double efficiency);
 
   ClusterSpec cluster_;
   std::int64_t devices_;
   std::int64_t mesh_size_ = 0;
+  std::shared_ptr<const NodeWires> wires_;
   std::optional<LinkKind> node_ports_;
   std::uint32_t link_count_ = 0;
   std::array<Block, link_kinds> blocks_{};

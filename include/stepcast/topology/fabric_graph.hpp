@@ -31,9 +31,9 @@ struct Bisection {
   BytesPerSecond per_device() const { return bandwidth / static_cast<double>(smaller); }
 };
 
-/// This is the worst cut along the tiers: half of the super-nodes from the rest, half of the nodes
-/// from the rest, whichever leaves a device of the smaller side less. One node is halved by
-/// devices; one device has no halves (0).
+/// This is the worst cut along the tiers: half of the pods, of the super-nodes, of the nodes from
+/// the rest, whichever leaves a device of the smaller side less. One node is halved by devices; one
+/// device has no halves (0).
 Bisection bisection(const Fabric& fabric);
 inline BytesPerSecond bisection_bandwidth(const Fabric& fabric) {
   return bisection(fabric).bandwidth;

@@ -10,6 +10,7 @@ namespace stepcast {
 
 enum class LinkKind {
   mesh,
+  wire,
   port_up,
   port_down,
   bridge_up,
@@ -19,16 +20,18 @@ enum class LinkKind {
   nic_up,
   nic_down,
   leaf_up,
-  leaf_down
+  leaf_down,
+  pod_up,
+  pod_down
 };
 
 /// The part of the fabric that a link belongs to, from the inside out.
-enum class LinkTier { mesh, node, super_node, nic, trunk };
-inline constexpr std::size_t link_tiers = 5;
+enum class LinkTier { mesh, wire, node, super_node, nic, trunk, pod };
+inline constexpr std::size_t link_tiers = 7;
 
-/// What the links of one kind are counted by: an ordered pair of devices, a device, a NIC or a
-/// leaf.
-enum class LinkOwner { pair, device, nic, leaf };
+/// What the links of one kind are counted by: an ordered pair of devices, a wire of a node, a
+/// device, a NIC, a leaf or a pod.
+enum class LinkOwner { pair, wire, device, nic, leaf, pod };
 
 /// `across` joins two devices; `up` leads away from the devices, `down` towards them.
 enum class LinkDirection { across, up, down };
@@ -44,22 +47,26 @@ struct LinkKindInfo {
   const char* name = nullptr;  ///< in reports
   LinkFamily family = {};
   LinkDirection direction = LinkDirection::across;
-  LinkKind reverse = LinkKind::mesh;  ///< the other direction; mesh links hold both
+  LinkKind reverse = LinkKind::mesh;  ///< the other direction; those across hold both
 };
 
 /// The row of a kind.
 constexpr LinkKindInfo info(LinkKind kind) {
   constexpr LinkFamily pairs{"hccs", LinkTier::mesh, LinkOwner::pair};
+  constexpr LinkFamily wires{"wire", LinkTier::wire, LinkOwner::wire};
   constexpr LinkFamily ports{"port", LinkTier::node, LinkOwner::device};
   constexpr LinkFamily bridges{"bridge", LinkTier::node, LinkOwner::device};
   constexpr LinkFamily supers{"super", LinkTier::super_node, LinkOwner::device};
   constexpr LinkFamily nics{"nic", LinkTier::nic, LinkOwner::nic};
   constexpr LinkFamily trunks{"leaf", LinkTier::trunk, LinkOwner::leaf};
+  constexpr LinkFamily pods{"pod", LinkTier::pod, LinkOwner::pod};
   using enum LinkKind;
   using enum LinkDirection;
   switch (kind) {
     case mesh:
       return {"mesh", pairs, across, mesh};
+    case wire:
+      return {"wire", wires, across, wire};
     case port_up:
       return {"port_up", ports, up, port_down};
     case port_down:
@@ -80,6 +87,10 @@ constexpr LinkKindInfo info(LinkKind kind) {
       return {"leaf_up", trunks, up, leaf_down};
     case leaf_down:
       return {"leaf_down", trunks, down, leaf_up};
+    case pod_up:
+      return {"pod_up", pods, up, pod_down};
+    case pod_down:
+      return {"pod_down", pods, down, pod_up};
   }
   return {};
 }

@@ -96,8 +96,8 @@ struct NamedAlgorithm {
   CollectiveAlgorithm plan;
   std::array<bool, collective_kinds> serves;  ///< kinds that it makes on some group
 };
-/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, tree,
-/// direct.
+/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, dimensions,
+/// tree, direct.
 std::span<const NamedAlgorithm> collective_algorithms();
 
 /// These are the phases of one call. `members` are distinct devices in ring order (ascending rank

@@ -51,6 +51,40 @@ TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
   }));
 }
 
+TEST(Fold, ClassesGiveTheSameOnNodesWithWires) {
+  EXPECT_TRUE(rc::check([] {
+    Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
+    wire_nodes(job);
+    if (*rc::gen::arbitrary<bool>()) job.faults = random_faults(job.cluster);
+    expect_fold_changes_nothing(job);
+  }));
+}
+
+/// Classes of a job with tensor groups along the first side and data groups along the second.
+std::size_t classes_on(const NodeFabric& fabric) {
+  Job job;
+  job.plan.tp = 4;
+  job.plan.dp = 4;
+  job.cluster.devices = job.cluster.node_devices = 16;
+  job.cluster.node_fabric = fabric;
+  job.cluster.network.nic.link = {25_GBps, 2_us};
+  StageProgram program;
+  add_call(program, GroupKind::tensor, CollectiveKind::all_gather, 3_MiB, Stream::tensor);
+  add_call(program, GroupKind::dense_data, CollectiveKind::all_reduce, 5_MiB, Stream::data);
+  program.chunks.resize(1);
+  job.programs = {program};
+  const Placement placement(job.plan);
+  const Fabric links(job.cluster);
+  return build_network_map({placement, links, job.programs, job.algorithms})
+      .classes.representative.size();
+}
+
+TEST(Fold, RanksOfAGridAreOneClass) {
+  const std::vector<GridDimension> sides{{4, {20_GBps, 1_us}}, {4, {12_GBps, 1_us}}};
+  EXPECT_EQ(classes_on(FullMeshFabric{sides}), 1U);
+  EXPECT_LE(classes_on(TorusFabric{sides}), 4U);
+}
+
 TEST(Fold, ClassesGiveTheSameWithUnequalExperts) {
   EXPECT_TRUE(rc::check([] {
     Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));

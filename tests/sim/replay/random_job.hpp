@@ -46,6 +46,8 @@ inline ClusterSpec random_cluster(std::int64_t devices) {
                         NetworkSpec::Kind::single_switch);
   c.network.leaf_ports = *rc::gen::element<std::int64_t>(4, 6, 8, 12);
   c.network.oversubscription = *rc::gen::element(1.0, 2.0, 3.0);
+  c.network.pod_leaves = *rc::gen::element<std::int64_t>(0, 0, 1, 2);
+  c.network.pod_oversubscription = *rc::gen::element(1.0, 2.0, 7.0);
   c.collectives.library =
       *rc::gen::element(CollectiveLibrarySpec::Library::hccl, CollectiveLibrarySpec::Library::nccl);
   c.collectives.step_latency = 5_us;
@@ -147,6 +149,23 @@ inline LinkFaults random_faults(const ClusterSpec& cluster) {
     if (!detour.empty()) faults.detour[link] = detour;
   }
   return faults;
+}
+
+/// Nodes of eight with wires: a torus, a full mesh with slow and fast sides, or a graph whose
+/// devices and two switches pass on what is not for them.
+inline void wire_nodes(Job& job) {
+  ClusterSpec& c = job.cluster;
+  const LinkSpec fast{20_GBps, 1_us}, slow{12_GBps, 2_us};
+  const std::vector<GridDimension> sides{{4, fast}, {2, slow}};
+  GraphFabric graph{.switches = 2};
+  for (std::int64_t d = 0; d < 8; ++d) {
+    graph.links.push_back({{d, (d + 1) % 8}, d == 3 ? slow : fast});
+    graph.links.push_back({{d, 8 + d % 2}, slow});
+  }
+  c.node_fabric = *rc::gen::element<NodeFabric>(TorusFabric{sides}, FullMeshFabric{sides}, graph);
+  c.node_devices = 8;
+  c.devices = (c.devices + 7) / 8 * 8;
+  c.collectives.library = CollectiveLibrarySpec::Library::hccl;
 }
 
 inline Job random_job() {

@@ -100,8 +100,9 @@ inline constexpr WrongRow wrong_keys[] = {
     {"call_of_a_plain_word", "  cp: 1", "  cp: 1\n  context_algorithm: ring(2)",
      "s.yaml:41:22: parallel.context_algorithm: is 'ring(2)', allowed: ring, ulysses, allgather, "
      "hybrid(n)"},
-    {"fabric_of_unknown_kind", "kind: mesh", "kind: torus",
-     "s.yaml:21:20: cluster.node.fabric.kind: is 'torus', allowed: mesh, switch, groups"},
+    {"fabric_of_unknown_kind", "kind: mesh", "kind: ring",
+     "s.yaml:21:20: cluster.node.fabric.kind: is 'ring', allowed: mesh, switch, groups, torus, "
+     "full_mesh, graph"},
     {"fabric_keys_of_another_kind", "kind: mesh", "kind: switch",
      "s.yaml:21:13: cluster.node.fabric.port: is missing, allowed: a mapping with bandwidth\n"
      "s.yaml:21:28: cluster.node.fabric.link: is not a known key; did you mean kind?"},

@@ -106,6 +106,31 @@ inline constexpr WrongRow wrong_plans[] = {
      "kind: groups, size: 3, bridge: {bandwidth: 10GB/s}, link",
      "s.yaml:21:34: cluster.node.fabric.size: is 3, must divide the 8 devices of a node, allowed: "
      "1, 2, 4, 8"},
+    {"sides_of_another_product", "kind: mesh, link: {bandwidth: 28GB/s, latency: 0.5us}",
+     "kind: torus, dimensions: [{size: 4, bandwidth: 50GB/s}, {size: 4, bandwidth: 50GB/s}]",
+     "s.yaml:21:39: cluster.node.fabric.dimensions: make 4 x 4 = 16 devices, allowed: sides whose "
+     "product is node.devices (8)"},
+    {"an_end_that_is_no_device", "kind: mesh, link: {bandwidth: 28GB/s, latency: 0.5us}",
+     "kind: graph, links: [{between: [0, 8], bandwidth: 50GB/s}]",
+     "s.yaml:21:45: cluster.node.fabric.links.0.between: is [0, 8], allowed: two of 0 to 7 (the 8 "
+     "devices of a node, then its switches)"},
+    {"wires_under_nccl",
+     "kind: mesh, link: {bandwidth: 28GB/s, latency: 0.5us}, efficiency: 0.8}\n"
+     "  super_node: none\n"
+     "  network:\n"
+     "    nic: {per: device, bandwidth: 200Gbps, latency: 1.5us, efficiency: 0.9}\n"
+     "    topology: {kind: rail_optimized, leaf_ports: 64, oversubscription: 1}\n"
+     "  collectives: {library: hccl,",
+     "kind: torus, dimensions: [{size: 8, bandwidth: 50GB/s}]}\n"
+     "  network: {nic: {bandwidth: 200Gbps}, topology: {kind: single_switch}}\n"
+     "  collectives: {library: nccl,",
+     "s.yaml:23:26: cluster.collectives.library: is nccl, whose rings do not know wires of a "
+     "torus, "
+     "full_mesh or graph, allowed: hccl"},
+    {"pods_without_leaves", "kind: rail_optimized, leaf_ports: 64, oversubscription: 1",
+     "kind: leaf_spine, pod_oversubscription: 7",
+     "s.yaml:25:56: cluster.network.topology.pod_oversubscription: is 7 without pods, allowed: 1, "
+     "or with pod_leaves"},
     {"shared_expert_overlap_of_a_dense_model",
      "  moe: {first_dense: 1, experts: 8, top_k: 2, expert_hidden: 512}\n"
      "  vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
@@ -173,7 +198,7 @@ inline constexpr WrongRow wrong_plans[] = {
      "s.yaml:37:27: communication.algorithm.all_to_all: is ring, which makes no all_to_all, "
      "allowed: auto, mesh, pairwise, hierarchical\n"
      "s.yaml:37:44: communication.algorithm.broadcast: is tree, which makes no broadcast, allowed: "
-     "auto, ring, mesh, nhr, nb, hd, hierarchical"},
+     "auto, ring, mesh, nhr, nb, hd, hierarchical, dimensions"},
     {"shared_expert_overlap_without_one", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {overlap: shared_expert}",
      "s.yaml:36:16: moe.overlap: is shared_expert but the model has no shared experts, allowed: "

@@ -84,6 +84,8 @@ struct NetworkLink {
 struct NetworkMap {
   RankClasses classes;
   std::vector<double> bandwidths;  ///< of link classes [B/s]
+  /// Loads of some link have no common share of a 1024th and are rounded to it.
+  bool rounded = false;
   std::vector<NetworkCall> calls;
   std::vector<std::vector<std::uint32_t>> call_of;  ///< [class][StageProgram::calls index] -> calls
   std::array<std::vector<NetworkHop>, channels> hops;  ///< [channel][class]

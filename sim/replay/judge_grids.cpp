@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "judge_patterns.hpp"
+
+/// Boxes of a torus or nD full mesh, message by message.
+namespace stepcast::judge {
+namespace {
+
+using Place = std::vector<std::uint32_t>;
+
+Place place_of(std::uint32_t device, const std::vector<std::uint32_t>& sides) {
+  Place place;
+  for (const std::uint32_t side : sides) {
+    place.push_back(device % side);
+    device /= side;
+  }
+  return place;
+}
+
+}  // namespace
+
+/// In turn t the r-th share of the bytes goes along the (r + t)-th of the sides that the members
+/// have, and has been cut by those before. An all-gather takes the turns backwards.
+void Patterns::grid_pass(const Rings& sets, double bytes, bool reduce) {
+  std::vector<Turn> turns;
+  for (const Ring& set : sets) {
+    std::map<Place, std::uint32_t> at;
+    std::vector<std::vector<std::uint32_t>> along(sides_.size());
+    for (const std::uint32_t m : set) {
+      const Place place = place_of(m, sides_);
+      at[place] = m;
+      for (std::size_t k = 0; k < place.size(); ++k) along[k].push_back(place[k]);
+    }
+    std::vector<std::size_t> axes;
+    for (std::size_t k = 0; k < along.size(); ++k) {
+      const std::set<std::uint32_t> once(along[k].begin(), along[k].end());
+      along[k].assign(once.begin(), once.end());
+      if (along[k].size() > 1) axes.push_back(k);
+    }
+    turns.resize(axes.size());
+    for (std::size_t t = 0; t < axes.size(); ++t)
+      for (std::size_t r = 0; r < axes.size(); ++r) {
+        const std::size_t axis = axes[(r + t) % axes.size()];
+        const std::vector<std::uint32_t>& places = along[axis];
+        double part = bytes / count(axes) / count(places);
+        for (std::size_t b = 0; b < t; ++b) part /= count(along[axes[(r + b) % axes.size()]]);
+        if (turns[t].rounds.empty()) turns[t].rounds.push_back({});
+        for (const auto& [place, m] : at) {
+          const auto own =
+              static_cast<std::size_t>(std::ranges::find(places, place[axis]) - places.begin());
+          const auto post = [&](std::size_t to, double sent) {
+            Place other = place;
+            other[axis] = places[to % places.size()];
+            turns[t].rounds.front().messages.push_back({m, at.at(other), sent});
+          };
+          if (rings_) {
+            post(own + 1, part * (count(places) - 1) / 2);
+            post(own + places.size() - 1, part * (count(places) - 1) / 2);
+          } else {
+            for (std::size_t to = 0; to < places.size(); ++to)
+              if (to != own) post(to, part);
+          }
+        }
+      }
+  }
+  if (!reduce) std::ranges::reverse(turns);
+  for (Turn& turn : turns) together(std::move(turn.rounds));
+}
+
+}  // namespace stepcast::judge

@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <utility>
+
+#include "collective_fabrics.hpp"
+#include "stepcast/base/errors.hpp"
+
+/// Collectives over wires against the closed forms of docs/models/wired.md.
+namespace stepcast {
+namespace {
+
+using namespace test;
+using Kind = CollectiveKind;
+
+constexpr Bytes size{64.0 * 1048576};
+constexpr double rate = 50e9;
+
+ClusterSpec grid(bool rings, const std::vector<std::int64_t>& sides, Seconds hop = Seconds{0},
+                 std::int64_t nodes = 1) {
+  std::int64_t devices = 1;
+  std::vector<GridDimension> dimensions;
+  for (const std::int64_t side : sides) {
+    dimensions.push_back({side, {BytesPerSecond{rate}, hop}});
+    devices *= side;
+  }
+  ClusterSpec spec = cluster({.nodes = nodes, .per_node = devices, .node_step = Seconds{0}});
+  if (rings)
+    spec.node_fabric = TorusFabric{dimensions};
+  else
+    spec.node_fabric = FullMeshFabric{dimensions};
+  return spec;
+}
+
+TEST(WiredCollectives, AnAllReduceFillsATorus) {
+  const double bytes = size.value();
+  EXPECT_NEAR(time_of(grid(true, {4, 4, 4}), {Kind::all_reduce, size}, "auto"),
+              63.0 / 64 * bytes / (3 * rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(true, {8, 8}), {Kind::reduce_scatter, size}, "auto"),
+              63.0 / 64 * bytes / (2 * 2 * rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(true, {8}), {Kind::all_gather, size}, "auto"),
+              7.0 / 8 * bytes / (2 * rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(true, {2}), {Kind::all_gather, size}, "auto"), bytes / 2 / rate, 1e-9);
+}
+
+TEST(WiredCollectives, AnAllReduceFillsAFullMesh) {
+  const double bytes = size.value();
+  EXPECT_NEAR(time_of(grid(false, {8, 8}), {Kind::all_reduce, size}, "auto"),
+              2 * 63.0 / 64 * bytes / (2 * 7 * rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(false, {4, 4, 4}), {Kind::all_gather, size}, "auto"),
+              63.0 / 64 * bytes / (3 * 3 * rate), 1e-9);
+}
+
+TEST(WiredCollectives, AnExchangeTakesTheLongestSide) {
+  const double bytes = size.value();
+  EXPECT_NEAR(time_of(grid(true, {4, 8}), {Kind::all_to_all, size}, "auto"), bytes * 8 / (8 * rate),
+              1e-9);
+  EXPECT_NEAR(time_of(grid(false, {8, 4}), {Kind::all_to_all, size}, "auto"), bytes / (4 * rate),
+              1e-9);
+}
+
+// Of a ring's turn the slowest message passes one wire, of a mesh's exchange one for each side.
+TEST(WiredCollectives, LatenciesFollowTheWay) {
+  const Seconds hop{1e-6};
+  const auto latency = [&](const ClusterSpec& spec, Kind kind) {
+    return time_of(spec, {kind, Bytes{1}}, "auto");
+  };
+  EXPECT_NEAR(latency(grid(true, {8}, hop), Kind::all_gather), 7e-6, 1e-9);
+  EXPECT_NEAR(latency(grid(true, {4, 4}, hop), Kind::all_to_all), 4e-6, 1e-9);
+  EXPECT_NEAR(latency(grid(false, {4, 4}, hop), Kind::all_gather), 2e-6, 1e-9);
+  EXPECT_NEAR(latency(grid(false, {4, 4}, hop), Kind::all_to_all), 2e-6, 1e-9);
+}
+
+std::string chosen(const ClusterSpec& spec, const std::vector<DeviceId>& members, Kind kind) {
+  return plan_collective(Fabric(spec), members, {kind, size}, "auto").algorithm;
+}
+
+TEST(WiredCollectives, WhatIsChosen) {
+  const ClusterSpec torus = grid(true, {4, 4}, Seconds{0}, 4);
+  EXPECT_EQ(chosen(torus, first_devices(16), Kind::all_reduce), "dimensions");
+  EXPECT_EQ(chosen(torus, first_devices(4, 4), Kind::reduce_scatter), "dimensions");
+  EXPECT_EQ(chosen(torus, {{0}, {1}, {4}, {5}}, Kind::all_gather), "dimensions");
+  EXPECT_EQ(chosen(torus, first_devices(3, 5), Kind::all_reduce), "ring");
+  EXPECT_EQ(chosen(torus, first_devices(16), Kind::all_to_all), "mesh");
+  EXPECT_EQ(chosen(torus, first_devices(64), Kind::all_reduce).substr(0, 24),
+            "hierarchical(dimensions,");
+}
+
+/// A random box of a random grid.
+std::vector<DeviceId> random_box(const std::vector<std::int64_t>& sides) {
+  std::vector<DeviceId> members{{0}};
+  std::uint32_t stride = 1;
+  for (const std::int64_t side : sides) {
+    const auto length = *rc::gen::inRange<std::int64_t>(1, side + 1);
+    const std::vector<DeviceId> before = std::exchange(members, {});
+    for (std::int64_t i = 0; i < length; ++i)
+      for (const DeviceId m : before)
+        members.push_back({m.value + static_cast<std::uint32_t>(i) * stride});
+    stride *= static_cast<std::uint32_t>(side);
+  }
+  return members;
+}
+
+// Ports count bytes on links, pairs are a flow for each message.
+TEST(WiredCollectives, BoxesAreNeverFasterThanTheirBound) {
+  EXPECT_TRUE(rc::check([] {
+    const std::vector<std::int64_t> sides{*rc::gen::inRange(2, 7), *rc::gen::inRange(2, 5),
+                                          *rc::gen::inRange(2, 4)};
+    const Fabric fabric(grid(*rc::gen::arbitrary<bool>(), sides));
+    const std::vector<DeviceId> members = random_box(sides);
+    const Kind kind = *rc::gen::element(Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather,
+                                        Kind::all_to_all, Kind::broadcast);
+    const CollectiveCall call{kind, size};
+    const double bound = bandwidth_bound(fabric, members, call).value();
+    const double alone = lone_time(fabric, plan_collective(fabric, members, call, "auto")).value();
+    RC_ASSERT(alone >= bound * (1 - 1e-9));
+    if (members.size() > 32) return;
+    const double pairs =
+        lone_time(fabric, plan_collective(fabric, members, call, "auto", NetworkForm::pairwise))
+            .value();
+    RC_ASSERT(pairs >= bound * (1 - 1e-9));
+  }));
+}
+
+}  // namespace
+}  // namespace stepcast

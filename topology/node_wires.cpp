@@ -1,0 +1,137 @@
+#include "stepcast/topology/node_wires.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "narrow.hpp"
+#include "stepcast/base/errors.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::uint32_t none = UINT32_MAX;
+
+}  // namespace
+
+NodeWires::NodeWires(const NodeFabric& fabric, std::int64_t devices) {
+  std::string key;
+  if (const auto wrong = wiring_error(fabric, devices, key))
+    throw InputError("node.fabric." + key + ": " + *wrong);
+  devices_ = vertices_ = narrow(devices);
+  const auto* torus = std::get_if<TorusFabric>(&fabric);
+  rings_ = torus != nullptr;
+  if (torus) add_grid(torus->dimensions);
+  if (const auto* mesh = std::get_if<FullMeshFabric>(&fabric)) add_grid(mesh->dimensions);
+  if (const auto* graph = std::get_if<GraphFabric>(&fabric)) add_graph(*graph);
+}
+
+void NodeWires::join(std::uint32_t a, std::uint32_t b, const LinkSpec& link) {
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    out_[from].push_back(count());
+    wires_.push_back({from, to, link.bandwidth, link.latency});
+  }
+}
+
+/// A ring of two has one wire each way.
+void NodeWires::add_grid(const std::vector<GridDimension>& dimensions) {
+  out_.resize(vertices_);
+  for (const GridDimension& dimension : dimensions) sides_.push_back(narrow(dimension.size));
+  for (std::uint32_t v = 0; v < vertices_; ++v) {
+    std::uint32_t stride = 1;
+    for (std::size_t k = 0; k < sides_.size(); ++k) {
+      const std::uint32_t own = v / stride % sides_[k], first = v - own * stride;
+      for (std::uint32_t other = own + 1; other < sides_[k]; ++other) {
+        const bool neighbour = other == own + 1 || other - own == sides_[k] - 1;
+        if (!rings_ || neighbour) join(v, first + other * stride, dimensions[k].link);
+      }
+      stride *= sides_[k];
+    }
+  }
+}
+
+void NodeWires::add_graph(const GraphFabric& graph) {
+  vertices_ += narrow(graph.switches);
+  out_.resize(vertices_);
+  for (const GraphLink& link : graph.links)
+    join(narrow(link.between[0]), narrow(link.between[1]), link.link);
+  find_ways();
+}
+
+/// Breadth first from every device. Of several ways with as few wires the number of the receiver
+/// takes one, so that a switch spreads receivers over its ways up as D-mod-k does.
+void NodeWires::find_ways() {
+  next_.assign(std::size_t{vertices_} * devices_, none);
+  for (std::uint32_t to = 0; to < devices_; ++to) {
+    std::vector<std::uint32_t> distance(vertices_, none);
+    distance[to] = 0;
+    for (std::deque<std::uint32_t> queue{to}; !queue.empty(); queue.pop_front())
+      for (const std::uint32_t w : out_[queue.front()]) {
+        const std::uint32_t v = wires_[w].to;
+        if (distance[v] != none) continue;
+        distance[v] = distance[queue.front()] + 1;
+        queue.push_back(v);
+      }
+    for (std::uint32_t v = 0; v < vertices_; ++v) {
+      if (v == to) continue;
+      std::vector<std::uint32_t> best;
+      for (const std::uint32_t w : out_[v])
+        if (distance[wires_[w].to] + 1 == distance[v]) best.push_back(w);
+      if (!best.empty()) next_[std::size_t{v} * devices_ + to] = best[to % best.size()];
+    }
+  }
+}
+
+std::optional<std::uint32_t> NodeWires::between(std::uint32_t from, std::uint32_t to) const {
+  if (from >= vertices_ || to >= vertices_ || wires_.empty()) return std::nullopt;
+  for (const std::uint32_t w : out_[from])
+    if (wires_[w].to == to) return w;
+  return std::nullopt;
+}
+
+/// Half-way around a ring senders of even place go up and the others down, which loads both
+/// directions alike where the side is a multiple of four.
+void NodeWires::route(std::uint32_t from, std::uint32_t to,
+                      std::vector<std::uint32_t>& wires) const {
+  if (sides_.empty()) {
+    for (std::uint32_t v = from; v != to; v = wires_[wires.back()].to)
+      wires.push_back(next_[std::size_t{v} * devices_ + to]);
+    return;
+  }
+  std::uint32_t stride = 1, at = from;
+  const auto go = [&](std::uint32_t vertex) {
+    wires.push_back(between(at, vertex).value());
+    at = vertex;
+  };
+  for (const std::uint32_t side : sides_) {
+    const std::uint32_t goal = to / stride % side, start = at / stride % side;
+    const std::uint32_t up = (goal + side - start) % side;
+    const bool rises = 2 * up < side || (2 * up == side && start % 2 == 0);
+    for (std::uint32_t own = start; own != goal;) {
+      const std::uint32_t step = rises ? (own + 1) % side : (own + side - 1) % side;
+      const std::uint32_t next = rings_ ? step : goal;
+      go(at - own * stride + next * stride);
+      own = next;
+    }
+    stride *= side;
+  }
+}
+
+std::vector<std::uint32_t> NodeWires::way_around(std::uint32_t from, std::uint32_t to,
+                                                 const std::set<std::uint32_t>& failed) const {
+  std::vector<std::uint32_t> came(vertices_, none);
+  std::deque<std::uint32_t> queue{from};
+  for (; !queue.empty() && came[to] == none; queue.pop_front())
+    for (const std::uint32_t w : out_[queue.front()]) {
+      const std::uint32_t v = wires_[w].to;
+      if (v == from || came[v] != none || failed.contains(w)) continue;
+      came[v] = w;
+      queue.push_back(v);
+    }
+  std::vector<std::uint32_t> way;
+  for (std::uint32_t v = to; v != from && came[to] != none; v = wires_[came[v]].from)
+    way.push_back(came[v]);
+  std::ranges::reverse(way);
+  return way;
+}
+
+}  // namespace stepcast
