@@ -184,8 +184,8 @@ void Front::find_length(Connection& connection) const {
   if (parsed.ec != std::errc{} || body > most_bytes_) return;
   connection.length += body;
   if (head.find("\r\nexpect: 100-continue") != std::string::npos)
-    static_cast<void>(!send(connection.socket, "HTTP/1.1 100 Continue\r\n\r\n", 25,
-                            MSG_DONTWAIT | MSG_NOSIGNAL));
+    static_cast<void>(
+        !send(connection.socket, "HTTP/1.1 100 Continue\r\n\r\n", 25, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 /// Of more connections than may wait the silent ones are refused, the newest first.

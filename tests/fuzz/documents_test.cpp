@@ -17,25 +17,27 @@ namespace {
 
 std::vector<std::string> shapes() {
   return {
-      "",    "~",      "1",          "text",         "[]",        "{}",
-      "[1]", "[[[]]]", "{a: {}}",    "{~: 1}",       "{'': 1}",   "{1: 2}",
-      "-.inf", "'\\0'", "{a: [{}, ~]}", "{? [1] : 2}", "!!binary x", "&a [*a]"};
+      "",           "~",      "1",       "text",   "[]",    "{}",    "[1]",          "[[[]]]",
+      "{a: {}}",    "{~: 1}", "{'': 1}", "{1: 2}", "-.inf", "'\\0'", "{a: [{}, ~]}", "{? [1] : 2}",
+      "!!binary x", "&a [*a]"};
 }
 
 /// As the value of keys that some kind of file has.
 std::vector<std::string> with_keys() {
   const std::vector<std::string> keys{
-      "stepcast", "extends",  "cluster", "cluster.device", "cluster.extends", "model",   "model.moe",
-      "workload", "parallel", "training", "schedule",      "simulate",        "stalls",  "expect",
-      "plan",     "vary",     "base",    "campaign",       "communication",   "moe",     "runtime"};
+      "stepcast", "extends",   "cluster",  "cluster.device", "cluster.extends",
+      "model",    "model.moe", "workload", "parallel",       "training",
+      "schedule", "simulate",  "stalls",   "expect",         "plan",
+      "vary",     "base",      "campaign", "communication",  "moe",
+      "runtime"};
   std::vector<std::string> all;
   for (const std::string& key : keys) {
     const std::size_t dot = key.find('.');
     for (const std::string& shape : shapes())
-      all.push_back("stepcast: 1\n" + (dot == std::string::npos
-                                           ? key + ": " + shape
-                                           : key.substr(0, dot) + ": {" + key.substr(dot + 1) +
-                                                 ": " + shape + "}") +
+      all.push_back("stepcast: 1\n" +
+                    (dot == std::string::npos
+                         ? key + ": " + shape
+                         : key.substr(0, dot) + ": {" + key.substr(dot + 1) + ": " + shape + "}") +
                     "\n");
   }
   return all;

@@ -43,8 +43,8 @@ std::string refusal(const testing::RecordedCase& c) {
 
 // 4 stages x 10000 micro-batches x 2 units x 1000 steps
 TEST(RecordingSize, IsRefusedBeforeItIsSimulated) {
-  const std::string text = refusal(
-      {"ideal-pipeline.yaml", {"training.global_batch=10000", "simulate.steps=1000"}});
+  const std::string text =
+      refusal({"ideal-pipeline.yaml", {"training.global_batch=10000", "simulate.steps=1000"}});
   EXPECT_THAT(text, ::testing::HasSubstr("it has 80000000 entries or more, which take"));
   EXPECT_THAT(text, ::testing::HasSubstr("allowed: 16000000 entries"));
 }
