@@ -12,6 +12,12 @@ target_include_directories(stepcast_options INTERFACE ${PROJECT_SOURCE_DIR}/incl
 target_link_options(stepcast_options INTERFACE LINKER:--build-id=sha1)
 # What is loaded is bound at once and then read-only.
 target_link_options(stepcast_options INTERFACE LINKER:-z,relro LINKER:-z,now)
+if(STEPCAST_HARDEN)
+  # Fortified functions need an optimised build, which sources of tests are not. Of two maps that fit the later one counts.
+  target_compile_options(stepcast_options INTERFACE -fstack-protector-strong
+    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:STEPCAST_TEST_SOURCES>>>:-D_FORTIFY_SOURCE=2>
+    -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${PROJECT_BINARY_DIR}=build)
+endif()
 target_compile_options(stepcast_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion
                                                   -Wno-sign-conversion -Wno-missing-field-initializers
                                                   -Wnon-virtual-dtor -Woverloaded-virtual -Wswitch-enum)

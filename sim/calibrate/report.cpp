@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -29,7 +30,8 @@ std::string figure_line(const char* name, const ErrorFigures& before, const Erro
 
 /// A nested mapping as text, from dotted paths.
 struct Tree {
-  std::vector<std::pair<std::string, Tree>> children;
+  std::vector<std::string> keys;
+  std::vector<Tree> children;  ///< of each key
   std::string value;
 
   void add(const std::string& path, const std::string& text) {
@@ -40,14 +42,16 @@ struct Tree {
     const std::size_t dot = path.find('.');
     const std::string head = path.substr(0, dot);
     const std::string rest = dot == std::string::npos ? "" : path.substr(dot + 1);
-    for (auto& [key, child] : children)
-      if (key == head) return child.add(rest, text);
-    children.emplace_back(head, Tree{}).second.add(rest, text);
+    const auto found = std::ranges::find(keys, head);
+    if (found != keys.end()) return children[found - keys.begin()].add(rest, text);
+    keys.push_back(head);
+    children.emplace_back().add(rest, text);
   }
   std::string text(int depth) const {
     std::string out;
-    for (const auto& [key, child] : children) {
-      out += std::string(static_cast<std::size_t>(2 * depth), ' ') + key + ":";
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const Tree& child = children[i];
+      out += std::string(static_cast<std::size_t>(2 * depth), ' ') + keys[i] + ":";
       out += child.value.empty() ? "\n" + child.text(depth + 1) : " " + child.value + "\n";
     }
     return out;

@@ -133,10 +133,10 @@ std::vector<Constraint> constraints() {
       {"most_parameters", &PlanSpec::most_parameters},
       {"least_flops_per_token", &PlanSpec::least_flops_per_token},
       {"most_flops_per_token", &PlanSpec::most_flops_per_token}};
-  for (const auto& [name, limit] : limits)
+  for (const auto& [name, member] : limits)
     all.push_back({std::string("plan.constraints.") + name,
-                   [limit](const PlanSpec& s) { return (s.*limit).has_value(); },
-                   [limit](PlanSpec& s) { (s.*limit).reset(); }});
+                   [limit = member](const PlanSpec& s) { return (s.*limit).has_value(); },
+                   [limit = member](PlanSpec& s) { (s.*limit).reset(); }});
   all.push_back({"plan.memory_reserve",
                  [](const PlanSpec& s) { return s.memory_reserve > Bytes{0}; },
                  [](PlanSpec& s) { s.memory_reserve = Bytes{0}; }});

@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "stepcast/base/errors.hpp"
+#include "recording_size.hpp"
 
 namespace stepcast {
-namespace {
-
-/// About 1.5 GB; a folded step of 4096 devices has some hundred thousand.
-constexpr std::size_t most_entries = 16'000'000;
-
-}  // namespace
-
 Recorder::Recorder(Recording& out, const NetworkMap& network,
                    const std::vector<StageProgram>& programs, const RecordedClasses& recorded,
                    std::size_t lanes)
@@ -98,13 +91,7 @@ std::uint32_t Recorder::add(std::uint32_t r, const Clocks& before, Recording::En
   entry.unit = cursor.unit;
   cursor.last = entry.after;
   entries.push_back(entry);
-  if (++entries_ > most_entries) {
-    throw InputError({Diagnostic{
-        {},
-        {},
-        "the run is too long to record, allowed: " + std::to_string(most_entries) +
-            " entries; simulate fewer steps, micro-batches or ranks apart from each other"}});
-  }
+  if (++entries_ > most_recorded_entries) refuse_long_recording(static_cast<double>(entries_));
   return static_cast<std::uint32_t>(entries.size() - 1);
 }
 

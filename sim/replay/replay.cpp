@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "recording_size.hpp"
 #include "replayer.hpp"
 #include "stepcast/base/errors.hpp"
 
@@ -50,6 +51,7 @@ Replayer::Replayer(const ReplayInput& input)
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
+  if (recorder_) refuse_long_recording(recorded_entries());
   std::uint32_t groups = 0;
   for (const NetworkCall& call : map_.calls)
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);

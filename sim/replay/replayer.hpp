@@ -100,6 +100,7 @@ class Replayer : public EngineClient {
   ChannelState& sends(RankIndex r, Channel channel) {
     return ranks_[r].channel[static_cast<std::size_t>(channel)];
   }
+  double recorded_entries() const;
   const StageProgram& program(RankIndex r) const {
     const std::uint32_t stage = map_.classes.stage[r].value;
     return input_.kinds ? input_.kinds->programs[kind(r)][stage] : input_.programs[stage];

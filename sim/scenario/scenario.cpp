@@ -19,20 +19,22 @@ void append(std::vector<Diagnostic>& all, const InputError& error) {
   all.insert(all.end(), error.diagnostics().begin(), error.diagnostics().end());
 }
 
+void require_mapping(const Node& root) {
+  if (root.kind == Node::Kind::mapping) return;
+  const char* what = root.kind == Node::Kind::null   ? "is empty"
+                     : root.kind == Node::Kind::list ? "is a list"
+                                                     : "is a single value";
+  throw InputError(
+      {{root.place, {}, std::string(what) + ", allowed: a mapping that begins with stepcast: 1"}});
+}
+
 /// A document that must be a mapping, with its overrides; every wrong override is reported.
 /// Keys that are given twice go to `reading`: the first counts, so that the rest can be judged.
 Node load(std::string_view text, const std::string& path, const std::vector<std::string>& overrides,
           const SearchPath& search, FileKind wanted, Reading& reading) {
   std::vector<Diagnostic> repeated;
   Node root = load_document_text(text, path, search, &repeated);
-  if (root.kind != Node::Kind::mapping) {
-    const char* what = root.kind == Node::Kind::null   ? "is empty"
-                       : root.kind == Node::Kind::list ? "is a list"
-                                                       : "is a single value";
-    throw InputError({{root.place,
-                       {},
-                       std::string(what) + ", allowed: a mapping that begins with stepcast: 1"}});
-  }
+  require_mapping(root);
   const auto kind = file_kind(root);
   std::vector<Diagnostic> wrong;
   for (const std::string& assignment : overrides) {
@@ -282,6 +284,7 @@ std::vector<StageOrder> Scenario::orders() const {
 }
 
 Scenario read_values(const Node& root, const SearchPath& search, Reading& reading) {
+  require_mapping(root);
   ScenarioDraft draft;
   read_draft(root, search, draft, reading);
   Scenario& scenario = draft.scenario;
@@ -310,6 +313,7 @@ ScenarioDocument load_scenario(const std::string& path, const std::vector<std::s
 }
 
 Scenario read_scenario(const ScenarioDocument& document, const SearchPath& search) {
+  require_mapping(document.root);
   return read_root(document.root, document.question, search, {});
 }
 

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
@@ -37,7 +38,8 @@ SearchPath default_search_path(const std::vector<std::string>& presets) {
   if (const std::string beside = beside_program(); !beside.empty())
     search.directories.emplace_back(beside);
   search.directories.emplace_back(STEPCAST_INSTALLED_PRESETS);
-  search.directories.emplace_back(STEPCAST_SOURCE_PRESETS);
+  constexpr std::string_view source = STEPCAST_SOURCE_PRESETS;
+  if (!source.empty()) search.directories.emplace_back(source);
   return search;
 }
 

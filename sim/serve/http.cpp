@@ -15,8 +15,6 @@ namespace {
 using httplib::Request;
 using httplib::Response;
 
-constexpr std::size_t most_bytes = (std::size_t{1} << 20U) + (std::size_t{1} << 16U);
-constexpr std::size_t threads = 64;
 constexpr const char* json_type = "application/json";
 
 /// Takes as long whatever is wrong.
@@ -60,7 +58,8 @@ std::optional<ApiAnswer> refusal(const Request& request, const ServeSettings& se
   const std::string length = request.get_header_value("Content-Length");
   if (length.empty() || !std::ranges::all_of(length, [](char c) { return c >= '0' && c <= '9'; }))
     return refused(411, "give a Content-Length");
-  if (length.size() > 8 || std::stoul(length) > most_bytes) return refused(413, "allowed: 1 MiB");
+  if (length.size() > 8 || std::stoul(length) > most_request_bytes)
+    return refused(413, "allowed: 1 MiB");
   if (!request.get_header_value("Content-Type").starts_with(json_type))
     return refused(415, "allowed: application/json");
   return {};
@@ -77,8 +76,7 @@ void set_limits(httplib::Server& server) {
   server.set_keep_alive_max_count(1);
   server.set_read_timeout(5);
   server.set_write_timeout(5);
-  server.set_payload_max_length(most_bytes);
-  server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
+  server.set_payload_max_length(most_request_bytes);
   server.set_default_headers(
       {{"Content-Security-Policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api.hpp"
+#include "front.hpp"
 #include "http.hpp"
 #include "stepcast/base/errors.hpp"
 
@@ -23,7 +24,7 @@ int bind(httplib::Server& server, const ServeSettings& settings) {
 
 void serve_page(const ServeSettings& settings, const std::function<void(int port)>& ready) {
   Api api{settings.worker, settings.folders};
-  httplib::Server server;
+  Front server{most_request_bytes};
   set_up(server, api, settings);
   // SO_REUSEPORT, the library's own choice, would let two servers share a port.
   server.set_socket_options([](auto socket) {
@@ -34,6 +35,7 @@ void serve_page(const ServeSettings& settings, const std::function<void(int port
   if (port == 0)
     throw InputError({Diagnostic{
         {}, "--port", "is not free on " + settings.host + ", allowed: another one, or 0 for any"}});
+  server.accept_many();
   ready(port);
   server.listen_after_bind();
 }

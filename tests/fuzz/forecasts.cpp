@@ -28,8 +28,14 @@ std::string wrong_number(const Json& json, const std::string& path,
 std::set<std::string> undefined_in(const Scenario& scenario) {
   std::set<std::string> names;
   if (scenario.synthetic)
-    names = {".tokens_per_s", ".tokens_per_s_per_device", ".model_flops_per_step",
-             ".tflops_per_device", ".mfu", ".hfu", ".mfu_peak_flops_per_s", ".fits_memory"};
+    names = {".tokens_per_s",
+             ".tokens_per_s_per_device",
+             ".model_flops_per_step",
+             ".tflops_per_device",
+             ".mfu",
+             ".hfu",
+             ".mfu_peak_flops_per_s",
+             ".fits_memory"};
   if (scenario.synthetic || !scenario.cluster.interval)
     names.insert({".step_time_s_low", ".step_time_s_high"});
   return names;
@@ -55,8 +61,7 @@ std::string wrong_forecast(Scenario scenario) {
   if (!(std::isfinite(result.step_time.value()) && result.step_time.value() >= 0))
     return "step_time = " + std::to_string(result.step_time.value());
   const Json json = Json::parse(report_json(scenario, result, {}));
-  return wrong_number(json.contains("result") ? json["result"] : json, "",
-                      undefined_in(scenario));
+  return wrong_number(json.contains("result") ? json["result"] : json, "", undefined_in(scenario));
 }
 
 }  // namespace stepcast::fuzz

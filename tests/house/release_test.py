@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a release promises of its program: `release_test.py PROGRAM`."""
+"""What a release promises of its program: `release_test.py PROGRAM [hardened]`, `hardened` with STEPCAST_HARDEN."""
 import json
 import os
 import pathlib
@@ -9,6 +9,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+HARDENED = sys.argv[1:2] == ["hardened"]
+if HARDENED:
+    sys.argv.pop(1)
 
 
 def output(*command, **environment):
@@ -26,6 +29,14 @@ class Elf(unittest.TestCase):
         stack = [line for line in output("readelf", "-lW", PROGRAM).splitlines() if "GNU_STACK" in line]
         self.assertEqual(len(stack), 1)
         self.assertNotIn("E", stack[0].split()[6])
+
+
+    @unittest.skipUnless(HARDENED, "built without STEPCAST_HARDEN")
+    def test_checks_stacks_and_buffers_and_names_no_folder(self):
+        symbols = output("readelf", "--dyn-syms", "-W", PROGRAM)
+        self.assertIn("__stack_chk_fail", symbols)
+        self.assertRegex(symbols, r"__(mem|str|sn|vsn|f|v|re|s)\w+_chk")
+        self.assertNotIn(bytes(ROOT), PROGRAM.read_bytes())
 
 
 class Sbom(unittest.TestCase):
