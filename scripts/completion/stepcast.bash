@@ -26,8 +26,9 @@ _stepcast_files() {
 _stepcast_options() {
   case $1 in
     import) echo "--from --devices --cluster --deepspeed --ignore-unknown --flags --set --output --presets --help" ;;
+    edit) echo "--set --output --presets --help" ;;
     run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --seeds --fail-on-oom --presets --help" ;;
-    explain) echo "--set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
+    explain) echo "--report --set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
@@ -39,9 +40,9 @@ _stepcast_options() {
     results) echo "--sort --best --pareto --where --csv --json --help" ;;
     campaign) echo "--steps --tokens --within --seeds --set --json --presets --help" ;;
     scale) echo "--report --devices --weak --strong --set --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
-    check) echo "--jobs --update --junit --presets --help" ;;
+    check) echo "--report --jobs --update --filter --tolerance --markdown --annotations --junit --presets --help" ;;
     diff) echo "--set --json --presets --help" ;;
-    compare) echo "--set --markdown --json --presets --help" ;;
+    compare) echo "--report --set --markdown --json --presets --help" ;;
     plan) echo "--devices --top --jobs --store --output --report --csv --set --json --presets --help" ;;
     accuracy) echo "--components --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
@@ -54,7 +55,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run import explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
+  local commands="run import edit explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -75,7 +76,7 @@ _stepcast() {
     --csv | --table) _stepcast_files .csv; return ;;
     --store) _stepcast_files .sqlite; return ;;
     --junit) _stepcast_files .xml; return ;;
-    --memory | --seconds | --port | --host | --allow-host | --jobs | -j | --filter | --limit | --shard | --where) return ;;
+    --memory | --seconds | --port | --host | --allow-host | --jobs | -j | --filter | --tolerance | --limit | --shard | --where) return ;;
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets | --folder) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical dimensions tree"; return ;;
@@ -93,7 +94,7 @@ _stepcast() {
   fi
   case $command in
     "") _stepcast_words "$commands" ;;
-    run | explain | campaign | choices | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
+    run | edit | explain | campaign | choices | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
     diff | validate) _stepcast_files .yaml .yml .json ;;
     results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;
@@ -104,7 +105,7 @@ _stepcast() {
       if [[ $word == *[/.]* ]]; then _stepcast_files .yaml .yml; return; fi
       _stepcast_words "gpipe 1f1b interleaved_1f1b terapipe seqpipe seqvpp seqsmartvpp zb_h1 zb_h2 zb_v v_half v_min dualpipe dualpipe_v" ;;
     schema) _stepcast_words "scenario check cluster model sweep plan orders ratios gallery labels measurements" ;;
-    completion) _stepcast_words "bash" ;;
+    completion) _stepcast_words "bash zsh fish" ;;
   esac
 }
 

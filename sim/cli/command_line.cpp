@@ -47,6 +47,7 @@ CommandLine::CommandLine()
   app_->footer("Start with: stepcast run scenarios/telechat3-36b-2048.yaml");
   add_scenario_commands(*this);
   add_import_commands(*this);
+  add_edit_commands(*this);
   add_explain_commands(*this);
   add_campaign_commands(*this);
   add_sweep_commands(*this);

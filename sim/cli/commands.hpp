@@ -8,6 +8,10 @@
 #include "stepcast/sim/scenario/scenario.hpp"
 #include "stepcast/workloads/operator_table.hpp"
 
+namespace CLI {
+class App;
+}
+
 /// The commands of the binary as functions from options to text. Only main prints and exits.
 namespace stepcast::cli {
 
@@ -67,6 +71,7 @@ struct ExplainOptions : PresetOptions {
   std::string scenario;
   std::vector<std::string> overrides;  ///< --set
   std::string json, svg;               ///< as for run
+  std::string report;                  ///< page; empty: none
   std::string top = "12", workers;     ///< empty: as many as there are processors
   std::string devices, seeds;          ///< two sizes between which efficiency is lost
   bool strong = false;                 ///< the global batch stays between them
@@ -82,6 +87,13 @@ struct CampaignOptions : PresetOptions {
   std::string json;                    ///< as for run
 };
 Outcome campaign(const CampaignOptions& options);
+
+struct EditOptions : PresetOptions {
+  std::string file, output;
+  std::vector<std::string> overrides;  ///< --set
+};
+/// The text of a file with keys set in place; it is not checked further.
+Outcome edit(const EditOptions& options);
 
 struct ValidateOptions : PresetOptions {
   std::vector<std::string> files;
@@ -147,7 +159,8 @@ struct ListOptions : PresetOptions {
 };
 Outcome list_presets(const ListOptions& options);
 
-Outcome completion(const std::string& shell);
+/// `program` has the commands that are offered.
+Outcome completion(const std::string& shell, const CLI::App& program);
 
 /// Throws InputError that names the option.
 [[noreturn]] void bad_option(const std::string& option, const std::string& message);

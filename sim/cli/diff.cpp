@@ -1,5 +1,6 @@
 #include "stepcast/sim/study/diff.hpp"
 
+#include "stepcast/sim/page/study_page.hpp"
 #include "sweep_commands.hpp"
 #include "terminal.hpp"
 
@@ -44,6 +45,12 @@ Outcome compare(const CompareOptions& options) {
     bad_option("--markdown", "and --json are both -, allowed: one of them");
   const std::vector<DiffSide> sides = read_sides(requests, default_search_path(options.presets));
   const bool markdown = options.markdown == "-";
+  if (!options.report.empty())
+    write_file(options.report,
+               study_page("compare",
+                          {"stepcast compare", "Scenarios, results and variants side by side",
+                           std::to_string(sides.size()) + " sides; A is " + sides.front().label},
+                          compare_json(sides)));
   if (!options.markdown.empty() && !markdown) write_file(options.markdown, compare_markdown(sides));
   return shown(markdown ? compare_markdown(sides) : compare_table(sides, terminal_width()),
                options.json, compare_json(sides));

@@ -4,6 +4,7 @@
 #include "progress.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/page/study_page.hpp"
 #include "stepcast/sim/study/explain.hpp"
 #include "stepcast/sim/study/loss.hpp"
 
@@ -30,6 +31,8 @@ Outcome explain_loss(const ExplainOptions& options, int workers) {
                               two_sizes(options.devices), !options.strong, search);
   if (!options.svg.empty())
     bad_option("--svg", "is given with --devices, which draws nothing, allowed: one of them");
+  if (!options.report.empty())
+    bad_option("--report", "is given with --devices, which has no page, allowed: one of them");
   if (!options.seeds.empty())
     sweep.seeds =
         seeds_option(options.seeds, draws(read_scenario(point_document(sweep, 0), search).stalls));
@@ -55,8 +58,15 @@ Outcome explain(const ExplainOptions& options) {
   const auto rows = static_cast<std::size_t>(top);
   if (options.svg == "-") return {tornado_svg(scenario, found, rows)};
   if (!options.svg.empty()) write_file(options.svg, tornado_svg(scenario, found, rows));
-  return shown(explanation_table(scenario, found, rows), options.json,
-               options.json.empty() ? "" : explanation_json(scenario, found));
+  const bool written = !options.json.empty() || !options.report.empty();
+  const std::string json = written ? explanation_json(scenario, found) : "";
+  if (!options.report.empty())
+    write_file(options.report,
+               study_page("explain",
+                          {scenario.name, "What bounds the step, and what would help",
+                           explanation_text(scenario, found)},
+                          json));
+  return shown(explanation_table(scenario, found, rows), options.json, json);
 }
 
 void add_explain_commands(CommandLine& line) {
@@ -69,6 +79,8 @@ void add_explain_commands(CommandLine& line) {
       ->type_name("SCENARIO");
   CommandLine::overrides(sub, options->overrides);
   CommandLine::json(sub, options->json);
+  sub->add_option("--report", options->report, "write a page that shows it (.html)")
+      ->type_name("FILE");
   sub->add_option("--svg", options->svg, "write the tornado chart, - for stdout")
       ->type_name("FILE");
   sub->add_option("--devices", options->devices,

@@ -36,4 +36,19 @@ void add_import_commands(CommandLine& line) {
   CommandLine::presets(sub, *options);
 }
 
+void add_edit_commands(CommandLine& line) {
+  auto options = std::make_shared<EditOptions>();
+  CLI::App* sub = line.command(
+      "edit", "write keys into the text of a file; comments and layout stay",
+      "stepcast edit scenario.yaml --set parallel.tp=4 --set parallel.dp=auto -o scenario.yaml",
+      [options] { return edit(*options); });
+  sub->add_option("file", options->file, "scenario, sweep or cluster file, - for standard input")
+      ->required()
+      ->type_name("FILE");
+  CommandLine::overrides(sub, options->overrides);
+  sub->add_option("-o,--output", options->output, "file to write, without it the terminal")
+      ->type_name("OUT");
+  CommandLine::presets(sub, *options);
+}
+
 }  // namespace stepcast::cli

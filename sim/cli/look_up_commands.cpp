@@ -118,12 +118,14 @@ void add_list(CommandLine& line) {
 
 void add_completion(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
+  const auto program = std::make_shared<const CLI::App*>();
   CLI::App* sub = line.command("completion", "print a completion script for the shell",
                                "stepcast completion bash > /etc/bash_completion.d/stepcast",
-                               [shell] { return completion(*shell); });
-  sub->add_option("shell", *shell, "bash")
+                               [shell, program] { return completion(*shell, **program); });
+  *program = sub->get_parent();
+  sub->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash"}))
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->type_name("SHELL");
 }
 

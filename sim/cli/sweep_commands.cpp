@@ -85,9 +85,23 @@ void add_check(CommandLine& line) {
       ->type_name("PATH");
   add_workers(sub, options->workers);
   sub->add_flag("--update", options->update, "write what came out into the files, in place");
+  sub->add_option("--filter", options->filters,
+                  "only files whose path fits this pattern, '*105b*' (repeatable)")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  sub->add_option("--tolerance", options->tolerance,
+                  "how far off every value may be, 2%, in place of its own tolerance")
+      ->type_name("P%");
   sub->add_option("--junit", options->junit,
                   "write a JUnit report, - for stdout instead of the table")
       ->type_name("FILE");
+  sub->add_option("--markdown", options->markdown,
+                  "write a summary in Markdown, - for stdout instead of the table")
+      ->type_name("FILE");
+  sub->add_option("--report", options->report, "write a page that shows it (.html)")
+      ->type_name("FILE");
+  sub->add_flag("--annotations", options->annotations,
+                "print what failed as annotations of GitHub, too");
   CommandLine::presets(sub, *options);
 }
 
@@ -121,6 +135,8 @@ void add_compare(CommandLine& line) {
                   "one more side: A with these keys, 'a.b=1; c.d=2' (repeatable)")
       ->type_name("K=V")
       ->allow_extra_args(false);
+  sub->add_option("--report", options->report, "write a page that shows it (.html)")
+      ->type_name("FILE");
   sub->add_option("--markdown", options->markdown,
                   "write the table as Markdown, - for stdout instead of the table")
       ->type_name("FILE");

@@ -51,7 +51,12 @@ struct CheckOptions : PresetOptions {
   std::vector<std::string> paths;
   std::string workers;  ///< as for sweep
   bool update = false;
-  std::string junit;  ///< file; empty: none
+  std::string junit;                 ///< file; empty: none
+  std::string markdown;              ///< file, `-` for stdout instead of the table; empty: none
+  std::string report;                ///< page; empty: none
+  bool annotations = false;          ///< in the words of GitHub, after the table
+  std::vector<std::string> filters;  ///< patterns of paths; empty: all
+  std::string tolerance;             ///< in place of each value's own; empty: those of the files
 };
 Outcome check(const CheckOptions& options);
 
@@ -66,6 +71,7 @@ struct CompareOptions : PresetOptions {
   std::vector<std::string> files;     ///< scenarios or results, at least one
   std::vector<std::string> variants;  ///< --set: each a variant of the first, `a.b=1; c.d=2`
   std::string json, markdown;         ///< as for run
+  std::string report;                 ///< page; empty: none
 };
 Outcome compare(const CompareOptions& options);
 

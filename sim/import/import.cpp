@@ -21,7 +21,9 @@ std::string name_of(const std::string& path) {
         (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
     if (!allowed) c = '-';
   }
-  return name.empty() || name[0] == '.' ? "imported" + name : name;
+  // `-` is standard input, and means something else in YAML.
+  if (name.find_first_not_of("-.") == std::string::npos) return "imported";
+  return name[0] == '.' ? "imported" + name : name;
 }
 
 /// The preset as the scenario names it: by its path below a search path, or where it stands.

@@ -30,6 +30,12 @@ function hover(selection, text) {
   return selection.on('mousemove', d => showTip(d3.event, text(d))).on('mouseleave', hideTip);
 }
 
+/* Charts are as wide as the page gives them, so that their text keeps its size on a phone. */
+let room = 1130;
+const measure = () => Math.round(Math.max(300, Math.min(1130, main.node().clientWidth - 2 * parseFloat(getComputedStyle(main.node()).paddingLeft))));
+const narrow = () => room < 620;
+const ticks = () => Math.max(2, Math.round(room / 150));
+
 function section(id, title, note, long) {
   const block = main.append('section').attr('id', id).classed('long', Boolean(long));
   block.append('h2').text(title);
@@ -52,10 +58,73 @@ function svg(block, width, height, label) {
     .attr('role', 'img').attr('aria-label', label);
 }
 
+/* Each chart and table can be taken along: pictures as PNG at twice their size, tables as CSV. */
+function save(name, blob) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+const csvWord = value => /[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value ?? '');
+const saveTable = (name, rows) => save(`${name}.csv`, new Blob([rows.map(row => row.map(csvWord).join(',')).join('\n') + '\n'], { type: 'text/csv' }));
+const cellsOf = table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent));
+function pictureOf(name, width, height, draw) {
+  const canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
+  canvas.width = width; canvas.height = height;
+  pen.fillStyle = colour('paper');
+  pen.fillRect(0, 0, width, height);
+  draw(pen);
+  canvas.toBlob(blob => save(`${name}.png`, blob));
+}
+/* The copy has its styles in itself: a picture knows no style sheet. */
+function saveChart(name, chart) {
+  const copy = chart.cloneNode(true), from = [chart, ...chart.querySelectorAll('*')], to = [copy, ...copy.querySelectorAll('*')];
+  from.forEach((node, i) => {
+    const style = getComputedStyle(node);
+    ['fill', 'fill-opacity', 'stroke', 'stroke-dasharray', 'opacity', 'font-size', 'font-family', 'text-anchor'].forEach(what => to[i].style.setProperty(what, style.getPropertyValue(what)));
+  });
+  const [, , width, height] = chart.getAttribute('viewBox').split(' ').map(Number);
+  copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
+  copy.setAttribute('width', width);
+  copy.setAttribute('height', height);
+  const image = new Image();
+  image.onload = () => pictureOf(name, 2 * width, 2 * height, pen => pen.drawImage(image, 0, 0, 2 * width, 2 * height));
+  image.src = 'data:image/svg+xml,' + encodeURIComponent(new XMLSerializer().serializeToString(copy));
+}
+/* Buttons below each section; `whole` has the rows of a table of which only a part is shown. */
+const whole = {};
+function offerDownloads() {
+  document.querySelectorAll('main > section').forEach(block => {
+    const list = [], id = block.id;
+    const numbered = (all, i) => all.length > 1 ? `${id}-${i + 1}` : id;
+    [...block.querySelectorAll('svg.chart')].forEach((chart, i, all) => list.push([`${numbered(all, i)}.png`, () => saveChart(numbered(all, i), chart)]));
+    block.querySelectorAll('canvas').forEach(canvas => list.push([`${id}.png`, () => pictureOf(id, canvas.width, canvas.height, pen => pen.drawImage(canvas, 0, 0))]));
+    [...block.querySelectorAll('table')].forEach((table, i, all) => list.push([`${numbered(all, i)}.csv`, () => saveTable(numbered(all, i), whole[id] ? whole[id]() : cellsOf(table))]));
+    if (!list.length) return;
+    const tools = d3.select(block).append('p').attr('class', 'tools downloads');
+    tools.append('span').attr('class', 'quiet').text('download');
+    list.forEach(([name, act]) => tools.append('button').attr('class', 'plain').text(name).on('click', act));
+  });
+}
+/* Draws the page, and again when its width is another one. */
+function drawAll(sections) {
+  const draw = () => {
+    room = measure();
+    main.html('');
+    d3.select('nav').html('');
+    d3.selectAll('header .cards').remove();
+    sections.forEach(part => part());
+    offerDownloads();
+  };
+  addEventListener('resize', () => { if (measure() !== room) draw(); });
+  draw();
+}
+
 function shareTable(block, title, rows, total) {
   if (!rows.length) return;
   block.append('h3').text(title);
-  const table = block.append('table');
+  const table = block.append('div').attr('class', 'scroll').append('table');
   rows.filter(row => row.seconds >= 5e-4 * total).slice(0, 12).forEach(row => {
     const line = table.append('tr');
     line.append('td').text(row.name);

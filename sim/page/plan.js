@@ -1,5 +1,5 @@
 /* A plan: what was found, against what is known, and what else there is. */
-const shades = ['computing', 'exposed', 'host', 'idle', 'weight', 'beside'];
+const shades = ['computing', 'tensor', 'expert', 'pipeline', 'data', 'context', 'offload', 'bubble', 'host', 'idle'].map(part => `part-${part}`);
 
 function frontierChart() {
   const points = data.points, shown = points.filter(p => p.time <= data.slowest_shown);
@@ -10,12 +10,12 @@ function frontierChart() {
   const sizes = [...new Set(points.map(p => p.devices))].sort((a, b) => a - b);
   const shade = p => `var(--${shades[sizes.indexOf(p.devices) % shades.length]})`;
   if (sizes.length > 1) legend(block, sizes.map((n, i) => [shades[i % shades.length], `${n} devices`]));
-  const width = 1130, height = 420, left = 84;
+  const width = room, height = 420, left = 84;
   const chart = svg(block, width, height, 'Step time against memory, with the frontier').attr('role', 'group');
   const size = d3.scaleLinear([0, 1.04 * Math.max(data.capacity, d3.max(shown, p => p.memory)) / 2 ** 30], [left, width - 30]);
   const x = bytes => size(bytes / 2 ** 30);
-  const [least, most] = d3.extent(shown, p => p.time), room = 0.06 * (most - least || most);
-  const y = d3.scaleLinear([Math.max(0, least - room), most + room], [height - 44, 14]);
+  const [least, most] = d3.extent(shown, p => p.time), gap = 0.06 * (most - least || most);
+  const y = d3.scaleLinear([Math.max(0, least - gap), most + gap], [height - 44, 14]);
   chart.append('line').attr('x1', x(data.capacity)).attr('x2', x(data.capacity)).attr('y1', 10).attr('y2', height - 44).style('stroke', 'var(--host)');
   chart.append('text').attr('class', 'quiet').attr('x', x(data.capacity) - 6).attr('y', 22).attr('text-anchor', 'end').text('capacity');
   sizes.forEach(devices => {
@@ -40,7 +40,7 @@ function frontierChart() {
     .attr('cx', p => x(p.memory)).attr('cy', p => y(p.time)).attr('r', p => p.simulated ? 5.5 : 4)
     .style('fill', p => p.beaten_by < 0 ? shade(p) : 'var(--paper)').style('stroke', shade).attr('stroke-width', 1.5)
     .on('focus', point).on('mousemove', p => { point(p); showTip(d3.event, words(p)); }).on('mouseleave', hideTip);
-  chart.append('g').attr('transform', `translate(0,${height - 40})`).call(d3.axisBottom(size).ticks(8).tickFormat(n => `${n} GiB`));
+  chart.append('g').attr('transform', `translate(0,${height - 40})`).call(d3.axisBottom(size).ticks(ticks()).tickFormat(n => `${n} GiB`));
   chart.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(y).ticks(7).tickFormat(seconds));
   chart.append('text').attr('class', 'quiet').attr('x', width - 30).attr('y', height - 4).attr('text-anchor', 'end')
     .text('memory of the fullest device; large points are simulated, small ones timed without contention');
@@ -52,7 +52,7 @@ function comparison() {
   const block = section('comparison', 'Against the baseline',
     `Parts of the step of the winner minus those of ${c.file}, per token and device, in percent of the baseline's step time.`);
   const rows = Object.entries(c.parts).filter(e => Math.abs(e[1]) >= 5e-4).sort((a, b) => a[1] - b[1]);
-  const width = 1130, height = 24 * (rows.length + 1) + 34, left = 160;
+  const width = room, height = 24 * (rows.length + 1) + 34, left = 160;
   const chart = svg(block, width, height, 'Where the winner saves and loses time');
   const all = [...rows, ['all', c.difference]];
   const x = d3.scaleLinear([Math.min(0, d3.min(all, e => e[1])), Math.max(0, d3.max(all, e => e[1]))], [left, width - 90]).nice();
@@ -63,7 +63,7 @@ function comparison() {
       .style('fill', value < 0 ? 'var(--computing)' : 'var(--host)');
     chart.append('text').attr('x', to + 6).attr('y', y + 14).text(`${value > 0 ? '+' : ''}${percent(value)}`);
   });
-  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(8).tickFormat(v => percent(v)));
+  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(v => percent(v)));
   const table = block.append('div').attr('class', 'scroll').append('table');
   [['baseline', c.baseline], ['winner', c.winner]].forEach(([name, run]) => {
     const line = table.append('tr');
@@ -81,4 +81,4 @@ function counts() {
   });
 }
 
-if (data.kind === 'plan') [headline, frontierChart, comparison, points, counts].forEach(part => part());
+if (data.kind === 'plan') drawAll([headline, frontierChart, comparison, points, counts]);

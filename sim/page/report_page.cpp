@@ -233,15 +233,16 @@ Json PageData::memory() const {
 Json PageData::links() const {
   Json list = Json::array();
   std::map<LinkKind, std::size_t> shown;
-  constexpr std::size_t most_of_a_kind = 4;
+  constexpr std::size_t most_of_a_kind = 8;
   for (const LinkUsage& usage : link_usage(run_, link_parts)) {
     if (usage.bytes <= 0 || list.size() == most_links) continue;
-    if (shown[usage.kind]++ == most_of_a_kind) continue;
+    if (++shown[usage.kind] > most_of_a_kind) continue;
     Json share = Json::array();
     for (const double s : usage.share) share.push_back(std::round(s * 1000) / 1000);
     list.push_back({{"kind", name(usage.kind)},
                     {"name", usage.name},
                     {"count", usage.count},
+                    {"stages", usage.stages},
                     {"bandwidth", usage.bandwidth},
                     {"mean", usage.mean},
                     {"share", share}});

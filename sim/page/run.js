@@ -1,5 +1,10 @@
 const parts = [['computing', 'computing'], ['exposed', 'exposed communication'], ['bubble', 'bubble'],
                ['host', 'host stall'], ['idle', 'other idle']];
+/* The same with the exposed communication by kind: a colour of its own for each of the ten. */
+const kinds = ['tensor', 'expert', 'pipeline', 'data', 'context', 'offload'];
+const tenParts = [['part-computing', 'computing', s => s.parts.computing],
+  ...kinds.map(kind => [`part-${kind}`, `exposed ${kind} communication`, s => s.exposed[kind] || 0]),
+  ['part-bubble', 'bubble', s => s.parts.bubble], ['part-host', 'host stall', s => s.parts.host], ['part-idle', 'other idle', s => s.parts.idle]];
 
 function headline() {
   const cards = d3.select('header').append('div').attr('class', 'cards');
@@ -14,34 +19,33 @@ function headline() {
 function breakdown() {
   const block = section('breakdown', 'Where the time goes',
     'Each bar is the step of a mean rank of the stage; its parts add up to the step time.');
-  legend(block, parts);
-  const width = 1130, height = 24 * data.stages.length + 34, left = 74;
+  const shown = tenParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
+  legend(block, shown);
+  const width = room, height = 24 * data.stages.length + 34, left = 74;
   const chart = svg(block, width, height, 'Breakdown of the step per stage');
   const x = d3.scaleLinear([0, data.step_time], [left, width - 20]);
   data.stages.forEach((stage, i) => {
     let from = 0;
     chart.append('text').attr('x', left - 8).attr('y', 24 * i + 16).attr('text-anchor', 'end').text(stage.name);
-    parts.forEach(([key, text]) => {
-      const time = stage.parts[key];
-      const detail = key === 'exposed' ? '\n' + Object.entries(stage.exposed).filter(e => e[1] > 0)
-        .map(e => `${e[0]} ${seconds(e[1])}`).join('\n') : '';
+    shown.forEach(([shade, text, of]) => {
+      const time = of(stage);
       hover(chart.append('rect').attr('class', 'part').attr('x', x(from)).attr('y', 24 * i + 2)
-        .attr('width', Math.max(0, x(from + time) - x(from))).attr('height', 19).style('fill', `var(--${key})`),
-        () => `${stage.name}: ${text} ${seconds(time)} (${percent(time / data.step_time)})${detail}`);
+        .attr('width', Math.max(0, x(from + time) - x(from))).attr('height', 19).style('fill', `var(--${shade})`),
+        () => `${stage.name}: ${text} ${seconds(time)} (${percent(time / data.step_time)})`);
       from += time;
     });
   });
-  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(8).tickFormat(seconds));
+  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(seconds));
   const details = block.append('details');
   details.append('summary').text('the same as a table');
   const table = details.append('div').attr('class', 'scroll').append('table');
   const head = table.append('tr');
-  ['stage', 'layers', ...parts.map(p => p[1]), 'bound by'].forEach((t, i) => head.append('th').classed('number', i > 1 && i < 7).text(t));
+  ['stage', 'layers', ...shown.map(p => p[1]), 'bound by'].forEach((t, i) => head.append('th').classed('number', i > 1 && i < 2 + shown.length).text(t));
   data.stages.forEach(stage => {
     const line = table.append('tr');
     line.append('td').text(stage.name);
     line.append('td').text(stage.layers);
-    parts.forEach(([key]) => line.append('td').attr('class', 'number').text(seconds(stage.parts[key])));
+    shown.forEach(([, , of]) => line.append('td').attr('class', 'number').text(seconds(of(stage))));
     line.append('td').text(stage.bound_by);
   });
 }
@@ -60,7 +64,7 @@ function pipeline() {
   const canvas = block.append('canvas').attr('tabindex', 0).attr('role', 'img').attr('id', 'gantt')
     .attr('aria-label', 'Timeline of the pipeline, one row per stage').style('height', `${height}px`);
   const node = canvas.node(), draw = node.getContext('2d');
-  const kinds = ['forward', 'backward', 'backward', 'weight', 'beside'], waits = ['exposed', 'bubble', 'host', 'idle'];
+  const units = ['forward', 'backward', 'backward', 'weight', 'beside'], waits = ['exposed', 'bubble', 'host', 'idle'];
   const letters = ['F', 'B', 'b', 'w', ''];
   let transform = d3.zoomIdentity, wide = 0;
 
@@ -94,13 +98,13 @@ function pipeline() {
     node.width = wide * dense; node.height = height * dense;
     draw.setTransform(dense, 0, 0, dense, 0, 0);
     base.range([left, wide - 10]);
-    const x = scale(), ink = colour('ink'), shades = Object.fromEntries([...kinds, ...waits].map(k => [k, colour(k)]));
+    const x = scale(), ink = colour('ink'), shades = Object.fromEntries([...units, ...waits].map(k => [k, colour(k)]));
     draw.font = '11px system-ui, sans-serif';
     draw.textBaseline = 'middle';
     rows.forEach((row, r) => {
       const y = top + tall * r, high = tall - 4;
       bars(row.units, 5, x, y, high, (i, a, w) => {
-        draw.fillStyle = shades[kinds[row.units[i + 2]]];
+        draw.fillStyle = shades[units[row.units[i + 2]]];
         draw.fillRect(a, y, w > 3 ? w - 0.6 : w, high);
       });
       bars(row.waits, 3, x, y, high, (i, a, w) => {
@@ -118,7 +122,7 @@ function pipeline() {
       draw.fillText(row.name, 6, y + high / 2);
     });
     draw.fillStyle = colour('quiet');
-    x.ticks(8).forEach(t => {
+    x.ticks(ticks()).forEach(t => {
       draw.fillText(`${seconds(t)}`, x(t) + 3, 10);
       draw.fillRect(x(t), 4, 1, top - 8);
     });
@@ -159,18 +163,18 @@ function pipeline() {
 function memory() {
   if (!data.stages.some(s => s.memory)) return;
   const block = section('memory', 'Memory per device', 'The worst moment of each stage against what the device has, and over the step.');
-  const kinds = ['parameters', 'gradients', 'optimizer', 'activations', 'buffers'];
+  const sorts = ['parameters', 'gradients', 'optimizer', 'activations', 'buffers'];
   const shades = ['#4c78a8', '#72b7b2', '#7f8fb0', '#e69f00', '#b58bbd'];
   const list = block.append('div').attr('class', 'legend');
-  kinds.forEach((k, i) => { const s = list.append('span'); s.append('i').style('background', shades[i]); s.append('span').text(k); });
-  const stages = data.stages.filter(s => s.memory), width = 1130, left = 74, height = 24 * stages.length + 34;
+  sorts.forEach((k, i) => { const s = list.append('span'); s.append('i').style('background', shades[i]); s.append('span').text(k); });
+  const stages = data.stages.filter(s => s.memory), width = room, left = 74, height = 24 * stages.length + 34;
   const most = d3.max(stages, s => Math.max(s.memory.capacity, s.memory.peak)) * 1.03;
   const x = d3.scaleLinear([0, most], [left, width - 20]);
   const chart = svg(block, width, height, 'Memory per stage');
   stages.forEach((stage, i) => {
     let from = 0;
     chart.append('text').attr('x', left - 8).attr('y', 24 * i + 16).attr('text-anchor', 'end').text(stage.name);
-    kinds.forEach((kind, k) => {
+    sorts.forEach((kind, k) => {
       const bytes = stage.memory[kind];
       hover(chart.append('rect').attr('class', 'memory').attr('x', x(from)).attr('y', 24 * i + 2).attr('height', 19)
         .attr('width', x(from + bytes) - x(from)).style('fill', shades[k]), () => `${stage.name}: ${kind} ${gib(bytes)}`);
@@ -179,7 +183,7 @@ function memory() {
     chart.append('line').attr('x1', x(stage.memory.capacity)).attr('x2', x(stage.memory.capacity)).attr('y1', 24 * i).attr('y2', 24 * i + 23)
       .style('stroke', 'var(--host)').attr('stroke-width', 2);
   });
-  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(8).tickFormat(b => gib(b)));
+  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(b => gib(b)));
   const over = svg(block, width, 190, 'Memory over the step'), series = data.memory_over_time;
   const tx = d3.scaleLinear([0, data.timeline.end], [left, width - 90]);
   const ty = d3.scaleLinear([0, d3.max(series, s => d3.max(s.points, p => p[1]))], [164, 10]).nice();
@@ -189,29 +193,30 @@ function memory() {
     over.append('path').attr('class', 'moment').attr('fill', 'none').attr('stroke', hue(i)).attr('stroke-width', 1.5).attr('d', line(s.points));
     if (series.length <= 10) over.append('text').attr('x', width - 82).attr('y', 20 + 15 * i).text(s.name).style('fill', hue(i));
   });
-  over.append('g').attr('transform', 'translate(0,164)').call(d3.axisBottom(tx).ticks(8).tickFormat(seconds));
+  over.append('g').attr('transform', 'translate(0,164)').call(d3.axisBottom(tx).ticks(ticks()).tickFormat(seconds));
   over.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(ty).ticks(4).tickFormat(b => gib(b)));
 }
 
+const stagesOf = link => `stage ${link.stages.join(' and ')}`;
 function links() {
   if (!data.links.length) return;
   const block = section('links', 'Links and ports',
     'Share of its bandwidth that each class of links carries over the step; a collective loads its links evenly while it lasts. Rows go from the inside of a node outwards.');
-  const bins = data.links[0].share.length, width = 1130, left = 190, right = 90, height = 20 * data.links.length + 30;
+  const bins = data.links[0].share.length, width = room, left = narrow() ? 8 : 190, right = narrow() ? 8 : 90, tall = narrow() ? 38 : 20, height = tall * data.links.length + 30, low = tall - 20;
   const chart = svg(block, width, height, 'Use of the links over the step');
   const x = d3.scaleLinear([0, data.timeline.end], [left, width - right]), cell = (width - right - left) / bins;
   const heat = d3.scaleLinear([0, 1], ['var(--heat-low)', 'var(--heat-high)']);
   data.links.forEach((link, i) => {
-    chart.append('text').attr('x', left - 8).attr('y', 20 * i + 15).attr('text-anchor', 'end').text(`${link.kind} x ${link.count}`);
+    chart.append('text').attr('x', narrow() ? left : left - 8).attr('y', tall * i + 15).attr('text-anchor', narrow() ? 'start' : 'end').text(`${link.stages.length ? stagesOf(link) : link.name}, ${link.kind} x ${link.count}`);
     link.share.forEach((share, b) => {
-      hover(chart.append('rect').attr('class', 'heat').attr('x', left + b * cell).attr('y', 20 * i + 2).attr('width', cell + 0.3).attr('height', 16)
+      hover(chart.append('rect').attr('class', 'heat').attr('x', left + b * cell).attr('y', tall * i + low + 2).attr('width', cell + 0.3).attr('height', 16)
         .style('fill', 'var(--heat-high)').style('fill-opacity', Math.min(1, share)),
-        () => `${link.kind} (${link.name} and ${link.count - 1} more)\n${percent(share)} of ${(link.bandwidth / 1e9).toFixed(1)} GB/s`);
+        () => `${link.stages.length ? `${stagesOf(link)}: ` : ''}${link.kind} (${link.name} and ${link.count - 1} more)\n${percent(share)} of ${(link.bandwidth / 1e9).toFixed(1)} GB/s`);
     });
-    chart.append('rect').attr('x', left).attr('y', 20 * i + 2).attr('width', cell * bins).attr('height', 16).attr('fill', 'none').style('stroke', 'var(--line)');
-    chart.append('text').attr('x', width - right + 8).attr('y', 20 * i + 15).attr('class', 'quiet').text(`mean ${percent(link.mean)}`);
+    chart.append('rect').attr('x', left).attr('y', tall * i + low + 2).attr('width', cell * bins).attr('height', 16).attr('fill', 'none').style('stroke', 'var(--line)');
+    chart.append('text').attr('x', narrow() ? width - right : width - right + 8).attr('y', tall * i + 15).attr('text-anchor', narrow() ? 'end' : 'start').attr('class', 'quiet').text(`mean ${percent(link.mean)}`);
   });
-  chart.append('g').attr('transform', `translate(0,${height - 24})`).call(d3.axisBottom(x).ticks(8).tickFormat(seconds));
+  chart.append('g').attr('transform', `translate(0,${height - 24})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(seconds));
 }
 
 const pathShade = category => category === 'computing' ? 'computing' : category === 'host' ? 'host' : category === 'pauses' ? 'idle' : 'exposed';
@@ -224,7 +229,7 @@ function path() {
     return;
   }
   legend(block, [['computing', 'computing'], ['exposed', 'communication'], ['host', 'host'], ['idle', 'pauses']]);
-  const names = data.stages.filter(s => s.stage >= 0).map(s => s.name), width = 1130, left = 74, tall = names.length > 16 ? 8 : 16;
+  const names = data.stages.filter(s => s.stage >= 0).map(s => s.name), width = room, left = 74, tall = names.length > 16 ? 8 : 16;
   const height = tall * names.length + 30, chart = svg(block, width, height, 'Critical path over the stages');
   const x = d3.scaleLinear([0, data.timeline.end], [left, width - 20]);
   names.forEach((name, i) => { if (tall > 10) chart.append('text').attr('x', left - 8).attr('y', tall * i + 13).attr('text-anchor', 'end').text(name); });
@@ -232,7 +237,7 @@ function path() {
     .attr('x', s => x(s[0])).attr('width', s => Math.max(0.3, x(s[1]) - x(s[0]))).attr('y', s => tall * s[2] + 2).attr('height', tall - 3)
     .style('fill', s => `var(--${pathShade(data.path.names[s[3]])})`)
     .call(hover, s => `${data.path.names[s[3]]}, stage ${s[2]}: ${seconds(s[1] - s[0])}`);
-  chart.append('g').attr('transform', `translate(0,${height - 26})`).call(d3.axisBottom(x).ticks(8).tickFormat(seconds));
+  chart.append('g').attr('transform', `translate(0,${height - 26})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(seconds));
   const columns = block.append('div').attr('class', 'columns');
   shareTable(columns.append('div'), 'by category', data.path.categories, data.path.total);
   shareTable(columns.append('div'), 'by operator and communication', data.path.operators, data.path.total);
@@ -302,4 +307,4 @@ function resolved() {
   });
 }
 
-if (data.kind === 'run') [headline, breakdown, pipeline, memory, links, path, operators, assumptions, resolved].forEach(part => part());
+if (data.kind === 'run') drawAll([headline, breakdown, pipeline, memory, links, path, operators, assumptions, resolved]);

@@ -1,6 +1,7 @@
 #include "stepcast/sim/report/usage.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace stepcast {
@@ -65,16 +66,24 @@ void spread(double from, double to, double share, double part, std::vector<doubl
 /// From all communications that were recorded.
 void add_recorded(const RecordedRun& run, double part, std::vector<LinkUsage>& usage) {
   const LinksOfFlow links = links_of_flows(run.network);
+  std::vector<std::map<std::int64_t, double>> of_stage(usage.size());  // bytes of each link
   for (const Recording::Communication& c : run.recording.communications) {
+    const std::uint32_t first = run.recording.members_of(c)->rank_class;
+    const std::int64_t stage = run.network.classes.stage[first].value;
     for (const auto& [flow, bytes] : flows_of(run, c)) {
       if (flow >= links.size()) continue;
       for (const auto& [link, weight] : links[flow]) {
         LinkUsage& used = usage[link];
         used.bytes += bytes * weight;
+        of_stage[link][stage] += bytes * weight;
         spread(c.start, c.end, bytes * weight / used.bandwidth, part, used.share);
       }
     }
   }
+  constexpr double least = 0.25;  // of the bytes of a link
+  for (std::size_t link = 0; link < usage.size(); ++link)
+    for (const auto& [stage, bytes] : of_stage[link])
+      if (bytes >= least * usage[link].bytes) usage[link].stages.push_back(stage);
 }
 
 /// From what was added up, in parts of another length.

@@ -153,18 +153,3 @@ function drawWorth(explanation) {
     element(line, 'td', { class: 'number' }, `${row.elasticity >= 0 ? '+' : ''}${row.elasticity.toFixed(2)} %`);
   });
 }
-
-function drawCurve(points) {
-  const block = $('curve');
-  block.textContent = '';
-  const table = element(element(block, 'div', { class: 'scroll' }), 'table'), head = element(table, 'tr');
-  ['devices', 'step time', 'tokens/s per device', 'efficiency'].forEach((t, i) => element(head, 'th', i ? { class: 'number' } : {}, t));
-  points.forEach(point => {
-    const line = element(table, 'tr'), ok = point.status === 'ok';
-    element(line, 'td', {}, String(point.devices ?? point.values));
-    element(line, 'td', { class: 'number' }, ok ? seconds(point.step_time_s) : point.reason);
-    element(line, 'td', { class: 'number' }, ok && point.tokens_per_s_per_device ? significant(point.tokens_per_s_per_device, '') : '');
-    const cell = element(line, 'td', { class: 'number' }, ok ? percent(point.scaling_efficiency) : '');
-    if (ok) element(cell, 'span', { class: 'bar' }).style.width = `${60 * point.scaling_efficiency}px`;
-  });
-}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "stepcast/base/version.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
@@ -20,6 +21,18 @@ constexpr double background_seconds = 60;
 
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The cluster files of the folders, as an import takes them.
+Json clusters_below(const std::vector<fs::path>& folders) {
+  std::set<std::string> names;
+  for (const fs::path& folder : folders) {
+    std::error_code failure;
+    for (const auto& entry : fs::directory_iterator{folder / "clusters", failure})
+      if (entry.path().extension() == ".yaml")
+        names.insert("clusters/" + entry.path().filename().string());
+  }
+  return names;
 }
 
 /// A question is malformed; the text says how.
@@ -47,6 +60,7 @@ std::string string_at(const Json& json, const char* key) {
 struct Question {
   std::vector<std::string> arguments;
   std::string input;
+  std::string directory = {};  ///< that the input's relative paths count from; empty: any
   bool json = true, background = false;
 };
 
@@ -83,6 +97,20 @@ std::vector<std::string> keys_of(const Json& body) {
   return words;
 }
 
+/// What a launch file does not say itself.
+std::vector<std::string> launch_of(const Json& body) {
+  std::vector<std::string> words;
+  for (const char* name : {"from", "devices", "cluster"}) {
+    if (!body.contains(name)) continue;
+    const std::string text = string_at(body, name);
+    const auto end = [](const std::string& part) { return part.substr(part.find('/') + 1); };
+    if (!is_key(text) && !(text.starts_with("clusters/") && is_key(end(text))))
+      throw Malformed{std::string(name) + " is no word"};
+    words.insert(words.end(), {std::string("--") + name, text});
+  }
+  return words;
+}
+
 /// The words of one command; `source` is a path or `-`.
 Question question_of(std::string_view what, const Json& body, const std::string& source,
                      std::string input) {
@@ -93,6 +121,14 @@ Question question_of(std::string_view what, const Json& body, const std::string&
   };
   if (what == "forecast") {
     add({"run", source, "--json", "-"});
+    q.background = body.value("background", false);
+  } else if (what == "edit") {
+    add({"edit", source});
+    q.json = false;
+  } else if (what == "import") {
+    add({"import", source});
+    add(launch_of(body));
+    q.json = false;
   } else if (what == "pipeline") {
     add({"run", source, "--pipeline"});
     q.json = false;
@@ -117,6 +153,7 @@ Question question_of(std::string_view what, const Json& body, const std::string&
 std::string request_of(const Question& question) {
   Json json{{"arguments", question.arguments}};
   if (!question.input.empty()) json["input"] = question.input;
+  if (!question.directory.empty()) json["directory"] = question.directory;
   if (question.background) {
     json["background"] = true;
     json["seconds"] = background_seconds;
@@ -140,8 +177,10 @@ ApiAnswer answered(const std::string& line, const Json& body, bool is_json) {
   if (state != "done") return refused(503, answer.value("message", state));
   if (answer["code"] == 0) {
     const std::string output = answer["output"];
-    return {200, fmt::format(R"({{"seq":{},"answer":{}}})", body["seq"].get<std::uint64_t>(),
-                             is_json ? output : text_of(Json(output)))};
+    const Json warnings = answer.value("warnings", Json::array());
+    return {200, fmt::format(R"({{"seq":{},"answer":{}{}}})", body["seq"].get<std::uint64_t>(),
+                             is_json ? output : text_of(Json(output)),
+                             warnings.empty() ? "" : ",\"warnings\":" + text_of(warnings))};
   }
   if (answer["code"] != 2) return refused(500, answer["complaint"]);
   Json errors = answer.value("errors", Json::array());
@@ -181,7 +220,9 @@ Api::Api(std::vector<std::string> worker, const std::vector<fs::path>& folders)
   Json list = Json::array();
   for (const Preset& preset : presets_)
     list.push_back({{"name", preset.name}, {"question", preset.question}});
-  hello_ = text_of(Json{{"stepcast", {{"format", 1}, {"version", version}}}, {"presets", list}});
+  hello_ = text_of(Json{{"stepcast", {{"format", 1}, {"version", version}}},
+                        {"presets", list},
+                        {"clusters", clusters_below(folders)}});
 }
 
 const Api::Preset* Api::find(const std::string& name) const {
@@ -204,16 +245,22 @@ ApiAnswer Api::post(std::string_view what, const std::string& text) {
     if (seq == body.end() || !seq->is_number_unsigned()) throw Malformed{"seq is missing"};
     const auto scenario = body.find("scenario");
     if (scenario == body.end() || !scenario->is_object()) throw Malformed{"scenario is missing"};
-    std::string source = "-", input;
+    std::string source = "-", input, directory;
     if (scenario->contains("text")) {
       input = string_at(*scenario, "text");
       if (input.size() > longest_text) throw Malformed{"the scenario is longer than 1 MiB"};
+      if (scenario->contains("of")) {
+        const Preset* origin = find(string_at(*scenario, "of"));
+        if (origin == nullptr) return refused(404, "no scenario is called that");
+        directory = origin->path.parent_path().string();
+      }
     } else {
       const Preset* preset = find(string_at(*scenario, "preset"));
       if (preset == nullptr) return refused(404, "no scenario is called that");
       source = preset->path.string();
     }
-    const Question question = question_of(what, body, source, std::move(input));
+    Question question = question_of(what, body, source, std::move(input));
+    question.directory = std::move(directory);
     const std::string line =
         worker_.ask(request_of(question), slot_of(what, body), seq->get<std::uint64_t>());
     return answered(line, body, question.json);

@@ -22,7 +22,8 @@ class Api {
  public:
   Api(std::vector<std::string> worker, const std::vector<std::filesystem::path>& folders);
 
-  /// `what` is forecast, pipeline, explain, scale or choices; `body` is JSON (docs/serve.md).
+  /// `what` is forecast, pipeline, explain, scale, choices, edit or import; `body` is JSON
+  /// (docs/serve.md).
   ApiAnswer post(std::string_view what, const std::string& body);
   /// Version and the scenarios to choose from.
   std::string hello() const { return hello_; }

@@ -21,9 +21,10 @@ function changed() {
   lastSeq += 1;
   askedAt = performance.now();
   $('answer').classList.add('old');
-  ['drawing', 'worth', 'curve'].forEach(id => late(id, true));
+  ['drawing', 'worth', 'curve', 'sweep'].forEach(id => late(id, true));
   $('command').textContent = commandOf(state);
   $('preset').value = state.text === null ? state.preset : '';
+  $('question').textContent = state.text === null ? (scenarios.find(s => s.name === state.preset) || {}).question || '' : '';
   $('undo').disabled = !undone.length;
   $('redo').disabled = !redone.length;
   $('swap').disabled = !state.a;
@@ -51,7 +52,8 @@ async function answer(seq) {
       speak(b);
       requestAnimationFrame(() => requestAnimationFrame(() => Object.assign($('answer').dataset, { ms: performance.now() - askedAt, drawn: seq })));
     }
-    askChoices(seq).catch(lost);
+    showSource(seq).catch(lost);
+    askChoices(seq).then(fillSweepKeys).catch(lost);
     if (!b.failed) askPipeline(seq).catch(lost);
     resting = setTimeout(askWorth, rest, seq);
   } catch (error) { lost(error); }
@@ -82,32 +84,12 @@ async function askWorth(seq) {
   late('worth', false);
   drawWorth(reply.answer);
 }
-async function askCurve() {
-  const devices = shown && shown.scenario.devices;
-  if (!devices) return;
-  const list = [1, 2, 4, 8].map(k => devices * k / 4).filter(Number.isInteger).join(',');
-  $('scale-state').textContent = 'simulating ...';
-  const set = { ...state.set, 'parallel.dp': 'auto' };
-  const seq = lastSeq, reply = await call('scale', { tab, seq, scenario: scenarioOf(state), set, devices: list }).catch(() => ({ error: 'no answer' }));
-  $('scale-state').textContent = reply.status === 200 ? '' : (reply.errors ? reply.errors[0].text : reply.error || '');
-  if (reply.status !== 200) return;
-  late('curve', seq !== lastSeq);
-  drawCurve(reply.answer.points);
-}
-
-async function load(preset) {
-  const reply = await call('preset?name=' + encodeURIComponent(preset));
-  if (reply.status === 200) $('yaml').value = reply.text;
-  else drawErrors(reply);
-}
 function forget() { Object.keys(known).forEach(key => delete known[key]); }
-function showSource() {
-  if (state.text !== null) $('yaml').value = state.text; else if (state.preset) load(state.preset).catch(lost);
-}
 function take(edit) {
   forget();
+  clearTimeout(typing);
+  typing = null;
   change(edit);
-  showSource();
 }
 
 function save(name, blob) {
@@ -117,21 +99,34 @@ function save(name, blob) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
+const csvWord = value => /[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value ?? '');
+const saveTable = (name, heads, rows) =>
+  save(name, new Blob([[heads, ...rows].map(r => r.map(csvWord).join(',')).join('\n') + '\n'], { type: 'text/csv' }));
 function saveStages() {
-  const rows = [['stage', ...PARTS.map(p => p[0] + '_s'), 'peak_bytes']];
-  shown.result.stages.forEach(s => rows.push([s.stage, ...PARTS.map(p => s[p[0] + '_s']), s.memory_bytes ? s.memory_bytes.peak : '']));
-  save('stages.csv', new Blob([rows.map(r => r.join(',')).join('\n') + '\n'], { type: 'text/csv' }));
+  saveTable('stages.csv', ['stage', ...PARTS.map(p => p[0] + '_s'), 'peak_bytes'],
+    shown.result.stages.map(s => [s.stage, ...PARTS.map(p => s[p[0] + '_s']), s.memory_bytes ? s.memory_bytes.peak : '']));
 }
-function savePicture() {
-  const svg = document.querySelector('#bars svg').cloneNode(true), style = getComputedStyle(document.documentElement);
-  svg.setAttribute('xmlns', NS);
-  svg.querySelectorAll('rect').forEach(r => { r.style.fill = style.getPropertyValue(/--\w+/.exec(r.style.fill)[0]); });
+/* A chart as it stands, at twice its size on the colour of the page. */
+function savePicture(place, name) {
+  const chart = document.querySelector(place + ' svg');
+  if (!chart) return;
+  const svg = chart.cloneNode(true), style = getComputedStyle(document.documentElement);
+  const colour = variable => style.getPropertyValue(variable).trim();
+  Object.entries({ xmlns: NS, 'font-family': 'sans-serif', 'font-size': '12' }).forEach(([key, value]) => svg.setAttribute(key, value));
+  svg.querySelectorAll('*').forEach(node => ['fill', 'stroke'].forEach(what => {
+    const variable = /--\w+/.exec(node.style[what]);
+    if (variable) node.style[what] = colour(variable[0]);
+  }));
+  svg.querySelectorAll('text').forEach(node => { node.style.fill = colour('--ink'); });
+  svg.querySelectorAll('.grid').forEach(node => { node.style.stroke = colour('--line'); });
   const image = new Image();
   image.onload = () => {
-    const canvas = document.createElement('canvas');
+    const canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
     canvas.width = 2 * image.width; canvas.height = 2 * image.height;
-    canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob(blob => save('breakdown.png', blob));
+    pen.fillStyle = colour('--paper');
+    pen.fillRect(0, 0, canvas.width, canvas.height);
+    pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob(blob => save(name, blob));
   };
   image.src = 'data:image/svg+xml,' + encodeURIComponent(new XMLSerializer().serializeToString(svg));
 }
@@ -144,22 +139,16 @@ function swap() {
   pinned = null;
   take(s => { const a = s.a; s.a = side(s); Object.assign(s, side(a)); });
 }
-const undo = () => { pinned = null; goBack(undone, redone); showSource(); };
-const redo = () => { pinned = null; goBack(redone, undone); showSource(); };
+const undo = () => { pinned = null; goBack(undone, redone); };
+const redo = () => { pinned = null; goBack(redone, undone); };
 
 function listen() {
   $('preset').addEventListener('change', event => take(s => Object.assign(s, { preset: event.target.value, text: null, set: {} })));
-  $('open').addEventListener('click', () => $('file').click());
-  $('file').addEventListener('change', async event => {
-    const file = event.target.files[0];
-    if (file) { const text = await file.text(); take(s => Object.assign(s, { preset: null, text, set: {} })); }
-  });
-  let typing = null;
-  $('yaml').addEventListener('input', () => {
-    clearTimeout(typing);
-    typing = setTimeout(() => { forget(); change(s => { s.text = $('yaml').value; }); }, 300);
-  });
-  const buttons = { undo, redo, pin, swap, scale: askCurve, 'save-csv': saveStages, 'save-png': savePicture,
+  listenToSource();
+  const buttons = { undo, redo, pin, swap, scale: askCurve, 'curve-stop': () => stopStudy('curve'), 'sweep-start': askSweep, 'sweep-stop': () => stopStudy('sweep'),
+    'save-csv': saveStages, 'curve-csv': saveCurve, 'sweep-csv': saveSweep,
+    'save-png': () => savePicture('#bars', 'breakdown.png'), 'memory-png': () => savePicture('#stages', 'memory.png'),
+    'curve-png': () => savePicture('#curve', 'scaling.png'), 'sweep-png': () => savePicture('#sweep', 'sweep.png'),
     'save-json': () => save('result.json', new Blob([JSON.stringify(shown, null, 2)], { type: 'application/json' })),
     'save-yaml': () => save('scenario.yaml', new Blob([$('yaml').value], { type: 'text/plain' })) };
   Object.entries(buttons).forEach(([id, act]) => $(id).addEventListener('click', act));
@@ -194,7 +183,6 @@ function begin() {
   forget();
   pinned = null;
   changed();
-  showSource();
 }
 async function start() {
   takeToken();
@@ -203,6 +191,7 @@ async function start() {
   if (hello.status !== 200) { drawErrors(hello); return; }
   scenarios = hello.presets;
   scenarios.forEach(s => element($('preset'), 'option', { value: s.name, title: s.question }, s.name.replace('.yaml', '')));
+  hello.clusters.forEach(name => element($('clusters'), 'option', { value: name }));
   buildControls();
   listen();
   begin();

@@ -72,4 +72,5 @@ function goBack(from, to) {
   state = from.pop();
   changed();
 }
-const scenarioOf = from => from.text === null ? { preset: from.preset } : { text: from.text };
+/* A text that came from a preset extends what that one extends. */
+const scenarioOf = from => from.text === null ? { preset: from.preset } : from.preset ? { text: from.text, of: from.preset } : { text: from.text };

@@ -21,7 +21,7 @@ offers() {
 }
 
 offers stepcast ru -- run
-offers stepcast "" -- run import explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion
+offers stepcast "" -- run import edit explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion
 offers stepcast run --js -- --json
 offers stepcast sweep --sh -- --shard
 offers stepcast model --js -- --json
@@ -33,13 +33,33 @@ offers stepcast collective all_reduce --cluster scenarios/clusters/idea -- scena
 offers stepcast collective all_reduce --algorithm o -- one_shot
 offers stepcast operator res -- residual_add
 offers stepcast operator matmul --type f -- fp16 fp8
-offers stepcast completion "" -- bash
+offers stepcast completion "" -- bash zsh fish
 offers stepcast schema s -- scenario sweep
 offers stepcast validate scenarios/schemas/pl -- scenarios/schemas/plan.json
 offers stepcast schedule zb_ -- zb_h1 zb_h2 zb_v
 offers stepcast schedule 1f1b --warmup l -- less_memory
 
 if [ $# -gt 0 ]; then
+  # The scripts of the other shells are made by the binary; a shell that is here reads its own.
+  scripts=$(mktemp -d)
+  trap 'rm -rf "$scripts"' EXIT
+  for shell in zsh fish; do
+    "$1" completion "$shell" >"$scripts/stepcast.$shell"
+    for word in "$(_stepcast_options run)" "$(_stepcast_options edit)"; do
+      for option in $word; do
+        if ! grep -qE -- "--${option#--}\\[|-l ${option#--} " "$scripts/stepcast.$shell"; then
+          echo "the script for $shell lacks $option"
+          failed=1
+        fi
+      done
+    done
+    if command -v "$shell" >/dev/null && ! "$shell" -n "$scripts/stepcast.$shell"; then failed=1; fi
+  done
+  if command -v fish >/dev/null; then
+    found=$(fish --no-config -c "source $scripts/stepcast.fish; complete -C 'stepcast schedule zb_'" | paste -sd' ')
+    if [ "$found" != "zb_h1 zb_h2 zb_v" ]; then echo "fish offers: $found"; failed=1; fi
+  fi
+
   for command in "" run explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion; do
     # Options begin a line of the help; ${command:+...}: no word at all for the binary itself.
     built=$("$1" ${command:+"$command"} --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u)

@@ -4,23 +4,19 @@
 Usage: live_test.py STEPCAST SCENARIOS [CHANGES]. Exits 77 (skipped) where Chromium or selenium is missing.
 CHANGES random changes of controls are compared with the command line, 5 unless given.
 """
-import http.client
 import json
 import os
 import pathlib
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 STEPCAST, SCENARIOS = sys.argv[1:3]
 CHANGES = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-FLAGSHIP = "telechat3-36b-2048.yaml"
 # What couples links or steps makes forecasts of seconds; a walk of many changes stays away from it.
 SLOW = ["cluster.network.topology.oversubscription", "communication.algorithm.all_reduce", "stalls.compute_jitter.sigma",
         "parallel.cp"]
@@ -32,59 +28,18 @@ try:
 except ImportError:
     print("live_test: skipped, needs Debian's python3-selenium")
     sys.exit(77)
+from served import FLAGSHIP, Served, workers_of
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not CHROMIUM or not DRIVER:
     print("live_test: skipped, needs Debian's chromium and chromium-driver")
     sys.exit(77)
 
 
-class Served:
-    """A running `stepcast serve`."""
-
-    def __init__(self, *options):
-        self.folder = tempfile.TemporaryDirectory()
-        self.process = subprocess.Popen([STEPCAST, "serve", "--port", "0", *options], stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, "XDG_RUNTIME_DIR": self.folder.name})
-        self.address = self.process.stdout.readline().strip()
-        self.port = int(self.address.split(":")[2].split("/")[0])
-        self.token = self.address.split("=")[1]
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.folder.cleanup()
-
-    def ask(self, method, path, body=None, **headers):
-        given = {"X-Stepcast-Token": self.token, "Content-Type": "application/json"}
-        given.update({key.replace("_", "-"): value for key, value in headers.items()})
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path, body if body is None or isinstance(body, (str, bytes)) else json.dumps(body),
-                           {key: value for key, value in given.items() if value is not None})
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-        return answer.status, json.loads(text) if text.startswith("{") else text
-
-    def question(self, what, seq=1, **more):
-        body = {"tab": "t", "seq": seq, "scenario": {"preset": FLAGSHIP}, "set": {}, **more}
-        return self.ask("POST", "/api/" + what, body)
-
-    def raw(self, text):
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
-            connection.sendall(text.encode())
-            return connection.recv(4096).decode()
-
-
-def workers_of(process):
-    path = pathlib.Path(f"/proc/{process}/task")
-    return [int(pid) for task in path.iterdir() for pid in (task / "children").read_text().split()]
-
-
 class Refusals(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.served = Served()
+        cls.served = Served(STEPCAST)
 
     @classmethod
     def tearDownClass(cls):
@@ -148,7 +103,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(answers[-1], 200)
 
     def test_nothing_outlives_the_front(self):
-        served = Served()
+        served = Served(STEPCAST)
         served.question("forecast")
         workers = workers_of(served.process.pid)
         self.assertEqual(len(workers), 1)
@@ -168,7 +123,7 @@ class Refusals(unittest.TestCase):
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.served = Served()
+        cls.served = Served(STEPCAST)
         options = Options()
         for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                          "--window-size=1280,900", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
@@ -309,11 +264,87 @@ class Page(unittest.TestCase):
         self.settle()
         self.assertEqual(self.number(), self.alone(FLAGSHIP, {"training.micro_batch": 2})["result"]["step_time_s"])
 
+    def source(self):
+        return self.js("return document.getElementById('yaml').value")
+
+    def test_controls_write_into_the_yaml_and_back(self):
+        self.wait("document.getElementById('yaml').value.length > 100")
+        before = self.source()
+        self.click("training.micro_batch", "2")
+        self.settle()
+        self.click("stalls.compute_jitter.sigma", "0.01")
+        self.settle()
+        self.wait("document.getElementById('yaml').value.includes('sigma: 0.01')")
+        text = self.source()
+        self.assertIn("micro_batch: 2", text)
+        self.assertEqual([line for line in before.splitlines() if line.startswith("#")],
+                         [line for line in text.splitlines() if line.startswith("#")], "comments stay")
+        sha = self.js("return document.getElementById('answer').dataset.sha")
+        self.js("document.getElementById('yaml').value += '# typed\\n'; document.getElementById('yaml').dispatchEvent(new Event('input'))")
+        self.wait("state.text !== null")
+        self.settle()
+        self.assertEqual(self.js("return document.getElementById('answer').dataset.sha"), sha, "the text alone means the same")
+        self.assertEqual(self.js("return Object.keys(state.set).length"), 0)
+        self.js("const y = document.getElementById('yaml'); y.value = y.value.replace('micro_batch: 2', 'micro_batch: 1');"
+                "y.dispatchEvent(new Event('input'))")
+        self.wait("document.querySelector('[data-key=\"training.micro_batch\"] [data-value=\"1\"]').getAttribute('aria-checked') === 'true'"
+                  " && knownSeq === lastSeq")
+        self.assertTrue(self.source().endswith("# typed\n"))
+
+    def test_a_text_extends_what_its_preset_extends(self):
+        name = "what-if/telechat3-105b-ep64.yaml"
+        self.js("take(s => Object.assign(s, {preset: arguments[0], text: null, set: {}}))", name)
+        self.settle()
+        sha = self.js("return document.getElementById('answer').dataset.sha")
+        self.wait("document.getElementById('yaml').value.includes('extends: ../')")
+        self.js("const y = document.getElementById('yaml'); y.value += '# more\\n'; y.dispatchEvent(new Event('input'))")
+        self.wait("state.text !== null")
+        self.settle()
+        self.assertEqual(self.js("return document.getElementById('answer').dataset.sha"), sha)
+
+    def test_a_pasted_launch_becomes_the_scenario(self):
+        launch = ("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 "
+                  "--max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 64 --tensor-model-parallel-size 2 --bf16 "
+                  "--vocab-size 32000 --make-vocab-size-divisible-by 1\n")
+        fill = "Object.entries(arguments[0]).forEach(([id, v]) => { document.getElementById(id).value = v; }); document.getElementById('import').click()"
+        self.js(fill, {"launch": launch, "launch-devices": "64", "launch-cluster": "clusters/dgx-h100.yaml"})
+        self.wait("state.text !== null && state.text.includes('dgx-h100')")
+        self.settle()
+        script = os.path.join(self.served.folder.name, "train.sh")
+        pathlib.Path(script).write_text(launch)
+        ran = subprocess.run([STEPCAST, "run", script, "--devices", "64", "--cluster", "clusters/dgx-h100.yaml", "--json", "-"],
+                             check=True, text=True, capture_output=True)
+        self.assertEqual(self.number(), json.loads(ran.stdout)["result"]["step_time_s"])
+        self.js(fill, {"launch": launch.replace("--bf16", "--bf61"), "launch-devices": "64"})
+        self.wait("document.getElementById('import-said').textContent.includes('bf61')")
+
+    def test_a_small_sweep_is_the_command_line(self):
+        self.js("document.getElementById('sweep-a').value = 'training.micro_batch'; document.getElementById('sweep-b').value = 'training.recompute';"
+                "document.getElementById('sweep-start').click()")
+        self.wait("document.getElementById('sweep-progress').hidden && studies.sweep && studies.sweep.done > 3")
+        rows = self.js("return studies.sweep.rows")
+        self.assertEqual(len(rows), self.js("return runnable('training.micro_batch').length * runnable('training.recompute').length"))
+        row = next(row for row in rows if not row.get("failed") and row["values"]["training.micro_batch"] == "2")
+        self.assertEqual(row["step_time_s"], self.alone(FLAGSHIP, row["values"])["result"]["step_time_s"])
+        self.assertEqual(self.js("return document.querySelectorAll('#sweep tr').length"), len(rows) + 1)
+        self.js("document.getElementById('sweep-start').click(); document.getElementById('sweep-stop').click()")
+        self.wait("document.getElementById('sweep-progress').hidden && document.getElementById('sweep-state').textContent.includes('stopped')")
+
+    def curve_alone(self, devices):
+        ran = subprocess.run([STEPCAST, "scale", os.path.join(SCENARIOS, FLAGSHIP), "--devices", ",".join(devices), "--json", "-"],
+                             check=True, text=True, capture_output=True)
+        return json.loads(ran.stdout)["points"]
+
     def test_pipeline_worth_and_scaling_come(self):
         self.wait("document.getElementById('drawing').textContent.length > 100")
         self.wait("document.querySelectorAll('#worth tr').length > 5")
         self.js("document.getElementById('scale').click()")
-        self.wait("document.querySelectorAll('#curve tr').length >= 3")
+        self.wait("document.querySelectorAll('#curve tr').length >= 6 && document.getElementById('curve-progress').hidden")
+        rows = [row for row in self.js("return studies.curve.rows") if not row.get("failed")]
+        expected = self.curve_alone([row["name"] for row in rows])
+        self.assertEqual([row["step_time_s"] for row in rows], [point["step_time_s"] for point in expected])
+        for row, point in zip(rows, expected):
+            self.assertAlmostEqual(row["efficiency"], point["scaling_efficiency"], delta=1e-12)
         before = self.text("worth")
         self.click("training.recompute", "full")
         self.settle()

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 STEPCAST, SCENARIOS = sys.argv[1:3]
@@ -68,12 +69,20 @@ class PageTest(unittest.TestCase):
     def test_run_of_4096_devices(self):
         self.report(["run", os.path.join(SCENARIOS, "telechat3-105b-4096.yaml")])
         data = self.data
-        self.assertEqual(self.count("rect.part"), 5 * len(data["stages"]))
+        exposed = {kind for stage in data["stages"] for kind, time in stage["exposed"].items() if time > 0}
+        other = {part for stage in data["stages"] for part, time in stage["parts"].items() if time > 0} - {"exposed"}
+        self.assertIn("expert", exposed)
+        self.assertEqual(self.count("rect.part"), len(exposed | other) * len(data["stages"]))
+        widths = self.js("const w = {}; document.querySelectorAll('rect.part').forEach(r => {"
+                         "w[r.getAttribute('y')] = (w[r.getAttribute('y')] || 0) + Number(r.getAttribute('width')); }); return Object.values(w)")
+        self.assertLess(max(widths) - min(widths), 0.01 * max(widths), "the parts of each stage add up to the step")
         self.assertEqual(self.count("rect.memory"), 5 * (len(data["stages"]) - 1))
         self.assertEqual(self.count("rect.heat"), sum(len(l["share"]) for l in data["links"]))
         self.assertEqual(self.count("rect.path"), len(data["path"]["spans"]))
         self.assertEqual(self.count("path.moment"), len(data["memory_over_time"]))
         self.assertEqual(self.count("nav a"), self.count("section"))
+        self.assertEqual({stage for link in data["links"] if link["kind"] == "nic_up" for stage in link["stages"]},
+                         set(range(len(data["stages"]) - 1)), "each stage has its ports")
         for stage in data["stages"]:
             self.assertAlmostEqual(sum(stage["parts"].values()), data["step_time"], delta=1e-6)
         self.assertEqual(self.js("return document.querySelectorAll('[src], link[href^=http]').length"), 0)
@@ -107,14 +116,14 @@ class PageTest(unittest.TestCase):
         self.report(["sweep", os.path.join(SCENARIOS, "scaling", "telechat3-105b.yaml")])
         shown = lambda: self.count("#points tbody tr")
         points = len(self.data["rows"])
-        self.assertEqual(shown(), points)
+        self.assertEqual(shown(), min(points, 50))
         column = self.data["columns"].index("step_time_s")
         times = sorted(row[column] for row in self.data["rows"])
         limit = (times[0] + times[-1]) / 2
         self.js(f"const f = document.getElementById('filter'); f.value = 'step_time_s < {limit}'; f.dispatchEvent(new Event('input'))")
         fast = [row for row in self.data["rows"] if row[column] < limit]
         self.assertTrue(0 < len(fast) < points)
-        self.assertEqual(shown(), len(fast))
+        self.assertEqual(shown(), min(len(fast), 50))
         head = f"document.querySelectorAll('#points th button')[{column}]"
         first = f"return document.querySelectorAll('#points tbody tr')[0].cells[{column}].textContent"
         self.js(f"{head}.click()")
@@ -145,10 +154,84 @@ class PageTest(unittest.TestCase):
         seen = [v for v in comparison["parts"].values() if abs(v) >= 5e-4]
         self.assertEqual(self.count("rect.difference"), len(seen) + 1)
         self.assertAlmostEqual(sum(comparison["parts"].values()), comparison["difference"], delta=1e-9)
-        self.assertEqual(self.count("#rows tbody tr"), len(points))
+        self.assertEqual(self.count("#rows tbody tr"), min(len(points), 50))
         self.assertEqual(self.count("#reasons tr"), len(self.data["counts"]))
         self.assertEqual(self.count("nav a"), self.count("section"))
         self.assert_no_complaints()
+
+    def test_long_tables_have_pages(self):
+        self.report(["sweep", os.path.join(SCENARIOS, "scaling", "telechat3-105b.yaml")])
+        self.js("data.rows = Array.from({length: 260}, (_, i) => data.rows[i % data.rows.length].map((v, k) => data.columns[k] === 'step_time_s' ? (i * 7) % 260 : v));"
+                "main.html(''); points()")
+        column = self.data["columns"].index("step_time_s")
+        times = f"return [...document.querySelectorAll('#rows tbody tr')].map(r => Number(r.cells[{column}].textContent))"
+        self.assertEqual(self.js(times), list(range(50)), "the fastest come first")
+        button = "[...document.querySelectorAll('#pager button')].find(b => b.textContent === '%s').click()"
+        self.js(button % "Next")
+        self.assertEqual(self.js(times), list(range(50, 100)))
+        self.js(button % "Last")
+        self.assertEqual(self.js(times), list(range(250, 260)))
+        self.assertEqual(self.js("return whole.points().length"), 261, "a download has all rows")
+        self.assert_no_complaints()
+
+    def test_studies(self):
+        flagship, check = os.path.join(SCENARIOS, "telechat3-36b-2048.yaml"), os.path.join(SCENARIOS, "regression", "1f1b.yaml")
+        self.report(["compare", flagship, "--set", "parallel.tp=4; parallel.dp=auto", "--set", "training.recompute=full"])
+        answer = self.data["answer"]
+        self.assertEqual(self.count("#side-table tr"), 4)
+        self.assertEqual(self.count("#sides svg"), 3)
+        parts = {part for side in answer["sides"] for part, time in side["parts_s"].items() if time > 0}
+        self.assertEqual(self.count("rect.part"), 3 * len(parts))
+        self.assertEqual(self.count("#inputs tr"), len(answer["inputs"]) + 1)
+        self.assert_no_complaints()
+        self.report(["check", check])
+        self.assertEqual(self.count("#passed-values tr"), len(self.data["answer"]["checks"][0]["values"]) + 1)
+        self.assert_no_complaints()
+        self.report(["explain", os.path.join(SCENARIOS, "ideal-pipeline.yaml")])
+        self.assertEqual(self.count("#elasticities tr"), len(self.data["answer"]["elasticities"]) + 1)
+        self.assertEqual(self.count("#bounds svg"), 1)
+        self.assert_no_complaints()
+
+    def phone(self, look):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+        try:
+            look()
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def test_phone_and_downloads(self):
+        def look():
+            for arguments in (["run", "telechat3-105b-4096.yaml"], ["compare", "telechat3-36b-2048.yaml", "--set", "parallel.vpp=1; schedule.pipeline=1f1b"]):
+                self.report([arguments[0], os.path.join(SCENARIOS, arguments[1]), *arguments[2:]])
+                self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), 390)
+                small = self.js("return [...document.querySelectorAll('svg text')].filter(t => t.getBoundingClientRect().height > 0 && t.getBoundingClientRect().height < 11)"
+                                ".map(t => t.textContent)")
+                self.assertEqual(small, [], "text keeps its size")
+            self.assert_no_complaints()
+        self.phone(look)
+        self.report(["run", os.path.join(SCENARIOS, "telechat3-36b-2048.yaml")])
+        charts = self.count("main svg.chart") + self.count("main canvas") + self.count("main table")
+        self.assertEqual(self.count(".downloads button"), charts)
+        self.js("window.saved = []; save = (name, blob) => saved.push([name, blob.size])")
+        self.js("document.querySelectorAll('.downloads button').forEach(b => b.click())")
+        for _ in range(100):
+            if self.js("return saved.length") == charts:
+                break
+            time.sleep(0.1)
+        self.assertEqual(self.js("return saved.filter(s => s[1] > 20).length"), charts)
+        self.assert_no_complaints()
+
+    def test_ten_parts_have_ten_colours(self):
+        self.report(["run", os.path.join(SCENARIOS, "ideal-pipeline.yaml")])
+        for _ in range(2):
+            colours = self.js("return tenParts.map(p => colour(p[0]))")
+            self.assertEqual(len(set(colours)), 10)
+            ratios = self.js("""const light = c => { const v = [1, 3, 5].map(i => parseInt(c.slice(i, i + 2), 16) / 255).map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; }; const paper = light(colour('paper'));
+                return tenParts.map(p => { const a = light(colour(p[0])); return (Math.max(a, paper) + 0.05) / (Math.min(a, paper) + 0.05); })""")
+            self.assertGreaterEqual(min(ratios), 3)
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
     def test_resolved_scenario_runs(self):
         self.report(["run", os.path.join(SCENARIOS, "telechat3-36b-2048.yaml")])

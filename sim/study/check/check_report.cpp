@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "check_words.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/breakdown.hpp"
-#include "stepcast/sim/study/check.hpp"
 
 namespace stepcast {
 namespace {
@@ -79,12 +79,6 @@ std::string changed_parts(const CheckResult& r) {
   return text;
 }
 
-std::string value_line(const CheckedValue& v) {
-  if (!v.found) return v.key + " is expected, but this scenario has none";
-  return fmt::format("{} {}, expected {} within {}", v.key, shown(v.key, *v.found),
-                     shown(v.key, v.expected.value), tolerance_of(v));
-}
-
 std::string indented(const std::string& text) {
   std::string out = "       ";
   for (const char c : text) out += c == '\n' ? std::string("\n       ") : std::string(1, c);
@@ -118,6 +112,18 @@ std::string details(const CheckResult& r) {
 }
 
 }  // namespace
+
+ValueWords words_of(const CheckedValue& v) {
+  return {v.found ? shown(v.key, *v.found) : "", shown(v.key, v.expected.value), tolerance_of(v),
+          v.found ? difference(*v.found, v.expected.value) : ""};
+}
+
+std::string value_line(const CheckedValue& v) {
+  if (!v.found) return v.key + " is expected, but this scenario has none";
+  const ValueWords words = words_of(v);
+  return fmt::format("{} {}, expected {} within {}", v.key, words.found, words.expected,
+                     words.tolerance);
+}
 
 bool CheckedValue::holds() const { return excess(*this) <= 1; }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "check_words.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
@@ -22,6 +23,12 @@ std::optional<double> peak_memory(const Forecast& forecast, MemoryCount count) {
   for (const StageForecast& stage : forecast.stages)
     if (stage.memory) peak = std::max(peak.value_or(0), counted(*stage.memory, count).value());
   return peak;
+}
+
+/// The line of an expectation in the file itself; 0 where it stands in another.
+int line_of(const Scenario& scenario, const std::string& key, const std::string& file) {
+  const Node* node = node_at(*scenario.document, "expect." + key);
+  return node != nullptr && node->place.file == file ? node->place.line : 0;
 }
 
 std::vector<CheckedValue> compare(const Scenario& scenario, const Forecast& forecast) {
@@ -62,6 +69,7 @@ CheckResult check_one(const std::string& file, const SearchPath& search) {
     if (!scenario.expect) throw InputError({Diagnostic{{file}, "expect", "is missing"}});
     const Forecast outcome = forecast(scenario);
     result.values = compare(scenario, outcome);
+    for (CheckedValue& v : result.values) v.line = line_of(scenario, v.key, file);
     result.breakdown = breakdown_of(outcome);
     result.golden = golden_of(scenario);
   } catch (const InputError& error) {
@@ -78,7 +86,7 @@ Json to_json(const CheckResult& r) {
   Json values = Json::array();
   for (const CheckedValue& v : r.values)
     values.push_back({v.key, v.expected.value, v.expected.tolerance, v.expected.relative,
-                      v.found ? Json(*v.found) : Json(nullptr)});
+                      v.found ? Json(*v.found) : Json(nullptr), v.line});
   Json golden = Json::array();
   for (const auto& part : r.golden) golden.push_back(part ? Json(*part) : Json(nullptr));
   return {r.name, r.error, r.bad_input, values, r.breakdown, golden, r.seconds};
@@ -87,7 +95,7 @@ Json to_json(const CheckResult& r) {
 CheckResult from_json(const Json& json) {
   CheckResult r{.name = json[0], .error = json[1], .bad_input = json[2]};
   for (const Json& v : json[3]) {
-    r.values.push_back({v[0], {v[1], v[2], v[3]}, {}});
+    r.values.push_back({v[0], {v[1], v[2], v[3]}, {}, v[5]});
     if (!v[4].is_null()) r.values.back().found = v[4].get<double>();
   }
   r.breakdown = json[4].get<std::vector<double>>();
@@ -170,6 +178,32 @@ std::vector<CheckResult> run_checks(const std::vector<std::string>& files, int w
     if (result.name.empty()) result.name = result.file;
   });
   return results;
+}
+
+std::string check_json(const std::vector<CheckResult>& results) {
+  Json checks = Json::array();
+  for (const CheckResult& r : results) {
+    Json values = Json::array();
+    for (const CheckedValue& v : r.values) {
+      const ValueWords words = words_of(v);
+      values.push_back({{"key", v.key},
+                        {"found", v.found ? Json(*v.found) : Json(nullptr)},
+                        {"expected", v.expected.value},
+                        {"tolerance", v.expected.tolerance},
+                        {"relative", v.expected.relative},
+                        {"holds", v.holds()},
+                        {"found_text", words.found},
+                        {"expected_text", words.expected},
+                        {"tolerance_text", words.tolerance},
+                        {"difference", words.difference}});
+    }
+    checks.push_back({{"name", r.name},
+                      {"file", r.file},
+                      {"passed", r.passed()},
+                      {"why", failure_line(r)},
+                      {"values", values}});
+  }
+  return Json{{"checks", checks}}.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace stepcast

@@ -124,5 +124,19 @@ TEST(Reading, APlanThatIsKilledGoesOnToTheSameBytes) {
   EXPECT_EQ(shell(files, plan + " --store '" + file + "'").code, 2) << "no store of a search";
 }
 
+TEST(Reading, ALaunchFromStandardInputIsAScenario) {
+  const TemporaryFiles files;
+  const std::string launch =
+      files.write("train.sh",
+                  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 1024 "
+                  "--num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 "
+                  "--micro-batch-size 1 --global-batch-size 8 --bf16 --vocab-size 32000\n");
+  const std::string import = std::string("'") + STEPCAST_BINARY +
+                             "' import - --devices 8 --cluster clusters/dgx-h100.yaml";
+  const Ran ran = shell(files, import, launch);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("\nname: imported "), std::string::npos) << ran.out;
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -204,6 +204,64 @@ TEST(CheckCli, ExitsWithOneWhereOneFailsAndUpdates) {
   EXPECT_EQ(shell(files, binary + " check " + files.path("d")).code, 0);
 }
 
+TEST(CheckCli, FilterAndToleranceChooseAndWiden) {
+  const TemporaryFiles files;
+  std::string off = std::string(test::sweep_base) + expectation;
+  off.replace(off.find("33ms"), 4, "30ms");
+  files.write("d/a.yaml", std::string(test::sweep_base) + expectation);
+  files.write("d/b.yaml", off);
+  const std::string check = binary + " check " + files.path("d");
+  const Ran one = shell(files, check + " --filter '*/a.yaml'");
+  EXPECT_NE(one.out.find("1 checked: 1 ok"), std::string::npos) << one.out;
+  EXPECT_EQ(shell(files, check + " --filter '*/b.yaml' --filter '*/a.*'").code, 1);
+  const Ran none = shell(files, check + " --filter '*/c*'");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("'*/c*' fits no file"), std::string::npos) << none.err;
+  EXPECT_EQ(shell(files, check + " --tolerance 10.1%").code, 0);  // 33 ms for 30 ms: 10 %
+  EXPECT_EQ(shell(files, check + " --tolerance 9.9%").code, 1);
+  for (const char* wrong : {"10", "x%", "-1%", "%"})
+    EXPECT_EQ(shell(files, check + " --tolerance=" + wrong).code, 2) << wrong;
+  EXPECT_EQ(shell(files, check + " --update --tolerance 1%").code, 2);
+}
+
+TEST(CheckCli, SummaryAndAnnotationsSayWhatFailedAndWhere) {
+  const TemporaryFiles files;
+  std::string off = "# a line before\n" + std::string(test::sweep_base) + expectation;
+  off.replace(off.find("33ms"), 4, "30ms");
+  const std::string bad = files.write("d/b.yaml", off);
+  files.write("d/a.yaml", std::string(test::sweep_base) + expectation);
+  const Ran ran = shell(files, binary + " check " + files.path("d") + " --annotations --markdown " +
+                                   files.path("s.md"));
+  EXPECT_EQ(ran.code, 1);
+  const auto line =
+      std::count(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(off.find("expect:")),
+                 '\n') +
+      1;
+  EXPECT_NE(ran.out.find("::error file=" + bad + ",line=" + std::to_string(line) +
+                         ",title=stepcast check%3A base::step_time 33.0 ms, expected 30.0 ms "
+                         "within 0.1%25%0Astep_time +10.0 %25"),
+            std::string::npos)
+      << ran.out;
+  const std::string summary = content(files.path("s.md"));
+  EXPECT_NE(summary.find("**2 step times checked: 1 ok, 1 failed**"), std::string::npos) << summary;
+  EXPECT_LT(summary.find("| **failed** |"), summary.find("| ok |"));
+  EXPECT_NE(summary.find("| 33.0 ms | 30.0 ms | +10.0 % |"), std::string::npos) << summary;
+}
+
+TEST(EditCli, AnEditedFileIsTheOverriddenScenario) {
+  const TemporaryFiles files;
+  test::write_sweep(files);
+  const std::string base = files.path("base.yaml"), out = files.path("edited.yaml");
+  const Ran ran = shell(files, binary + " edit " + base + " --set name=other -o " + out);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(content(out).find("name: other"), std::string::npos);
+  const auto result = [&](const std::string& file, const std::string& options) {
+    return shell(files, binary + " run " + file + options).out;
+  };
+  EXPECT_EQ(result(out, ""), result(base, " --set name=other"));
+  EXPECT_EQ(shell(files, binary + " edit " + base).code, 2);
+}
+
 TEST(CheckCli, AFileThatDoesNotReadExitsWithTwo) {
   const TemporaryFiles files;
   files.write("d/a.yaml", std::string(test::sweep_base) + expectation);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct LinkUsage {
   double bytes = 0;           ///< over each link in the run
   double mean = 0;            ///< share of the bandwidth, over the run
   std::vector<double> share;  ///< of the bandwidth, in equal parts of the run
+  /// Stages whose communication makes a quarter of the bytes or more, ascending; empty where not
+  /// every class is recorded.
+  std::vector<std::int64_t> stages = {};
 };
 /// There is one per class of links, by kind, then busiest first. A collective loads its links
 /// evenly while it lasts; world collectives that run alone are left out. `parts` >= 1.

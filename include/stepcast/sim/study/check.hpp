@@ -14,6 +14,7 @@ struct CheckedValue {
   std::string key;  ///< below `expect`: `step_time`, `exposed.expert`
   Expectation expected;
   std::optional<double> found;  ///< SI units; nothing where the scenario has no such value
+  int line = 0;                 ///< of the file itself; 0 where it stands in one that is extended
   bool holds() const;
 };
 
@@ -54,6 +55,14 @@ std::string check_table(const std::vector<CheckResult>& results);
 std::string failure_line(const CheckResult& result);
 /// This is JUnit XML, with one test case per file.
 std::string junit_xml(const std::vector<CheckResult>& results);
+/// This is a table in Markdown, those that failed first and why, as for the summary of a CI job.
+std::string check_markdown(const std::vector<CheckResult>& results);
+/// This is the same for a page: `checks`, each with `name`, `file`, `passed`, `why` and `values`,
+/// with numbers in SI units and as words.
+std::string check_json(const std::vector<CheckResult>& results);
+/// These are workflow commands of GitHub, `::error file=...,line=...::...`, one for each value that
+/// does not hold and each file without a result.
+std::string check_annotations(const std::vector<CheckResult>& results);
 
 /// This is the text of the file with the values of `result` in place of the expected ones and of
 /// the golden breakdown, with the parts that it lacks; everything else, comments and layout, stays.

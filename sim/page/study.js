@@ -1,0 +1,106 @@
+/* Pages of compare, explain and check: what each writes as JSON, drawn. */
+const answer = data.answer;
+const breakdownParts = ['computing', ...kinds, 'bubble', 'host_stall', 'other_idle'];
+const partShade = { host_stall: 'host', other_idle: 'idle' };
+const partText = part => kinds.includes(part) ? `exposed ${part} communication` : part.replace('_', ' ');
+const signedSeconds = value => `${value > 0 ? '+' : value < 0 ? '-' : ''}${seconds(Math.abs(value))}`;
+const signedPercent = value => `${value >= 0 ? '+' : '-'}${percent(Math.abs(value))}`;
+
+function table(block, heads, rows, identity) {
+  const place = block.append('div').attr('class', 'scroll').append('table');
+  if (identity) place.attr('id', identity);
+  const head = place.append('tr');
+  heads.forEach((text, i) => head.append('th').classed('number', i > 0).text(text));
+  rows.forEach(cells => {
+    const line = place.append('tr');
+    cells.forEach((text, i) => line.append('td').classed('number', i > 0).text(text));
+  });
+}
+/* Bars from a middle line; the name stands above its bar where the page is narrow. */
+function signedBars(block, label, rows, text) {
+  const above = narrow(), tall = above ? 42 : 24, low = tall - 24, left = above ? 8 : 330, height = tall * rows.length + 34;
+  const chart = svg(block, room, height, label);
+  const x = d3.scaleLinear([Math.min(0, d3.min(rows, r => r[1])), Math.max(0, d3.max(rows, r => r[1]))], [left, room - 84]).nice();
+  rows.forEach(([name, value], i) => {
+    const y = tall * i + low, from = Math.min(x(0), x(value)), to = Math.max(x(0), x(value));
+    chart.append('text').attr('x', above ? left : left - 10).attr('y', tall * i + 15).attr('text-anchor', above ? 'start' : 'end').text(name);
+    chart.append('rect').attr('class', 'signed').attr('x', from).attr('y', y + 2).attr('width', Math.max(0.5, to - from)).attr('height', 18)
+      .style('fill', `var(--part-${value < 0 ? 'computing' : 'host'})`);
+    chart.append('text').attr('x', to + 6).attr('y', y + 15).text(text(value));
+  });
+  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(text));
+}
+
+function sides() {
+  const list = answer.sides, letter = i => String.fromCharCode(65 + i);
+  const block = section('sides', 'Side by side', 'The first is A; every bar is a step, from all devices of the job.');
+  const shown = breakdownParts.filter(part => list.some(side => side.parts_s[part] > 0));
+  legend(block, shown.map(part => [`part-${partShade[part] || part}`, partText(part)]));
+  const width = room, height = 34 * list.length + 34, left = 34, chart = svg(block, width, height, 'Breakdown of each side');
+  const x = d3.scaleLinear([0, d3.max(list, side => side.step_time_s)], [left, width - 20]);
+  list.forEach((side, i) => {
+    let from = 0;
+    chart.append('text').attr('x', 4).attr('y', 34 * i + 20).text(letter(i));
+    shown.forEach(part => {
+      const time = side.parts_s[part] || 0;
+      hover(chart.append('rect').attr('class', 'part').attr('x', x(from)).attr('y', 34 * i + 2).attr('height', 26)
+        .attr('width', Math.max(0, x(from + time) - x(from))).style('fill', `var(--part-${partShade[part] || part})`),
+        () => `${letter(i)} ${side.label}\n${partText(part)} ${seconds(time)} (${percent(time / side.step_time_s)})`);
+      from += time;
+    });
+  });
+  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(seconds));
+  table(block, ['', 'step time', 'against A', 'MFU', 'memory'], list.map((side, i) => [`${letter(i)} ${side.label}`, seconds(side.step_time_s),
+    i ? signedPercent(side.step_time_change_s / list[0].step_time_s) : '', side.mfu === null ? '' : percent(side.mfu), side.peak_memory_bytes === null ? '' : gib(side.peak_memory_bytes)]), 'side-table');
+  list.slice(1).forEach((side, i) => {
+    const rows = breakdownParts.map(part => [partText(part), side.change_s[part]]).filter(r => Math.abs(r[1]) > 1e-4 * list[0].step_time_s)
+      .sort((p, q) => Math.abs(q[1]) - Math.abs(p[1]));
+    if (!rows.length) return;
+    block.append('h3').text(`${letter(i + 1)} minus A: ${side.label}`);
+    signedBars(block, `What changes from A to ${letter(i + 1)}`, rows, signedSeconds);
+  });
+}
+function inputs() {
+  const rows = answer.inputs || [];
+  if (!rows.length) return;
+  const block = section('inputs', 'Inputs that differ', 'Presets and auto resolved.');
+  table(block, ['key', ...answer.sides.map((_, i) => String.fromCharCode(65 + i))], rows.map(row => [row.path, ...row.values.map(v => v ?? '')]));
+}
+
+function worth() {
+  const block = section('worth', 'What would help', 'By how much one per cent more of each number changes the step.');
+  signedBars(block, 'Change of the step for one per cent more', answer.elasticities.slice(0, 20).map(row => [row.path, row.elasticity / 100]), v => `${(100 * v).toFixed(2)} %`);
+  table(block, ['number', 'value', 'one per cent more changes the step by'], answer.elasticities.map(row => [row.path, String(Number(row.value.toPrecision(6))), `${row.elasticity.toFixed(3)} %`]), 'elasticities');
+}
+function chain() {
+  const path = answer.critical_path, block = section('path', 'Critical path', 'The longest chain of waiting through all that ran.');
+  const columns = block.append('div').attr('class', 'columns');
+  [['by category', path.categories], ['by operator and communication', path.operators], ['its communication by link', path.links]].forEach(([title, rows]) =>
+    shareTable(columns.append('div'), title, rows || [], path.total_s));
+}
+function ideals() {
+  const block = section('bounds', 'If something were free', 'The step with one cost left out: nothing that is bought gains more than this.');
+  signedBars(block, 'Step without one of its costs', answer.bounds.map(b => [b.name, b.step_time_s / answer.step_time_s - 1]), signedPercent);
+  table(block, ['without', 'step time', 'gain'], answer.bounds.map(b => [b.name, seconds(b.step_time_s), percent(1 - b.step_time_s / answer.step_time_s)]));
+}
+
+function checks() {
+  const off = v => v.found === null ? null : v.relative ? (v.found - v.expected) / v.expected / (v.tolerance || Number.MIN_VALUE) : (v.found - v.expected) / (v.tolerance || Number.MIN_VALUE);
+  const bad = answer.checks.filter(c => !c.passed), good = answer.checks.filter(c => c.passed);
+  const rows = list => list.flatMap(c => c.values.length ? c.values.map(v => [c.name, v.key, v.found_text, v.expected_text, v.tolerance_text, v.difference, v.holds ? 'holds' : 'off'])
+    : [[c.name, '', '', '', '', '', 'error']]);
+  const heads = ['scenario', 'value', 'found', 'expected', 'within', 'change', ''];
+  if (bad.length) {
+    const block = section('failed', 'Failed');
+    bad.forEach(c => { block.append('h3').text(c.name); block.append('p').text(c.why).style('white-space', 'pre-line'); });
+    table(block, heads, rows(bad), 'failed-values');
+  }
+  const all = answer.checks.flatMap(c => c.values.map(v => [`${c.name}: ${v.key}`, off(v)])).filter(r => r[1] !== null && Number.isFinite(r[1]) && r[1] !== 0)
+    .sort((p, q) => Math.abs(q[1]) - Math.abs(p[1])).slice(0, 20);
+  if (all.length) signedBars(section('room', 'How much of the tolerance is used', 'The twenty that use most; beyond 1 either way a value is off.'), 'Share of the tolerance', all, v => v.toPrecision(2));
+  if (good.length) table(section('passed', 'What holds', null, true), heads, rows(good), 'passed-values');
+}
+
+if (data.kind === 'compare') drawAll([sides, inputs]);
+if (data.kind === 'explain') drawAll([worth, ideals, chain]);
+if (data.kind === 'check') drawAll([checks]);
