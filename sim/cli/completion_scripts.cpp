@@ -21,9 +21,9 @@ struct Argument {
   std::string words = {};  ///< of a closed set, by spaces
 };
 
-constexpr std::array<std::string_view, 12> file_types{
-    {"FILE", "SCENARIO", "SWEEP", "STORE", "PATH", "A", "B", "A B C", "CLUSTER", "MODEL", "PLAN",
-     "OUT"}};
+constexpr std::array<std::string_view, 12> file_types{{"FILE", "SCENARIO", "SWEEP", "STORE", "PATH",
+                                                       "A", "B", "A B C", "CLUSTER", "MODEL",
+                                                       "PLAN", "OUT"}};
 constexpr std::array<std::string_view, 2> folder_types{{"DIR", "PROFILE_DIR"}};
 
 template <class Rows>
@@ -126,7 +126,8 @@ std::string zsh_specification(const std::string& command, const CLI::Option& opt
 std::string fish_line(const std::string& command, const CLI::Option& option) {
   using Takes = Argument::Takes;
   const Argument argument = argument_of(command, option);
-  std::string line = fmt::format("complete -c stepcast -n '__fish_seen_subcommand_from {}'", command);
+  std::string line =
+      fmt::format("complete -c stepcast -n '__fish_seen_subcommand_from {}'", command);
   if (!option.get_positional()) {
     line += " -l " + option.get_lnames().front();
     for (const std::string& letter : option.get_snames()) line += " -s " + letter;
@@ -166,13 +167,15 @@ std::string fish_completion(const CLI::App& program) {
   for (const CLI::App* command : commands_of(program)) {
     const std::string& name = command->get_name();
     names += " " + name;
-    lines += fmt::format("complete -c stepcast -n \"not __fish_seen_subcommand_from $commands\" -a {} -d '{}'\n",
-                         name, escaped(command->get_description(), "'\\"));
+    lines += fmt::format(
+        "complete -c stepcast -n \"not __fish_seen_subcommand_from $commands\" -a {} -d '{}'\n",
+        name, escaped(command->get_description(), "'\\"));
     for (const CLI::Option* option : command->get_options()) lines += fish_line(name, *option);
   }
   return "# fish completion for stepcast: `stepcast completion fish > "
          "~/.config/fish/completions/stepcast.fish`\nset -l commands" +
-         names + "\ncomplete -c stepcast -f\ncomplete -c stepcast -l version -d 'print the version'\n" +
+         names +
+         "\ncomplete -c stepcast -f\ncomplete -c stepcast -l version -d 'print the version'\n" +
          lines;
 }
 

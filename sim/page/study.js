@@ -70,7 +70,9 @@ function inputs() {
 function worth() {
   const block = section('worth', 'What would help', 'By how much one per cent more of each number changes the step.');
   signedBars(block, 'Change of the step for one per cent more', answer.elasticities.slice(0, 20).map(row => [row.path, row.elasticity / 100]), v => `${(100 * v).toFixed(2)} %`);
-  table(block, ['number', 'value', 'one per cent more changes the step by'], answer.elasticities.map(row => [row.path, String(Number(row.value.toPrecision(6))), `${row.elasticity.toFixed(3)} %`]), 'elasticities');
+  const more = block.append('details');
+  more.append('summary').text('all numbers');
+  table(more, ['number', 'value', 'one per cent more changes the step by'], answer.elasticities.map(row => [row.path, String(Number(row.value.toPrecision(6))), `${row.elasticity.toFixed(3)} %`]), 'elasticities');
 }
 function chain() {
   const path = answer.critical_path, block = section('path', 'Critical path', 'The longest chain of waiting through all that ran.');

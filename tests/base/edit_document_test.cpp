@@ -22,9 +22,11 @@ std::string error_of(const std::string& text, const std::vector<std::string>& se
 }
 
 TEST(EditDocument, AValueIsReplacedWhereItStands) {
-  const std::string text = "# head\na:\n  b: 1  # one\n  c: \"two, 'x' # y\"  # two\nd: {e: 'it''s', f: [1, {g: 2}]}\n";
+  const std::string text =
+      "# head\na:\n  b: 1  # one\n  c: \"two, 'x' # y\"  # two\nd: {e: 'it''s', f: [1, {g: 2}]}\n";
   EXPECT_EQ(edited(text, {"a.b=12"}),
-            "# head\na:\n  b: 12  # one\n  c: \"two, 'x' # y\"  # two\nd: {e: 'it''s', f: [1, {g: 2}]}\n");
+            "# head\na:\n  b: 12  # one\n  c: \"two, 'x' # y\"  # two\nd: {e: 'it''s', f: [1, {g: "
+            "2}]}\n");
   EXPECT_EQ(edited(text, {"a.c=x", "d.e=y", "d.f=[3]"}),
             "# head\na:\n  b: 1  # one\n  c: x  # two\nd: {e: y, f: [3]}\n");
   EXPECT_EQ(edited("a: \"b\\\"c\" # d\n", {"a=1"}), "a: 1 # d\n");
@@ -52,11 +54,13 @@ TEST(EditDocument, WhatCannotBeWrittenIsNamedAllAtOnce) {
   const std::string text = "a:\n  b: 1\nc:\n  - 1\nd: x\ne: >\n  long\n  text\n";
   EXPECT_EQ(error_of(text, {"a=1", "c=[2]", "d.x=1", "e=1"}).substr(0, 8), "f:2:3: a");
   for (const char* path : {": a: ", ": c: ", ": d.x: ", ": e: "})
-    EXPECT_NE(error_of(text, {"a=1", "c=[2]", "d.x=1", "e=1"}).find(path), std::string::npos) << path;
+    EXPECT_NE(error_of(text, {"a=1", "c=[2]", "d.x=1", "e=1"}).find(path), std::string::npos)
+        << path;
   EXPECT_NE(error_of("a: {b: 1}\n", {"a.b=x, c: 2"}).find("cannot be written"), std::string::npos);
   EXPECT_NE(error_of("a: 1\n", {"a=1\nb: 2"}).find("several lines"), std::string::npos);
   for (const char* wrong : {"", "a", "=1", "a..b=1", ".a=1", "a.=1"})
-    EXPECT_NE(error_of("a: 1\n", {wrong}).find("has no path and value"), std::string::npos) << wrong;
+    EXPECT_NE(error_of("a: 1\n", {wrong}).find("has no path and value"), std::string::npos)
+        << wrong;
   EXPECT_NE(error_of("a: [", {"a=1"}), "no error");
 }
 

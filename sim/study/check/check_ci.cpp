@@ -11,7 +11,8 @@ namespace {
 std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '|' || c == '\\' || c == '`' || c == '<' || c == '*' || c == '_' || c == '[') out += '\\';
+    if (c == '|' || c == '\\' || c == '`' || c == '<' || c == '*' || c == '_' || c == '[')
+      out += '\\';
     if (c == '\n') {
       out += "<br>";
     } else if (static_cast<unsigned char>(c) >= 0x20) {

@@ -8,9 +8,9 @@ struct StudyHead {
   std::string title, lead, verdict;
 };
 
-/// These are the answers of `compare`, `explain` and `check` (the JSON that each writes) as one HTML
-/// page that needs no network; `kind` is the name of the command. Throws ContractError for another
-/// one.
+/// These are the answers of `compare`, `explain` and `check` (the JSON that each writes) as one
+/// HTML page that needs no network; `kind` is the name of the command. Throws ContractError for
+/// another one.
 std::string study_page(const std::string& kind, const StudyHead& head, const std::string& json);
 
 }  // namespace stepcast
