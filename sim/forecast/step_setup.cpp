@@ -5,6 +5,7 @@
 #include "node_kinds.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
+#include "stepcast/sim/network/traced_map.hpp"
 
 namespace stepcast {
 namespace {
@@ -97,6 +98,8 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       latency{boundary_latency(scenario)},
       orders{scenario.orders()} {
   network = with_network_input(describe_links, [&](const NetworkMapInput& input) {
+    if (scenario.graph && scenario.graph->traced)
+      return traced_network_map(input, *scenario.graph->traced);
     return intact() ? known_network_map(input) : build_network_map(input);
   });
   if (ideal.free_host) {
