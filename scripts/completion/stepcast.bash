@@ -27,7 +27,7 @@ _stepcast_options() {
   case $1 in
     import) echo "--from --devices --cluster --deepspeed --ignore-unknown --flags --set --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
-    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --seeds --fail-on-oom --presets --help" ;;
+    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --graph --graph-ranks --seeds --fail-on-oom --presets --help" ;;
     explain) echo "--report --set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;

@@ -45,14 +45,20 @@ struct RunOptions : PresetOptions {
   std::string trace, report, step_trace;  ///< files
   std::string trace_ranks = "64";         ///< rank classes at most that the trace shows
   bool pipeline = false, operators = false;
-  std::string operators_csv;  ///< file, `-` for stdout instead of the table
-  std::string seeds;          ///< how many; empty: that of the scenario alone
+  std::string operators_csv;       ///< file, `-` for stdout instead of the table
+  std::string graph, graph_ranks;  ///< file; `0,8`, empty: as the form has it
+  std::string seeds;               ///< how many; empty: that of the scenario alone
   bool records() const {
     return pipeline || operators || !operators_csv.empty() || !trace.empty() || !report.empty() ||
            !step_trace.empty();
   }
 };
 Outcome run(const RunOptions& options);
+
+/// Writes the task graph of a step as .json, .dot or .et; what the form cannot say goes to
+/// `warnings`. Throws InputError.
+void write_graph(const std::string& path, const std::string& ranks, const Scenario& scenario,
+                 std::vector<std::string>& warnings);
 
 struct ImportFileOptions : PresetOptions {
   std::string file, output;

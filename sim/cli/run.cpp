@@ -103,6 +103,9 @@ Outcome run(const RunOptions& options) {
   std::vector<std::string> imported;
   const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
                                             default_search_path(options.presets), imported);
+  if (!options.graph.empty()) write_graph(options.graph, options.graph_ranks, scenario, imported);
+  if (options.graph.empty() && !options.graph_ranks.empty())
+    bad_option("--graph-ranks", "is given without --graph");
   const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
   std::string drawing;
   if (options.records()) drawing = shown_run(options, shown_scenario(scenario, seeds));

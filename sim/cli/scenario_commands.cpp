@@ -29,6 +29,11 @@ void add_run(CommandLine& line) {
   sub->add_option("--step-trace", options->step_trace,
                   "write cluster_step_trace_time.csv, the columns of the Ascend profiling tools")
       ->type_name("FILE");
+  sub->add_option("--graph", options->graph,
+                  "write what the ranks execute: .json to run again, .dot to draw, .et for Chakra")
+      ->type_name("FILE");
+  sub->add_option("--graph-ranks", options->graph_ranks, "ranks that a .dot or .et has")
+      ->type_name("LIST");
   sub->add_flag("--operators", options->operators,
                 "show the operators that take longest, by pipeline stage");
   sub->add_option("--operators-csv", options->operators_csv,

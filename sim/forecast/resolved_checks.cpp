@@ -4,6 +4,7 @@
 #include "resolving.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/network/solitary.hpp"
 
@@ -75,6 +76,7 @@ bool names_algorithms(const CollectiveChoice& choice) {
 }  // namespace
 
 void check_resolved(const Scenario& scenario, Checks& checks) {
+  if (scenario.graph && scenario.graph->traced) return;  // its groups are its own
   const bool recomputes = scenario.workload.training.recompute == TrainingSpec::Recompute::table;
   const bool pairwise = scenario.simulate.network == NetworkForm::pairwise;
   const bool named = names_algorithms(scenario.workload.communication.algorithms);

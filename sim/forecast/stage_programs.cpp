@@ -1,8 +1,11 @@
 #include "stepcast/sim/forecast/stage_programs.hpp"
 
+#include "stepcast/sim/graph/task_graph.hpp"
+
 namespace stepcast {
 
 std::vector<StageProgram> stage_programs(const Scenario& scenario, const LayerTable& layers) {
+  if (scenario.graph) return scenario.graph->programs;
   std::vector<StageProgram> programs;
   for (std::uint32_t s = 0; s < scenario.workload.plan.pp; ++s) {
     programs.push_back(scenario.synthetic

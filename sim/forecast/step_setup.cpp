@@ -6,6 +6,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
+#include "stepcast/sim/network/traced_map.hpp"
 #include "stepcast/sim/replay/judge.hpp"
 
 namespace stepcast {
@@ -100,6 +101,8 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       orders{scenario.orders()} {
   if (judged()) check_judged(stalls(without_spread(scenario.stalls)));
   network = with_network_input(describe_links, [&](const NetworkMapInput& input) {
+    if (scenario.graph && scenario.graph->traced)
+      return traced_network_map(input, *scenario.graph->traced);
     return intact() ? known_network_map(input) : build_network_map(input);
   });
   if (judged() && network.rounded)

@@ -99,8 +99,7 @@ void import_sharding(Json& json) {
   const Setting* bucket = args.find("zero_optimization.reduce_bucket_size");
   const std::int64_t zero = args.count_or("zero_optimization.stage", 0);
   if (zero < 0 || zero > 3)
-    return args.fail("zero_optimization.stage",
-                     "is " + std::to_string(zero) + ", allowed: 0 to 3");
+    return args.fail("zero_optimization.stage", "is " + std::to_string(zero) + ", allowed: 0 to 3");
   if (json.job.zero && *json.job.zero != zero)
     args.fail("zero_optimization.stage", "is " + std::to_string(zero) + ", and --zero-stage is " +
                                              std::to_string(*json.job.zero) +
@@ -110,8 +109,7 @@ void import_sharding(Json& json) {
   draft.set("communication.gradient.overlap", on && zero > 0, {overlap},
             overlap == nullptr ? "true at stage 3 unless given" : "");
   constexpr double elements = 5e8;  // of zero/config.py
-  const double size =
-      bucket == nullptr ? elements : args.number(bucket->name).value_or(elements);
+  const double size = bucket == nullptr ? elements : args.number(bucket->name).value_or(elements);
   if (on && zero > 0)
     draft.set("communication.gradient.bucket", shortest(size), {bucket},
               bucket == nullptr ? "5e8 elements unless given" : "");

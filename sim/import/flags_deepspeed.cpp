@@ -31,8 +31,8 @@ constexpr Flag deepspeed_table[] = {
      "sharding over a part of the data ranks", false, "-1"},
     {"zero_optimization.zero_quantized_weights", one, refused,
      "communication.gradient.gather_precision", "gathers of one byte", false, "false"},
-    {"zero_optimization.zero_quantized_gradients", one, refused,
-     "communication.gradient.precision", "reductions of half a byte", false, "false"},
+    {"zero_optimization.zero_quantized_gradients", one, refused, "communication.gradient.precision",
+     "reductions of half a byte", false, "false"},
     {"zero_optimization.stage3_prefetch_bucket_size", one, unmodelled, "parallel.zero",
      "how far ahead parameters are gathered"},
     {"zero_optimization.prefetch_bucket_size", one, unmodelled, "parallel.zero",
@@ -75,7 +75,8 @@ constexpr IgnoredFlags deepspeed_ignored_table[] = {
      "seq_parallel_communication_data_type"},
     {"logs, profiles, checkpoints, data",
      "steps_per_print wall_clock_breakdown dump_state tensorboard wandb csv_monitor comet "
-     "flops_profiler comms_logger memory_breakdown checkpoint nebula data_types dataloader_drop_last "
+     "flops_profiler comms_logger memory_breakdown checkpoint nebula data_types "
+     "dataloader_drop_last "
      "data_efficiency curriculum_learning autotuning aio disable_allgather compile "
      "monitor_config seed"},
     {"how buffers are laid out and states are kept",
@@ -107,8 +108,12 @@ constexpr Flag megatron_deepspeed_table[] = {
     {"--topk", one, taken, "model.moe.top_k", "1 unless given"},
     {"--moe-train-capacity-factor", one, taken, "moe.capacity_factor", "1.0 unless given"},
     {"--disable-moe-token-dropping", none, taken, "moe.capacity_factor", "none"},
-    {"--num-key-value-heads", one, taken, "model.attention.kv_heads", "those of the queries unless given"},
-    {"--deepspeed-activation-checkpointing", none, ignored, {},
+    {"--num-key-value-heads", one, taken, "model.attention.kv_heads",
+     "those of the queries unless given"},
+    {"--deepspeed-activation-checkpointing",
+     none,
+     ignored,
+     {},
      "whose rebuild it is: --checkpoint-activations says whether"},
     {"--checkpoint-activations", none, taken, "training.recompute", "full"},
     {"--checkpoint-num-layers", one, taken, "training.recompute", "1 unless given"},
@@ -120,8 +125,7 @@ constexpr Flag megatron_deepspeed_table[] = {
      "standard"},
     {"--cpu-optimizer", none, refused, "training.offload.optimizer",
      "an update on the processor of the host"},
-    {"--remote-device", one, refused, "training.offload", "parameters on the host",
-     false, "none"},
+    {"--remote-device", one, refused, "training.offload", "parameters on the host", false, "none"},
     {"--checkpoint-in-cpu", none, taken, "training.offload.activations", "1"},
     {"--partition-activations", none, refused, "training.recompute",
      "inputs of layers in parts over the tensor ranks"},

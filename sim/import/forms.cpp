@@ -35,6 +35,7 @@ bool is_deepspeed(const std::string& text) {
   return has(text, "\"zero_optimization\"") || has(text, "\"train_micro_batch_size_per_gpu\"") ||
          has(text, "\"train_batch_size\"");
 }
+bool is_graph(const std::string& text) { return has(text, "\"stepcast_graph\""); }
 bool is_hugging_face(const std::string& text) { return has(text, "\"model_type\""); }
 bool is_megatron_deepspeed(const std::string& text) {
   return has(text, "--deepspeed_config") || has(text, "--deepspeed-config") ||
@@ -101,7 +102,7 @@ Launch read_model_args(const std::string& path, const std::string& text) {
   return launch;
 }
 
-constexpr std::array<LaunchForm, 9> forms{
+constexpr std::array<LaunchForm, 10> forms{
     {{"megatron", "Megatron-LM", import_megatron_shell},
      {"mindspeed", "MindSpeed-LLM", import_mindspeed_shell},
      {"megatron-yaml", "Megatron-LM, functional test", import_megatron_yaml},
@@ -110,7 +111,8 @@ constexpr std::array<LaunchForm, 9> forms{
      {"nemo", "NeMo or Megatron-Bridge", import_nemo},
      {"megatron-deepspeed", "Megatron-DeepSpeed", import_megatron_deepspeed},
      {"deepspeed", "DeepSpeed", import_deepspeed},
-     {"huggingface", "a Hugging Face model", import_hugging_face}}};
+     {"huggingface", "a Hugging Face model", import_hugging_face},
+     {"graph", "a task graph", import_graph}}};
 
 }  // namespace
 
@@ -159,6 +161,7 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
   if (ending == "toml") return named("torchtitan");
   if (yaml && is_mindformers(text)) return named("mindformers");
   if (yaml && is_nemo(text)) return named("nemo");
+  if (ending == "json" && is_graph(text)) return named("graph");
   if (ending == "json" && is_deepspeed(text)) return named("deepspeed");
   if (ending == "json" && is_hugging_face(text)) return named("huggingface");
   if (yaml || ending == "json")
@@ -195,7 +198,8 @@ bool is_launch_file(const std::string& path, const SearchPath& search) {
   if (ending != "yaml" && ending != "yml" && !json) return false;
   try {
     const std::string text = read_document_text(path, search);
-    if (json) return launch::is_deepspeed(text) || launch::is_hugging_face(text);
+    if (json)
+      return launch::is_graph(text) || launch::is_deepspeed(text) || launch::is_hugging_face(text);
     return text.find("MODEL_ARGS:") != std::string::npos || launch::is_mindformers(text) ||
            launch::is_nemo(text);
   } catch (const InputError&) {

@@ -8,8 +8,7 @@ namespace stepcast::launch {
 namespace {
 
 void ask(Draft& draft, const char* key, const char* why) {
-  if (!draft.given(key))
-    draft.wrong({{}, key, std::string(why) + "; give --set " + key + "=N"});
+  if (!draft.given(key)) draft.wrong({{}, key, std::string(why) + "; give --set " + key + "=N"});
 }
 
 /// What no file of either says: one rank holds the whole model unless --set cuts it.
@@ -52,8 +51,7 @@ std::optional<std::int64_t> import_deepspeed(const std::string& path, const std:
                      path});
   const std::int64_t ranks = import_plan(draft);
   import_transformers(draft);
-  apply_deepspeed(parse_foreign_document(text, path), {options.devices, ranks}, options,
-                  draft);
+  apply_deepspeed(parse_foreign_document(text, path), {options.devices, ranks}, options, draft);
   return options.devices;
 }
 

@@ -148,8 +148,8 @@ std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
   const auto size = [&](const char* key) {
     return std::max<std::int64_t>(draft.count(key).value_or(1), 1);
   };
-  apply_deepspeed(*json, {devices, size("parallel.tp") * size("parallel.pp") * size("parallel.cp"),
-                          stage},
+  apply_deepspeed(*json,
+                  {devices, size("parallel.tp") * size("parallel.pp") * size("parallel.cp"), stage},
                   options, draft);
   return devices;
 }

@@ -21,6 +21,9 @@ std::optional<std::int64_t> import_torchtitan(const std::string& path, const std
                                               const ImportOptions& options, Draft& draft);
 std::optional<std::int64_t> import_nemo(const std::string& path, const std::string& text,
                                         const ImportOptions& options, Draft& draft);
+/// A task graph of run --graph, which is named and not unfolded.
+std::optional<std::int64_t> import_graph(const std::string& path, const std::string& text,
+                                         const ImportOptions& options, Draft& draft);
 
 /// A gated feed-forward width of Llama: 2/3 of 4 x hidden, times a factor, up to a multiple.
 std::int64_t llama_width(std::int64_t hidden, double factor, std::int64_t multiple);

@@ -19,8 +19,15 @@ bool used(const std::vector<StageProgram>& programs, GroupKind kind) {
   });
 }
 
-/// Bytes of several devices may cross it.
-bool is_shared(const Fabric& fabric, LinkId link) {
+/// Devices with one number share a full mesh.
+std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
+  const auto size = static_cast<std::uint32_t>(fabric.mesh_size());
+  return size > 0 ? device.value / size : fabric.node_of(device).value;
+}
+
+}  // namespace
+
+bool crossed_by_several(const Fabric& fabric, LinkId link) {
   switch (info(fabric.link(link).kind).family.owner) {
     case LinkOwner::leaf:
     case LinkOwner::pod:
@@ -35,14 +42,6 @@ bool is_shared(const Fabric& fabric, LinkId link) {
   }
   return fabric.on_detour(link);
 }
-
-/// Devices with one number share a full mesh.
-std::uint32_t mesh_of(const Fabric& fabric, DeviceId device) {
-  const auto size = static_cast<std::uint32_t>(fabric.mesh_size());
-  return size > 0 ? device.value / size : fabric.node_of(device).value;
-}
-
-}  // namespace
 
 /// The ring of stages closes, because a chunk of the last stage sends to the first one.
 Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel) {
@@ -230,7 +229,7 @@ void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
   if (index == no_index) {
     index = static_cast<std::uint32_t>(links_.size());
     const Link l = input_.fabric.link(link);
-    links_.push_back({link, l.bandwidth.value(), !is_shared(input_.fabric, link)});
+    links_.push_back({link, l.bandwidth.value(), !crossed_by_several(input_.fabric, link)});
   }
   uses_.push_back({object, index, entry});
 }

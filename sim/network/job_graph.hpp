@@ -45,6 +45,8 @@ struct GroupPattern {
   std::uint32_t slots = 0;
 };
 
+/// Bytes of several devices may cross it.
+bool crossed_by_several(const Fabric& fabric, LinkId link);
 /// Where a channel of a stage leads to.
 Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel);
 /// Bytes of one transfer of a stage on a channel; nothing when no chunk uses it.

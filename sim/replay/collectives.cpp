@@ -100,8 +100,9 @@ std::uint32_t Replayer::new_meeting(std::uint32_t call) {
 /// world that run alone have the last place.
 std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
   const auto kind = static_cast<std::size_t>(program(r).calls[call].group);
-  const std::uint64_t nth = ranks_[r].calls_made[kind]++ * group_kinds + kind;
   const NetworkCall& planned = network_call(r, call);
+  const std::uint64_t made = planned.once ? 0 : ranks_[r].calls_made[kind]++;
+  const std::uint64_t nth = made * group_kinds + kind;
   auto& open = open_meetings_[std::min<std::size_t>(planned.group, open_meetings_.size() - 1)];
   auto found = std::ranges::find(open, nth, &OpenMeeting::nth);
   if (found == open.end()) found = open.insert(found, {nth, new_meeting(map_.call_of[r][call])});

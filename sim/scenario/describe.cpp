@@ -87,6 +87,19 @@ void describe(Visitor& visitor, ExpectSpec& spec) {
   visitor.field({"source", &spec.source, "what the numbers are and where they are published"});
 }
 
+void describe_times(Visitor& visitor, ScenarioDraft& draft) {
+  visitor.one_of(
+      draft.workload_source,
+      {{"chunks", [&](Visitor& v) { describe(v, draft.synthetic); }},
+       {"graph",
+        [&](Visitor& v) {
+          v.field({"graph", &draft.graph, "task graph that run --graph wrote: it says the rest"});
+        }},
+       {"chakra", [&](Visitor& v) {
+          v.field({"chakra", &draft.graph, "folder of Chakra execution traces, one per rank"});
+        }}});
+}
+
 void describe_workload(Visitor& visitor, ScenarioDraft& draft) {
   visitor.one_of(draft.source, {{"model",
                                  [&](Visitor& v) {
@@ -98,7 +111,7 @@ void describe_workload(Visitor& visitor, ScenarioDraft& draft) {
                                 {"workload", [&](Visitor& v) {
                                    v.section("workload",
                                              "measured or synthetic times instead of a model",
-                                             [&](Visitor& w) { describe(w, draft.synthetic); });
+                                             [&](Visitor& w) { describe_times(w, draft); });
                                  }}});
 }
 
@@ -126,11 +139,9 @@ void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
                    }}});
 }
 
-void describe_content(Visitor& visitor, ScenarioDraft& draft) {
-  Scenario& s = draft.scenario;
-  visitor.section("cluster", "devices, hosts and network",
-                  [&](Visitor& v) { describe(v, s.cluster); });
-  describe_workload(visitor, draft);
+namespace {
+
+void describe_job(Visitor& visitor, Scenario& s) {
   visitor.section("parallel", "how the work is spread over the ranks",
                   [&](Visitor& v) { describe(v, s.workload.plan); });
   visitor.section("training", "what one step is",
@@ -143,6 +154,16 @@ void describe_content(Visitor& visitor, ScenarioDraft& draft) {
                   [&](Visitor& v) { describe(v, s.workload.communication); });
   visitor.section("runtime", "how the host drives the device",
                   [&](Visitor& v) { describe(v, s.workload.runtime); });
+}
+
+}  // namespace
+
+void describe_content(Visitor& visitor, ScenarioDraft& draft) {
+  Scenario& s = draft.scenario;
+  visitor.section("cluster", "devices, hosts and network",
+                  [&](Visitor& v) { describe(v, s.cluster); });
+  describe_workload(visitor, draft);
+  if (!s.graph && !draft.names_graph) describe_job(visitor, s);  // a graph says it
   bool stalls = s.stalls != StallsSpec{};
   visitor.optional_section("stalls", "slow or pausing devices, hosts and links", stalls,
                            [&](Visitor& v) { describe(v, s.stalls); });

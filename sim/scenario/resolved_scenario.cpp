@@ -1,6 +1,7 @@
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
 
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
 namespace stepcast {
@@ -137,6 +138,10 @@ std::string resolved_yaml(const Scenario& scenario) {
   if (scenario.synthetic) {
     draft.synthetic = *scenario.synthetic;
     draft.source = ScenarioDraft::from_workload;
+    draft.graph = scenario.graph_path;
+    if (scenario.graph)
+      draft.workload_source =
+          scenario.graph->traced ? ScenarioDraft::from_chakra : ScenarioDraft::from_graph;
   }
   std::string text;
   if (!scenario.question.empty()) text = "# question: " + scenario.question + "\n";

@@ -5,9 +5,11 @@
 
 #include "read_factors.hpp"
 #include "read_lengths.hpp"
+#include "read_task_graph.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/graph/task_graph.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
@@ -184,6 +186,7 @@ std::string content_of(ScenarioDraft draft) {
   scenario.workload.plan.dp_given = scenario.workload.plan.dp;
   if (scenario.order_table) scenario.schedule.table = text_of(*scenario.order_table);
   draft.model_source = ScenarioDraft::from_keys;
+  if (scenario.graph) draft.graph = scenario.graph->sha256;
   std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
   const auto add = [&text](const char* key, const auto& numbers) {
     if (numbers.empty()) return;
@@ -203,9 +206,13 @@ std::string content_of(ScenarioDraft draft) {
 /// Every key by itself, and the files that keys name.
 void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft,
                 Reading& reading) {
-  read(root, reading, [&](Visitor& visitor) { describe(visitor, draft); });
+  draft.names_graph = names_task_graph(root);
+  read(draft.names_graph ? without_job(root, reading) : root, reading,
+       [&](Visitor& visitor) { describe(visitor, draft); });
   Scenario& scenario = draft.scenario;
   if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
+  if (draft.names_graph && draft.workload_source != ScenarioDraft::from_times)
+    read_task_graph(root, search, draft, reading);
   if (draft.model_source == ScenarioDraft::from_config &&
       !reading.failed.contains("model.hf_config")) {
     read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
@@ -226,8 +233,14 @@ Scenario read_root(const Node& root, std::string question, const SearchPath& sea
   read_draft(root, search, draft, reading);
   Scenario& scenario = draft.scenario;
   Checks checks{root, reading};
-  settle(scenario, checks);
-  check_scenario(scenario, checks);
+  if (draft.names_graph) throw_if_wrong(reading);  // without its graph nothing more can be said
+  if (scenario.graph) {
+    scenario.schedule.table = draft.graph;  // what a report calls the order of the units
+    check_task_graph(scenario, checks);
+  } else {
+    settle(scenario, checks);
+    check_scenario(scenario, checks);
+  }
   throw_if_wrong(reading);
   take_fastest_links(scenario.cluster);
   scenario.assumptions = std::move(reading.assumptions);
@@ -255,6 +268,7 @@ std::string question_of(std::string_view text) {
 }
 
 PipelineShape Scenario::pipeline_shape() const {
+  if (graph) return graph->shape;
   const std::int64_t group = schedule.pipeline_group_given;
   PipelineShape shape{.stages = workload.plan.pp,
                       .chunks = workload.plan.vpp,
@@ -273,6 +287,7 @@ PipelineShape Scenario::pipeline_shape() const {
 }
 
 std::vector<StageOrder> Scenario::orders() const {
+  if (graph) return graph->orders;
   if (order_table) return order_table->orders;
   const PipelineSchedule& known = pipeline_schedule(schedule.pipeline);
   const bool adds_pairs = !known.pairs && workload.moe.overlap == MoeSpec::Overlap::fb_pair;

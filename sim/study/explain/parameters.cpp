@@ -95,6 +95,7 @@ ScenarioDraft draft_of(Scenario scenario) {
   if (scenario.synthetic) {
     draft.synthetic = *scenario.synthetic;
     draft.source = ScenarioDraft::from_workload;
+    draft.workload_source = scenario.graph ? ScenarioDraft::from_graph : ScenarioDraft::from_times;
   }
   draft.scenario = std::move(scenario);
   return draft;

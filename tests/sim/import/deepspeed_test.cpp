@@ -102,10 +102,10 @@ TEST(DeepSpeedImport, StageBucketAndBatchesComeFromTheJson) {
 TEST(DeepSpeedImport, EveryStageHasTheOverlapOfItsDefaults) {
   Folder folder;
   for (const std::int64_t stage : {0, 1, 2, 3}) {
-    const Scenario scenario =
-        folder.with(R"({"train_batch_size": 16, "fp16": {"enabled": true}, "zero_optimization": {"stage": )" +
-                        std::to_string(stage) + "}}",
-                    on(8, length));
+    const Scenario scenario = folder.with(
+        R"({"train_batch_size": 16, "fp16": {"enabled": true}, "zero_optimization": {"stage": )" +
+            std::to_string(stage) + "}}",
+        on(8, length));
     EXPECT_EQ(scenario.workload.plan.zero, stage);
     EXPECT_EQ(scenario.workload.communication.gradient_overlap, stage == 3);
     EXPECT_EQ(scenario.workload.training.micro_batch, 2) << "accumulation is 1 unless given";
@@ -196,8 +196,9 @@ TEST(MegatronDeepSpeed, StagesThatDifferAreRefused) {
 
 TEST(MegatronDeepSpeed, AMissingJsonIsNamed) {
   const test::TemporaryFiles files;
-  const std::string script = files.write(
-      "train.sh", "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 "
+  const std::string script =
+      files.write("train.sh",
+                  "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 "
                   "--num-attention-heads 8 --seq-length 128 --micro-batch-size 1 --vocab-size 1000 "
                   "--deepspeed --deepspeed_config gone.json --bf16\n");
   EXPECT_TRUE(has(complaint(script, on(8)), "names gone.json, which is not beside the script"));

@@ -41,9 +41,10 @@ struct NetworkCall {
   static constexpr std::uint32_t no_group = UINT32_MAX;  ///< of the whole world, run alone
   std::uint32_t group = 0;     ///< class of the group: its members meet under this number
   std::uint32_t arrivals = 1;  ///< rank classes that must arrive
-  bool lone = false;           ///< no shared link: start + `alone` is its end
-  double alone = 0;            ///< all phases with their latencies, beside those of its likes [s]
-  double one_group = 0;        ///< the same of one group, when its likes do not move either [s]
+  bool once = false;     ///< its members meet once: the call is one of a trace, not of a program
+  bool lone = false;     ///< no shared link: start + `alone` is its end
+  double alone = 0;      ///< all phases with their latencies, beside those of its likes [s]
+  double one_group = 0;  ///< the same of one group, when its likes do not move either [s]
 };
 
 /// A rank's pipeline transfers go over in-order channels, which say what moves, and to which stage.

@@ -12,7 +12,11 @@ struct ScenarioDraft {
   enum ModelSource : std::size_t { from_keys, from_config };
   Scenario scenario;
   SyntheticSpec synthetic;
+  enum WorkloadSource : std::size_t { from_times, from_graph, from_chakra };
   std::size_t source = from_model;
+  std::size_t workload_source = from_times;
+  std::string graph;         ///< file or folder as written
+  bool names_graph = false;  ///< which says the job: its sections are not there
   std::size_t model_source = from_keys;
   std::string hf_config;  ///< as written
 };

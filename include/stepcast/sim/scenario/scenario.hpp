@@ -18,6 +18,8 @@
 
 namespace stepcast {
 
+struct TaskGraph;
+
 /// These are the keys of `simulate:`.
 struct SimulateSpec {
   std::int64_t steps = 1;
@@ -53,6 +55,10 @@ struct Scenario {
   ClusterSpec cluster;
   WorkloadSpec workload;  ///< plan, training, moe, communication, runtime; model when not synthetic
   std::optional<SyntheticSpec> synthetic;
+  /// Of `workload.graph` and `workload.chakra`: plan, orders and programs are its own, and
+  /// `synthetic` is empty.
+  std::shared_ptr<const TaskGraph> graph;
+  std::string graph_path;  ///< where it was found, an absolute path
   ScheduleSpec schedule;
   std::optional<OrderTable> order_table;  ///< the file that schedule.table names
   std::string order_file;                 ///< where it was found, an absolute path

@@ -1,0 +1,56 @@
+#include "stepcast/sim/forecast/step_graph.hpp"
+
+#include "node_kinds.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/stage_programs.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
+
+namespace stepcast {
+namespace {
+
+/// What no graph says, by its key.
+std::vector<Diagnostic> beyond_graphs(const Scenario& scenario, const LayerTable& layers) {
+  std::vector<Diagnostic> all;
+  const auto refuse = [&](bool wrong, const char* key, const char* message) {
+    if (wrong) all.push_back({{}, key, message});
+  };
+  refuse(scenario.stalls != StallsSpec{}, "stalls",
+         "are no part of a task graph, allowed: a graph without them, and stalls beside "
+         "workload.graph");
+  refuse(scenario.schedule.post_validation, "schedule.post_validation",
+         "is true, and a task graph holds one step, allowed: false");
+  refuse(scenario.simulate.steps > 1, "simulate.steps",
+         "are several, and a task graph holds one step, allowed: 1");
+  refuse(scenario.workload.documents, "schedule.data.documents",
+         "make micro-batches differ, and a task graph has one program for all, allowed: none");
+  refuse(!scenario.synthetic && !expert_loads(scenario.workload).even(), "moe.routing",
+         "loads ranks of a stage unevenly, and a task graph has one program per stage, allowed: "
+         "uniform");
+  refuse(kind_programs(scenario, layers, Placement(scenario.workload.plan)).has_value(),
+         "cluster.node", "has several kinds, and a task graph has one program per stage");
+  return all;
+}
+
+}  // namespace
+
+TaskGraph step_graph(const Scenario& scenario) {
+  if (scenario.graph) return *scenario.graph;
+  const LayerTable layers = layers_of(scenario);
+  if (auto wrong = beyond_graphs(scenario, layers); !wrong.empty())
+    throw InputError(std::move(wrong));
+  TaskGraph graph;
+  graph.name = scenario.name;
+  graph.plan = scenario.workload.plan;
+  graph.shape = scenario.pipeline_shape();
+  graph.p2p = scenario.schedule.p2p;
+  graph.micro_batch = scenario.workload.training.micro_batch;
+  graph.global_batch = scenario.workload.training.global_batch;
+  if (scenario.synthetic && scenario.synthetic->boundary_latency_given)
+    graph.boundary_latency = scenario.synthetic->boundary_latency;
+  graph.algorithms = scenario.workload.communication.algorithms;
+  graph.programs = stage_programs(scenario, layers);
+  graph.orders = scenario.orders();
+  return graph;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,91 @@
+#include "read_task_graph.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "stepcast/sim/graph/task_graph.hpp"
+
+namespace stepcast {
+namespace {
+
+/// The file or folder beside the file that names it, or a file on the search path.
+std::optional<std::filesystem::path> named(const Node& root, const SearchPath& search,
+                                           const std::string& path, const ScenarioDraft& draft,
+                                           Reading& reading) {
+  const bool folder = draft.workload_source == ScenarioDraft::from_chakra;
+  const Place place = place_of(root, path);
+  const bool in_file = !place.file.starts_with("--set ");
+  const auto directory =
+      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
+  if (folder && std::filesystem::is_directory(directory / draft.graph))
+    return directory / draft.graph;
+  if (const auto file = folder ? std::nullopt : find_file(draft.graph, directory, search))
+    return file;
+  reading.report(place, path,
+                 "names '" + shortened(draft.graph) + "', which does not exist, allowed: " +
+                     (folder ? "a folder of traces PREFIX.RANK.et" : "a file of run --graph"));
+  return {};
+}
+
+}  // namespace
+
+bool names_task_graph(const Node& root) {
+  const Node* workload = root.kind == Node::Kind::mapping ? root.find("workload") : nullptr;
+  if (workload == nullptr || workload->kind != Node::Kind::mapping) return false;
+  return workload->find("graph") != nullptr || workload->find("chakra") != nullptr;
+}
+
+Node without_job(const Node& root, Reading& reading) {
+  Node kept = root;
+  std::erase_if(kept.entries, [&](const Node::Entry& entry) {
+    constexpr std::array<std::string_view, 6> said{"parallel", "training",      "schedule",
+                                                   "moe",      "communication", "runtime"};
+    if (std::ranges::find(said, entry.key) == said.end()) return false;
+    reading.report(entry.place, entry.key,
+                   "is said by the graph of the workload, allowed beside it: name, cluster, "
+                   "stalls, simulate");
+    return true;
+  });
+  return kept;
+}
+
+void read_task_graph(const Node& root, const SearchPath& search, ScenarioDraft& draft,
+                     Reading& reading) {
+  const bool folder = draft.workload_source == ScenarioDraft::from_chakra;
+  const std::string path = folder ? "workload.chakra" : "workload.graph";
+  if (reading.failed.contains(path)) return;
+  Scenario& scenario = draft.scenario;
+  try {
+    const auto found = named(root, search, path, draft, reading);
+    if (!found) return;
+    scenario.graph =
+        std::make_shared<const TaskGraph>(folder ? read_chakra(*found) : read_graph(*found));
+    scenario.graph_path = std::filesystem::absolute(*found).lexically_normal().string();
+  } catch (const InputError& error) {
+    for (const Diagnostic& d : error.diagnostics()) reading.diagnostics.push_back(d);
+    return;
+  }
+  const TaskGraph& graph = *scenario.graph;
+  scenario.workload.plan = graph.plan;
+  scenario.workload.communication.algorithms = graph.algorithms;
+  scenario.workload.training.micro_batch = graph.micro_batch;
+  scenario.workload.training.global_batch = graph.global_batch;
+  scenario.schedule.p2p = graph.p2p;
+  if (graph.boundary_latency) {
+    scenario.synthetic->boundary_latency = *graph.boundary_latency;
+    scenario.synthetic->boundary_latency_given = true;
+  }
+}
+
+void check_task_graph(const Scenario& scenario, Checks& checks) {
+  check_cluster(scenario.cluster, "cluster.", checks);
+  const std::int64_t ranks = scenario.graph->plan.world();
+  checks.require(!checks.good({"cluster.devices"}) || scenario.cluster.devices == ranks,
+                 "cluster.devices",
+                 "is " + std::to_string(scenario.cluster.devices) + " and the graph has " +
+                     std::to_string(ranks) + " ranks, allowed: " + std::to_string(ranks));
+  check_stalls(scenario, checks);
+}
+
+}  // namespace stepcast
