@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "event_queue.hpp"
@@ -91,13 +92,21 @@ class Engine::Driver : private NetworkWatcher {
     table_.shift(time);
   }
 
-  void append_state(double origin, std::vector<double>& state) const {
+  void append_state(double origin, const TagName& name, std::vector<double>& state) const {
+    struct Entry {
+      double name, flow, time;
+    };
+    std::vector<Entry> entries;
     for (const QueuedEvent& event : pending()) {
-      state.push_back(event.time - origin);
       const bool flow = event.kind == QueuedEvent::Kind::flow_end;
-      state.push_back(flow ? 1 : 0);
-      state.push_back(static_cast<double>(flow ? event.order : event.value));
+      entries.push_back(
+          {name(flow ? event.order : event.value), flow ? 1.0 : 0.0, event.time - origin});
     }
+    std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+      return std::tie(a.name, a.flow, a.time) < std::tie(b.name, b.flow, b.time);
+    });
+    for (const Entry& entry : entries)
+      state.insert(state.end(), {entry.time, entry.flow, entry.name});
   }
 
   bool incremental() const { return incremental_.has_value(); }
@@ -262,8 +271,8 @@ double Engine::now() const { return driver_->now(); }
 double Engine::earliest() const { return driver_->earliest(); }
 bool Engine::between_flows() const { return driver_->between_flows(); }
 void Engine::shift(double time) { driver_->shift(time); }
-void Engine::append_state(double origin, std::vector<double>& state) const {
-  driver_->append_state(origin, state);
+void Engine::append_state(double origin, const TagName& name, std::vector<double>& state) const {
+  driver_->append_state(origin, name, state);
 }
 bool Engine::incremental() const { return driver_->incremental(); }
 std::uint64_t Engine::flows() const { return driver_->flows(); }

@@ -83,6 +83,9 @@ class Replayer : public EngineClient {
   void yield_at_mark(RankIndex r);
   void consider_skip();
   void describe(Mark& mark) const;
+  void describe_meetings(Mark& mark) const;
+  double name_of(const Meeting& meeting) const;
+  double name_of(std::uint64_t tag) const;
   std::int64_t recurring_periods(const Mark& before, const Mark& now) const;
   void skip(const Mark& before, const Mark& now, std::int64_t periods);
 

@@ -74,20 +74,54 @@ void Replayer::describe(Mark& mark) const {
         host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
     rank.append_state(free_host, mark.time, mark.micro_batch, mark.state);
   }
+  describe_meetings(mark);
+  for (const RankIndex r : ready_) mark.state.push_back(r);
+  engine_.append_state(
+      mark.time, [this](std::uint64_t tag) { return name_of(tag); }, mark.state);
+}
+
+/// Rendezvous by name and not by number, because numbers are given again as they come free.
+void Replayer::describe_meetings(Mark& mark) const {
+  std::vector<std::pair<double, const Meeting*>> named;
   for (const Meeting& meeting : meetings_) {
-    mark.state.push_back(static_cast<double>(meeting.members.size()));
-    if (meeting.members.empty()) continue;
-    for (const std::uint32_t number : {meeting.call, meeting.phase, meeting.running})
+    if (!meeting.members.empty()) named.emplace_back(name_of(meeting), &meeting);
+  }
+  std::ranges::sort(named);
+  for (const auto& [name, meeting] : named) {
+    mark.state.insert(mark.state.end(), {name, static_cast<double>(meeting->members.size())});
+    for (const std::uint32_t number : {meeting->call, meeting->phase, meeting->running})
       mark.state.push_back(number);
-    mark.state.push_back(meeting.start - mark.time);
-    for (const Meeting::Member& member : meeting.members) {
+    mark.state.push_back(meeting->start - mark.time);
+    for (const Meeting::Member& member : meeting->members) {
       mark.state.push_back(member.rank);
       mark.state.push_back(member.call);
       mark.state.push_back(ranks_[member.rank].slots[member.slot].issue - member.issue);
     }
   }
-  for (const RankIndex r : ready_) mark.state.push_back(r);
-  engine_.append_state(mark.time, mark.state);
+}
+
+/// A stream is at one rendezvous at a time, so the least rank that has arrived and its stream name
+/// it.
+double Replayer::name_of(const Meeting& meeting) const {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const Meeting::Member& member : meeting.members) {
+    const auto stream = static_cast<std::uint64_t>(program(member.rank).calls[member.call].stream);
+    least = std::min(least, member.rank * std::uint64_t{streams} + stream);
+  }
+  return static_cast<double>(least);
+}
+
+/// The tag with the name of its rendezvous in the place of the number; the flow of a phase is the
+/// higher half.
+double Replayer::name_of(std::uint64_t tag) const {
+  const std::uint64_t index = tag / tag_kinds;
+  const auto kind = static_cast<double>(tag % tag_kinds);
+  if (static_cast<Tag>(tag % tag_kinds) == Tag::transfer)
+    return static_cast<double>(index) * tag_kinds + kind;
+  const auto id = static_cast<std::uint32_t>(index);
+  const double flow = static_cast<double>(index >> 32U);
+  const double names = static_cast<double>(ranks_.size() * streams);
+  return (flow * names + name_of(meetings_[id])) * tag_kinds + kind;
 }
 
 /// How often what happened between the marks happens again from now on: as long as every rank has

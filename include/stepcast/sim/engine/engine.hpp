@@ -67,8 +67,11 @@ class Engine {
   bool between_flows() const;
   /// This moves the clock and all that is pending; only between flows, from inside a callback.
   void shift(double time);
-  /// This appends what is pending and the flows that are alone, with times relative to `origin`.
-  void append_state(double origin, std::vector<double>& state) const;
+  /// This appends what is pending and the flows that are alone, with times relative to `origin`, in
+  /// the order of what `name` says of their tags: two states with other tags for the same things
+  /// are one state.
+  using TagName = std::function<double(std::uint64_t tag)>;
+  void append_state(double origin, const TagName& name, std::vector<double>& state) const;
 
   bool incremental() const;          ///< flows that meet share their links without SimGrid
   std::uint64_t flows() const;       ///< that met another on a link
