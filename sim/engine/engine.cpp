@@ -79,8 +79,14 @@ class Engine::Driver : private NetworkWatcher {
            ended_.empty() && due_.empty();
   }
 
+  /// The network stands still while it delivers what has ended and collects what begins.
+  bool may_shift() const {
+    return between_flows() || (incremental_ && starts_.empty() && ended_.empty() && due_.empty());
+  }
+
   void shift(double time) {
-    expects(between_flows(), "no flow of SimGrid is under way");
+    expects(may_shift(), "no flow of SimGrid is under way");
+    if (incremental_) incremental_->shift(time);
     now_ += time;
     offset_ += time;
     for (QueuedEvent event : pending()) {
@@ -94,7 +100,8 @@ class Engine::Driver : private NetworkWatcher {
 
   void append_state(double origin, const TagName& name, std::vector<double>& state) const {
     struct Entry {
-      double name, flow, time;
+      double name, kind;  ///< 0: an event, 1: a flow alone, 2: a flow among others
+      double left;        ///< seconds, or bytes of a flow among others
     };
     std::vector<Entry> entries;
     for (const QueuedEvent& event : pending()) {
@@ -102,11 +109,16 @@ class Engine::Driver : private NetworkWatcher {
       entries.push_back(
           {name(flow ? event.order : event.value), flow ? 1.0 : 0.0, event.time - origin});
     }
+    if (incremental_) {
+      incremental_->for_each([&](FlowTable::Index flow) {
+        entries.push_back({name(table_[flow].tag), 2.0, incremental_->left(flow, now_)});
+      });
+    }
     std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
-      return std::tie(a.name, a.flow, a.time) < std::tie(b.name, b.flow, b.time);
+      return std::tie(a.name, a.kind, a.left) < std::tie(b.name, b.kind, b.left);
     });
     for (const Entry& entry : entries)
-      state.insert(state.end(), {entry.time, entry.flow, entry.name});
+      state.insert(state.end(), {entry.left, entry.kind, entry.name});
   }
 
   bool incremental() const { return incremental_.has_value(); }
@@ -270,6 +282,7 @@ void Engine::run(EngineClient& client) { driver_->run(client); }
 double Engine::now() const { return driver_->now(); }
 double Engine::earliest() const { return driver_->earliest(); }
 bool Engine::between_flows() const { return driver_->between_flows(); }
+bool Engine::may_shift() const { return driver_->may_shift(); }
 void Engine::shift(double time) { driver_->shift(time); }
 void Engine::append_state(double origin, const TagName& name, std::vector<double>& state) const {
   driver_->append_state(origin, name, state);
