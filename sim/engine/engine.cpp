@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "event_queue.hpp"
@@ -80,8 +81,14 @@ class Engine::Driver : private NetworkWatcher {
            ended_.empty() && due_.empty();
   }
 
+  /// The network stands still while it delivers what has ended and collects what begins.
+  bool may_shift() const {
+    return between_flows() || (incremental_ && starts_.empty() && ended_.empty() && due_.empty());
+  }
+
   void shift(double time) {
-    expects(between_flows(), "no flow of SimGrid is under way");
+    expects(may_shift(), "no flow of SimGrid is under way");
+    if (incremental_) incremental_->shift(time);
     now_ += time;
     offset_ += time;
     for (QueuedEvent event : pending()) {
@@ -93,13 +100,27 @@ class Engine::Driver : private NetworkWatcher {
     table_.shift(time);
   }
 
-  void append_state(double origin, std::vector<double>& state) const {
+  void append_state(double origin, const TagName& name, std::vector<double>& state) const {
+    struct Entry {
+      double name, kind;  ///< 0: an event, 1: a flow alone, 2: a flow among others
+      double left;        ///< seconds, or bytes of a flow among others
+    };
+    std::vector<Entry> entries;
     for (const QueuedEvent& event : pending()) {
-      state.push_back(event.time - origin);
       const bool flow = event.kind == QueuedEvent::Kind::flow_end;
-      state.push_back(flow ? 1 : 0);
-      state.push_back(static_cast<double>(flow ? event.order : event.value));
+      entries.push_back(
+          {name(flow ? event.order : event.value), flow ? 1.0 : 0.0, event.time - origin});
     }
+    if (incremental_) {
+      incremental_->for_each([&](FlowTable::Index flow) {
+        entries.push_back({name(table_[flow].tag), 2.0, incremental_->left(flow, now_)});
+      });
+    }
+    std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+      return std::tie(a.name, a.kind, a.left) < std::tie(b.name, b.kind, b.left);
+    });
+    for (const Entry& entry : entries)
+      state.insert(state.end(), {entry.left, entry.kind, entry.name});
   }
 
   bool incremental() const { return incremental_.has_value(); }
@@ -264,9 +285,10 @@ void Engine::run(EngineClient& client) { driver_->run(client); }
 double Engine::now() const { return driver_->now(); }
 double Engine::earliest() const { return driver_->earliest(); }
 bool Engine::between_flows() const { return driver_->between_flows(); }
+bool Engine::may_shift() const { return driver_->may_shift(); }
 void Engine::shift(double time) { driver_->shift(time); }
-void Engine::append_state(double origin, std::vector<double>& state) const {
-  driver_->append_state(origin, state);
+void Engine::append_state(double origin, const TagName& name, std::vector<double>& state) const {
+  driver_->append_state(origin, name, state);
 }
 bool Engine::incremental() const { return driver_->incremental(); }
 std::uint64_t Engine::flows() const { return driver_->flows(); }

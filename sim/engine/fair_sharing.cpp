@@ -24,6 +24,7 @@ void FairSharing::add(Flow flow, std::span<const LinkUse> path, double bytes, do
   if (flow >= shares_.size()) shares_.resize(flow + 1);
   Share& share = shares_[flow];
   share.path.assign(path.begin(), path.end());
+  share.under_way = true;
   share.left = bytes;
   share.since = now;
   share.rate = 0;
@@ -49,6 +50,7 @@ void FairSharing::take_ended(double now, double precision, std::vector<Flow>& en
     const Flow flow = ends_.top().flow;
     Share& share = shares_[flow];
     ++share.generation;
+    share.under_way = false;
     ended.push_back(flow);
     --size_;
     for (const LinkUse& use : share.path) {
@@ -56,6 +58,19 @@ void FairSharing::take_ended(double now, double precision, std::vector<Flow>& en
       loosened_.push_back(use.link);
     }
   }
+}
+
+void FairSharing::shift(double time) {
+  now_ += time;
+  for (Share& share : shares_) share.since += time;
+  decltype(ends_) moved;
+  for (drop_void_ends(); !ends_.empty(); drop_void_ends()) {
+    End end = ends_.top();
+    ends_.pop();
+    end.time += time;
+    moved.push(end);
+  }
+  ends_ = std::move(moved);
 }
 
 void FairSharing::settle() {

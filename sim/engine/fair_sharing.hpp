@@ -27,6 +27,19 @@ class FairSharing {
   /// Removes the flows that end until `now + precision` and appends them to `ended`.
   void take_ended(double now, double precision, std::vector<Flow>& ended);
   std::size_t size() const { return size_; }
+  /// Bytes that a flow under way has left at `now`, at which no rate has changed unseen.
+  double left(Flow flow, double now) const {
+    const Share& share = shares_[flow];
+    return share.left - share.rate * (now - share.since);
+  }
+  /// Calls `act` with each flow under way, in no order.
+  template <typename Act>
+  void for_each(const Act& act) const {
+    for (Flow flow = 0; flow < shares_.size(); ++flow)
+      if (shares_[flow].under_way) act(flow);
+  }
+  /// Moves the clock and all ends.
+  void shift(double time);
 
  private:
   struct Use {
@@ -46,7 +59,7 @@ class FairSharing {
     double next_rate = 0;
     std::uint32_t bottleneck = 0, next_bottleneck = 0;
     std::uint32_t generation = 0;
-    bool in_set = false, decided = false;
+    bool under_way = false, in_set = false, decided = false;
   };
   struct End {
     double time;

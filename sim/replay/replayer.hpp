@@ -67,6 +67,8 @@ class Replayer : public EngineClient {
 
   // steady state
   /// The job at a unit of rank 0 that begins a period.
+  static constexpr std::size_t most_marks =
+      4;  ///< that are kept of a kind: a state may recur later than after one
   struct Mark {
     struct Rank {
       std::size_t unit;
@@ -83,8 +85,12 @@ class Replayer : public EngineClient {
   void yield_at_mark(RankIndex r);
   void consider_skip();
   void describe(Mark& mark) const;
-  std::int64_t recurring_periods(const Mark& before, const Mark& now) const;
-  void skip(const Mark& before, const Mark& now, std::int64_t periods);
+  void describe_meetings(Mark& mark) const;
+  double name_of(const Meeting& meeting) const;
+  double name_of(std::uint64_t tag) const;
+  std::int64_t recurrences(const Mark& before, const Mark& now) const;
+  void skip(const Mark& before, const Mark& now, std::int64_t times);
+  bool skip_since(const Mark& before, const Mark& now);
 
   // pipeline transfers
   bool receive(RankIndex r, const Unit& unit);
@@ -160,8 +166,8 @@ class Replayer : public EngineClient {
     std::uint32_t id;
   };
   std::vector<std::vector<OpenMeeting>> open_meetings_;
-  std::vector<double> step_ends_;  ///< of the last rank so far, by step
-  std::array<Mark, 4> marks_;      ///< the last one, by kind of its unit
+  std::vector<double> step_ends_;          ///< of the last rank so far, by step
+  std::array<std::deque<Mark>, 4> marks_;  ///< the last ones, by kind of their units
   bool mark_due_ = false;
   std::vector<Recording::Piece> pieces_;  ///< of waits that are being settled, for the recording
   bool may_recur_;     ///< nothing random or dated stands in the way of repetition

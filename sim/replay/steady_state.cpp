@@ -40,30 +40,39 @@ void Replayer::yield_at_mark(RankIndex r) {
   wake(r);
 }
 
-/// Compares the state with that of one period ago and skips as many periods as recur.
+/// Compares the state with those of the last marks and skips as often as what happened since one of
+/// them recurs.
 void Replayer::consider_skip() {
   mark_due_ = false;
   const RankState& first = ranks_.front();
   const Unit& unit = (*first.order)[first.unit];
-  Mark& before = marks_[static_cast<std::size_t>(unit.kind)];
+  std::deque<Mark>& marks = marks_[static_cast<std::size_t>(unit.kind)];
   Mark now;
   now.time = first.clocks.device;
   now.micro_batch = unit.micro_batch.value;
-  now.length = now.time - before.time;
-  const bool same_pace =
-      before.length > 0 && std::abs(now.length - before.length) <= equal_times * now.time;
-  if (same_pace && engine_.between_flows()) {
+  now.length = marks.empty() ? 0 : now.time - marks.back().time;
+  const auto same_pace = [&now](const Mark& before) {
+    return before.length > 0 && std::abs(now.length - before.length) <= equal_times * now.time;
+  };
+  if (std::ranges::any_of(marks, same_pace) && engine_.may_shift()) {
     settle();
     describe(now);
-    if (!before.ranks.empty() && equal_state(before.state, now.state, now.time)) {
-      const std::int64_t periods = recurring_periods(before, now);
-      if (periods > 0) {
-        skip(before, now, periods);
-        now = Mark{};
-      }
+    for (auto before = marks.rbegin(); before != marks.rend(); ++before) {
+      if (!same_pace(*before) || !skip_since(*before, now)) continue;
+      for (std::deque<Mark>& old : marks_) old.clear();
+      return;
     }
   }
-  before = std::move(now);
+  marks.push_back(std::move(now));
+  if (marks.size() > most_marks) marks.pop_front();
+}
+
+/// Whether the states are equal and something was skipped.
+bool Replayer::skip_since(const Mark& before, const Mark& now) {
+  if (before.ranks.empty() || !equal_state(before.state, now.state, now.time)) return false;
+  const std::int64_t times = recurrences(before, now);
+  if (times > 0) skip(before, now, times);
+  return times > 0;
 }
 
 /// What the future depends on, relative to the mark, and the counters that move on with it.
@@ -74,26 +83,61 @@ void Replayer::describe(Mark& mark) const {
         host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
     rank.append_state(free_host, mark.time, mark.micro_batch, mark.state);
   }
+  describe_meetings(mark);
+  for (const RankIndex r : ready_) mark.state.push_back(r);
+  engine_.append_state(
+      mark.time, [this](std::uint64_t tag) { return name_of(tag); }, mark.state);
+}
+
+/// Rendezvous by name and not by number, because numbers are given again as they come free.
+void Replayer::describe_meetings(Mark& mark) const {
+  std::vector<std::pair<double, const Meeting*>> named;
   for (const Meeting& meeting : meetings_) {
-    mark.state.push_back(static_cast<double>(meeting.members.size()));
-    if (meeting.members.empty()) continue;
-    for (const std::uint32_t number : {meeting.call, meeting.phase, meeting.running})
+    if (!meeting.members.empty()) named.emplace_back(name_of(meeting), &meeting);
+  }
+  std::ranges::sort(named);
+  for (const auto& [name, meeting] : named) {
+    mark.state.insert(mark.state.end(), {name, static_cast<double>(meeting->members.size())});
+    for (const std::uint32_t number : {meeting->call, meeting->phase, meeting->running})
       mark.state.push_back(number);
-    mark.state.push_back(meeting.start - mark.time);
-    for (const Meeting::Member& member : meeting.members) {
+    mark.state.push_back(meeting->start - mark.time);
+    for (const Meeting::Member& member : meeting->members) {
       mark.state.push_back(member.rank);
       mark.state.push_back(member.call);
       mark.state.push_back(ranks_[member.rank].slots[member.slot].issue - member.issue);
     }
   }
-  for (const RankIndex r : ready_) mark.state.push_back(r);
-  engine_.append_state(mark.time, mark.state);
+}
+
+/// A stream is at one rendezvous at a time, so the least rank that has arrived and its stream name
+/// it.
+double Replayer::name_of(const Meeting& meeting) const {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const Meeting::Member& member : meeting.members) {
+    const auto stream = static_cast<std::uint64_t>(program(member.rank).calls[member.call].stream);
+    least = std::min(least, member.rank * std::uint64_t{streams} + stream);
+  }
+  return static_cast<double>(least);
+}
+
+/// The tag with the name of its rendezvous in the place of the number; the flow of a phase is the
+/// higher half.
+double Replayer::name_of(std::uint64_t tag) const {
+  const std::uint64_t index = tag / tag_kinds;
+  const auto kind = static_cast<double>(tag % tag_kinds);
+  if (static_cast<Tag>(tag % tag_kinds) == Tag::transfer)
+    return static_cast<double>(index) * tag_kinds + kind;
+  const auto id = static_cast<std::uint32_t>(index);
+  const double flow = static_cast<double>(index >> 32U);
+  const double names = static_cast<double>(ranks_.size() * streams);
+  return (flow * names + name_of(meetings_[id])) * tag_kinds + kind;
 }
 
 /// How often what happened between the marks happens again from now on: as long as every rank has
 /// the same units before it and none of them is the first or the last of a chunk.
-std::int64_t Replayer::recurring_periods(const Mark& before, const Mark& now) const {
-  std::int64_t periods = std::numeric_limits<std::int64_t>::max();
+std::int64_t Replayer::recurrences(const Mark& before, const Mark& now) const {
+  std::int64_t times = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t micro_batches = now.micro_batch - before.micro_batch;
   const std::size_t units = now.ranks.front().unit - before.ranks.front().unit;
   if (units == 0) return 0;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -103,42 +147,42 @@ std::int64_t Replayer::recurring_periods(const Mark& before, const Mark& now) co
       if (a.forwards[c] < 2) return 0;
       const std::uint32_t moved = b.gradients[c] - a.gradients[c];
       if (moved > 0)
-        periods =
-            std::min(periods, (std::int64_t{gradients_per_chunk()} - 1 - b.gradients[c]) / moved);
+        times = std::min(times, (std::int64_t{gradients_per_chunk()} - 1 - b.gradients[c]) / moved);
     }
     const StageOrder& order = *ranks_[r].order;
     std::size_t i = a.unit;
     const auto again = [&](const Unit& u, const Unit& later) {
       return u.kind == later.kind && u.chunk == later.chunk && u.slice == later.slice &&
              u.with_next == later.with_next &&
-             later.micro_batch.value == u.micro_batch.value + period();
+             later.micro_batch.value == u.micro_batch.value + micro_batches;
     };
     // The rank may be inside its unit or pair, so that repeats too.
     const std::size_t inside = order[i].with_next ? 2 : 1;
     const std::size_t wanted =
         a.unit + inside +
-        units * static_cast<std::size_t>(std::clamp<std::int64_t>(periods, 0, 1 << 30));
+        units * static_cast<std::size_t>(std::clamp<std::int64_t>(times, 0, 1 << 30));
     while (i < wanted && i + units < order.size() && again(order[i], order[i + units])) ++i;
     if (i < a.unit + inside) return 0;
-    periods = std::min(periods, static_cast<std::int64_t>((i - a.unit - inside) / units));
+    times = std::min(times, static_cast<std::int64_t>((i - a.unit - inside) / units));
   }
-  return std::max<std::int64_t>(0, periods);
+  return std::max<std::int64_t>(0, times);
 }
 
 /// As if the units between the marks had run that many times more.
-void Replayer::skip(const Mark& before, const Mark& now, std::int64_t periods) {
-  const auto count = static_cast<double>(periods);
-  const double time = count * now.length;
-  const auto micro_batches = static_cast<std::uint32_t>(periods * period());
+void Replayer::skip(const Mark& before, const Mark& now, std::int64_t times) {
+  const auto count = static_cast<double>(times);
+  const double time = count * (now.time - before.time);
+  const auto micro_batches =
+      static_cast<std::uint32_t>(times) * (now.micro_batch - before.micro_batch);
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     RankState& rank = ranks_[r];
     const Mark::Rank &a = before.ranks[r], &b = now.ranks[r];
-    const std::size_t units = static_cast<std::size_t>(periods) * (b.unit - a.unit);
+    const std::size_t units = static_cast<std::size_t>(times) * (b.unit - a.unit);
     rank.unit += units;
     if (rank.marked_unit != no_unit) rank.marked_unit += units;
     for (std::size_t c = 0; c < a.forwards.size(); ++c) {
-      rank.forwards[c] += static_cast<std::uint32_t>(periods) * (b.forwards[c] - a.forwards[c]);
-      rank.gradients[c] += static_cast<std::uint32_t>(periods) * (b.gradients[c] - a.gradients[c]);
+      rank.forwards[c] += static_cast<std::uint32_t>(times) * (b.forwards[c] - a.forwards[c]);
+      rank.gradients[c] += static_cast<std::uint32_t>(times) * (b.gradients[c] - a.gradients[c]);
     }
     for (std::size_t k = 0; k < rank.books.times.size(); ++k) {
       RankTimes period = b.books.times[k];

@@ -30,7 +30,8 @@ struct Scripted : EngineClient {
   }
   std::vector<double> state() const {
     std::vector<double> numbers;
-    engine.append_state(engine.now(), numbers);
+    engine.append_state(
+        engine.now(), [](std::uint64_t tag) { return static_cast<double>(tag); }, numbers);
     return numbers;
   }
 
@@ -43,7 +44,8 @@ struct Scripted : EngineClient {
 TEST(Skipping, MovesTheClockAndAllThatIsPending) {
   Engine engine({1e9});
   Scripted client(engine);
-  const std::vector<double> pending{2, 0, 1, 4, 1, 7};  // after, whether a flow's end, which
+  const std::vector<double> pending{2, 0, 1,
+                                    4, 1, 7};  // after, whether a flow's end, which; by the last
   client.acts[0] = [&] {
     client.start(7, 4e9);
     EXPECT_TRUE(engine.between_flows());

@@ -65,10 +65,16 @@ class Engine {
   double earliest() const;
   /// This says whether no flows share links at the moment.
   bool between_flows() const;
-  /// This moves the clock and all that is pending; only between flows, from inside a callback.
+  /// This says whether the clock may be moved: between flows, and with incremental sharing also
+  /// while flows share links and none of them begins or ends.
+  bool may_shift() const;
+  /// This moves the clock and all that is pending; only where it may be, from inside a callback.
   void shift(double time);
-  /// This appends what is pending and the flows that are alone, with times relative to `origin`.
-  void append_state(double origin, std::vector<double>& state) const;
+  /// This appends what is pending and the flows that are alone, with times relative to `origin`, in
+  /// the order of what `name` says of their tags: two states with other tags for the same things
+  /// are one state.
+  using TagName = std::function<double(std::uint64_t tag)>;
+  void append_state(double origin, const TagName& name, std::vector<double>& state) const;
 
   bool incremental() const;          ///< flows that meet share their links without SimGrid
   std::uint64_t flows() const;       ///< that met another on a link
