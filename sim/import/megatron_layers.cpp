@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "megatron.hpp"
+#include "stepcast/base/describe.hpp"
 
 // Which layers each chunk of each stage holds: the framework's cut, never one by time.
 namespace stepcast::launch {

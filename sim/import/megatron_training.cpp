@@ -1,4 +1,7 @@
 #include "megatron.hpp"
+#include "stepcast/base/describe.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/workloads/training_spec.hpp"
 
 // Precision, recomputation, gradients, kernels, the environment.
 namespace stepcast::launch {
