@@ -2,6 +2,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/feasibility.hpp"
 
