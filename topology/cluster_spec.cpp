@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "describe_states.hpp"
 #include "node_fabric.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 
 namespace stepcast {
@@ -66,6 +68,7 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
         v.field({"matmul", &spec.interference_matmul, "cube operators", between(1, 1000)});
         v.field({"vector", &spec.interference_vector, "vector operators", between(1, 1000)});
       });
+  describe_states(visitor, spec);
 }
 
 void describe(Visitor& visitor, HostSpec& spec) {
@@ -233,8 +236,7 @@ void describe(Visitor& visitor, NetworkSpec& spec) {
                        leaves(w, spec);
                      }}});
   });
-  visitor.field({"routing", only_first({{"ideal"}, {"ecmp", false, true}}),
-                 "ideal: traffic spreads evenly over the spines"});
+  describe_routing(visitor, spec);
 }
 
 void describe(Visitor& visitor, RingProtocolSpec& spec) {

@@ -43,8 +43,7 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
              cluster_.super_node->fabric.efficiency);
   const NicSpec& nic = cluster_.network.nic;
   add_pair(LinkKind::nic_up, nics(), nic.link, nic.efficiency);
-  const double trunk =
-      static_cast<double>(cluster_.network.leaf_ports) / cluster_.network.oversubscription;
+  const double trunk = uplinks(cluster_.network) * (1 - cluster_.network.background);
   add_pair(LinkKind::leaf_up, leaves(), {nic.link.bandwidth * trunk, Seconds{0}}, nic.efficiency);
   const double pod = trunk * static_cast<double>(cluster_.network.pod_leaves) /
                      cluster_.network.pod_oversubscription;
@@ -270,7 +269,7 @@ bool Fabric::can_saturate(LinkId id) const {
     case LinkTier::trunk:
       break;
   }
-  if (degraded(kind)) return true;
+  if (degraded(kind) || !cluster_.network.undisturbed()) return true;
   const auto below = static_cast<double>(nics_below(id.value - block(kind).first));
   const auto ports = static_cast<double>(cluster_.network.leaf_ports);
   return below * cluster_.network.oversubscription > ports;
@@ -294,7 +293,8 @@ bool Fabric::pods_can_saturate() const {
 }
 
 bool Fabric::trunks_can_saturate() const {
-  return leaves() > 0 && (cluster_.network.oversubscription > 1 || degraded(LinkKind::leaf_up));
+  return leaves() > 0 && (cluster_.network.oversubscription > 1 || degraded(LinkKind::leaf_up) ||
+                          !cluster_.network.undisturbed());
 }
 
 Seconds Fabric::route_latency(DeviceId a, DeviceId b) const {

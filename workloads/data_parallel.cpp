@@ -265,6 +265,14 @@ void DataParallel::reduce_norm(Instructions& out) {
   if (plan.tp > 1) reduce(GroupKind::tensor);
 }
 
+/// All ranks wait for the last one, as a timer or the average of the loss makes them: four bytes,
+/// of which the host waits for the result.
+void DataParallel::barrier(bool here, const char* name, Instructions& out) {
+  if (!here || spec_.plan.world() == 1) return;
+  builder_.blocking(name, GroupKind::world, {CollectiveKind::all_reduce, Bytes{single_bytes}}, out);
+  if (builder_.reads_back()) out.push_back(HostSync{});
+}
+
 void DataParallel::optimize(const Share& share, Instructions& out) {
   const Share own = owned(share);
   const double parameters = own.dense + own.expert;
@@ -297,8 +305,10 @@ void DataParallel::settle_experts(const std::vector<Pieces>& chunks, Instruction
 
 void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies) {
   Instructions& out = builder_.program().epilogue;
+  const BarrierSpec& barriers = spec_.runtime.barriers;
   wait(out, reducing_);
   offload_.settle(out);
+  barrier(barriers.gradients, "barrier before gradients", out);
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
   if (!reduces_in_backward()) {
@@ -318,8 +328,14 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
     builder_.blocking("all_reduce embedding gradient", GroupKind::embedding,
                       {CollectiveKind::all_reduce, Bytes{gradient_size() * table}}, out);
   }
+  barrier(barriers.optimizer, "barrier before the optimizer", out);
   optimize(share, out);
   if (spec_.training.offload_experts) settle_experts(chunks, out);
+  gather_updated(chunks, out);
+  barrier(barriers.step_end, "barrier at the end of the step", out);
+}
+
+void DataParallel::gather_updated(const std::vector<Pieces>& chunks, Instructions& out) {
   if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;
   for (const Pieces& pieces : chunks) {
     Slots slots;

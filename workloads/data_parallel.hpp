@@ -70,6 +70,8 @@ class DataParallel {
   void reduce_between_directions(const Share& share, Instructions& out);
   void reduce_in_tensor_group(const std::vector<Pieces>& chunks, Instructions& out);
   void reduce_norm(Instructions& out);
+  void barrier(bool here, const char* name, Instructions& out);
+  void gather_updated(const std::vector<Pieces>& chunks, Instructions& out);
   void optimize(const Share& share, Instructions& out);
 
   const WorkloadSpec& spec_;

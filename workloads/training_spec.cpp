@@ -257,6 +257,15 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
       });
   visitor.field(
       {"host_speed", &spec.host_speed, "all host times are divided by it", between(1e-6, 1e6)});
+  visitor.section(
+      "barriers", "where all ranks wait for the last one, once per step (docs/models/barriers.md)",
+      [&](Visitor& v) {
+        v.field({"gradients", &spec.barriers.gradients,
+                 "before gradients that are left are reduced, as where a timer begins"});
+        v.field({"optimizer", &spec.barriers.optimizer, "before the optimizer"});
+        v.field({"step_end", &spec.barriers.step_end,
+                 "when all is done: the loss is averaged, timers stop, a checkpoint may follow"});
+      });
 }
 
 AttentionGeneration generation_of(TrainingSpec::Attention attention) {

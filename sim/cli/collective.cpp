@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/workloads/collectives.hpp"
 
@@ -146,6 +147,11 @@ Outcome collective(const CollectiveOptions& options) {
   const CollectiveCall call = call_of(options);
   check_algorithm(options.algorithm);
   const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
+  if (cluster.network.routing != NetworkSpec::Routing::ideal)
+    throw InputError({{{},
+                       "network.routing",
+                       "is not ideal, but flows collide with those of other groups of a job, which "
+                       "a collective by itself has not, allowed: ideal"}});
   const Group group = group_of(options, cluster);
   const std::size_t ranks = group.members.size();
   const Fabric fabric(cluster);

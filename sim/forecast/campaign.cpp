@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "campaign_energy.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
@@ -189,6 +190,8 @@ CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds,
                                    std::optional<Seconds> within) {
   check_campaign(scenario);
   const CampaignModel model = model_of(scenario);
+  std::optional<double> working;
+  if (scenario.cluster.device.power) working = working_power(scenario);
   const std::vector<CampaignPace> list = paces(scenario, seeds, workers);
   CampaignForecast result{.steps = model.steps,
                           .tokens = model.steps * tokens_per_step(scenario),
@@ -203,6 +206,7 @@ CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds,
   result.wall = quantiles(times);
   result.device_hours = device_hours(scenario, result.wall);
   result.reached = tenths(times);
+  if (working) result.energy = campaign_energy(scenario, *working, result.mean);
   if (within) result.within = share_within(times, *within);
   if (const auto& measured = scenario.cluster.interval; measured && !scenario.synthetic) {
     const QuotientRange& range = measured->of(scenario.workload.model.moe.has_value());

@@ -7,6 +7,7 @@
 #include "laws.hpp"
 #include "node_kinds.hpp"
 #include "spread_step.hpp"
+#include "step_energy.hpp"
 #include "step_flops.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/engine.hpp"
@@ -15,6 +16,7 @@
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/replay/replay.hpp"
+#include "stepcast/topology/collisions.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
@@ -162,6 +164,9 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
     result.executed_flops = flops.executed;
     if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, setup);
   }
+  if (routing_choices(scenario.cluster.network.routing) > 0)
+    result.fullest_uplink = setup.network.fullest_uplink;
+  if (scenario.cluster.device.power) result.energy = step_energy(scenario, result);
   check_laws(scenario, setup.layers, result);
   if (record) {
     record->layers = std::move(setup.layers);

@@ -17,11 +17,13 @@ std::int64_t first_seed(const StallsSpec& spec) {
   if (spec.spread) return spec.spread->seed;
   if (spec.compute_jitter) return spec.compute_jitter->seed;
   if (spec.gc_pauses) return spec.gc_pauses->seed;
-  return spec.allocator_pauses ? spec.allocator_pauses->seed : 0;
+  if (spec.allocator_pauses) return spec.allocator_pauses->seed;
+  return spec.collisions ? spec.collisions->seed : 0;
 }
 
-/// Links belong to the network, which then is another one for each seed.
+/// Links and hashes belong to the network, which then is another one for each seed.
 bool shares_setup(const StallsSpec& spec) {
+  if (spec.collisions) return false;
   return !spec.spread || !spec.spread->link || spec.spread->link->neutral();
 }
 

@@ -26,6 +26,11 @@ std::vector<std::uint32_t> rank_variants(const Placement& placement, const Exper
   return variants;
 }
 
+std::optional<std::uint64_t> hash_seed(const StallsSpec& spec) {
+  if (!spec.collisions) return {};
+  return static_cast<std::uint64_t>(spec.collisions->seed);
+}
+
 OperatorCost on_free_host(OperatorCost cost) {
   cost.main = cost.worker = cost.launch = 0;
   return cost;
@@ -135,7 +140,8 @@ NetworkMap StepSetup::with_network_input(
               .rank_keys = keys,
               .form = scenario.simulate.network,
               .rank_variants = rank_variants(placement, experts),
-              .describe_links = describe_links});
+              .describe_links = describe_links,
+              .hash_seed = hash_seed(scenario.stalls)});
 }
 
 bool StepSetup::intact() const {

@@ -101,6 +101,8 @@ std::string network_key(const NetworkMapInput& input) {
   key.number(input.form);
   key.numbers(input.rank_variants);
   key.number(input.describe_links);
+  key.number(input.hash_seed.has_value());
+  key.number(input.hash_seed.value_or(0));
   return key.take();
 }
 

@@ -11,6 +11,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/network/solitary.hpp"
 #include "stepcast/workloads/fair_share.hpp"
+#include "trunk_collisions.hpp"
 
 namespace stepcast {
 namespace {
@@ -40,7 +41,8 @@ class MapBuilder {
         world_alone_{world_runs_alone(input.programs)},
         graph_{input, world_alone_},
         colours_{input.fold == Fold::off ? separate(graph_, input.placement.world())
-                                         : refine(graph_, keys())} {}
+                                         : refine(graph_, keys())},
+        collisions_{input, graph_} {}
 
   NetworkMap build() {
     find_classes();
@@ -55,6 +57,7 @@ class MapBuilder {
     }
     map_.bandwidths = links.bandwidths();
     map_.rounded = links.rounded();
+    map_.fullest_uplink = collisions_.fullest();
     return std::move(map_);
   }
 
@@ -81,6 +84,7 @@ class MapBuilder {
   bool world_alone_;
   JobGraph graph_;
   Colours colours_;
+  TrunkCollisions collisions_;
   NetworkMap map_;
   std::vector<std::uint32_t> first_object_;  ///< by object colour
   std::vector<std::uint32_t> first_flow_;    ///< by object colour
@@ -188,7 +192,11 @@ void MapBuilder::load_links(LinkClasses& links) {
     const LinkLoads loads = merged(instances);
     if (input_.describe_links) describe_link(l, loads);
     const bool shared = flows_can_meet(graph_.links()[l], loads);
-    links.add(graph_.links()[l].bandwidth, std::move(instances), shared);
+    if (collisions_.can_fill(l))
+      links.add(graph_.links()[l].bandwidth, std::move(instances), shared);
+    const auto first_of = [&](std::uint32_t o) { return first_flow_[colours_.object[o]]; };
+    for (const auto& [flow, seconds] : collisions_.on(l, first_of))
+      links.add(1, {{flow, seconds}}, false);
   }
   links.finish();
 }

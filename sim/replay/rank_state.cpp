@@ -44,8 +44,8 @@ class StateWriter {
 
 /// A number too many and nothing ever recurs, one too few and something recurs that does not: this
 /// holds exactly what later instructions read.
-void RankState::append_state(bool free_host, double origin, std::uint32_t micro_batch,
-                             std::vector<double>& state) const {
+void RankState::append_state(bool free_host, bool follows_clock, double origin,
+                             std::uint32_t micro_batch, std::vector<double>& state) const {
   StateWriter write(origin, micro_batch, state);
   write.time(clocks.device);
   if (!free_host) {
@@ -92,6 +92,10 @@ void RankState::append_state(bool free_host, double origin, std::uint32_t micro_
   write.number(static_cast<double>(inbox.size()));
   for (const Message& message : inbox) write.message(message);
   write.time(std::max(last_send_arrival, clocks.device));
+  if (follows_clock) {
+    write.time(clock_state.worked_until());
+    write.time(std::max(clock_state.slow_until(), clocks.device));
+  }
   log.append_state(origin, state);
 }
 
@@ -115,6 +119,7 @@ void RankState::shift(double time, std::uint32_t micro_batches) {
   for (Message& message : inbox) stepcast::move(message, time, micro_batches);
   last_send_arrival += time;
   last_send_start += time;
+  clock_state.shift(time);
   log.shift(time);
 }
 

@@ -7,6 +7,7 @@
 
 #include "communication_log.hpp"
 #include "fifo.hpp"
+#include "idle_clock.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/replay/recording.hpp"
@@ -118,6 +119,7 @@ struct RankState {
   bool met_after_pipeline = false;
 
   SpeedFactors speed;
+  ClockState clock_state;
   std::uint64_t segments_run = 0, units_run = 0;
   double next_collection = unknown_time;  ///< of garbage
   std::vector<double> step_begins;        ///< of the last steps, for the data loader
@@ -129,8 +131,9 @@ struct RankState {
   double end = 0;     ///< of the last step
 
   /// Appends all that the rank's future depends on, times and micro-batches relative to a mark.
-  /// `free_host`: the host cannot hold the device up any more.
-  void append_state(bool free_host, double origin, std::uint32_t micro_batch,
+  /// `free_host`: the host cannot hold the device up any more; `follows_clock`: the clock falls
+  /// without work.
+  void append_state(bool free_host, bool follows_clock, double origin, std::uint32_t micro_batch,
                     std::vector<double>& state) const;
   /// Moves everything to come.
   void shift(double time, std::uint32_t micro_batches);

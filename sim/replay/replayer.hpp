@@ -64,6 +64,7 @@ class Replayer : public EngineClient {
   void save_checkpoint(RankIndex r);
   double jitter(RankIndex r);
   double run_segment(RankIndex r, const Segment& segment, double work_factor);
+  double run_by_clock(RankIndex r, const Segment& segment, const SpeedFactors& speed);
 
   // steady state
   /// The job at a unit of rank 0 that begins a period.

@@ -123,6 +123,7 @@ StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
   plan.ranks = placement.world();
   plan.spec = spec;
   plan.speed = speeds(spec, placement, cluster);
+  plan.idle_clock = cluster.device.idle_clock;
   throttle(plan, placement);
   if (collects_garbage(spec)) plan.gc_offset = gc_offsets(*spec.gc_pauses, placement.world());
   return plan;
@@ -144,7 +145,8 @@ bool StallPlan::holds_host() const {
 
 /// Damaged links are not asked for: the fabric has them, and the replay sees only their flows.
 bool StallPlan::any() const {
-  return irregular() || !speed.empty() || spec.host_sync != StallsSpec::HostSyncAt::none;
+  return irregular() || !speed.empty() || idle_clock ||
+         spec.host_sync != StallsSpec::HostSyncAt::none;
 }
 
 /// Random draws tell all ranks apart, because each rank has numbers of its own.

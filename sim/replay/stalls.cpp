@@ -92,6 +92,7 @@ double Replayer::run_segment(RankIndex r, const Segment& segment, double work_fa
   if (input_.stalls) {
     speed.device *= jitter(r);
     const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);
+    if (input_.stalls->idle_clock) return run_by_clock(r, segment, speed);
     if (!profile.steady()) {
       double worked = 0;
       rank.clocks =
@@ -106,6 +107,32 @@ double Replayer::run_segment(RankIndex r, const Segment& segment, double work_fa
   rank.clocks = host_is_free_ ? segment.matrix(speed).apply(rank.clocks)
                               : rank.host_queue.run(rank.clocks, segment, speed);
   return speed.device * segment.device_time();
+}
+
+/// Operator by operator, because the clock may fall while the host is late. A throttled clock
+/// stretches what an idle one leaves to do.
+double Replayer::run_by_clock(RankIndex r, const Segment& segment, const SpeedFactors& speed) {
+  RankState& rank = ranks_[r];
+  const IdleClock& clock = *input_.stalls->idle_clock;
+  const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);
+  double worked = 0, lost = 0;
+  const auto end_of = [&](double start, double work) {
+    if (!(work > 0)) return start;
+    const double time = rank.clock_state.time_of(clock, start, speed.device * work);
+    lost += time - speed.device * work;
+    const double end = profile.steady() ? start + time : profile.end_of(start, time);
+    rank.clock_state.end(end);
+    worked += end - start;
+    return end;
+  };
+  if (host_is_free_) {
+    for (const OperatorCost& op : segment.operators())
+      rank.clocks.device = end_of(rank.clocks.device, op.device);
+  } else {
+    rank.clocks = rank.host_queue.run(rank.clocks, segment, speed.host, end_of);
+  }
+  rank.times().idle_clock += Seconds{lost};
+  return worked;
 }
 
 }  // namespace stepcast

@@ -77,11 +77,12 @@ bool Replayer::skip_since(const Mark& before, const Mark& now) {
 
 /// What the future depends on, relative to the mark, and the counters that move on with it.
 void Replayer::describe(Mark& mark) const {
+  const bool follows_clock = input_.stalls && input_.stalls->idle_clock;
   for (const RankState& rank : ranks_) {
     mark.ranks.push_back({rank.unit, rank.forwards, rank.gradients, rank.books});
     const bool free_host =
         host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
-    rank.append_state(free_host, mark.time, mark.micro_batch, mark.state);
+    rank.append_state(free_host, follows_clock, mark.time, mark.micro_batch, mark.state);
   }
   describe_meetings(mark);
   for (const RankIndex r : ready_) mark.state.push_back(r);

@@ -41,6 +41,10 @@ std::string campaign_text(const Scenario& s, const CampaignForecast& c) {
                     days(c.wall_low->p50), days(c.wall_high->p50));
   text += fmt::format("  device hours: {:.4g} (median), {:.4g} to {:.4g}\n\n", c.device_hours.p50,
                       c.device_hours.p10, c.device_hours.p90);
+  if (c.energy) {
+    constexpr double megawatt_hour = 3.6e9;
+    text += fmt::format("  energy of the mean run: {:.4g} MWh\n\n", *c.energy / megawatt_hour);
+  }
   text += fmt::format("where the time goes, mean of the runs ({:.4g} failures)\n", c.failures);
   text += share_line("steps that were kept", c.mean.computing, c.mean.wall);
   text += share_line("checkpoints", c.mean.saving, c.mean.wall);

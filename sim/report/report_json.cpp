@@ -158,6 +158,24 @@ void add_spread(Json& json, const Forecast& forecast) {
   json["spread"] = {{"calm_step_time_s", calm.value()}, {"efficiency", calm / forecast.step_time}};
 }
 
+Json collisions_json(const Scenario& scenario, const Forecast& forecast) {
+  const NetworkSpec& network = scenario.cluster.network;
+  return {{"routing", network.routing == NetworkSpec::Routing::ecmp ? "ecmp" : "adaptive"},
+          {"queue_pairs", network.queue_pairs},
+          {"fullest_uplink", *forecast.fullest_uplink}};
+}
+
+Json energy_json(const Scenario& scenario, const Energy& energy) {
+  const TrainingSpec& training = scenario.workload.training;
+  const double tokens =
+      static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
+  return {{"step_j", energy.step()},
+          {"token_j", scenario.synthetic ? Json(nullptr) : Json(energy.step() / tokens)},
+          {"computing_j", energy.computing},
+          {"communicating_j", energy.communicating},
+          {"idle_j", energy.idle}};
+}
+
 Json result_json(const Scenario& scenario, const Forecast& forecast) {
   const Metrics m = metrics_of(scenario, forecast);
   const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
@@ -199,6 +217,9 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   if (forecast.spread) add_spread(json, forecast);
+  if (forecast.fullest_uplink) json["collisions"] = collisions_json(scenario, forecast);
+  if (scenario.cluster.device.idle_clock) json["idle_clock_s"] = forecast.mean.idle_clock.value();
+  if (forecast.energy) json["energy"] = energy_json(scenario, *forecast.energy);
   if (forecast.seeds) {
     json["seeds"] = seeds_json(*forecast.seeds);
     json["interval"] = interval_json(step_interval(scenario, *forecast.seeds));
@@ -283,6 +304,7 @@ std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
               {"wall_s", band(c.wall)},
               {"device_hours", band(c.device_hours)},
               {"failures", c.failures},
+              {"energy_j", or_null(c.energy)},
               {"mean",
                {{"computing_s", c.mean.computing.value()},
                 {"saving_s", c.mean.saving.value()},

@@ -145,6 +145,23 @@ std::string experts_line(const Forecast& forecast) {
   return text;
 }
 
+/// What else a step waits for, and what it takes.
+std::string state_lines(const Scenario& scenario, const Forecast& forecast) {
+  std::string text;
+  if (forecast.fullest_uplink)
+    text += fmt::format("  collisions     {:>10.2f}    senders on the fullest uplink\n",
+                        *forecast.fullest_uplink);
+  if (scenario.cluster.device.idle_clock)
+    text +=
+        fmt::format("  idle clock     {:>10}    more computing\n", human(forecast.mean.idle_clock));
+  if (!forecast.energy) return text;
+  constexpr double mega = 1e6;
+  return text + fmt::format("  energy         {:>7.4g} MJ    {:.3g} kW per device\n",
+                            forecast.energy->step() / mega,
+                            forecast.energy->step() / forecast.step_time.value() / 1e3 /
+                                static_cast<double>(scenario.cluster.devices));
+}
+
 /// What persistent differences cost, and how the steps of several seeds differ.
 std::string spread_lines(const Forecast& forecast) {
   std::string text;
@@ -179,7 +196,7 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
     text += fmt::format("  80% interval   {:>10}    to {}\n", human(Seconds{*m.step_time_low}),
                         human(Seconds{*m.step_time_high}));
   }
-  text += steps_line(forecast.timeline) + spread_lines(forecast);
+  text += steps_line(forecast.timeline) + spread_lines(forecast) + state_lines(scenario, forecast);
   if (m.has_model) {
     text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
                         m.tokens_per_s_per_device);

@@ -60,12 +60,30 @@ void check_compile(const Scenario& scenario, Checks& checks) {
       is + "cluster.host.compile." + (bytecode ? "bytecode" : "kernel") + " is 0s, allowed: 0");
 }
 
+void check_barriers(const Scenario& scenario, Checks& checks) {
+  const BarrierSpec& barriers = scenario.workload.runtime.barriers;
+  const std::pair<bool, const char*> all[] = {{barriers.gradients, "runtime.barriers.gradients"},
+                                              {barriers.optimizer, "runtime.barriers.optimizer"},
+                                              {barriers.step_end, "runtime.barriers.step_end"}};
+  for (const auto& [given, key] : all) {
+    if (!given) continue;
+    checks.require(!scenario.synthetic, key,
+                   "is given but the workload has no operators, allowed: false");
+    checks.require(
+        !scenario.schedule.post_validation, key,
+        "is given but with schedule.post_validation no rank waits for all, allowed: false");
+    checks.require(scenario.workload.plan.world() > 1 || !checks.good({"parallel", "cluster"}), key,
+                   "is given but the job has one rank, allowed: false");
+  }
+}
+
 }  // namespace
 
 void check_host(const Scenario& scenario, Checks& checks) {
   check_offload(scenario, checks);
   check_expert_offload(scenario, checks);
   check_compile(scenario, checks);
+  check_barriers(scenario, checks);
 }
 
 }  // namespace stepcast

@@ -152,6 +152,51 @@ void check_wires(const ClusterSpec& cluster, const std::string& prefix, Checks& 
                  "hccl");
 }
 
+/// What hashes flows needs uplinks to hash them onto.
+void check_routing(const NetworkSpec& network, const std::string& prefix, Checks& checks) {
+  const bool uplinks = network.kind != NetworkSpec::Kind::single_switch;
+  const bool ideal = network.routing == NetworkSpec::Routing::ideal;
+  const std::string none = "but a single switch has no uplinks, allowed: ";
+  const std::string leaves = ", or topology.kind leaf_spine or rail_optimized";
+  if (!checks.good({prefix + "network.topology.kind"})) return;
+  checks.require(uplinks || ideal, prefix + "network.routing",
+                 std::string("is ") +
+                     (network.routing == NetworkSpec::Routing::ecmp ? "ecmp " : "adaptive ") +
+                     none + "ideal" + leaves);
+  checks.require(uplinks || !(network.background > 0), prefix + "network.background",
+                 "is " + shortest(network.background) + " " + none + "0" + leaves);
+  checks.require(!ideal || network.queue_pairs == 1 || !checks.good({prefix + "network.routing"}),
+                 prefix + "network.queue_pairs",
+                 "is " + count_text(network.queue_pairs) +
+                     " but routing ideal hashes nothing, allowed: 1, or routing ecmp or adaptive");
+}
+
+/// Clocks and power are those of one kind of device.
+void check_states(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+  const auto check = [&](const DeviceSpec& device, const std::string& key) {
+    if (device.idle_clock && checks.good_below(key + "device.idle_clock"))
+      checks.require(
+          device.idle_clock->slowness() > 1 && device.idle_clock->ramp > Seconds{0},
+          key + "device.idle_clock",
+          "changes nothing, allowed: none, or speed below 1, core_share and ramp above 0");
+    if (device.power && checks.good_below(key + "device.power"))
+      checks.require(device.power->idle <= device.power->computing &&
+                         device.power->idle <= device.power->communicating,
+                     key + "device.power.idle",
+                     "is " + shortest(device.power->idle) +
+                         ", more than at work, allowed: at most computing and communicating");
+  };
+  check(cluster.device, prefix);
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
+    const std::string key = prefix + "kinds." + std::to_string(k) + ".";
+    const DeviceSpec& device = cluster.kinds[k].device;
+    checks.require(!device.idle_clock, key + "device.idle_clock",
+                   "is given in a cluster of several kinds of nodes, allowed: none");
+    checks.require(!device.power, key + "device.power",
+                   "is given in a cluster of several kinds of nodes, allowed: none");
+  }
+}
+
 }  // namespace
 
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
@@ -165,6 +210,8 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
     if (cluster.interval->experts)
       check_quotients(*cluster.interval->experts, key("interval.experts."), checks);
   }
+  check_routing(cluster.network, prefix, checks);
+  check_states(cluster, prefix, checks);
   const std::int64_t per_node = cluster.node_devices;
   if (!checks.good({key("node.devices")})) return;
   const std::int64_t whole = cluster.devices / per_node * per_node;

@@ -208,6 +208,11 @@ void check_stalls(const Scenario& scenario, Checks& checks) {
                        shortest(gc.period.value()) + "s");
   }
   if (!checks.good_below("cluster")) return;
+  checks.require(
+      !spec.collisions || scenario.cluster.network.routing != NetworkSpec::Routing::ideal,
+      "stalls.collisions",
+      "is given but cluster.network.routing is ideal and hashes nothing, allowed: none, or "
+      "routing ecmp or adaptive");
   const std::int64_t devices = scenario.cluster.devices;
   Roll slow_devices("slow_devices", "device", devices, checks);
   for (std::size_t i = 0; i < spec.slow_devices.size(); ++i)

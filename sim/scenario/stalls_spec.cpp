@@ -149,6 +149,10 @@ void describe(Visitor& visitor, StallsSpec& spec) {
                  "after each of these the host waits for the device, as where it reads a loss"});
   optional_part(visitor, "spread", "persistent differences of devices, hosts and links",
                 spec.spread, [](Visitor& v, SpreadSpec& part) { describe(v, part); });
+  optional_part(visitor, "collisions",
+                "one hash of the flows onto uplinks is drawn; none: the mean of all hashes counts",
+                spec.collisions,
+                [](Visitor& v, StallsSpec::Collisions& part) { seed(v, part.seed); });
 }
 
 bool draws(const StallsSpec& spec) {
@@ -156,7 +160,8 @@ bool draws(const StallsSpec& spec) {
   const bool allocates = spec.allocator_pauses && spec.allocator_pauses->probability > 0 &&
                          spec.allocator_pauses->duration > Seconds{0};
   const bool collects = spec.gc_pauses && spec.gc_pauses->duration > Seconds{0};
-  return jitters || allocates || collects || (spec.spread && !spec.spread->neutral());
+  return jitters || allocates || collects || spec.collisions ||
+         (spec.spread && !spec.spread->neutral());
 }
 
 StallsSpec without_draws(StallsSpec spec) {
@@ -164,6 +169,7 @@ StallsSpec without_draws(StallsSpec spec) {
   spec.compute_jitter.reset();
   spec.gc_pauses.reset();
   spec.allocator_pauses.reset();
+  spec.collisions.reset();
   return spec;
 }
 
@@ -172,6 +178,7 @@ StallsSpec with_seeds(StallsSpec spec, std::int64_t offset) {
   if (spec.gc_pauses) spec.gc_pauses->seed += offset;
   if (spec.allocator_pauses) spec.allocator_pauses->seed += offset;
   if (spec.spread) spec.spread->seed += offset;
+  if (spec.collisions) spec.collisions->seed += offset;
   return spec;
 }
 

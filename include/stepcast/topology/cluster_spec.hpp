@@ -24,6 +24,26 @@ struct OperatorClassTimes {
 /// (`compact`), or maximum and sum eight times each (`wide`, Ascend's FlashAttentionScore).
 enum class SoftmaxState { compact, wide };
 
+/// The clock of a device falls when it has no work, and takes a while to come back. Model:
+/// docs/models/clocks.md.
+struct IdleClock {
+  double speed = 1;       ///< idle clock over that at work
+  Seconds hold{0};        ///< time without work before the clock falls
+  Seconds ramp{0};        ///< time at the idle clock after work comes back
+  double core_share = 1;  ///< part of device time that follows the clock; memory keeps its own
+
+  /// This is the factor on the time of work at the idle clock.
+  double slowness() const { return core_share / speed + 1 - core_share; }
+};
+
+/// This is what a device takes in a step, by what it does [W]. Model: docs/models/clocks.md.
+struct PowerSpec {
+  double idle = 0;
+  double computing = 0;
+  double communicating = 0;  ///< waiting for a communication that moves data
+  double overhead = 1;       ///< of node and building, on the power of its devices
+};
+
 struct DeviceSpec {
   std::string name;
   FlopsPerSecond matmul_peak{0};      ///< dense BF16/FP16 on the cube cores
@@ -44,6 +64,8 @@ struct DeviceSpec {
   /// This is the time of an operator beside a communication over its time alone: they share the
   /// memory, and some collectives run on vector cores.
   double interference_matmul = 1, interference_vector = 1;
+  std::optional<IdleClock> idle_clock;  ///< none: the clock never falls
+  std::optional<PowerSpec> power;       ///< none: energy is not forecast
 };
 
 struct HostSpec {
@@ -152,6 +174,9 @@ struct NicSpec {
 
 struct NetworkSpec {
   enum class Kind { single_switch, leaf_spine, rail_optimized };
+  /// How flows find an uplink of their leaf: evenly, by a hash, or the freer one of two that a hash
+  /// names. Model: docs/models/collisions.md.
+  enum class Routing { ideal, ecmp, adaptive };
   NicSpec nic;
   Kind kind = Kind::single_switch;
   std::int64_t leaf_ports = 64;  ///< NICs below one leaf
@@ -160,6 +185,12 @@ struct NetworkSpec {
   /// to those spines over that of the pod to the core; 0 leaves: spines join all.
   std::int64_t pod_leaves = 0;
   double pod_oversubscription = 1;
+  Routing routing = Routing::ideal;
+  std::int64_t queue_pairs = 1;  ///< that a sender cuts what it sends into, each hashed by itself
+  double background = 0;         ///< part of the uplinks that other jobs take
+
+  /// Whether uplinks are as loaded as this job alone loads them, evenly.
+  bool undisturbed() const { return routing == Routing::ideal && !(background > 0); }
 };
 
 /// This is a protocol in which NCCL may pass on the chunks of a ring: what it costs, and the parts

@@ -128,7 +128,8 @@ class Fabric {
   std::vector<LinkId> intact_route(DeviceId a, DeviceId b) const;
   /// This is false for trunks whose capacity is at least that of all NICs below them, and for super
   /// links no slower than the ports before them. It is true for all of a kind when one of them is
-  /// degraded, so that groups of one shape still see alike links.
+  /// degraded, so that groups of one shape still see alike links, and of trunks on which flows
+  /// collide or other jobs are.
   bool can_saturate(LinkId id) const;
   bool trunks_can_saturate() const;  ///< some leaf trunk can
   bool pods_can_saturate() const;    ///< some pod's trunk can

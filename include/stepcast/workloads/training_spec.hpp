@@ -159,6 +159,16 @@ struct KernelSpec {
   }
 };
 
+/// The keys of `runtime.barriers:` say where all ranks wait for the last one, once per step
+/// (docs/models/barriers.md).
+struct BarrierSpec {
+  bool gradients = false;  ///< before gradients that are left are reduced
+  bool optimizer = false;  ///< before the optimizer
+  bool step_end = false;   ///< when all is done: loss, timers, checkpoint hooks
+
+  bool any() const { return gradients || optimizer || step_end; }
+};
+
 /// `runtime:`
 struct RuntimeSpec {
   enum class Dispatch { eager, task_queue, graph_sink };
@@ -171,6 +181,7 @@ struct RuntimeSpec {
   double compile_misses = 0;    ///< part of the routed operators whose shape is new
   bool compile_hidden = false;  ///< other threads compile, and old kernels serve meanwhile
   double host_speed = 1;        ///< all host times are divided by it
+  BarrierSpec barriers;
 };
 void describe(Visitor& visitor, RuntimeSpec& spec);
 

@@ -196,5 +196,20 @@ TEST(Campaign, OfTokensHasAsManyStepsAsTheyNeedAndItsQuantilesAreInOrder) {
   EXPECT_GE(result.at(4), 0);
 }
 
+// Devices and spare nodes take 200 W whatever they do, and half as much comes on top.
+TEST(Campaign, EnergyOfEqualPowersIsPowerTimesTime) {
+  const auto result = testing::in_child([] {
+    const Scenario s =
+        with({"stalls.failures={device_mtbf: 50h, restart: 10s}",
+              "stalls.checkpoint={every_steps: 50, blocking_time: 100ms}",
+              "campaign={steps: 2000, runs: 20, spares: 1}", "cluster.device.power.idle=200",
+              "cluster.device.power.computing=200", "cluster.device.power.communicating=200",
+              "cluster.device.power.overhead=1.5"});
+    const CampaignForecast c = forecast_campaign(s, 1, 1, {});
+    return std::vector<double>{*c.energy, c.mean.wall.value()};
+  });
+  EXPECT_NEAR(result.at(0), 1.5 * 200 * (16 + 8) * result.at(1), 1e-9 * result.at(0));
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -15,6 +15,7 @@ struct PipelineCase {
   std::int64_t steps = 1;
   bool skip_recurring = true;
   bool exchanging = false;  ///< exchanging_orders() of the schedule
+  const StallPlan* stalls = nullptr;
 };
 
 /// Hops between neighbouring stages without bytes.
@@ -50,8 +51,8 @@ inline Timeline run_pipeline(const PipelineCase& c) {
   const PipelineSchedule& schedule = pipeline_schedule(c.schedule);
   const auto orders =
       c.exchanging ? exchanging_orders(schedule, c.shape) : stage_orders(schedule, c.shape);
-  return replay({programs, network, HostSpec{}, c.shape, orders, c.p2p, Seconds{c.latency}, nullptr,
-                 c.steps, c.skip_recurring});
+  return replay({programs, network, HostSpec{}, c.shape, orders, c.p2p, Seconds{c.latency},
+                 c.stalls, c.steps, c.skip_recurring});
 }
 
 }  // namespace stepcast::testing

@@ -9,6 +9,7 @@
 #include "wrong_keys.hpp"
 #include "wrong_plans.hpp"
 #include "wrong_stalls.hpp"
+#include "wrong_states.hpp"
 #include "wrong_texts.hpp"
 #include "wrong_values.hpp"
 
@@ -42,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Keys, WrongFile, testing::ValuesIn(wrong_keys), row_nam
 INSTANTIATE_TEST_SUITE_P(Data, WrongFile, testing::ValuesIn(wrong_data), row_name);
 INSTANTIATE_TEST_SUITE_P(Plans, WrongFile, testing::ValuesIn(wrong_plans), row_name);
 INSTANTIATE_TEST_SUITE_P(Stalls, WrongFile, testing::ValuesIn(wrong_stalls), row_name);
+INSTANTIATE_TEST_SUITE_P(States, WrongFile, testing::ValuesIn(wrong_states), row_name);
 INSTANTIATE_TEST_SUITE_P(Texts, WrongFile, testing::ValuesIn(wrong_texts), row_name);
 
 TEST(WrongFiles, FilesThatCannotBeRead) {

@@ -64,5 +64,28 @@ TEST(Loss, OfAModelAddsUpAndNamesTheSpread) {
     EXPECT_NEAR(lost(spread, spread.causes[k]), lost(calm, calm.causes[k]), 1e-9) << k;
 }
 
+// A cause that a scenario has stands between what is drawn and latencies, and the others keep
+// theirs.
+TEST(Loss, NamesCollisionsBarriersAndClocks) {
+  const test::TemporaryFiles files;
+  const std::string path = files.write("s.yaml", test::small_scenario);
+  const std::vector<std::string> base{"cluster.network.topology.kind=leaf_spine",
+                                      "cluster.network.topology.leaf_ports=8"};
+  std::vector<std::string> all = base;
+  all.insert(all.end(),
+             {"cluster.network.routing=ecmp", "runtime.barriers.gradients=true",
+              "cluster.device.idle_clock.speed=0.5", "cluster.device.idle_clock.hold=100us",
+              "cluster.device.idle_clock.ramp=1ms"});
+  const LossSplit calm = split_of(path, base, true, {16, 64});
+  const LossSplit s = split_of(path, all, true, {16, 64});
+  expect_sum(s);
+  ASSERT_EQ(s.causes.size(), calm.causes.size() + 3);
+  EXPECT_EQ(s.causes[1].name, "clocks");
+  EXPECT_EQ(s.causes[2].name, "collisions");
+  EXPECT_EQ(s.causes[3].name, "barriers");
+  for (std::size_t k = 1; k < calm.causes.size(); ++k)
+    EXPECT_NEAR(lost(s, s.causes[k + 3]), lost(calm, calm.causes[k]), 1e-9) << k;
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -62,6 +62,7 @@ struct CampaignForecast {
   Quantiles wall, device_hours;  ///< [s], [h]; spare nodes count as well
   CampaignRun mean;              ///< of all runs; `failures` rounded down
   double failures = 0;           ///< mean
+  std::optional<double> energy;  ///< [J], of the mean run; nothing without power of the device
   std::vector<Reached> reached;  ///< walls that a tenth, two tenths, ... of the runs met
   std::optional<double> within;  ///< share of the runs that met the date asked for
   std::optional<Quantiles> wall_low, wall_high;  ///< [s] if steps take as little or as much time

@@ -81,6 +81,12 @@ struct SpreadForecast {
   std::optional<Folded> folded;  ///< nothing: every rank was simulated by itself
 };
 
+/// This is what a step takes, devices times overhead [J].
+struct Energy {
+  double idle = 0, computing = 0, communicating = 0;
+  double step() const { return idle + computing + communicating; }
+};
+
 /// A forecast is what one step of a scenario takes. Definitions of the metrics: docs/formats.md.
 struct Forecast {
   Seconds step_time{0};
@@ -95,6 +101,8 @@ struct Forecast {
   std::optional<ExpertForecast> experts;  ///< nothing without experts
   std::optional<SpreadForecast> spread;   ///< nothing without spread
   std::optional<SeedStatistics> seeds;    ///< of several seeds, where they were asked for
+  std::optional<Energy> energy;           ///< nothing where the power of the device is not known
+  std::optional<double> fullest_uplink;   ///< NetworkMap::fullest_uplink; nothing: routing ideal
   Timeline timeline;
 
   double bubble_ratio() const { return mean.bubble / step_time; }

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,6 +92,9 @@ struct NetworkMap {
   std::vector<std::vector<std::uint32_t>> call_of;  ///< [class][StageProgram::calls index] -> calls
   std::array<std::vector<NetworkHop>, channels> hops;  ///< [channel][class]
   std::vector<NetworkLink> links;                      ///< only when asked for
+  /// The most that one uplink of a leaf carries of some phase, in senders at their full rate; 0
+  /// where flows are not hashed.
+  double fullest_uplink = 0;
 
   const NetworkHop& hop(Channel channel, std::uint32_t rank_class) const {
     return hops[static_cast<std::size_t>(channel)][rank_class];
@@ -110,6 +114,8 @@ struct NetworkMapInput {
   /// other variants are not alike from the start.
   std::vector<std::uint32_t> rank_variants = {};
   bool describe_links = false;  ///< fill NetworkMap::links
+  /// One hash of the flows onto uplinks is drawn with it; nothing: the mean of all hashes counts.
+  std::optional<std::uint64_t> hash_seed = {};
 };
 
 /// This finds the rank classes (or takes every rank for itself), plans every call once per shape of

@@ -43,7 +43,8 @@ struct StallPlan {
   std::vector<SpeedFactors> speed;     ///< [rank]; empty: all 1
   std::vector<std::uint32_t> profile;  ///< [rank] index into `profiles`; empty: all 0
   std::vector<SpeedProfile> profiles{SpeedProfile{}};
-  std::vector<double> gc_offset;  ///< [rank] first garbage collection [s]; empty: none
+  std::vector<double> gc_offset;        ///< [rank] first garbage collection [s]; empty: none
+  std::optional<IdleClock> idle_clock;  ///< of every device
   StallsSpec spec;
 
   /// This says whether the replay has something to heed. Damaged links are the fabric's and

@@ -22,6 +22,7 @@ struct RankTimes {
   Seconds end{0};                  ///< when the rank was done with its last step
   double segments = 0;             ///< that the device ran
   double host_bound_segments = 0;  ///< of these, that ended later because the host was late
+  Seconds idle_clock{0};  ///< of computing: what the idle clock made longer (docs/models/clocks.md)
 
   Seconds exposed_total() const;
   /// This is the share of the segments that the host held up.

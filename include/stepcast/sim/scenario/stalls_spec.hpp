@@ -80,6 +80,11 @@ struct StallsSpec {
     Seconds restart{0};      ///< from a failure to the first step after it
     friend bool operator==(const Failures&, const Failures&) = default;
   };
+  /// One hash of the flows is drawn, where its mean over all hashes counts otherwise.
+  struct Collisions {
+    std::int64_t seed = 1;
+    friend bool operator==(const Collisions&, const Collisions&) = default;
+  };
   /// User code reads a result back here, so that the host waits for the device.
   enum class HostSyncAt { none, step, unit };
 
@@ -96,6 +101,7 @@ struct StallsSpec {
   std::optional<Failures> failures;
   HostSyncAt host_sync = HostSyncAt::none;
   std::optional<SpreadSpec> spread;
+  std::optional<Collisions> collisions;
 
   friend bool operator==(const StallsSpec&, const StallsSpec&) = default;
 };

@@ -16,7 +16,7 @@ struct StepShare {
 
 /// This is one cause of lost efficiency: what it takes of a step at either size.
 struct LossCause {
-  std::string name;  ///< of loss_causes()
+  std::string name;
   StepShare small, large;
 };
 
@@ -27,7 +27,9 @@ struct LossSplit {
   double small_step = 0, large_step = 0;  ///< [s], the mean of the seeds
   double work = 1;  ///< of a device at the large size over that at the small one
   std::int64_t seeds = 1;
-  std::vector<LossCause> causes;  ///< their losses add up to large_step - work * small_step
+  /// In the order in which they are taken away; clocks, collisions and barriers only where a
+  /// scenario has them. Their losses add up to large_step - work * small_step.
+  std::vector<LossCause> causes;
 
   double efficiency() const { return work * small_step / large_step; }
   /// These are the seconds that a cause takes more of the large step than of a perfectly scaled
@@ -35,9 +37,6 @@ struct LossSplit {
   double lost_in_micro_batches(const LossCause& cause) const;
   double lost_once(const LossCause& cause) const;
 };
-
-/// The causes in the order in which they are taken away.
-const std::vector<std::string>& loss_causes();
 
 /// This runs a sweep of two sizes, 21 times or so, in `workers` processes at a time. Throws
 /// InputError where a size is no scenario, EngineError when a run fails.

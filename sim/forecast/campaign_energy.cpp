@@ -1,0 +1,36 @@
+#include "campaign_energy.hpp"
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+
+namespace stepcast {
+
+double working_power(const Scenario& scenario) {
+  Scenario calm = scenario;
+  calm.stalls = without_draws(calm.stalls);
+  calm.stalls.checkpoint.reset();
+  WorkerAnswer answer;
+  run_in_workers(
+      1, 1,
+      [&](std::size_t) {
+        const Forecast step = forecast(calm);
+        return shortest(step.energy->step() / step.step_time.value());
+      },
+      [&](const WorkerAnswer& a) { answer = a; });
+  const auto watts = parse_number(answer.text);
+  if (answer.failed() || !watts) throw_failure("the power of a step", answer);
+  return *watts;
+}
+
+double campaign_energy(const Scenario& scenario, double working, const CampaignRun& mean) {
+  const PowerSpec& power = *scenario.cluster.device.power;
+  const auto idle = [&](std::int64_t devices) {
+    return power.overhead * power.idle * static_cast<double>(devices);
+  };
+  const Seconds busy = mean.computing + mean.lost;
+  return working * busy.value() + idle(scenario.cluster.devices) * (mean.wall - busy).value() +
+         idle(scenario.campaign->spares * scenario.cluster.node_devices) * mean.wall.value();
+}
+
+}  // namespace stepcast

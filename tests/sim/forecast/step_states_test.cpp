@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/in_child.hpp"
+#include "sim/small_scenario.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "temporary_files.hpp"
+
+/// What a step waits for beside its work: other flows on its uplinks, the last rank, the clock; and
+/// what it takes of energy.
+namespace stepcast {
+namespace {
+
+using stepcast::testing::in_child;
+using Overrides = std::vector<std::string>;
+
+Scenario small(Overrides overrides) {
+  const test::TemporaryFiles files;
+  return prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {});
+}
+
+Overrides with(Overrides some, const Overrides& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
+double step_of(const Overrides& overrides) {
+  return in_child([&] { return std::vector<double>{forecast(small(overrides)).step_time.value()}; })
+      .front();
+}
+
+/// Eight leaves of eight NICs, and experts that meet over the spine.
+const Overrides leaves{"cluster.devices=64", "cluster.network.topology.kind=leaf_spine",
+                       "cluster.network.topology.leaf_ports=8", "parallel.ep=8",
+                       "training.global_batch=128"};
+
+TEST(StepStates, CollisionsCostAndMoreQueuePairsLess) {
+  const double ideal = step_of(leaves);
+  const double hashed = step_of(with(leaves, {"cluster.network.routing=ecmp"}));
+  const double cut =
+      step_of(with(leaves, {"cluster.network.routing=ecmp", "cluster.network.queue_pairs=16"}));
+  const double adaptive = step_of(with(leaves, {"cluster.network.routing=adaptive"}));
+  EXPECT_GT(hashed, 1.001 * ideal);
+  EXPECT_LT(cut, hashed);
+  EXPECT_LT(adaptive, hashed);
+  EXPECT_GE(cut, ideal * (1 - 1e-9));
+  EXPECT_GE(adaptive, ideal * (1 - 1e-9));
+}
+
+TEST(StepStates, CollisionsFoldAsEveryRankByItself) {
+  for (const char* const which : {"simulate.fold=auto", "stalls.collisions.seed=3"}) {
+    const Overrides hashed =
+        with(leaves, {"cluster.network.routing=ecmp", "cluster.network.queue_pairs=2", which});
+    const double folded = step_of(hashed);
+    EXPECT_NEAR(step_of(with(hashed, {"simulate.fold=off"})), folded, 1e-9 * folded) << which;
+  }
+}
+
+// An even job comes to the barrier as one: it costs the collective and what the host waits.
+TEST(StepStates, ABarrierAtTheEndCostsItsCollective) {
+  const Overrides even{"parallel.pp=1", "parallel.vpp=1", "schedule.pipeline=1f1b",
+                       "runtime.dispatch=graph_sink"};
+  const double without = step_of(even);
+  const std::vector<double> both = in_child([&] {
+    const Forecast f = forecast(small(with(even, {"runtime.barriers.step_end=true"})));
+    const auto use =
+        std::ranges::find(f.collectives, "barrier at the end of the step", &CollectiveUse::name);
+    return std::vector<double>{f.step_time.value(),
+                               use == f.collectives.end() ? -1 : use->alone.value()};
+  });
+  ASSERT_GT(both[1], 0);
+  EXPECT_NEAR(both[0], without + both[1], 1e-6 * without);
+}
+
+// Of stages that end at unlike times all wait for the last one before their gradients move.
+TEST(StepStates, ABarrierBeforeGradientsMakesStagesWait) {
+  const Overrides uneven{"communication.gradient.overlap=false", "parallel.ep=1"};
+  EXPECT_GT(step_of(with(uneven, {"runtime.barriers.gradients=true"})), step_of(uneven));
+}
+
+TEST(StepStates, EnergyOfEqualPowersIsPowerTimesTime) {
+  const std::vector<double> f = in_child([&] {
+    const Forecast forecast_ = forecast(
+        small({"cluster.device.power.idle=300", "cluster.device.power.computing=300",
+               "cluster.device.power.communicating=300", "cluster.device.power.overhead=1.5"}));
+    return std::vector<double>{forecast_.step_time.value(), forecast_.energy->step()};
+  });
+  EXPECT_NEAR(f[1], 1.5 * 300 * 16 * f[0], 1e-9 * f[1]);
+}
+
+TEST(StepStates, EnergyCountsWhatTheMeanRankDoes) {
+  const std::vector<double> f = in_child([&] {
+    const Forecast forecast_ =
+        forecast(small({"cluster.device.power.idle=90", "cluster.device.power.computing=270",
+                        "cluster.device.power.communicating=130"}));
+    return std::vector<double>{forecast_.mean.computing.value(), forecast_.energy->computing,
+                               forecast_.mean.exposed_total().value(),
+                               forecast_.energy->communicating};
+  });
+  EXPECT_NEAR(f[1], 16 * 270 * f[0], 1e-9 * f[1]);
+  EXPECT_NEAR(f[3], 16 * 130 * f[2], 1e-9 * f[3]);
+}
+
+TEST(StepStates, AnIdleClockCostsAndCountsWhatItCosts) {
+  const Overrides clock{"cluster.device.idle_clock.speed=0.5", "cluster.device.idle_clock.hold=0s",
+                        "cluster.device.idle_clock.ramp=1ms"};
+  const double plain = step_of({});
+  const std::vector<double> slow = in_child([&] {
+    const Forecast f = forecast(small(clock));
+    return std::vector<double>{f.step_time.value(), f.mean.idle_clock.value(),
+                               f.mean.total().value()};
+  });
+  EXPECT_GT(slow[0], plain);
+  EXPECT_GT(slow[1], 0);
+  EXPECT_NEAR(slow[2], slow[0], 1e-9 * slow[0]);
+  EXPECT_NEAR(step_of({clock[0], clock[2], "cluster.device.idle_clock.hold=1000s"}), plain,
+              1e-9 * plain);
+}
+
+}  // namespace
+}  // namespace stepcast

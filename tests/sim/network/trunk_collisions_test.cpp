@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "stepcast/sim/network/network_map.hpp"
+#include "stepcast/topology/collisions.hpp"
+
+namespace stepcast {
+namespace {
+
+using namespace literals;
+
+constexpr std::int64_t ports = 16;
+constexpr Bytes boundary = 25_MiB;
+const double at_the_nic = (boundary / 25_GBps).value();
+
+/// Two leaves of 16 NICs, one for each stage: 16 senders cross.
+ClusterSpec two_leaves() {
+  ClusterSpec c;
+  c.devices = 2 * ports;
+  c.node_devices = 8;
+  c.node_fabric = MeshFabric{{50_GBps, Seconds{0}}, 1};
+  c.network.nic.link = {25_GBps, Seconds{0}};
+  c.network.kind = NetworkSpec::Kind::leaf_spine;
+  c.network.leaf_ports = ports;
+  return c;
+}
+
+NetworkMap map_of(const ClusterSpec& cluster, std::optional<std::uint64_t> seed = {},
+                  Fold fold = Fold::automatic) {
+  ParallelPlan plan;
+  plan.pp = 2;
+  plan.dp = ports;
+  SyntheticSpec synthetic;
+  synthetic.chunks = {{1_ms, 1_ms, 1_ms}};
+  synthetic.boundary = boundary;
+  std::vector<StageProgram> programs;
+  for (std::uint32_t s = 0; s < plan.pp; ++s)
+    programs.push_back(lower_synthetic(synthetic, plan, Stage{s}));
+  const Fabric fabric(cluster);
+  const Placement placement(plan);
+  const CollectiveChoice algorithms;
+  return build_network_map({.placement = placement,
+                            .fabric = fabric,
+                            .programs = programs,
+                            .algorithms = algorithms,
+                            .fold = fold,
+                            .hash_seed = seed});
+}
+
+double transfer(const NetworkMap& map) { return map.hop(Channel::output_next, 0).flow.alone; }
+
+TEST(TrunkCollisions, IdealRoutingHasNone) {
+  const NetworkMap map = map_of(two_leaves());
+  EXPECT_NEAR(transfer(map), at_the_nic, 1e-12);
+  EXPECT_EQ(map.fullest_uplink, 0);
+}
+
+// Up from one leaf and down to the other: two trunks of 16 uplinks.
+TEST(TrunkCollisions, TransfersWaitForTheFullestUplink) {
+  ClusterSpec cluster = two_leaves();
+  cluster.network.routing = NetworkSpec::Routing::ecmp;
+  const double hashed = fullest_uplink({ports, ports, 2}, 1);
+  EXPECT_NEAR(transfer(map_of(cluster)), hashed * at_the_nic, 1e-9 * at_the_nic);
+  EXPECT_NEAR(map_of(cluster).fullest_uplink, hashed, 1e-12);
+  EXPECT_TRUE(map_of(cluster).bandwidths.empty()) << "nothing meets on a trunk that cannot fill";
+  cluster.network.queue_pairs = 8;
+  const double cut = fullest_uplink({8 * ports, ports, 2}, 1) / 8;
+  EXPECT_NEAR(transfer(map_of(cluster)), cut * at_the_nic, 1e-9 * at_the_nic);
+  cluster.network.routing = NetworkSpec::Routing::adaptive;
+  const double adaptive = fullest_uplink({8 * ports, ports, 2}, 2) / 8;
+  EXPECT_NEAR(transfer(map_of(cluster)), adaptive * at_the_nic, 1e-9 * at_the_nic);
+  EXPECT_LT(adaptive, cut);
+}
+
+TEST(TrunkCollisions, OtherJobsTakeTheirPartOfTheUplinks) {
+  ClusterSpec cluster = two_leaves();
+  cluster.network.background = 0.5;
+  EXPECT_NEAR(transfer(map_of(cluster)), 2 * at_the_nic, 1e-9 * at_the_nic);
+  cluster.network.routing = NetworkSpec::Routing::ecmp;
+  EXPECT_NEAR(transfer(map_of(cluster)), 2 * fullest_uplink({ports, ports, 2}, 1) * at_the_nic,
+              1e-9 * at_the_nic);
+}
+
+TEST(TrunkCollisions, ADrawnHashIsKeyedByTrunkAndPurpose) {
+  ClusterSpec cluster = two_leaves();
+  cluster.network.routing = NetworkSpec::Routing::ecmp;
+  const Fabric fabric(cluster);
+  const auto purpose =
+      static_cast<std::uint32_t>(group_kinds) + static_cast<std::uint32_t>(Channel::output_next);
+  bool differ = false;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const HashedParts hashed{ports, ports, 2};
+    const auto on = [&](LinkKind kind, std::uint32_t leaf) {
+      return drawn_fullest_uplink(hashed, 1, seed, fabric.leaf_link(kind, leaf).value, purpose);
+    };
+    const auto fullest = std::max(on(LinkKind::leaf_up, 0), on(LinkKind::leaf_down, 1));
+    const double time = transfer(map_of(cluster, seed));
+    EXPECT_NEAR(time, static_cast<double>(fullest) * at_the_nic, 1e-9 * at_the_nic) << seed;
+    EXPECT_EQ(time, transfer(map_of(cluster, seed)));
+    EXPECT_NEAR(time, transfer(map_of(cluster, seed, Fold::off)), 1e-9 * time);
+    differ = differ || time != transfer(map_of(cluster, seed + 1));
+  }
+  EXPECT_TRUE(differ);
+}
+
+}  // namespace
+}  // namespace stepcast

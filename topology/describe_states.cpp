@@ -1,0 +1,67 @@
+#include "describe_states.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr Range state_time = between(0, 1e6);
+constexpr Range watts = between(0, 1e5);
+constexpr double most_queue_pairs = 1024;
+// A job needs something that is left of the uplinks.
+constexpr double most_background = 0.99;
+
+void describe(Visitor& visitor, IdleClock& clock) {
+  visitor.field({"speed", &clock.speed, "idle clock over that at work: 800 of 1800 MHz are 0.444",
+                 between(0.01, 1), true});
+  visitor.field(
+      {"hold", &clock.hold, "time without work before the clock falls", state_time, true});
+  visitor.field(
+      {"ramp", &clock.ramp, "time at the idle clock after work comes back", state_time, true});
+  visitor.field({"core_share", &clock.core_share,
+                 "part of device time that follows the clock; memory keeps its own",
+                 between(0, 1)});
+}
+
+void describe(Visitor& visitor, PowerSpec& power) {
+  visitor.field({"idle", &power.idle, "of a device without work, in watts", watts, true});
+  visitor.field(
+      {"computing", &power.computing, "of a device that computes, in watts", watts, true});
+  visitor.field({"communicating", &power.communicating,
+                 "of a device that waits for data on the way, in watts", watts, true});
+  visitor.field({"overhead", &power.overhead,
+                 "of node and building: factor on the power of the devices", between(1, 10)});
+}
+
+template <class Part>
+void optional_part(Visitor& visitor, std::string_view key, std::string_view doc,
+                   std::optional<Part>& part) {
+  bool present = part.has_value();
+  visitor.optional_section(key, doc, present, [&](Visitor& v) {
+    if (!part) part.emplace();
+    describe(v, *part);
+  });
+  if (!present) part.reset();
+}
+
+}  // namespace
+
+void describe_routing(Visitor& visitor, NetworkSpec& spec) {
+  visitor.field({"routing", choice(spec.routing, {{"ideal"}, {"ecmp"}, {"adaptive"}}),
+                 "how flows find an uplink: spread evenly; by a hash; the freer one of two that a "
+                 "hash names (docs/models/collisions.md)"});
+  visitor.field({"queue_pairs", &spec.queue_pairs,
+                 "that a sender cuts what it sends into, each hashed by itself (ecmp, adaptive)",
+                 between(1, most_queue_pairs)});
+  visitor.field({"background", &spec.background, "part of the uplinks that other jobs take",
+                 between(0, most_background)});
+}
+
+void describe_states(Visitor& visitor, DeviceSpec& spec) {
+  optional_part(visitor, "idle_clock",
+                "a clock that falls without work (docs/models/clocks.md); none: it never does",
+                spec.idle_clock);
+  optional_part(visitor, "power",
+                "what a device takes in a step (docs/models/clocks.md); none: no energy",
+                spec.power);
+}
+
+}  // namespace stepcast

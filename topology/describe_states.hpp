@@ -1,0 +1,12 @@
+#pragma once
+#include "stepcast/topology/cluster_spec.hpp"
+
+/// Keys of a cluster file about what changes while it works. Private to topology/.
+namespace stepcast {
+
+/// `network.routing` and what belongs to it.
+void describe_routing(Visitor& visitor, NetworkSpec& spec);
+/// `device.idle_clock` and `device.power`.
+void describe_states(Visitor& visitor, DeviceSpec& spec);
+
+}  // namespace stepcast
