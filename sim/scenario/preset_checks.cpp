@@ -165,6 +165,13 @@ void check_routing(const NetworkSpec& network, const std::string& prefix, Checks
                      none + "ideal" + leaves);
   checks.require(uplinks || !(network.background > 0), prefix + "network.background",
                  "is " + shortest(network.background) + " " + none + "0" + leaves);
+  const bool tiers = network.pod_leaves > 0;
+  checks.require(!tiers || ideal, prefix + "network.routing",
+                 "hashes flows onto the uplinks of leaves, not onto those of pods, allowed: ideal, "
+                 "or topology.pod_leaves 0");
+  checks.require(!tiers || !(network.background > 0), prefix + "network.background",
+                 "takes a part of the uplinks of leaves, not of those of pods, allowed: 0, or "
+                 "topology.pod_leaves 0");
   checks.require(!ideal || network.queue_pairs == 1 || !checks.good({prefix + "network.routing"}),
                  prefix + "network.queue_pairs",
                  "is " + count_text(network.queue_pairs) +
