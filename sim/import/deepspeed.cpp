@@ -161,6 +161,11 @@ void apply_deepspeed(const Node& root, DeepSpeedJob job, const ImportOptions& op
   const std::vector<Setting> settings =
       without_auto(checked_settings(Framework::deepspeed, root, options, draft), draft);
   Arguments args{settings, draft.wrong()};
+  const std::int64_t tensor = args.count_or("tensor_parallel.autotp_size", 1);
+  if (tensor > 1 && !draft.given("parallel.tp")) {
+    draft.set("parallel.tp", tensor, {args.find("tensor_parallel.autotp_size")});
+    job.ranks_per_replica *= tensor;
+  }
   Json json{args, draft, std::move(job)};
   import_batch(json);
   import_sharding(json);

@@ -155,6 +155,17 @@ TEST(DeepSpeedImport, BatchesThatDoNotMultiplyAreRefused) {
                   "micro-batch x accumulation x DP are 2 x 4 x 8, allowed: the same"));
 }
 
+TEST(DeepSpeedImport, TensorRanksAreNoReplicas) {
+  Folder folder;
+  const Scenario scenario = folder.with(
+      R"({"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true},
+ "tensor_parallel": {"autotp_size": 4}})",
+      on(8, length));
+  EXPECT_EQ(scenario.workload.plan.tp, 4);
+  EXPECT_EQ(scenario.workload.plan.dp, 2);
+  EXPECT_EQ(scenario.workload.training.global_batch, 4);
+}
+
 TEST(DeepSpeedImport, NeitherPrecisionIsFp32) {
   Folder folder;
   EXPECT_TRUE(has(folder.refusal(R"({"train_batch_size": 8})", on(8, length)), "would be FP32"));

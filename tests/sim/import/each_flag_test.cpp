@@ -1,0 +1,319 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/import/flags.hpp"
+#include "subjects.hpp"
+#include "temporary_files.hpp"
+
+// Every flag that a table takes, of MindSpeed-LLM, MindFormers, torchtitan, NeMo and DeepSpeed: set
+// in a file that is read, it changes the scenario or is named.
+namespace stepcast {
+namespace {
+
+using launch::Flag, launch::Framework, launch::Treatment;
+
+using Keys = std::map<std::string, std::string>;  ///< dotted path -> value as written
+
+/// A tree of keys as YAML in one line, which JSON is too.
+std::string flow(const Keys& keys, bool quotes) {
+  std::map<std::string, Keys> below;
+  std::string text = "{";
+  const auto add = [&](const std::string& key, const std::string& value) {
+    const std::string name = quotes ? "\"" + key + "\"" : key;
+    text += (text.size() > 1 ? ", " : "") + name + ": " + value;
+  };
+  for (const auto& [path, value] : keys) {
+    const std::size_t dot = path.find('.');
+    if (dot == std::string::npos)
+      add(path, value);
+    else
+      below[path.substr(0, dot)][path.substr(dot + 1)] = value;
+  }
+  for (const auto& [key, inner] : below) add(key, flow(inner, quotes));
+  return text + "}";
+}
+
+std::string toml(const Keys& keys) {
+  std::string text;
+  for (const auto& [path, value] : keys) text += path + " = " + value + "\n";
+  return text;
+}
+
+std::string shell(const Keys& keys) {
+  std::string text = "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py";
+  for (const auto& [name, value] : keys) text += " " + name + (value.empty() ? "" : " " + value);
+  return text + "\n";
+}
+
+struct Form {
+  Framework framework;
+  std::string from, file;
+  std::string (*write)(const Keys&);
+  std::vector<Keys> bases;             ///< files that are read as they are
+  std::vector<std::string> overrides;  ///< what none of them says
+  std::vector<std::string> values;     ///< of flags that take one, tried in turn
+  /// They count only beside others that no base has, or with words that are not tried here.
+  std::vector<std::string> untried{};
+};
+
+/// What the file means; nothing where it is refused. Messages go to `said`.
+std::string meaning(const Form& form, const Keys& keys, std::string& said) {
+  static const test::TemporaryFiles files;
+  ImportOptions options;
+  options.from = form.from;
+  options.cluster = "atlas-800t-a2";
+  options.devices = 16;
+  options.overrides = form.overrides;
+  try {
+    const SearchPath search = default_search_path({});
+    const ImportedScenario imported =
+        import_launch(files.write(form.file, form.write(keys)), options, search);
+    for (const std::string& warning : imported.warnings) said += warning + "\n";
+    return read_scenario(imported.document, search).content;
+  } catch (const InputError& error) {
+    said += error.what();
+    return {};
+  }
+}
+
+bool has_effect(const Form& form, const Flag& flag, const Keys& base, const std::string& before) {
+  const std::vector<std::string> switches{""};
+  const bool bare = form.framework == Framework::mindspeed && flag.arity == launch::Arity::none;
+  for (const std::string& value : bare ? switches : form.values) {
+    Keys keys = base;
+    std::string& given = keys[std::string(flag.name)];
+    if (given == value && !bare) continue;
+    given = value;
+    std::string said;
+    if (meaning(form, keys, said) != before || said.find(flag.name) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+class EachFlag : public ::testing::TestWithParam<Form> {};
+
+TEST_P(EachFlag, ChangesTheScenarioOrIsNamed) {
+  const Form& form = GetParam();
+  std::vector<std::string> before;
+  for (const Keys& base : form.bases) {
+    std::string said;
+    before.push_back(meaning(form, base, said));
+    ASSERT_FALSE(before.back().empty()) << said;
+  }
+  for (const Flag& flag : launch::flag_table(form.framework).flags) {
+    if (flag.treatment != Treatment::taken) continue;
+    bool effect = false;
+    for (std::size_t b = 0; b < form.bases.size() && !effect; ++b)
+      effect = has_effect(form, flag, form.bases[b], before[b]);
+    const bool untried =
+        std::ranges::find(form.untried, std::string(flag.name)) != form.untried.end();
+    EXPECT_TRUE(effect || untried) << flag.name;
+  }
+}
+
+Keys with(Keys base, const Keys& more) {
+  for (const auto& [key, value] : more) base[key] = value;
+  return base;
+}
+
+const Keys mindspeed_dense{{"--num-layers", "8"},
+                           {"--hidden-size", "1024"},
+                           {"--num-attention-heads", "16"},
+                           {"--seq-length", "1024"},
+                           {"--max-position-embeddings", "1024"},
+                           {"--micro-batch-size", "1"},
+                           {"--global-batch-size", "32"},
+                           {"--vocab-size", "32000"},
+                           {"--tensor-model-parallel-size", "2"},
+                           {"--pipeline-model-parallel-size", "2"},
+                           {"--sequence-parallel", ""},
+                           {"--bf16", ""}};
+const Keys mindspeed_experts = with(mindspeed_dense, {{"--num-experts", "8"},
+                                                      {"--expert-model-parallel-size", "2"},
+                                                      {"--moe-router-topk", "2"},
+                                                      {"--moe-grouped-gemm", ""},
+                                                      {"--moe-intermediate-size", "512"},
+                                                      {"--n-shared-experts", "1"},
+                                                      {"--moe-token-dispatcher-type", "alltoall"}});
+
+const Keys mindformers_dense{{"use_legacy", "false"},
+                             {"runner_config.batch_size", "1"},
+                             {"parallel.enable_parallel_optimizer", "true"},
+                             {"parallel_config.data_parallel", "4"},
+                             {"parallel_config.model_parallel", "2"},
+                             {"parallel_config.pipeline_stage", "2"},
+                             {"parallel_config.micro_batch_num", "4"},
+                             {"recompute_config.recompute", "false"},
+                             {"model.model_config.model_type", "qwen3"},
+                             {"model.model_config.seq_length", "1024"},
+                             {"model.model_config.vocab_size", "32000"},
+                             {"model.model_config.hidden_size", "1024"},
+                             {"model.model_config.num_hidden_layers", "8"},
+                             {"model.model_config.num_attention_heads", "16"},
+                             {"model.model_config.num_key_value_heads", "4"},
+                             {"model.model_config.head_dim", "64"},
+                             {"model.model_config.intermediate_size", "4096"},
+                             {"model.model_config.compute_dtype", "bfloat16"}};
+const Keys mindformers_experts =
+    with(mindformers_dense, {{"model.model_config.model_type", "qwen3_moe"},
+                             {"moe_config.expert_num", "8"},
+                             {"moe_config.num_experts_chosen", "2"},
+                             {"moe_config.moe_intermediate_size", "512"},
+                             {"moe_config.first_k_dense_replace", "1"},
+                             {"moe_config.capacity_factor", "1.5"},
+                             {"parallel_config.expert_parallel", "2"}});
+
+const Keys torchtitan_dense{{"model.name", "\"llama3\""},
+                            {"model.flavor", "\"8B\""},
+                            {"training.local_batch_size", "4"},
+                            {"training.seq_len", "2048"},
+                            {"parallelism.tensor_parallel_degree", "2"},
+                            {"parallelism.pipeline_parallel_degree", "2"},
+                            {"activation_checkpoint.mode", "\"full\""}};
+const Keys torchtitan_single =
+    with(torchtitan_dense, {{"parallelism.pipeline_parallel_degree", "1"},
+                            {"activation_checkpoint.mode", "\"selective\""},
+                            {"activation_checkpoint.selective_ac_option", "\"2\""}});
+const Keys torchtitan_experts =
+    with(torchtitan_dense, {{"model.name", "\"qwen3\""},
+                            {"model.flavor", "\"30B-A3B\""},
+                            {"parallelism.expert_parallel_degree", "4"}});
+
+const Keys nemo_dense{{"model.num_layers", "8"},
+                      {"model.hidden_size", "1024"},
+                      {"model.num_attention_heads", "16"},
+                      {"model.encoder_seq_length", "1024"},
+                      {"model.max_position_embeddings", "1024"},
+                      {"model.micro_batch_size", "1"},
+                      {"model.global_batch_size", "32"},
+                      {"model.vocab_size", "32000"},
+                      {"model.tensor_model_parallel_size", "2"},
+                      {"model.pipeline_model_parallel_size", "2"},
+                      {"model.sequence_parallel", "true"},
+                      {"trainer.precision", "bf16"}};
+const Keys nemo_experts = with(nemo_dense, {{"model.num_moe_experts", "8"},
+                                            {"model.moe_router_topk", "2"},
+                                            {"model.moe_token_dispatcher_type", "alltoall"},
+                                            {"model.expert_model_parallel_size", "2"}});
+const Keys nemo_rebuilt = with(nemo_dense, {{"model.recompute_granularity", "full"},
+                                            {"model.recompute_method", "block"},
+                                            {"model.recompute_num_layers", "1"},
+                                            {"ddp.use_distributed_optimizer", "true"},
+                                            {"ddp.overlap_grad_reduce", "true"}});
+
+const Keys deepspeed_base{{"train_batch_size", "32"},
+                          {"train_micro_batch_size_per_gpu", "1"},
+                          {"bf16.enabled", "true"},
+                          {"zero_optimization.stage", "2"},
+                          {"zero_optimization.overlap_comm", "true"}};
+const Keys deepspeed_half{{"train_micro_batch_size_per_gpu", "1"}, {"fp16.enabled", "true"}};
+
+std::string yaml(const Keys& keys) { return flow(keys, false) + "\n"; }
+std::string json(const Keys& keys) { return flow(keys, true) + "\n"; }
+
+const std::vector<std::string> words{"4", "true", "1", "false", "0.5", "2"};
+
+const std::vector<std::string> mindspeed_untried{"--gemm-gradient-accumulation-fusion",
+                                                 "--ulysses-degree-in-cp",
+                                                 "--add-dense-bias",
+                                                 "--gelu-tanh",
+                                                 "--padded-base-length",
+                                                 "--mla-fa-without-pad",
+                                                 "--use-ascend-coc",
+                                                 "--coc-parallel-num",
+                                                 "--enable-recompute-layers-per-pp-rank"};
+const std::vector<std::string> mindformers_untried{"parallel_config.seq_split_num",
+                                                   "parallel_config.context_parallel_algo",
+                                                   "parallel_config.ulysses_degree_in_cp",
+                                                   "parallel.pipeline_config.pipeline_interleave",
+                                                   "context.jit_config.jit_level",
+                                                   "context.jit_level",
+                                                   "moe_config.use_gmm",
+                                                   "moe_config.comp_comm_parallel_degree",
+                                                   "train_dataset.data_loader.config.seq_length",
+                                                   "model.model_config.n_layer",
+                                                   "model.model_config.multiple_of",
+                                                   "model.model_config.ffn_dim_multiplier",
+                                                   "model.model_config.type",
+                                                   "model.model_config.model_type",
+                                                   "model.model_config.q_lora_rank",
+                                                   "model.model_config.qk_nope_head_dim",
+                                                   "model.model_config.qk_rope_head_dim",
+                                                   "model.model_config.v_head_dim",
+                                                   "model.model_config.num_experts_per_tok",
+                                                   "model.model_config.moe_intermediate_size",
+                                                   "model.model_config.first_k_dense_replace",
+                                                   "model.model_config.moe_token_dispatcher_type",
+                                                   "model.model_config.pp_interleave_num",
+                                                   "model.model_config.compute_dtype",
+                                                   "model.model_config.use_ring_attention"};
+const std::vector<std::string> torchtitan_untried{
+    "model.converters", "training.batch_size", "training.mixed_precision_param",
+    "compile.components", "parallelism.context_parallel_rotate_method"};
+const std::vector<std::string> nemo_untried{"trainer.num_nodes",
+                                            "trainer.devices",
+                                            "trainer.precision",
+                                            "mixed_precision",
+                                            "model.normalization",
+                                            "model.add_qkv_bias",
+                                            "model.activation",
+                                            "model.make_vocab_size_divisible_by",
+                                            "model.activations_checkpoint_method",
+                                            "model.activations_checkpoint_num_layers",
+                                            "model.recompute_modules",
+                                            "model.optim.name",
+                                            "model.optim.grad_sync_dtype",
+                                            "model.bf16"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Frameworks, EachFlag,
+    ::testing::Values(Form{Framework::mindspeed,
+                           "mindspeed",
+                           "train.sh",
+                           shell,
+                           {mindspeed_dense, mindspeed_experts},
+                           {},
+                           words,
+                           mindspeed_untried},
+                      Form{Framework::mindformers,
+                           "mindformers",
+                           "train.yaml",
+                           yaml,
+                           {mindformers_dense, mindformers_experts},
+                           {},
+                           words,
+                           mindformers_untried},
+                      Form{Framework::torchtitan,
+                           "torchtitan",
+                           "train.toml",
+                           toml,
+                           {torchtitan_dense, torchtitan_single, torchtitan_experts},
+                           {},
+                           {"4", "true", "1", "false", "\"selective\"", "\"deepep\"",
+                            "\"bfloat16\""},
+                           torchtitan_untried},
+                      Form{Framework::nemo,
+                           "nemo",
+                           "train.yaml",
+                           yaml,
+                           {nemo_dense, nemo_experts, nemo_rebuilt},
+                           {},
+                           words,
+                           nemo_untried},
+                      Form{Framework::deepspeed,
+                           "deepspeed",
+                           "ds.json",
+                           json,
+                           {deepspeed_base, deepspeed_half},
+                           {"training.sequence=1024", "model.extends=models/llama3-8b.yaml"},
+                           {"4", "true", "1", "false", "0.5", "2", "fp32"}}),
+    [](const auto& form) {
+      std::string name = form.param.from;
+      std::erase(name, '-');
+      return name;
+    });
+
+}  // namespace
+}  // namespace stepcast
