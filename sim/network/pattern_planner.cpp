@@ -63,6 +63,7 @@ PatternPlanner::PatternPlanner(const NetworkMapInput& input, const std::vector<R
     index_[devices_.back().value] = static_cast<std::uint32_t>(devices_.size() - 1);
     experts_.push_back(input.placement.coordinates(member).ep);
   }
+  frame_.emplace(input.fabric, devices_);
 }
 
 CollectivePlan plan_call(const NetworkMapInput& input, std::span<const DeviceId> devices,
@@ -135,7 +136,7 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
       const Fabric::WirePlace place = input_.fabric.wire_place(link);
       for (std::uint32_t i = 0; i < devices_.size(); ++i)
         if (input_.fabric.node_of(devices_[i]) == place.node)
-          return {l.kind, i, WireFrame(input_.fabric, devices_).named(place.wire)};
+          return {l.kind, i, frame_->named(place.wire)};
       expects(false, "a collective uses wires of nodes of its members");
       break;
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -60,6 +61,7 @@ class PatternPlanner {
   const NetworkMapInput& input_;
   NetworkForm form_;
   std::vector<DeviceId> devices_;
+  std::optional<WireFrame> frame_;                ///< of these devices
   std::vector<std::uint32_t> experts_;            ///< expert rank of each member
   std::map<std::uint32_t, std::uint32_t> index_;  ///< device -> member
   std::map<std::tuple<CollectiveKind, double, std::string, Skew>, CollectivePlan> plans_;
