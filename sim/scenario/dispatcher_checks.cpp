@@ -57,6 +57,12 @@ void check_version(const WorkloadSpec& workload, Checks& checks) {
   checks.require(
       !knows_no_fusion(moe.dispatcher) || moe.permutation == MoeSpec::Permutation::indexed,
       "moe.permutation", "is fused, which this moe.dispatcher does not know, allowed: indexed");
+  const bool old_gather = (moe.dispatcher == Dispatcher::mindspeed_1_0 ||
+                           moe.dispatcher == Dispatcher::mindspeed_2_0) &&
+                          moe.dispatch == Dispatch::allgather;
+  checks.require(
+      !old_gather || moe.permutation == MoeSpec::Permutation::indexed, "moe.permutation",
+      "is fused, which the allgather of this moe.dispatcher does not know, allowed: indexed");
 }
 
 /// Rows padded to the capacity go where every rank knows how many come.

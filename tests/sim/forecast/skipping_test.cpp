@@ -7,11 +7,11 @@
 namespace stepcast {
 namespace {
 
-struct Run {
+struct Counts {
   double tasks, skipped;
 };
 
-Run run(const std::string& name, int micro_batches_per_rank) {
+Counts run(const std::string& name, int micro_batches_per_rank) {
   const std::string file =
       std::string(STEPCAST_SOURCE_DIR "/scenarios/regression/") + name + ".yaml";
   const std::vector<double> numbers = testing::in_child([&] {
@@ -23,7 +23,7 @@ Run run(const std::string& name, int micro_batches_per_rank) {
     return std::vector<double>{static_cast<double>(f.timeline.tasks),
                                static_cast<double>(f.timeline.skipped_micro_batches)};
   });
-  return numbers.size() == 2 ? Run{numbers[0], numbers[1]} : Run{0, 0};
+  return numbers.size() == 2 ? Counts{numbers[0], numbers[1]} : Counts{0, 0};
 }
 
 // Rendezvous of many members and flows that go alone are under way at every mark here, and get
@@ -31,7 +31,7 @@ Run run(const std::string& name, int micro_batches_per_rank) {
 TEST(Skipping, CostsOfRendezvousDoNotGrowWithMicroBatches) {
   for (const std::string name : {"expert-two-hop", "expert-super-node", "expert-overlap-chunks",
                                  "context-ring", "dualpipe"}) {
-    const Run some = run(name, 512), more = run(name, 1024);
+    const Counts some = run(name, 512), more = run(name, 1024);
     EXPECT_GT(some.skipped, 400) << name;
     EXPECT_EQ(more.skipped - some.skipped, 512) << name;
     EXPECT_EQ(more.tasks, some.tasks) << name;
