@@ -50,7 +50,8 @@ TEST(Kinds, ACommandThatTakesAnotherKindSaysWhichTakesThisOne) {
   } rows[] = {
       {"run " + listed, "is a plan file, give a scenario; stepcast plan searches it"},
       {"run " + scenarios + "plans/gpt3-175b-512.yaml", "is a plan file, give a scenario"},
-      {"run " + json, "is a Hugging Face config.json, give a scenario; stepcast model counts"},
+      {"run " + json,
+       "training.sequence: is not said by a configuration; give --set training.sequence=N"},
       {"run " + scenarios + "models/llama2-7b.yaml", "is a model file, give a scenario"},
       {"run " + orders, "is a file of orders, give a scenario; stepcast schedule draws it"},
       {"run " + scenarios + "validation/ratios.yaml", "is a file of ratios, give a scenario"},

@@ -30,10 +30,10 @@ Counts run(const std::string& name, int micro_batches_per_rank) {
 // other numbers each time.
 TEST(Skipping, CostsOfRendezvousDoNotGrowWithMicroBatches) {
   for (const std::string name : {"expert-two-hop", "expert-super-node", "expert-overlap-chunks",
-                                 "context-ring", "dualpipe"}) {
-    const Counts some = run(name, 512), more = run(name, 1024);
+                                 "context-ring", "expert-fb-pair"}) {
+    const Counts some = run(name, 540), more = run(name, 1080);
     EXPECT_GT(some.skipped, 400) << name;
-    EXPECT_EQ(more.skipped - some.skipped, 512) << name;
+    EXPECT_EQ(more.skipped - some.skipped, 540) << name;
     EXPECT_EQ(more.tasks, some.tasks) << name;
   }
 }

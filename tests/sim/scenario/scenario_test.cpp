@@ -183,6 +183,9 @@ TEST(Scenario, ModelOfAHuggingFaceConfig) {
 
 TEST(Scenario, AlgorithmsServeTheKindsThatTheTableSays) {
   const Fabric fabric(small().cluster);
+  const std::string torus =
+      "{kind: torus, dimensions: [{size: 4, bandwidth: 50GB/s}, {size: 2, bandwidth: 50GB/s}]}";
+  const Fabric wired(small({"cluster.node.fabric=" + torus}).cluster);  // some need wires
   std::vector<DeviceId> all, node;
   const std::vector<DeviceId> pair{{0}, {1}};
   for (std::uint32_t d = 0; d < 16; ++d) all.push_back({d});
@@ -192,6 +195,7 @@ TEST(Scenario, AlgorithmsServeTheKindsThatTheTableSays) {
       const CollectiveCall call{static_cast<CollectiveKind>(k), Bytes{1e6}};
       const bool plans = algorithm.plan(fabric, all, call, NetworkForm::ports) ||
                          algorithm.plan(fabric, node, call, NetworkForm::ports) ||
+                         algorithm.plan(wired, node, call, NetworkForm::ports) ||
                          (call.kind == CollectiveKind::send_recv &&
                           algorithm.plan(fabric, pair, call, NetworkForm::ports));
       EXPECT_EQ(plans, algorithm.serves[k]) << algorithm.name << " " << name(call.kind);
