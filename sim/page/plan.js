@@ -5,7 +5,7 @@ function frontierChart() {
   const points = data.points, shown = points.filter(p => p.time <= data.slowest_shown);
   const left_out = points.length - shown.length;
   const block = section('frontier', 'Step time against memory',
-    'Filled points are on the frontier: none is faster with as little memory on as few devices. Hollow ones are beaten; ' +
+    'Filled points are on the frontier: none is faster with as little memory on as few devices. Large ones are simulated, small ones timed without contention. Hollow ones are beaten; ' +
     'point at one, or move to it with the Tab key, to see by what.' + (left_out ? ` ${left_out} slower points are in the table only.` : ''));
   const sizes = [...new Set(points.map(p => p.devices))].sort((a, b) => a - b);
   const shade = p => `var(--${shades[sizes.indexOf(p.devices) % shades.length]})`;
@@ -43,7 +43,7 @@ function frontierChart() {
   chart.append('g').attr('transform', `translate(0,${height - 40})`).call(d3.axisBottom(size).ticks(ticks()).tickFormat(n => `${n} GiB`));
   chart.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(y).ticks(7).tickFormat(seconds));
   chart.append('text').attr('class', 'quiet').attr('x', width - 30).attr('y', height - 4).attr('text-anchor', 'end')
-    .text('memory of the fullest device; large points are simulated, small ones timed without contention');
+    .text('memory of the fullest device');
 }
 
 function comparison() {
