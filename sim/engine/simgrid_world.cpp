@@ -8,6 +8,7 @@
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
+#include <utility>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/engine/reference_world.hpp"
@@ -104,7 +105,7 @@ class Semaphore : public ReferenceWorld::Barrier {
 
 class SimgridWorld : public ReferenceWorld {
  public:
-  explicit SimgridWorld(const Platform& its_platform) : platform_{its_platform} {
+  explicit SimgridWorld(Platform platform) : platform_{std::move(platform)} {
     engine_ = &reference_engine();
     zone_ = new NamedZone(platform_.name);  // owned by SimGrid
     s4u::NetZone* face = zone_->get_iface();
