@@ -4,6 +4,7 @@
 #include <span>
 
 #include "pattern_planner.hpp"
+#include "stepcast/topology/collisions.hpp"
 
 namespace stepcast {
 namespace {
@@ -229,7 +230,12 @@ void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
   if (index == no_index) {
     index = static_cast<std::uint32_t>(links_.size());
     const Link l = input_.fabric.link(link);
-    links_.push_back({link, l.bandwidth.value(), !crossed_by_several(input_.fabric, link)});
+    const bool hashed = routing_choices(input_.fabric.cluster().network.routing) > 0 &&
+                        is_trunk(input_.fabric, link);
+    links_.push_back({.id = link,
+                      .bandwidth = l.bandwidth.value(),
+                      .of_one_device = !crossed_by_several(input_.fabric, link),
+                      .hashed = hashed});
   }
   uses_.push_back({object, index, entry});
 }

@@ -74,6 +74,7 @@ class JobGraph {
     LinkId id;
     double bandwidth;
     bool of_one_device;  ///< all of its flows have one rank as a member, whose streams order them
+    bool hashed;         ///< onto the uplinks of a trunk: it is not alike a NIC that is as fast
   };
 
   const std::vector<Object>& objects() const { return objects_; }

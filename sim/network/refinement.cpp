@@ -34,7 +34,8 @@ class Refiner {
     colours_.ranks = number(rank_signature_, colours_.rank);
     for (std::size_t l = 0; l < link_signature_.size(); ++l) {
       const JobGraph::UsedLink& link = graph.links()[l];
-      link_signature_[l] = mix(mix_number(link.bandwidth), link.of_one_device ? 1 : 0);
+      link_signature_[l] =
+          mix(mix_number(link.bandwidth), (link.of_one_device ? 1 : 0) + (link.hashed ? 2 : 0));
     }
     colours_.links = number(link_signature_, colours_.link);
   }

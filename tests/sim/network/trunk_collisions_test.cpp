@@ -27,10 +27,10 @@ ClusterSpec two_leaves() {
 }
 
 NetworkMap map_of(const ClusterSpec& cluster, std::optional<std::uint64_t> seed = {},
-                  Fold fold = Fold::automatic) {
+                  Fold fold = Fold::automatic, std::vector<std::uint64_t> rank_keys = {}) {
   ParallelPlan plan;
   plan.pp = 2;
-  plan.dp = ports;
+  plan.dp = cluster.devices / plan.pp;
   SyntheticSpec synthetic;
   synthetic.chunks = {{1_ms, 1_ms, 1_ms}};
   synthetic.boundary = boundary;
@@ -45,6 +45,7 @@ NetworkMap map_of(const ClusterSpec& cluster, std::optional<std::uint64_t> seed 
                             .programs = programs,
                             .algorithms = algorithms,
                             .fold = fold,
+                            .rank_keys = std::move(rank_keys),
                             .hash_seed = seed});
 }
 
@@ -80,6 +81,23 @@ TEST(TrunkCollisions, OtherJobsTakeTheirPartOfTheUplinks) {
   cluster.network.routing = NetworkSpec::Routing::ecmp;
   EXPECT_NEAR(transfer(map_of(cluster)), 2 * fullest_uplink({ports, ports, 2}, 1) * at_the_nic,
               1e-9 * at_the_nic);
+}
+
+// A NIC of a whole node is as fast as the one uplink of its leaf and carries the same flows, but
+// nothing is hashed onto it.
+TEST(TrunkCollisions, FoldingTellsATrunkFromANicThatIsAsFast) {
+  ClusterSpec cluster = two_leaves();
+  cluster.devices = 4;
+  cluster.node_devices = 2;
+  cluster.network.nic.per = NicSpec::Per::node;
+  cluster.network.leaf_ports = 1;
+  cluster.network.routing = NetworkSpec::Routing::adaptive;
+  const std::vector<std::uint64_t> unlike{0, 1, 2, 3};
+  const NetworkMap folded = map_of(cluster, {}, Fold::automatic, unlike);
+  const NetworkMap alone = map_of(cluster, {}, Fold::off, unlike);
+  EXPECT_EQ(folded.fullest_uplink, 2);
+  EXPECT_EQ(folded.fullest_uplink, alone.fullest_uplink);
+  EXPECT_EQ(transfer(folded), transfer(alone));
 }
 
 TEST(TrunkCollisions, ADrawnHashIsKeyedByTrunkAndPurpose) {
