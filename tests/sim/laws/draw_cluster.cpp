@@ -16,11 +16,17 @@ void Drawing::pick_cluster() {
   take("cluster.collectives.library", "library", word({"hccl", "nccl"}));
   topology_ = word({"single_switch", "leaf_spine", "rail_optimized"});
   hit("topology " + topology_);
-  const std::string leaves = topology_ == "single_switch"
-                                 ? ""
-                                 : ", leaf_ports: " + word({"2", "4", "6"}) +
-                                       ", oversubscription: " + word({"1", "2", "3"});
+  std::string leaves = topology_ == "single_switch"
+                           ? ""
+                           : ", leaf_ports: " + word({"2", "4", "6"}) +
+                                 ", oversubscription: " + word({"1", "2", "3"});
+  const bool pods = topology_ == "leaf_spine" && chance(30);
+  if (pods) {
+    hit("pods");
+    leaves += ", pod_leaves: 2, pod_oversubscription: " + word({"1", "2"});
+  }
   set("cluster.network.topology", "{kind: " + topology_ + leaves + "}");
+  if (topology_ != "single_switch" && !pods) pick_disturbance();
   kinds_ = world() / node_ >= 2 && chance(18);
   if (!kinds_) return pick_fabric();
   hit("node kinds");
@@ -34,9 +40,40 @@ void Drawing::pick_cluster() {
       "[" + kind("cluster.yaml", first) + ", " + kind("slower.yaml", nodes - first) + "]");
 }
 
+/// Flows that hash onto the same uplink, and other jobs there.
+void Drawing::pick_disturbance() {
+  const std::string routing = word({"ideal", "ideal", "ecmp", "adaptive"});
+  if (routing != "ideal") {
+    take("cluster.network.routing", "routing", routing);
+    set("cluster.network.queue_pairs", word({"1", "4"}));
+  }
+  if (chance(15)) {
+    hit("background");
+    set("cluster.network.background", word({"0.1", "0.4"}));
+  }
+}
+
+/// A node joined by wires of its own; NCCL knows none.
+void Drawing::pick_wires() {
+  set("cluster.collectives.library", "hccl");
+  const std::string side = ", bandwidth: 40GB/s, latency: 1us}";
+  if (node_fabric_ == "graph") {
+    std::string links;
+    for (std::int64_t d = 0; d < node_; ++d)
+      links += "{between: [" + std::to_string(d) + ", " + std::to_string(node_) + "]" + side + ", ";
+    return set("cluster.node.fabric", "{kind: graph, switches: 1, links: [" + links + "]}");
+  }
+  const std::string two = node_ > 2 ? "{size: 2" + side + ", " : "";
+  set("cluster.node.fabric", "{kind: " + node_fabric_ + ", dimensions: [" + two + "{size: " +
+                                 std::to_string(node_ > 2 ? node_ / 2 : node_) + side + "]}");
+}
+
 void Drawing::pick_fabric() {
-  node_fabric_ = node_ % 2 == 0 ? word({"mesh", "switch", "groups"}) : word({"mesh", "switch"});
+  node_fabric_ = node_ % 2 == 0 ? word({"mesh", "switch", "groups", "torus", "full_mesh", "graph"})
+                                : word({"mesh", "switch"});
   hit("fabric " + node_fabric_);
+  if (node_fabric_ == "torus" || node_fabric_ == "full_mesh" || node_fabric_ == "graph")
+    pick_wires();
   if (node_fabric_ == "switch")
     set("cluster.node.fabric", "{kind: switch, port: {bandwidth: 90GB/s, latency: 1us}}");
   if (node_fabric_ == "groups")
@@ -114,6 +151,16 @@ void Drawing::pick_pauses() {
     set("stalls.checkpoint", "{every_steps: 2, blocking_time: 20ms}");
   }
   if (chance(15)) take("stalls.host_sync", "host_sync", word({"step", "unit"}));
+}
+
+/// What makes all wait once per step, and clocks that fall meanwhile.
+void Drawing::pick_barriers() {
+  for (const char* where : {"gradients", "optimizer", "step_end"})
+    if (chance(12)) take("runtime.barriers." + std::string(where), "barrier", "true");
+  if (!kinds_ && chance(12)) {
+    hit("idle clock");
+    set("cluster.device.idle_clock", "{speed: 0.5, hold: 0.2ms, ramp: 1ms}");
+  }
 }
 
 void Drawing::pick_simulation() {

@@ -37,6 +37,7 @@ class Drawing {
     pick_communication();
     pick_faults();
     pick_stalls();
+    pick_barriers();
     pick_simulation();
     return std::move(draft_);
   }
@@ -72,6 +73,8 @@ class Drawing {
   void pick_sizes();
   void pick_cluster();
   void pick_fabric();
+  void pick_wires();
+  void pick_disturbance();
   void pick_schedule();
   void pick_slices();
   void pick_training();
@@ -86,6 +89,7 @@ class Drawing {
   void pick_faults();
   void pick_stalls();
   void pick_pauses();
+  void pick_barriers();
   void pick_simulation();
 
   std::mt19937_64 random_;
