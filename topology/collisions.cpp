@@ -108,7 +108,7 @@ double fullest_uplink(const HashedParts& hashed, int choices) {
   expects(hashed.parts >= 1 && hashed.uplinks >= 1 && hashed.trunks >= 1 && choices >= 1,
           "there is something to put somewhere");
   const std::int64_t settled = settled_mean * hashed.uplinks;
-  if (choices > 1 && hashed.parts > settled) {
+  if (choices > 1 && hashed.parts >= settled + hashed.uplinks) {
     HashedParts fewer = hashed;
     fewer.parts = settled + hashed.parts % hashed.uplinks;
     return static_cast<double>((hashed.parts - fewer.parts) / hashed.uplinks) +

@@ -73,6 +73,18 @@ TEST(Collisions, TwoChoicesAreBetterThanOneAndSettle) {
   EXPECT_NEAR(fullest_uplink({1000 * 32, 32, 8}, 2) - 1000, above, 1e-9);
 }
 
+// Beyond sixteen parts per uplink, the surplus over the mean stays, whatever the remainder.
+TEST(Collisions, TwoChoicesSettleForAnyNumberOfParts) {
+  for (const std::int64_t uplinks : {1, 2, 3, 7, 48})
+    for (std::int64_t parts = 15 * uplinks; parts < 18 * uplinks + 2; ++parts) {
+      const double fullest = fullest_uplink({parts, uplinks, 4}, 2);
+      EXPECT_GE(fullest, static_cast<double>(parts) / static_cast<double>(uplinks));
+      if (parts < 16 * uplinks) continue;
+      const double later = fullest_uplink({parts + 1000 * uplinks, uplinks, 4}, 2);
+      EXPECT_NEAR(later, fullest + 1000, 1e-9) << parts << " on " << uplinks;
+    }
+}
+
 TEST(Collisions, DrawsAreKeyedAndLaterPartsMoveNothing) {
   EXPECT_EQ(drawn_fullest_uplink({64, 16, 1}, 1, 5, 9, 2),
             drawn_fullest_uplink({64, 16, 3}, 1, 5, 9, 2));
