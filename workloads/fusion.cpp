@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
@@ -80,7 +81,18 @@ const std::vector<FusionPattern>& fusion_patterns() {
   return table;
 }
 
-LayerItems fuse(LayerItems items, Fusion fusion, const DeviceSpec& device) {
+bool FusionChoices::take(bool pays) {
+  if (!repeats_) taken_.push_back(pays);
+  expects(next_ < taken_.size(), "lists of one program ask alike");
+  return taken_[next_++];
+}
+
+void FusionChoices::repeat() {
+  repeats_ = true;
+  next_ = 0;
+}
+
+LayerItems fuse(LayerItems items, Fusion fusion, const DeviceSpec& device, FusionChoices& choices) {
   if (fusion == Fusion::none) return items;
   LayerItems out;
   for (const LayerItem& item : items) {
@@ -89,7 +101,7 @@ LayerItems fuse(LayerItems items, Fusion fusion, const DeviceSpec& device) {
     const FusionPattern* pattern =
         op != nullptr && before != nullptr ? pattern_of(before->role, op->role, fusion) : nullptr;
     Operator one = pattern != nullptr ? joined(*before, *op, *pattern) : Operator{};
-    if (pattern != nullptr && is_no_slower(one, {before, op}, device))
+    if (pattern != nullptr && choices.take(is_no_slower(one, {before, op}, device)))
       out.back() = std::move(one);
     else
       out.push_back(item);

@@ -120,6 +120,9 @@ ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& clus
 
 void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions& out) {
   std::vector<Run> runs(variants.size());
+  for (const LayerItems& items : variants)
+    expects(items.size() == variants.front().size(),
+            "variants differ in the work of operators only");
   const auto flush = [&] {
     if (runs.front().costs.empty()) return;
     out.push_back(Compute{segment_of(runs)});

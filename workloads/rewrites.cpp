@@ -1,6 +1,5 @@
 #include "stepcast/workloads/rewrites.hpp"
 
-#include "stepcast/workloads/fusion.hpp"
 #include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
@@ -58,17 +57,23 @@ LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
   return out;
 }
 
-LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device) {
+LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device,
+                  FusionChoices& choices) {
   if (!spec.runtime.kernels.all_fused())
     items = with_unfused_kernels(std::move(items), spec.runtime.kernels, spec.model);
   if (spec.runtime.fusion == RuntimeSpec::Fusion::dvm)
-    items = fuse_statements(std::move(items), device);
-  items = fuse(std::move(items), spec.runtime.fusion, device);
+    items = fuse_statements(std::move(items), device, choices);
+  items = fuse(std::move(items), spec.runtime.fusion, device, choices);
   if (spec.training.precision == TrainingSpec::Precision::fp8_mixed)
     items = with_fp8_casts(std::move(items));
   if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
     items = with_separate_accumulation(std::move(items), gradient_bytes(spec.communication));
   return items;
+}
+
+LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device) {
+  FusionChoices choices;
+  return as_run(std::move(items), spec, device, choices);
 }
 
 }  // namespace stepcast

@@ -89,10 +89,11 @@ Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const Exper
   return head(context);
 }
 
-Passes run_of(Passes passes, const WorkloadSpec& spec, const DeviceSpec& device) {
+Passes run_of(Passes passes, const WorkloadSpec& spec, const DeviceSpec& device,
+              FusionChoices& choices) {
   for (LayerItems* items : {&passes.forward, &passes.backward_input, &passes.backward_weight,
                             &passes.backward, &passes.recomputed})
-    *items = as_run(std::move(*items), spec, device);
+    *items = as_run(std::move(*items), spec, device, choices);
   return passes;
 }
 
@@ -100,12 +101,20 @@ Passes run_of(Passes passes, const WorkloadSpec& spec, const DeviceSpec& device)
 
 Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
                     const ExpertLoads& loads, double load) {
-  return run_of(unfused_passes(spec, key, loads, load), spec, device);
+  const auto passes = [&](double of) { return unfused_passes(spec, key, loads, of); };
+  FusionChoices choices;  // of the rank that has most to do
+  if (spec.runtime.fusion != RuntimeSpec::Fusion::none && load != loads.largest()) {
+    run_of(passes(loads.largest()), spec, device, choices);
+    choices.repeat();
+  }
+  return run_of(passes(load), spec, device, choices);
 }
 
 Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads) {
   const PieceKey layer{PieceKind::moe_layer, 0, {}};
-  return run_of(expert_module(context_of(spec, layer, loads, loads.largest())), spec, device);
+  FusionChoices choices;
+  return run_of(expert_module(context_of(spec, layer, loads, loads.largest())), spec, device,
+                choices);
 }
 
 PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slice) {

@@ -49,13 +49,14 @@ double kept_on_chip(Statements before, Statements after) {
 }
 
 /// The group in parts, each of which can be one kernel.
-std::vector<Statements> parts(Statements group, const DeviceSpec& device) {
+std::vector<Statements> parts(Statements group, const DeviceSpec& device, FusionChoices& choices) {
   const double limit = device.vector_memory.value();
   std::vector<Statements> result;
   std::size_t from = 0;
   for (std::size_t i = 0; i + 1 < group.size(); ++i) {
     const Statements before = group.subspan(from, i + 1 - from), after = group.subspan(i + 1);
-    if (limit == 0 || !group[i].flow->reduces() || kept_on_chip(before, after) <= limit) continue;
+    if (limit == 0 || !group[i].flow->reduces()) continue;
+    if (choices.take(kept_on_chip(before, after) <= limit)) continue;
     result.push_back(before);
     from = i + 1;
   }
@@ -119,7 +120,7 @@ Operator one_kernel(Statements part, Statements behind, bool whole) {
 
 /// Nothing where the kernel moves more or takes longer than its statements.
 std::optional<Operator> fused(Statements part, Statements behind, bool whole,
-                              const DeviceSpec& device) {
+                              const DeviceSpec& device, FusionChoices& choices) {
   if (part.size() == 1) return {};
   Operator op = one_kernel(part, behind, whole);
   Seconds time{0};
@@ -128,34 +129,38 @@ std::optional<Operator> fused(Statements part, Statements behind, bool whole,
     time += operator_time(statement, device, false);
     bytes += statement.bytes;
   }
-  if (op.bytes > bytes || operator_time(op, device, false) > time) return {};
+  const bool pays = op.bytes <= bytes && operator_time(op, device, false) <= time;
+  if (!choices.take(pays)) return {};
   return op;
 }
 
 /// Of like groups beside each other, whose kernels are one after all.
-bool stack(Operator& first, const Operator& second, const DeviceSpec& device) {
+bool stack(Operator& first, const Operator& second, const DeviceSpec& device,
+           FusionChoices& choices) {
   Operator op = first;
   op.flops += second.flops;
   op.bytes += second.bytes;
   const Seconds apart = operator_time(first, device, false) + operator_time(second, device, false);
-  if (operator_time(op, device, false) > apart) return false;
+  if (!choices.take(operator_time(op, device, false) <= apart)) return false;
   first = std::move(op);
   return true;
 }
 
-void add_group(LayerItems& out, Statements group, const DeviceSpec& device) {
-  const std::vector<Statements> all = parts(group, device);
+void add_group(LayerItems& out, Statements group, const DeviceSpec& device,
+               FusionChoices& choices) {
+  const std::vector<Statements> all = parts(group, device, choices);
   std::size_t done = 0;
   for (const Statements& part : all) {
     done += part.size();
-    std::optional<Operator> op = fused(part, group.subspan(done), all.size() == 1, device);
+    std::optional<Operator> op = fused(part, group.subspan(done), all.size() == 1, device, choices);
     if (!op) {
       out.insert(out.end(), part.begin(), part.end());
       continue;
     }
     auto* before = out.empty() ? nullptr : std::get_if<Operator>(&out.back());
     const bool beside = group.front().flow->group->beside && all.size() == 1;
-    if (beside && before != nullptr && before->role == op->role && stack(*before, *op, device))
+    if (beside && before != nullptr && before->role == op->role &&
+        stack(*before, *op, device, choices))
       continue;
     out.push_back(std::move(*op));
   }
@@ -163,11 +168,11 @@ void add_group(LayerItems& out, Statements group, const DeviceSpec& device) {
 
 }  // namespace
 
-LayerItems fuse_statements(LayerItems items, const DeviceSpec& device) {
+LayerItems fuse_statements(LayerItems items, const DeviceSpec& device, FusionChoices& choices) {
   LayerItems out;
   std::vector<Operator> group;
   const auto finish = [&] {
-    if (!group.empty()) add_group(out, group, device);
+    if (!group.empty()) add_group(out, group, device, choices);
     group.clear();
   };
   for (LayerItem& item : items) {

@@ -139,5 +139,27 @@ TEST(ExpertLoads, ProgramsHaveAVariantPerLoad) {
   EXPECT_EQ(lower_stage(even, layers, cluster, Stage{0}).variants.size(), 0U);
 }
 
+// Whether a kernel made of statements pays depends on the tokens, which ranks have more and less
+// of.
+TEST(ExpertLoads, AFuserJoinsAlikeWhateverARankHasToDo) {
+  WorkloadSpec spec = spec_with(Distribution::zipf, 8);
+  spec.moe.routing.exponent = 2;
+  spec.runtime.fusion = RuntimeSpec::Fusion::dvm;
+  spec.runtime.kernels.activation = KernelSpec::Activation::unfused;
+  ClusterSpec cluster = plain_cluster();
+  cluster.device.efficiency.memory.ramp = Seconds{2e-6};  // one kernel pays for few tokens
+  cluster.device.efficiency.memory.activation = 0.3;      // and not for many
+  cluster.device.efficiency.memory.backward = 0.5;
+  for (const std::int64_t tokens : {64, 256, 1024, 4096, 16384}) {
+    spec.training.sequence = tokens;
+    const LayerTable layers = assign_layers(spec, cluster.device);
+    const StageProgram program = lower_stage(spec, layers, cluster, Stage{0});
+    ASSERT_FALSE(program.variants.empty());
+    for (const auto& variant : program.variants)
+      for (std::size_t s = 0; s < variant.size(); ++s)
+        EXPECT_EQ(variant[s].size(), program.segments[s].size()) << tokens;
+  }
+}
+
 }  // namespace
 }  // namespace stepcast

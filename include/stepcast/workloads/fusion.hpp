@@ -1,5 +1,6 @@
 #pragma once
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "stepcast/workloads/operators.hpp"
@@ -18,15 +19,39 @@ struct FusionPattern {
 /// The table has every pattern once; the first that matches counts.
 const std::vector<FusionPattern>& fusion_patterns();
 
+/// What was joined in one list of items, for lists that differ only in how much there is to do: one
+/// program runs on all ranks, whatever each of them has to do.
+class FusionChoices {
+ public:
+  /// Whether to join: the first list decides, and those after repeat() do the same.
+  bool take(bool pays);
+  void repeat();
+
+ private:
+  std::vector<bool> taken_;
+  std::size_t next_ = 0;
+  bool repeats_ = false;
+};
+
 /// This gives the items with chains of operators of the table joined: FLOPs add up, bytes lose what
 /// stays inside, one launch is left. Communications and cube operators end a chain, and so does a
-/// join that would take the device longer.
-LayerItems fuse(LayerItems items, RuntimeSpec::Fusion fusion, const DeviceSpec& device);
+/// join that would take the device longer, where the choices are this list's.
+LayerItems fuse(LayerItems items, RuntimeSpec::Fusion fusion, const DeviceSpec& device,
+                FusionChoices& choices);
+inline LayerItems fuse(LayerItems items, RuntimeSpec::Fusion fusion, const DeviceSpec& device) {
+  FusionChoices own;
+  return fuse(std::move(items), fusion, device, own);
+}
 
 /// This gives the items with the statements of a group (VectorFlow) as few kernels: a value that
 /// stays inside moves no bytes, one that is read by several statements is read once, like groups
 /// beside each other share a launch. A group is cut behind a reduction whose rows do not stay on
-/// chip, and left as it is where its kernels would take the device longer.
-LayerItems fuse_statements(LayerItems items, const DeviceSpec& device);
+/// chip, and left as it is where its kernels would take the device longer, where the choices are
+/// this list's.
+LayerItems fuse_statements(LayerItems items, const DeviceSpec& device, FusionChoices& choices);
+inline LayerItems fuse_statements(LayerItems items, const DeviceSpec& device) {
+  FusionChoices own;
+  return fuse_statements(std::move(items), device, own);
+}
 
 }  // namespace stepcast

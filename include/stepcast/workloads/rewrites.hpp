@@ -1,4 +1,5 @@
 #pragma once
+#include "stepcast/workloads/fusion.hpp"
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -24,7 +25,9 @@ LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
                                 const ModelSpec& model);
 
 /// This gives the items of a layer as this workload runs them: unfused, fused, with casts and
-/// accumulations. A fuser joins what does not take the device longer.
+/// accumulations. A fuser joins what does not take the device longer, or what it joined before.
+LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device,
+                  FusionChoices& choices);
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device);
 
 }  // namespace stepcast
