@@ -54,6 +54,21 @@ TEST(Workers, TellHowManyJobsAreDoneFromNoneToAll) {
             (std::vector<std::pair<std::size_t, std::size_t>>{{0, 3}, {1, 3}, {2, 3}, {3, 3}}));
 }
 
+// A job that has workers of its own would tell of other numbers.
+TEST(Workers, JobsDoNotTell) {
+  const WorkerWatch watch([&](std::size_t, std::size_t of) {
+    if (of == 2) throw std::runtime_error("a job tells");
+  });
+  const auto all = answers(1, 1, [](std::size_t) {
+    std::string text;
+    for (const auto& [i, answer] : answers(2, 1, [](std::size_t) { return std::string("x"); }))
+      text += answer.text;
+    return text;
+  });
+  EXPECT_EQ(all.at(0).failure, "");
+  EXPECT_EQ(all.at(0).text, "xx");
+}
+
 TEST(Workers, KeepTheClassOfWhatAJobThrew) {
   const auto all = answers(2, 2, [](std::size_t i) -> std::string {
     if (i == 0) throw InputError("tp is 3");

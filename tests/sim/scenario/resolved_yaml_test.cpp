@@ -43,6 +43,24 @@ TEST(ResolvedYaml, OfEveryShippedScenarioReadsBack) {
                    entry.path().string());
 }
 
+TEST(ResolvedYaml, WritesTheOneOfTwoKeysThatIsSet) {
+  const std::string hosts =
+      resolved({"cluster.host.affinity={unbound: 1.5}",
+                "stalls={slow_hosts: [{nodes: [0], affinity: unbound}, {nodes: [1], factor: 2}]}"});
+  EXPECT_NE(hosts.find("affinity: unbound"), std::string::npos) << hosts;
+  EXPECT_NE(hosts.find("factor: 2"), std::string::npos) << hosts;
+}
+
+// Heads of 64 + 32, as wide as the kernel or narrower.
+TEST(ResolvedYaml, WritesPaddedHeads) {
+  const std::string latent =
+      "model.attention={kind: mla, heads: 16, kv_lora_rank: 128, nope_dim: 64, rope_dim: 32, "
+      "v_dim: 64}";
+  for (const char* head : {"96", "128"})
+    expect_lines(resolved({latent, std::string("training.attention_head=") + head}),
+                 {std::string("  attention_head: ") + head});
+}
+
 TEST(ResolvedYaml, WritesEveryFormOfValue) {
   expect_lines(resolved({}), {"name: small", "  device:", "    matmul_peak: 3e+14FLOPS",
                               "      capacity: 68719476736B", "  order: [tp, cp, ep, dp, pp]",
