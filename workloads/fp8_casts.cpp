@@ -10,9 +10,9 @@ namespace {
 using Recipe = TrainingSpec::Fp8Recipe;
 using Scales = KernelSpec::Scales;
 
-constexpr double fp8 = 1;         ///< bytes of an element
-constexpr double mx_group = 32;   ///< elements that share a scale of one byte
-constexpr double block = 128;     ///< elements that share a scale in FP32
+constexpr double fp8 = 1;        ///< bytes of an element
+constexpr double mx_group = 32;  ///< elements that share a scale of one byte
+constexpr double block = 128;    ///< elements that share a scale in FP32
 
 /// Elements of the operands of a product, and the kernels that each takes.
 struct Operands {
@@ -52,8 +52,7 @@ void cast_by_rows(LayerItems& out, const Operator& op, const Operands& o) {
     if (!along) put_beside(out, op, maxima, o.kernels, half_bytes * elements);
     put_beside(out, op, copy, o.kernels, (half_bytes + fp8) * elements);
   };
-  if (op.fp8 == Fp8::casts || weights)
-    copy_of(" input maxima", " to fp8", o.left, !weights);
+  if (op.fp8 == Fp8::casts || weights) copy_of(" input maxima", " to fp8", o.left, !weights);
   copy_of(" weight maxima", " weights to fp8", o.right, forward);
 }
 

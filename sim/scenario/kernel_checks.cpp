@@ -51,8 +51,7 @@ void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
           "apart, allowed: without them");
   const bool parts = has(GraphScope::moe_router) || has(GraphScope::moe_preprocess) ||
                      has(GraphScope::shared_experts);
-  require(GraphScope::moe, !parts,
-          "names moe and parts of it, allowed: moe alone, or its parts");
+  require(GraphScope::moe, !parts, "names moe and parts of it, allowed: moe alone, or its parts");
   require(GraphScope::moe, moe.capacity_pad,
           "names moe, but a graph knows the sizes of what it holds (moe.capacity_pad), allowed: "
           "moe_router, moe_preprocess, shared_experts");
@@ -60,10 +59,10 @@ void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
 
 void check_clamped(const WorkloadSpec& workload, Checks& checks) {
   if (workload.runtime.kernels.activation != KernelSpec::Activation::clamped) return;
-  checks.require(workload.model.ffn.kind == FeedForwardSpec::Kind::swiglu ||
-                     !checks.good({"model.ffn"}),
-                 "runtime.kernels.activation",
-                 "is clamped but model.ffn.kind is not gated, allowed: fused, unfused, formula");
+  checks.require(
+      workload.model.ffn.kind == FeedForwardSpec::Kind::swiglu || !checks.good({"model.ffn"}),
+      "runtime.kernels.activation",
+      "is clamped but model.ffn.kind is not gated, allowed: fused, unfused, formula");
   checks.require(workload.runtime.fusion == RuntimeSpec::Fusion::none, "runtime.fusion",
                  "is set, but a host that waits inside the activation "
                  "(runtime.kernels.activation clamped) has no fuser, allowed: none");

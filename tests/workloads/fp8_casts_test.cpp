@@ -89,8 +89,7 @@ TEST(Fp8Casts, BlocksOf128CarryAScaleInFp32EachWay) {
 TEST(Fp8Casts, ScalesOfMxfp8AreOrderedForEachOperandOfEachProduct) {
   const LayerItems items = cast(Recipe::mxfp8);
   EXPECT_EQ(sum(items, " to fp8"), (Sum{2, (4 + 2 / 32.0) * (inputs + gradients)}));
-  EXPECT_EQ(sum(items, " scales order"),
-            (Sum{6, 2 / 32.0 * 2 * (inputs + gradients + weights)}));
+  EXPECT_EQ(sum(items, " scales order"), (Sum{6, 2 / 32.0 * 2 * (inputs + gradients + weights)}));
   EXPECT_EQ(sum(items, " zeros"), (Sum{0, 0}));
 }
 
@@ -133,7 +132,8 @@ double host_time(const WorkloadSpec& spec) {
   for (const Instructions* code : {&program.chunks[0].forward, &program.chunks[0].backward})
     for (const Instruction& instruction : *code)
       if (const auto* run = std::get_if<Compute>(&instruction))
-        for (const OperatorCost& cost : program.segments[run->segment].operators()) sum += cost.main;
+        for (const OperatorCost& cost : program.segments[run->segment].operators())
+          sum += cost.main;
   return sum;
 }
 
@@ -142,8 +142,7 @@ TEST(Graphs, AreLaunchedAsOneOperatorEach) {
   const double eager = host_time(spec);
   const auto with = [&](std::initializer_list<GraphScope> scopes) {
     spec.runtime.graphs = 0;
-    for (const GraphScope scope : scopes)
-      spec.runtime.graphs |= 1U << static_cast<unsigned>(scope);
+    for (const GraphScope scope : scopes) spec.runtime.graphs |= 1U << static_cast<unsigned>(scope);
     return host_time(spec);
   };
   const double attention = with({GraphScope::attn});
@@ -152,8 +151,8 @@ TEST(Graphs, AreLaunchedAsOneOperatorEach) {
   EXPECT_LT(router, eager);
   // parts that do not touch save apart what they save together
   const double shared = with({GraphScope::shared_experts});
-  EXPECT_NEAR(with({GraphScope::attn, GraphScope::shared_experts}),
-              attention + shared - eager, 1e-12);
+  EXPECT_NEAR(with({GraphScope::attn, GraphScope::shared_experts}), attention + shared - eager,
+              1e-12);
   // those that touch need one launch less
   EXPECT_LT(with({GraphScope::attn, GraphScope::moe_router}), attention + router - eager);
   // of a graph of everything less is left

@@ -15,9 +15,8 @@ void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
 
 void shared_forward(LayerItems& items, const Experts& e) {
   if (e.shared_width() <= 0) return;
-  captured(items, e.context.captures(GraphScope::shared_experts), [&] {
-    feed_forward_forward(items, e.context, shared_name, e.kind, e.shared_width());
-  });
+  captured(items, e.context.captures(GraphScope::shared_experts),
+           [&] { feed_forward_forward(items, e.context, shared_name, e.kind, e.shared_width()); });
 }
 
 void shared_backward(Backward& backward, const Experts& e) {
