@@ -303,6 +303,16 @@ void describe(Visitor& visitor, ForecastInterval& spec) {
                              describe(v, *spec.experts);
                            });
   if (!experts) spec.experts.reset();
+  bool memory = spec.memory.has_value();
+  visitor.optional_section(
+      "memory", "measured over forecast memory of the fullest device; none: not known", memory,
+      [&](Visitor& v) {
+        if (!spec.memory) spec.memory.emplace();
+        v.field({"low", &spec.memory->low, "one measured peak of ten is below", positive(), true});
+        v.field(
+            {"high", &spec.memory->high, "one measured peak of ten is above", positive(), true});
+      });
+  if (!memory) spec.memory.reset();
 }
 
 void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {

@@ -123,6 +123,7 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
   for (const LayerItems& items : variants)
     expects(items.size() == variants.front().size(),
             "variants differ in the work of operators only");
+  bool in_graph = false;  // the operator before was launched with a graph
   const auto flush = [&] {
     if (runs.front().costs.empty()) return;
     out.push_back(Compute{segment_of(runs)});
@@ -139,10 +140,14 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
       }
       for (std::size_t v = 0; v < variants.size(); ++v) {
         const Operator& of_variant = std::get<Operator>(variants[v].at(i));
-        add(of_variant, beside_communication(cost(of_variant), of_variant), runs[v]);
+        OperatorCost of_run = beside_communication(cost(of_variant), of_variant);
+        if (in_graph && of_variant.captured) of_run.main *= cluster_.host.graph_sink_factor;
+        add(of_variant, of_run, runs[v]);
       }
+      in_graph = op->captured;
       continue;
     }
+    in_graph = false;
     const bool to_host =
         std::holds_alternative<HostReadback>(item) || std::holds_alternative<CopyToHost>(item);
     if (to_host && !reads_back()) continue;

@@ -5,13 +5,6 @@
 namespace stepcast {
 namespace {
 
-/// Elements of the left operand of a product; nothing of other work.
-double left_operand(const Work& work) {
-  if (const auto* w = std::get_if<MatmulWork>(&work)) return w->m * w->k;
-  if (const auto* w = std::get_if<GroupedMatmulWork>(&work)) return w->groups * w->m * w->k;
-  return 0;
-}
-
 /// A vector operator beside a product, started the way the product is.
 Operator beside(const Operator& product, const char* what, double flops, double bytes) {
   const bool in_kernel = product.launch == LaunchClass::in_kernel;
@@ -21,22 +14,11 @@ Operator beside(const Operator& product, const char* what, double flops, double 
           .bytes = Bytes{bytes},
           .launch = in_kernel ? LaunchClass::in_kernel : LaunchClass::vector,
           .routed = product.routed,
-          .role = product.role};
+          .role = product.role,
+          .captured = product.captured};
 }
 
 }  // namespace
-
-LayerItems with_fp8_casts(LayerItems items) {
-  const double bytes = half_bytes + 2 * 1;  // the copy and its transpose, of one byte each
-  LayerItems out;
-  for (LayerItem& item : items) {
-    const auto* op = std::get_if<Operator>(&item);
-    if (op != nullptr && op->fp8 == Fp8::casts)
-      out.push_back(beside(*op, " to fp8", 0, bytes * left_operand(op->work)));
-    out.push_back(std::move(item));
-  }
-  return out;
-}
 
 LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
   LayerItems out;
@@ -65,7 +47,10 @@ LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& 
     items = fuse_statements(std::move(items), device, choices);
   items = fuse(std::move(items), spec.runtime.fusion, device, choices);
   if (spec.training.precision == TrainingSpec::Precision::fp8_mixed)
-    items = with_fp8_casts(std::move(items));
+    items = with_fp8_casts(std::move(items),
+                           {.recipe = spec.training.fp8_recipe,
+                            .scales = spec.runtime.kernels.scales,
+                            .per_expert = spec.moe.products != MoeSpec::Products::grouped});
   if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
     items = with_separate_accumulation(std::move(items), gradient_bytes(spec.communication));
   return items;

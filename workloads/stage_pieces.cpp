@@ -64,7 +64,8 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .loads = &loads,
           .slice = key.slice,
           .router = spec.runtime.kernels.router,
-          .window = key.window};
+          .window = key.window,
+          .graphs = spec.runtime.graphs};
 }
 
 Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,

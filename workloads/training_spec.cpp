@@ -18,6 +18,13 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field({"micro_batch", &spec.micro_batch, "sequences of one micro-batch", batch});
   visitor.field({"precision", choice(spec.precision, {{"bf16"}, {"fp16"}, {"fp8_mixed"}}),
                  "of the matrix products"});
+  visitor.field(
+      {"fp8_recipe",
+       choice(spec.fp8_recipe,
+              {{"delayed"}, {"tensorwise"}, {"rowwise"}, {"blockwise"}, {"mxfp8"}}),
+       "how operands are scaled, of fp8_mixed (docs/models/fp8.md); delayed: by earlier maxima, "
+       "with a transposed copy; tensorwise: by their own maximum; rowwise: each operand of each "
+       "product anew; blockwise: by tiles of 128; mxfp8: by groups of 32"});
   Choice recompute =
       choice(spec.recompute, {{"none"}, {"selective"}, {"full"}, {"table"}, {"modules"}});
   recompute.table = &spec.recompute_layers;
@@ -132,6 +139,9 @@ void describe(Visitor& visitor, MoeSpec& spec) {
   visitor.field({"capacity_pad", &spec.capacity_pad,
                  "every rank sends each expert as many rows as capacity_factor allows, padding "
                  "included: sizes are known, and nothing is counted or waited for"});
+  visitor.field({"row_padding", choice(spec.pads_rows, {{"none"}, {"copies"}}),
+                 "of the rows of an expert to what FP8 products take; none: the router or the "
+                 "permutation does it; copies: kernels around the experts"});
   visitor.field({"placement", choice(spec.placement, {{"contiguous"}, {"balanced"}}),
                  "which experts a rank holds; balanced: heaviest first to the least loaded rank"});
   visitor.field({"wire_precision", choice(spec.wire, {{"bf16"}, {"fp8"}}),
@@ -229,12 +239,18 @@ void describe(Visitor& visitor, KernelSpec& spec) {
                  "RMSNorm; a layer norm is always one kernel"});
   visitor.field(
       {"rope", choice(spec.rope, {{"fused"}, {"unfused"}}), "rotation of queries and keys"});
-  visitor.field({"activation", choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}}),
-                 "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; "
-                 "formula: the statements of the tanh approximation of GELU"});
+  visitor.field(
+      {"activation", choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}, {"clamped"}}),
+       "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; "
+       "formula: the statements of the tanh approximation of GELU; clamped: gate and value are "
+       "clamped and joined before the product, whose offset the host copies"});
   visitor.field({"router", choice(spec.router, {{"fused"}, {"statements"}}),
                  "choice of experts and losses of the router: a kernel each, or the statements of "
                  "the framework (docs/models/dispatchers.md)"});
+  visitor.field(
+      {"scales", choice(spec.scales, {{"joined"}, {"apart"}, {"zeroed"}}),
+       "of MXFP8 operands, brought into the order of products: a kernel for each operand; "
+       "for each expert's; and their buffers are set to zero before"});
 }
 
 }  // namespace
@@ -242,6 +258,15 @@ void describe(Visitor& visitor, KernelSpec& spec) {
 void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"dispatch", choice(spec.dispatch, {{"eager"}, {"task_queue"}, {"graph_sink"}}),
                  "how the host issues operators"});
+  Choice graphs{{{"none"}, {"scopes"}},
+                [&spec] { return std::size_t{spec.graphs != 0 ? 1U : 0U}; },
+                [&spec](std::size_t i) {
+                  if (i == 0) spec.graphs = 0;
+                }};
+  graphs.set_of_words = {"scopes", {graph_scopes.begin(), graph_scopes.end()}, &spec.graphs};
+  graphs.set_option = 1;
+  visitor.field({"graphs", graphs,
+                 "parts of every layer that an eager host launches as a captured graph each"});
   visitor.field({"fusion", choice(spec.fusion, {{"none"}, {"pattern"}, {"dvm"}}),
                  "which chains of vector operators run as one (docs/models/fusion.md)"});
   visitor.section("kernels", "what a layer launches as one kernel (docs/models/operators.md)",

@@ -124,6 +124,17 @@ const Kernels gated_formula_backward{
     {"cube", 1, binary, "ro>s"},           {"add", 1, binary, "ns>t"},
     {"add half", 1, binary, "th>u"},       {"halves", 0, 2 * copy, "uc>Y"}};
 
+/// Both halves clamped and joined, then their product with an offset in one kernel; backward as
+/// autograd derives it (Megatron-LM, weighted_bias_quick_geglu_impl).
+const Kernels clamped{{"clamp gate", 1, unary, "g>a"},
+                      {"clamp value", 1, unary, "v>b"},
+                      {"join", 0, 2 * copy, "ab>A"},
+                      {"product", 8, binary, "A>y"}};
+const Kernels clamped_backward{{"product", 14, binary + 2 * half_bytes, "dA>G"},
+                               {"clamp gate", 1, binary, "G'g>e"},
+                               {"clamp value", 1, binary, "G'v>f"},
+                               {"halves", 0, 2 * copy, "ef>Y"}};
+
 /// "a'B1": operands with their bytes per element.
 std::vector<VectorFlow::Operand> operands(std::string_view text) {
   std::vector<VectorFlow::Operand> list;
@@ -175,6 +186,11 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
     table.push_back({{rope_backward}, copy, &rotation_backward, 2});
   }
   if (spec.activation == Activation::fused) return table;
+  if (spec.activation == Activation::clamped) {
+    table.push_back({{activation}, 3 * half_bytes, &clamped, 1});
+    table.push_back({{activation_backward}, 5 * half_bytes, &clamped_backward, 1});
+    return table;
+  }
   const bool formula = spec.activation == Activation::formula;
   if (model.ffn.kind == FeedForwardSpec::Kind::swiglu) {
     table.push_back({{activation}, 3 * half_bytes, formula ? &gated_formula : &gated, 1});
@@ -214,6 +230,8 @@ void append_statements(LayerItems& out, const Operator& whole, const Unfused& in
         StatementGroup{whole.name, whole.role, row, "yY", instead.saved, count, i > 0});
     int index = 0;
     for (const Kernel& k : *instead.kernels) {
+      // a number of the host becomes a tensor: the copy waits for what the stream holds
+      if (instead.kernels == &clamped && index == 3) out.push_back(HostReadback{"offset"});
       Operator op = whole;
       op.name += std::string(" ") + k.name;
       op.role = OperatorRole::other;

@@ -16,7 +16,37 @@ double matmul_peak(const Scenario& scenario) {
   return cluster.kinds.empty() ? peak(cluster.device) : sum / static_cast<double>(cluster.nodes());
 }
 
+void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) {
+  const auto& interval = scenario.cluster.interval;
+  const QuotientRange range = interval && interval->memory ? *interval->memory : QuotientRange{};
+  double peak = 0;
+  for (const StageForecast& stage : forecast.stages) {
+    if (!stage.memory) continue;
+    const Bytes expected = stage.memory->peak(), capacity = stage.memory->capacity;
+    peak = std::max(peak, expected.value());
+    MemoryFit fit = MemoryFit::fits;
+    if (range.high * expected > capacity) fit = MemoryFit::tight;
+    if (range.low * expected > capacity) fit = MemoryFit::does_not_fit;
+    m.memory_fit = std::max(m.memory_fit, fit);
+  }
+  if (!interval || !interval->memory) return;
+  m.memory_low = range.low * peak;
+  m.memory_high = range.high * peak;
+}
+
 }  // namespace
+
+const char* name(MemoryFit fit) {
+  switch (fit) {
+    case MemoryFit::fits:
+      return "fits";
+    case MemoryFit::tight:
+      return "tight";
+    case MemoryFit::does_not_fit:
+      break;
+  }
+  return "does_not_fit";
+}
 
 Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   const auto devices = static_cast<double>(scenario.cluster.devices);
@@ -31,6 +61,7 @@ Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
     m.step_time_low = m.step_time * range.low;
     m.step_time_high = m.step_time * range.high;
   }
+  add_memory(m, scenario, forecast);
   m.tokens_per_s = m.samples_per_s * static_cast<double>(training.sequence);
   m.tokens_per_s_per_device = m.tokens_per_s / devices;
   m.model_flops = *forecast.model_flops;

@@ -120,8 +120,9 @@ Json PageData::headline() const {
     if (s.memory && (!worst || s.memory->peak() > worst->memory->peak())) worst = &s;
   if (worst)
     card("memory peak", human(worst->memory->peak()),
-         fmt::format("of {}: {}", human(worst->memory->capacity),
-                     worst->memory->fits() ? "fits" : "does not fit"),
+         fmt::format("of {}: {}{}", human(worst->memory->capacity),
+                     worst->memory->fits() ? "fits" : "does not fit",
+                     m.memory_fit == MemoryFit::tight ? ", tight" : ""),
          !worst->memory->fits());
   return list;
 }

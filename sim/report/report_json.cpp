@@ -206,7 +206,10 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
             {"exposed_by_kind_s", exposed},
             {"stages", stages},
             {"collectives", collectives_json(forecast)},
-            {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)}};
+            {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)},
+            {"memory_fit", m.has_model ? Json(name(m.memory_fit)) : Json(nullptr)},
+            {"memory_peak_bytes_low", or_null(m.memory_low)},
+            {"memory_peak_bytes_high", or_null(m.memory_high)}};
   for (const GroupReach& reach : forecast.groups)
     json["groups"].push_back({{"group", reach.group},
                               {"fabric", reach.fabric},

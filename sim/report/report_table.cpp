@@ -52,14 +52,21 @@ std::string head(const Scenario& s) {
   return text + plan + (one_line ? "   " : "\n  ") + order + "\n\n";
 }
 
-std::string memory_line(const Forecast& forecast, const Paint& paint) {
+std::string memory_line(const Metrics& metrics, const Forecast& forecast, const Paint& paint) {
   const MemoryBudget* worst = nullptr;
   for (const StageForecast& s : forecast.stages) {
     if (s.memory && (!worst || s.memory->peak() > worst->peak())) worst = &*s.memory;
   }
   if (!worst) return "";
-  return fmt::format("  memory peak    {:>10}    of {} per device: {}\n", human(worst->peak()),
-                     human(worst->capacity), worst->fits() ? "fits" : paint(red, "DOES NOT FIT"));
+  const bool tight = metrics.memory_fit == MemoryFit::tight;
+  std::string text =
+      fmt::format("  memory peak    {:>10}    of {} per device: {}{}\n", human(worst->peak()),
+                  human(worst->capacity), worst->fits() ? "fits" : paint(red, "DOES NOT FIT"),
+                  tight ? ", tight" : "");
+  if (tight)
+    text += fmt::format("  80% interval   {:>10}    to {}\n", human(Bytes{*metrics.memory_low}),
+                        human(Bytes{*metrics.memory_high}));
+  return text;
 }
 
 std::string percent(const std::optional<double>& share) {
@@ -209,8 +216,9 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
   }
   text += fmt::format("  bubble ratio   {:>9.1f}%\n", 100 * forecast.bubble_ratio());
   return text + slices_line(scenario) + data_lines(scenario, forecast) +
-         reliability_line(scenario, forecast) + memory_line(forecast, paint) +
-         experts_line(forecast) + "\n";
+         reliability_line(scenario, forecast) +
+         memory_line(metrics_of(scenario, forecast), forecast, paint) + experts_line(forecast) +
+         "\n";
 }
 
 struct Part {

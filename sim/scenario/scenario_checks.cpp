@@ -59,6 +59,7 @@ void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
                  "moe.routing.distribution", "is set" + why + "uniform");
   checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
   checks.require(!moe.capacity_pad, "moe.capacity_pad", "is true" + why + "false");
+  checks.require(!moe.pads_rows, "moe.row_padding", "is copies" + why + "none");
   checks.require(moe.placement == neutral.placement, "moe.placement",
                  "is balanced" + why + "contiguous");
   checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
@@ -353,6 +354,7 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
     check_layers(scenario, checks);
     check_width(scenario, checks);
     check_recompute(scenario.workload, checks);
+    check_kernels(scenario, checks);
     if (checks.good({"training.recompute"})) check_modules(scenario.workload, checks);
   }
   if (sizes) check_schedule(scenario, checks);

@@ -69,6 +69,9 @@ WorkloadSpec any_rewritten_workload() {
                                                       CommunicationSpec::Accumulation::separate);
   spec.training.precision =
       *rc::gen::element(TrainingSpec::Precision::bf16, TrainingSpec::Precision::fp8_mixed);
+  using Recipe = TrainingSpec::Fp8Recipe;
+  spec.training.fp8_recipe =
+      *rc::gen::element(Recipe::delayed, Recipe::tensorwise, Recipe::rowwise, Recipe::mxfp8);
   return spec;
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -104,6 +105,23 @@ TEST(UnfusedKernels, SwigluIsSiluAndProductOfDenseHalves) {
                    ((2 + 2) + (2 + 2) + (2 + 2) + (2 + 2 + 2)) * inner);
   EXPECT_DOUBLE_EQ(bytes(layer.backward(), "feed-forward activation"),
                    ((2 + 2) + 2 * (2 + 2 + 2) + (2 + 2) + (2 + 2 + 2) + 2 * (2 + 2)) * inner);
+}
+
+TEST(UnfusedKernels, ClampedHalvesAreJoinedAndTheHostWaitsForTheirOffset) {
+  Unfused layer{small_dense()};
+  layer.spec.runtime.kernels.activation = KernelSpec::Activation::clamped;
+  const double inner = layer.tokens() * 4096;
+  const LayerItems forward = layer.forward(), backward = layer.backward();
+  EXPECT_DOUBLE_EQ(bytes(forward, "feed-forward activation"),
+                   (2 * (2 + 2) + (4 + 4) + (4 + 2)) * inner);
+  EXPECT_DOUBLE_EQ(bytes(backward, "feed-forward activation"),
+                   ((2 + 4 + 4) + 2 * (2 + 2 + 2) + (4 + 4)) * inner);
+  const auto waits = [](const LayerItem& i) { return std::holds_alternative<HostReadback>(i); };
+  ASSERT_EQ(std::ranges::count_if(forward, waits), 1);
+  EXPECT_EQ(std::ranges::count_if(backward, waits), 0);
+  const auto wait = std::ranges::find_if(forward, waits);
+  EXPECT_EQ(std::get<Operator>(wait[-1]).name, "feed-forward activation join");
+  EXPECT_EQ(std::get<Operator>(wait[1]).name, "feed-forward activation product");
 }
 
 TEST(UnfusedKernels, GeluStandsBehindItsBias) {

@@ -154,4 +154,15 @@ LayerItems expert_input_gradients(const Experts& e) {
   return items;
 }
 
+// Transformer Engine's Fp8Padding and Fp8Unpadding around the experts of Megatron-LM.
+LayerItems expert_padding(const Experts& e, const char* name, bool weights) {
+  LayerItems items;
+  if (!e.context.moe.pads_rows) return items;
+  copies(items, e, name, 1, 2 * e.rows);
+  if (weights)
+    items.push_back(
+        routed(vector_row(std::string{name} + " weights", 0, 2 * e.weight_bytes() * e.rows)));
+  return items;
+}
+
 }  // namespace stepcast::rows

@@ -155,6 +155,11 @@ LayerItems expert_activations(const Experts& experts, bool backward);
 LayerItems expert_outputs(const Experts& experts);
 LayerItems expert_output_gradients(const Experts& experts);
 LayerItems expert_input_gradients(const Experts& experts);
+/// Rows of each expert are copied to a multiple of what FP8 products take, router weights beside
+/// them, or cut again, where the scenario says so.
+LayerItems expert_padding(const Experts& experts, const char* name, bool weights);
+
+inline constexpr const char* shared_name = "shared expert";
 
 /// The products of the routed experts with what stands around them on the rank, forward and
 /// backward; `weights`: with the weight gradient of the down projection.

@@ -20,14 +20,6 @@ void put_all(const Put& put, const LayerItems& items) {
   for (const LayerItem& item : items) put(item);
 }
 
-/// Without sequence parallelism the ranks of a tensor group hold the same tokens and each takes its
-/// part.
-void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
-  if (!e.shape.sequence_parallel)
-    communicate(items, name, GroupKind::tensor, e.shape.tp, CollectiveKind::all_gather,
-                e.row_bytes(e.shape.tokens));
-}
-
 /// Parts of rows lie beside each other in a row and must be joined behind a gather, cut before a
 /// reduction: newer versions share whole rows.
 bool in_parts(const Experts& e) {
@@ -260,10 +252,12 @@ void experts_forward(LayerItems& items, const Experts& e) {
   share_rows(items, e, "all_gather expert rows", CollectiveKind::all_gather, false);
   sort_rows(items, e, "sort by expert", Sort::forth);
   const Put put = into(items);
+  put_all(put, expert_padding(e, "experts pad", true));
   put_all(put, products_forward(e, ExpertProduct::up));
   put_all(put, expert_activations(e, false));
   put_all(put, products_forward(e, ExpertProduct::down));
   put_all(put, expert_outputs(e));
+  put_all(put, expert_padding(e, "experts unpad", false));
   sort_rows(items, e, "unsort", Sort::back);
   share_rows(items, e, "reduce_scatter expert rows", CollectiveKind::reduce_scatter, true);
 }
@@ -272,6 +266,7 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   LayerItems items;
   share_rows(items, e, "all_gather expert gradient", CollectiveKind::all_gather, true);
   sort_rows(items, e, "sort gradient by expert", Sort::back_gradient);
+  put_all(into(items), expert_padding(e, "experts unpad backward", false));
   backward.add_input(items);
   backward.add_input(expert_output_gradients(e));
   if (e.context.training.recomputes(TrainingSpec::Module::moe_act))
@@ -282,6 +277,7 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   backward.add_input(products_backward(e, ExpertProduct::up));
   backward.add_input(expert_input_gradients(e));
   items.clear();
+  put_all(into(items), expert_padding(e, "experts pad backward", true));
   sort_rows(items, e, "unsort gradient", Sort::forth_gradient);
   share_rows(items, e, "reduce_scatter expert gradient", CollectiveKind::reduce_scatter, false);
   backward.add_input(items);
@@ -289,31 +285,14 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
 
 namespace {
 
-const char* const shared = "shared expert";
-
-void shared_forward(LayerItems& items, const Experts& e) {
-  if (e.shared_width() > 0)
-    feed_forward_forward(items, e.context, shared, e.kind, e.shared_width());
-}
-
-void shared_backward(Backward& backward, const Experts& e) {
-  if (e.shared_width() <= 0) return;
-  if (e.context.training.recomputes(TrainingSpec::Module::shared_experts)) {
-    LayerItems items;
-    shared_forward(items, e);
-    backward.add_input(items);
-  }
-  feed_forward_backward(backward, e.context, shared, e.kind, e.shared_width());
-}
-
 /// Up projection and activation of the shared experts beside the dispatch, down projection beside
 /// the combine.
 void exchange_forward(LayerItems& items, const Experts& e) {
   const double width = e.shared_width();
   std::function<void()> up, down;
   if (e.hides) {
-    up = [&] { feed_forward_in(items, e.context, shared, e.kind, width); };
-    down = [&] { feed_forward_out(items, e.context, shared, width); };
+    up = [&] { feed_forward_in(items, e.context, shared_name, e.kind, width); };
+    down = [&] { feed_forward_out(items, e.context, shared_name, width); };
   }
   run(into(items), exchange_hops(e, {CommunicationRole::dispatch}), up);
   experts_forward(items, e);
@@ -327,10 +306,10 @@ void exchange_backward(Backward& backward, const Experts& e) {
   const auto routed_weights = [&] { add_weights(backward, e, ExpertProduct::up); };
   std::function<void()> down, up;
   if (e.hides) {
-    down = [&] { feed_forward_out_backward(backward, e.context, shared, e.kind, width); };
+    down = [&] { feed_forward_out_backward(backward, e.context, shared_name, e.kind, width); };
     up = [&] {
       routed_weights();
-      feed_forward_in_backward(backward, e.context, shared, e.kind, width);
+      feed_forward_in_backward(backward, e.context, shared_name, e.kind, width);
     };
   }
   run(into(backward), exchange_hops(e, {CommunicationRole::combine_backward}), down);
@@ -342,7 +321,7 @@ void exchange_backward(Backward& backward, const Experts& e) {
 }  // namespace
 
 void routed_forward(LayerItems& items, const Experts& e) {
-  prepare(items, e);
+  captured(items, e.context.captures(GraphScope::moe_preprocess), [&] { prepare(items, e); });
   if (e.context.moe.in_pieces() && e.ep > 1)
     pieces_forward(items, e.context);
   else
@@ -358,42 +337,10 @@ void routed_backward(Backward& backward, const Experts& e, const std::function<v
     pieces_backward(backward, e.context);
   else
     exchange_backward(backward, e);
-  finish(into(backward), e, "permute backward", e.copies * e.shape.hidden, Permute::forth_gradient);
-}
-
-void moe_forward(LayerItems& items, const LayerContext& context) {
-  const Experts e{context, 1};
-  router_forward(items, e);
-  routed_forward(items, e);
-  gather_tokens(items, e, "all_gather tokens");
-  if (!e.hides) shared_forward(items, e);
-}
-
-void moe_backward(Backward& backward, const LayerContext& context) {
-  const Experts e{context, 1};
-  routed_backward(backward, e, [&] {
-    if (!e.hides) shared_backward(backward, e);
+  captured(backward, e.context.captures(GraphScope::moe_preprocess), [&] {
+    finish(into(backward), e, "permute backward", e.copies * e.shape.hidden,
+           Permute::forth_gradient);
   });
-  router_backward(backward, e);
-  LayerItems items;
-  gather_tokens(items, e, "all_gather tokens gradient");
-  backward.add_input(items);
 }
 
 }  // namespace stepcast::rows
-
-namespace stepcast {
-
-Passes expert_module(const LayerContext& context) {
-  const rows::Experts experts{context, 1};
-  Passes passes;
-  rows::Backward backward;
-  rows::routed_forward(passes.forward, experts);
-  rows::routed_backward(backward, experts, [] {});
-  passes.backward = std::move(backward.both);
-  passes.backward_input = std::move(backward.input);
-  passes.backward_weight = std::move(backward.weight);
-  return passes;
-}
-
-}  // namespace stepcast

@@ -34,6 +34,29 @@ void Backward::add_input(const LayerItems& items) {
   for (const LayerItem& item : items) add_input(item);
 }
 
+namespace {
+
+void capture_from(LayerItems& items, std::size_t from) {
+  for (std::size_t i = from; i < items.size(); ++i)
+    if (auto* op = std::get_if<Operator>(&items[i])) op->captured = true;
+}
+
+}  // namespace
+
+void captured(LayerItems& items, bool captures, const std::function<void()>& part) {
+  const std::size_t from = items.size();
+  part();
+  if (captures) capture_from(items, from);
+}
+
+void captured(Backward& backward, bool captures, const std::function<void()>& part) {
+  LayerItems* const passes[] = {&backward.input, &backward.weight, &backward.both};
+  const std::size_t from[] = {passes[0]->size(), passes[1]->size(), passes[2]->size()};
+  part();
+  if (!captures) return;
+  for (std::size_t i = 0; i < std::size(passes); ++i) capture_from(*passes[i], from[i]);
+}
+
 Passes assemble(const LayerContext& context, LayerItems forward, Backward backward,
                 const ParameterGroups& groups) {
   const RankParameters parameters = on_rank(context.model, context.plan, groups);
@@ -77,7 +100,9 @@ Operator forward(const Linear& l) {
 }
 
 Operator input_gradient(const Linear& l) {
-  return matmul(l.name + " dgrad", l.tokens, l.in, l.out, element, l.fp8(Fp8::casts));
+  Operator op = matmul(l.name + " dgrad", l.tokens, l.in, l.out, element, l.fp8(Fp8::casts));
+  op.input_gradient = true;
+  return op;
 }
 
 Operator weight_gradient(const Linear& l, double gradient_bytes) {
@@ -92,7 +117,10 @@ Operator grouped_forward(const Linear& l, double groups) {
 }
 
 Operator grouped_input_gradient(const Linear& l, double groups) {
-  return grouped(l.name + " dgrad", groups, l.tokens, l.in, l.out, element, l.fp8(Fp8::casts));
+  Operator op =
+      grouped(l.name + " dgrad", groups, l.tokens, l.in, l.out, element, l.fp8(Fp8::casts));
+  op.input_gradient = true;
+  return op;
 }
 
 Operator grouped_weight_gradient(const Linear& l, double groups, double gradient_bytes) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,10 @@ struct Backward {
   void add_weight(const LayerItem& item);
   void add_input(const LayerItems& items);
 };
+
+/// What `part` appends is launched as a graph where the scenario captures it.
+void captured(LayerItems& items, bool captures, const std::function<void()>& part);
+void captured(Backward& backward, bool captures, const std::function<void()>& part);
 
 /// `groups` are the parameters of the piece, to be spread over the ranks.
 Passes assemble(const LayerContext& context, LayerItems forward, Backward backward,

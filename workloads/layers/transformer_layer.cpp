@@ -18,8 +18,16 @@ const char* const feed_forward_name = "feed-forward";
 
 void block_forward(LayerItems& items, const LayerContext& context, LayerKind kind) {
   if (is_moe(context, kind)) return moe_forward(items, context);
-  feed_forward_forward(items, context, feed_forward_name, context.model.ffn.kind,
-                       static_cast<double>(context.model.ffn.hidden));
+  captured(items, context.captures(GraphScope::mlp), [&] {
+    feed_forward_forward(items, context, feed_forward_name, context.model.ffn.kind,
+                         static_cast<double>(context.model.ffn.hidden));
+  });
+}
+
+/// The norm before a part of a layer is captured with what reads it first.
+bool captures_norm(const LayerContext& context, LayerKind kind) {
+  if (!is_moe(context, kind)) return context.captures(GraphScope::mlp);
+  return context.captures(GraphScope::moe_router) || context.captures(GraphScope::moe);
 }
 
 /// What `training.recompute` runs again before the backward of the feed-forward part or experts.
@@ -43,12 +51,15 @@ void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kin
   const Shape shape{context};
   const ModelSpec& model = context.model;
   const double count = shape.shard * shape.hidden;
-  items.push_back(norm_forward(model, "attention norm", count));
-  attention_forward(items, context);
-  if (sandwich(context))
-    items.push_back(norm_forward(model, "attention post norm", count, OperatorRole::post_norm));
-  items.push_back(joined_residual(context, "attention residual", count));
-  items.push_back(norm_forward(model, "feed-forward norm", count));
+  captured(items, context.captures(GraphScope::attn), [&] {
+    items.push_back(norm_forward(model, "attention norm", count));
+    attention_forward(items, context);
+    if (sandwich(context))
+      items.push_back(norm_forward(model, "attention post norm", count, OperatorRole::post_norm));
+    items.push_back(joined_residual(context, "attention residual", count));
+  });
+  captured(items, captures_norm(context, kind),
+           [&] { items.push_back(norm_forward(model, "feed-forward norm", count)); });
   block_forward(items, context, kind);
   if (sandwich(context))
     items.push_back(norm_forward(model, "feed-forward post norm", count, OperatorRole::post_norm));
@@ -68,20 +79,26 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   if (is_moe(context, kind)) {
     moe_backward(backward, context);
   } else {
-    feed_forward_backward(backward, context, feed_forward_name, model.ffn.kind,
-                          static_cast<double>(model.ffn.hidden));
+    captured(backward, context.captures(GraphScope::mlp), [&] {
+      feed_forward_backward(backward, context, feed_forward_name, model.ffn.kind,
+                            static_cast<double>(model.ffn.hidden));
+    });
   }
-  backward.add_input(norm_backward(model, "feed-forward norm", count));
-  backward.add_input(
-      residual("feed-forward residual backward", count, OperatorRole::residual_backward));
-  dropout_backward(backward, context, "attention", count);
-  if (sandwich(context))
-    backward.add_input(norm_backward(model, "attention post norm", count, post));
-  norm_again(backward, context, "attention norm", count);
-  attention_backward_pass(backward, context);
-  backward.add_input(norm_backward(model, "attention norm", count));
-  backward.add_input(
-      residual("attention residual backward", count, OperatorRole::residual_backward));
+  captured(backward, captures_norm(context, kind), [&] {
+    backward.add_input(norm_backward(model, "feed-forward norm", count));
+    backward.add_input(
+        residual("feed-forward residual backward", count, OperatorRole::residual_backward));
+  });
+  captured(backward, context.captures(GraphScope::attn), [&] {
+    dropout_backward(backward, context, "attention", count);
+    if (sandwich(context))
+      backward.add_input(norm_backward(model, "attention post norm", count, post));
+    norm_again(backward, context, "attention norm", count);
+    attention_backward_pass(backward, context);
+    backward.add_input(norm_backward(model, "attention norm", count));
+    backward.add_input(
+        residual("attention residual backward", count, OperatorRole::residual_backward));
+  });
 }
 
 }  // namespace rows

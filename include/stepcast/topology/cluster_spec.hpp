@@ -240,7 +240,7 @@ struct NodeKind {
   std::optional<SuperNodeSpec> super_node;
 };
 
-/// These are quotients of published over forecast step time.
+/// These are quotients of published over forecast step time, or memory.
 struct QuotientRange {
   double low = 1, high = 1;
 };
@@ -249,6 +249,7 @@ struct QuotientRange {
 struct ForecastInterval {
   QuotientRange steps;
   std::optional<QuotientRange> experts;  ///< of models with experts; none: as `steps`
+  std::optional<QuotientRange> memory;   ///< of the memory of the fullest device
 
   /// The one that a model's step has.
   const QuotientRange& of(bool with_experts) const {

@@ -152,6 +152,8 @@ struct Operator {
   double accumulated = 0;  ///< weights whose gradient it adds to what earlier micro-batches left
   OperatorRole role = OperatorRole::other;
   std::shared_ptr<const VectorFlow> flow = nullptr;  ///< of a statement that may be fused
+  bool input_gradient = false;                       ///< of a product
+  bool captured = false;                             ///< in a graph that the host launches as one
 };
 
 /// What a communication of a layer is for: the input of a column-parallel product and what is left
@@ -222,7 +224,12 @@ struct LayerContext {
   const ExpertLoads* loads = nullptr;  ///< of the expert group; nothing: even
   std::int64_t slice = 0;  ///< of plan.slices: which part of the sequence, counted from 0
   KernelSpec::Router router = KernelSpec::Router::fused;
-  std::int64_t window = 0;  ///< ModelSpec::window_of the layer
+  std::int64_t window = 0;   ///< ModelSpec::window_of the layer
+  std::uint32_t graphs = 0;  ///< RuntimeSpec::graphs
+
+  bool captures(GraphScope scope) const {
+    return (graphs >> static_cast<unsigned>(scope) & 1U) != 0;
+  }
 };
 
 enum class LayerKind { dense, moe, mtp };

@@ -7,11 +7,19 @@
 /// sources: docs/models/operators.md.
 namespace stepcast {
 
-/// This gives the items with a vector operator `NAME to fp8` before each product that casts its
-/// left operand [m x k]: 2 bytes read, two FP8 copies written per element, as it stands for this
-/// product and transposed for the weight gradient. Weights are cast once per step, which is left
-/// out.
-LayerItems with_fp8_casts(LayerItems items);
+/// How operands of FP8 products are made.
+struct Fp8Casts {
+  TrainingSpec::Fp8Recipe recipe = TrainingSpec::Fp8Recipe::delayed;
+  KernelSpec::Scales scales = KernelSpec::Scales::joined;  ///< of MXFP8
+  bool per_expert = false;  ///< a kernel for each expert of a grouped product
+};
+
+/// This gives the items with the kernels that make operands before each FP8 product, by recipe
+/// (docs/models/fp8.md): with `delayed` a vector operator `NAME to fp8` before each product that
+/// casts its left operand [m x k]: 2 bytes read, two FP8 copies written per element, as it stands
+/// for this product and transposed for the weight gradient. But for `rowwise`, weights are cast
+/// once per step, which is left out.
+LayerItems with_fp8_casts(LayerItems items, const Fp8Casts& how = {});
 
 /// This gives the items with every weight gradient written in BF16 and added to the sum of earlier
 /// micro-batches by a vector operator `NAME accumulation` of its own, `gradient_bytes` per weight

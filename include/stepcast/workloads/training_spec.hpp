@@ -15,6 +15,8 @@ namespace stepcast {
 /// `training:`
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
+  /// How numbers are scaled into FP8 (docs/models/fp8.md).
+  enum class Fp8Recipe { delayed, tensorwise, rowwise, blockwise, mxfp8 };
   enum class Recompute { none, selective, full, table, modules };
   /// Parts of a layer that `modules` names; `selective` is the first alone.
   enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
@@ -26,6 +28,7 @@ struct TrainingSpec {
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
   Precision precision = Precision::bf16;
+  Fp8Recipe fp8_recipe = Fp8Recipe::delayed;  ///< of `fp8_mixed`
   Recompute recompute = Recompute::none;
   Table recompute_layers;               ///< [chunk][stage] fully recomputed layers, of `table`
   std::uint32_t recompute_modules = 0;  ///< bit i: Module i, of `modules`
@@ -107,6 +110,8 @@ struct MoeSpec {
   RouterSpec router;
   RoutingSpec routing;
   std::optional<double> capacity_factor;
+  /// Whether rows of an expert are copied to a number that FP8 products take, and cut again.
+  bool pads_rows = false;
   bool capacity_pad = false;  ///< experts compute as many rows as their capacity, padding included
   Placement placement = Placement::contiguous;
   Wire wire = Wire::bf16;
@@ -146,12 +151,15 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 struct KernelSpec {
   enum class Norm { fused, unfused };
   enum class Rope { fused, unfused };
-  enum class Activation { fused, unfused, formula };
+  enum class Activation { fused, unfused, formula, clamped };
   enum class Router { fused, statements };
+  /// Kernels that bring the scales of MXFP8 operands into the order of the products' library.
+  enum class Scales { joined, apart, zeroed };
   Norm norm = Norm::fused;
   Rope rope = Rope::fused;
   Activation activation = Activation::fused;
   Router router = Router::fused;
+  Scales scales = Scales::joined;
 
   /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {
@@ -169,6 +177,12 @@ struct BarrierSpec {
   bool any() const { return gradients || optimizer || step_end; }
 };
 
+/// Parts of a layer that a captured graph can hold; all but the fifth are Megatron-LM's
+/// --cuda-graph-scope.
+enum class GraphScope { attn, mlp, moe_router, moe_preprocess, shared_experts, moe };
+inline constexpr std::array<std::string_view, 6> graph_scopes{
+    "attn", "mlp", "moe_router", "moe_preprocess", "shared_experts", "moe"};
+
 /// `runtime:`
 struct RuntimeSpec {
   enum class Dispatch { eager, task_queue, graph_sink };
@@ -178,6 +192,7 @@ struct RuntimeSpec {
   KernelSpec kernels;
   enum class OptimizerKernels { fused, elementwise };
   OptimizerKernels optimizer = OptimizerKernels::fused;
+  std::uint32_t graphs = 0;     ///< bit i: GraphScope i is launched as a graph
   double compile_misses = 0;    ///< part of the routed operators whose shape is new
   bool compile_hidden = false;  ///< other threads compile, and old kernels serve meanwhile
   double host_speed = 1;        ///< all host times are divided by it

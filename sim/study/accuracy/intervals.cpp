@@ -40,9 +40,15 @@ Rows unseen_rows(const Ledger& ledger) {
   return rows;
 }
 
-double quotient(const MeasuredRow& row) { return row.published / row.forecast; }
+/// Those that report their memory.
+bool of_memory(const MeasuredRow& row) { return row.memory_error().has_value(); }
 
-QuotientRange range_of(const Rows& rows) {
+/// Published over forecast, of what the rows of a class tell.
+using Quotient = double (*)(const MeasuredRow&);
+double of_steps(const MeasuredRow& row) { return row.published / row.forecast; }
+double of_peaks(const MeasuredRow& row) { return *row.published_memory / *row.forecast_memory; }
+
+QuotientRange range_of(const Rows& rows, Quotient quotient) {
   std::vector<double> logs;
   for (const MeasuredRow* row : rows) logs.push_back(std::log(quotient(*row)));
   if (logs.empty()) return {};
@@ -50,24 +56,25 @@ QuotientRange range_of(const Rows& rows) {
 }
 
 /// The range of the narrowest class that has rows enough, or of the widest.
-QuotientRange range_of(const Rows& rows, const Widening& classes) {
+QuotientRange range_of(const Rows& rows, const Widening& classes, Quotient quotient) {
   for (const Chooser& chosen : classes)
     if (const Rows some = chosen_rows(rows, chosen); some.size() >= least_rows)
-      return range_of(some);
-  return range_of(chosen_rows(rows, classes.back()));
+      return range_of(some, quotient);
+  return range_of(chosen_rows(rows, classes.back()), quotient);
 }
 
-IntervalClass interval_class(const Rows& unseen, std::string name, const Widening& classes) {
+IntervalClass interval_class(const Rows& unseen, std::string name, const Widening& classes,
+                             Quotient quotient = of_steps) {
   IntervalClass result{std::move(name)};
   const Rows rows = chosen_rows(unseen, classes.front());
   result.rows = rows.size();
-  result.range = range_of(unseen, classes);
+  result.range = range_of(unseen, classes, quotient);
   std::vector<double> widths;
   double inside = 0;
   for (const MeasuredRow* row : rows) {
     const Rows others =
         chosen_rows(unseen, [&](const MeasuredRow& r) { return r.family != row->family; });
-    const QuotientRange range = range_of(others, classes);
+    const QuotientRange range = range_of(others, classes, quotient);
     widths.push_back(range.high - range.low);
     inside += quotient(*row) >= range.low && quotient(*row) <= range.high ? 1 : 0;
   }
@@ -98,6 +105,11 @@ std::vector<IntervalClass> interval_classes(const Ledger& ledger) {
     for (const HardwareType& type : hardware_types)
       all.push_back(
           interval_class(unseen, fmt::format("{}, {}", word, type.name), of_type(type, kind)));
+  const Rows peaks = chosen_rows(unseen, of_memory);
+  all.push_back(interval_class(peaks, "memory", {any}, of_peaks));
+  for (const HardwareType& type : hardware_types)
+    all.push_back(
+        interval_class(peaks, fmt::format("memory, {}", type.name), of_type(type, any), of_peaks));
   std::erase_if(all, [](const IntervalClass& c) { return c.rows == 0; });
   return all;
 }
@@ -108,14 +120,20 @@ std::vector<IntervalFile> interval_files(const Ledger& ledger) {
   for (const HardwareType& type : hardware_types) {
     const std::size_t rows = chosen_rows(unseen, type.has).size();
     if (rows == 0) continue;
-    const QuotientRange steps = range_of(unseen, of_type(type, dense));
-    const QuotientRange experts = range_of(unseen, of_type(type, with_experts));
+    const QuotientRange steps = range_of(unseen, of_type(type, dense), of_steps);
+    const QuotientRange experts = range_of(unseen, of_type(type, with_experts), of_steps);
+    const Rows peaks = chosen_rows(unseen, of_memory);
+    const std::string memory =
+        peaks.empty() ? ""
+                      : fmt::format(",\n  memory: {{{}}}",
+                                    range_text(range_of(peaks, of_type(type, any), of_peaks)));
     files.push_back(
         {fmt::format("interval-{}.yaml", type.fitted),
          fmt::format("# question: how far do steps of {} lie from their forecasts that no fit has "
                      "seen?\n# Written by stepcast accuracy --intervals; {} such steps.\n"
-                     "extends: {}.yaml\nstepcast: 1\ninterval: {{{},\n  experts: {{{}}}}}\n",
-                     type.name, rows, type.fitted, range_text(steps), range_text(experts))});
+                     "extends: {}.yaml\nstepcast: 1\ninterval: {{{},\n  experts: {{{}}}{}}}\n",
+                     type.name, rows, type.fitted, range_text(steps), range_text(experts),
+                     memory)});
   }
   return files;
 }

@@ -69,6 +69,37 @@ TEST(Metrics, TheIntervalOfTheHardwareIsAroundTheStepTime) {
   EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_high, 4);
 }
 
+/// A peak of 50 on a device of `capacity`, measured peaks between 0.9 and 1.2 of it.
+MemoryFit fit_on(double capacity, bool known) {
+  Scenario on = scenario();
+  if (known) {
+    on.cluster.interval.emplace();
+    on.cluster.interval->memory = QuotientRange{0.9, 1.2};
+  }
+  Forecast forecast = step();
+  forecast.stages.resize(2);
+  forecast.stages[1].memory.emplace();
+  forecast.stages[1].memory->parameters = Bytes{50};
+  forecast.stages[1].memory->capacity = Bytes{capacity};
+  const Metrics m = metrics_of(on, forecast);
+  EXPECT_EQ(m.memory_low.has_value(), known);
+  if (known) {
+    EXPECT_DOUBLE_EQ(*m.memory_low, 45);
+    EXPECT_DOUBLE_EQ(*m.memory_high, 60);
+  }
+  return m.memory_fit;
+}
+
+TEST(Metrics, MemoryIsTightWhereMeasuredPeaksAreOnBothSides) {
+  EXPECT_EQ(fit_on(61, true), MemoryFit::fits);
+  EXPECT_EQ(fit_on(59, true), MemoryFit::tight);
+  EXPECT_EQ(fit_on(46, true), MemoryFit::tight);
+  EXPECT_EQ(fit_on(44, true), MemoryFit::does_not_fit);
+  EXPECT_EQ(fit_on(50, false), MemoryFit::fits);
+  EXPECT_EQ(fit_on(49, false), MemoryFit::does_not_fit);
+  EXPECT_STREQ(name(MemoryFit::tight), "tight");
+}
+
 TEST(Metrics, OfGivenTimesKnowNoModel) {
   Scenario known = scenario();
   known.cluster.interval.emplace();

@@ -58,6 +58,23 @@ TEST(Intervals, ASmallClassTakesTheNextWiderOne) {
   EXPECT_GT(find(interval_classes(ledger), "dense, H100").range.low, wide.low);
 }
 
+TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {
+  Ledger ledger;
+  add(ledger, "one", "a100", 101);
+  EXPECT_EQ(interval_files(ledger).front().text.find("memory"), std::string::npos);
+  for (std::size_t i = 0; i < 51; ++i) {
+    ledger.rows[i].published_memory = 50e9 + 1e9 * static_cast<double>(i);
+    ledger.rows[i].forecast_memory = 50e9;
+  }
+  const IntervalClass memory = find(interval_classes(ledger), "memory, A100");
+  EXPECT_EQ(memory.rows, 51U);
+  EXPECT_NEAR(memory.range.low, 1.1, 1e-12);
+  EXPECT_NEAR(memory.range.high, 1.9, 1e-12);
+  EXPECT_NE(interval_files(ledger).front().text.find(
+                "memory: {low: {value: 1.1, source: fitted}, high: {value: 1.9, source: fitted}}"),
+            std::string::npos);
+}
+
 TEST(Intervals, FittedSupersededFailedAndSyntheticRowsAreInNone) {
   Ledger ledger;
   add(ledger, "one", "a100", 30);

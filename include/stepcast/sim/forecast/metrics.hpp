@@ -7,6 +7,12 @@
 /// These figures follow from a forecast, for every form of report. Definitions: docs/formats.md.
 namespace stepcast {
 
+/// Whether the fullest stage fits its device; tight: measured peaks of such forecasts lie on both
+/// sides of the capacity.
+enum class MemoryFit { fits, tight, does_not_fit };
+/// `fits`, `tight`, `does_not_fit`.
+const char* name(MemoryFit fit);
+
 struct Metrics {
   double step_time = 0, samples_per_s = 0;
   double tokens_per_s = 0, tokens_per_s_per_device = 0;  ///< these and the next are of a model only
@@ -16,6 +22,9 @@ struct Metrics {
   /// 80 % of the measured steps of this hardware lie between; nothing where none are known, or for
   /// a synthetic workload, whose times are given.
   std::optional<double> step_time_low, step_time_high;
+  MemoryFit memory_fit = MemoryFit::fits;  ///< of a model
+  /// 80 % of the measured peaks of this hardware lie between, where they are known [B].
+  std::optional<double> memory_low, memory_high;
 };
 
 /// These are the figures of a forecast of that scenario. MFU and HFU are parts of the peak of the

@@ -18,7 +18,8 @@ struct IntervalClass {
   double inside = 0;  ///< the part of the rows inside the range of the class without their source
   double width = 0;   ///< the median of those ranges' width [fraction of the forecast]
 };
-/// All rows, dense ones and those with experts, and both by hardware type, where there are any.
+/// All rows, dense ones and those with experts, both by hardware type, and the memory of rows that
+/// report it, where there are any.
 std::vector<IntervalClass> interval_classes(const Ledger& ledger);
 
 /// A part of a cluster file that extends the fitted numbers of a hardware type.

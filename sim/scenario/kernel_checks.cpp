@@ -1,0 +1,83 @@
+#include <string>
+
+#include "stepcast/sim/scenario/checks.hpp"
+
+// Keys about FP8 operands and captured graphs: one that changes nothing is refused.
+namespace stepcast {
+namespace {
+
+void check_fp8(const WorkloadSpec& workload, Checks& checks) {
+  using Recipe = TrainingSpec::Fp8Recipe;
+  using Scales = KernelSpec::Scales;
+  const TrainingSpec& training = workload.training;
+  const Scales scales = workload.runtime.kernels.scales;
+  const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
+  checks.require(fp8 || training.fp8_recipe == Recipe::delayed, "training.fp8_recipe",
+                 "is set but training.precision is not fp8_mixed, allowed: delayed");
+  checks.require(scales == Scales::joined || (fp8 && training.fp8_recipe == Recipe::mxfp8),
+                 "runtime.kernels.scales",
+                 "is set but training.fp8_recipe is not mxfp8, allowed: joined");
+  if (!checks.good({"model", "moe"})) return;
+  const bool each =
+      workload.model.moe.has_value() && workload.moe.products == MoeSpec::Products::multi_stream;
+  checks.require(scales != Scales::apart || each, "runtime.kernels.scales",
+                 "is apart but no kernel works for several experts (moe.experts multi_stream), "
+                 "allowed: joined, zeroed");
+  checks.require(!workload.moe.pads_rows || fp8 || !workload.model.moe, "moe.row_padding",
+                 "is copies but no expert multiplies in FP8 (training.precision fp8_mixed), "
+                 "allowed: none");
+}
+
+void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
+  const ModelSpec& model = workload.model;
+  const MoeSpec& moe = workload.moe;
+  const auto require = [&](GraphScope scope, bool holds, const char* what) {
+    if ((workload.runtime.graphs >> static_cast<unsigned>(scope) & 1U) != 0)
+      checks.require(holds, "runtime.graphs", what);
+  };
+  const auto has = [&](GraphScope scope) {
+    return (workload.runtime.graphs >> static_cast<unsigned>(scope) & 1U) != 0;
+  };
+  require(GraphScope::mlp, has_dense_layers(model),
+          "names mlp but every layer of the model has experts, allowed: without mlp");
+  for (const GraphScope scope : {GraphScope::moe_router, GraphScope::moe_preprocess,
+                                 GraphScope::shared_experts, GraphScope::moe})
+    require(scope, model.moe.has_value(),
+            "names parts of experts but the model has none, allowed: attn, mlp");
+  if (!model.moe) return;
+  require(GraphScope::shared_experts,
+          model.moe->shared_experts > 0 && moe.overlap != MoeSpec::Overlap::shared_expert,
+          "names shared_experts, which the model does not have or moe.overlap shared_expert takes "
+          "apart, allowed: without them");
+  const bool parts = has(GraphScope::moe_router) || has(GraphScope::moe_preprocess) ||
+                     has(GraphScope::shared_experts);
+  require(GraphScope::moe, !parts, "names moe and parts of it, allowed: moe alone, or its parts");
+  require(GraphScope::moe, moe.capacity_pad,
+          "names moe, but a graph knows the sizes of what it holds (moe.capacity_pad), allowed: "
+          "moe_router, moe_preprocess, shared_experts");
+}
+
+void check_clamped(const WorkloadSpec& workload, Checks& checks) {
+  if (workload.runtime.kernels.activation != KernelSpec::Activation::clamped) return;
+  checks.require(
+      workload.model.ffn.kind == FeedForwardSpec::Kind::swiglu || !checks.good({"model.ffn"}),
+      "runtime.kernels.activation",
+      "is clamped but model.ffn.kind is not gated, allowed: fused, unfused, formula");
+  checks.require(workload.runtime.fusion == RuntimeSpec::Fusion::none, "runtime.fusion",
+                 "is set, but a host that waits inside the activation "
+                 "(runtime.kernels.activation clamped) has no fuser, allowed: none");
+}
+
+}  // namespace
+
+void check_kernels(const Scenario& scenario, Checks& checks) {
+  const WorkloadSpec& workload = scenario.workload;
+  check_fp8(workload, checks);
+  check_clamped(workload, checks);
+  if (workload.runtime.graphs == 0) return;
+  checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",
+                 "is set but runtime.dispatch is not eager, allowed: none");
+  if (checks.good({"model", "moe"})) check_graph_scopes(workload, checks);
+}
+
+}  // namespace stepcast

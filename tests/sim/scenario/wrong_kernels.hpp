@@ -1,0 +1,42 @@
+#pragma once
+#include "wrong_row.hpp"
+
+namespace stepcast::test {
+
+/// Wrong scenarios: keys about FP8 operands and captured graphs that would do nothing.
+inline constexpr WrongRow wrong_kernels[] = {
+    {"recipe_of_bf16", "micro_batch: 1", "micro_batch: 1\n  fp8_recipe: mxfp8",
+     "s.yaml:48:15: training.fp8_recipe: is set but training.precision is not fp8_mixed, allowed: "
+     "delayed"},
+    {"scales_of_bf16", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {kernels: {scales: zeroed}}",
+     "s.yaml:36:29: runtime.kernels.scales: is set but training.fp8_recipe is not mxfp8, allowed: "
+     "joined"},
+    {"padding_of_bf16", "vocabulary: 32000", "vocabulary: 32000\nmoe: {row_padding: copies}",
+     "s.yaml:36:20: moe.row_padding: is copies but no expert multiplies in FP8 "
+     "(training.precision fp8_mixed), allowed: none"},
+    {"clamped_and_fused", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {fusion: pattern, kernels: {activation: clamped}}",
+     "s.yaml:36:19: runtime.fusion: is set, but a host that waits inside the activation "
+     "(runtime.kernels.activation clamped) has no fuser, allowed: none"},
+    {"graph_of_dynamic_experts", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {graphs: {scopes: [moe]}}",
+     "s.yaml:36:19: runtime.graphs: names moe, but a graph knows the sizes of what it holds "
+     "(moe.capacity_pad), allowed: moe_router, moe_preprocess, shared_experts"},
+    {"graph_of_experts_and_parts", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {capacity_factor: 1, capacity_pad: true}\n"
+     "runtime: {graphs: {scopes: [moe, moe_router]}}",
+     "s.yaml:37:19: runtime.graphs: names moe and parts of it, allowed: moe alone, or its parts"},
+    {"graph_of_missing_experts", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {graphs: {scopes: [shared_experts]}}",
+     "s.yaml:36:19: runtime.graphs: names shared_experts, which the model does not have or "
+     "moe.overlap shared_expert takes apart, allowed: without them"},
+    {"graph_twice_of_one_part", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {graphs: {scopes: [attn, attn]}}",
+     "s.yaml:36:19: runtime.graphs: holds 'attn' twice, allowed: once each"},
+    {"graphs_in_a_sunk_graph", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {dispatch: graph_sink, graphs: {scopes: [attn]}}",
+     "s.yaml:36:41: runtime.graphs: is set but runtime.dispatch is not eager, allowed: none"},
+};
+
+}  // namespace stepcast::test

@@ -1,0 +1,165 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "lowering_fixtures.hpp"
+#include "stepcast/workloads/rewrites.hpp"
+
+// Kernels that make FP8 operands, by recipe: the table of docs/models/fp8.md.
+namespace stepcast {
+namespace {
+
+using namespace lowering;
+using Recipe = TrainingSpec::Fp8Recipe;
+using Scales = KernelSpec::Scales;
+
+struct Sum {
+  int kernels = 0;
+  double bytes = 0;
+  bool operator==(const Sum&) const = default;
+};
+
+void PrintTo(const Sum& s, std::ostream* out) { *out << s.kernels << " of " << s.bytes << " B"; }
+
+/// Vector operators whose name ends so.
+Sum sum(const LayerItems& items, const std::string& end) {
+  Sum found;
+  for (const LayerItem& item : items) {
+    const auto* op = std::get_if<Operator>(&item);
+    if (op == nullptr || !op->name.ends_with(end)) continue;
+    EXPECT_TRUE(std::holds_alternative<MemoryBoundWork>(op->work)) << op->name;
+    ++found.kernels;
+    found.bytes += op->bytes.value();
+  }
+  return found;
+}
+
+constexpr double m = 512, k = 1024, n = 2048;
+
+/// The three products of a linear layer, in an FP8 step.
+LayerItems products(double groups = 1) {
+  const auto op = [&](const char* name, double rows, double columns, double inner, Fp8 fp8) {
+    Operator of{.name = name, .launch = LaunchClass::matmul, .fp8 = fp8};
+    if (groups > 1)
+      of.work = GroupedMatmulWork{groups, rows, columns, inner};
+    else
+      of.work = MatmulWork{rows, columns, inner};
+    return of;
+  };
+  Operator gradient = op("w dgrad", m, k, n, Fp8::casts);
+  gradient.input_gradient = true;
+  Operator weights = op("w wgrad", k, n, m, Fp8::ready);
+  weights.accumulated = groups * k * n;
+  return {op("w", m, n, k, Fp8::casts), gradient, weights};
+}
+
+LayerItems cast(Recipe recipe, double groups = 1, bool per_expert = false,
+                Scales scales = Scales::joined) {
+  return with_fp8_casts(products(groups), {recipe, scales, per_expert});
+}
+
+constexpr double inputs = m * k, gradients = m * n, weights = k * n;
+
+TEST(Fp8Casts, DelayedAndTensorwiseMakeACopyAndItsTranspose) {
+  const Sum copies{2, 4 * (inputs + gradients)};
+  EXPECT_EQ(sum(cast(Recipe::delayed), " to fp8"), copies);
+  EXPECT_EQ(cast(Recipe::delayed).size(), 5U);
+  EXPECT_EQ(sum(cast(Recipe::tensorwise), " to fp8"), copies);
+  EXPECT_EQ(sum(cast(Recipe::tensorwise), " maximum"), (Sum{2, 2 * (inputs + gradients)}));
+  EXPECT_EQ(sum(cast(Recipe::tensorwise), " scale"), (Sum{2, 0}));
+}
+
+TEST(Fp8Casts, RowwiseCastsEveryOperandOfEveryProduct) {
+  const LayerItems items = cast(Recipe::rowwise);
+  EXPECT_EQ(sum(items, "w to fp8"), (Sum{1, 3 * inputs}));
+  EXPECT_EQ(sum(items, "w dgrad to fp8"), (Sum{1, 3 * gradients}));
+  EXPECT_EQ(sum(items, "w wgrad to fp8"), (Sum{1, 3 * inputs}));
+  EXPECT_EQ(sum(items, " weights to fp8"), (Sum{3, 3 * (2 * weights + gradients)}));
+  // maxima along what lies side by side are taken by the cast
+  EXPECT_EQ(sum(items, " input maxima"), (Sum{1, 2 * inputs}));
+  EXPECT_EQ(sum(items, " weight maxima"), (Sum{2, 2 * (weights + gradients)}));
+}
+
+TEST(Fp8Casts, BlocksOf128CarryAScaleInFp32EachWay) {
+  EXPECT_EQ(sum(cast(Recipe::blockwise), " to fp8"),
+            (Sum{2, (4 + 2 * 4 / 128.0) * (inputs + gradients)}));
+  EXPECT_EQ(cast(Recipe::blockwise).size(), 5U);
+}
+
+TEST(Fp8Casts, ScalesOfMxfp8AreOrderedForEachOperandOfEachProduct) {
+  const LayerItems items = cast(Recipe::mxfp8);
+  EXPECT_EQ(sum(items, " to fp8"), (Sum{2, (4 + 2 / 32.0) * (inputs + gradients)}));
+  EXPECT_EQ(sum(items, " scales order"), (Sum{6, 2 / 32.0 * 2 * (inputs + gradients + weights)}));
+  EXPECT_EQ(sum(items, " zeros"), (Sum{0, 0}));
+}
+
+TEST(Fp8Casts, ExpertsSideBySideHaveKernelsOfTheirOwn) {
+  const double e = 8;
+  const LayerItems one = cast(Recipe::mxfp8, e), each = cast(Recipe::mxfp8, e, true);
+  EXPECT_EQ(sum(one, " to fp8").kernels, 2);
+  EXPECT_EQ(sum(each, " to fp8").kernels, 16);
+  EXPECT_EQ(sum(one, " to fp8").bytes, sum(each, " to fp8").bytes);
+  EXPECT_EQ(sum(each, " scales order").kernels, 6);  // one kernel for all of an operand
+  const LayerItems apart = cast(Recipe::mxfp8, e, true, Scales::apart);
+  EXPECT_EQ(sum(apart, " scales order").kernels, 48);
+  EXPECT_EQ(sum(apart, " scales order").bytes, sum(one, " scales order").bytes);
+  const LayerItems zeroed = cast(Recipe::mxfp8, e, true, Scales::zeroed);
+  EXPECT_EQ(sum(zeroed, " ordered scales zeros").kernels, 48);
+  EXPECT_EQ(sum(zeroed, " to fp8").kernels, 16);
+  EXPECT_EQ(sum(zeroed, " scales zeros").kernels, 48 + 32);  // of both copies of each operand cast
+}
+
+TEST(Fp8Casts, RowsOfExpertsAreCopiedAroundThem) {
+  WorkloadSpec spec = workload(small_moe());
+  const Passes plain = transformer_layer(context(spec), LayerKind::moe);
+  EXPECT_EQ(sum(plain.forward, "pad").kernels, 0);
+  spec.moe.pads_rows = true;
+  const Passes padded = transformer_layer(context(spec), LayerKind::moe);
+  const double rows = 2048 * 4 * 1024 * 2.0 * 2;  // k rows of a token, read and written in BF16
+  EXPECT_EQ(sum(padded.forward, "experts pad"), (Sum{1, rows}));
+  EXPECT_EQ(sum(padded.forward, "experts unpad"), (Sum{1, rows}));
+  EXPECT_EQ(sum(padded.backward, "experts unpad backward"), (Sum{1, rows}));
+  EXPECT_EQ(sum(padded.backward, "experts pad backward"), (Sum{1, rows}));
+  EXPECT_EQ(padded.forward.size(), plain.forward.size() + 3);  // and router weights
+}
+
+/// Host time of the computing of a step.
+double host_time(const WorkloadSpec& spec) {
+  const ClusterSpec cluster = plain_cluster();
+  const StageProgram program =
+      lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
+  double sum = 0;
+  for (const Instructions* code : {&program.chunks[0].forward, &program.chunks[0].backward})
+    for (const Instruction& instruction : *code)
+      if (const auto* run = std::get_if<Compute>(&instruction))
+        for (const OperatorCost& cost : program.segments[run->segment].operators())
+          sum += cost.main;
+  return sum;
+}
+
+TEST(Graphs, AreLaunchedAsOneOperatorEach) {
+  WorkloadSpec spec = workload(small_moe());
+  const double eager = host_time(spec);
+  const auto with = [&](std::initializer_list<GraphScope> scopes) {
+    spec.runtime.graphs = 0;
+    for (const GraphScope scope : scopes) spec.runtime.graphs |= 1U << static_cast<unsigned>(scope);
+    return host_time(spec);
+  };
+  const double attention = with({GraphScope::attn});
+  const double router = with({GraphScope::moe_router});
+  EXPECT_LT(attention, eager);
+  EXPECT_LT(router, eager);
+  // parts that do not touch save apart what they save together
+  const double shared = with({GraphScope::shared_experts});
+  EXPECT_NEAR(with({GraphScope::attn, GraphScope::shared_experts}), attention + shared - eager,
+              1e-12);
+  // those that touch need one launch less
+  EXPECT_LT(with({GraphScope::attn, GraphScope::moe_router}), attention + router - eager);
+  // of a graph of everything less is left
+  spec.runtime.graphs = 0;
+  spec.runtime.dispatch = RuntimeSpec::Dispatch::graph_sink;
+  EXPECT_LT(host_time(spec), attention);
+}
+
+}  // namespace
+}  // namespace stepcast

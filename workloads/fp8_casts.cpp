@@ -1,0 +1,109 @@
+#include <cmath>
+
+#include "stepcast/workloads/rewrites.hpp"
+#include "stepcast/workloads/states.hpp"
+
+// Kernels that make FP8 operands, by recipe: docs/models/fp8.md.
+namespace stepcast {
+namespace {
+
+using Recipe = TrainingSpec::Fp8Recipe;
+using Scales = KernelSpec::Scales;
+
+constexpr double fp8 = 1;        ///< bytes of an element
+constexpr double mx_group = 32;  ///< elements that share a scale of one byte
+constexpr double block = 128;    ///< elements that share a scale in FP32
+
+/// Elements of the operands of a product, and the kernels that each takes.
+struct Operands {
+  double left = 0, right = 0;
+  int kernels = 1;
+};
+
+Operands operands_of(const Work& work, bool per_expert) {
+  if (const auto* w = std::get_if<MatmulWork>(&work)) return {w->m * w->k, w->k * w->n};
+  if (const auto* w = std::get_if<GroupedMatmulWork>(&work))
+    return {w->groups * w->m * w->k, w->groups * w->k * w->n,
+            per_expert ? static_cast<int>(std::lround(w->groups)) : 1};
+  return {};
+}
+
+/// Appends `kernels` operators that share `bytes`, started the way the product is.
+void put_beside(LayerItems& out, const Operator& product, const char* what, int kernels,
+                double bytes) {
+  const bool in_kernel = product.launch == LaunchClass::in_kernel;
+  const Operator op{.name = product.name + what,
+                    .work = MemoryBoundWork{},
+                    .bytes = Bytes{bytes / kernels},
+                    .launch = in_kernel ? LaunchClass::in_kernel : LaunchClass::vector,
+                    .routed = product.routed,
+                    .role = product.role,
+                    .captured = product.captured};
+  out.insert(out.end(), static_cast<std::size_t>(kernels), op);
+}
+
+bool adds_gradients(const Operator& op) { return op.accumulated > 0; }
+
+/// Every product casts both operands anew, each along the dimension that it sums over. Where that
+/// is not the one in which numbers lie side by side, maxima are taken by a kernel of their own.
+void cast_by_rows(LayerItems& out, const Operator& op, const Operands& o) {
+  const bool weights = adds_gradients(op), forward = !weights && !op.input_gradient;
+  const auto copy_of = [&](const char* maxima, const char* copy, double elements, bool along) {
+    if (!along) put_beside(out, op, maxima, o.kernels, half_bytes * elements);
+    put_beside(out, op, copy, o.kernels, (half_bytes + fp8) * elements);
+  };
+  if (op.fp8 == Fp8::casts || weights) copy_of(" input maxima", " to fp8", o.left, !weights);
+  copy_of(" weight maxima", " weights to fp8", o.right, forward);
+}
+
+void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Scales scales) {
+  const double per_element = 2 * fp8 / mx_group;  // of the copy and of that along the other side
+  if (op.fp8 == Fp8::casts) {
+    if (scales == Scales::zeroed)
+      put_beside(out, op, " scales zeros", 2 * o.kernels, per_element * o.left);
+    put_beside(out, op, " to fp8", o.kernels, (half_bytes + 2 * fp8 + per_element) * o.left);
+  }
+  const int each = scales == Scales::joined ? 1 : o.kernels;
+  if (scales == Scales::zeroed)
+    put_beside(out, op, " ordered scales zeros", 2 * each, fp8 / mx_group * (o.left + o.right));
+  put_beside(out, op, " scales order", 2 * each, 2 * fp8 / mx_group * (o.left + o.right));
+}
+
+void make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
+  const Operands o = operands_of(op.work, how.per_expert);
+  const double copies = half_bytes + 2 * fp8;  // the copy and its transpose
+  const bool casts = op.fp8 == Fp8::casts;
+  if (how.recipe != Recipe::delayed && o.left == 0) return;
+  switch (how.recipe) {
+    case Recipe::delayed:
+      if (casts) put_beside(out, op, " to fp8", 1, copies * o.left);
+      return;
+    case Recipe::tensorwise:
+      if (!casts) return;
+      put_beside(out, op, " maximum", o.kernels, half_bytes * o.left);
+      put_beside(out, op, " scale", o.kernels, 0);
+      return put_beside(out, op, " to fp8", o.kernels, copies * o.left);
+    case Recipe::rowwise:
+      return cast_by_rows(out, op, o);
+    case Recipe::blockwise:
+      if (casts)
+        put_beside(out, op, " to fp8", o.kernels, (copies + 2 * single_bytes / block) * o.left);
+      return;
+    case Recipe::mxfp8:
+      return cast_with_scales(out, op, o, how.scales);
+  }
+}
+
+}  // namespace
+
+LayerItems with_fp8_casts(LayerItems items, const Fp8Casts& how) {
+  LayerItems out;
+  for (LayerItem& item : items) {
+    const auto* op = std::get_if<Operator>(&item);
+    if (op != nullptr && op->fp8 != Fp8::none) make_operands(out, *op, how);
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+}  // namespace stepcast

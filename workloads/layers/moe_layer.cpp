@@ -1,0 +1,76 @@
+#include "dispatcher.hpp"
+
+// A feed-forward part with experts: router, routed experts and shared ones.
+namespace stepcast::rows {
+
+namespace {
+
+/// Without sequence parallelism the ranks of a tensor group hold the same tokens and each takes its
+/// part.
+void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
+  if (!e.shape.sequence_parallel)
+    communicate(items, name, GroupKind::tensor, e.shape.tp, CollectiveKind::all_gather,
+                e.row_bytes(e.shape.tokens));
+}
+
+void shared_forward(LayerItems& items, const Experts& e) {
+  if (e.shared_width() <= 0) return;
+  captured(items, e.context.captures(GraphScope::shared_experts),
+           [&] { feed_forward_forward(items, e.context, shared_name, e.kind, e.shared_width()); });
+}
+
+void shared_backward(Backward& backward, const Experts& e) {
+  if (e.shared_width() <= 0) return;
+  if (e.context.training.recomputes(TrainingSpec::Module::shared_experts)) {
+    LayerItems items;
+    shared_forward(items, e);
+    backward.add_input(items);
+  }
+  captured(backward, e.context.captures(GraphScope::shared_experts), [&] {
+    feed_forward_backward(backward, e.context, shared_name, e.kind, e.shared_width());
+  });
+}
+
+}  // namespace
+
+void moe_forward(LayerItems& items, const LayerContext& context) {
+  const Experts e{context, 1};
+  captured(items, context.captures(GraphScope::moe), [&] {
+    captured(items, context.captures(GraphScope::moe_router), [&] { router_forward(items, e); });
+    routed_forward(items, e);
+    gather_tokens(items, e, "all_gather tokens");
+    if (!e.hides) shared_forward(items, e);
+  });
+}
+
+void moe_backward(Backward& backward, const LayerContext& context) {
+  const Experts e{context, 1};
+  captured(backward, context.captures(GraphScope::moe), [&] {
+    routed_backward(backward, e, [&] {
+      if (!e.hides) shared_backward(backward, e);
+    });
+    captured(backward, context.captures(GraphScope::moe_router),
+             [&] { router_backward(backward, e); });
+    LayerItems items;
+    gather_tokens(items, e, "all_gather tokens gradient");
+    backward.add_input(items);
+  });
+}
+
+}  // namespace stepcast::rows
+
+namespace stepcast {
+
+Passes expert_module(const LayerContext& context) {
+  const rows::Experts experts{context, 1};
+  Passes passes;
+  rows::Backward backward;
+  rows::routed_forward(passes.forward, experts);
+  rows::routed_backward(backward, experts, [] {});
+  passes.backward = std::move(backward.both);
+  passes.backward_input = std::move(backward.input);
+  passes.backward_weight = std::move(backward.weight);
+  return passes;
+}
+
+}  // namespace stepcast
