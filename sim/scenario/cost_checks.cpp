@@ -1,6 +1,7 @@
+#include "cost_checks.hpp"
+
 #include <cmath>
 
-#include "cost_checks.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/topology/bill.hpp"
 
@@ -36,10 +37,6 @@ bool fabric_is_whole(const std::string& prefix, const Checks& checks) {
 }  // namespace
 
 void check_costs(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
-  for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
-    checks.require(!checks.given(prefix + "kinds." + std::to_string(k) + ".costs"),
-                   prefix + "kinds." + std::to_string(k) + ".costs",
-                   "is given in a cluster of several kinds of nodes, allowed: none");
   const std::string key = prefix + "costs.";
   if (!cluster.costs || !checks.good_below(prefix + "costs")) return;
   const CostSpec& costs = *cluster.costs;

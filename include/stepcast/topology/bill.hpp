@@ -15,7 +15,8 @@ struct BillRow {
 };
 
 struct Bill {
-  std::vector<BillRow> rows;  ///< devices, nodes, NICs, switches, cables, super-nodes: those there are
+  std::vector<BillRow>
+      rows;  ///< devices, nodes, NICs, switches, cables, super-nodes: those there are
   double facility = 1;
   double price() const;
   double power() const;  ///< all the time, the building included [W]

@@ -5,8 +5,8 @@ namespace stepcast::test {
 
 /// Wrong scenarios: prices of a cluster.
 inline constexpr WrongRow wrong_costs[] = {
-    {"prices_without_amortisation", "  devices: 16\nmodel:",
-     "  devices: 16\n  costs: {currency: usd}\nmodel:",
+    {"prices_without_amortisation",
+     "  devices: 16\nmodel:", "  devices: 16\n  costs: {currency: usd}\nmodel:",
      "s.yaml:28:10: cluster.costs.amortisation: is missing (time over which prices are written "
      "off), allowed: a time such as 1.5us or 12.3s, 1s to 10000000000s"},
     {"negative_price", "  devices: 16\nmodel:",
@@ -21,10 +21,13 @@ inline constexpr WrongRow wrong_costs[] = {
      "be counted, allowed: the ports of a switch, or switch.count"},
     {"switches_with_too_few_ports", "  devices: 16\nmodel:",
      "  devices: 16\n  costs: {currency: usd, amortisation: 1000d, switch: {ports: 64}}\nmodel:",
-     "s.yaml:28:63: cluster.costs.switch.ports: is 64, but a switch with NICs needs 128 (leaf_ports "
-     "and their uplinks, or all NICs of a single switch), allowed: at least those, or switch.count"},
+     "s.yaml:28:63: cluster.costs.switch.ports: is 64, but a switch with NICs needs 128 "
+     "(leaf_ports "
+     "and their uplinks, or all NICs of a single switch), allowed: at least those, or "
+     "switch.count"},
     {"switches_counted_twice", "  devices: 16\nmodel:",
-     "  devices: 16\n  costs: {currency: usd, amortisation: 1000d, switch: {ports: 128, count: 9}}\nmodel:",
+     "  devices: 16\n  costs: {currency: usd, amortisation: 1000d, switch: {ports: 128, count: "
+     "9}}\nmodel:",
      "s.yaml:28:63: cluster.costs.switch.ports: is given beside count, which is taken as it is, "
      "allowed: 0"},
     {"power_of_a_device_twice", "  host:\n",
