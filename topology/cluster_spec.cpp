@@ -388,6 +388,7 @@ DeviceSpec in_step(const DeviceSpec& device) {
 
 void describe(Visitor& visitor, ClusterSpec& spec) {
   describe_one_kind(visitor, spec);
+  describe_costs(visitor, spec.costs);
   visitor.optional_list(
       "kinds", "nodes of several kinds, each as a cluster file has them (heterogeneous.md)",
       spec.kinds.size(), [&](std::size_t size) { spec.kinds.resize(size); },

@@ -8,5 +8,7 @@ namespace stepcast {
 void describe_routing(Visitor& visitor, NetworkSpec& spec);
 /// `device.idle_clock` and `device.power`.
 void describe_states(Visitor& visitor, DeviceSpec& spec);
+/// `costs`.
+void describe_costs(Visitor& visitor, std::optional<CostSpec>& spec);
 
 }  // namespace stepcast

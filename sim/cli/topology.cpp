@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/topology/bill.hpp"
 #include "stepcast/topology/fabric_graph.hpp"
 #include "stepcast/topology/platform.hpp"
 
@@ -62,6 +63,29 @@ std::string route_rows(const Fabric& fabric) {
   return text;
 }
 
+Json bill_json(const Bill& bill, const std::string& currency) {
+  Json parts = Json::array();
+  for (const BillRow& row : bill.rows)
+    parts.push_back({{"part", row.part},
+                     {"count", row.count},
+                     {"price", row.price},
+                     {"total", row.total()},
+                     {"power_w", row.watts()}});
+  return {
+      {"currency", currency}, {"parts", parts}, {"price", bill.price()}, {"power_w", bill.power()}};
+}
+
+std::string bill_text(const Bill& bill, const std::string& currency) {
+  std::string text = fmt::format("\n  {:<14}{:>10}  {:>12}  {:>14}  {:>10}\n", "bill", "count",
+                                 currency + " each", currency, "kW");
+  constexpr double kilo = 1e3;
+  for (const BillRow& row : bill.rows)
+    text += fmt::format("  {:<14}{:>10.0f}  {:>12.6g}  {:>14.8g}  {:>10.5g}\n", row.part, row.count,
+                        row.price, row.total(), row.watts() / kilo);
+  return text + fmt::format("  {:<14}{:>10}  {:>12}  {:>14.8g}  {:>10.5g}\n", "all", "", "",
+                            bill.price(), bill.power() / kilo);
+}
+
 std::string as_json(const Fabric& fabric, const Bisection& cut) {
   const ClusterSpec& cluster = fabric.cluster();
   Json links = Json::array(), routes = Json::array();
@@ -77,19 +101,20 @@ std::string as_json(const Fabric& fabric, const Bisection& cut) {
                       {"latency_s", route.latency.value()},
                       {"links", route.links}});
   }
-  const Json json{{"cluster", cluster.name},
-                  {"device", cluster.device.name},
-                  {"devices", fabric.devices()},
-                  {"nodes", fabric.nodes()},
-                  {"leaves", fabric.leaves()},
-                  {"pods", fabric.pods()},
-                  {"links", links},
-                  {"bisection_bytes_per_s", cut.bandwidth.value()},
-                  {"bisection_devices", cut.smaller},
-                  {"bisection_bytes_per_s_per_device", cut.per_device().value()},
-                  {"oversubscription", cluster.network.oversubscription},
-                  {"pod_oversubscription", cluster.network.pod_oversubscription},
-                  {"routes", routes}};
+  Json json{{"cluster", cluster.name},
+            {"device", cluster.device.name},
+            {"devices", fabric.devices()},
+            {"nodes", fabric.nodes()},
+            {"leaves", fabric.leaves()},
+            {"pods", fabric.pods()},
+            {"links", links},
+            {"bisection_bytes_per_s", cut.bandwidth.value()},
+            {"bisection_devices", cut.smaller},
+            {"bisection_bytes_per_s_per_device", cut.per_device().value()},
+            {"oversubscription", cluster.network.oversubscription},
+            {"pod_oversubscription", cluster.network.pod_oversubscription},
+            {"routes", routes}};
+  if (cluster.costs) json["bill"] = bill_json(bill_of(fabric), cluster.costs->currency);
   return json.dump(2) + "\n";
 }
 
@@ -132,6 +157,7 @@ Outcome topology(const TopologyOptions& options) {
     text += fmt::format(", of {} pods {:g}", fabric.pods(), cluster.network.pod_oversubscription);
   text += "\n\n";
   text += route_rows(fabric);
+  if (cluster.costs) text += bill_text(bill_of(fabric), cluster.costs->currency);
   Outcome outcome =
       shown(std::move(text), options.json, options.json.empty() ? "" : as_json(fabric, cut));
   if (options.dot == "-") {

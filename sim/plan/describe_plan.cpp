@@ -73,9 +73,11 @@ class SeveralValues : public Visitor {
 
 void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
   constexpr double most_points = 100'000;
-  visitor.field({"objective",
-                 choice(spec.objective, {{"step_time"}, {"tokens_per_device"}, {"pareto"}}),
-                 "what is best; pareto: time against memory and devices"});
+  visitor.field(
+      {"objective",
+       choice(spec.objective, {{"step_time"}, {"tokens_per_device"}, {"pareto"}, {"cost"}}),
+       "what is best; pareto: time against memory and devices; cost: the price of a "
+       "token (cluster.costs)"});
   visitor.field({"memory_reserve", &spec.memory_reserve,
                  "kept free on each device, next to cluster.device.memory.reserve", at_least(0)});
   visitor.field({"top", &spec.top, "points that are simulated at least", between(1, most_points)});

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "estimate.hpp"
+#include "plan_cost.hpp"
 #include "rules.hpp"
 
 /// The whole space by arithmetic: branch and bound over families of points.
@@ -11,8 +12,10 @@ namespace stepcast {
 /// What is known of a base whatever the point.
 struct BaseCosts {
   explicit BaseCosts(const PlanBase& base)
-      : times{base.scenario.cluster, base.scenario.workload.communication.algorithms} {}
+      : times{base.scenario.cluster, base.scenario.workload.communication.algorithms},
+        cost_rate{stepcast::cost_rate(base.scenario).value_or(0)} {}
   CollectiveTimes times;
+  double cost_rate;  ///< PlanPoint::cost_rate
   IdleTable idle;
   struct Sized {
     LayerCosts costs;

@@ -5,6 +5,7 @@
 
 #include "document.hpp"
 #include "fast_keys.hpp"
+#include "plan_cost.hpp"
 #include "slow_keys.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -342,6 +343,11 @@ void PlanReader::refuse_what_is_not_searched() {
     refuse("schedule.data.documents", "are not searched, allowed: none");
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
+  const auto is_free = [](const PlanBase& base) { return !(cost_rate(base.scenario) > 0); };
+  if (space_.spec.objective == PlanSpec::Objective::cost &&
+      std::ranges::any_of(space_.bases, is_free))
+    reading_.report(place_of(plan_, "objective"), "plan.objective",
+                    "is cost, but cluster.costs has no price, allowed: another objective");
   if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
   if (first.schedule.put_off) refuse("schedule.put_off", "is not searched, allowed: auto");
   if (first.schedule.post_validation)

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "placement.hpp"
+#include "plan_cost.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
@@ -59,10 +60,7 @@ void take(const std::string& text, const ParallelPlan& plan, PlanPoint& point) {
   placement.layers = read(in, plan);
   placement.recomputed = read(in, plan);
   std::getline(in, line);
-  std::getline(in, line);
-  point.simulated = Seconds{parse_number(line).value_or(0)};
-  std::getline(in, line);
-  point.peak = Bytes{parse_number(line).value_or(0)};
+  read_simulated(in, point);
   point.placement = std::move(placement);
 }
 
@@ -95,11 +93,22 @@ bool places_layers(const PlanSpace& space, const Strategy& strategy) {
 /// The point goes the way of a user's file, through the reader and the forecast.
 std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
                            const SearchPath& search) {
-  const Forecast result = forecast(read_point(space, point, search));
+  const Scenario scenario = read_point(space, point, search);
+  const Forecast result = forecast(scenario);
   Bytes peak{0};
   for (const StageForecast& stage : result.stages)
     if (stage.memory) peak = std::max(peak, stage.memory->peak());
-  return shortest(result.step_time.value()) + "\n" + shortest(peak.value());
+  return shortest(result.step_time.value()) + "\n" + shortest(peak.value()) +
+         cost_line(step_cost(scenario, result));
+}
+
+void read_simulated(std::istream& in, PlanPoint& point) {
+  std::string line;
+  std::getline(in, line);
+  point.simulated = Seconds{parse_number(line).value_or(0)};
+  std::getline(in, line);
+  point.peak = Bytes{parse_number(line).value_or(0)};
+  if (std::getline(in, line)) point.cost = read_cost(line);
 }
 
 /// The solver believes its own memory model, the forecast has the last word.

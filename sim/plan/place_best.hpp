@@ -16,9 +16,12 @@ bool same_plan(const Strategy& a, const Strategy& b, const PlanSpace& space);
 /// in a loop, nothing on the host.
 bool places_layers(const PlanSpace& space, const Strategy& strategy);
 
-/// Simulates one point from its file: step time [s] and bytes of the fullest device, a line each.
+/// Simulates one point from its file: step time [s] and bytes of the fullest device, a line each,
+/// and with prices a line of what a token costs.
 std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
                            const SearchPath& search);
+/// Reads that text back.
+void read_simulated(std::istream& in, PlanPoint& point);
 
 /// Places and simulates each point; those that fit, by their score. Answers are kept in the store
 /// (may be null) under `key`.

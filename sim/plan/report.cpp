@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "plan_cost.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/scenario/breakdown.hpp"
@@ -18,9 +19,19 @@ constexpr double least_difference = 5e-4;  // of a step: a tenth of a percent wh
 
 Seconds best_time(const PlanPoint& p) { return p.simulated.value_or(p.alone.value_or(p.estimate)); }
 
-/// A point that is equal in all three beats nobody, so that twins do not remove each other.
+/// Of a token: simulated, or at least.
+double price_of(const PlanPoint& p) {
+  return p.cost ? p.cost->token : p.cost_rate * best_time(p).value();
+}
+
+/// A point that is equal in all beats nobody, so that twins do not remove each other. Where
+/// money is the objective, it stands for memory and devices.
 bool beats(const PlanPoint& a, const PlanPoint& b) {
   const Seconds x = best_time(a), y = best_time(b);
+  if (a.cost_rate > 0 && b.cost_rate > 0) {
+    const double p = price_of(a), q = price_of(b);
+    return x <= y && p <= q && (x < y || p < q);
+  }
   const bool no_worse = x <= y && a.peak <= b.peak && a.devices <= b.devices;
   return no_worse && (x < y || a.peak < b.peak || a.devices < b.devices);
 }
@@ -57,9 +68,13 @@ std::string beaten_text(const PlanSpace& space, const PlanResult& result) {
 }
 
 std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
-  std::string text = "\n  no other point is faster with as little memory on as few devices\n";
+  const bool money = space.spec.objective == PlanSpec::Objective::cost;
+  std::string text = "\n  no other point is faster ";
+  text += money ? "for as little money\n" : "with as little memory on as few devices\n";
   for (const FrontierEntry& entry : frontier(result)) {
     if (entry.dominator != nullptr) continue;
+    if (money && entry.point->cost)
+      text += fmt::format("  {:>13}", money_text(space, *entry.point));
     text +=
         fmt::format("  {:>13} {:>10} {:>7}  {}{}\n", human(entry.time), human(entry.point->peak),
                     entry.point->devices, strategy_text(space, entry.point->strategy),
@@ -123,6 +138,9 @@ std::string beaten_by(const FrontierEntry& entry) {
   const double slower = entry.time / best_time(*entry.dominator) - 1;
   const Bytes more = entry.point->peak - entry.dominator->peak;
   std::string text = fmt::format("{:.1f}% slower", 100 * slower);
+  if (entry.point->cost_rate > 0)
+    return text + fmt::format(", {:.1f}% dearer",
+                              100 * (price_of(*entry.point) / price_of(*entry.dominator) - 1));
   if (more > Bytes{0}) text += ", " + human(more) + " more";
   const std::int64_t devices = entry.point->devices - entry.dominator->devices;
   if (devices > 0) text += fmt::format(", {} devices more", devices);
@@ -163,6 +181,7 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result) {
   if (result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);
+  text += cost_table(space, result);
   return text + comparison_text(result) + placed_text(space, result) +
          frontier_text(space, result) + counts_text(result.counts);
 }

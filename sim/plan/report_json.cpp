@@ -26,6 +26,10 @@ Json point_json(const PlanSpace& space, const PlanPoint& p) {
             {"peak_memory_bytes", p.peak.value()},
             {"capacity_bytes", p.capacity.value()}};
   if (p.simulated) json["simulated_s"] = p.simulated->value();
+  if (p.cost) {
+    json["cost_per_token"] = p.cost->token;
+    json["joules_per_token"] = p.cost->joules;
+  }
   if (p.alone && std::isfinite(p.alone->value())) json["alone_s"] = p.alone->value();
   return json;
 }
@@ -101,8 +105,10 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
 }
 
 std::string plan_csv(const PlanSpace& space, const PlanResult& result) {
+  const bool money = space.spec.objective == PlanSpec::Objective::cost;
   std::string text =
-      "strategy,devices,simulated_s,alone_s,bound_s,estimate_s,peak_bytes,dominated_by\n";
+      "strategy,devices,simulated_s,alone_s,bound_s,estimate_s,peak_bytes,dominated_by";
+  text += money ? ",cost_per_token,joules_per_token\n" : "\n";
   const auto time = [](const std::optional<Seconds>& t) {
     return t ? shortest(t->value()) : std::string{};
   };
@@ -111,8 +117,10 @@ std::string plan_csv(const PlanSpace& space, const PlanResult& result) {
     text += strategy_text(space, p.strategy) + "," + std::to_string(p.devices) + "," +
             time(p.simulated) + "," + time(p.alone) + "," + shortest(p.bound.value()) + "," +
             shortest(p.estimate.value()) + "," + shortest(p.peak.value()) + "," +
-            (entry.dominator == nullptr ? "" : strategy_text(space, entry.dominator->strategy)) +
-            "\n";
+            (entry.dominator == nullptr ? "" : strategy_text(space, entry.dominator->strategy));
+    if (money)
+      text += p.cost ? "," + shortest(p.cost->token) + "," + shortest(p.cost->joules) : ",,";
+    text += "\n";
   }
   return text;
 }

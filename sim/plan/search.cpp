@@ -151,9 +151,8 @@ void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
           throw_failure(
               "a point could not be simulated (" + strategy_text(space_, point.strategy) + ")",
               answer);
-        const std::size_t split = answer.text.find('\n');
-        point.simulated = Seconds{parse_number(answer.text.substr(0, split)).value_or(0)};
-        point.peak = Bytes{parse_number(answer.text.substr(split + 1)).value_or(0)};
+        std::istringstream lines(answer.text);
+        read_simulated(lines, point);
         result_.counts.simulated += 1;
       });
 }

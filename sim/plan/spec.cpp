@@ -11,8 +11,12 @@ double PlanDimensions::size() const {
   return size;
 }
 
-/// Devices times time is the price of a step, which compares sizes of a cluster.
+/// Devices times time is the price of a step, which compares sizes of a cluster without prices.
 double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time) {
+  if (spec.objective == PlanSpec::Objective::cost) {
+    const bool known = point.cost && point.simulated == time;
+    return known ? point.cost->token : point.cost_rate * time.value();
+  }
   const bool per_device = spec.objective == PlanSpec::Objective::tokens_per_device;
   return per_device ? time.value() * static_cast<double>(point.devices) : time.value();
 }

@@ -30,6 +30,12 @@ std::optional<double> unit_of(const LinkBytes& loads, double smallest, double la
   return {};
 }
 
+/// Flows are counted by what they put on links of their members, not on those between switches.
+bool of_members(LinkKind kind) {
+  const LinkTier tier = info(kind).family.tier;
+  return tier != LinkTier::trunk && tier != LinkTier::pod;
+}
+
 void add(LinkBytes& sum, const LinkBytes& more) {
   for (const auto& [link, bytes] : more) sum[link] += bytes;
 }
@@ -82,7 +88,7 @@ std::vector<std::vector<Calls::Load>> Calls::loads(const std::vector<std::uint32
           load.planned[link.value] += m.bytes * round.times;
       }
       for (const auto& [link, bytes] : load.planned)
-        if (input_.fabric.can_saturate({link})) load.bytes = std::max(load.bytes, bytes);
+        if (of_members(input_.fabric.link({link}).kind)) load.bytes = std::max(load.bytes, bytes);
     }
     if (!stage.apart && !phases.empty() && phases.back().size() == 1) {
       Load both = phases.back().front();

@@ -24,7 +24,7 @@ class Calls {
   /// Bytes over links; `planned` as the links are when nothing has failed.
   struct Load {
     std::map<std::uint32_t, double> actual, planned;
-    double bytes = 0;  ///< of the flow: over the fullest link of each round that can be a limit
+    double bytes = 0;  ///< of the flow: over its members' fullest link, of each round
   };
   std::vector<std::vector<Load>> loads(const std::vector<std::uint32_t>& hosts,
                                        const CollectiveCall& call, const std::string& algorithm);

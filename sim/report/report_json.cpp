@@ -6,6 +6,7 @@
 #include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
+#include "stepcast/sim/forecast/step_cost.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
 #include "stepcast/sim/report/campaign_report.hpp"
@@ -176,6 +177,17 @@ Json energy_json(const Scenario& scenario, const Energy& energy) {
           {"idle_j", energy.idle}};
 }
 
+Json cost_json(const Scenario& scenario, const StepCost& cost) {
+  const auto of_token = [&](double step) {
+    return cost.tokens ? Json(step / *cost.tokens) : Json(nullptr);
+  };
+  return {{"currency", scenario.cluster.costs->currency},
+          {"step", cost.step},
+          {"token", of_token(cost.step)},
+          {"step_j", cost.joules},
+          {"token_j", of_token(cost.joules)}};
+}
+
 Json result_json(const Scenario& scenario, const Forecast& forecast) {
   const Metrics m = metrics_of(scenario, forecast);
   const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
@@ -223,6 +235,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   if (forecast.fullest_uplink) json["collisions"] = collisions_json(scenario, forecast);
   if (scenario.cluster.device.idle_clock) json["idle_clock_s"] = forecast.mean.idle_clock.value();
   if (forecast.energy) json["energy"] = energy_json(scenario, *forecast.energy);
+  if (const auto cost = step_cost(scenario, forecast)) json["cost"] = cost_json(scenario, *cost);
   if (forecast.seeds) {
     json["seeds"] = seeds_json(*forecast.seeds);
     json["interval"] = interval_json(step_interval(scenario, *forecast.seeds));

@@ -7,6 +7,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
+#include "stepcast/sim/forecast/step_cost.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
 #include "stepcast/sim/report/report.hpp"
 
@@ -161,8 +162,15 @@ std::string state_lines(const Scenario& scenario, const Forecast& forecast) {
   if (scenario.cluster.device.idle_clock)
     text +=
         fmt::format("  idle clock     {:>10}    more computing\n", human(forecast.mean.idle_clock));
-  if (!forecast.energy) return text;
   constexpr double mega = 1e6;
+  if (const auto cost = step_cost(scenario, forecast)) {
+    text += fmt::format("  cost           {:>10.4g}    {} a step", cost->step,
+                        scenario.cluster.costs->currency);
+    if (cost->tokens)
+      text += fmt::format(", {:.4g} per million tokens", cost->step / *cost->tokens * mega);
+    text += "\n";
+  }
+  if (!forecast.energy) return text;
   return text + fmt::format("  energy         {:>7.4g} MJ    {:.3g} kW per device\n",
                             forecast.energy->step() / mega,
                             forecast.energy->step() / forecast.step_time.value() / 1e3 /

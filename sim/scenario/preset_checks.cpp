@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cost_checks.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/topology/node_wires.hpp"
@@ -241,6 +242,7 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
                      " without pods, allowed: 1, or with pod_leaves");
   if (checks.good({key("devices")}) && checks.good_below(key("kinds")))
     check_kinds(cluster, prefix, checks);
+  check_costs(cluster, prefix, checks);
 }
 
 /// Layers that see all tokens are those among layers with a window.

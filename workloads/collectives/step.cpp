@@ -235,6 +235,8 @@ void Step::add_messages(const Fabric& fabric, double times, std::vector<PhaseFlo
   }
 }
 
+/// A flow counts what it puts on its members' own links, whose shares go by flow, so that it is not
+/// more or less than others there because it also crosses a trunk.
 void Step::write_flow(double times, PhaseFlow& flow) const {
   flow.links.clear();
   double largest = 0;
@@ -243,7 +245,7 @@ void Step::write_flow(double times, PhaseFlow& flow) const {
       wiring_->each_link(static_cast<Part>(p), first_, last_, [&](std::uint32_t slot, LinkId link) {
         const double bytes = loads_[slot];
         if (bytes == 0) return;
-        largest = std::max(largest, bytes);
+        if (static_cast<Part>(p) < Part::trunk) largest = std::max(largest, bytes);
         flow.links.push_back({link, bytes});
       });
   for (LinkWeight& use : flow.links) use.weight /= largest;

@@ -7,6 +7,7 @@
 
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/units.hpp"
+#include "stepcast/topology/costs.hpp"
 #include "stepcast/topology/kernel_efficiency.hpp"
 
 /// These structs are the cluster file as values. All bandwidths are per direction. The forms of the
@@ -267,8 +268,9 @@ struct ClusterSpec {
   NetworkSpec network;
   CollectiveLibrarySpec collectives;
   std::optional<ForecastInterval> interval;
-  std::int64_t devices = 8;     ///< size of this cluster
-  std::vector<NodeKind> kinds;  ///< empty: all nodes are as above
+  std::optional<CostSpec> costs;  ///< none: no bill, and steps have no price
+  std::int64_t devices = 8;       ///< size of this cluster
+  std::vector<NodeKind> kinds;    ///< empty: all nodes are as above
 
   /// This is the index into `kinds` of the kind of a device's node; it is 0 without kinds.
   std::uint32_t kind_of(std::int64_t which) const;

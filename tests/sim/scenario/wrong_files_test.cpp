@@ -5,6 +5,7 @@
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 #include "temporary_files.hpp"
+#include "wrong_costs.hpp"
 #include "wrong_data.hpp"
 #include "wrong_kernels.hpp"
 #include "wrong_keys.hpp"
@@ -42,6 +43,7 @@ const auto row_name = [](const auto& info) { return std::string(info.param.name)
 INSTANTIATE_TEST_SUITE_P(Values, WrongFile, testing::ValuesIn(wrong_values), row_name);
 INSTANTIATE_TEST_SUITE_P(Kernels, WrongFile, testing::ValuesIn(wrong_kernels), row_name);
 INSTANTIATE_TEST_SUITE_P(Keys, WrongFile, testing::ValuesIn(wrong_keys), row_name);
+INSTANTIATE_TEST_SUITE_P(Costs, WrongFile, testing::ValuesIn(wrong_costs), row_name);
 INSTANTIATE_TEST_SUITE_P(Data, WrongFile, testing::ValuesIn(wrong_data), row_name);
 INSTANTIATE_TEST_SUITE_P(Plans, WrongFile, testing::ValuesIn(wrong_plans), row_name);
 INSTANTIATE_TEST_SUITE_P(Stalls, WrongFile, testing::ValuesIn(wrong_stalls), row_name);

@@ -17,7 +17,7 @@ namespace stepcast {
 
 /// These are the keys of `plan:`.
 struct PlanSpec {
-  enum class Objective { step_time, tokens_per_device, pareto };
+  enum class Objective { step_time, tokens_per_device, pareto, cost };
   Objective objective = Objective::step_time;
   Bytes memory_reserve{0};        ///< kept free on each device, next to the cluster's own reserve
   std::int64_t top = 20;          ///< points that are simulated at least
@@ -103,6 +103,12 @@ std::string strategy_text(const PlanSpace& space, const Strategy& strategy,
 /// These points differ from it in the value of one dimension.
 std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strategy);
 
+/// What a token costs, and what it takes from the mains.
+struct PlanCost {
+  double token = 0;  ///< [currency]
+  double joules = 0;
+};
+
 /// This is what one point is believed to take.
 struct PlanPoint {
   Strategy strategy;
@@ -114,6 +120,8 @@ struct PlanPoint {
   std::optional<Seconds> simulated;  ///< replayed on the network
   Bytes peak{0};                     ///< of the fullest device
   Bytes capacity{0};
+  double cost_rate = 0;          ///< objective cost: a token costs at least this per second of step
+  std::optional<PlanCost> cost;  ///< simulated, on a cluster with prices
 };
 
 /// This is the scenario of a point as a user's file would be read, with its document and hash.
@@ -183,7 +191,8 @@ struct PlanResult {
 PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers,
                        const std::string& store = {});
 
-/// An objective minimises this: step time [s], or devices times step time [s].
+/// An objective minimises this: step time [s], devices times step time [s], or the price of a
+/// token, which is a bound for times that were not simulated.
 double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
 
 }  // namespace stepcast
