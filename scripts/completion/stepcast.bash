@@ -27,7 +27,7 @@ _stepcast_options() {
   case $1 in
     import) echo "--from --devices --cluster --deepspeed --ignore-unknown --flags --set --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
-    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --operators --operators-csv --pipeline --graph --graph-ranks --seeds --fail-on-oom --presets --help" ;;
+    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --graph --graph-ranks --seeds --fail-on-oom --presets --help" ;;
     explain) echo "--report --set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;
@@ -42,7 +42,7 @@ _stepcast_options() {
     scale) echo "--report --devices --weak --strong --set --jobs --store --accept-builds --seeds --svg --csv --json --presets --help" ;;
     check) echo "--report --jobs --update --filter --tolerance --markdown --annotations --junit --presets --help" ;;
     diff) echo "--set --json --presets --help" ;;
-    compare) echo "--report --set --markdown --json --presets --help" ;;
+    compare) echo "--report --set --rank --markdown --json --presets --help" ;;
     plan) echo "--devices --top --jobs --store --output --report --csv --set --json --presets --help" ;;
     accuracy) echo "--components --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
@@ -70,7 +70,7 @@ _stepcast() {
     --json) _stepcast_files .json; return ;;
     --trace) _stepcast_files .json .gz; return ;;
     --report) _stepcast_files .html; return ;;
-    --step-trace) _stepcast_files .csv; return ;;
+    --step-trace|--kernel-details) _stepcast_files .csv; return ;;
     --dot) _stepcast_files .dot .gv; return ;;
     --svg) _stepcast_files .svg; return ;;
     --csv | --table) _stepcast_files .csv; return ;;

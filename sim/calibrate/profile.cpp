@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "kernels.hpp"
+#include "profile_rows.hpp"
 #include "stepcast/base/document.hpp"
 #include "stepcast/base/text.hpp"
 #include "table.hpp"
@@ -14,9 +14,8 @@ namespace stepcast {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
-constexpr double micro = 1e-6, milli = 1e-3, mega = 1e6;
+constexpr double micro = 1e-6;
 
 void read_op_statistic(const std::string& path, Profile& profile) {
   const CsvTable table{path};
@@ -39,38 +38,6 @@ void read_step_trace(const std::string& path, Profile& profile) {
   profile.computing = mean(computing);
   profile.exposed = mean(exposed);
   profile.free = mean(free);
-}
-
-/// Sizes and times of one transport of one operation: `"Size Distribution": {"<MB>": [count, ms]}`.
-void add_transfers(const std::string& transport, const Json& info, Profile& profile) {
-  const bool node = transport == "HCCS" || transport == "SDMA" || transport == "SIO";
-  if (!node && transport != "RDMA") return;
-  for (const auto& [megabytes, seen] : info.at("Size Distribution").items()) {
-    const double size = parse_number(megabytes).value_or(0), count = seen.at(0), time = seen.at(1);
-    if (size <= 0 || count <= 0 || time <= 0) continue;
-    Sample sample;
-    sample.kind = node ? Sample::Kind::node_link : Sample::Kind::network_link;
-    sample.type = transport;
-    sample.bytes = Bytes{mega * size};
-    sample.count = count;
-    sample.time = Seconds{milli * time / count};
-    profile.samples.push_back(sample);
-  }
-}
-
-void read_communication(const std::string& path, Profile& profile) {
-  try {
-    const Json file = Json::parse(read_document_text(path, {}));
-    for (const auto& [step, kinds] : file.items())
-      for (const auto& [kind, operations] : kinds.items())
-        for (const auto& [name, operation] : operations.items()) {
-          if (name.starts_with("Total")) continue;
-          for (const auto& [transport, info] : operation.at("Communication Bandwidth Info").items())
-            add_transfers(transport, info, profile);
-        }
-  } catch (const Json::exception& error) {
-    throw InputError({{{path}, {}, std::string("is no communication.json: ") + error.what()}});
-  }
 }
 
 std::optional<CollectiveKind> kind_of(std::string name) {

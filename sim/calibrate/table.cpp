@@ -17,8 +17,10 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-CsvTable::CsvTable(const std::string& path) : path_{path} {
-  for (CsvRecord& record : parse_csv(read_document_text(path, {}), path)) {
+CsvTable::CsvTable(const std::string& path) : CsvTable{path, read_document_text(path, {})} {}
+
+CsvTable::CsvTable(const std::string& path, std::string_view text) : path_{path} {
+  for (CsvRecord& record : parse_csv(text, path)) {
     for (std::string& cell : record.cells) cell = std::string(trimmed(cell));
     if (header_.empty()) {
       header_ = std::move(record.cells);

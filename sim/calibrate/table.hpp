@@ -14,6 +14,8 @@ class CsvTable {
  public:
   /// Throws InputError: missing file, no header, a row of another width, a quote without end.
   explicit CsvTable(const std::string& path);
+  /// The same of a text that is there already.
+  CsvTable(const std::string& path, std::string_view text);
 
   std::size_t rows() const { return records_.size(); }
   /// Column of the first of these headers that is there.
@@ -21,6 +23,7 @@ class CsvTable {
   /// As find. Throws InputError that names them.
   std::size_t column(const std::vector<std::string>& names) const;
   const std::string& text(std::size_t row, std::size_t column) const;
+  int line(std::size_t row) const { return records_[row].line; }
   /// A number; nothing for N/A and empty cells. Throws InputError for anything else.
   std::optional<double> number(std::size_t row, std::size_t column) const;
   /// Throws InputError at a row.

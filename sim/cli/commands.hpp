@@ -42,15 +42,16 @@ struct RunOptions : PresetOptions {
   std::vector<std::string> overrides;  ///< --set
   std::string json;                    ///< file, `-` for stdout instead of the table
   bool timing = false, fail_on_oom = false;
-  std::string trace, report, step_trace;  ///< files
-  std::string trace_ranks = "64";         ///< rank classes at most that the trace shows
+  std::string trace, report, step_trace, kernel_details;  ///< files
+  std::string kernel_rank;                                ///< empty: 0
+  std::string trace_ranks = "64";  ///< rank classes at most that the trace shows
   bool pipeline = false, operators = false;
   std::string operators_csv;       ///< file, `-` for stdout instead of the table
   std::string graph, graph_ranks;  ///< file; `0,8`, empty: as the form has it
   std::string seeds;               ///< how many; empty: that of the scenario alone
   bool records() const {
     return pipeline || operators || !operators_csv.empty() || !trace.empty() || !report.empty() ||
-           !step_trace.empty();
+           !step_trace.empty() || !kernel_details.empty();
   }
 };
 Outcome run(const RunOptions& options);

@@ -1,13 +1,13 @@
 #include "stepcast/sim/study/diff.hpp"
 
+#include <algorithm>
+
+#include "stepcast/sim/calibrate/profile_compare.hpp"
 #include "stepcast/sim/page/study_page.hpp"
 #include "sweep_commands.hpp"
 #include "terminal.hpp"
 
 namespace stepcast::cli {
-namespace {
-
-/// `a=1; b=2` -> both: the keys of one variant.
 std::vector<std::string> settings_of(const std::string& text) {
   std::vector<std::string> settings;
   std::size_t from = 0;
@@ -22,8 +22,6 @@ std::vector<std::string> settings_of(const std::string& text) {
   return settings;
 }
 
-}  // namespace
-
 Outcome diff(const DiffOptions& options) {
   const bool alone = options.after.empty();
   if (alone && options.overrides.empty())
@@ -35,14 +33,17 @@ Outcome diff(const DiffOptions& options) {
 }
 
 Outcome compare(const CompareOptions& options) {
+  if (options.json == "-" && options.markdown == "-")
+    bad_option("--markdown", "and --json are both -, allowed: one of them");
+  if (std::ranges::any_of(options.files, looks_like_profile)) return compare_with_profile(options);
+  if (!options.rank.empty())
+    bad_option("--rank", "is given without a profile, allowed: A PROFILE --rank N");
   std::vector<SideRequest> requests;
   for (const std::string& file : options.files) requests.push_back({file});
   for (const std::string& variant : options.variants)
     requests.push_back({options.files.front(), settings_of(variant)});
   if (requests.size() < 2)
     bad_option("B", "is missing, allowed: more scenarios or results, or --set K=V");
-  if (options.json == "-" && options.markdown == "-")
-    bad_option("--markdown", "and --json are both -, allowed: one of them");
   const std::vector<DiffSide> sides = read_sides(requests, default_search_path(options.presets));
   const bool markdown = options.markdown == "-";
   if (!options.report.empty())

@@ -26,7 +26,7 @@ struct OutputOption {
 
 /// Every option of any command that names a place to write; no command uses one of these names for
 /// anything else.
-constexpr std::array<OutputOption, 14> outputs{{{"--json", Takes::file_or_stdout},
+constexpr std::array<OutputOption, 15> outputs{{{"--json", Takes::file_or_stdout},
                                                 {"--csv", Takes::file_or_stdout},
                                                 {"--svg", Takes::file_or_stdout},
                                                 {"--dot", Takes::file_or_stdout},
@@ -37,6 +37,7 @@ constexpr std::array<OutputOption, 14> outputs{{{"--json", Takes::file_or_stdout
                                                 {"--trace", Takes::file},
                                                 {"--graph", Takes::file},
                                                 {"--step-trace", Takes::file},
+                                                {"--kernel-details", Takes::file},
                                                 {"--report", Takes::file},
                                                 {"--write", Takes::file},
                                                 {"--store", Takes::store}}};

@@ -7,6 +7,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/report_page.hpp"
+#include "stepcast/sim/report/kernel_trace.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/step_trace.hpp"
@@ -22,8 +23,10 @@ std::uint64_t peak_rss() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-/// Refuses what asks for two texts in the place of the table.
+/// Refuses what asks for two texts in the place of the table, and what does nothing.
 void check_texts(const RunOptions& options) {
+  if (options.kernel_details.empty() && !options.kernel_rank.empty())
+    bad_option("--kernel-rank", "is given without --kernel-details");
   if (options.operators_csv != "-") return;
   if (options.json == "-")
     bad_option("--operators-csv", "and --json are both -, allowed: one of them");
@@ -35,6 +38,13 @@ constexpr std::size_t table_width = 100;
 
 constexpr std::size_t operators_shown = 12;  ///< of each stage
 
+/// A rank of the job; every rank must be recorded to have one that is not the first of its like.
+Rank rank_option(const std::string& text, const Scenario& scenario) {
+  if (text.empty()) return Rank{0};
+  const std::int64_t last = scenario.workload.plan.world() - 1;
+  return Rank{static_cast<std::uint32_t>(count_option("--kernel-rank", text, 0, last))};
+}
+
 /// Writes the files that show the run itself; returns the drawing for the terminal.
 std::string show_run(const RunOptions& options, const Scenario& scenario) {
   const bool operators = options.operators || !options.operators_csv.empty();
@@ -42,11 +52,15 @@ std::string show_run(const RunOptions& options, const Scenario& scenario) {
   const auto ranks = static_cast<std::uint32_t>(
       count_option("--trace-ranks", options.trace_ranks, 1, most_classes));
   // The table of the profiling tools has a row for every rank.
-  RecordedRun run = record(
-      scenario, options.step_trace.empty() ? RecordedClasses{.first = ranks} : RecordedClasses{});
+  const bool all = !options.step_trace.empty() || !options.kernel_rank.empty();
+  RecordedRun run = record(scenario, all ? RecordedClasses{} : RecordedClasses{.first = ranks});
   if (!options.report.empty()) write_file(options.report, report_page(scenario, run));
   if (!options.step_trace.empty()) write_file(options.step_trace, step_trace_csv(scenario, run));
   std::string drawing = options.pipeline ? "\n" + pipeline_text(run, table_width, colours()) : "";
+  if (!options.kernel_details.empty()) {
+    const Rank rank = rank_option(options.kernel_rank, scenario);
+    write_file(options.kernel_details, kernel_details_csv(kernel_trace(scenario, run, rank), rank));
+  }
   if (operators) {
     const std::vector<RunOperator> list = run_operators(scenario, run);
     if (options.operators) drawing += run_operators_table(list, operators_shown);
@@ -103,6 +117,7 @@ Outcome run(const RunOptions& options) {
   std::vector<std::string> imported;
   const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
                                             default_search_path(options.presets), imported);
+  rank_option(options.kernel_rank, scenario);
   if (!options.graph.empty()) write_graph(options.graph, options.graph_ranks, scenario, imported);
   if (options.graph.empty() && !options.graph_ranks.empty())
     bad_option("--graph-ranks", "is given without --graph");

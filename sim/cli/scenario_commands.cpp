@@ -29,6 +29,11 @@ void add_run(CommandLine& line) {
   sub->add_option("--step-trace", options->step_trace,
                   "write cluster_step_trace_time.csv, the columns of the Ascend profiling tools")
       ->type_name("FILE");
+  sub->add_option("--kernel-details", options->kernel_details,
+                  "write kernel_details.csv, what the Ascend profiler would show of one rank")
+      ->type_name("FILE");
+  sub->add_option("--kernel-rank", options->kernel_rank, "rank of --kernel-details, default 0")
+      ->type_name("N");
   sub->add_option("--graph", options->graph,
                   "write what the ranks execute: .json to run again, .dot to draw, .et for Chakra")
       ->type_name("FILE");

@@ -128,13 +128,18 @@ void add_compare(CommandLine& line) {
                                "stepcast compare scenarios/telechat3-105b-4096.yaml --set "
                                "parallel.vpp=4 --set 'parallel.tp=4; parallel.dp=auto'",
                                [options] { return compare(*options); });
-  sub->add_option("files", options->files, "scenarios, or results of run --json")
+  sub->add_option("files", options->files,
+                  "scenarios, or results of run --json; or a scenario and a profile (folder, "
+                  "kernel_details.csv, "
+                  "Chrome trace)")
       ->required()
       ->type_name("A B C");
   sub->add_option("--set", options->variants,
-                  "one more side: A with these keys, 'a.b=1; c.d=2' (repeatable)")
+                  "one more side: A with these keys, 'a.b=1; c.d=2' (repeatable); beside a profile "
+                  "they change A")
       ->type_name("K=V")
       ->allow_extra_args(false);
+  sub->add_option("--rank", options->rank, "rank that was profiled, default 0")->type_name("N");
   sub->add_option("--report", options->report, "write a page that shows it (.html)")
       ->type_name("FILE");
   sub->add_option("--markdown", options->markdown,

@@ -68,11 +68,16 @@ struct DiffOptions : PresetOptions {
 Outcome diff(const DiffOptions& options);
 
 struct CompareOptions : PresetOptions {
-  std::vector<std::string> files;     ///< scenarios or results, at least one
+  std::vector<std::string> files;     ///< scenarios or results, at least one; or a profile second
   std::vector<std::string> variants;  ///< --set: each a variant of the first, `a.b=1; c.d=2`
   std::string json, markdown;         ///< as for run
   std::string report;                 ///< page; empty: none
+  std::string rank;                   ///< of the profile; empty: 0
 };
+/// The first file beside the second, which is a profile. Throws InputError.
+Outcome compare_with_profile(const CompareOptions& options);
+/// `a=1; b=2` -> both: the keys of one --set of compare.
+std::vector<std::string> settings_of(const std::string& text);
 Outcome compare(const CompareOptions& options);
 
 struct ResultsOptions {

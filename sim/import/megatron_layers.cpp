@@ -151,14 +151,6 @@ void write_cut(MegatronLaunch& launch, std::initializer_list<const Setting*> fla
       const std::int64_t count = launch.real_layers(c, s, launch.cut[c][s]);
       real.back().push_back(count);
       even = even && count == real.front().front();
-      if (count == 0) {
-        const Setting* noop = launch.flag("--noop-layers");
-        launch.args.fail(noop != nullptr ? noop->name : "--pipeline-model-parallel-layout",
-                         "leaves chunk " + std::to_string(c) + " of stage " + std::to_string(s) +
-                             " without layers, which parallel.layers_per_chunk lacks, allowed: at "
-                             "least 1 in each");
-        return;
-      }
     }
   }
   launch.draft.set("parallel.layers_per_chunk", even ? std::string("even") : table_text(real),

@@ -78,10 +78,7 @@ void import_cut(Recipe& r) {
     if (i % static_cast<std::size_t>(r.pp) == 0) table.emplace_back();
     const bool last = i + 1 == offsets.size();
     const std::int64_t count = base + offsets[i] - (last && r.legacy ? r.mtp : 0);
-    if (count < 1)
-      return fail(
-          "leaves a chunk without layers, which parallel.layers_per_chunk lacks, allowed: at least "
-          "1 in each");
+    if (count < 0) return fail("leaves a chunk with fewer layers than none, allowed: 0 in each");
     table.back().push_back(count);
     even = even && count == table.front().front();
   }

@@ -183,9 +183,9 @@ void import_stages(Job& job) {
   for (std::int64_t i = 0; i < count; ++i) dealt.push_back(all / count + (i < all % count ? 1 : 0));
   dealt.front() -= first;
   dealt.back() -= last;
-  if (std::ranges::min(dealt) < 1)
+  if (std::ranges::min(dealt) < 0)
     return job.args.fail("parallelism.pipeline_parallel_degree",
-                         "leaves a chunk without layers, which parallel.layers_per_chunk lacks");
+                         "makes more chunks than embedding, layers and head fill");
   std::vector<std::vector<std::int64_t>> table;
   for (std::int64_t i = 0; i < count; ++i) {
     if (i % job.pp == 0) table.emplace_back();

@@ -1,4 +1,4 @@
-/* Pages of compare, explain and check: what each writes as JSON, drawn. */
+/* Pages of compare (of a profile too), explain and check: what each writes as JSON, drawn. */
 const answer = data.answer;
 const breakdownParts = ['computing', ...kinds, 'bubble', 'host_stall', 'other_idle'];
 const partShade = { host_stall: 'host', other_idle: 'idle' };
@@ -67,6 +67,26 @@ function inputs() {
   table(block, ['key', ...answer.sides.map((_, i) => String.fromCharCode(65 + i))], rows.map(row => [row.path, ...row.values.map(v => v ?? '')]));
 }
 
+/* Profilers write microseconds with three to six digits. */
+const profiledChange = value => Math.abs(value) < 1e-9 ? '0' : signedSeconds(value);
+function profiled() {
+  const a = answer.forecast, b = answer.profile;
+  const block = section('sides', 'Forecast and profile', `${answer.scenario}, rank ${answer.rank} of stage ${answer.stage}, beside ${answer.profile_file}.`);
+  const parts = [['computing', 'computing_s'], ['exposed communication', 'exposed_s'], ['gaps below 50 us', 'gaps_s'], ['idle', 'idle_s'], ['step', 'step_s']];
+  table(block, ['', 'forecast', 'profile', 'change'], parts.map(([name, key]) => [name, seconds(a[key]), seconds(b[key]), profiledChange(b[key] - a[key])]), 'side-table');
+}
+function causes() {
+  const rows = answer.causes.map(cause => [cause.text, cause.change_s]).filter(r => Math.abs(r[1]) > 1e-4 * answer.forecast.step_s);
+  const block = section('causes', 'Causes', 'They add up to the change of the step.');
+  if (rows.length) signedBars(block, 'Change of the step by cause', rows.map(([text, value]) => [text.split(/;| than the forecast|, as far/)[0], value]), signedSeconds);
+  table(block, ['cause', 'change'], answer.causes.filter(cause => Math.abs(cause.change_s) >= 1e-9).map(cause => [cause.text, signedSeconds(cause.change_s)]), 'causes-table');
+}
+function classes() {
+  table(section('classes', 'By operator class', 'Times are sums over the launches of one step.'), ['class', 'launches, forecast', 'profile', 'time, forecast', 'profile', 'change', 'ratio'],
+    answer.classes.map(c => [c.class, String(c.launches.forecast), String(c.launches.profile), seconds(c.time_s.forecast), seconds(c.time_s.profile),
+      profiledChange(c.time_s.profile - c.time_s.forecast), c.ratio === null ? '' : c.ratio.toFixed(3)]), 'classes-table');
+}
+
 function worth() {
   const block = section('worth', 'What would help', 'By how much one per cent more of each number changes the step.');
   signedBars(block, 'Change of the step for one per cent more', answer.elasticities.slice(0, 20).map(row => [row.path, row.elasticity / 100]), v => `${(100 * v).toFixed(2)} %`);
@@ -104,5 +124,6 @@ function checks() {
 }
 
 if (data.kind === 'compare') drawAll([sides, inputs]);
+if (data.kind === 'profile') drawAll([profiled, causes, classes]);
 if (data.kind === 'explain') drawAll([worth, ideals, chain]);
 if (data.kind === 'check') drawAll([checks]);

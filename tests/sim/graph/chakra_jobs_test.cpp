@@ -76,8 +76,9 @@ TEST_P(ChakraImport, EndsWithinFivePercentPerStage) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Jobs, ChakraImport,
-                         ::testing::Values(jobs()[0], jobs()[1], jobs()[2], jobs()[5]),
+// All but the last, I: its replay sends the messages of an all-to-all around a ring, n/2 = 2 times
+// the bytes that ours sends directly.
+INSTANTIATE_TEST_SUITE_P(Jobs, ChakraImport, ::testing::ValuesIn(jobs().begin(), jobs().end() - 1),
                          [](const auto& job) { return job.param.name; });
 
 }  // namespace

@@ -116,6 +116,13 @@ TEST(ImportRefusals, ModulesAndWindowsAreTaken) {
       has(refusal("--window-size 127,0 --window-attn-skip-freq 1,1,0"), "--window-attn-skip-freq"));
 }
 
+TEST(ImportRefusals, ChunksWithoutLayersAreTaken) {
+  EXPECT_TRUE(has(imported("--pipeline-model-parallel-layout \"E|ttttttttL\""),
+                  "layers_per_chunk: [[0, 8]]"));
+  EXPECT_TRUE(has(imported("--pipeline-model-parallel-layout \"Etttttttt|L\""),
+                  "layers_per_chunk: [[8, 0]]"));
+}
+
 TEST(ImportRefusals, Traps) {
   const auto said = [](const char* file, ImportOptions options) {
     return complaint(data_path(file), options);
@@ -131,7 +138,7 @@ TEST(ImportRefusals, Traps) {
   EXPECT_TRUE(has(said("mlm_gpt3_15b.yaml", on_dgx()), "--step-batch-size-schedule"));
   const ImportOptions atlas{{}, {}, "atlas-900-a3", {}, false};
   EXPECT_TRUE(has(said("msl_deepseek3_671b.sh", atlas), "moe.overlap"));
-  EXPECT_TRUE(has(said("msl_deepseek32_671b.sh", atlas), "without layers"));
+  EXPECT_FALSE(has(said("msl_deepseek32_671b.sh", atlas), "without layers"));
   EXPECT_TRUE(has(said("msl_deepseek32_671b.sh", atlas), "--enable-dsa-indexer"));
   EXPECT_TRUE(
       has(refusal("--global-batch-size 32 --step-batch-size-schedule 0:1"), "cannot stand beside"));

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Refused: an indexer, and a chunk without layers.
+# Refused: an indexer. Its no-op layers leave a chunk without layers.
 NPUS_PER_NODE=16
 NNODES=32
 ARGS="--num-layers 64 --noop-layers 7,62,63 --num-layers-per-virtual-pipeline-stage 2 --hidden-size 7168 --ffn-hidden-size 18432 \
