@@ -26,16 +26,16 @@ void write_code(const Instructions& code, KeyWriter& key) {
   key.number(code.size());
   for (const Instruction& instruction : code) {
     key.number(instruction.index());
-    std::visit(Overloaded{[&](const Compute& run) { key.number(run.segment); },
-                          [&](const Communicate& start) {
-                            key.number(start.call);
-                            key.number(start.slot);
-                            key.number(start.after_compute);
-                          },
-                          [&](const Wait& wait) { key.number(wait.slot); },
-                          [&](const HostSync& sync) { key.number(sync.of_copy); },
-                          [](const HostCopy&) {}},
-               instruction);
+    std::visit(
+        Overloaded{[&](const Compute& run) { key.number(run.segment); },
+                   [&](const Communicate& start) {
+                     key.number(start.call);
+                     key.number(start.slot);
+                     key.number(start.after_compute);
+                   },
+                   [&](const Wait& wait) { key.number(wait.slot); },
+                   [&](const HostSync& sync) { key.number(sync.of_copy); }, [](const HostCopy&) {}},
+        instruction);
   }
 }
 

@@ -15,16 +15,16 @@ using namespace literals;
 struct Repeated {
   ClusterSpec cluster;
   std::vector<DeviceId> members;
-  std::size_t period;       ///< members of a part
-  std::uint32_t part;       ///< its devices
+  std::size_t period;  ///< members of a part
+  std::uint32_t part;  ///< its devices
 };
 
 NodeFabric random_node() {
   const std::vector<GridDimension> sides{{2, {20_GBps, 1_us}}, {2, {12_GBps, 2_us}}};
-  return *rc::gen::element<NodeFabric>(
-      MeshFabric{{20_GBps, 1_us}, 1}, SwitchFabric{{60_GBps, 1_us}, 1},
-      GroupFabric{2, {20_GBps, 1_us}, {9_GBps, 1_us}, 1}, FullMeshFabric{sides},
-      TorusFabric{sides});
+  return *rc::gen::element<NodeFabric>(MeshFabric{{20_GBps, 1_us}, 1},
+                                       SwitchFabric{{60_GBps, 1_us}, 1},
+                                       GroupFabric{2, {20_GBps, 1_us}, {9_GBps, 1_us}, 1},
+                                       FullMeshFabric{sides}, TorusFabric{sides});
 }
 
 Repeated random_repeated() {
