@@ -103,7 +103,7 @@ std::vector<Rank> Placement::along(Rank rank, GridSpan over) const {
         wider.push_back({r.value + (i - digit(r, d)) * stride_[d]});
     ranks = std::move(wider);
   }
-  std::ranges::sort(ranks);
+  if (!std::ranges::is_sorted(ranks)) std::ranges::sort(ranks);
   return ranks;
 }
 

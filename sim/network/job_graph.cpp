@@ -72,8 +72,17 @@ std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Ch
   return bytes;
 }
 
+std::uint32_t& LinkIndex::operator[](LinkId link) {
+  std::vector<std::uint32_t>& of_page = pages_[link.value / page];
+  if (of_page.empty()) of_page.resize(page, no_index);
+  return of_page[link.value % page];
+}
+
 JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone)
-    : input_{input}, dense_(input.fabric.link_count(), no_index) {
+    : JobGraph(input, world_alone, JobPeriod(input.placement)) {}
+
+JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone, JobPeriod period)
+    : input_{input}, period_{std::move(period)}, dense_(input.fabric.link_count()) {
   for (std::size_t k = 0; k < group_kinds; ++k) {
     const auto kind = static_cast<GroupKind>(k);
     const bool left_out = kind == GroupKind::world && world_alone;
@@ -86,13 +95,14 @@ JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone)
 /// A group is planned once per shape, because thousands of groups of one kind lie alike on the
 /// fabric.
 void JobGraph::add_groups(GroupKind kind) {
-  const std::uint32_t world = input_.placement.world();
+  const Placement& ranks = period_.ranks();
+  const std::uint32_t world = ranks.world();
   auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
   of_rank.assign(world, no_index);
   for (std::uint32_t r = 0; r < world; ++r) {
     if (of_rank[r] != no_index) continue;
-    const std::vector<Rank> members = input_.placement.group(kind, Rank{r});
-    const std::uint32_t stage = input_.placement.stage_of(members.front()).value;
+    const std::vector<Rank> members = ranks.group(kind, Rank{r});
+    const std::uint32_t stage = ranks.stage_of(members.front()).value;
     const auto object = static_cast<std::uint32_t>(objects_.size());
     const std::uint32_t pattern = pattern_for(kind, stage, members);
     objects_.push_back({.kind = Object::Kind::group,
@@ -105,10 +115,10 @@ void JobGraph::add_groups(GroupKind kind) {
     const auto& entries = patterns_[pattern].entries;
     const WireFrame frame(input_.fabric, devices_of(members));
     for (std::uint32_t e = 0; e < entries.size(); ++e) {
-      const DeviceId a = input_.placement.device_of(members[entries[e].a]);
+      const DeviceId a = device_of(members[entries[e].a]);
       const bool wire = entries[e].kind == LinkKind::wire;
-      const DeviceId b = wire ? DeviceId{frame.real(entries[e].b)}
-                              : input_.placement.device_of(members[entries[e].b]);
+      const DeviceId b =
+          wire ? DeviceId{frame.real(entries[e].b)} : device_of(members[entries[e].b]);
       load(object, member_link(input_.fabric, entries[e].kind, a, b), e);
     }
   }
@@ -116,7 +126,8 @@ void JobGraph::add_groups(GroupKind kind) {
 
 /// A channel is an object even where it carries no bytes, because its latency tells ranks apart.
 void JobGraph::add_channels(Channel channel) {
-  const std::uint32_t world = input_.placement.world();
+  const Placement& ranks = period_.ranks();
+  const std::uint32_t world = ranks.world();
   const auto index = static_cast<std::uint32_t>(channel);
   channel_of_[index].assign(world, no_index);
   incoming_of_[index].assign(world, no_index);
@@ -124,12 +135,12 @@ void JobGraph::add_channels(Channel channel) {
   for (std::uint32_t s = 0; s < input_.programs.size(); ++s)
     bytes.push_back(channel_bytes(input_, Stage{s}, channel));
   for (std::uint32_t r = 0; r < world; ++r) {
-    const Stage stage = input_.placement.stage_of(Rank{r});
+    const Stage stage = ranks.stage_of(Rank{r});
     if (!bytes[stage.value]) continue;
-    const Rank peer = input_.placement.on_stage(Rank{r}, neighbour_stage(input_, stage, channel));
+    const Rank peer = ranks.on_stage(Rank{r}, neighbour_stage(input_, stage, channel));
     const auto object = static_cast<std::uint32_t>(objects_.size());
-    const DeviceId from = input_.placement.device_of(Rank{r});
-    const DeviceId to = input_.placement.device_of(peer);
+    const DeviceId from = device_of(Rank{r});
+    const DeviceId to = device_of(peer);
     objects_.push_back(
         {.kind = Object::Kind::channel,
          .group = GroupKind::pipeline,
@@ -152,12 +163,13 @@ void JobGraph::add_channels(Channel channel) {
 std::vector<DeviceId> JobGraph::devices_of(const std::vector<Rank>& members) const {
   std::vector<DeviceId> devices;
   if (input_.fabric.wires().empty()) return devices;
-  for (const Rank member : members) devices.push_back(input_.placement.device_of(member));
+  for (const Rank member : members) devices.push_back(device_of(member));
   return devices;
 }
 
-/// Which members share a mesh, a node, a super-node and a leaf, in numbers of first appearance;
-/// with wires also where in its node a member is, seen from the first one.
+/// Which members share a mesh, a node, a super-node and, where those can be full, a leaf and a pod,
+/// in numbers of first appearance; with wires also where in its node a member is, seen from the
+/// first one.
 JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   ShapeKey key;
   const Fabric& fabric = input_.fabric;
@@ -173,13 +185,14 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
     key.push_back(last[level].second);
   };
   const WireFrame frame(fabric, devices_of(members));
+  const bool leaves = fabric.trunks_can_saturate() || fabric.pods_can_saturate();
   for (const Rank member : members) {
-    const DeviceId device = input_.placement.device_of(member);
+    const DeviceId device = device_of(member);
     ordinal(0, mesh_of(fabric, device));
     ordinal(1, fabric.node_of(device).value);
     ordinal(2, fabric.super_node_of(device));
-    ordinal(3, fabric.leaf_of(device));
-    if (fabric.pods() > 0) ordinal(4, fabric.pod_of(device));
+    if (leaves) ordinal(3, fabric.leaf_of(device));
+    if (leaves && fabric.pods() > 0) ordinal(4, fabric.pod_of(device));
     if (!fabric.wires().empty()) key.push_back(frame.place(device));
   }
   return key;
@@ -199,20 +212,22 @@ std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
   const auto next = static_cast<std::uint32_t>(patterns_.size());
   ShapeKey shape = shape_of(members);
   if (is_skewed(kind, stage))
-    for (const Rank member : members) shape.push_back(input_.placement.coordinates(member).ep);
+    for (const Rank member : members) shape.push_back(period_.ranks().coordinates(member).ep);
   const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, std::move(shape)}, next);
   if (fresh) patterns_.push_back(plan(kind, stage, members));
   return place->second;
 }
 
-/// Calls over the host link are no part of it: they use no link of the fabric.
-GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage,
-                            const std::vector<Rank>& members) const {
-  PatternPlanner planner(input_, members, stage);
+/// Calls over the host link are no part of it: they use no link of the fabric. A group is planned
+/// for its members in all copies.
+GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) {
+  const std::vector<Rank> all = input_.placement.group(kind, period_.in_job(members.front()));
+  PatternPlanner planner(input_, all, stage, members.size());
   const auto& calls = input_.programs[stage].calls;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
     if (calls[i].group == kind && !calls[i].over_host_link()) planner.add(i);
   }
+  repeats_ = repeats_ && planner.repeats();
   return planner.take();
 }
 
@@ -226,7 +241,7 @@ void JobGraph::load(std::uint32_t object, LinkId link, std::uint32_t entry) {
 /// A link gets its number when it is first used, so that the size of the graph follows the job and
 /// not the cluster.
 void JobGraph::use(std::uint32_t object, LinkId link, std::uint32_t entry) {
-  std::uint32_t& index = dense_[link.value];
+  std::uint32_t& index = dense_[link];
   if (index == no_index) {
     index = static_cast<std::uint32_t>(links_.size());
     const Link l = input_.fabric.link(link);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "job_period.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 
 /// Who uses which link: the collectives of all groups and the pipeline transfers of all ranks of a
@@ -52,10 +53,29 @@ Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel
 /// Bytes of one transfer of a stage on a channel; nothing when no chunk uses it.
 std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Channel channel);
 
+/// Numbers of links, of which a job uses few: a page of them exists when one is used.
+class LinkIndex {
+ public:
+  explicit LinkIndex(std::uint32_t links) : pages_(links / page + 1) {}
+  /// no_index until it is set.
+  std::uint32_t& operator[](LinkId link);
+
+ private:
+  static constexpr std::uint32_t page = 1024;
+  std::vector<std::vector<std::uint32_t>> pages_;
+};
+
+/// Ranks are those of the period: of one of its copies, which stands for all. A group that goes
+/// through all copies has the members of the first one only, and their links.
 class JobGraph {
  public:
   /// `world_alone`: calls of the whole world meet nothing and are left out.
   JobGraph(const NetworkMapInput& input, bool world_alone);
+  JobGraph(const NetworkMapInput& input, bool world_alone, JobPeriod period);
+
+  const JobPeriod& period() const { return period_; }
+  /// False where a collective treats its members differently in each copy: the graph is of no use.
+  bool repeats() const { return repeats_; }
 
   /// A group, or a transfer channel from a rank to its neighbour stage.
   struct Object {
@@ -106,17 +126,21 @@ class JobGraph {
 
   void add_groups(GroupKind kind);
   void add_channels(Channel channel);
+  /// `members`: those of the period.
   std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
+  DeviceId device_of(Rank own) const { return input_.placement.device_of(period_.in_job(own)); }
   std::vector<DeviceId> devices_of(const std::vector<Rank>& members) const;
   ShapeKey shape_of(const std::vector<Rank>& members) const;
   bool is_skewed(GroupKind kind, std::uint32_t stage) const;
-  GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members) const;
+  GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
   /// Puts an entry on a link, or on what stands in for it.
   void load(std::uint32_t object, LinkId link, std::uint32_t entry);
   void use(std::uint32_t object, LinkId link, std::uint32_t entry);
   void index_links();
 
   const NetworkMapInput& input_;
+  JobPeriod period_;
+  bool repeats_ = true;
   std::vector<Object> objects_;
   std::vector<Rank> members_;
   std::vector<GroupPattern> patterns_;
@@ -126,7 +150,7 @@ class JobGraph {
   std::vector<Use> uses_;
   std::vector<std::uint32_t> first_use_, by_link_, first_by_link_;
   std::vector<UsedLink> links_;
-  std::vector<std::uint32_t> dense_;  ///< LinkId -> index into links_
+  LinkIndex dense_;  ///< into links_
 };
 
 }  // namespace stepcast

@@ -1,39 +1,15 @@
 #include "stepcast/sim/network/kept_network_map.hpp"
 
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/key_writer.hpp"
 #include "stepcast/sim/network/solitary.hpp"
 
 namespace stepcast {
 namespace {
-
-/// Appends values so that no two lists of them give one text.
-class KeyWriter {
- public:
-  void text(const std::string& value) {
-    number(value.size());
-    key_ += value;
-  }
-  template <class Value>
-  void number(Value value) {
-    static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>);
-    key_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  template <class Value>
-  void numbers(const std::vector<Value>& values) {
-    number(values.size());
-    for (const Value& value : values) number(value);
-  }
-  void bytes(Bytes value) { number(value.value()); }
-  std::string take() { return std::move(key_); }
-
- private:
-  std::string key_;
-};
 
 /// Of devices and hosts the fabric knows nothing but what it costs to start a collective.
 void write_cluster(ClusterSpec cluster, KeyWriter& key) {
@@ -56,7 +32,7 @@ void write_plan(ParallelPlan plan, KeyWriter& key) {
 void write_call(const StageCall& call, KeyWriter& key) {
   key.number(call.group);
   key.number(call.call.kind);
-  key.bytes(call.call.bytes);
+  key.number(call.call.bytes.value());
   key.numbers(call.call.skew.factor);
   key.number(call.call.skew.senders);
   key.number(call.stream);
@@ -71,8 +47,8 @@ void write_program(const StageProgram& program, KeyWriter& key) {
   key.number(program.slices);
   key.number(program.chunks.size());
   for (const ChunkProgram& chunk : program.chunks) {
-    key.bytes(chunk.send_forward);
-    key.bytes(chunk.send_backward);
+    key.number(chunk.send_forward.value());
+    key.number(chunk.send_backward.value());
   }
 }
 

@@ -7,11 +7,13 @@
 
 #include "link_classes.hpp"
 #include "pattern_planner.hpp"
+#include "plain_map.hpp"
 #include "refinement.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/network/solitary.hpp"
 #include "stepcast/workloads/fair_share.hpp"
 #include "trunk_collisions.hpp"
+#include "world_call.hpp"
 
 namespace stepcast {
 namespace {
@@ -34,12 +36,20 @@ double sharing_time(const std::vector<NetworkFlow>& phase, std::span<const doubl
   return sharing.size() < 2 ? 0 : time_together(sharing, bandwidths);
 }
 
+/// Of the shortest period that all collectives have.
+JobGraph graph_of(const NetworkMapInput& input, bool world_alone) {
+  if (!world_alone) return JobGraph(input, world_alone);
+  JobPeriod period = shortest_period(input);
+  JobGraph graph(input, world_alone, std::move(period));
+  return graph.repeats() ? std::move(graph) : JobGraph(input, world_alone);
+}
+
 class MapBuilder {
  public:
-  explicit MapBuilder(const NetworkMapInput& input)
+  MapBuilder(const NetworkMapInput& input, bool world_alone, JobGraph graph)
       : input_{input},
-        world_alone_{world_runs_alone(input.programs)},
-        graph_{input, world_alone_},
+        world_alone_{world_alone},
+        graph_{std::move(graph)},
         colours_{input.fold == Fold::off ? separate(graph_, input.placement.world())
                                          : refine(graph_, keys())},
         collisions_{input, graph_} {}
@@ -70,8 +80,6 @@ class MapBuilder {
   void describe_link(std::uint32_t link, const LinkLoads& loads);
   bool flows_can_meet(const JobGraph::UsedLink& link, const LinkLoads& loads) const;
   void add_calls(std::uint32_t colour, const LinkClasses& links);
-  double slowest_link(const PhaseFlow& flow) const;
-  void add_world_call(std::uint32_t stage, std::uint32_t call);
   static void settle(NetworkCall& call, std::span<const double> bandwidths);
   void settle_one_group(std::uint32_t object, std::uint32_t first_call);
   double time_of(const std::vector<NetworkFlow>& phase, std::span<const LinkLoads> loads) const;
@@ -98,12 +106,13 @@ class MapBuilder {
 /// Ranks that start alike have one key: numbered, since a hash could only make that likely.
 std::vector<std::uint64_t> MapBuilder::keys() const {
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>, std::uint64_t> known;
-  std::vector<std::uint64_t> result(input_.placement.world());
-  for (std::uint32_t r = 0; r < result.size(); ++r) {
+  std::vector<std::uint64_t> result(graph_.period().ranks().world());
+  for (std::uint32_t own = 0; own < result.size(); ++own) {
+    const std::uint32_t r = graph_.period().in_job(Rank{own}).value;
     const std::uint32_t stage = input_.placement.stage_of(Rank{r}).value;
     const std::uint64_t key = input_.rank_keys.empty() ? 0 : input_.rank_keys[r];
     const std::uint32_t variant = input_.rank_variants.empty() ? 0 : input_.rank_variants[r];
-    result[r] = known.try_emplace({stage, key, variant}, known.size()).first->second;
+    result[own] = known.try_emplace({stage, key, variant}, known.size()).first->second;
   }
   return result;
 }
@@ -112,7 +121,9 @@ std::vector<std::uint64_t> MapBuilder::keys() const {
 /// container.
 void MapBuilder::find_classes() {
   RankClasses& classes = map_.classes;
-  classes.class_of = colours_.rank;
+  const JobPeriod& period = graph_.period();
+  for (std::uint32_t r = 0; r < input_.placement.world(); ++r)
+    classes.class_of.push_back(colours_.rank[period.own(Rank{r}).value]);
   classes.ranks.resize(colours_.ranks);
   for (std::uint32_t r = 0; r < classes.class_of.size(); ++r) {
     if (classes.ranks[classes.class_of[r]]++ > 0) continue;
@@ -176,7 +187,7 @@ void MapBuilder::describe_link(std::uint32_t l, const LinkLoads& loads) {
   map_.links.push_back({.kind = input_.fabric.link(id).kind,
                         .name = input_.fabric.link_name(id),
                         .bandwidth = graph_.links()[l].bandwidth,
-                        .count = alike_[colours_.link[l]],
+                        .count = alike_[colours_.link[l]] * graph_.period().copies(),
                         .loads = loads});
 }
 
@@ -288,46 +299,6 @@ void MapBuilder::settle(NetworkCall& call, std::span<const double> bandwidths) {
   }
 }
 
-/// Seconds per byte of a flow that meets nothing. Where a link stands in for others, what the flow
-/// puts on it adds up.
-double MapBuilder::slowest_link(const PhaseFlow& flow) const {
-  double slowest = 0;
-  std::map<LinkId, double> together;
-  const auto load_link = [&](double own_weight, LinkId link) {
-    const bool alone = !input_.fabric.on_detour(link);
-    const double weight = alone ? own_weight : together[link] += own_weight;
-    slowest = std::max(slowest, weight / input_.fabric.link(link).bandwidth.value());
-  };
-  for (const LinkWeight& use : flow.links) {
-    const std::vector<LinkId>* detour = input_.fabric.detour(use.link);
-    if (detour == nullptr) load_link(use.weight, use.link);
-    for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
-      load_link(use.weight, (*detour)[d]);
-  }
-  return slowest;
-}
-
-/// A call of the whole world that meets nothing: its flows take their own time.
-void MapBuilder::add_world_call(std::uint32_t stage, std::uint32_t index) {
-  std::vector<DeviceId> devices;
-  for (const Rank member : input_.placement.group(GroupKind::world, Rank{0}))
-    devices.push_back(input_.placement.device_of(member));
-  const CollectivePlan plan =
-      plan_call(input_, devices, input_.programs[stage].calls[index], NetworkForm::ports);
-  NetworkCall call{plan.algorithm, timed_phases(plan, input_.fabric), no_index, colours_.ranks};
-  for (std::size_t p = 0; p < plan.phases.size(); ++p) {
-    const std::vector<PhaseFlow>& flows = plan.phases[p].flows;
-    for (std::size_t f = 0; f < flows.size(); ++f) {
-      NetworkFlow& flow = call.phases[p][f];
-      flow.alone = flow.bytes * slowest_link(flows[f]);
-    }
-  }
-  settle(call, {});
-  call.one_group = call.alone;
-  world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
-  map_.calls.push_back(std::move(call));
-}
-
 /// A transfer over a device's own host link meets nothing.
 std::uint32_t MapBuilder::host_transfer(double seconds) {
   const auto next = static_cast<std::uint32_t>(map_.calls.size());
@@ -355,10 +326,15 @@ void MapBuilder::assign_calls(std::uint32_t c) {
     }
     const std::uint32_t nth = ordinal[static_cast<std::size_t>(calls[i].group)]++;
     if (calls[i].group == GroupKind::world && world_alone_) {
-      if (nth == world_calls_.size()) add_world_call(stage, i);
+      if (nth == world_calls_.size()) {
+        world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
+        map_.calls.push_back(lone_world_call(input_, calls[i]));
+        map_.calls.back().arrivals = colours_.ranks;
+      }
       assigned.push_back(world_calls_[nth]);
     } else {
-      const std::uint32_t colour = colours_.object[graph_.group_of(calls[i].group, rank)];
+      const Rank own = graph_.period().own(rank);
+      const std::uint32_t colour = colours_.object[graph_.group_of(calls[i].group, own)];
       const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
       expects(nth < graph_.patterns()[object.pattern].calls.size(),
               "stages agree on the calls that they share");
@@ -378,7 +354,7 @@ NetworkHop MapBuilder::hop(std::uint32_t c, Channel channel, const LinkClasses& 
   const double launch = input_.fabric.cluster().device.launch.communication.value();
   const Bytes bytes = channel_bytes(input_, stage, channel).value_or(Bytes{0});
   result.flow.latency = transfer_latency(input_.fabric, a, b, bytes).value() + launch;
-  const std::uint32_t object = graph_.channel_of(from, channel);
+  const std::uint32_t object = graph_.channel_of(graph_.period().own(from), channel);
   if (object == no_index) return result;
   const std::uint32_t flow = first_flow_[colours_.object[object]];
   result.flow.bytes = bytes.value();
@@ -390,6 +366,14 @@ NetworkHop MapBuilder::hop(std::uint32_t c, Channel channel, const LinkClasses& 
 
 }  // namespace
 
-NetworkMap build_network_map(const NetworkMapInput& input) { return MapBuilder(input).build(); }
+NetworkMap build_network_map(const NetworkMapInput& input) {
+  const bool world_alone = world_runs_alone(input.programs);
+  return MapBuilder(input, world_alone, graph_of(input, world_alone)).build();
+}
+
+NetworkMap build_plain_network_map(const NetworkMapInput& input) {
+  const bool world_alone = world_runs_alone(input.programs);
+  return MapBuilder(input, world_alone, JobGraph(input, world_alone)).build();
+}
 
 }  // namespace stepcast

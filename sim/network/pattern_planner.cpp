@@ -54,15 +54,13 @@ LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) 
   return fabric.device_link(kind, a);
 }
 
-PatternPlanner::PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
-                               std::uint32_t stage, NetworkForm form)
-    : input_{input}, form_{form} {
+PatternPlanner::PatternPlanner(const NetworkMapInput& input, std::span<const Rank> members,
+                               std::uint32_t stage, std::size_t period)
+    : input_{input}, period_{period < members.size() ? period : 0}, members_{members} {
   pattern_.stage = stage;
-  for (const Rank member : members) {
-    devices_.push_back(input.placement.device_of(member));
-    index_[devices_.back().value] = static_cast<std::uint32_t>(devices_.size() - 1);
-    experts_.push_back(input.placement.coordinates(member).ep);
-  }
+  devices_.reserve(members.size());
+  for (const Rank member : members) devices_.push_back(input.placement.device_of(member));
+  for (std::uint32_t i = 0; i < period; ++i) index_[devices_[i].value] = i;
   frame_.emplace(input.fabric, devices_);
 }
 
@@ -92,10 +90,17 @@ std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, c
 /// Layers repeat, so that most calls of a group have been planned before.
 const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
   StageCall call = stage_call;
+  if (!call.call.skew.factor.empty() && experts_.empty())
+    for (const Rank member : members_) experts_.push_back(input_.placement.coordinates(member).ep);
   call.call = stage_call.among(experts_);
+  call.call.period = period_;
   const auto [place, fresh] =
       plans_.try_emplace({call.call.kind, call.call.bytes.value(), call.algorithm, call.call.skew});
-  if (fresh) place->second = plan_call(input_, devices_, call, form_);
+  if (fresh) {
+    place->second = plan_call(input_, devices_, call, input_.form);
+    const CollectivePlan& plan = place->second;
+    repeats_ = repeats_ && (period_ == 0 || plan.of_period || plan.phases.empty());
+  }
   return place->second;
 }
 
@@ -104,6 +109,7 @@ const CollectivePlan& PatternPlanner::plan(const StageCall& stage_call) {
 void PatternPlanner::add(std::uint32_t index) {
   const StageCall& call = input_.programs[pattern_.stage].calls[index];
   const CollectivePlan& planned = plan(call);
+  if (!repeats_) return;  // it names links of other copies
   pattern_.calls.push_back({index, pattern_.slots, planned.algorithm,
                             timed_phases(planned, input_.fabric, call.in_kernel)});
   for (const Phase& phase : planned.phases) {

@@ -40,14 +40,15 @@ std::vector<std::vector<NetworkFlow>> timed_phases(const CollectivePlan& plan, c
 /// Plans the calls of one group and names the links by members.
 class PatternPlanner {
  public:
-  PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
-                 std::uint32_t stage)
-      : PatternPlanner(input, members, stage, input.form) {}
-  PatternPlanner(const NetworkMapInput& input, const std::vector<Rank>& members,
-                 std::uint32_t stage, NetworkForm form);
+  /// The members repeat after `period` of them; those of the first one alone are named.
+  /// They live as long as the planner.
+  PatternPlanner(const NetworkMapInput& input, std::span<const Rank> members, std::uint32_t stage,
+                 std::size_t period);
 
   /// Adds call `index` of the stage's program.
   void add(std::uint32_t index);
+  /// False where a call treats members differently that are a period apart.
+  bool repeats() const { return repeats_; }
   GroupPattern take();
 
  private:
@@ -59,7 +60,9 @@ class PatternPlanner {
                             std::uint32_t (Fabric::*place)(DeviceId) const) const;
 
   const NetworkMapInput& input_;
-  NetworkForm form_;
+  std::size_t period_;  ///< 0: that of all members
+  bool repeats_ = true;
+  std::span<const Rank> members_;
   std::vector<DeviceId> devices_;
   std::optional<WireFrame> frame_;                ///< of these devices
   std::vector<std::uint32_t> experts_;            ///< expert rank of each member

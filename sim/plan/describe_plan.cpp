@@ -91,6 +91,13 @@ void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
   visitor.field({"placements", &spec.placements,
                  "points whose layers and recomputation an integer programme places",
                  between(0, 1000)});
+  visitor.field({"seeds", &spec.seeds,
+                 "runs of each finalist under the plan's stalls, which decide; 0: no stalls",
+                 between(0, most_seeds)});
+  visitor.field(
+      {"quantile", &spec.quantile, "of the steps of a finalist that decides", fraction()});
+  visitor.field(
+      {"finalists", &spec.finalists, "best points that are run with all seeds", between(1, 1000)});
   visitor.field(
       {"baseline", &spec.baseline,
        "scenario that the winner is compared with, beside the plan or on the search path"});

@@ -5,7 +5,7 @@
 
 #include "document.hpp"
 #include "fast_keys.hpp"
-#include "plan_cost.hpp"
+#include "refusals.hpp"
 #include "slow_keys.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -55,7 +55,7 @@ class PlanReader {
   void search_fast_values();
   std::vector<std::int64_t> searched(const std::string& path) const;
   Scenario scenario_with(const std::vector<std::pair<std::string, Node>>& changes);
-  void refuse_what_is_not_searched();
+  void take_stalls();
   void take(const InputError& error);
   void throw_if_wrong();
 
@@ -309,49 +309,10 @@ void PlanReader::search_fast_values() {
   }
 }
 
-/// A key that the bound does not know would make a proof of nothing, so that it is refused and not
-/// ignored.
-void PlanReader::refuse_what_is_not_searched() {
-  const Scenario& first = space_.bases.front().scenario;
-  const auto refuse = [&](const char* path, const char* message) {
-    reading_.report(place_of(root_, path), path, message);
-  };
-  if (first.synthetic) refuse("workload", "has no model to split, allowed: a model");
-  if (first.stalls != StallsSpec{})
-    refuse("stalls", "are not searched: the bound holds for an intact cluster, allowed: none");
-  if (first.workload.training.recompute == TrainingSpec::Recompute::table)
-    refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
-  if (first.workload.training.recompute == TrainingSpec::Recompute::modules)
-    refuse("training.recompute",
-           "is by module, which plans do not search, allowed: none, selective, full, search");
-  if (first.workload.model.has_windows())
-    refuse("model.attention.window", "is not searched: plans take layers as alike, allowed: none");
-  if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
-    refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
-  if (first.workload.communication.scatter_gather)
-    refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
-  if (first.workload.plan.dp_given)
-    refuse("parallel.dp", "follows from the other sizes, allowed: auto");
-  for (const PlanBase& base : space_.bases) {
-    const ScheduleSpec& schedule = base.scenario.schedule;
-    if (schedule.balanced_slices || !schedule.slice_tokens.empty())
-      refuse("schedule.slices",
-             "give tokens, which plans do not search, allowed: numbers of slices");
-  }
-  if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
-  if (first.schedule.data.documents)
-    refuse("schedule.data.documents", "are not searched, allowed: none");
-  const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
-  if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
-  const auto is_free = [](const PlanBase& base) { return !(cost_rate(base.scenario) > 0); };
-  if (space_.spec.objective == PlanSpec::Objective::cost &&
-      std::ranges::any_of(space_.bases, is_free))
-    reading_.report(place_of(plan_, "objective"), "plan.objective",
-                    "is cost, but cluster.costs has no price, allowed: another objective");
-  if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
-  if (first.schedule.put_off) refuse("schedule.put_off", "is not searched, allowed: auto");
-  if (first.schedule.post_validation)
-    refuse("schedule.post_validation", "is not searched: the bound is of one step, allowed: false");
+/// Costs, bounds and simulations of the search are without them.
+void PlanReader::take_stalls() {
+  space_.stalls = space_.bases.front().scenario.stalls;
+  for (PlanBase& base : space_.bases) base.scenario.stalls = {};
 }
 
 /// Errors end the reading between its parts, because what comes next would only repeat them.
@@ -367,8 +328,9 @@ PlanSpace PlanReader::read(const std::vector<std::int64_t>& devices) {
   read_fast_values();
   read_schedules();
   search_fast_values();
-  refuse_what_is_not_searched();
+  refuse_what_is_not_searched(space_, root_, plan_, reading_);
   throw_if_wrong();
+  take_stalls();
   return std::move(space_);
 }
 

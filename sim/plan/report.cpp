@@ -119,6 +119,28 @@ std::string placed_text(const PlanSpace& space, const PlanResult& result) {
   return text;
 }
 
+/// What the model cannot tell apart is said, because a decision should not rest on it.
+std::string finalists_text(const PlanSpace& space, const PlanResult& result) {
+  if (result.finalists.empty()) return {};
+  std::string text = fmt::format("\n  with {} seeds of the stalls, {:g}% of the steps within:\n",
+                                 space.spec.seeds, 100 * space.spec.quantile);
+  const PlanSeeds& first = *result.finalists.front().seeds;
+  std::size_t within = 0;
+  for (const PlanPoint& p : result.finalists) {
+    const PlanSeeds& seeds = *p.seeds;
+    if (&p != &result.finalists.front() && seeds.step_time.p50 <= first.interval.high) ++within;
+    text +=
+        fmt::format("  {:>13}  median {:>9}  calm {:>9}  {:>9} free  {}\n", human(seeds.decides),
+                    human(Seconds{seeds.step_time.p50}), human(*p.simulated),
+                    human(p.capacity - p.peak), strategy_text(space, p.strategy, p.placement));
+  }
+  return text + fmt::format(
+                    "  {} of the other {} have a median within the interval of the first, "
+                    "{} to {}\n",
+                    within, result.finalists.size() - 1, human(Seconds{first.interval.low}),
+                    human(Seconds{first.interval.high}));
+}
+
 }  // namespace
 
 /// The gap is told where there is one, because a best point is only as good as what was left
@@ -166,6 +188,7 @@ std::vector<FrontierEntry> frontier(const PlanResult& result) {
 
 /// A placement counts only where it is really faster than the balance.
 const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result) {
+  if (!result.finalists.empty()) return result.finalists.front();
   const auto score = [&](const PlanPoint& p) { return plan_score(space.spec, p, *p.simulated); };
   const PlanPoint& balanced = result.best.front();
   const bool placed = !result.placed.empty() && score(result.placed.front()) < score(balanced);
@@ -181,9 +204,9 @@ std::string plan_table(const PlanSpace& space, const PlanResult& result) {
   if (result.rank_correlation)
     text += fmt::format("  Rank correlation of estimate and simulation over {} points: {:.3f}\n",
                         result.best.size(), *result.rank_correlation);
-  text += cost_table(space, result);
-  return text + comparison_text(result) + placed_text(space, result) +
-         frontier_text(space, result) + counts_text(result.counts);
+  return text + cost_table(space, result) + finalists_text(space, result) +
+         comparison_text(result) + placed_text(space, result) + frontier_text(space, result) +
+         counts_text(result.counts);
 }
 
 std::string plan_failure(const PlanSpace& space, const PlanResult& result) {

@@ -62,6 +62,26 @@ Json comparison_json(const PlanResult& result) {
           {"winner", run_json(c.winner)}};
 }
 
+/// With seeds alone: plans without them say what they said before there were any.
+Json finalists_json(const PlanSpace& space, const PlanResult& result) {
+  Json finalists = Json::array();
+  for (const PlanPoint& p : result.finalists) {
+    Json point = point_json(space, p);
+    const PlanSeeds& seeds = *p.seeds;
+    point["seeds"] = space.spec.seeds;
+    point["quantile"] = space.spec.quantile;
+    point["quantile_s"] = seeds.decides.value();
+    point["mean_s"] = seeds.step_time.mean;
+    point["p10_s"] = seeds.step_time.p10;
+    point["p50_s"] = seeds.step_time.p50;
+    point["p90_s"] = seeds.step_time.p90;
+    point["interval_s"] = {seeds.interval.low, seeds.interval.high};
+    point["memory_margin_bytes"] = (p.capacity - p.peak).value();
+    finalists.push_back(point);
+  }
+  return finalists;
+}
+
 }  // namespace
 
 std::string plan_json(const PlanSpace& space, const PlanResult& result) {
@@ -89,6 +109,7 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
     point["gap"] = p.placement->gap;
     json["placed"].push_back(point);
   }
+  if (space.spec.seeds > 0) json["finalists"] = finalists_json(space, result);
   json["frontier"] = Json::array();
   json["dominated"] = Json::array();
   for (const FrontierEntry& entry : frontier(result)) {

@@ -8,6 +8,7 @@
 #include "answer_store.hpp"
 #include "compare.hpp"
 #include "enumerate.hpp"
+#include "finalists.hpp"
 #include "nearest.hpp"
 #include "place_best.hpp"
 #include "stepcast/base/build.hpp"
@@ -49,6 +50,7 @@ class PlanSearch {
 
  private:
   std::string key_of(const char* job, const PlanPoint& point) const;
+  std::string stalled_key(const PlanPoint& point) const;
   void time(std::vector<PlanPoint*> points);
   std::string time_block(const std::vector<PlanPoint*>& points, std::size_t block);
   void simulate(const std::vector<PlanPoint*>& points);
@@ -62,6 +64,7 @@ class PlanSearch {
   void finish();
   void explain_nothing();
   std::vector<PlanPoint> candidates_to_place() const;
+  std::vector<PlanPoint> finalists() const;
   double best() const;
   double score(const PlanPoint& p, Seconds time) const { return plan_score(space_.spec, p, time); }
   std::size_t simulations_left() const {
@@ -87,6 +90,14 @@ std::string PlanSearch::key_of(const char* job, const PlanPoint& point) const {
   for (const std::string& setting : settings_of(space_, point.strategy, point.placement))
     text += "\n" + setting;
   return sha256(text);
+}
+
+/// A finalist is also made of its stalls and of how often it is run.
+std::string PlanSearch::stalled_key(const PlanPoint& point) const {
+  if (!store_) return {};
+  StallsSpec stalls = space_.stalls;
+  return sha256(key_of("seeds", point) + "\n" + std::to_string(space_.spec.seeds) + "\n" +
+                canonical_text([&](Visitor& visitor) { describe(visitor, stalls); }));
 }
 
 /// Only simulations count: an estimate that is too good would close points that are better.
@@ -285,6 +296,16 @@ std::vector<PlanPoint> PlanSearch::candidates_to_place() const {
   return chosen;
 }
 
+/// The best of all, balanced or placed: which of them stalls hurt least is not known before.
+std::vector<PlanPoint> PlanSearch::finalists() const {
+  std::vector<PlanPoint> chosen = result_.best;
+  chosen.insert(chosen.end(), result_.placed.begin(), result_.placed.end());
+  std::ranges::stable_sort(chosen, {}, [&](const PlanPoint& p) { return score(p, *p.simulated); });
+  const auto most = static_cast<std::size_t>(space_.spec.finalists);
+  if (chosen.size() > most) chosen.resize(most);
+  return chosen;
+}
+
 /// A point that has a need of memory has kept every other rule, so that memory is the tightest of
 /// all.
 void PlanSearch::explain_nothing() {
@@ -319,6 +340,9 @@ PlanResult PlanSearch::run() {
   finish();
   result_.placed = place_best(space_, search_, workers_, candidates_to_place(), store_.get(),
                               [&](const PlanPoint& p) { return key_of("place", p); });
+  if (space_.spec.seeds > 0)
+    result_.finalists = run_finalists(space_, search_, workers_, finalists(), store_.get(),
+                                      [&](const PlanPoint& p) { return stalled_key(p); });
   result_.comparison =
       compare_with_baseline(space_, best_point(space_, result_), search_, workers_);
   return std::move(result_);

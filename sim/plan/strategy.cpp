@@ -57,7 +57,9 @@ Scenario read_point(const PlanSpace& space, const PlanPoint& point, const Search
   std::vector<std::string> settings = space.overrides;
   for (std::string& setting : settings_of(space, point.strategy, point.placement))
     settings.push_back(setting);
-  return prepare_scenario(space.file, settings, search);
+  Scenario scenario = prepare_scenario(space.file, settings, search);
+  if (space.spec.seeds > 0) scenario.stalls = {};
+  return scenario;
 }
 
 /// One key at a time changes, so that the answer also says that no single change helps.

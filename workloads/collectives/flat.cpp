@@ -9,6 +9,9 @@ Plan flat(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm 
   const bool exchange = call.kind == CollectiveKind::all_to_all;
   Schedule schedule(fabric, members, exchange ? Bytes{0} : call.bytes, form);
   const Sets sets{Members(members.begin(), members.end())};
+  if (call.kind != CollectiveKind::broadcast && call.skew.factor.empty() &&
+      treats_all_alike(pattern, members.size()))
+    schedule.repeats(call.period);
   switch (call.kind) {
     case CollectiveKind::all_reduce:
       all_reduce(schedule, sets, call.bytes, pattern);
@@ -63,6 +66,7 @@ Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call, NetworkF
   if (call.kind != CollectiveKind::all_reduce || reach(fabric, members) > Locality::super_node)
     return std::nullopt;
   Schedule schedule(fabric, members, call, form);
+  schedule.repeats(call.period);
   full_mesh(schedule, {Members(members.begin(), members.end())}, call.bytes);
   return std::move(schedule).plan("one_shot");
 }
@@ -83,6 +87,7 @@ Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkF
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
   const auto in_form = [&](NetworkForm wanted) {
     Schedule schedule(fabric, members, call, wanted);
+    if (call.skew.factor.empty()) schedule.repeats(call.period);
     const Sets sets{Members(members.begin(), members.end())};
     if (!call.skew.factor.empty())
       pairwise(schedule, sets, message_sizes(members, call));

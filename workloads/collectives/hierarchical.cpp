@@ -116,6 +116,7 @@ Plan staged(const Fabric& fabric, Group members, CollectiveCall call, NetworkFor
     full_mesh(schedule, parts->inside, StagedSizes::of(sizes.inside));
     pairwise(schedule, parts->across, StagedSizes::of(sizes.across));
   } else {
+    schedule.repeats(call.period);
     full_mesh(schedule, parts->inside, call.bytes / static_cast<double>(parts->across.size()));
     pairwise(schedule, parts->across, call.bytes / static_cast<double>(parts->inside.size()));
   }
@@ -130,6 +131,10 @@ Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, Netw
   const auto found = tiers(fabric, members, call);
   if (!found || found->size() < 2) return std::nullopt;
   Schedule schedule(fabric, members, call, form);
+  const bool alike = std::ranges::all_of(*found, [](const Tier& tier) {
+    return treats_all_alike(tier.pattern, tier.sets.front().size());
+  });
+  if (alike && call.kind != CollectiveKind::broadcast) schedule.repeats(call.period);
   switch (call.kind) {
     case CollectiveKind::all_reduce:
       reduce_inward(schedule, *found, call.bytes);

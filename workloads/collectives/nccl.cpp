@@ -133,6 +133,7 @@ double reduced_part(const Fabric& fabric, Group members) {
 CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm form,
                             const Chunked& call) {
   Schedule ports(fabric, members, Bytes{0}, NetworkForm::ports);
+  ports.repeats(call.period);
   Step step = ports.step();
   call.load(step);
   const Seconds latency = protocol_latency(ports, step, call.path(ports.wiring()), call.near);
@@ -160,6 +161,7 @@ Plan nccl_ring(const Fabric& fabric, Group members, CollectiveCall call, Network
        .load = [&](Step& step) { load_ring(step, members, parts, sent); },
        .path =
            [&](const Wiring& wiring) { return ring_path(fabric, wiring, members, parts, passes); },
+       .period = whole ? 0 : call.period,
        .near = reduces ? reduced_part(fabric, members) : 1});
 }
 

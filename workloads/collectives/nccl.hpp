@@ -24,7 +24,8 @@ struct Chunked {
   std::string algorithm;
   std::function<void(Step&)> load;  ///< all of its bytes
   std::function<ChunkPath(const Wiring&)> path;
-  double near = 1;  ///< part of the links inside nodes that it reaches in any protocol
+  std::size_t period = 0;  ///< of members that do the same, as in CollectiveCall; 0: none do
+  double near = 1;         ///< part of the links inside nodes that it reaches in any protocol
 };
 /// Of an all-reduce, as `near`.
 double reduced_part(const Fabric& fabric, Group members);

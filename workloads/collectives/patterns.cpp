@@ -1,6 +1,7 @@
 #include "patterns.hpp"
 
 #include <array>
+#include <bit>
 
 namespace stepcast::collectives {
 namespace {
@@ -26,6 +27,11 @@ void one_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern
 const char* name(Pattern pattern) {
   static constexpr std::array<const char*, 5> names{"ring", "mesh", "nhr", "hd", "dimensions"};
   return names[static_cast<std::size_t>(pattern)];
+}
+
+/// Halving-doubling folds members beyond a power of two onto others.
+bool treats_all_alike(Pattern pattern, std::size_t members) {
+  return pattern != Pattern::hd || std::has_single_bit(members);
 }
 
 void reduce_scatter(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern) {

@@ -9,6 +9,8 @@ namespace stepcast::collectives {
 
 enum class Pattern { ring, mesh, nhr, hd, dimensions };
 const char* name(Pattern pattern);
+/// Whether each of so many members does the same as all others, a broadcast aside.
+bool treats_all_alike(Pattern pattern, std::size_t members);
 
 void reduce_scatter(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern);
 void all_gather(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern pattern);

@@ -16,6 +16,7 @@ Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkF
   // A reduce-scatter keeps three parts at a time in the buffer, the others one.
   const bool scatters = call.kind == CollectiveKind::reduce_scatter;
   Schedule schedule(fabric, members, part * (scatters ? 3 : 1), form);
+  schedule.repeats(call.period);
   Step between = schedule.step(), inside = schedule.step(), at_once = schedule.step();
   for (const Members& rail : parts->across)
     for (std::size_t i = 0; i < nodes; ++i) {

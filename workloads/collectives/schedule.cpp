@@ -70,6 +70,10 @@ Schedule::Schedule(const Fabric& fabric, Group members, Bytes buffered, NetworkF
       form_{form},
       loops_{loops(fabric.cluster().collectives, buffered)} {}
 
+void Schedule::repeats(std::size_t period) {
+  if (period > 0 && form_ == NetworkForm::ports) wiring_.watch(static_cast<std::uint32_t>(period));
+}
+
 void Schedule::then(const Step& step, double times) {
   if (times <= 0) return;
   if (form_ == NetworkForm::pairwise) return then_together({{step, times}});

@@ -25,6 +25,9 @@ class Schedule {
   Schedule(const Fabric& fabric, Group members, Bytes buffered, NetworkForm form);
   Schedule(const Schedule&) = delete;  // steps refer to its wiring
   Schedule& operator=(const Schedule&) = delete;
+  /// Every member does the same as the one a period before, so that its links need not be listed:
+  /// to be said before the first step. Messages as pairs are listed all the same.
+  void repeats(std::size_t period);
   const Fabric& fabric() const { return fabric_; }
   const Wiring& wiring() const { return wiring_; }
   Step step() const { return Step(wiring_, form_); }
@@ -34,7 +37,7 @@ class Schedule {
   /// A phase of its own, in which all of them run at the same time.
   void then_together(const std::vector<Repeated>& parts);
   CollectivePlan plan(std::string algorithm) && {
-    return {std::move(algorithm), std::move(phases_)};
+    return {std::move(algorithm), std::move(phases_), !wiring_.watches_all()};
   }
 
  private:

@@ -36,27 +36,38 @@ void Step::clear() {
 
 void Step::touch(Part part, std::uint32_t seat) {
   touched_[static_cast<std::size_t>(part)] = true;
+  if (!wiring_->watches(seat)) return;
   first_ = std::min(first_, seat);
   last_ = std::max(last_, seat);
 }
 
 void Step::add(Part part, std::uint32_t seat, std::uint32_t place, double bytes) {
-  if (bytes <= 0) return;
+  if (bytes <= 0 || !wiring_->watches(seat)) return;
   touch(part, seat);
   loads_[wiring_->up(part, place)] += bytes;
   loads_[wiring_->down(part, place)] += bytes;
 }
 
 void Step::pass(Part part, std::uint32_t from, std::uint32_t to, double bytes) {
-  touch(part, from);
-  touch(part, to);
-  loads_[wiring_->up(part, from)] += bytes;
-  loads_[wiring_->down(part, to)] += bytes;
+  leave(part, from, from, bytes);
+  reach(part, to, to, bytes);
+}
+
+/// Links of seats that nobody watches keep what they have, and nobody asks.
+void Step::leave(Part part, std::uint32_t seat, std::uint32_t place, double bytes) {
+  touch(part, seat);
+  if (wiring_->watches(seat)) loads_[wiring_->up(part, place)] += bytes;
+}
+
+void Step::reach(Part part, std::uint32_t seat, std::uint32_t place, double bytes) {
+  touch(part, seat);
+  if (wiring_->watches(seat)) loads_[wiring_->down(part, place)] += bytes;
 }
 
 void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   if (a == b) return;
   const std::uint32_t i = wiring_->seat_of(a), j = wiring_->seat_of(b);
+  if (!wiring_->watches(i) && !wiring_->watches(j)) return;
   const Wiring::Seat &from = wiring_->seat(i), &to = wiring_->seat(j);
   const Part part = wiring_->between(from, to);
   if (part == Part::wire) return send_over_wires(i, j, bytes);
@@ -74,11 +85,9 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
     if (wiring_->super_saturates()) pass(part, i, j, bytes.value());
     return;
   }
-  touch(part, i);
-  touch(part, j);
   const bool nic = part == Part::nic;
-  loads_[wiring_->up(part, nic ? from.nic : i)] += bytes.value();
-  loads_[wiring_->down(part, nic ? to.nic : j)] += bytes.value();
+  leave(part, i, nic ? from.nic : i, bytes.value());
+  reach(part, j, nic ? to.nic : j, bytes.value());
   if (nic && wiring_->trunks()) climb(Part::trunk, i, from.leaf, to.leaf, bytes.value());
   if (nic && wiring_->pods()) climb(Part::pod, i, from.pod, to.pod, bytes.value());
 }
@@ -108,6 +117,7 @@ void Step::send_over_wires(std::uint32_t i, std::uint32_t j, Bytes bytes) {
 }
 
 void Step::pairs_in_node(std::span<const std::uint32_t> seats, double bytes) {
+  if (!wiring_->watches(seats.front())) return;  // nor others of the node
   if (wiring_->wired()) {
     for (const std::uint32_t i : seats)
       for (const std::uint32_t j : seats)

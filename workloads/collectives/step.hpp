@@ -42,6 +42,9 @@ class Step {
   /// Of all pairs, ascending.
   Seconds slowest_message(const Members& members) const;
   void pass(Part part, std::uint32_t from, std::uint32_t to, double bytes);
+  /// Over the way up of one seat; over the way down to one.
+  void leave(Part part, std::uint32_t seat, std::uint32_t place, double bytes);
+  void reach(Part part, std::uint32_t seat, std::uint32_t place, double bytes);
   void pairs_in_node(std::span<const std::uint32_t> seats, double bytes);
   void climb(Part part, std::uint32_t seat, std::uint32_t from, std::uint32_t to, double bytes);
   /// Of all pairs: the links above leaves or pods.

@@ -37,6 +37,16 @@ Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
   take_latencies(fabric);
 }
 
+void Wiring::watch(std::uint32_t seats) {
+  watched_ = seats;
+  for (Above& leaf : leaves_) leaf.watched = false;
+  for (Above& pod : pods_) pod.watched = false;
+  for (std::size_t i = 0; i < std::min<std::size_t>(seats, seats_.size()); ++i) {
+    if (!leaves_.empty()) leaves_[seats_[i].leaf].watched = true;
+    if (!pods_.empty()) pods_[seats_[i].pod].watched = true;
+  }
+}
+
 void Wiring::take_seats(const Fabric& fabric) {
   first_device_ = seats_.front().device;
   seat_of_.resize(seats_.back().device - first_device_ + 1);

@@ -24,6 +24,12 @@ class Wiring {
   };
   Wiring(const Fabric& fabric, std::span<const DeviceId> members);
 
+  /// From now on only links of the first `seats` are counted and listed. What is above leaves and
+  /// pods goes with those below it.
+  void watch(std::uint32_t seats);
+  bool watches(std::uint32_t seat) const { return seat < watched_; }
+  bool watches_all() const { return watched_ >= seats_.size(); }
+
   std::uint32_t seat_of(DeviceId member) const { return seat_of_[member.value - first_device_]; }
   const Seat& seat(std::uint32_t index) const { return seats_[index]; }
   std::uint32_t slots() const { return slots_; }
@@ -75,6 +81,7 @@ class Wiring {
   struct Above {
     std::uint32_t index;
     bool saturates;
+    bool watched = true;
   };
   const Range& range(Part part) const { return ranges_[static_cast<std::size_t>(part)]; }
   void take_seats(const Fabric& fabric);
@@ -93,6 +100,7 @@ class Wiring {
   std::vector<std::uint32_t> nics_;     ///< indices over the fabric
   std::vector<Above> leaves_, pods_;
   std::uint32_t first_device_ = 0, mesh_size_ = 0, slots_ = 0;
+  std::uint32_t watched_ = UINT32_MAX;
   std::array<Range, link_tiers> ranges_{};
   std::array<Seconds, link_tiers> latency_{};
   Seconds node_step_{0};
@@ -128,17 +136,20 @@ void Wiring::each_link(Part part, std::uint32_t first, std::uint32_t last, const
         at(r.up + n * wires + i, LinkId{r.up_link + nodes_[n] * wires + i});
     return;
   }
+  const auto above = [&](const std::vector<Above>& places) {
+    for (const std::uint32_t way : {0, 1})
+      for (std::uint32_t i = 0; i < places.size(); ++i)
+        if (places[i].watched)
+          at((way == 0 ? r.up : r.down) + i,
+             LinkId{(way == 0 ? r.up_link : r.down_link) + places[i].index});
+  };
+  if (part == Part::pod) return above(pods_);
+  if (part == Part::trunk) return above(leaves_);
   const auto both = [&](std::uint32_t from, std::uint32_t to, const auto& index) {
     for (std::uint32_t i = from; i <= to; ++i) at(r.up + i, LinkId{r.up_link + index(i)});
     for (std::uint32_t i = from; i <= to; ++i) at(r.down + i, LinkId{r.down_link + index(i)});
   };
-  if (part == Part::pod)
-    both(0, static_cast<std::uint32_t>(pods_.size() - 1),
-         [&](std::uint32_t i) { return pods_[i].index; });
-  else if (part == Part::trunk)
-    both(0, static_cast<std::uint32_t>(leaves_.size() - 1),
-         [&](std::uint32_t i) { return leaves_[i].index; });
-  else if (part == Part::nic)
+  if (part == Part::nic)
     both(seats_[first].nic, seats_[last].nic, [&](std::uint32_t i) { return nics_[i]; });
   else
     both(first, last, [&](std::uint32_t i) { return seats_[i].device; });

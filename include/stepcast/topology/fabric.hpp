@@ -102,6 +102,8 @@ class Fabric {
   /// The link comes with the bandwidth that is left of it; a failed link comes with that of an
   /// intact one.
   Link link(LinkId id) const;
+  /// No link is degraded or has failed.
+  bool intact() const { return faults_.bandwidth_factor.empty() && faults_.detour.empty(); }
   /// These links stand in for a failed one, in order; nullptr while it works.
   const std::vector<LinkId>* detour(LinkId id) const;
   /// This says whether bytes of other devices cross the link, because it stands in for a failed

@@ -45,6 +45,9 @@ struct CollectiveCall {
   CollectiveKind kind;
   Bytes bytes;
   Skew skew = {};
+  /// Fabric and members repeat after so many of them, so that a plan that treats all alike need
+  /// only list the links of the first ones (CollectivePlan::of_period); 0: not known.
+  std::size_t period = 0;
 };
 
 /// The weight of a flow on a link is bytes over the link / bytes of the flow.
@@ -75,6 +78,7 @@ inline constexpr std::size_t most_pairwise_members = 128;
 struct CollectivePlan {
   std::string algorithm;  ///< as reported: `mesh`, `ring`, `pipeline`, `hierarchical(mesh, nhr)`
   std::vector<Phase> phases;
+  bool of_period = false;  ///< flows list the links of the first `period` members alone
 };
 
 /// This is `communication.algorithm`: a name of the table below per kind, or `auto`.

@@ -9,6 +9,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/kept_network.hpp"
+#include "stepcast/sim/forecast/step_key.hpp"
 
 namespace stepcast {
 namespace {
@@ -63,8 +64,16 @@ Explanation explain(const Scenario& scenario, int workers) {
     same_cut.layers = &layers;
     return forecast(s, same_cut).step_time.value();
   };
+  // Half of a cluster's numbers are of kernels that a model does not run.
+  const std::optional<std::string> own_key = step_key(scenario, layers);
+  Variants alone;
+  alone.add([&] { return step_time(scenario); });
+  alone.run(workers);
+  const double own_time = alone.time(0).value();
+  const auto time_of = [&](const Scenario& s) {
+    return own_key && step_key(s, layers) == own_key ? own_time : step_time(s);
+  };
   Variants variants;
-  const std::size_t base = variants.add([&] { return step_time(scenario); });
   const std::vector<Parameter> all = parameters(scenario);
   std::vector<std::pair<std::size_t, std::size_t>> runs;  // with more and less of each
   for (const Parameter& p : all) {
@@ -72,7 +81,7 @@ Explanation explain(const Scenario& scenario, int workers) {
       return variants.add([&, factor]() -> std::optional<double> {
         const std::optional<Scenario> changed = varied(scenario, p, factor);
         if (!changed) return {};
-        return step_time(*changed);
+        return time_of(*changed);
       });
     };
     const std::size_t up = with(more);
@@ -93,7 +102,7 @@ Explanation explain(const Scenario& scenario, int workers) {
   variants.run(workers);
 
   Explanation result;
-  result.step_time = variants.time(base).value();
+  result.step_time = own_time;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::optional<double> up = variants.time(runs[i].first);
     const std::optional<double> down = variants.time(runs[i].second);

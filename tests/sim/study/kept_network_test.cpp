@@ -3,12 +3,16 @@
 #include <algorithm>
 
 #include "sim/forecast/step_setup.hpp"
+#include "sim/in_child.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/step_key.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
 #include "stepcast/sim/study/explain.hpp"
 
 namespace stepcast {
 namespace {
+
+using testing::in_child;
 
 Scenario scenario_of(const std::string& file, const std::vector<std::string>& overrides) {
   return prepare_scenario(std::string(STEPCAST_SOURCE_DIR) + "/scenarios/" + file, overrides,
@@ -85,6 +89,43 @@ TEST(KeptNetwork, KeyTellsApartWhateverMakesAnotherMap) {
     EXPECT_GT(same, 20U) << file;
     EXPECT_GT(other, 3U) << file;
   }
+}
+
+// Where the key stays, explain takes the step time of the scenario as it is.
+TEST(StepKey, EqualKeysHaveEqualStepTimes) {
+  const Scenario base =
+      scenario_of("telechat3-105b-4096.yaml",
+                  {"cluster.devices=128", "training.global_batch=16", "parallel.ep=2"});
+  const LayerTable layers = layers_of(base);
+  Ideal same_cut;
+  same_cut.layers = &layers;
+  const auto time_of = [&](const Scenario& scenario) {
+    return in_child([&] { return std::vector{forecast(scenario, same_cut).step_time.value()}; });
+  };
+  const auto key = step_key(base, layers);
+  const auto time = time_of(base);
+  ASSERT_TRUE(key);
+  std::size_t same = 0, other = 0;
+  for (const Parameter& parameter : parameters(base)) {
+    const auto scenario = varied(base, parameter, 0.99);
+    if (!scenario) continue;
+    if (step_key(*scenario, layers) != key) {
+      ++other;
+      continue;
+    }
+    ++same;
+    EXPECT_EQ(time_of(*scenario), time) << parameter.path;
+  }
+  EXPECT_GT(same, 10U);
+  EXPECT_GT(other, 20U);
+}
+
+// Stalls draw and change with time, which programs do not say.
+TEST(StepKey, StallsHaveNone) {
+  const Scenario jitters = scenario_of("telechat3-105b-4096.yaml",
+                                       {"cluster.devices=128", "training.global_batch=16",
+                                        "parallel.ep=2", "stalls.compute_jitter.sigma=0.01"});
+  EXPECT_FALSE(step_key(jitters, layers_of(jitters)));
 }
 
 }  // namespace

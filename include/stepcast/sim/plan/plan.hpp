@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
 /// A plan is a search of parallel strategies: an analytic estimate and an admissible bound over the
@@ -24,6 +25,9 @@ struct PlanSpec {
   std::int64_t shortlist = 512;   ///< points that are timed in order, without contention
   std::int64_t simulations = 64;  ///< points simulated at most: for the proof, for the frontier
   std::int64_t placements = 6;    ///< points whose layers are placed by integer programme
+  std::int64_t seeds = 0;         ///< that each finalist is run with; 0: stalls decide nothing
+  double quantile = 0.9;          ///< of their steps that decides
+  std::int64_t finalists = 4;     ///< points that are run with all seeds
   std::string baseline;  ///< file of a scenario that the winner is compared with; may be empty
   bool tensor_in_node = false;  ///< a tensor group stays inside one node
   std::int64_t least_micro_batches = 1;
@@ -69,6 +73,7 @@ struct PlanSpace {
   PlanSpec spec;
   std::vector<PlanBase> bases;
   PlanDimensions dimensions;
+  StallsSpec stalls;       ///< with seeds: what finalists suffer; the search itself knows none
   PlanDimensions allowed;  ///< what `search` stands for, of every key
   double points() const { return static_cast<double>(bases.size()) * dimensions.size(); }
 };
@@ -109,6 +114,13 @@ struct PlanCost {
   double joules = 0;
 };
 
+/// This is what a finalist takes under the stalls of the plan.
+struct PlanSeeds {
+  Seconds decides{0};  ///< the quantile that the plan asks for
+  Quantiles step_time;
+  StepInterval::Bounds interval;  ///< of model and seeds [s], around the median
+};
+
 /// This is what one point is believed to take.
 struct PlanPoint {
   Strategy strategy;
@@ -118,13 +130,15 @@ struct PlanPoint {
   Seconds estimate{0};               ///< closed form
   std::optional<Seconds> alone;      ///< replayed without contention: the tight bound
   std::optional<Seconds> simulated;  ///< replayed on the network
+  std::optional<PlanSeeds> seeds;    ///< of finalists
   Bytes peak{0};                     ///< of the fullest device
   Bytes capacity{0};
   double cost_rate = 0;          ///< objective cost: a token costs at least this per second of step
   std::optional<PlanCost> cost;  ///< simulated, on a cluster with prices
 };
 
-/// This is the scenario of a point as a user's file would be read, with its document and hash.
+/// This is the scenario of a point as a user's file would be read, with its document and hash, but
+/// without the stalls that only finalists suffer.
 Scenario read_point(const PlanSpace& space, const PlanPoint& point, const SearchPath& search);
 
 /// This says why points were left out.
@@ -177,6 +191,7 @@ struct PlanResult {
   std::optional<double> least_bound;
   std::optional<double> rank_correlation;    ///< Spearman, estimates of `best` against simulations
   std::vector<PlanPoint> placed;             ///< by integer programme, simulated, the best first
+  std::vector<PlanPoint> finalists;          ///< with seeds, the best under stalls first
   std::optional<PlanComparison> comparison;  ///< with the baseline of the plan
   std::optional<PlanPoint> nearest;          ///< when nothing is feasible: the least memory excess
   std::string tightest;                      ///< when nothing is feasible: what stands in the way

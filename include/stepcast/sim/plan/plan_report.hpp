@@ -18,7 +18,8 @@ std::vector<FrontierEntry> frontier(const PlanResult& result);
 /// This is what a beaten entry loses against its dominator: `2.1% slower, 300 MiB more`.
 std::string beaten_by(const FrontierEntry& entry);
 
-/// The winner is the best simulated point, placed by integer programme or balanced.
+/// The winner is the best simulated point, placed by integer programme or balanced; with seeds the
+/// finalist that is best under stalls.
 const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result);
 
 /// This sentence says whether the best simulated point is known to be the best of all.

@@ -1,0 +1,15 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "stepcast/sim/scenario/scenario.hpp"
+#include "stepcast/workloads/program.hpp"
+
+namespace stepcast {
+
+/// This is all that a step is replayed from, as bytes: scenarios with equal texts have equal step
+/// times, however their devices and hosts differ. There is none where devices do more than their
+/// programs say: with stalls, or nodes of several kinds. `layers`: on which stages (layers_of()).
+std::optional<std::string> step_key(const Scenario& scenario, const LayerTable& layers);
+
+}  // namespace stepcast

@@ -1,0 +1,82 @@
+#include "finalists.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <tuple>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+
+namespace stepcast {
+namespace {
+
+/// First seed, step without stalls, then the steps of the seeds, a line each.
+std::string text_of(const SeedRuns& runs) {
+  std::string text = std::to_string(runs.first) + "\n" + shortest(runs.calm.value());
+  for (const Seconds step : runs.steps) text += "\n" + shortest(step.value());
+  return text;
+}
+
+SeedRuns runs_of(const std::string& text) {
+  SeedRuns runs;
+  std::istringstream in(text);
+  std::string line;
+  const auto number = [&] { return parse_number(line).value_or(0); };
+  std::getline(in, line);
+  runs.first = static_cast<std::int64_t>(number());
+  std::getline(in, line);
+  runs.calm = Seconds{number()};
+  while (std::getline(in, line)) runs.steps.emplace_back(number());
+  return runs;
+}
+
+/// As a user's file, stalls and all.
+Scenario with_stalls(const PlanSpace& space, const PlanPoint& point, const SearchPath& search) {
+  Scenario scenario = read_point(space, point, search);
+  scenario.stalls = space.stalls;
+  return scenario;
+}
+
+PlanSeeds judged(const PlanSpec& spec, const Scenario& scenario, const SeedRuns& runs) {
+  std::vector<double> steps;
+  for (const Seconds step : runs.steps) steps.push_back(step.value());
+  const SeedStatistics statistics = seed_statistics(scenario, runs);
+  return {.decides = Seconds{nearest_rank(steps, spec.quantile)},
+          .step_time = statistics.step_time,
+          .interval = step_interval(scenario, statistics).both};
+}
+
+}  // namespace
+
+double nearest_rank(std::vector<double> numbers, double share) {
+  expects(!numbers.empty(), "a quantile is of something");
+  std::ranges::sort(numbers);
+  const auto rank =
+      static_cast<std::size_t>(std::ceil(share * static_cast<double>(numbers.size())));
+  return numbers[std::max<std::size_t>(rank, 1) - 1];
+}
+
+/// One point after the other, because the seeds of each already take all workers.
+std::vector<PlanPoint> run_finalists(const PlanSpace& space, const SearchPath& search, int workers,
+                                     std::vector<PlanPoint> points, AnswerStore* store,
+                                     const std::function<std::string(const PlanPoint&)>& key) {
+  for (PlanPoint& point : points) {
+    const Scenario scenario = with_stalls(space, point, search);
+    const std::string own = key(point);
+    std::optional<std::string> text;
+    if (store != nullptr) text = store->find(own);
+    if (!text) {
+      text = text_of(run_seeds(scenario, space.spec.seeds, workers));
+      if (store != nullptr) store->put(own, *text);
+    }
+    point.seeds = judged(space.spec, scenario, runs_of(*text));
+  }
+  std::ranges::stable_sort(points, {}, [&](const PlanPoint& p) {
+    return std::tuple(plan_score(space.spec, p, p.seeds->decides), p.peak);
+  });
+  return points;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,22 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "answer_store.hpp"
+#include "stepcast/sim/plan/plan.hpp"
+
+/// Private to plan/.
+namespace stepcast {
+
+/// These are simulated points with what they take under the stalls of the plan, the one with the
+/// least quantile first, of equal ones the one that needs least memory. Jobs are kept in `store`
+/// (may be null) under `key`. Throws as `run_seeds`.
+std::vector<PlanPoint> run_finalists(const PlanSpace& space, const SearchPath& search, int workers,
+                                     std::vector<PlanPoint> points, AnswerStore* store,
+                                     const std::function<std::string(const PlanPoint&)>& key);
+
+/// The smallest number that this share (in (0, 1]) of all do not exceed (nearest rank).
+double nearest_rank(std::vector<double> numbers, double share);
+
+}  // namespace stepcast

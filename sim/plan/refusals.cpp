@@ -1,0 +1,79 @@
+#include "refusals.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "plan_cost.hpp"
+
+namespace stepcast {
+namespace {
+
+/// The search knows an intact cluster alone; what is drawn comes to the finalists.
+void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, Reading& reading) {
+  const StallsSpec& stalls = space.bases.front().scenario.stalls;
+  const auto refuse = [&](const char* path, const std::string& message) {
+    reading.report(place_of(root, path), path, message);
+  };
+  const bool seeded = space.spec.seeds > 0;
+  if (!seeded && stalls != StallsSpec{})
+    refuse("stalls",
+           "are not searched: the bound holds for an intact cluster, allowed: none, or plan.seeds "
+           "above 0, which runs the best points with them");
+  if (seeded && !draws(stalls))
+    reading.report(place_of(plan, "seeds"), "plan.seeds",
+                   "is " + std::to_string(space.spec.seeds) +
+                       ", but nothing is drawn, allowed: 0, or stalls that draw: "
+                       "stalls.compute_jitter, gc_pauses, allocator_pauses, collisions, spread");
+  for (const PlanBase& base : space.bases)
+    if (base.scenario.stalls != stalls)
+      return refuse("stalls", "are those of all points, allowed: one value of each key");
+}
+
+}  // namespace
+
+/// A key that the bound does not know would make a proof of nothing, so that it is refused and not
+/// ignored.
+void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const Node& plan,
+                                 Reading& reading) {
+  const Scenario& first = space.bases.front().scenario;
+  const auto refuse = [&](const char* path, const char* message) {
+    reading.report(place_of(root, path), path, message);
+  };
+  if (first.synthetic) refuse("workload", "has no model to split, allowed: a model");
+  refuse_stalls(space, root, plan, reading);
+  if (first.workload.training.recompute == TrainingSpec::Recompute::table)
+    refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
+  if (first.workload.training.recompute == TrainingSpec::Recompute::modules)
+    refuse("training.recompute",
+           "is by module, which plans do not search, allowed: none, selective, full, search");
+  if (first.workload.model.has_windows())
+    refuse("model.attention.window", "is not searched: plans take layers as alike, allowed: none");
+  if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
+    refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
+  if (first.workload.communication.scatter_gather)
+    refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
+  if (first.workload.plan.dp_given)
+    refuse("parallel.dp", "follows from the other sizes, allowed: auto");
+  for (const PlanBase& base : space.bases) {
+    const ScheduleSpec& schedule = base.scenario.schedule;
+    if (schedule.balanced_slices || !schedule.slice_tokens.empty())
+      refuse("schedule.slices",
+             "give tokens, which plans do not search, allowed: numbers of slices");
+  }
+  if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
+  if (first.schedule.data.documents)
+    refuse("schedule.data.documents", "are not searched, allowed: none");
+  const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
+  if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
+  const auto is_free = [](const PlanBase& base) { return !(cost_rate(base.scenario) > 0); };
+  if (space.spec.objective == PlanSpec::Objective::cost &&
+      std::ranges::any_of(space.bases, is_free))
+    reading.report(place_of(plan, "objective"), "plan.objective",
+                   "is cost, but cluster.costs has no price, allowed: another objective");
+  if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
+  if (first.schedule.put_off) refuse("schedule.put_off", "is not searched, allowed: auto");
+  if (first.schedule.post_validation)
+    refuse("schedule.post_validation", "is not searched: the bound is of one step, allowed: false");
+}
+
+}  // namespace stepcast
