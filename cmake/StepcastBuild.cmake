@@ -41,6 +41,10 @@ if(STEPCAST_SANITIZE)
     $<$<BOOL:${STEPCAST_FAST_BUILD}>:-fno-sanitize=null,alignment,vptr,object-size>)
   target_link_options(stepcast_options INTERFACE -fsanitize=address,undefined)
 endif()
+if(STEPCAST_SANITIZE_THREADS)
+  target_compile_options(stepcast_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(stepcast_options INTERFACE -fsanitize=thread)
+endif()
 
 # stepcast_translated_headers(NAME HEADERS...): headers that are translated once for all layers or rooms that name it.
 function(stepcast_translated_headers name)

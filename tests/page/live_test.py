@@ -353,6 +353,60 @@ class Page(unittest.TestCase):
         self.wait("!document.getElementById('worth').classList.contains('late')")
         self.assertNotEqual(self.text("worth"), before)
 
+    NUMBERS = """return [...document.querySelectorAll('[data-value]:not(button)')].map(e => [e.dataset.id || '', e.dataset.value, e.textContent])"""
+
+    def saved_page(self):
+        """What the button would write, as a file."""
+        self.wait("sourceSeq === lastSeq")
+        self.js("window.saved = null; window.kept_save = save; save = (name, blob) => blob.text().then(text => { window.saved = [name, text]; });"
+                "document.getElementById('save-page').click()")
+        self.wait("window.saved")
+        name, text = self.js("save = window.kept_save; return window.saved")
+        self.assertEqual(name, "stepcast.html")
+        path = os.path.join(self.served.folder.name, name)
+        pathlib.Path(path).write_text(text)
+        return path, text
+
+    def test_the_saved_page_opens_without_a_server(self):
+        self.js("pin()")
+        self.settle()
+        self.click("training.recompute", "full")
+        self.settle()
+        self.js("document.getElementById('sweep-a').value = 'training.micro_batch'; document.getElementById('sweep-start').click()")
+        self.wait("studies.sweep && document.getElementById('sweep-progress').hidden && studies.sweep.done > 1")
+        self.wait("!document.getElementById('worth').classList.contains('late') && !document.getElementById('drawing').classList.contains('late')")
+        texts = {part: self.text(part) for part in ("question", "drawing", "worth", "sweep", "command", "strip", "bars")}
+        numbers, source = self.js(self.NUMBERS), self.source()
+        path, text = self.saved_page()
+        self.assertGreater(len(numbers), 10)
+        self.assertNotIn(self.served.token, text)
+        self.assertNotRegex(text, r'(src|href)="(?!data:,)')
+        try:
+            for width in (1280, 390):
+                self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                            {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500})
+                self.driver.get("file://" + path)
+                self.assertEqual(self.js(self.NUMBERS), numbers)
+                self.assertEqual({part: self.text(part) for part in texts}, texts)
+                self.assertEqual(self.source(), source)
+                self.assertIn("B is telechat3-36b-2048.yaml with training.recompute=full", self.text("kept-of"))
+                self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), width)
+                self.assertEqual(self.js("return document.querySelectorAll('aside, #recipe, #scaling, #save-page').length"), 0)
+            self.js("window.saved = []; save = (name, blob) => blob.text().then(text => window.saved.push(name, text));"
+                    "document.getElementById('save-json').click()")
+            self.wait("window.saved.length === 2")
+            self.assertEqual(json.loads(self.js("return window.saved[1]"))["result"]["step_time_s"],
+                             self.alone(FLAGSHIP, {"training.recompute": "full"})["result"]["step_time_s"])
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def test_no_page_is_saved_between_two_answers(self):
+        self.js("window.saved = null; window.kept_save = save; save = () => { window.saved = true; };"
+                "change(s => { s.set['training.recompute'] = 'full'; }); document.getElementById('save-page').click()")
+        self.assertIn("Not before", self.text("save-page"))
+        self.settle()
+        self.assertIsNone(self.js("save = window.kept_save; return window.saved"))
+
     def test_phone(self):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
