@@ -41,10 +41,6 @@ if(STEPCAST_SANITIZE)
     $<$<BOOL:${STEPCAST_FAST_BUILD}>:-fno-sanitize=null,alignment,vptr,object-size>)
   target_link_options(stepcast_options INTERFACE -fsanitize=address,undefined)
 endif()
-if(STEPCAST_SANITIZE_THREADS)
-  target_compile_options(stepcast_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
-  target_link_options(stepcast_options INTERFACE -fsanitize=thread)
-endif()
 
 # stepcast_translated_headers(NAME HEADERS...): headers that are translated once for all layers or rooms that name it.
 function(stepcast_translated_headers name)
@@ -78,6 +74,15 @@ function(stepcast_layer name)
   if(STEPCAST_FAST_BUILD)
     target_precompile_headers(stepcast_${name} REUSE_FROM ${headers})
     set_target_properties(stepcast_${name} PROPERTIES UNITY_BUILD ${STEPCAST_JOIN} UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
+# stepcast_threads(NAME): ThreadSanitizer for a layer or room, where it is asked for. All else has one thread, and no need of it.
+function(stepcast_threads name)
+  if(STEPCAST_SANITIZE_THREADS)
+    target_compile_options(stepcast_${name} PRIVATE -fsanitize=thread -fno-omit-frame-pointer)
+    target_link_options(stepcast_${name} INTERFACE -fsanitize=thread)
+    set_target_properties(stepcast_${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
 
