@@ -77,6 +77,15 @@ function(stepcast_layer name)
   endif()
 endfunction()
 
+# stepcast_threads(NAME): ThreadSanitizer for a layer or room, where it is asked for. All else has one thread, and no need of it.
+function(stepcast_threads name)
+  if(STEPCAST_SANITIZE_THREADS)
+    target_compile_options(stepcast_${name} PRIVATE -fsanitize=thread -fno-omit-frame-pointer)
+    target_link_options(stepcast_${name} INTERFACE -fsanitize=thread)
+    set_target_properties(stepcast_${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
 # stepcast_module(NAME SOURCES... PRIVATE LIBRARIES...)
 # A library that is loaded when it is first needed (base/module.cpp): lib/stepcast/NAME.so in the folder of the build as in
 # an installed prefix. ${NAME_fingerprint} is a source with the function NAME_fingerprint(), by which a program knows its module.

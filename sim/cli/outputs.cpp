@@ -89,7 +89,8 @@ std::string identity(const std::string& path) {
 
 void check_outputs(std::vector<std::pair<std::string, std::string>> given) {
   // Of two for one place the other is named: every command has --json.
-  std::ranges::stable_partition(given, [](const auto& one) { return one.first == "--json"; });
+  std::stable_partition(given.begin(), given.end(),
+                        [](const auto& one) { return one.first == "--json"; });
   std::vector<Diagnostic> wrong;
   std::map<std::string, std::string> owners;  // of each place
   for (const auto& [option, path] : given) {

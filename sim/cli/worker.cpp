@@ -92,6 +92,9 @@ class WorkerLoop {
   void take(WorkRequest request);
   void cancel(std::uint64_t id);
   void start_waiting();
+  void start(const WorkRequest& request);
+  bool may_start(const WorkRequest& request) const;
+  void forget(std::uint64_t id);
   void end_late();
   int milliseconds_left() const;
   bool read_input();
@@ -103,7 +106,7 @@ class WorkerLoop {
   JobPool pool_;
   std::deque<WorkRequest> waiting_;
   std::map<std::uint64_t, Clock::time_point> deadlines_;  ///< of jobs under way that have one
-  std::set<std::uint64_t> running_;
+  std::set<std::uint64_t> running_, in_background_;       ///< the latter are among the former
   std::string in_, out_ = worker_greeting();
   bool too_long_ = false, ended_ = false;
 };
@@ -131,9 +134,14 @@ void WorkerLoop::cancel(std::uint64_t id) {
   } else if (!pool_.cancel(id)) {
     return;  // its answer is on the way
   }
+  forget(id);
+  out_ += ended_line(id, "cancelled", "");
+}
+
+void WorkerLoop::forget(std::uint64_t id) {
   deadlines_.erase(id);
   running_.erase(id);
-  out_ += ended_line(id, "cancelled", "");
+  in_background_.erase(id);
 }
 
 void WorkerLoop::take(const std::string& line) {
@@ -147,18 +155,36 @@ void WorkerLoop::take(const std::string& line) {
              message);
 }
 
+/// What nobody waits for takes the places that are left; it never keeps others from theirs.
+bool WorkerLoop::may_start(const WorkRequest& request) const {
+  const std::size_t counted =
+      request.background ? pool_.size() : pool_.size() - in_background_.size();
+  return counted < settings_.most_jobs;
+}
+
 void WorkerLoop::start_waiting() {
-  for (; !waiting_.empty() && pool_.size() < settings_.most_jobs; waiting_.pop_front()) {
-    const WorkRequest& request = waiting_.front();
-    pool_.start(
-        request.id, [&] { return run_request(request, settings_, answering_); },
-        {.memory_bytes = settings_.memory_bytes, .nice = request.background ? background_nice : 0});
-    running_.insert(request.id);
-    const double seconds = request.seconds > 0 ? request.seconds : settings_.seconds;
-    if (seconds > 0)
-      deadlines_[request.id] = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                  std::chrono::duration<double>(seconds));
-  }
+  for (const bool background : {false, true})
+    for (auto next = waiting_.begin(); next != waiting_.end();) {
+      if (next->background != background) {
+        ++next;
+        continue;
+      }
+      if (!may_start(*next)) break;
+      start(*next);
+      next = waiting_.erase(next);
+    }
+}
+
+void WorkerLoop::start(const WorkRequest& request) {
+  pool_.start(
+      request.id, [&] { return run_request(request, settings_, answering_); },
+      {.memory_bytes = settings_.memory_bytes, .nice = request.background ? background_nice : 0});
+  running_.insert(request.id);
+  if (request.background) in_background_.insert(request.id);
+  const double seconds = request.seconds > 0 ? request.seconds : settings_.seconds;
+  if (seconds > 0)
+    deadlines_[request.id] = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                std::chrono::duration<double>(seconds));
 }
 
 void WorkerLoop::end_late() {
@@ -167,10 +193,11 @@ void WorkerLoop::end_late() {
       ++late;
       continue;
     }
-    pool_.cancel(late->first);
-    running_.erase(late->first);
-    out_ += ended_line(late->first, "timeout", "it takes longer than it may");
-    late = deadlines_.erase(late);
+    const std::uint64_t id = late->first;
+    ++late;
+    pool_.cancel(id);
+    forget(id);
+    out_ += ended_line(id, "timeout", "it takes longer than it may");
   }
 }
 
@@ -218,8 +245,7 @@ void WorkerLoop::run() {
     std::vector<pollfd> files{{STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
                               {ended_ ? -1 : STDIN_FILENO, POLLIN, 0}};
     for (const WorkerAnswer& answer : pool_.wait(files, milliseconds_left())) {
-      deadlines_.erase(answer.index);
-      running_.erase(answer.index);
+      forget(answer.index);
       out_ += answer.failed() ? ended_line(answer.index, "failed", answer.failure)
                               : done_line(answer.index, answer.text);
     }

@@ -21,8 +21,8 @@ namespace {
 
 constexpr int answered = 0, threw = 1, threw_input = 2;
 
-// AddressSanitizer reserves terabytes of addresses.
-#ifdef __SANITIZE_ADDRESS__
+// These sanitizers reserve terabytes of addresses.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool limits_memory = false;
 #else
 constexpr bool limits_memory = true;

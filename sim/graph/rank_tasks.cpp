@@ -83,7 +83,7 @@ class Unroller {
     std::vector<std::uint32_t> needs = awaited_;
     if (compute_) needs.push_back(*compute_);
     std::ranges::sort(needs);
-    needs.erase(std::ranges::unique(needs).begin(), needs.end());
+    needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
     return needs;
   }
   std::uint32_t add(TaskNode task) {

@@ -40,6 +40,7 @@ void translate_experts(Translation& all, Arguments& args) {
   const Setting* interval = all.find("--expert-interval");
   const std::int64_t every = args.count_or("--expert-interval", 2);
   const Setting* layers = all.find("--num-layers");
+  if (layers == nullptr) return;  // Megatron's reader says that it is missing
   const std::int64_t count = args.count_or("--num-layers", 1);
   if (every < 1 || count % every != 0)
     return args.fail(interval != nullptr ? *interval : *layers,

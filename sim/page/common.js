@@ -1,9 +1,7 @@
-'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);
 const main = d3.select('main');
 const tip = d3.select('body').append('div').attr('id', 'tip').attr('role', 'status');
 
-const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 const significant = (value, unit) => `${Number(value.toPrecision(3))} ${unit}`;
 
 function seconds(value) {
@@ -13,8 +11,6 @@ function seconds(value) {
   if (size >= 1e-3) return significant(value * 1e3, 'ms');
   return size >= 1e-6 ? significant(value * 1e6, 'us') : significant(value * 1e9, 'ns');
 }
-const gib = bytes => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
-const percent = share => `${(100 * share).toFixed(1)} %`;
 
 function showTip(event, text) {
   tip.style('opacity', 1).text(text);
@@ -58,49 +54,16 @@ function svg(block, width, height, label) {
     .attr('role', 'img').attr('aria-label', label);
 }
 
-/* Each chart and table can be taken along: pictures as PNG at twice their size, tables as CSV. */
-function save(name, blob) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-const csvWord = value => /[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value ?? '');
-const saveTable = (name, rows) => save(`${name}.csv`, new Blob([rows.map(row => row.map(csvWord).join(',')).join('\n') + '\n'], { type: 'text/csv' }));
 const cellsOf = table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent));
-function pictureOf(name, width, height, draw) {
-  const canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
-  canvas.width = width; canvas.height = height;
-  pen.fillStyle = colour('paper');
-  pen.fillRect(0, 0, width, height);
-  draw(pen);
-  canvas.toBlob(blob => save(`${name}.png`, blob));
-}
-/* The copy has its styles in itself: a picture knows no style sheet. */
-function saveChart(name, chart) {
-  const copy = chart.cloneNode(true), from = [chart, ...chart.querySelectorAll('*')], to = [copy, ...copy.querySelectorAll('*')];
-  from.forEach((node, i) => {
-    const style = getComputedStyle(node);
-    ['fill', 'fill-opacity', 'stroke', 'stroke-dasharray', 'opacity', 'font-size', 'font-family', 'text-anchor'].forEach(what => to[i].style.setProperty(what, style.getPropertyValue(what)));
-  });
-  const [, , width, height] = chart.getAttribute('viewBox').split(' ').map(Number);
-  copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
-  copy.setAttribute('width', width);
-  copy.setAttribute('height', height);
-  const image = new Image();
-  image.onload = () => pictureOf(name, 2 * width, 2 * height, pen => pen.drawImage(image, 0, 0, 2 * width, 2 * height));
-  image.src = 'data:image/svg+xml,' + encodeURIComponent(new XMLSerializer().serializeToString(copy));
-}
 /* Buttons below each section; `whole` has the rows of a table of which only a part is shown. */
 const whole = {};
 function offerDownloads() {
   document.querySelectorAll('main > section').forEach(block => {
     const list = [], id = block.id;
     const numbered = (all, i) => all.length > 1 ? `${id}-${i + 1}` : id;
-    [...block.querySelectorAll('svg.chart')].forEach((chart, i, all) => list.push([`${numbered(all, i)}.png`, () => saveChart(numbered(all, i), chart)]));
-    block.querySelectorAll('canvas').forEach(canvas => list.push([`${id}.png`, () => pictureOf(id, canvas.width, canvas.height, pen => pen.drawImage(canvas, 0, 0))]));
-    [...block.querySelectorAll('table')].forEach((table, i, all) => list.push([`${numbered(all, i)}.csv`, () => saveTable(numbered(all, i), whole[id] ? whole[id]() : cellsOf(table))]));
+    [...block.querySelectorAll('svg.chart')].forEach((chart, i, all) => list.push([`${numbered(all, i)}.png`, () => saveChart(`${numbered(all, i)}.png`, chart)]));
+    block.querySelectorAll('canvas').forEach(canvas => list.push([`${id}.png`, () => pictureOf(`${id}.png`, canvas.width, canvas.height, pen => pen.drawImage(canvas, 0, 0))]));
+    [...block.querySelectorAll('table')].forEach((table, i, all) => list.push([`${numbered(all, i)}.csv`, () => saveTable(`${numbered(all, i)}.csv`, whole[id] ? whole[id]() : cellsOf(table))]));
     if (!list.length) return;
     const tools = d3.select(block).append('p').attr('class', 'tools downloads');
     tools.append('span').attr('class', 'quiet').text('download');

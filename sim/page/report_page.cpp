@@ -89,6 +89,14 @@ std::string PageData::row_name(std::uint32_t c) const {
                : fmt::format("s{} r{}", classes.stage[c].value, classes.representative[c].value);
 }
 
+/// Four digits without an exponent: "3.146 M".
+std::string rate_text(double rate) {
+  constexpr double thousand = 1e3, million = 1e6;
+  if (rate >= million) return fmt::format("{:.4g} M", rate / million);
+  return rate >= 10 * thousand ? fmt::format("{:.4g} k", rate / thousand)
+                               : fmt::format("{:.4g}", rate);
+}
+
 Json PageData::headline() const {
   const Metrics m = metrics_of(scenario_, run_.forecast);
   Json list = Json::array();
@@ -108,8 +116,8 @@ Json PageData::headline() const {
   }
   card("step time", human(run_.forecast.step_time), spread);
   if (m.has_model) {
-    card("tokens per second", fmt::format("{:.4g}", m.tokens_per_s),
-         fmt::format("{:.4g} per device", m.tokens_per_s_per_device));
+    card("tokens per second", rate_text(m.tokens_per_s),
+         rate_text(m.tokens_per_s_per_device) + " per device");
     card("MFU", fmt::format("{:.1f} %", 100 * m.mfu),
          fmt::format("{:.0f} TFLOPS per device, HFU {:.1f} %", m.tflops_per_device, 100 * m.hfu));
   }

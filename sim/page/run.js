@@ -253,14 +253,14 @@ function operators() {
   const select = tools.append('select').attr('id', 'operator-stage');
   select.selectAll('option').data([...new Set(data.operators.map(o => o[0]))]).enter().append('option').text(s => s);
   const table = block.append('div').attr('class', 'scroll').append('table').attr('id', 'operator-table');
-  const share = v => v === null ? '' : `${(100 * v).toFixed(1)} %`;
+  const share = v => v === null ? '' : `${(100 * v).toFixed(1)} %`, short = d3.format('.3s');
   function fill() {
     table.html('');
     const head = table.append('tr');
     ['operator', 'class', 'shape', 'launches', 'time', 'share', 'efficiency', 'bound', 'FLOPs each', 'bytes each'].forEach(t => head.append('th').text(t));
     data.operators.filter(o => String(o[0]) === select.property('value')).forEach(o => {
       const line = table.append('tr');
-      [o[1], o[2], o[3], o[4], seconds(o[5]), share(o[6]), share(o[7]), o[8], o[9].toPrecision(3), o[10].toPrecision(3)].forEach(t => line.append('td').text(t));
+      [o[1], o[2], o[3], o[4], seconds(o[5]), share(o[6]), share(o[7]), o[8], short(o[9]), `${short(o[10])}B`].forEach(t => line.append('td').text(t));
     });
   }
   select.on('change', fill);

@@ -47,13 +47,13 @@ void Patterns::grid_pass(const Rings& sets, double bytes, bool reduce) {
         double part = bytes / count(axes) / count(places);
         for (std::size_t b = 0; b < t; ++b) part /= count(along[axes[(r + b) % axes.size()]]);
         if (turns[t].rounds.empty()) turns[t].rounds.push_back({});
-        for (const auto& [place, m] : at) {
-          const auto own =
-              static_cast<std::size_t>(std::ranges::find(places, place[axis]) - places.begin());
+        for (const auto& member : at) {
+          const auto own = static_cast<std::size_t>(std::ranges::find(places, member.first[axis]) -
+                                                    places.begin());
           const auto post = [&](std::size_t to, double sent) {
-            Place other = place;
+            Place other = member.first;
             other[axis] = places[to % places.size()];
-            turns[t].rounds.front().messages.push_back({m, at.at(other), sent});
+            turns[t].rounds.front().messages.push_back({member.second, at.at(other), sent});
           };
           if (rings_) {
             post(own + 1, part * (count(places) - 1) / 2);

@@ -1,15 +1,13 @@
 /* Draws one answer; numbers of two answers are never mixed. */
 const PARTS = [['computing', 'computing', 'computing'], ['communication_exposed', 'exposed communication', 'exposed'],
   ['bubble', 'bubble', 'bubble'], ['host_stall', 'host stall', 'host'], ['other_idle', 'other idle', 'idle']];
-const significant = (value, unit) => `${Number(value.toPrecision(4))} ${unit}`;
+const significant = (value, unit) => `${Number(value.toPrecision(4))} ${unit}`.trim();
 const seconds = value => {
   const size = Math.abs(value);
   if (size === 0) return '0 s';
   if (size >= 1) return significant(value, 's');
   return size >= 1e-3 ? significant(value * 1e3, 'ms') : significant(value * 1e6, 'us');
 };
-const gib = bytes => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
-const percent = share => `${(100 * share).toFixed(1)} %`;
 const signed = share => `${share >= 0 ? '+' : '-'}${(100 * Math.abs(share)).toFixed(1)} %`;
 const fullest = result => result.stages.reduce((most, s) => s.memory_bytes && (!most || s.memory_bytes.peak > most.peak) ? s.memory_bytes : most, null);
 
@@ -79,18 +77,19 @@ function drawBars(b, a) {
   const table = element(element(block, 'div', { class: 'scroll' }), 'table');
   const head = element(table, 'tr');
   (a ? ['part', 'A', 'B', 'difference'] : ['part', 'time', 'of the step']).forEach((t, i) => element(head, 'th', i ? { class: 'number' } : {}, t));
+  // What the last digits of sums differ by is no difference; kinds stay below what they are part of.
+  const gap = (p, q) => Math.abs(p - q) < 1e-9 * b.result.step_time_s ? 0 : p - q;
   const lines = PARTS.map(([key, text]) => [text, b.result.breakdown_s[key], a && a.result.breakdown_s[key]]);
-  Object.entries(b.result.exposed_by_kind_s).forEach(([kind, value]) => {
-    const other = a ? a.result.exposed_by_kind_s[kind] : 0;
-    if (value > 0 || other > 0) lines.push([`  of it ${kind}`, value, a && other]);
-  });
-  if (a) lines.sort((p, q) => Math.abs(q[1] - q[2]) - Math.abs(p[1] - p[2]));
-  lines.forEach(([text, value, other]) => {
-    const line = element(table, 'tr');
+  if (a) lines.sort((p, q) => Math.abs(gap(q[1], q[2])) - Math.abs(gap(p[1], p[2])));
+  const kinds = Object.entries(b.result.exposed_by_kind_s).map(([kind, value]) => [`of it ${kind}`, value, a && a.result.exposed_by_kind_s[kind], 'part-of'])
+    .filter(([, value, other]) => value > 0 || other > 0);
+  lines.splice(lines.findIndex(line => line[0] === PARTS[1][1]) + 1, 0, ...kinds);
+  lines.forEach(([text, value, other, name]) => {
+    const line = element(table, 'tr', name ? { class: name } : {});
     element(line, 'td', {}, text);
     if (a) element(line, 'td', { class: 'number' }, seconds(other));
     element(line, 'td', { class: 'number', 'data-value': value }, seconds(value));
-    element(line, 'td', { class: 'number' }, a ? seconds(value - other) : percent(value / b.result.step_time_s));
+    element(line, 'td', { class: 'number' }, a ? seconds(gap(value, other)) : percent(value / b.result.step_time_s));
   });
 }
 

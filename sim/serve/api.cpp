@@ -167,6 +167,15 @@ std::string slot_of(std::string_view what, const Json& body) {
          std::string(what);
 }
 
+/// A newer forecast makes all that was asked about the older one idle.
+std::vector<std::string> ended_by(std::string_view what, const Json& body) {
+  std::vector<std::string> slots;
+  if (what == "forecast")
+    for (const char* other : {"choices", "edit", "explain", "pipeline", "scale"})
+      slots.push_back(slot_of(other, body));
+  return slots;
+}
+
 ApiAnswer answered(const std::string& line, const Json& body, bool is_json) {
   if (line.empty()) return refused(503, "the worker ended, ask again");
   const Json answer = Json::parse(line);
@@ -261,8 +270,8 @@ ApiAnswer Api::post(std::string_view what, const std::string& text) {
     }
     Question question = question_of(what, body, source, std::move(input));
     question.directory = std::move(directory);
-    const std::string line =
-        worker_.ask(request_of(question), slot_of(what, body), seq->get<std::uint64_t>());
+    const std::string line = worker_.ask(request_of(question), slot_of(what, body),
+                                         seq->get<std::uint64_t>(), ended_by(what, body));
     return answered(line, body, question.json);
   } catch (const Malformed& malformed) {
     return refused(400, malformed.text);

@@ -15,11 +15,23 @@ async function ask(slot, from, seq) {
   return reply.status === 200 ? { ...reply.answer, seq } : { ...reply, failed: true };
 }
 
-/* The first change goes at once, the last of a row a moment after it. */
+/* After the next frame is drawn: what else is asked must not take its processor. */
+const nextFrame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+
+/* The first change goes at once, before anything is drawn; the last of a row a moment after it. */
 function changed() {
-  writeAddress();
   lastSeq += 1;
   askedAt = performance.now();
+  clearTimeout(waiting);
+  clearTimeout(resting);
+  const wait = Math.max(0, lastStart + between - askedAt);
+  if (wait > 0) waiting = setTimeout(answer, wait, lastSeq);
+  else answer(lastSeq);
+  drawChange();
+}
+/* What a change shows before there is an answer to it. */
+function drawChange() {
+  writeAddress();
   $('answer').classList.add('old');
   ['drawing', 'worth', 'curve', 'sweep'].forEach(id => late(id, true));
   $('command').textContent = commandOf(state);
@@ -30,10 +42,6 @@ function changed() {
   $('swap').disabled = !state.a;
   $('pin').textContent = state.a ? 'Unpin A' : 'Pin as A';
   drawControls();
-  clearTimeout(waiting);
-  clearTimeout(resting);
-  const wait = Math.max(0, lastStart + between - performance.now());
-  waiting = setTimeout(answer, wait, lastSeq);
 }
 
 async function answer(seq) {
@@ -50,7 +58,9 @@ async function answer(seq) {
       drawAnswer(b, pinned);
       $('answer').classList.remove('old');
       speak(b);
-      requestAnimationFrame(() => requestAnimationFrame(() => Object.assign($('answer').dataset, { ms: performance.now() - askedAt, drawn: seq })));
+      await nextFrame();
+      Object.assign($('answer').dataset, { ms: performance.now() - askedAt, drawn: seq });
+      if (seq !== lastSeq) return;
     }
     showSource(seq).catch(lost);
     askChoices(seq).then(fillSweepKeys).catch(lost);
@@ -76,13 +86,15 @@ async function askPipeline(seq) {
   if (reply.status !== 200 || seq !== lastSeq) return;
   const at = reply.answer.indexOf('\n\n', reply.answer.indexOf('\n'));
   late('drawing', false);
-  $('drawing').textContent = reply.answer.slice(reply.answer.lastIndexOf('\n\n') + 2) || reply.answer.slice(at);
+  const text = reply.answer.slice(reply.answer.lastIndexOf('\n\n') + 2) || reply.answer.slice(at);
+  $('drawing').textContent = text.replace(/^ *the pipeline as it ran\n/, '');  // the heading says that
 }
 async function askWorth(seq) {
   const reply = await call('explain', { tab, seq, scenario: scenarioOf(state), set: state.set }).catch(() => ({}));
   if (reply.status !== 200 || seq !== lastSeq) return;
   late('worth', false);
-  drawWorth(reply.answer);
+  worth = reply.answer;
+  drawWorth(worth);
 }
 function forget() { Object.keys(known).forEach(key => delete known[key]); }
 function take(edit) {
@@ -90,45 +102,6 @@ function take(edit) {
   clearTimeout(typing);
   typing = null;
   change(edit);
-}
-
-function save(name, blob) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-const csvWord = value => /[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value ?? '');
-const saveTable = (name, heads, rows) =>
-  save(name, new Blob([[heads, ...rows].map(r => r.map(csvWord).join(',')).join('\n') + '\n'], { type: 'text/csv' }));
-function saveStages() {
-  saveTable('stages.csv', ['stage', ...PARTS.map(p => p[0] + '_s'), 'peak_bytes'],
-    shown.result.stages.map(s => [s.stage, ...PARTS.map(p => s[p[0] + '_s']), s.memory_bytes ? s.memory_bytes.peak : '']));
-}
-/* A chart as it stands, at twice its size on the colour of the page. */
-function savePicture(place, name) {
-  const chart = document.querySelector(place + ' svg');
-  if (!chart) return;
-  const svg = chart.cloneNode(true), style = getComputedStyle(document.documentElement);
-  const colour = variable => style.getPropertyValue(variable).trim();
-  Object.entries({ xmlns: NS, 'font-family': 'sans-serif', 'font-size': '12' }).forEach(([key, value]) => svg.setAttribute(key, value));
-  svg.querySelectorAll('*').forEach(node => ['fill', 'stroke'].forEach(what => {
-    const variable = /--\w+/.exec(node.style[what]);
-    if (variable) node.style[what] = colour(variable[0]);
-  }));
-  svg.querySelectorAll('text').forEach(node => { node.style.fill = colour('--ink'); });
-  svg.querySelectorAll('.grid').forEach(node => { node.style.stroke = colour('--line'); });
-  const image = new Image();
-  image.onload = () => {
-    const canvas = document.createElement('canvas'), pen = canvas.getContext('2d');
-    canvas.width = 2 * image.width; canvas.height = 2 * image.height;
-    pen.fillStyle = colour('--paper');
-    pen.fillRect(0, 0, canvas.width, canvas.height);
-    pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob(blob => save(name, blob));
-  };
-  image.src = 'data:image/svg+xml,' + encodeURIComponent(new XMLSerializer().serializeToString(svg));
 }
 
 function pin() {
@@ -145,19 +118,14 @@ const redo = () => { pinned = null; goBack(redone, undone); };
 function listen() {
   $('preset').addEventListener('change', event => take(s => Object.assign(s, { preset: event.target.value, text: null, set: {} })));
   listenToSource();
-  const buttons = { undo, redo, pin, swap, scale: askCurve, 'curve-stop': () => stopStudy('curve'), 'sweep-start': askSweep, 'sweep-stop': () => stopStudy('sweep'),
-    'save-csv': saveStages, 'curve-csv': saveCurve, 'sweep-csv': saveSweep,
-    'save-png': () => savePicture('#bars', 'breakdown.png'), 'memory-png': () => savePicture('#stages', 'memory.png'),
-    'curve-png': () => savePicture('#curve', 'scaling.png'), 'sweep-png': () => savePicture('#sweep', 'sweep.png'),
-    'save-json': () => save('result.json', new Blob([JSON.stringify(shown, null, 2)], { type: 'application/json' })),
-    'save-yaml': () => save('scenario.yaml', new Blob([$('yaml').value], { type: 'text/plain' })) };
+  const buttons = { undo, redo, pin, swap, scale: askCurve, 'curve-stop': () => stopStudy('curve'), 'sweep-start': askSweep, 'sweep-stop': () => stopStudy('sweep') };
   Object.entries(buttons).forEach(([id, act]) => $(id).addEventListener('click', act));
+  listenToSavings();
   $('share').addEventListener('click', async () => {
     const link = location.origin + location.pathname + '#v1.' + packed(state);
     const fits = link.length <= longestLink;
     if (fits) await navigator.clipboard.writeText(link).catch(() => {});
-    $('share').textContent = fits ? 'Copied' : 'Too long: save the scenario';
-    setTimeout(() => { $('share').textContent = 'Copy link'; }, 2000);
+    tell('share', fits ? 'Copied' : 'Too long: save the scenario');
   });
   $('sheet').addEventListener('click', () => {
     const open = document.querySelector('aside').classList.toggle('open');
@@ -190,10 +158,12 @@ async function start() {
   const hello = await call('hello');
   if (hello.status !== 200) { drawErrors(hello); return; }
   scenarios = hello.presets;
+  ({ version } = hello.stepcast);
   scenarios.forEach(s => element($('preset'), 'option', { value: s.name, title: s.question }, s.name.replace('.yaml', '')));
   hello.clusters.forEach(name => element($('clusters'), 'option', { value: name }));
   buildControls();
   listen();
   begin();
 }
-start().catch(lost);
+if ($('kept')) openKept(JSON.parse($('kept').textContent));
+else start().catch(lost);

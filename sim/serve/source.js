@@ -30,6 +30,7 @@ async function showSource(seq) {
   if (!found || seq !== lastSeq || typing) return;
   onTop = found.left;
   written = found.text;
+  sourceSeq = seq;
   if ($('yaml').value !== found.text) $('yaml').value = found.text;
   const names = Object.entries(onTop).map(([key, value]) => `${key}=${value}`);
   $('on-top').textContent = names.length ? `Set beside this text, which has no place for it: ${names.join(', ')}` : '';

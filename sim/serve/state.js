@@ -1,4 +1,3 @@
-'use strict';
 /* What the page shows follows from the state: where the scenario is from, the keys that were set, and A. */
 const $ = id => document.getElementById(id);
 const empty = () => ({ preset: null, text: null, set: {}, a: null });

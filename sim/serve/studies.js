@@ -52,7 +52,7 @@ function plot(parent, label, rows, lines) {
     if (line.dashed) { path.setAttribute('stroke-dasharray', '5 4'); return; }
     points.forEach(([a, b], i) => {
       shape(svg, 'circle', { cx: a, cy: b, r: 4 }).style.fill = `var(--${line.shade})`;
-      if (line.note && i % every === 0) shape(svg, 'text', { x: a, y: b + 18, 'text-anchor': 'middle' }, line.note(rows[i]));
+      if (line.note && i % every === 0) shape(svg, 'text', { x: a, y: b - 9, 'text-anchor': i ? 'end' : 'start' }, line.note(rows[i]));
     });
   });
   rows.forEach((r, i) => { if (i % every === 0) shape(svg, 'text', { x: x(i), y: low + 22, 'text-anchor': 'middle' }, r.name); });
@@ -88,14 +88,14 @@ function drawCurve(rows) {
     plot(block, 'Rate of the whole job over devices, with the ideal line', good, [
       { of: r => rate(good[0]) * r.devices, shade: 'quiet', dashed: true },
       { of: r => rate(r) * r.devices, shade: 'accent', note: r => percent(r.efficiency) }]);
-    element(block, 'p', { class: 'quiet' }, `${good[0].tokens_per_s_per_device ? 'Tokens' : 'Samples'} per second of the job over devices. Dashed: as efficient as ${good[0].name} devices; the number below each point is the efficiency.`);
+    element(block, 'p', { class: 'quiet' }, `${good[0].tokens_per_s_per_device ? 'Tokens' : 'Samples'} per second of the job over devices. Dashed: as efficient as ${good[0].name} devices; the number above each point is the efficiency.`);
   }
   tableOf(block, ['devices', 'step time', 'tokens/s per device', 'efficiency'], rows.map(r => r.failed
     ? [r.name, r.failed, '', ''] : [r.name, seconds(r.step_time_s), r.tokens_per_s_per_device ? significant(r.tokens_per_s_per_device, '') : '', percent(r.efficiency)]));
 }
 function saveCurve() {
-  saveTable('scaling.csv', ['devices', 'step_time_s', 'tokens_per_s_per_device', 'efficiency', 'reason'],
-    rowsOf('curve').map(r => [r.name, r.step_time_s, r.tokens_per_s_per_device, r.efficiency, r.failed]));
+  saveTable('scaling.csv', [['devices', 'step_time_s', 'tokens_per_s_per_device', 'efficiency', 'reason'],
+    ...rowsOf('curve').map(r => [r.name, r.step_time_s, r.tokens_per_s_per_device, r.efficiency, r.failed])]);
 }
 
 /* One control, or two, through the values that may run. */
@@ -139,6 +139,6 @@ function drawSweep(rows) {
 }
 function saveSweep() {
   const rows = rowsOf('sweep'), keys = rows.length ? Object.keys(rows[0].values) : [];
-  saveTable('sweep.csv', [...keys, 'step_time_s', 'tokens_per_s_per_device', 'mfu', 'peak_bytes', 'reason'],
-    rows.map(r => [...keys.map(k => r.values[k]), r.step_time_s, r.tokens, r.mfu, r.peak, r.failed]));
+  saveTable('sweep.csv', [[...keys, 'step_time_s', 'tokens_per_s_per_device', 'mfu', 'peak_bytes', 'reason'],
+    ...rows.map(r => [...keys.map(k => r.values[k]), r.step_time_s, r.tokens, r.mfu, r.peak, r.failed])]);
 }

@@ -115,17 +115,26 @@ bool WorkerClient::outdated(const std::string& slot, std::uint64_t seq, std::uin
   const auto [found, added] = newest_.try_emplace(slot, Newest{seq, id});
   if (added) return false;
   if (seq < found->second.seq) return true;
-  if (requests_.contains(found->second.id))
-    send(fmt::format("{{\"cancel\":{}}}\n", found->second.id));
+  cancel(found->second.id);
   found->second = {seq, id};
   return false;
 }
 
-std::string WorkerClient::ask(const std::string& rest, const std::string& slot, std::uint64_t seq) {
+/// One that is answered already is left alone.
+void WorkerClient::cancel(std::uint64_t id) const {
+  if (requests_.contains(id)) send(fmt::format("{{\"cancel\":{}}}\n", id));
+}
+
+std::string WorkerClient::ask(const std::string& rest, const std::string& slot, std::uint64_t seq,
+                              const std::vector<std::string>& ended) {
   std::unique_lock lock{mutex_};
   if (process_ == 0 && !start()) return "";
   const std::uint64_t id = next_++;
   if (outdated(slot, seq, id)) return fmt::format(R"({{"id":{},"state":"cancelled"}})", id);
+  for (const std::string& other : ended) {
+    const auto found = newest_.find(other);
+    if (found != newest_.end() && found->second.seq < seq) cancel(found->second.id);
+  }
   requests_[id] = {};
   send(fmt::format("{{\"id\":{},{}\n", id, rest));
   changed_.wait(lock, [&] { return requests_[id].done; });

@@ -22,8 +22,9 @@ class WorkerClient {
 
   /// Sends `{"id":N,` + `rest` and waits: the line of the answer, empty when the worker ended. Of
   /// the requests of one `slot` the one of the highest `seq` counts; one below is cancelled. An
-  /// empty slot is of its own.
-  std::string ask(const std::string& rest, const std::string& slot, std::uint64_t seq);
+  /// empty slot is of its own. Older requests of the slots in `ended` are cancelled, too.
+  std::string ask(const std::string& rest, const std::string& slot, std::uint64_t seq,
+                  const std::vector<std::string>& ended = {});
 
  private:
   struct Request {
@@ -37,6 +38,7 @@ class WorkerClient {
   bool send(const std::string& line) const;
   void read_answers(int file);
   bool outdated(const std::string& slot, std::uint64_t seq, std::uint64_t id);
+  void cancel(std::uint64_t id) const;
 
   const std::vector<std::string> command_;
   std::mutex mutex_;

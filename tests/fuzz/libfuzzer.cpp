@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <random>
 
@@ -36,6 +37,15 @@ void tell() {
                part(accepted));
 }
 
+/// An input may take so long; of processor, so that a busy machine finds nothing.
+constexpr double most_seconds = 10;
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
@@ -49,9 +59,14 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text{reinterpret_cast<const char*>(data), size};
+  const double begin = processor_seconds();
   ++inputs;
   parsed += stepcast::fuzz::entries().front().run(text) ? 1 : 0;
   accepted += chosen().run(text) ? 1 : 0;
+  if (const double spent = processor_seconds() - begin; spent > most_seconds) {
+    std::fprintf(stderr, "too slow: %.1f s of processor\n", spent);
+    std::abort();
+  }
   return 0;
 }
 

@@ -20,23 +20,35 @@ def output(*command, **environment):
 
 
 class Elf(unittest.TestCase):
+    def files(self):
+        """The program and its modules."""
+        modules = sorted((PROGRAM.parent / "lib/stepcast").glob("*.so"))
+        self.assertEqual([module.name for module in modules], ["cbc.so", "simgrid.so"])
+        return [PROGRAM, *modules]
+
     def test_is_position_independent_and_read_only_once_loaded(self):
         self.assertIn("DYN (Position-Independent Executable file)", output("readelf", "-lW", PROGRAM))
-        self.assertIn("GNU_RELRO", output("readelf", "-lW", PROGRAM))
-        self.assertRegex(output("readelf", "-dW", PROGRAM), "FLAGS_1.*NOW")
+        for file in self.files():
+            with self.subTest(file.name):
+                self.assertIn("GNU_RELRO", output("readelf", "-lW", file))
+                self.assertRegex(output("readelf", "-dW", file), "FLAGS_1.*NOW")
+                self.assertNotIn("TEXTREL", output("readelf", "-dW", file))
 
     def test_has_no_stack_that_runs(self):
-        stack = [line for line in output("readelf", "-lW", PROGRAM).splitlines() if "GNU_STACK" in line]
-        self.assertEqual(len(stack), 1)
-        self.assertNotIn("E", stack[0].split()[6])
-
+        for file in self.files():
+            with self.subTest(file.name):
+                stack = [line for line in output("readelf", "-lW", file).splitlines() if "GNU_STACK" in line]
+                self.assertEqual(len(stack), 1)
+                self.assertNotIn("E", stack[0].split()[6])
 
     @unittest.skipUnless(HARDENED, "built without STEPCAST_HARDEN")
     def test_checks_stacks_and_buffers_and_names_no_folder(self):
-        symbols = output("readelf", "--dyn-syms", "-W", PROGRAM)
-        self.assertIn("__stack_chk_fail", symbols)
-        self.assertRegex(symbols, r"__(mem|str|sn|vsn|f|v|re|s)\w+_chk")
-        self.assertNotIn(bytes(ROOT), PROGRAM.read_bytes())
+        for file in self.files():
+            with self.subTest(file.name):
+                if file.name != "cbc.so":  # a table of the solver's functions: no array stands on a stack of it
+                    self.assertIn("__stack_chk_fail", output("readelf", "--dyn-syms", "-W", file))
+                self.assertNotIn(bytes(ROOT), file.read_bytes())
+        self.assertRegex(output("readelf", "--dyn-syms", "-W", PROGRAM), r"__(mem|str|sn|vsn|f|v|re|s)\w+_chk")
 
 
 class Sbom(unittest.TestCase):

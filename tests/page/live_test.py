@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page of `stepcast serve` in headless Chromium, and its refusals without one.
+"""The page of `stepcast serve` in headless Chromium; refusals_test.py asks without one.
 
 Usage: live_test.py STEPCAST SCENARIOS [CHANGES]. Exits 77 (skipped) where Chromium or selenium is missing.
 CHANGES random changes of controls are compared with the command line, 5 unless given.
@@ -9,7 +9,6 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -28,96 +27,12 @@ try:
 except ImportError:
     print("live_test: skipped, needs Debian's python3-selenium")
     sys.exit(77)
-from served import FLAGSHIP, Served, workers_of
+from served import FLAGSHIP, Served, processor, workers_of
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not CHROMIUM or not DRIVER:
     print("live_test: skipped, needs Debian's chromium and chromium-driver")
     sys.exit(77)
-
-
-class Refusals(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.served = Served(STEPCAST)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.served.stop()
-
-    def test_answers_are_those_of_the_command_line(self):
-        status, answer = self.served.question("forecast", set={"training.micro_batch": "2"})
-        self.assertEqual(status, 200)
-        alone = subprocess.run([STEPCAST, "run", os.path.join(SCENARIOS, FLAGSHIP), "--set", "training.micro_batch=2",
-                                "--json", "-"], check=True, text=True, capture_output=True).stdout
-        self.assertEqual(answer["answer"], json.loads(alone))
-
-    def test_who_may_ask(self):
-        for path in ("/api/hello", "/api/preset?name=" + FLAGSHIP):
-            self.assertEqual(self.served.ask("GET", path)[0], 200)
-            self.assertEqual(self.served.ask("GET", path, X_Stepcast_Token=None)[0], 401)
-            self.assertEqual(self.served.ask("GET", path, X_Stepcast_Token="0" * 32)[0], 401)
-        for host in ("evil.example", "127.0.0.1.evil.example", f"evil.example:{self.served.port}", ""):
-            self.assertEqual(self.served.ask("GET", "/", Host=host)[0], 403, host)
-        self.assertEqual(self.served.ask("GET", "/", Host="localhost:9000")[0], 200, "a tunnel")
-        self.assertEqual(self.served.ask("GET", "/api/hello", Origin="http://evil.example")[0], 403)
-        self.assertEqual(self.served.ask("GET", "/api/hello", Sec_Fetch_Site="cross-site")[0], 403)
-        self.assertEqual(self.served.ask("PUT", "/")[0], 405)
-        self.assertEqual(self.served.ask("OPTIONS", "/api/forecast")[0], 405)
-
-    def test_sizes_and_forms(self):
-        ask = lambda body, **headers: self.served.ask("POST", "/api/forecast", body, **headers)[0]
-        self.assertEqual(ask("{}", Transfer_Encoding="chunked"), 411)
-        self.assertEqual(ask("{}", Content_Encoding="gzip"), 415)
-        self.assertEqual(ask("{}", Content_Type="text/plain"), 415)
-        head = f"POST /api/forecast HTTP/1.1\r\nHost: localhost\r\nX-Stepcast-Token: {self.served.token}\r\n"
-        self.assertIn(" 413 ", self.served.raw(head + "Content-Length: 99999999\r\n\r\n"))
-        self.assertIn(" 411 ", self.served.raw(head + "\r\n"))
-        for body in ("", "[]", "{", "{}", '{"seq":1}', '{"seq":-1,"scenario":{"preset":"x"}}', "[" * 100000):
-            self.assertEqual(ask(body), 400, body[:40])
-        self.assertEqual(self.served.question("forecast", scenario={"preset": "../../etc/passwd"})[0], 404)
-        self.assertEqual(self.served.question("forecast", set={"--json": "x"})[0], 400)
-        self.assertEqual(self.served.question("forecast", set={"parallel.tp": 4})[0], 400)
-        self.assertEqual(self.served.question("scale", devices="128 --csv x")[0], 400)
-        self.assertEqual(self.served.question("choices", keys={"parallel.tp": ["1,2"]})[0], 400)
-        self.assertEqual(self.served.question("run")[0], 404)
-
-    def test_errors_name_their_key(self):
-        status, answer = self.served.question("forecast", set={"parallel.tp": "7"})
-        self.assertEqual((status, answer["errors"][0]["path"]), (422, "parallel.tp"))
-        for text in ("cluster: {extends: /etc/passwd}\n", "model: {extends: ../../../../etc/passwd}\n", "a: [" * 10000, "\0"):
-            status, answer = self.served.question("forecast", scenario={"text": text})
-            self.assertEqual(status, 422, answer)
-            self.assertNotIn("root:", json.dumps(answer))
-
-    def test_an_older_question_gives_way(self):
-        self.assertEqual(self.served.question("forecast", seq=5, tab="gives way")[0], 200)
-        self.assertEqual(self.served.question("forecast", seq=4, tab="gives way")[0], 409)
-        self.assertEqual(self.served.question("forecast", seq=4, tab="another")[0], 200)
-
-    def test_a_killed_worker_is_replaced(self):
-        self.served.question("forecast", seq=1, tab="k")
-        for pid in workers_of(self.served.process.pid):
-            os.kill(pid, signal.SIGKILL)
-        answers = [self.served.question("forecast", seq=n, tab="k")[0] for n in (2, 3)]
-        self.assertEqual(answers[-1], 200)
-
-    def test_nothing_outlives_the_front(self):
-        served = Served(STEPCAST)
-        served.question("forecast")
-        workers = workers_of(served.process.pid)
-        self.assertEqual(len(workers), 1)
-        served.stop()
-        for _ in range(100):
-            if not pathlib.Path(f"/proc/{workers[0]}/exe").exists():
-                return
-            time.sleep(0.1)
-        self.fail("the worker lives on")
-
-    def test_other_addresses_need_a_name(self):
-        ran = subprocess.run([STEPCAST, "serve", "--host", "0.0.0.0"], text=True, capture_output=True)
-        self.assertEqual(ran.returncode, 2)
-        self.assertIn("--allow-host", ran.stderr)
 
 
 class Page(unittest.TestCase):
@@ -177,8 +92,16 @@ class Page(unittest.TestCase):
         return json.loads(ran.stdout)
 
     def test_random_changes_equal_the_command_line(self):
+        for preset, changes in ((FLAGSHIP, CHANGES), ("telechat3-105b-4096.yaml", CHANGES // 8), ("deepseek-v3-2048.yaml", CHANGES // 8)):
+            self.js("take(s => Object.assign(s, {preset: arguments[0], text: null, set: {}}))", preset)
+            self.settle()
+            self.walk(preset, changes)
+
+    def walk(self, preset, changes):
         draw, times = random.Random(20261122), []
-        while len(times) < CHANGES:
+        (worker,) = workers_of(self.served.process.pid)
+        begin = processor(worker)
+        while len(times) < changes:
             if len(times) % 4 == 0:
                 self.click_reset()
             free = self.js("""return Object.entries(built).flatMap(([key, c]) => Object.entries(c.buttons)
@@ -195,8 +118,10 @@ class Page(unittest.TestCase):
             self.assertEqual(self.js("return document.getElementById('answer').dataset.sha"), expected["scenario"]["sha256"])
             self.assertNotIn("old", self.js("return document.getElementById('answer').className"))
         times.sort()
-        print(f"{len(times)} changes: 50 % within {times[len(times) // 2]:.0f} ms, 95 % within "
-              f"{times[min(len(times) - 1, len(times) * 95 // 100)]:.0f} ms", file=sys.stderr)
+        if times:
+            print(f"{preset}, {len(times)} changes: 50 % within {times[len(times) // 2]:.0f} ms, 95 % within "
+                  f"{times[min(len(times) - 1, len(times) * 95 // 100)]:.0f} ms; {1000 * (processor(worker) - begin) / len(times):.0f} ms of "
+                  "processor each for all that was asked", file=sys.stderr)
 
     def click_reset(self):
         self.js("change(s => { s.set = {}; })")
@@ -352,6 +277,60 @@ class Page(unittest.TestCase):
             self.assertIn("late", self.js("return document.getElementById(arguments[0]).className", part), "it is of the question before")
         self.wait("!document.getElementById('worth').classList.contains('late')")
         self.assertNotEqual(self.text("worth"), before)
+
+    NUMBERS = """return [...document.querySelectorAll('[data-value]:not(button)')].map(e => [e.dataset.id || '', e.dataset.value, e.textContent])"""
+
+    def saved_page(self):
+        """What the button would write, as a file."""
+        self.wait("sourceSeq === lastSeq")
+        self.js("window.saved = null; window.kept_save = save; save = (name, blob) => blob.text().then(text => { window.saved = [name, text]; });"
+                "document.getElementById('save-page').click()")
+        self.wait("window.saved")
+        name, text = self.js("save = window.kept_save; return window.saved")
+        self.assertEqual(name, "stepcast.html")
+        path = os.path.join(self.served.folder.name, name)
+        pathlib.Path(path).write_text(text)
+        return path, text
+
+    def test_the_saved_page_opens_without_a_server(self):
+        self.js("pin()")
+        self.settle()
+        self.click("training.recompute", "full")
+        self.settle()
+        self.js("document.getElementById('sweep-a').value = 'training.micro_batch'; document.getElementById('sweep-start').click()")
+        self.wait("studies.sweep && document.getElementById('sweep-progress').hidden && studies.sweep.done > 1")
+        self.wait("!document.getElementById('worth').classList.contains('late') && !document.getElementById('drawing').classList.contains('late')")
+        texts = {part: self.text(part) for part in ("question", "drawing", "worth", "sweep", "command", "strip", "bars")}
+        numbers, source = self.js(self.NUMBERS), self.source()
+        path, text = self.saved_page()
+        self.assertGreater(len(numbers), 10)
+        self.assertNotIn(self.served.token, text)
+        self.assertNotRegex(text, r'(src|href)="(?!data:,)')
+        try:
+            for width in (1280, 390):
+                self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                            {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500})
+                self.driver.get("file://" + path)
+                self.assertEqual(self.js(self.NUMBERS), numbers)
+                self.assertEqual({part: self.text(part) for part in texts}, texts)
+                self.assertEqual(self.source(), source)
+                self.assertIn("B is telechat3-36b-2048.yaml with training.recompute=full", self.text("kept-of"))
+                self.assertLessEqual(self.js("return document.documentElement.scrollWidth"), width)
+                self.assertEqual(self.js("return document.querySelectorAll('aside, #recipe, #scaling, #save-page').length"), 0)
+            self.js("window.saved = []; save = (name, blob) => blob.text().then(text => window.saved.push(name, text));"
+                    "document.getElementById('save-json').click()")
+            self.wait("window.saved.length === 2")
+            self.assertEqual(json.loads(self.js("return window.saved[1]"))["result"]["step_time_s"],
+                             self.alone(FLAGSHIP, {"training.recompute": "full"})["result"]["step_time_s"])
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def test_no_page_is_saved_between_two_answers(self):
+        self.js("window.saved = null; window.kept_save = save; save = () => { window.saved = true; };"
+                "change(s => { s.set['training.recompute'] = 'full'; }); document.getElementById('save-page').click()")
+        self.assertIn("Not before", self.text("save-page"))
+        self.settle()
+        self.assertIsNone(self.js("save = window.kept_save; return window.saved"))
 
     def test_phone(self):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",

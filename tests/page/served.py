@@ -51,3 +51,9 @@ class Served:
 def workers_of(process):
     path = pathlib.Path(f"/proc/{process}/task")
     return [int(pid) for task in path.iterdir() for pid in (task / "children").read_text().split()]
+
+
+def processor(process):
+    """Seconds of processor of it and of its children that have ended."""
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

@@ -122,6 +122,23 @@ TEST(Worker, EndsWhatIsCancelledOrLate) {
   EXPECT_EQ(all.at(3)["state"], "done") << "it came after them";
 }
 
+// With one place: what nobody waits for neither goes first nor keeps the place.
+TEST(Worker, BackgroundRequestsKeepNobodyWaiting) {
+  const test::TemporaryFiles files;
+  const Json unhurried = {{"background", true}, {"seconds", 1}};
+  const std::vector<std::string> slow = {"explain", scenarios + "deepseek-v3-2048.yaml"};
+  const std::vector<std::string> fast = {"schedule", "1f1b", "--pp", "2", "--micro-batches", "4"};
+  const std::string requests =
+      request(1, slow, unhurried) + request(2, slow, unhurried) + request(3, fast);
+  std::istringstream lines{
+      test::stepcast_run(files, "worker --jobs 1", files.write("requests", requests)).out};
+  std::vector<int> ids;
+  std::string line;
+  std::getline(lines, line);  // the greeting
+  while (std::getline(lines, line)) ids.push_back(Json::parse(line)["id"]);
+  EXPECT_EQ(ids, (std::vector{3, 1, 2}));
+}
+
 TEST(Worker, OptionsAreChecked) {
   const test::TemporaryFiles files;
   EXPECT_EQ(test::stepcast_run(files, "worker --memory 1MB").err,

@@ -215,5 +215,15 @@ TEST(MegatronDeepSpeed, AMissingJsonIsNamed) {
   EXPECT_TRUE(has(complaint(script, on(8)), "names gone.json, which is not beside the script"));
 }
 
+TEST(MegatronDeepSpeed, ExpertsInLayersWhoseNumberIsMissingAreAnError) {
+  const test::TemporaryFiles files;
+  const std::string script =
+      files.write("train.sh",
+                  "deepspeed --num_gpus 8 pretrain_gpt.py --num-experts 8 --deepspeed "
+                  "--deepspeed_config gone.json --bf16\n");
+  EXPECT_TRUE(has(complaint(script, on(8)), "--num-layers: is missing"))
+      << complaint(script, on(8));
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""What `stepcast serve` answers and refuses, without a browser: `refusals_test.py STEPCAST SCENARIOS`."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from served import FLAGSHIP, Served, workers_of
+
+STEPCAST, SCENARIOS = sys.argv[1:3]
+
+
+class Refusals(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.served = Served(STEPCAST)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.served.stop()
+
+    def test_answers_are_those_of_the_command_line(self):
+        status, answer = self.served.question("forecast", set={"training.micro_batch": "2"})
+        self.assertEqual(status, 200)
+        alone = subprocess.run([STEPCAST, "run", os.path.join(SCENARIOS, FLAGSHIP), "--set", "training.micro_batch=2",
+                                "--json", "-"], check=True, text=True, capture_output=True).stdout
+        self.assertEqual(answer["answer"], json.loads(alone))
+
+    def test_who_may_ask(self):
+        for path in ("/api/hello", "/api/preset?name=" + FLAGSHIP):
+            self.assertEqual(self.served.ask("GET", path)[0], 200)
+            self.assertEqual(self.served.ask("GET", path, X_Stepcast_Token=None)[0], 401)
+            self.assertEqual(self.served.ask("GET", path, X_Stepcast_Token="0" * 32)[0], 401)
+        for host in ("evil.example", "127.0.0.1.evil.example", f"evil.example:{self.served.port}", ""):
+            self.assertEqual(self.served.ask("GET", "/", Host=host)[0], 403, host)
+        self.assertEqual(self.served.ask("GET", "/", Host="localhost:9000")[0], 200, "a tunnel")
+        self.assertEqual(self.served.ask("GET", "/api/hello", Origin="http://evil.example")[0], 403)
+        self.assertEqual(self.served.ask("GET", "/api/hello", Sec_Fetch_Site="cross-site")[0], 403)
+        self.assertEqual(self.served.ask("PUT", "/")[0], 405)
+        self.assertEqual(self.served.ask("OPTIONS", "/api/forecast")[0], 405)
+
+    def test_sizes_and_forms(self):
+        ask = lambda body, **headers: self.served.ask("POST", "/api/forecast", body, **headers)[0]
+        self.assertEqual(ask("{}", Transfer_Encoding="chunked"), 411)
+        self.assertEqual(ask("{}", Content_Encoding="gzip"), 415)
+        self.assertEqual(ask("{}", Content_Type="text/plain"), 415)
+        head = f"POST /api/forecast HTTP/1.1\r\nHost: localhost\r\nX-Stepcast-Token: {self.served.token}\r\n"
+        self.assertIn(" 413 ", self.served.raw(head + "Content-Length: 99999999\r\n\r\n"))
+        self.assertIn(" 411 ", self.served.raw(head + "\r\n"))
+        for body in ("", "[]", "{", "{}", '{"seq":1}', '{"seq":-1,"scenario":{"preset":"x"}}', "[" * 100000):
+            self.assertEqual(ask(body), 400, body[:40])
+        self.assertEqual(self.served.question("forecast", scenario={"preset": "../../etc/passwd"})[0], 404)
+        self.assertEqual(self.served.question("forecast", set={"--json": "x"})[0], 400)
+        self.assertEqual(self.served.question("forecast", set={"parallel.tp": 4})[0], 400)
+        self.assertEqual(self.served.question("scale", devices="128 --csv x")[0], 400)
+        self.assertEqual(self.served.question("choices", keys={"parallel.tp": ["1,2"]})[0], 400)
+        self.assertEqual(self.served.question("run")[0], 404)
+
+    def test_errors_name_their_key(self):
+        status, answer = self.served.question("forecast", set={"parallel.tp": "7"})
+        self.assertEqual((status, answer["errors"][0]["path"]), (422, "parallel.tp"))
+        for text in ("cluster: {extends: /etc/passwd}\n", "model: {extends: ../../../../etc/passwd}\n", "a: [" * 10000, "\0"):
+            status, answer = self.served.question("forecast", scenario={"text": text})
+            self.assertEqual(status, 422, answer)
+            self.assertNotIn("root:", json.dumps(answer))
+
+    def test_an_older_question_gives_way(self):
+        self.assertEqual(self.served.question("forecast", seq=5, tab="gives way")[0], 200)
+        self.assertEqual(self.served.question("forecast", seq=4, tab="gives way")[0], 409)
+        self.assertEqual(self.served.question("forecast", seq=4, tab="another")[0], 200)
+
+    def test_a_killed_worker_is_replaced(self):
+        self.served.question("forecast", seq=1, tab="k")
+        for pid in workers_of(self.served.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        answers = [self.served.question("forecast", seq=n, tab="k")[0] for n in (2, 3)]
+        self.assertEqual(answers[-1], 200)
+
+    def test_nothing_outlives_the_front(self):
+        served = Served(STEPCAST)
+        served.question("forecast")
+        workers = workers_of(served.process.pid)
+        self.assertEqual(len(workers), 1)
+        served.stop()
+        for _ in range(100):
+            if not pathlib.Path(f"/proc/{workers[0]}/exe").exists():
+                return
+            time.sleep(0.1)
+        self.fail("the worker lives on")
+
+    def test_other_addresses_need_a_name(self):
+        ran = subprocess.run([STEPCAST, "serve", "--host", "0.0.0.0"], text=True, capture_output=True)
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("--allow-host", ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
