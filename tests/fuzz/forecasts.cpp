@@ -35,9 +35,12 @@ std::set<std::string> undefined_in(const Scenario& scenario) {
              ".mfu",
              ".hfu",
              ".mfu_peak_flops_per_s",
-             ".fits_memory"};
+             ".fits_memory",
+             ".memory_fit"};
   if (scenario.synthetic || !scenario.cluster.interval)
     names.insert({".step_time_s_low", ".step_time_s_high"});
+  if (scenario.synthetic || !scenario.cluster.interval || !scenario.cluster.interval->memory)
+    names.insert({".memory_peak_bytes_low", ".memory_peak_bytes_high"});
   return names;
 }
 
