@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "sim/network/map_numbers.hpp"
 #include "sim/network/plain_map.hpp"
 #include "sim/replay/random_job.hpp"
 
@@ -11,32 +12,6 @@ namespace stepcast {
 namespace {
 
 using namespace testing;
-
-/// All numbers of a map, in order.
-std::vector<double> numbers_of(const NetworkMap& map) {
-  std::vector<double> all(map.bandwidths);
-  const auto add_flow = [&](const NetworkFlow& flow) {
-    all.insert(all.end(), {flow.latency, flow.bytes, flow.alone, double(flow.number)});
-    for (const LinkUse& use : flow.path)
-      all.insert(all.end(), {double(use.link), double(use.count)});
-  };
-  for (const NetworkCall& call : map.calls) {
-    all.insert(all.end(), {double(call.group), double(call.arrivals), double(call.lone), call.alone,
-                           call.one_group});
-    for (const auto& phase : call.phases) std::ranges::for_each(phase, add_flow);
-  }
-  for (const auto& calls : map.call_of) all.insert(all.end(), calls.begin(), calls.end());
-  for (const auto& hops : map.hops)
-    for (const NetworkHop& hop : hops) {
-      all.push_back(hop.peer);
-      add_flow(hop.flow);
-    }
-  for (const NetworkLink& link : map.links) {
-    all.insert(all.end(), {link.bandwidth, double(link.count)});
-    for (const auto& [flow, weight] : link.loads) all.insert(all.end(), {double(flow), weight});
-  }
-  return all;
-}
 
 void expect_same(const NetworkMap& map, const NetworkMap& plain) {
   const RankClasses &own = map.classes, &reference = plain.classes;

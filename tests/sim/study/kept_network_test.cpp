@@ -4,6 +4,7 @@
 
 #include "sim/forecast/step_setup.hpp"
 #include "sim/in_child.hpp"
+#include "sim/network/map_numbers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_key.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
@@ -13,35 +14,11 @@ namespace stepcast {
 namespace {
 
 using testing::in_child;
+using testing::numbers_of;
 
 Scenario scenario_of(const std::string& file, const std::vector<std::string>& overrides) {
   return prepare_scenario(std::string(STEPCAST_SOURCE_DIR) + "/scenarios/" + file, overrides,
                           default_search_path({}));
-}
-
-/// All numbers of a map, in order.
-std::vector<double> numbers_of(const NetworkMap& map) {
-  std::vector<double> all(map.bandwidths);
-  const auto add_flow = [&](const NetworkFlow& flow) {
-    all.insert(all.end(), {flow.latency, flow.bytes, flow.alone, double(flow.number)});
-    for (const LinkUse& use : flow.path)
-      all.insert(all.end(), {double(use.link), double(use.count)});
-  };
-  for (const NetworkCall& call : map.calls) {
-    all.insert(all.end(), {double(call.group), double(call.arrivals), double(call.lone), call.alone,
-                           call.one_group});
-    for (const auto& phase : call.phases) std::ranges::for_each(phase, add_flow);
-  }
-  for (const auto& calls : map.call_of) all.insert(all.end(), calls.begin(), calls.end());
-  for (const auto& hops : map.hops)
-    for (const NetworkHop& hop : hops) {
-      all.push_back(hop.peer);
-      add_flow(hop.flow);
-    }
-  const RankClasses& classes = map.classes;
-  for (const auto* list : {&classes.variant, &classes.ranks, &classes.class_of})
-    all.insert(all.end(), list->begin(), list->end());
-  return all;
 }
 
 struct Built {
