@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -12,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double from_microseconds = 1e-6;
+constexpr double longest_kernel = 86400e6;  ///< us
+constexpr double latest_start = 1e16;       ///< us; 317 years
 constexpr const char* details = "kernel_details.csv";
 
 [[noreturn]] void refuse(const std::string& path, int line, const std::string& message) {
@@ -61,23 +65,32 @@ std::vector<ProfileRow> read_table_rows(const std::string& path) {
   const auto stream = table.find({"Stream ID"}), device = table.find({"Device_id"});
   const auto step = table.find({"Step Id"});
   std::vector<ProfileRow> rows;
+  std::optional<Microseconds> first;
   const auto cell = [&](std::size_t r, const std::optional<std::size_t>& column) {
     return column ? table.text(r, *column) : std::string{};
   };
   for (std::size_t r = 0; r < table.rows(); ++r) {
     const auto from = table.number(r, start), lasts = table.number(r, duration);
     if (!from || !lasts) continue;
-    if (*lasts < 0) table.fail(r, "has a negative duration, allowed: 0 or more");
+    if (const std::string wrong = wrong_times(*from, *lasts); !wrong.empty()) table.fail(r, wrong);
+    const Microseconds begin = microseconds(table.text(r, start), *from);
+    if (!first) first = begin;
     // Communications have their kind in the name alone.
     const KernelName by_name = classified(table.text(r, name));
     const KernelName of = by_name.communication ? by_name : classified(table.text(r, type));
     rows.push_back({{table.text(r, of.of == "other" ? type : name), of.of, of.communication,
-                     cell(r, stream), from_microseconds * *from, from_microseconds * *lasts},
+                     cell(r, stream), seconds_between(*first, begin), from_microseconds * *lasts},
                     cell(r, device),
                     cell(r, step),
                     table.line(r)});
   }
   return rows;
+}
+
+/// Rows outside of any step where others have one: they were not asked for.
+void drop_without_step(std::vector<ProfileRow>& rows) {
+  const auto none = [](const ProfileRow& row) { return row.step.empty() || row.step == "N/A"; };
+  if (!std::ranges::all_of(rows, none)) std::erase_if(rows, none);
 }
 
 double begin_of(const std::vector<TracedKernel>& kernels) { return kernels.front().start; }
@@ -114,6 +127,41 @@ std::vector<std::string> unknown_names(const std::vector<TracedKernel>& kernels)
 
 }  // namespace
 
+Microseconds microseconds(std::string_view text, double value) {
+  constexpr std::size_t most_digits = 17;
+  const std::size_t sign = text.starts_with('-') ? 1 : 0;
+  const std::string_view digits = text.substr(sign, text.find('.') - sign);
+  const std::string_view rest = text.substr(std::min(text.size(), sign + digits.size()));
+  const auto plain = [](std::string_view s) {
+    return s.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  Microseconds time{0, value};
+  if (std::abs(value) <= latest_start) {
+    time.whole = static_cast<std::int64_t>(value);
+    time.fraction = value - static_cast<double>(time.whole);
+  }
+  if (digits.empty() || digits.size() > most_digits || !plain(digits)) return time;
+  if (!rest.empty() && !plain(rest.substr(1))) return time;
+  std::from_chars(digits.data(), digits.data() + digits.size(), time.whole);
+  time.fraction = rest.size() > 1 ? parse_number("0" + std::string(rest)).value_or(0) : 0;
+  if (sign > 0) time = {-time.whole, -time.fraction};
+  return time;
+}
+
+double seconds_between(const Microseconds& from, const Microseconds& to) {
+  return from_microseconds *
+         (static_cast<double>(to.whole - from.whole) + (to.fraction - from.fraction));
+}
+
+std::string wrong_times(double start, double duration) {
+  if (duration < 0) return "has a negative duration, allowed: 0 or more";
+  if (!(duration <= longest_kernel))
+    return "has a duration of " + shortest(duration) + " us, allowed: at most a day, 86400000000";
+  if (!(std::abs(start) <= latest_start))
+    return "has a start of " + shortest(start) + " us, allowed: within 1e16";
+  return {};
+}
+
 bool looks_like_profile(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error) || path.ends_with(".csv") || path.ends_with(".json.gz"))
@@ -128,10 +176,11 @@ bool looks_like_profile(const std::string& path) {
 KernelProfile read_kernel_profile(const std::string& path) {
   KernelProfile profile;
   profile.file = file_of(path);
-  const std::vector<ProfileRow> rows =
+  std::vector<ProfileRow> rows =
       chrome_name(profile.file) ? read_chrome_rows(profile.file) : read_table_rows(profile.file);
   if (rows.empty())
     refuse(profile.file, 1, "holds no kernels: nothing was profiled, or its end is missing");
+  drop_without_step(rows);
   std::map<std::string, std::vector<TracedKernel>> steps;
   for (const ProfileRow& row : rows) {
     if (row.device != rows.front().device)

@@ -130,10 +130,10 @@ Counted count(const KernelTrace& trace, bool whole) {
   std::vector<Interval> busy = taken;
   busy.insert(busy.end(), communications.begin(), communications.end());
   busy = united(std::move(busy));
-  if (busy.empty()) return out;
-  const double begin = busy.front().from, span = busy.back().to - begin;
   count_launches(trace.kernels, taken, out);
   out.beside -= out.side.computing;
+  if (busy.empty()) return out;  // launches without a duration count as launches all the same
+  const double begin = busy.front().from, span = busy.back().to - begin;
   for (const Interval& wait : waits) count_gap(wait.from, wait.to, begin, out);
   for (std::size_t i = 1; i < busy.size(); ++i) count_gap(busy[i - 1].to, busy[i].from, begin, out);
   const double step = whole ? std::max(trace.step, span) : span;

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "profile_rows.hpp"
 #include "stepcast/base/build.hpp"
@@ -37,8 +39,35 @@ void add_transfers(const std::string& transport, const Json& info, Profile& prof
 /// What of an event counts.
 struct TraceEvent {
   std::string phase, category, name, process, thread, device, stream, collective;
-  double start = 0, duration = 0;
+  Microseconds start;
+  double start_us = 0, duration = 0;
   bool timed = false;
+  std::size_t at = 0;  ///< byte of its first character
+};
+
+/// Walks over a text and says how far readers came: they tell a handler of events no place.
+struct CountedBytes {
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  const char* at;
+  std::size_t* read;
+
+  reference operator*() const { return *at; }
+  CountedBytes& operator++() {
+    ++at;
+    ++*read;
+    return *this;
+  }
+  CountedBytes operator++(int) {
+    const CountedBytes before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const CountedBytes& other) const { return at == other.at; }
 };
 
 /// Reads the events of a Chrome trace one by one: a trace may be larger than its tree could be.
@@ -54,13 +83,15 @@ class ChromeReader : public nlohmann::json_sax<Json> {
   bool events = false;        ///< it has a list of them
   std::size_t failed_at = 0;  ///< byte
   std::string failure;
-  bool negative = false;
+  std::size_t read = 0;      ///< bytes so far
+  std::size_t wrong_at = 0;  ///< byte of the first kernel that cannot be
+  std::string wrong;
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t v) override { return number(static_cast<double>(v)); }
-  bool number_unsigned(number_unsigned_t v) override { return number(static_cast<double>(v)); }
-  bool number_float(number_float_t v, const string_t&) override { return number(v); }
+  bool number_integer(number_integer_t v) override { return number(static_cast<double>(v), {}); }
+  bool number_unsigned(number_unsigned_t v) override { return number(static_cast<double>(v), {}); }
+  bool number_float(number_float_t v, const string_t& text) override { return number(v, text); }
   bool string(string_t& v) override {
     if (in_event()) text(v);
     if (in_args() && key_ == "Collective name") event_.collective = v;
@@ -72,8 +103,11 @@ class ChromeReader : public nlohmann::json_sax<Json> {
     return true;
   }
   bool start_object(std::size_t) override {
-    if (events_ > 0 && depth_ == events_) event_ = {};
-    in_args_ = events_ > 0 && depth_ == events_ + 1 && key_ == "args";
+    if (events_ > 0 && depth_ == events_) {
+      event_ = {};
+      event_.at = read - 1;
+    }
+    if (in_event()) in_args_ = key_ == "args";  // objects within args do not end it
     ++depth_;
     return true;
   }
@@ -108,9 +142,13 @@ class ChromeReader : public nlohmann::json_sax<Json> {
   bool in_event() const { return events_ > 0 && depth_ == events_ + 1; }
   bool in_args() const { return events_ > 0 && depth_ == events_ + 2 && in_args_; }
 
-  bool number(double value) {
+  /// `text` is empty for whole numbers, of which a double has all digits.
+  bool number(double value, std::string_view text) {
     if (in_event()) {
-      if (key_ == "ts") event_.start = value;
+      if (key_ == "ts") {
+        event_.start = microseconds(text, value);
+        event_.start_us = value;
+      }
       if (key_ == "dur") {
         event_.duration = value;
         event_.timed = true;
@@ -134,24 +172,33 @@ class ChromeReader : public nlohmann::json_sax<Json> {
     if (event_.phase != "X" || !event_.timed) return;
     const bool annotation = event_.category.ends_with("user_annotation");
     if (annotation && event_.name.starts_with("ProfilerStep#"))
-      marks.push_back({from_us * event_.start, event_.name, event_.category.starts_with("gpu")});
+      marks.push_back({since_first(), event_.name, event_.category.starts_with("gpu")});
     if (event_.category != "kernel" && event_.category != "gpu_memcpy" &&
         event_.category != "gpu_memset")
       return;
-    negative = negative || event_.duration < 0;
+    if (wrong.empty()) {
+      wrong = wrong_times(event_.start_us, event_.duration);
+      wrong_at = event_.at;
+    }
     KernelName of = classified(event_.name);
     // The kernel of sends and receives serves the exchange among many, too.
     if (of.communication && event_.collective.find("all_to_all") != std::string::npos)
       of.of = "all_to_all";
     rows.push_back({{event_.name, of.of, of.communication,
-                     event_.stream.empty() ? event_.thread : event_.stream, from_us * event_.start,
+                     event_.stream.empty() ? event_.thread : event_.stream, since_first(),
                      from_us * event_.duration},
                     event_.device.empty() ? event_.process : event_.device,
                     {},
                     0});
   }
 
+  double since_first() {
+    if (!first_) first_ = event_.start;
+    return seconds_between(*first_, event_.start);
+  }
+
   TraceEvent event_;
+  std::optional<Microseconds> first_;
   std::string key_;
   std::size_t depth_ = 0, events_ = 0;  ///< of the list of events; 0: outside
   bool in_args_ = false;
@@ -210,14 +257,15 @@ std::vector<ProfileRow> read_chrome_rows(const std::string& path) {
     const auto line = static_cast<int>(1 + std::ranges::count(before, '\n'));
     throw InputError({{{path, line, 1}, {}, message}});
   };
-  if (!Json::sax_parse(text, &reader)) {
+  const CountedBytes begin{text.data(), &reader.read};
+  if (!Json::sax_parse(begin, CountedBytes{text.data() + text.size(), &reader.read}, &reader)) {
     const bool ends = reader.failure.find("end of input") != std::string::npos;
     refuse(reader.failed_at, ends ? "ends within the trace: the file is empty or truncated"
                                   : "is no JSON: " + reader.failure);
   }
   if (!reader.events)
     refuse(0, "has no traceEvents, allowed: a Chrome trace of PyTorch's profiler");
-  if (reader.negative) refuse(0, "has a kernel of negative duration, allowed: 0 or more");
+  if (!reader.wrong.empty()) refuse(reader.wrong_at, reader.wrong);
   if (reader.rows.empty())
     refuse(0,
            "holds no kernels of a device (cat kernel), allowed: a trace of PyTorch's profiler with "

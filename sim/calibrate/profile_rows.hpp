@@ -1,5 +1,7 @@
 #pragma once
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stepcast/sim/calibrate/profile.hpp"
@@ -19,7 +21,19 @@ struct ProfileRow {
   int line = 0;
 };
 
-/// Chrome traces; communication.json of the Ascend profiler.
+/// A time since some epoch, whose microseconds have more digits than a double.
+struct Microseconds {
+  std::int64_t whole = 0;
+  double fraction = 0;
+};
+/// The number that `text` writes as a plain decimal; for anything else (1e3) its `value`.
+Microseconds microseconds(std::string_view text, double value);
+double seconds_between(const Microseconds& from, const Microseconds& to);
+/// What is wrong with the times of a kernel [us], as a message; empty: nothing.
+std::string wrong_times(double start, double duration);
+
+/// Starts count from the first that the file has. Chrome traces; communication.json of the Ascend
+/// profiler.
 std::vector<ProfileRow> read_chrome_rows(const std::string& path);
 void read_communication(const std::string& path, Profile& profile);
 

@@ -19,15 +19,14 @@ constexpr std::array<const char*, streams> stream_names{
 
 /// What a communication is called by profilers of its kind (`hcom_allReduce_`).
 std::string profiler_communication(const std::string& of) {
-  static constexpr std::array<std::pair<const char*, const char*>, 8> names{
-      {{"all_reduce", "hcom_allReduce_"},
-       {"reduce_scatter", "hcom_reduceScatter_"},
-       {"all_gather", "hcom_allGather_"},
-       {"all_to_all", "hcom_alltoall_"},
-       {"broadcast", "hcom_broadcast_"},
-       {"send", "hcom_send_"},
-       {"receive", "hcom_receive_"},
-       {"copy", "MEMCPY_ASYNC"}}};
+  static constexpr std::array collectives{"hcom_allReduce_", "hcom_reduceScatter_",
+                                          "hcom_allGather_", "hcom_alltoall_",
+                                          "hcom_broadcast_", "hcom_batchSendRecv_"};
+  static_assert(collectives.size() == collective_kinds);
+  for (std::size_t k = 0; k < collective_kinds; ++k)
+    if (of == name(static_cast<CollectiveKind>(k))) return collectives[k];
+  static constexpr std::array<std::pair<const char*, const char*>, 3> names{
+      {{"send", "hcom_send_"}, {"receive", "hcom_receive_"}, {"copy", "MEMCPY_ASYNC"}}};
   const auto* found = std::ranges::find(names, of, &std::pair<const char*, const char*>::first);
   expects(found != names.end(), "every communication has a name");
   return found->second;
@@ -37,6 +36,14 @@ KernelClass class_of_name(const std::string& of) {
   for (std::size_t k = 0; k < kernel_classes; ++k)
     if (of == name(static_cast<KernelClass>(k))) return static_cast<KernelClass>(k);
   return KernelClass::given;
+}
+
+/// What this rank does in a transfer of a trace: the sends of a Chakra trace have the streams of
+/// the host link, which nothing else has there (sim/graph/chakra_program.cpp). Elsewhere both ends
+/// make the same call, which profilers show as one that receives.
+const char* role(const StageCall& transfer) {
+  const bool sends = transfer.stream == Stream::to_host || transfer.stream == Stream::from_host;
+  return sends ? "send" : "receive";
 }
 
 /// Takes one class of ranks apart into kernels.
@@ -143,6 +150,8 @@ class Tracer {
     const StageCall& call = program_.calls[mine.call];
     if (call.over_host_link())
       add(call.name, "copy", true, "copy", mine.arrived, each.end);
+    else if (call.call.kind == CollectiveKind::send_recv)
+      add(call.name, role(call), true, role(call), mine.arrived, each.end);
     else
       add(call.name, name(call.call.kind), true,
           stream_names[static_cast<std::size_t>(call.stream)], mine.arrived, each.end);

@@ -140,6 +140,108 @@ TEST_F(ProfileCompare, OfSeveralStepsTheMedianCounts) {
   EXPECT_EQ(profile.trace.kernels.size(), 1U);
 }
 
+TEST_F(ProfileCompare, RowsOutsideOfStepsAreNoStep) {
+  const std::string head = "Step Id,Name,Type,Start Time(us),Duration(us)\n";
+  const std::string text = head +
+                           ",op,MatMulV3,0,900\n1,op,MatMulV3,1000,900\nN/A,op,MatMulV3,1900,50\n"
+                           "2,op,MatMulV3,2000,900\n,op,MatMulV3,9000,900\n";
+  const KernelProfile profile = read("kernel_details.csv", text);
+  EXPECT_EQ(profile.steps, 2U);
+  EXPECT_NEAR(profile.trace.step, 1000e-6, 1e-12);
+  EXPECT_EQ(profile.trace.kernels.size(), 1U);
+  const KernelProfile none = read("none.csv", head + ",op,MatMulV3,0,900\n,op,MatMulV3,1000,900\n");
+  EXPECT_EQ(none.steps, 1U);
+  EXPECT_EQ(none.trace.kernels.size(), 2U);
+}
+
+/// Kernels whose starts have fractions of a microsecond, as a table and as a trace.
+std::pair<std::string, std::string> texts_since(std::int64_t epoch) {
+  std::string table = "Name,Type,Start Time(us),Duration(us)\n";
+  std::string trace = "{\"traceEvents\": [";
+  for (int i = 0; i < 50; ++i) {
+    const std::string start =
+        i % 7 == 0 ? fmt::format("{}", epoch + 20 * i) : fmt::format("{}.{:03}", epoch + 20 * i, i);
+    table += fmt::format("op,MatMulV3,{},19.5\n", start);
+    trace += fmt::format(
+        "{}{{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"ts\": {}, \"dur\": 19.5}}",
+        i == 0 ? "" : ",\n", start);
+  }
+  return {table, trace + "]}"};
+}
+
+TEST_F(ProfileCompare, StartsSinceAnEpochKeepTheirDigits) {
+  const auto [table, trace] = texts_since(3);
+  const auto [late_table, late_trace] = texts_since(3 + 1718180918997000);
+  const std::vector<KernelProfile> profiles{read("a.csv", table), read("b.csv", late_table),
+                                            read("a.json", trace), read("b.json", late_trace)};
+  for (const KernelProfile& profile : profiles) {
+    ASSERT_EQ(profile.trace.kernels.size(), 50U);
+    for (int i = 0; i < 50; ++i) {
+      const double fraction = i % 7 == 0 ? 0 : 1e-9 * i;
+      EXPECT_NEAR(profile.trace.kernels[static_cast<std::size_t>(i)].start, 20e-6 * i + fraction,
+                  1e-12)
+          << profile.file << " " << i;
+    }
+  }
+}
+
+TEST_F(ProfileCompare, ArgumentsBehindANestedObjectCount) {
+  const KernelProfile profile =
+      read("a.json",
+           "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": "
+           "\"ncclDevKernel_SendRecv\", \"pid\": 1, \"tid\": 2, \"ts\": 0, \"dur\": 1, "
+           "\"args\": {\"of\": {\"stream\": 3, \"more\": [{}]}, \"stream\": 9, "
+           "\"Collective name\": \"all_to_allv\"}}]}");
+  ASSERT_EQ(profile.trace.kernels.size(), 1U);
+  EXPECT_EQ(profile.trace.kernels.front().stream, "9");
+  EXPECT_EQ(profile.trace.kernels.front().of, "all_to_all");
+}
+
+TEST_F(ProfileCompare, LaunchesWithoutDurationCount) {
+  const std::string text = "Name,Type,Start Time(us),Duration(us)\nop,MatMulV3,0,0\n";
+  const ProfileComparison c =
+      compare_profile({{{"op", "matmul", false, "0", 0, 1e-3}}, 0}, read("a.csv", text));
+  EXPECT_EQ(row(c, "matmul").profile_launches, 1U);
+  EXPECT_NEAR(c.profile.step, 0, 1e-12);
+  expect_sums(c);
+}
+
+TEST_F(ProfileCompare, EveryCommunicationIsReadAsItsClass) {
+  KernelTrace trace;
+  for (std::size_t k = 0; k < collective_kinds; ++k)
+    trace.kernels.push_back({"call", name(static_cast<CollectiveKind>(k)), true, "tensor",
+                             1e-3 * static_cast<double>(k), 1e-3});
+  const KernelProfile profile = read("a.csv", kernel_details_csv(trace, Rank{0}));
+  ASSERT_EQ(profile.trace.kernels.size(), collective_kinds);
+  for (std::size_t k = 0; k < collective_kinds; ++k) {
+    const auto kind = static_cast<CollectiveKind>(k);
+    const TracedKernel& kernel = profile.trace.kernels[k];
+    EXPECT_TRUE(kernel.communication);
+    EXPECT_EQ(kernel.of, kind == CollectiveKind::send_recv ? "receive" : name(kind));
+  }
+}
+
+TEST_F(ProfileCompare, RefusesTimesThatNoKernelHas) {
+  const std::string head = "Name,Type,Start Time(us),Duration(us)\na,MatMul,1,2\n";
+  EXPECT_THAT(refusal("a.csv", head + "b,MatMul,3,1e11\n"),
+              HasSubstr("a.csv:3:1: has a duration of 1e+11 us, allowed: at most a day"));
+  EXPECT_THAT(refusal("b.csv", head + "b,MatMul,-1e300,1\n"),
+              HasSubstr("b.csv:3:1: has a start of -1e+300 us"));
+  EXPECT_THAT(refusal("c.csv", head + "b,MatMul,3,inf\n"), HasSubstr("c.csv:3:1: holds 'inf'"));
+  const auto event = [](const std::string& start, const std::string& duration) {
+    return "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\",\n\"ts\": " + start +
+           ", \"dur\": " + duration + "}";
+  };
+  const std::string trace = "{\"traceEvents\": [\n" + event("0", "1") + ",\n";
+  EXPECT_THAT(refusal("a.json", trace + event("3", "1e11") + "]}"),
+              HasSubstr("a.json:4:1: has a duration of 1e+11 us"));
+  EXPECT_THAT(refusal("b.json", trace + event("1e300", "1") + "]}"),
+              HasSubstr("b.json:4:1: has a start of 1e+300 us"));
+  EXPECT_THAT(refusal("c.json", trace + event("3", "-1") + "]}"),
+              HasSubstr("c.json:4:1: has a negative duration"));
+  EXPECT_THAT(refusal("d.json", trace + event("3", "1e999") + "]}"), HasSubstr("d.json:5:1:"));
+}
+
 TEST_F(ProfileCompare, RefusesWhatIsNoProfileWithItsLine) {
   const std::string head = "Name,Type,Start Time(us),Duration(us)\n";
   EXPECT_EQ(refusal("a.csv", ""), "a.csv:1:1: is empty, allowed: a table with a header");
