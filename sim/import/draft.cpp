@@ -94,6 +94,11 @@ bool Draft::given(std::string_view path) const {
   });
 }
 
+bool Draft::says(std::string_view path, std::string_view value) const {
+  const auto found = std::ranges::find(entries_, path, &Entry::path);
+  return found != entries_.end() && found->value == value;
+}
+
 std::optional<std::int64_t> Draft::count(std::string_view path) const {
   const auto found = std::ranges::find(entries_, path, &Entry::path);
   if (found == entries_.end()) return {};

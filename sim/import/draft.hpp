@@ -32,6 +32,8 @@ class Draft {
   }
   /// Whether --set gives this key, or one below or above it.
   bool given(std::string_view path) const;
+  /// Whether a key has this value now, from --set or from flags.
+  bool says(std::string_view path, std::string_view value) const;
   /// The value of a key as a whole number, --set before flags.
   std::optional<std::int64_t> count(std::string_view path) const;
   void note(const Setting& setting, const std::string& message);

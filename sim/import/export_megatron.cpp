@@ -227,6 +227,45 @@ void add_recompute(Flags& flags, const Scenario& scenario) {
   }
 }
 
+/// Precision; of a recipe that Megatron-LM lacks nothing, so that reading back names it.
+void add_precision(Flags& flags, const Scenario& scenario) {
+  const TrainingSpec& training = scenario.workload.training;
+  flags.add(training.precision == TrainingSpec::Precision::fp16 ? "--fp16" : "--bf16");
+  if (training.precision != TrainingSpec::Precision::fp8_mixed) return;
+  flags.add("--fp8-format", "hybrid");
+  using Recipe = TrainingSpec::Fp8Recipe;
+  switch (training.fp8_recipe) {
+    case Recipe::delayed:
+      flags.add("--fp8-recipe", "delayed");
+      break;
+    case Recipe::tensorwise:
+      flags.add("--fp8-recipe", "tensorwise");
+      break;
+    case Recipe::blockwise:
+      flags.add("--fp8-recipe", "blockwise");
+      break;
+    case Recipe::mxfp8:
+      flags.add("--fp8-recipe", "mxfp8");
+      break;
+    case Recipe::rowwise:
+      break;
+  }
+  const bool padded = scenario.workload.model.moe && !scenario.workload.moe.pads_rows;
+  flags.when(padded && flags.framework == Framework::megatron,
+             "--moe-router-padding-for-quantization");
+}
+
+/// Graphs of parts of a layer; shared experts have no word.
+void add_graphs(Flags& flags, const RuntimeSpec& runtime) {
+  std::string words;
+  for (std::size_t i = 0; i < graph_scopes.size(); ++i)
+    if ((runtime.graphs >> i & 1U) != 0 && static_cast<GraphScope>(i) != GraphScope::shared_experts)
+      words += (words.empty() ? "" : " ") + std::string(graph_scopes[i]);
+  if (words.empty()) return;
+  flags.add("--cuda-graph-impl", "transformer_engine");
+  flags.add("--cuda-graph-scope", words);
+}
+
 void add_training(Flags& flags, const Scenario& scenario) {
   const TrainingSpec& training = scenario.workload.training;
   const CommunicationSpec& communication = scenario.workload.communication;
@@ -234,8 +273,7 @@ void add_training(Flags& flags, const Scenario& scenario) {
   flags.add("--seq-length", training.sequence);
   flags.add("--micro-batch-size", training.micro_batch);
   flags.add("--global-batch-size", training.global_batch);
-  flags.add(training.precision == TrainingSpec::Precision::fp16 ? "--fp16" : "--bf16");
-  if (training.precision == TrainingSpec::Precision::fp8_mixed) flags.add("--fp8-format", "hybrid");
+  add_precision(flags, scenario);
   add_recompute(flags, scenario);
   flags.add("--hidden-dropout", training.dropout ? "0.1" : "0.0");
   const bool unfused = training.attention == TrainingSpec::Attention::unfused;
@@ -324,6 +362,7 @@ LaunchExport export_megatron(const Scenario& scenario) {
   add_experts(flags, scenario);
   add_plan(flags, scenario);
   add_training(flags, scenario);
+  add_graphs(flags, scenario.workload.runtime);
   result.arguments = flags.line;
   try {
     const Scenario again = read_back(scenario, flags);

@@ -117,6 +117,12 @@ constexpr Flag megatron_table[] = {
     {"--bf16", none, taken, "training.precision", "bf16"},
     {"--fp16", none, taken, "training.precision", "fp16"},
     {"--fp8-format", one, taken, "training.precision", "fp8_mixed"},
+    {"--fp8-recipe", one, taken, "training.fp8_recipe",
+     "delayed (also when absent), tensorwise, blockwise, mxfp8; counts with --fp8-format"},
+    {"--moe-router-padding-for-quantization", none, taken, "moe.row_padding",
+     "none; absent: copies, with --fp8-format and experts"},
+    {"--moe-router-padding-for-fp8", none, taken, "moe.row_padding",
+     "as --moe-router-padding-for-quantization"},
     {"--no-gradient-accumulation-fusion", none, taken, "communication.gradient.accumulation",
      "separate"},
     {"--recompute-activations", none, taken, "training.recompute", "selective"},
@@ -135,6 +141,14 @@ constexpr Flag megatron_table[] = {
     {"--no-rope-fusion", none, taken, "runtime.kernels.rope", "unfused"},
     {"--no-bias-swiglu-fusion", none, taken, "runtime.kernels.activation", "unfused"},
     {"--no-bias-gelu-fusion", none, taken, "runtime.kernels.activation", "unfused"},
+    {"--cuda-graph-impl", one, taken, "runtime.graphs",
+     "none, transformer_engine: {scopes: [...]} by --cuda-graph-scope"},
+    {"--external-cuda-graph", none, taken, "runtime.graphs",
+     "as --cuda-graph-impl transformer_engine"},
+    {"--cuda-graph-scope", any, taken, "runtime.graphs",
+     "attn, mlp, moe_router, moe_preprocess, moe; full or absent: all of a layer; counts with "
+     "--cuda-graph-impl transformer_engine"},
+    {"--cuda-graph-modules", any, taken, "runtime.graphs", "as --cuda-graph-scope"},
     {"--optimizer-cpu-offload", none, taken, "training.offload.optimizer", "true"},
     {"--cpu-offloading-num-layers", one, taken, "training.offload.activations", "n / layers"},
     {"--rampup-batch-size", any, unmodelled, "training.global_batch",
@@ -170,8 +184,6 @@ constexpr Flag megatron_table[] = {
      "a number of buckets; give elements of one"},
     {"--fp8-param-gather", none, refused, "communication.gradient.gather_precision",
      "gathers of one byte"},
-    {"--fp8-recipe", one, refused, "training.fp8_recipe",
-     "scales per block or tensor; delayed is known", false, "delayed"},
     {"--fp4-format", one, refused, "training.precision", "FP4"},
     {"--first-last-layers-bf16", none, refused, "training.precision", "layers in BF16 beside FP8"},
     {"--num-layers-at-start-in-bf16", one, refused, "training.precision",
@@ -193,12 +205,8 @@ constexpr Flag megatron_table[] = {
     {"--optimizer-offload-fraction", one, refused, "training.offload.optimizer",
      "a part of the states", false, "1.0"},
     {"--offload-modules", any, refused, "training.offload.activations", "offload by module"},
-    {"--enable-cuda-graph", none, refused, "runtime.dispatch", "graphs of parts of a step"},
-    {"--external-cuda-graph", none, refused, "runtime.dispatch", "graphs of parts of a step"},
-    {"--cuda-graph-impl", one, refused, "runtime.dispatch", "graphs of parts of a step", false,
-     "none"},
-    {"--cuda-graph-scope", any, refused, "runtime.dispatch", "graphs of parts of a step"},
-    {"--cuda-graph-modules", any, refused, "runtime.dispatch", "graphs of parts of a step"},
+    {"--enable-cuda-graph", none, refused, "runtime.graphs",
+     "graphs that Megatron-LM captures itself (--cuda-graph-impl local)"},
 };
 
 constexpr IgnoredFlags megatron_ignored_table[] = {
@@ -272,8 +280,7 @@ constexpr IgnoredFlags megatron_ignored_table[] = {
      "moe-router-load-balancing-type moe-aux-loss-coeff moe-z-loss-coeff moe-router-score-function "
      "moe-router-topk-scaling-factor moe-router-pre-softmax moe-router-dtype "
      "moe-router-bias-update-rate moe-input-jitter-eps moe-token-drop-policy "
-     "moe-router-topk-limited-devices moe-router-padding-for-fp8 "
-     "moe-router-padding-for-quantization moe-use-legacy-grouped-gemm moe-extended-tp "
+     "moe-router-topk-limited-devices moe-use-legacy-grouped-gemm moe-extended-tp "
      "moe-apply-probs-on-input moe-router-fusion moe-deepep-num-sms moe-hybridep-num-sms "
      "mtp-loss-scaling-factor"},
     {"fused into kernels with a fused core",

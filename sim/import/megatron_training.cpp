@@ -7,6 +7,32 @@
 namespace stepcast::launch {
 namespace {
 
+/// Recipes of Megatron-LM's --fp8-recipe; the scenario has the same names.
+constexpr std::string_view fp8_recipes[] = {"delayed", "tensorwise", "blockwise", "mxfp8"};
+
+/// What stands beside FP8 products: how they are scaled, and rows of experts that are padded.
+void import_fp8(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  const Setting* recipe = launch.flag("--fp8-recipe");
+  const Setting* padding =
+      launch.args.find({"--moe-router-padding-for-quantization", "--moe-router-padding-for-fp8"});
+  if (!draft.says("training.precision", "fp8_mixed")) {
+    for (const Setting* flag : {recipe, padding})
+      if (flag != nullptr) draft.note(*flag, "counts only with --fp8-format");
+    return;
+  }
+  const std::string name = launch.args.text("--fp8-recipe", "delayed");
+  if (draft.given("training.fp8_recipe") ||
+      std::ranges::find(fp8_recipes, name) != std::end(fp8_recipes))
+    draft.set("training.fp8_recipe", name, {recipe});
+  else
+    launch.args.fail(*recipe, "is '" + name + "', allowed: delayed, tensorwise, blockwise, mxfp8");
+  if (launch.experts && !launch.mindspeed())
+    draft.set("moe.row_padding", std::string(padding != nullptr ? "none" : "copies"), {padding});
+  else if (padding != nullptr)
+    draft.note(*padding, "counts only with experts");
+}
+
 void import_precision(MegatronLaunch& launch) {
   const Setting* bf16 = launch.flag("--bf16");
   const Setting* fp16 = launch.flag("--fp16");
@@ -22,6 +48,7 @@ void import_precision(MegatronLaunch& launch) {
                         : fp16 != nullptr ? "fp16"
                                           : "bf16"),
             {fp8, bf16, fp16});
+  import_fp8(launch);
   const Setting* reduced = launch.flag("--grad-reduce-in-bf16");
   const Setting* type = launch.flag("--main-grads-dtype");
   const Setting* wide = launch.flag("--accumulate-allreduce-grads-in-fp32");
@@ -217,6 +244,51 @@ void import_kernels(MegatronLaunch& launch) {
          launch.args.find({"--no-bias-swiglu-fusion", "--no-bias-gelu-fusion"}));
 }
 
+/// All parts of the layers that the model has.
+std::vector<std::string> whole_layers(const MegatronLaunch& launch) {
+  if (!launch.experts) return {"attn", "mlp"};
+  const bool dense = launch.draft.count("model.moe.first_dense").value_or(0) > 0 ||
+                     launch.draft.count("model.moe.period").value_or(1) > 1;
+  if (dense) return {"attn", "mlp", "moe"};
+  return {"attn", "moe"};
+}
+
+/// Scopes of --cuda-graph-scope. Nothing: a word has no counterpart, which is said.
+std::vector<std::string> graph_words(MegatronLaunch& launch, const Setting* scope) {
+  static const std::vector<std::string> known{"attn", "mlp", "moe_router", "moe_preprocess", "moe"};
+  if (scope == nullptr || scope->words.empty() || scope->words.front() == "full")
+    return whole_layers(launch);
+  for (const std::string& word : scope->words)
+    if (std::ranges::find(known, word) == known.end()) {
+      launch.args.fail(*scope, "names " + word + ", which runtime.graphs lacks, allowed: full, " +
+                                   joined(known));
+      return {};
+    }
+  return scope->words;
+}
+
+void import_graphs(MegatronLaunch& launch) {
+  const Setting* made = launch.flag("--cuda-graph-impl");
+  const Setting* external = launch.flag("--external-cuda-graph");
+  const Setting* scope = launch.args.find({"--cuda-graph-modules", "--cuda-graph-scope"});
+  if (launch.draft.given("runtime.graphs")) return;
+  const std::string name =
+      launch.args.text("--cuda-graph-impl", external != nullptr ? "transformer_engine" : "none");
+  if (name == "none" || name == "None") {
+    if (scope != nullptr)
+      launch.draft.note(*scope, "counts only with --cuda-graph-impl transformer_engine");
+    return;
+  }
+  if (name != "transformer_engine")
+    return launch.args.fail(*made, "is '" + name +
+                                       "', graphs that runtime.graphs lacks, allowed: none, "
+                                       "transformer_engine");
+  const std::vector<std::string> words = graph_words(launch, scope);
+  if (!words.empty())
+    launch.draft.set("runtime.graphs", "{scopes: [" + joined(words) + "]}",
+                     {scope, made, external});
+}
+
 void import_environment(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   if (launch.mindspeed()) {
@@ -279,6 +351,7 @@ void import_training(MegatronLaunch& launch) {
 
 void import_runtime(MegatronLaunch& launch) {
   import_kernels(launch);
+  import_graphs(launch);
   import_environment(launch);
 }
 

@@ -20,6 +20,34 @@ struct Translation {
   }
 };
 
+/// Parts of the names of Megatron-Bridge's mixed_precision, with Megatron-LM's recipe.
+constexpr std::pair<std::string_view, const char*> named_recipes[] = {
+    {"with_fp8_mixed", "delayed"},
+    {"fp8_delayed_scaling", "delayed"},
+    {"fp8_current_scaling", "tensorwise"},
+    {"fp8_subchannel_scaling", "blockwise"},
+    {"with_mxfp8", "mxfp8"}};
+
+/// A precision by name; a name of mixed_precision has the recipe of FP8 in it, and one that is
+/// unknown is handed on, to be refused.
+void translate_precision(Translation& all, const Setting& s, const std::string& value) {
+  const auto names = [&value](std::string_view part) {
+    return value.find(part) != std::string::npos;
+  };
+  if (names("fp4")) all.add(s, "--fp4-format", {"e2m1"});
+  if (names("fp8")) {
+    all.add(s, "--fp8-format", {"hybrid"});
+    const auto* known = std::ranges::find_if(
+        named_recipes, [&](const auto& recipe) { return names(recipe.first); });
+    if (known != std::end(named_recipes))
+      all.add(s, "--fp8-recipe", {known->second});
+    else if (s.name == "mixed_precision")
+      all.add(s, "--fp8-recipe", {value});
+  }
+  const bool half = value.starts_with("16") || value.starts_with("fp16");
+  all.add(s, half ? "--fp16" : "--bf16");
+}
+
 /// Keys whose flag is a switch with the other sense, or whose words differ. False: a plain one.
 bool translate_special(Translation& all, const Setting& s) {
   const std::string value = s.words.empty() ? "" : s.words.front();
@@ -54,10 +82,8 @@ bool translate_special(Translation& all, const Setting& s) {
     return true;
   }
   if (s.name == "trainer.precision" || s.name == "mixed_precision") {
-    if (value.find("fp8") != std::string::npos) all.add(s, "--fp8-format", {"hybrid"});
-    return flag(true, value.starts_with("bf16")                              ? "--bf16"
-                      : value.starts_with("16") || value.starts_with("fp16") ? "--fp16"
-                                                                             : "--bf16");
+    translate_precision(all, s, value);
+    return true;
   }
   if (s.name == "model.fp8") {
     if (value != "false" && value != "null") all.add(s, "--fp8-format", {"hybrid"});

@@ -238,15 +238,64 @@ void import_recompute(Job& job) {
             {mode, option});
 }
 
+/// A kind of FP8 among torchtitan's converters, whose recipes have names of their own.
+struct Converter {
+  std::string_view word;  ///< `float8`, `quantize.linear.float8`
+  std::string_view missing;
+  std::vector<std::pair<std::string_view, const char*>> recipes;  ///< with that of the scenario
+};
+
+const std::array<Converter, 2>& fp8_converters() {
+  static const std::array<Converter, 2> all{
+      {{"float8", "tensorwise", {{"tensorwise", "tensorwise"}, {"rowwise", "rowwise"}}},
+       {"mx", "mxfp8_cublas", {{"mxfp8", "mxfp8"}, {"mxfp8_cublas", "mxfp8"}}}}};
+  return all;
+}
+
+/// The recipe of a converter; what is set of one that is not there does not count.
+void import_recipe(Job& job, const Converter& converter, const Setting* converters) {
+  const std::string word(converter.word);
+  const Setting* named =
+      job.args.find({"quantize.linear." + word + ".recipe_name", word + ".recipe_name"});
+  if (converters == nullptr) {
+    if (named != nullptr) job.draft.note(*named, "counts only with the converter " + word);
+    return;
+  }
+  if (job.draft.given("training.fp8_recipe") || !job.draft.says("training.precision", "fp8_mixed"))
+    return;
+  const std::string name =
+      named == nullptr ? std::string(converter.missing) : job.args.text(named->name);
+  for (const auto& [recipe, key] : converter.recipes)
+    if (recipe == name)
+      return job.draft.set("training.fp8_recipe", std::string(key), {named, converters});
+  std::string known;
+  for (const auto& recipe : converter.recipes)
+    known += (known.empty() ? "" : ", ") + std::string(recipe.first);
+  job.args.fail(*named, "is '" + name + "', which training.fp8_recipe lacks, allowed: " + known);
+}
+
+void import_precision(Job& job) {
+  const Setting* converters = job.args.find("model.converters");
+  const auto has = [&](const std::string& word) {
+    return converters != nullptr &&
+           std::ranges::find(converters->words, word) != converters->words.end();
+  };
+  const bool float8 = has("float8") || has("quantize.linear.float8");
+  const bool mx = has("mx") || has("quantize.linear.mx");
+  const bool experts = has("quantize.grouped_mm.float8") || has("quantize.grouped_mm.mx");
+  if (!job.draft.given("training.precision") && experts && !float8 && !mx)
+    job.args.fail(*converters, "multiplies experts alone in FP8, which training.precision lacks");
+  if (!job.draft.given("training.fp8_recipe") && float8 && mx)
+    job.args.fail(*converters, "names float8 and mx, allowed: one of them");
+  const bool fp8 = float8 || mx;
+  job.draft.set("training.precision", std::string(fp8 ? "fp8_mixed" : "bf16"),
+                {fp8 ? converters : job.args.find("training.mixed_precision_param")});
+  import_recipe(job, fp8_converters()[0], float8 ? converters : nullptr);
+  import_recipe(job, fp8_converters()[1], mx ? converters : nullptr);
+}
+
 void import_rest(Job& job) {
   Draft& draft = job.draft;
-  const Setting* converters = job.args.find("model.converters");
-  bool fp8 = false;
-  if (converters != nullptr)
-    for (const std::string& word : converters->words)
-      fp8 = fp8 || word.find("float8") != std::string::npos || word.find("mx") != std::string::npos;
-  draft.set("training.precision", std::string(fp8 ? "fp8_mixed" : "bf16"),
-            {fp8 ? converters : job.args.find("training.mixed_precision_param")});
   const Setting* reduce = job.args.find("training.mixed_precision_reduce");
   draft.set("communication.gradient.precision",
             std::string(job.args.text("training.mixed_precision_reduce", "float32") == "bfloat16"
@@ -310,6 +359,7 @@ std::optional<std::int64_t> import_torchtitan(const std::string& path, const std
   import_stages(job);
   import_batches(job);
   import_recompute(job);
+  import_precision(job);
   import_rest(job);
   return devices;
 }

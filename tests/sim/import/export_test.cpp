@@ -54,5 +54,29 @@ TEST(Export, WhatTheFrameworkLacksIsNamed) {
   EXPECT_NE(lacking("runtime.dispatch=graph_sink").find("runtime.dispatch"), std::string::npos);
 }
 
+LaunchExport exported(const std::vector<std::string>& sets) {
+  return export_megatron(imported(subject_of("mlm-mixtral-8x22b"), sets));
+}
+
+TEST(Export, RecipesOfFp8AndGraphsAreWritten) {
+  const std::string fp8 = "training.precision=fp8_mixed";
+  for (const std::string recipe : {"delayed", "tensorwise", "blockwise", "mxfp8"})
+    for (const std::string padding : {"none", "copies"}) {
+      const LaunchExport flags =
+          exported({fp8, "training.fp8_recipe=" + recipe, "moe.row_padding=" + padding});
+      EXPECT_TRUE(flags.lacking.empty()) << recipe << ": " << joined(flags.lacking);
+      EXPECT_NE(flags.arguments.find("--fp8-recipe " + recipe), std::string::npos);
+    }
+  const LaunchExport graphs = exported({"runtime.graphs={scopes: [attn, moe_router]}"});
+  EXPECT_TRUE(graphs.lacking.empty()) << joined(graphs.lacking);
+  EXPECT_NE(graphs.arguments.find("--cuda-graph-scope attn moe_router"), std::string::npos);
+}
+
+TEST(Export, ARecipeThatMegatronLacksIsNamed) {
+  const LaunchExport flags =
+      exported({"training.precision=fp8_mixed", "training.fp8_recipe=rowwise"});
+  EXPECT_NE(joined(flags.lacking).find("training.fp8_recipe"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -97,5 +97,79 @@ TEST(Bridge, RunConfigHasTheRecipesValues) {
   EXPECT_EQ(scenario.workload.communication.tensor_chunks, 4);
 }
 
+/// torchtitan's file with these converters and lines behind it.
+std::string titan(const std::string& converters, const std::string& more = {}) {
+  return written("stepcast_fp8.toml",
+                 "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [" + converters +
+                     "]\n[training]\nlocal_batch_size = 2\nseq_len = 2048\n"
+                     "[activation_checkpoint]\nmode = \"full\"\n" +
+                     more);
+}
+
+/// The scenario of a file for 16 devices.
+std::string scenario_of(const std::string& path) {
+  ImportOptions options = on("dgx-h100");
+  options.devices = 16;
+  return import_launch(path, options, default_search_path({})).text;
+}
+
+TEST(TorchtitanFp8, ConvertersHaveRecipes) {
+  EXPECT_TRUE(has(scenario_of(titan("\"float8\"")), "fp8_recipe: tensorwise"));
+  EXPECT_TRUE(has(scenario_of(titan("\"float8\"", "[float8]\nrecipe_name = \"rowwise\"\n")),
+                  "fp8_recipe: rowwise"));
+  EXPECT_TRUE(has(scenario_of(titan("\"quantize.linear.float8\"",
+                                    "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n")),
+                  "fp8_recipe: rowwise"));
+  EXPECT_TRUE(has(scenario_of(titan("\"mx\"")), "fp8_recipe: mxfp8"));
+  EXPECT_TRUE(has(scenario_of(titan("\"quantize.linear.mx\"")), "fp8_recipe: mxfp8"));
+  EXPECT_FALSE(has(scenario_of(titan("")), "fp8_recipe:"));
+}
+
+TEST(TorchtitanFp8, OtherRecipesAreNamed) {
+  const auto said = [](const std::string& path) {
+    ImportOptions options = on("dgx-h100");
+    options.devices = 16;
+    return complaint(path, options);
+  };
+  EXPECT_TRUE(has(
+      said(titan("\"float8\"", "[float8]\nrecipe_name = \"rowwise_with_gw_hp\"\n")),
+      "is 'rowwise_with_gw_hp', which training.fp8_recipe lacks, allowed: tensorwise, rowwise"));
+  EXPECT_TRUE(
+      has(said(titan("\"mx\"", "[mx]\nrecipe_name = \"mxfp4_cutlass\"\n")), "is 'mxfp4_cutlass'"));
+  EXPECT_TRUE(has(said(titan("\"float8\", \"mx\"")), "names float8 and mx"));
+  EXPECT_TRUE(has(said(titan("\"quantize.grouped_mm.float8\"")), "multiplies experts alone"));
+}
+
+/// The recipe of Megatron-Bridge with another precision and keys of the model.
+std::string bridge(const std::string& precision, const std::string& more = {}) {
+  return written(
+      "stepcast_bridge.yaml",
+      "train:\n  micro_batch_size: 1\n  global_batch_size: 32\nmodel:\n  num_layers: 8\n  "
+      "hidden_size: 1024\n  num_attention_heads: 16\n  seq_length: 1024\n  vocab_size: 32000\n  "
+      "tensor_model_parallel_size: 2\n  pipeline_model_parallel_size: 2\n  sequence_parallel: "
+      "true\n  position_embedding_type: rope\n" +
+          more + "mixed_precision: " + precision + "\n");
+}
+
+TEST(NemoFp8, RecipesAndGraphsAreTaken) {
+  const std::pair<const char*, const char*> names[] = {
+      {"bf16_with_fp8_delayed_scaling_mixed", "delayed"},
+      {"bf16_with_fp8_current_scaling_mixed", "tensorwise"},
+      {"bf16_with_fp8_subchannel_scaling_mixed", "blockwise"},
+      {"bf16_with_mxfp8_mixed", "mxfp8"}};
+  for (const auto& [precision, recipe] : names)
+    EXPECT_TRUE(has(scenario_of(bridge(precision)), std::string("fp8_recipe: ") + recipe))
+        << precision;
+  EXPECT_TRUE(has(scenario_of(bridge("bf16_mixed", "  fp8: hybrid\n  fp8_recipe: blockwise\n")),
+                  "fp8_recipe: blockwise"));
+  EXPECT_TRUE(has(scenario_of(bridge("bf16_mixed",
+                                     "  cuda_graph_impl: transformer_engine\n  cuda_graph_scope: "
+                                     "[attn]\n")),
+                  "graphs: {scopes: [attn]}"));
+  EXPECT_TRUE(has(complaint(bridge("bf16_with_fp8_other_mixed"), on("dgx-h100")),
+                  "is 'bf16_with_fp8_other_mixed', allowed: delayed"));
+  EXPECT_TRUE(has(complaint(bridge("bf16_with_nvfp4_mixed"), on("dgx-h100")), "FP4"));
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -116,6 +116,56 @@ TEST(ImportRefusals, ModulesAndWindowsAreTaken) {
       has(refusal("--window-size 127,0 --window-attn-skip-freq 1,1,0"), "--window-attn-skip-freq"));
 }
 
+TEST(ImportRefusals, RecipesOfFp8AreTaken) {
+  const std::string fp8 = "--fp8-format hybrid ";
+  EXPECT_TRUE(has(imported(fp8), "fp8_recipe: delayed"));
+  for (const std::string recipe : {"delayed", "tensorwise", "blockwise", "mxfp8"}) {
+    const std::string text = imported(fp8 + "--fp8-recipe " + recipe);
+    EXPECT_TRUE(has(text, "fp8_recipe: " + recipe)) << text;
+  }
+  EXPECT_TRUE(has(refusal(fp8 + "--fp8-recipe custom"),
+                  "is 'custom', allowed: delayed, tensorwise, blockwise, mxfp8"));
+  EXPECT_FALSE(has(imported("--fp8-recipe mxfp8"), "fp8_recipe:"));
+  EXPECT_TRUE(has(warnings(script("--fp8-recipe mxfp8"), on_dgx()),
+                  "--fp8-recipe: counts only with --fp8-format"));
+}
+
+TEST(ImportRefusals, RowsOfExpertsArePaddedUnlessTheRouterDoes) {
+  const std::string experts =
+      "--fp8-format hybrid --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm "
+      "--moe-token-dispatcher-type alltoall --expert-model-parallel-size 2 --sequence-parallel ";
+  EXPECT_TRUE(has(imported(experts), "row_padding: copies"));
+  EXPECT_TRUE(
+      has(imported(experts + "--moe-router-padding-for-quantization"), "row_padding: none"));
+  EXPECT_TRUE(has(imported(experts + "--moe-router-padding-for-fp8"), "row_padding: none"));
+}
+
+TEST(ImportRefusals, GraphsOfPartsOfALayerAreTaken) {
+  const std::string made = "--cuda-graph-impl transformer_engine ";
+  EXPECT_TRUE(has(imported(made + "--cuda-graph-scope attn"), "graphs: {scopes: [attn]}"));
+  EXPECT_TRUE(
+      has(imported(made + "--cuda-graph-modules attn mlp"), "graphs: {scopes: [attn, mlp]}"));
+  EXPECT_TRUE(has(imported(made), "graphs: {scopes: [attn, mlp]}"));
+  EXPECT_TRUE(has(imported("--external-cuda-graph --cuda-graph-scope full"),
+                  "graphs: {scopes: [attn, mlp]}"));
+  EXPECT_FALSE(has(imported("--cuda-graph-impl none"), "graphs:"));
+  const std::string experts =
+      "--num-experts 8 --moe-router-topk 2 --moe-token-dispatcher-type alltoall "
+      "--expert-model-parallel-size 2 --sequence-parallel ";
+  EXPECT_TRUE(has(imported(experts + made + "--cuda-graph-scope attn moe_router moe_preprocess"),
+                  "graphs: {scopes: [attn, moe_router, moe_preprocess]}"));
+}
+
+TEST(ImportRefusals, OtherGraphsAreNamed) {
+  const std::string made = "--cuda-graph-impl transformer_engine --cuda-graph-scope ";
+  for (const std::string word : {"mamba", "full_iteration", "shared_experts"})
+    EXPECT_TRUE(has(refusal(made + word), "names " + word + ", which runtime.graphs lacks"));
+  EXPECT_TRUE(has(refusal("--cuda-graph-impl local"), "graphs that runtime.graphs lacks"));
+  EXPECT_TRUE(has(refusal("--enable-cuda-graph"), "asks for what runtime.graphs lacks"));
+  EXPECT_TRUE(has(warnings(script("--cuda-graph-scope attn"), on_dgx()),
+                  "counts only with --cuda-graph-impl transformer_engine"));
+}
+
 TEST(ImportRefusals, ChunksWithoutLayersAreTaken) {
   EXPECT_TRUE(has(imported("--pipeline-model-parallel-layout \"E|ttttttttL\""),
                   "layers_per_chunk: [[0, 8]]"));
