@@ -72,14 +72,17 @@ double relative_width(double ratio) { return std::abs(ratio - 1); }
 
 }  // namespace
 
-Quantiles quantiles(std::vector<double> numbers) {
-  expects(!numbers.empty(), "quantiles are of something");
+/// The product of a share and a count rounds: 0.55 x 100 is above 55.
+double nearest_rank(std::vector<double> numbers, double share) {
+  expects(!numbers.empty(), "a quantile is of something");
+  constexpr double rounding = 1e-9;
   std::ranges::sort(numbers);
-  const auto quantile = [&](double share) {
-    const auto rank =
-        static_cast<std::size_t>(std::ceil(share * static_cast<double>(numbers.size())));
-    return numbers[std::max<std::size_t>(rank, 1) - 1];
-  };
+  const double rank = std::ceil(share * static_cast<double>(numbers.size()) - rounding);
+  return numbers[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+}
+
+Quantiles quantiles(std::vector<double> numbers) {
+  const auto quantile = [&](double share) { return nearest_rank(numbers, share); };
   const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
   return {sum / static_cast<double>(numbers.size()), quantile(0.1), quantile(0.5), quantile(0.9)};
 }

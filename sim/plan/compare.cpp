@@ -109,8 +109,10 @@ double PlanComparison::difference() const {
 std::optional<PlanComparison> compare_with_baseline(const PlanSpace& space, const PlanPoint& winner,
                                                     const SearchPath& search, int workers) {
   if (space.baseline.empty()) return {};
-  const Scenario scenarios[] = {prepare_scenario(space.baseline, {}, search),
-                                read_point(space, winner, search)};
+  Scenario scenarios[] = {prepare_scenario(space.baseline, {}, search),
+                          read_point(space, winner, search)};
+  if (space.spec.seeds > 0)
+    scenarios[0].stalls = {};  // as the winner, whose stalls are drawn apart
   PlanComparison comparison{space.spec.baseline, {}, {}};
   run_in_workers(
       2, workers, [&](std::size_t i) { return run_text(scenarios[i]); },

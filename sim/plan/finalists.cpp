@@ -1,11 +1,9 @@
 #include "finalists.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 #include <tuple>
 
-#include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 
@@ -48,15 +46,15 @@ PlanSeeds judged(const PlanSpec& spec, const Scenario& scenario, const SeedRuns&
           .interval = step_interval(scenario, statistics).both};
 }
 
-}  // namespace
-
-double nearest_rank(std::vector<double> numbers, double share) {
-  expects(!numbers.empty(), "a quantile is of something");
-  std::ranges::sort(numbers);
-  const auto rank =
-      static_cast<std::size_t>(std::ceil(share * static_cast<double>(numbers.size())));
-  return numbers[std::max<std::size_t>(rank, 1) - 1];
+/// What a token costs grows with the time by the rate of the devices; the work on it stays.
+double score(const PlanSpec& spec, const PlanPoint& point) {
+  const Seconds decides = point.seeds->decides;
+  if (spec.objective != PlanSpec::Objective::cost || !point.cost || !point.simulated)
+    return plan_score(spec, point, decides);
+  return point.cost->token + point.cost_rate * (decides - *point.simulated).value();
 }
+
+}  // namespace
 
 /// One point after the other, because the seeds of each already take all workers.
 std::vector<PlanPoint> run_finalists(const PlanSpace& space, const SearchPath& search, int workers,
@@ -73,9 +71,8 @@ std::vector<PlanPoint> run_finalists(const PlanSpace& space, const SearchPath& s
     }
     point.seeds = judged(space.spec, scenario, runs_of(*text));
   }
-  std::ranges::stable_sort(points, {}, [&](const PlanPoint& p) {
-    return std::tuple(plan_score(space.spec, p, p.seeds->decides), p.peak);
-  });
+  std::ranges::stable_sort(
+      points, {}, [&](const PlanPoint& p) { return std::tuple(score(space.spec, p), p.peak); });
   return points;
 }
 

@@ -16,7 +16,4 @@ std::vector<PlanPoint> run_finalists(const PlanSpace& space, const SearchPath& s
                                      std::vector<PlanPoint> points, AnswerStore* store,
                                      const std::function<std::string(const PlanPoint&)>& key);
 
-/// The smallest number that this share (in (0, 1]) of all do not exceed (nearest rank).
-double nearest_rank(std::vector<double> numbers, double share);
-
 }  // namespace stepcast

@@ -24,6 +24,11 @@ void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, R
                    "is " + std::to_string(space.spec.seeds) +
                        ", but nothing is drawn, allowed: 0, or stalls that draw: "
                        "stalls.compute_jitter, gc_pauses, allocator_pauses, collisions, spread");
+  if (!seeded)
+    for (const char* key : {"quantile", "finalists"})
+      if (plan.find(key) != nullptr)
+        reading.report(place_of(plan, key), std::string("plan.") + key,
+                       "is given, but plan.seeds is 0, allowed: with seeds");
   for (const PlanBase& base : space.bases)
     if (base.scenario.stalls != stalls)
       return refuse("stalls", "are those of all points, allowed: one value of each key");
@@ -70,6 +75,13 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
       std::ranges::any_of(space.bases, is_free))
     reading.report(place_of(plan, "objective"), "plan.objective",
                    "is cost, but cluster.costs has no price, allowed: another objective");
+  const auto currency = [](const PlanBase& base) {
+    const auto& costs = base.scenario.cluster.costs;
+    return costs ? costs->currency : std::string();
+  };
+  for (const PlanBase& base : space.bases)
+    if (currency(base) != currency(space.bases.front()))
+      return refuse("cluster.costs.currency", "is that of all points, allowed: one value");
   if (first.simulate.steps > 1) refuse("simulate.steps", "must be 1 in a plan");
   if (first.schedule.put_off) refuse("schedule.put_off", "is not searched, allowed: auto");
   if (first.schedule.post_validation)

@@ -73,8 +73,8 @@ std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
   text += money ? "for as little money\n" : "with as little memory on as few devices\n";
   for (const FrontierEntry& entry : frontier(result)) {
     if (entry.dominator != nullptr) continue;
-    if (money && entry.point->cost)
-      text += fmt::format("  {:>13}", money_text(space, *entry.point));
+    if (money)
+      text += fmt::format("  {:>13}", entry.point->cost ? money_text(space, *entry.point) : "-");
     text +=
         fmt::format("  {:>13} {:>10} {:>7}  {}{}\n", human(entry.time), human(entry.point->peak),
                     entry.point->devices, strategy_text(space, entry.point->strategy),

@@ -301,6 +301,10 @@ std::vector<PlanPoint> PlanSearch::finalists() const {
   std::vector<PlanPoint> chosen = result_.best;
   chosen.insert(chosen.end(), result_.placed.begin(), result_.placed.end());
   std::ranges::stable_sort(chosen, {}, [&](const PlanPoint& p) { return score(p, *p.simulated); });
+  const auto alike = [](const PlanPoint& a, const PlanPoint& b) {  // placed as it was balanced
+    return a.strategy == b.strategy && a.simulated == b.simulated && a.peak == b.peak;
+  };
+  chosen.erase(std::ranges::unique(chosen, alike).begin(), chosen.end());
   const auto most = static_cast<std::size_t>(space_.spec.finalists);
   if (chosen.size() > most) chosen.resize(most);
   return chosen;

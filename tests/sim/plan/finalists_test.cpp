@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
@@ -32,6 +33,13 @@ std::string without_stalls() {
   return text.erase(first, text.find('\n', first) - first);
 }
 
+/// And without what decides among its finalists.
+std::string without_seeds() {
+  std::string text = without_stalls();
+  const std::size_t first = text.find(", seeds:");
+  return text.erase(first, text.find('}', first) - first);
+}
+
 std::string message_of(const std::string& text, const std::vector<std::string>& overrides) {
   try {
     PlanFile(text).read(overrides);
@@ -46,6 +54,10 @@ TEST(Finalists, NearestRankIsTheSmallestThatSoManyKeep) {
   EXPECT_EQ(nearest_rank({4, 1, 3, 2, 5}, 0.81), 5);
   EXPECT_EQ(nearest_rank({4, 1, 3, 2, 5}, 1), 5);
   EXPECT_EQ(nearest_rank({4, 1, 3, 2, 5}, 1e-6), 1);
+  std::vector<double> hundred(100);
+  std::iota(hundred.begin(), hundred.end(), 1.0);
+  for (int percent = 1; percent <= 100; ++percent)
+    EXPECT_EQ(nearest_rank(hundred, percent / 100.0), percent);
 }
 
 // The plain way: each finalist as a scenario file of its own, run with the seeds.
@@ -77,8 +89,8 @@ TEST(Finalists, AreRunAsTheirFilesAre) {
 
 // Stalls come to the finalists alone: search, bounds and proof are those of the intact cluster.
 TEST(Finalists, TheSearchKnowsNoStalls) {
-  const PlanFile file(jittered), intact(without_stalls());
-  const PlanSpace seeded = file.read(), calm = intact.read({"plan.seeds=0"});
+  const PlanFile file(jittered), intact(without_seeds());
+  const PlanSpace seeded = file.read(), calm = intact.read();
   const PlanResult with = search_plan(seeded, presets(), 2);
   const PlanResult without = search_plan(calm, presets(), 1);
   ASSERT_EQ(with.best.size(), without.best.size());
@@ -96,7 +108,12 @@ TEST(Finalists, SeedsAndStallsNeedEachOther) {
             std::string::npos);
   EXPECT_NE(message_of(without_stalls(), {}).find("plan.seeds: is 5, but nothing is drawn"),
             std::string::npos);
+  for (const char* key : {"plan.quantile", "plan.finalists"})
+    EXPECT_NE(message_of(without_stalls(), {"plan.seeds=0"})
+                  .find(std::string(key) + ": is given, but plan.seeds is 0"),
+              std::string::npos);
   EXPECT_EQ(message_of(jittered, {}), "");
+  EXPECT_EQ(message_of(without_seeds(), {}), "");
 }
 
 }  // namespace

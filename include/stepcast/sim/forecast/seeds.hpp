@@ -16,6 +16,9 @@ inline constexpr std::int64_t most_seeds = 10'000;
 struct Quantiles {
   double mean = 0, p10 = 0, p50 = 0, p90 = 0;
 };
+/// The smallest of at least one number that this share (in (0, 1]) of all do not exceed (nearest
+/// rank).
+double nearest_rank(std::vector<double> numbers, double share);
 /// These are the quantiles of at least one number.
 Quantiles quantiles(std::vector<double> numbers);
 
