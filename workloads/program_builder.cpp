@@ -135,14 +135,14 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
       if (const auto* attention = std::get_if<AttentionWork>(&op->work);
           attention != nullptr && spec_.documents) {
         flush();
-        out.push_back(Compute{scaled_segment(*op, *attention)});
+        out.push_back(Compute{scaled_segment(*op, *attention, in_graph)});
+        in_graph = op->captured;
         continue;
       }
       for (std::size_t v = 0; v < variants.size(); ++v) {
         const Operator& of_variant = std::get<Operator>(variants[v].at(i));
-        OperatorCost of_run = beside_communication(cost(of_variant), of_variant);
-        if (in_graph && of_variant.captured) of_run.main *= cluster_.host.graph_sink_factor;
-        add(of_variant, of_run, runs[v]);
+        const OperatorCost of_run = beside_communication(cost(of_variant), of_variant);
+        add(of_variant, with_graph(of_run, of_variant, in_graph), runs[v]);
       }
       in_graph = op->captured;
       continue;
@@ -259,6 +259,13 @@ OperatorCost ProgramBuilder::cost(const Operator& op) const {
   return cost;
 }
 
+/// What is in one graph with the operator before is launched with it.
+OperatorCost ProgramBuilder::with_graph(OperatorCost cost, const Operator& op,
+                                        bool in_graph) const {
+  if (in_graph && op.captured) cost.main *= cluster_.host.graph_sink_factor;
+  return cost;
+}
+
 /// A kernel that exchanges tiles itself was measured with its exchanges.
 OperatorCost ProgramBuilder::beside_communication(OperatorCost cost, const Operator& op) const {
   const bool exchanges =
@@ -276,7 +283,8 @@ std::uint32_t ProgramBuilder::slot_of(const CommunicationId& id) {
   return place->second;
 }
 
-std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const AttentionWork& work) {
+std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const AttentionWork& work,
+                                             bool in_graph) {
   Operator pure = op;
   pure.bytes = Bytes{0};
   Operator traffic = op;
@@ -289,7 +297,7 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   scaling.floor = operator_time(traffic, device_, false).value();
   scaling.half = attention_loss(op, work, device_);
   Run run;
-  add(op, beside_communication(cost(op), op), run);
+  add(op, with_graph(beside_communication(cost(op), op), op, in_graph), run);
   return segment_of({std::move(run)}, scaling);
 }
 

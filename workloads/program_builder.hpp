@@ -63,6 +63,7 @@ class ProgramBuilder {
   void over_host_link(const char* name, Stream stream, Bytes bytes, std::uint32_t slot,
                       Instructions& out);
   Seconds start_cost(LaunchClass launch) const;
+  OperatorCost with_graph(OperatorCost cost, const Operator& op, bool in_graph) const;
   OperatorCost beside_communication(OperatorCost cost, const Operator& op) const;
   void communicate(const LayerItem& item, Instructions& out);
   std::uint32_t slot_of(const CommunicationId& id);
@@ -73,7 +74,7 @@ class ProgramBuilder {
   /// Of one run for all variants, or one each.
   std::uint32_t segment_of(std::vector<Run> variants, const AttentionScaling& scaling = {});
   /// One attention operator, to be scaled by the documents of the micro-batch.
-  std::uint32_t scaled_segment(const Operator& op, const AttentionWork& work);
+  std::uint32_t scaled_segment(const Operator& op, const AttentionWork& work, bool in_graph);
   std::uint32_t call_of(const StageCall& call);
 
   using SegmentKey = std::vector<std::array<double, 5>>;
