@@ -71,8 +71,11 @@ Json bill_json(const Bill& bill, const std::string& currency) {
                      {"price", row.price},
                      {"total", row.total()},
                      {"power_w", row.watts()}});
-  return {
-      {"currency", currency}, {"parts", parts}, {"price", bill.price()}, {"power_w", bill.power()}};
+  return {{"currency", currency},
+          {"parts", parts},
+          {"facility", bill.facility},
+          {"price", bill.price()},
+          {"power_w", bill.power()}};
 }
 
 std::string bill_text(const Bill& bill, const std::string& currency) {
@@ -82,6 +85,9 @@ std::string bill_text(const Bill& bill, const std::string& currency) {
   for (const BillRow& row : bill.rows)
     text += fmt::format("  {:<14}{:>10.0f}  {:>12.6g}  {:>14.8g}  {:>10.5g}\n", row.part, row.count,
                         row.price, row.total(), row.watts() / kilo);
+  if (bill.facility > 1)
+    text += fmt::format("  {:<14}{:>10}  {:>12}  {:>14}  {:>10.5g}\n", "facility", "", "", "",
+                        bill.power() * (1 - 1 / bill.facility) / kilo);
   return text + fmt::format("  {:<14}{:>10}  {:>12}  {:>14.8g}  {:>10.5g}\n", "all", "", "",
                             bill.price(), bill.power() / kilo);
 }

@@ -86,7 +86,9 @@ std::int64_t fabric_period(const Fabric& fabric) {
   if (cluster.super_node) devices *= cluster.super_node->nodes;
   if (!fabric.trunks_can_saturate() && !fabric.pods_can_saturate()) return devices;
   const std::int64_t leaves = fabric.pods_can_saturate() ? cluster.network.pod_leaves : 1;
-  return std::lcm(devices, leaf_devices(fabric) * leaves);
+  const std::int64_t below = leaf_devices(fabric) * leaves;
+  const std::int64_t most = fabric.devices();  // what repeats later does not repeat here
+  return devices > most || below > most ? most : std::lcm(devices, below);
 }
 
 /// Copies are whole parts of the fabric, and expert groups are cut alike in each.

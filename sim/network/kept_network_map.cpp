@@ -19,6 +19,7 @@ void write_cluster(ClusterSpec cluster, KeyWriter& key) {
   cluster.host = {};
   cluster.name.clear();
   cluster.interval.reset();
+  cluster.costs.reset();
   key.text(canonical_text([&](Visitor& visitor) { describe(visitor, cluster); }));
 }
 

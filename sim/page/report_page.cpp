@@ -89,12 +89,16 @@ std::string PageData::row_name(std::uint32_t c) const {
                : fmt::format("s{} r{}", classes.stage[c].value, classes.representative[c].value);
 }
 
-/// Four digits without an exponent: "3.146 M".
+/// Four digits or more without an exponent: "3.146 M".
 std::string rate_text(double rate) {
   constexpr double thousand = 1e3, million = 1e6;
-  if (rate >= million) return fmt::format("{:.4g} M", rate / million);
-  return rate >= 10 * thousand ? fmt::format("{:.4g} k", rate / thousand)
-                               : fmt::format("{:.4g}", rate);
+  constexpr int digits = 4;
+  const auto fixed = [](double number) {
+    const int whole = number < 1 ? 1 : static_cast<int>(std::floor(std::log10(number))) + 1;
+    return fmt::format("{:.{}f}", number, std::max(0, digits - whole));
+  };
+  if (rate >= million) return fixed(rate / million) + " M";
+  return rate >= 10 * thousand ? fixed(rate / thousand) + " k" : fixed(rate);
 }
 
 Json PageData::headline() const {

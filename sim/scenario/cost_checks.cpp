@@ -1,6 +1,7 @@
 #include "cost_checks.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/topology/bill.hpp"
@@ -34,6 +35,17 @@ bool fabric_is_whole(const std::string& prefix, const Checks& checks) {
          checks.good_below(prefix + "node.fabric") && checks.good_below(prefix + "network");
 }
 
+void check_counts(const CostSpec& costs, const std::string& key, Checks& checks) {
+  const std::pair<const char*, const CostItem*> items[] = {
+      {"device", &costs.device}, {"node", &costs.node},
+      {"nic", &costs.nic},       {"switch", &costs.network_switch},
+      {"cable", &costs.cable},   {"super_node", &costs.super_node}};
+  for (const auto& [name, item] : items)
+    if (item->count)
+      checks.require(*item->count == std::floor(*item->count), key + name + ".count",
+                     "is " + shortest(*item->count) + ", allowed: auto or a whole number");
+}
+
 }  // namespace
 
 void check_costs(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
@@ -47,6 +59,7 @@ void check_costs(const ClusterSpec& cluster, const std::string& prefix, Checks& 
                      " beside device.power, which says it by what the device does, allowed: 0");
   checks.require(cluster.super_node || (costs.super_node.free() && !costs.super_node.count),
                  key + "super_node", "has a price without super_node, allowed: nothing");
+  check_counts(costs, key, checks);
   if (cluster.kinds.empty() && fabric_is_whole(prefix, checks))
     check_switches(cluster, key, checks);
 }

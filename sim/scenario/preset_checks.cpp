@@ -217,6 +217,8 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
     check_quotients(cluster.interval->steps, key("interval."), checks);
     if (cluster.interval->experts)
       check_quotients(*cluster.interval->experts, key("interval.experts."), checks);
+    if (cluster.interval->memory)
+      check_quotients(*cluster.interval->memory, key("interval.memory."), checks);
   }
   check_routing(cluster.network, prefix, checks);
   check_states(cluster, prefix, checks);

@@ -167,11 +167,12 @@ std::string slot_of(std::string_view what, const Json& body) {
          std::string(what);
 }
 
-/// A newer forecast makes all that was asked about the older one idle.
+/// A newer forecast makes what was asked about the older one idle; curves and sweeps go on until
+/// they are stopped.
 std::vector<std::string> ended_by(std::string_view what, const Json& body) {
   std::vector<std::string> slots;
   if (what == "forecast")
-    for (const char* other : {"choices", "edit", "explain", "pipeline", "scale"})
+    for (const char* other : {"choices", "edit", "explain", "pipeline"})
       slots.push_back(slot_of(other, body));
   return slots;
 }

@@ -30,6 +30,9 @@ inline constexpr WrongRow wrong_costs[] = {
      "9}}\nmodel:",
      "s.yaml:28:63: cluster.costs.switch.ports: is given beside count, which is taken as it is, "
      "allowed: 0"},
+    {"half_a_node", "  devices: 16\nmodel:",
+     "  devices: 16\n  costs: {currency: usd, amortisation: 1000d, node: {count: 2.5}}\nmodel:",
+     "s.yaml:28:61: cluster.costs.node.count: is 2.5, allowed: auto or a whole number"},
     {"power_of_a_device_twice", "  host:\n",
      "    power: {idle: 95, computing: 270, communicating: 130}\n"
      "  costs: {currency: usd, amortisation: 1000d, device: {power: 300}}\n  host:\n",
