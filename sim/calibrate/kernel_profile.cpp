@@ -27,9 +27,10 @@ bool chrome_name(const std::string& name) {
 }
 
 /// The one file of a folder that holds kernels.
-std::string file_of(const std::string& path) {
+std::string file_of(const std::string& given) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) return path;
+  if (!fs::is_directory(given, error)) return given;
+  const std::string path = profile_folder(given);
   std::vector<std::string> found;
   for (fs::directory_iterator entry{path, error}, end; !error && entry != end;
        entry.increment(error)) {
@@ -118,9 +119,11 @@ std::vector<std::string> unknown_names(const std::vector<TracedKernel>& kernels)
   for (const TracedKernel& kernel : kernels)
     if (kernel.of == "other") times[kernel.name] += kernel.duration;
   std::vector<std::pair<double, std::string>> order;
+  order.reserve(times.size());
   for (const auto& [name, time] : times) order.emplace_back(-time, name);
   std::ranges::sort(order);
   std::vector<std::string> names;
+  names.reserve(order.size());
   for (const auto& entry : order) names.push_back(entry.second);
   return names;
 }

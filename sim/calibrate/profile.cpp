@@ -23,7 +23,7 @@ void read_op_statistic(const std::string& path, Profile& profile) {
   std::map<std::string, double> sums;
   for (std::size_t r = 0; r < table.rows(); ++r)
     sums[table.text(r, type)] += micro * table.number(r, total).value_or(0);
-  for (const auto& entry : sums) profile.totals.push_back(entry);
+  profile.totals.insert(profile.totals.end(), sums.begin(), sums.end());
 }
 
 void read_step_trace(const std::string& path, Profile& profile) {
@@ -99,7 +99,14 @@ void read_collective_table(const fs::path& path, Profile& profile) {
 
 }  // namespace
 
-void read_profile(const std::string& folder, Profile& profile) {
+std::string profile_folder(const std::string& folder) {
+  const fs::path inside = fs::path(folder) / "ASCEND_PROFILER_OUTPUT";
+  std::error_code error;
+  return fs::is_directory(inside, error) ? inside.string() : folder;
+}
+
+void read_profile(const std::string& given, Profile& profile) {
+  const std::string folder = profile_folder(given);
   using Reader = void (*)(const std::string&, Profile&);
   static constexpr std::pair<const char*, Reader> readers[] = {
       {"kernel_details.csv", read_kernel_details},

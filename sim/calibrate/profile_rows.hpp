@@ -14,6 +14,10 @@ namespace stepcast {
 /// unreadable, larger than 1 GiB, a gzip stream that ends early.
 std::string read_profile_text(const std::string& path);
 
+/// Where the files of a profile are: the folder itself, or ASCEND_PROFILER_OUTPUT inside it, into
+/// which the Ascend profiler writes them.
+std::string profile_folder(const std::string& folder);
+
 /// A kernel with what it belongs to; `line` is 0 where the file has no lines.
 struct ProfileRow {
   TracedKernel kernel;

@@ -125,10 +125,20 @@ std::string finalists_text(const PlanSpace& space, const PlanResult& result) {
   std::string text = fmt::format("\n  with {} seeds of the stalls, {:g}% of the steps within:\n",
                                  space.spec.seeds, 100 * space.spec.quantile);
   const PlanSeeds& first = *result.finalists.front().seeds;
+  // Of other numbers of devices a time counts as what the objective makes of it.
+  const auto weight = [&](const PlanPoint& p) {
+    const bool time = space.spec.objective == PlanSpec::Objective::step_time ||
+                      space.spec.objective == PlanSpec::Objective::pareto;
+    const PlanPoint& best = result.finalists.front();
+    return time ? 1 : static_cast<double>(p.devices) / static_cast<double>(best.devices);
+  };
   std::size_t within = 0;
   for (const PlanPoint& p : result.finalists) {
     const PlanSeeds& seeds = *p.seeds;
-    if (&p != &result.finalists.front() && seeds.step_time.p50 <= first.interval.high) ++within;
+    const double median = seeds.step_time.p50 * weight(p);
+    if (&p != &result.finalists.front() && median >= first.interval.low &&
+        median <= first.interval.high)
+      ++within;
     text +=
         fmt::format("  {:>13}  median {:>9}  calm {:>9}  {:>9} free  {}\n", human(seeds.decides),
                     human(Seconds{seeds.step_time.p50}), human(*p.simulated),

@@ -227,7 +227,6 @@ void PlanSearch::take_back() {
   for (const PlanPoint& p : below.kept)
     if (std::ranges::count(points_, p.strategy, &PlanPoint::strategy) == 0) points_.push_back(p);
   dropped_bound_ = below.dropped_bound;
-  result_.counts.estimated += below.counts.estimated;
   time(promising(false, points_.size()));
   simulate_promising();
 }
@@ -304,7 +303,7 @@ std::vector<PlanPoint> PlanSearch::finalists() const {
   const auto alike = [](const PlanPoint& a, const PlanPoint& b) {  // placed as it was balanced
     return a.strategy == b.strategy && a.simulated == b.simulated && a.peak == b.peak;
   };
-  chosen.erase(std::ranges::unique(chosen, alike).begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end(), alike), chosen.end());
   const auto most = static_cast<std::size_t>(space_.spec.finalists);
   if (chosen.size() > most) chosen.resize(most);
   return chosen;

@@ -140,6 +140,12 @@ TEST_F(ProfileCompare, OfSeveralStepsTheMedianCounts) {
   EXPECT_EQ(profile.trace.kernels.size(), 1U);
 }
 
+TEST_F(ProfileCompare, TheFolderOfARunHoldsThatOfTheProfiler) {
+  files_.write("run/ASCEND_PROFILER_OUTPUT/kernel_details.csv",
+               "Name,Type,Start Time(us),Duration(us)\nop,MatMulV3,0,900\n");
+  EXPECT_EQ(read_kernel_profile(files_.path("run")).trace.kernels.size(), 1U);
+}
+
 TEST_F(ProfileCompare, RowsOutsideOfStepsAreNoStep) {
   const std::string head = "Step Id,Name,Type,Start Time(us),Duration(us)\n";
   const std::string text = head +

@@ -138,6 +138,9 @@ TEST_P(SmallSpaces, TheWinnerIsTheExhaustiveOptimum) {
       file.read({"plan.top=4", "plan.shortlist=4000", "plan.simulations=64", "plan.placements=0"});
   ASSERT_LE(space.points(), 2000);
   const PlanResult plan = search_plan(space, test::presets(), 1);
+  double counted = plan.counts.bounded + plan.counts.estimated;
+  for (const auto& [reason, points] : plan.counts.infeasible) counted += points;
+  EXPECT_EQ(counted, plan.counts.points) << "every point is counted once, also one taken back";
   auto costs = test::costs_of(space);
   const Enumeration all = enumerate(space, costs);
   double best = std::numeric_limits<double>::infinity();

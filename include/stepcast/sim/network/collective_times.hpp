@@ -15,8 +15,8 @@ namespace stepcast {
 
 class CollectiveTimes {
  public:
-  CollectiveTimes(const ClusterSpec& cluster, const CollectiveChoice& choice)
-      : fabric_{cluster}, choice_{choice} {}
+  CollectiveTimes(const ClusterSpec& cluster, CollectiveChoice choice)
+      : fabric_{cluster}, choice_{std::move(choice)} {}
 
   const Fabric& fabric() const { return fabric_; }
   const CollectiveChoice& choice() const { return choice_; }
