@@ -40,6 +40,9 @@ if(STEPCAST_SANITIZE)
     $<$<NOT:$<BOOL:$<TARGET_PROPERTY:STEPCAST_TEST_SOURCES>>>:-fsanitize=undefined>
     $<$<BOOL:${STEPCAST_FAST_BUILD}>:-fno-sanitize=null,alignment,vptr,object-size>)
   target_link_options(stepcast_options INTERFACE -fsanitize=address,undefined)
+  # An object of every program: of a library it would not be taken, the run time has one that it may replace.
+  add_library(stepcast_sanitizer_options OBJECT ${PROJECT_SOURCE_DIR}/base/sanitizer_options.cpp)
+  set(sanitizer_objects $<TARGET_OBJECTS:stepcast_sanitizer_options>)
 endif()
 
 # stepcast_translated_headers(NAME HEADERS...): headers that are translated once for all layers or rooms that name it.
