@@ -3,10 +3,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "sim/import/shell_syntax.hpp"
+#include "sim/import/structured.hpp"
 #include "stepcast/base/csv.hpp"
 #include "stepcast/base/foreign_document.hpp"
 #include "stepcast/sim/calibrate/profile.hpp"
@@ -53,6 +56,21 @@ bool accepts(const Read& read) {
 bool parser(std::string_view text) {
   const bool own = accepts([&] { parse_document(text, "f"); });
   return accepts([&] { parse_foreign_document(text, "f"); }) || own;
+}
+
+/// A launch file is a document or a script.
+bool launch_parser(std::string_view text) {
+  return parser(text) || accepts([&] { launch::parse_toml(std::string(text), "f"); }) ||
+         accepts([&] {
+           shell::Sources sources;
+           std::deque<shell::HereDocument> documents;
+           shell::parse_script(sources.add("f", std::string(text)), sources, documents);
+         });
+}
+
+/// A file of a profile is a table or a document.
+bool profile_parser(std::string_view text) {
+  return accepts([&] { parse_csv(text, "f"); }) || parser(text);
 }
 
 bool scenario(std::string_view text) {
@@ -121,15 +139,16 @@ bool profile(std::string_view text) {
   return any;
 }
 
-constexpr std::array<NamedEntry, 9> all{{{"parser", parser, "scenarios .yaml"},
-                                         {"scenario", scenario, "scenarios/regression .yaml"},
-                                         {"cluster", cluster, "scenarios/clusters .yaml"},
-                                         {"model", model, "scenarios/models .yaml"},
-                                         {"plan", plan, "scenarios/plans .yaml"},
-                                         {"hugging_face", hugging_face, "tests/fuzz/seeds .json"},
-                                         {"launch", launch, "tests/sim/import/data .sh"},
-                                         {"store", store, ""},
-                                         {"profile", profile, "tests/fuzz/seeds .csv"}}};
+constexpr std::array<NamedEntry, 9> all{
+    {{"parser", parser, "scenarios .yaml", parser},
+     {"scenario", scenario, "scenarios/regression .yaml", parser},
+     {"cluster", cluster, "scenarios/clusters .yaml", parser},
+     {"model", model, "scenarios/models .yaml", parser},
+     {"plan", plan, "scenarios/plans .yaml", parser},
+     {"hugging_face", hugging_face, "tests/fuzz/seeds .json", parser},
+     {"launch", launch, "tests/sim/import/data .sh", launch_parser},
+     {"store", store, "", store},
+     {"profile", profile, "tests/fuzz/seeds .csv", profile_parser}}};
 
 }  // namespace
 

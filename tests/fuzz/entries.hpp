@@ -18,7 +18,8 @@ struct NamedEntry {
   const char* name;
   Entry run;
   const char*
-      seeds;  ///< folder of its corpus and ending, `scenarios .yaml`; empty: a store that is made
+      seeds;    ///< folder of its corpus and ending, `scenarios .yaml`; empty: a store that is made
+  Entry parse;  ///< whether the text has the form that `run` then looks into
 };
 
 /// The first is the parser alone.
