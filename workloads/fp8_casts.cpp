@@ -28,7 +28,8 @@ Operands operands_of(const Work& work, bool per_expert) {
   return {};
 }
 
-/// Appends `kernels` operators that share `bytes`, started the way the product is.
+/// Appends `kernels` operators that share `bytes`, started the way the product is; each is an
+/// operator of the framework (torchao, compiled).
 void put_beside(LayerItems& out, const Operator& product, const char* what, int kernels,
                 double bytes) {
   const bool in_kernel = product.launch == LaunchClass::in_kernel;
@@ -40,6 +41,11 @@ void put_beside(LayerItems& out, const Operator& product, const char* what, int 
                     .role = product.role,
                     .captured = product.captured};
   out.insert(out.end(), static_cast<std::size_t>(kernels), op);
+}
+
+/// What stands in `out` from `begin` on is launched by one call of Transformer Engine.
+void in_one_call(LayerItems& out, std::size_t begin) {
+  for (std::size_t i = begin + 1; i < out.size(); ++i) std::get<Operator>(out[i]).in_call = true;
 }
 
 bool adds_gradients(const Operator& op) { return op.accumulated > 0; }
@@ -56,42 +62,54 @@ void cast_by_rows(LayerItems& out, const Operator& op, const Operands& o) {
   copy_of(" weight maxima", " weights to fp8", o.right, forward);
 }
 
+/// The call that orders the scales launches the product, too.
 void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Scales scales) {
   const double per_element = 2 * fp8 / mx_group;  // of the copy and of that along the other side
+  const std::size_t quantize = out.size();
   if (op.fp8 == Fp8::casts) {
     if (scales == Scales::zeroed)
       put_beside(out, op, " scales zeros", 2 * o.kernels, per_element * o.left);
     put_beside(out, op, " to fp8", o.kernels, (half_bytes + 2 * fp8 + per_element) * o.left);
   }
+  in_one_call(out, quantize);
+  const std::size_t multiply = out.size();
   const int each = scales == Scales::joined ? 1 : o.kernels;
   if (scales == Scales::zeroed)
     put_beside(out, op, " ordered scales zeros", 2 * each, fp8 / mx_group * (o.left + o.right));
   put_beside(out, op, " scales order", 2 * each, 2 * fp8 / mx_group * (o.left + o.right));
+  in_one_call(out, multiply);
 }
 
-void make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
+/// Returns Operator::in_call of the product.
+bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
   const Operands o = operands_of(op.work, how.per_expert);
   const double copies = half_bytes + 2 * fp8;  // the copy and its transpose
   const bool casts = op.fp8 == Fp8::casts;
-  if (how.recipe != Recipe::delayed && o.left == 0) return;
+  const std::size_t quantize = out.size();
+  if (how.recipe != Recipe::delayed && o.left == 0) return false;
   switch (how.recipe) {
     case Recipe::delayed:
       if (casts) put_beside(out, op, " to fp8", 1, copies * o.left);
-      return;
+      break;
     case Recipe::tensorwise:
-      if (!casts) return;
+      if (!casts) break;
       put_beside(out, op, " maximum", o.kernels, half_bytes * o.left);
       put_beside(out, op, " scale", o.kernels, 0);
-      return put_beside(out, op, " to fp8", o.kernels, copies * o.left);
+      put_beside(out, op, " to fp8", o.kernels, copies * o.left);
+      break;
     case Recipe::rowwise:
-      return cast_by_rows(out, op, o);
+      cast_by_rows(out, op, o);
+      return false;
     case Recipe::blockwise:
       if (casts)
         put_beside(out, op, " to fp8", o.kernels, (copies + 2 * single_bytes / block) * o.left);
-      return;
+      break;
     case Recipe::mxfp8:
-      return cast_with_scales(out, op, o, how.scales);
+      cast_with_scales(out, op, o, how.scales);
+      return true;
   }
+  in_one_call(out, quantize);
+  return false;
 }
 
 }  // namespace
@@ -99,8 +117,9 @@ void make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
 LayerItems with_fp8_casts(LayerItems items, const Fp8Casts& how) {
   LayerItems out;
   for (LayerItem& item : items) {
-    const auto* op = std::get_if<Operator>(&item);
-    if (op != nullptr && op->fp8 != Fp8::none) make_operands(out, *op, how);
+    auto* op = std::get_if<Operator>(&item);
+    if (op != nullptr && op->fp8 != Fp8::none)
+      op->in_call = make_operands(out, *op, how) || op->in_call;
     out.push_back(std::move(item));
   }
   return out;

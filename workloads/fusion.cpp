@@ -47,6 +47,7 @@ Operator joined(const Operator& first, const Operator& second, const FusionPatte
   const double saved = (pattern.kept ? 1 : 2) * pattern.read;
   op.bytes += (1 - saved) * second.bytes;
   op.routed = first.routed || second.routed;
+  op.in_call = first.in_call && second.in_call;
   if (std::get<MemoryBoundWork>(first.work).kind == VectorKind::elementwise) op.work = second.work;
   op.role = second.role;  // the chain goes on with what it ends in
   return op;

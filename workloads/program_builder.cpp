@@ -66,6 +66,13 @@ ExposedKind exposed_kind(Stream stream) {
   return ExposedKind::data;
 }
 
+/// Of one launch, eager. What a kernel launches that runs already costs the host nothing.
+Seconds host_time(const HostSpec& host, LaunchClass launch, bool in_call) {
+  if (host.queue_depth == 1 && host.blocking_given) return host.blocking;
+  const bool follows = in_call && host.library_launch_given && launch != LaunchClass::in_kernel;
+  return follows ? host.library_launch : of_class(host.dispatch, launch);
+}
+
 /// Mean host time that an operator of a routed shape waits for its kernel [s].
 double compile_cost(const RuntimeSpec& runtime, const HostSpec& host) {
   if (runtime.compile_hidden) return 0;
@@ -88,11 +95,10 @@ double AttentionScaling::factor(double pairs, double tokens) const {
   return (fixed + std::max(share * work, floor)) / (fixed + std::max(work, floor));
 }
 
-OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime,
-                        const ClusterSpec& cluster) {
+OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const ClusterSpec& cluster,
+                        bool in_call) {
   const HostSpec& host = cluster.host;
-  const bool blocks = host.queue_depth == 1 && host.blocking_given;
-  const Seconds each = blocks ? host.blocking : of_class(host.dispatch, launch);
+  const Seconds each = host_time(host, launch, in_call);
   const double dispatch = each.value() / runtime.host_speed;
   OperatorCost cost;
   switch (runtime.dispatch) {
@@ -251,7 +257,7 @@ Seconds ProgramBuilder::start_cost(LaunchClass launch) const {
 }
 
 OperatorCost ProgramBuilder::cost(const Operator& op) const {
-  OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_);
+  OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_, op.in_call);
   if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, device_, fp8).value();

@@ -15,7 +15,9 @@
 namespace stepcast {
 
 /// Host and launch cost of issuing one operator of a class under a runtime; device time 0.
-OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const ClusterSpec& cluster);
+/// `in_call`: Operator::in_call.
+OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const ClusterSpec& cluster,
+                        bool in_call = false);
 
 /// Equal segments and equal calls are stored once, so that a deep stage stays small.
 class ProgramBuilder {

@@ -115,6 +115,7 @@ Operator one_kernel(Statements part, Statements behind, bool whole) {
   }
   op.work = MemoryBoundWork{kind_of(group.role), std::get<MemoryBoundWork>(op.work).row};
   op.routed = std::ranges::any_of(part, &Operator::routed);
+  op.in_call = std::ranges::all_of(part, &Operator::in_call);
   return op;
 }
 

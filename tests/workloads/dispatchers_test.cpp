@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "known_models.hpp"
 #include "lowering_fixtures.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
@@ -105,6 +107,25 @@ TEST(Dispatchers, LaunchWhatTheirVersionsLaunch) {
 }
 
 // 63 kernels, 6 copies, 8 waits: there two of the waits have no copy of their own.
+/// Launches and copies behind the first of a statement.
+int followers(const LayerItems& items) {
+  return static_cast<int>(std::ranges::count_if(items, [](const LayerItem& item) {
+    const auto* op = std::get_if<Operator>(&item);
+    return op != nullptr && op->in_call;
+  }));
+}
+
+TEST(Dispatchers, LaunchSeveralKernelsWithOneStatement) {
+  const auto forward = [](Dispatcher dispatcher, bool fused) {
+    const WorkloadSpec spec = spec_of(dispatcher, Dispatch::flat, fused);
+    return followers(transformer_layer(context(spec), LayerKind::moe).forward);
+  };
+  // top-k and two scatters; numbers and weights by masked_select: six kernels and a copy each
+  EXPECT_EQ(forward(Dispatcher::megatron_0_10, false), 3 + 2 * 6);
+  EXPECT_EQ(forward(Dispatcher::megatron_0_14, true), 0);
+  EXPECT_EQ(forward(Dispatcher::mindspeed_2_0, false), 0);  // a call of an NPU is one launch
+}
+
 TEST(Dispatchers, ThatGatherByNumberWaitEightTimes) {
   EXPECT_EQ(forward_of(spec_of(Dispatcher::megatron_0_8, Dispatch::allgather)), (Counts{64, 8, 8}));
 }
@@ -310,6 +331,39 @@ TEST(MultiStream, LaunchesAProductOfEachExpert) {
   EXPECT_EQ(four.forward.size(), one.forward.size() + 2 * 3);
   EXPECT_EQ(four.backward.size(), one.backward.size() + 4 * 3);
   EXPECT_DOUBLE_EQ(total_flops(four.forward) / total_flops(one.forward), 1);
+}
+
+/// Kernels whose name begins so, and their bytes.
+std::pair<int, double> named(const LayerItems& items, const std::string& begin) {
+  std::pair<int, double> found{0, 0};
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item); op != nullptr && op->name.starts_with(begin))
+      found = {found.first + 1, found.second + op->bytes.value()};
+  return found;
+}
+
+TEST(MultiStream, AddsTheBiasesOfOutputsByStatementsOfEachExpert) {
+  WorkloadSpec spec = spec_of(Dispatcher::megatron_0_14, Dispatch::flat, true);
+  spec.moe.products = MoeSpec::Products::multi_stream;
+  const auto biases = [&](bool backward) {
+    const Passes layer = transformer_layer(context(spec), LayerKind::moe);
+    return named(backward ? layer.backward : layer.forward, "experts bias");
+  };
+  EXPECT_EQ(biases(false).first, 0);
+  spec.model.bias = ModelSpec::Bias::all;
+  // four experts on the rank: two statements each, and one that joins
+  EXPECT_EQ(biases(false).first, 4 * 2 + 1);
+  EXPECT_EQ(biases(true).first, 4 * 4 + 1 + 4 * 2);
+  const double outputs = 2048.0 / 2 * 4 * 1024;  // of the tokens of a tensor rank, four pairs each
+  EXPECT_NEAR(biases(false).second, (2 + 6 + 4) * outputs, 1e-6 * outputs);
+  spec.moe.router.precision = RouterSpec::Precision::fp32;
+  EXPECT_EQ(biases(false).first, 4 * 2 + 2);
+  EXPECT_NEAR(biases(false).second, (4 + 10 + 8 + 6) * outputs, 1e-6 * outputs);
+  EXPECT_EQ(biases(true).first, 1 + 4 + 4 * 4 + 1 + 4 * 2);
+  spec.moe.dispatcher = Dispatcher::standard;  // of no version
+  EXPECT_EQ(biases(false).first, 4 * 2 + 2);
+  spec.moe.dispatcher = Dispatcher::megatron_0_10;  // weighs behind the way back
+  EXPECT_EQ(biases(false).first, 0);
 }
 
 }  // namespace

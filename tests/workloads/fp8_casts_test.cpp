@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "lowering_fixtures.hpp"
@@ -109,6 +110,23 @@ TEST(Fp8Casts, ExpertsSideBySideHaveKernelsOfTheirOwn) {
   EXPECT_EQ(sum(zeroed, " scales zeros").kernels, 48 + 32);  // of both copies of each operand cast
 }
 
+/// Launches behind the first of a call.
+int followers(const LayerItems& items) {
+  return static_cast<int>(std::ranges::count_if(
+      items, [](const LayerItem& i) { return std::get<Operator>(i).in_call; }));
+}
+
+TEST(Fp8Casts, ACallOfTheLibraryLaunchesSeveralKernels) {
+  const double e = 8;
+  EXPECT_EQ(followers(cast(Recipe::delayed)), 0);
+  EXPECT_EQ(followers(cast(Recipe::rowwise)), 0);     // compiled: each by itself
+  EXPECT_EQ(followers(cast(Recipe::tensorwise)), 4);  // scale and copy behind the maximum, twice
+  EXPECT_EQ(followers(cast(Recipe::tensorwise, e, true)), 2 * (3 * 8 - 1));
+  EXPECT_EQ(followers(cast(Recipe::blockwise, e, true)), 2 * (8 - 1));
+  EXPECT_EQ(followers(cast(Recipe::mxfp8)), 3 * 2);  // second order and product, behind the first
+  EXPECT_EQ(followers(cast(Recipe::mxfp8, e, true, Scales::apart)), 2 * (8 - 1) + 3 * 16);
+}
+
 TEST(Fp8Casts, RowsOfExpertsAreCopiedAroundThem) {
   WorkloadSpec spec = workload(small_moe());
   const Passes plain = transformer_layer(context(spec), LayerKind::moe);
@@ -124,8 +142,7 @@ TEST(Fp8Casts, RowsOfExpertsAreCopiedAroundThem) {
 }
 
 /// Host time of the computing of a step.
-double host_time(const WorkloadSpec& spec) {
-  const ClusterSpec cluster = plain_cluster();
+double host_time(const WorkloadSpec& spec, const ClusterSpec& cluster = plain_cluster()) {
   const StageProgram program =
       lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
   double sum = 0;
@@ -135,6 +152,30 @@ double host_time(const WorkloadSpec& spec) {
         for (const OperatorCost& cost : program.segments[run->segment].operators())
           sum += cost.main;
   return sum;
+}
+
+TEST(LibraryLaunches, CostTheHostATimeOfTheirOwn) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.moe.products = MoeSpec::Products::multi_stream;
+  ClusterSpec cluster = plain_cluster();
+  cluster.host.library_launch = Seconds{3e-6};
+  cluster.host.library_launch_given = true;
+  // seven layers with 16 experts on the rank, two products forward and four backward
+  EXPECT_NEAR(host_time(spec) - host_time(spec, cluster), 7 * 6 * 15 * (12e-6 - 3e-6), 1e-12);
+  spec.moe.products = MoeSpec::Products::grouped;
+  EXPECT_EQ(host_time(spec), host_time(spec, cluster));
+}
+
+TEST(LibraryLaunches, BlockWhereAllDo) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.moe.products = MoeSpec::Products::multi_stream;
+  ClusterSpec cluster = plain_cluster();
+  cluster.host.queue_depth = 1;
+  cluster.host.blocking = Seconds{40e-6};
+  cluster.host.blocking_given = true;
+  const double blocking = host_time(spec, cluster);
+  cluster.host.library_launch_given = true;
+  EXPECT_EQ(host_time(spec, cluster), blocking);
 }
 
 TEST(Graphs, AreLaunchedAsOneOperatorEach) {

@@ -29,6 +29,7 @@ LayerItems launched(const Experts& e, LayerItems products) {
   call.bytes = Bytes{0};
   call.fp8 = Fp8::none;
   call.accumulated = 0;
+  call.in_call = true;
   products.insert(products.end(), static_cast<std::size_t>(experts_of(e) - 1), call);
   return products;
 }
@@ -114,7 +115,56 @@ LayerItems join(const Experts& e, const char* name) {
 
 }  // namespace
 
+namespace {
+
+/// The bias of outputs is left to statements for each expert (Megatron-LM,
+/// TEGroupedMLP._apply_bias: `t + b * p`, joined), whatever brings the rows, but not by versions
+/// that weigh elsewhere.
+bool adds_biases(const Experts& e) {
+  const bool side_by_side = e.context.moe.products == MoeSpec::Products::multi_stream;
+  const bool elsewhere = e.form != nullptr && (e.form->platform.npu || !e.form->weighs_inside());
+  return side_by_side && !elsewhere && e.context.model.bias == ModelSpec::Bias::all;
+}
+
+/// Bytes for each element of the outputs, by `kernels` of about the same size.
+void of_biases(LayerItems& items, const Experts& e, const char* name, int kernels, double bytes) {
+  put(items, {std::string{"experts bias "} + name, {kernels}, bytes * e.rows * e.shape.hidden});
+}
+
+/// The result is of the type of the router weights.
+LayerItems biases_added(const Experts& e) {
+  LayerItems items;
+  const double wide = e.weight_bytes();
+  const int n = experts_of(e);
+  of_biases(items, e, "weigh", n, wide);
+  of_biases(items, e, "add", n, element + 2 * wide);
+  of_biases(items, e, "join", 1, 2 * wide);
+  if (wide > element) of_biases(items, e, "cast", 1, wide + element);
+  return items;
+}
+
+/// Of each bias and each weight a product and its sum; the gradients of both biases of an expert
+/// are added to those of earlier micro-batches.
+LayerItems biases_added_backward(const Experts& e) {
+  LayerItems items;
+  const double wide = e.weight_bytes();
+  const int n = experts_of(e);
+  if (wide > element) {
+    of_biases(items, e, "cast backward", 1, wide + element);
+    of_biases(items, e, "add backward", n, wide + element);
+  }
+  of_biases(items, e, "weigh backward", 4 * n, 6 * wide);
+  of_biases(items, e, "split backward", 1, 2 * element);
+  const double biases = e.local * (e.shape.hidden + projections(e.kind) * e.width);
+  put(items,
+      {"experts bias accumulation", {2 * n}, (element + 2 * e.shape.gradient_bytes) * biases});
+  return items;
+}
+
+}  // namespace
+
 LayerItems expert_outputs(const Experts& e) {
+  if (adds_biases(e)) return biases_added(e);
   LayerItems items;
   if (!sequential(e)) return items;
   if (joins(e)) return join(e, "experts output join");
@@ -128,6 +178,7 @@ LayerItems expert_outputs(const Experts& e) {
 }
 
 LayerItems expert_output_gradients(const Experts& e) {
+  if (adds_biases(e)) return biases_added_backward(e);
   LayerItems items;
   if (!sequential(e) || joins(e)) return items;
   const int n = experts_of(e);

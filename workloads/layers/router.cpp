@@ -30,7 +30,7 @@ double scores_of(const Experts& e) { return e.tokens * e.count; }
 
 /// Kernels of the choice, forward and backward, and its bytes per score and per pair. Counted from
 /// Megatron-LM's router.py and moe_utils.py on a GPU; on an NPU a top-k and a scatter are a kernel
-/// less each.
+/// less each, which leaves the number of statements.
 struct Choice {
   int gpu, npu, backward;
   double score_bytes, pair_bytes;
@@ -54,12 +54,13 @@ void choose(LayerItems& items, const Experts& e) {
   const bool npu = e.form != nullptr && e.form->platform.npu;
   if (e.form == nullptr || e.form->mask()) {
     const Choice c = choice_of(e);
-    return put(items,
-               {"top-k", {npu ? c.npu : c.gpu}, c.score_bytes * scores + c.pair_bytes * e.copies});
+    const Calls calls{.kernels = npu ? c.npu : c.gpu, .operators = c.npu};
+    return put(items, {"top-k", calls, c.score_bytes * scores + c.pair_bytes * e.copies});
   }
   const Platform& platform = e.form->platform;
   const Calls top_k = platform.top_k();
-  put(items, {"top-k", {top_k.kernels + 2}, fp32 * scores + 22 * e.copies});
+  const Calls chosen{.kernels = top_k.kernels + 2, .operators = top_k.operators + 2};
+  put(items, {"top-k", chosen, fp32 * scores + 22 * e.copies});
   const bool bins = e.form->counts == DispatcherForm::Counts::bincount;
   put(items, {"top-k counts", bins ? platform.bincount() : platform.histogram(), 8 * e.copies});
 }

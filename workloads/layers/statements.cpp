@@ -7,16 +7,23 @@ namespace stepcast::rows {
 
 namespace {
 
+/// A handful of numbers: the launch is all that it costs.
+Operator copy_to_host(const Statement& s) {
+  Operator copy = vector_row(s.name + " to host", 0, fp32);
+  copy.in_call = s.calls.operators > 0;
+  return copy;
+}
+
 void put_marked(LayerItems& items, const Statement& s, bool is_routed) {
   const int turns = std::max({s.calls.kernels, s.calls.copies, s.calls.waits});
   for (int i = 0; i < turns; ++i) {
     if (i < s.calls.kernels) {
       Operator op = vector_row_of(s.kind, s.name, 0, s.bytes / s.calls.kernels);
       op.routed = is_routed;
+      op.in_call = s.calls.in_call(i);
       items.push_back(std::move(op));
     }
-    // a handful of numbers: the launch is all that it costs
-    if (i < s.calls.copies) items.push_back(vector_row(s.name + " to host", 0, fp32));
+    if (i < s.calls.copies) items.push_back(copy_to_host(s));
     if (i < s.calls.waits) items.push_back(HostReadback{s.name});
   }
 }

@@ -74,7 +74,10 @@ struct HostSpec {
   OperatorClassTimes dispatch;  ///< host time per operator, eager
   /// Host time per operator of launches that block until the device has finished (queue_depth 1).
   Seconds blocking{0};
-  bool blocking_given = false;   ///< else `dispatch`
+  bool blocking_given = false;  ///< else `dispatch`
+  /// Host time of a launch behind the first within one call of a library.
+  Seconds library_launch{0};
+  bool library_launch_given = false;  ///< else `dispatch`
   double task_queue_main = 1;    ///< fraction of `dispatch` left on the main thread with task_queue
   double task_queue_worker = 0;  ///< fraction of `dispatch` on the second thread
   double graph_sink_factor = 0;  ///< fraction of `dispatch` per operator when a graph is sunk

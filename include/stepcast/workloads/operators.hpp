@@ -154,6 +154,9 @@ struct Operator {
   std::shared_ptr<const VectorFlow> flow = nullptr;  ///< of a statement that may be fused
   bool input_gradient = false;                       ///< of a product
   bool captured = false;                             ///< in a graph that the host launches as one
+  /// The library's call that launched the operator before launches this one, too: a loop over
+  /// experts, or the kernels of one statement (HostSpec::library_launch).
+  bool in_call = false;
 };
 
 /// What a communication of a layer is for: the input of a column-parallel product and what is left
