@@ -6,7 +6,9 @@
 #include "commands.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/report/lines.hpp"
 #include "stepcast/workloads/collectives.hpp"
+#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -111,7 +113,7 @@ void check_algorithm(const std::string& wanted) {
 std::string text_row(const Row& row, const CollectiveCall& call, std::size_t ranks) {
   const BytesPerSecond algbw = call.bytes / row.time;
   const std::string text =
-      fmt::format("  {:<14}{:<34}{:>10}{:>14}{:>14}", row.algorithm, row.as_run, human(row.time),
+      fmt::format("  {:<14}{:<30}{:>10}{:>12}{:>12}", row.algorithm, row.as_run, human(row.time),
                   human(algbw), human(algbw * bus_factor(call.kind, ranks)));
   return text + (row.pairwise ? fmt::format("{:>14}\n", human(*row.pairwise)) : "\n");
 }
@@ -161,12 +163,13 @@ Outcome collective(const CollectiveOptions& options) {
   const Seconds bound = bandwidth_bound(fabric, group.members, call);
 
   std::string text = fmt::format(
-      "{} of {} over {} ranks (stride {}) of {}\n\n  {:<14}{:<34}{:>10}{:>14}{:>14}{}\n",
+      "{} of {} over {} ranks (stride {}) of {}\n\n  {:<14}{:<30}{:>10}{:>12}{:>12}{}\n",
       name(call.kind), human(call.bytes), ranks, group.stride, cluster.name, "algorithm", "as run",
       "time", "algbw", "busbw", pairwise ? fmt::format("{:>14}", "pairwise time") : "");
   for (const Row& row : rows) text += text_row(row, call, ranks);
   text += text_row({"bound", "ports and cuts of this fabric", bound}, call, ranks);
-  return shown(std::move(text), options.json, as_json(cluster, group, call, rows, bound));
+  return shown(folded(text, lines_width()), options.json,
+               as_json(cluster, group, call, rows, bound));
 }
 
 }  // namespace stepcast::cli

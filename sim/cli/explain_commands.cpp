@@ -5,8 +5,10 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/study_page.hpp"
+#include "stepcast/sim/report/lines.hpp"
 #include "stepcast/sim/study/explain.hpp"
 #include "stepcast/sim/study/loss.hpp"
+#include "terminal.hpp"
 
 namespace stepcast::cli {
 
@@ -66,7 +68,7 @@ Outcome explain(const ExplainOptions& options) {
                           {scenario.name, "What bounds the step, and what would help",
                            explanation_text(scenario, found)},
                           json));
-  return shown(explanation_table(scenario, found, rows), options.json, json);
+  return shown(folded(explanation_table(scenario, found, rows), lines_width()), options.json, json);
 }
 
 void add_explain_commands(CommandLine& line) {

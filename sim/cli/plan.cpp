@@ -5,6 +5,8 @@
 #include "progress.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
+#include "stepcast/sim/report/lines.hpp"
+#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -40,8 +42,8 @@ Outcome plan(const PlanOptions& options) {
   if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));
   if (options.csv == "-") return {plan_csv(space, result)};
   const Scenario best = scenario_of(space, winner.strategy, winner.placement);
-  Outcome outcome = shown(plan_table(space, result) + "\nMindFormers:\n" + mindformers_keys(best) +
-                              "\nMegatron-LM, MindSpeed-LLM:\n" +
+  Outcome outcome = shown(folded(plan_table(space, result), lines_width()) + "\nMindFormers:\n" +
+                              mindformers_keys(best) + "\nMegatron-LM, MindSpeed-LLM:\n" +
                               megatron_arguments(read_point(space, winner, search)),
                           options.json, options.json.empty() ? "" : plan_json(space, result));
   if (space.points() == 1)

@@ -8,10 +8,12 @@
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/report_page.hpp"
 #include "stepcast/sim/report/kernel_trace.hpp"
+#include "stepcast/sim/report/lines.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/step_trace.hpp"
 #include "stepcast/sim/report/trace.hpp"
+#include "terminal.hpp"
 #include "text_file.hpp"
 
 namespace stepcast::cli {
@@ -141,9 +143,10 @@ Outcome run(const RunOptions& options) {
   }
 
   const bool csv = options.operators_csv == "-";
-  Outcome outcome =
-      shown(csv ? drawing : report_table(scenario, result, timing, colours()) + drawing,
-            options.json, options.json.empty() ? "" : report_json(scenario, result, timing));
+  Outcome outcome = shown(
+      csv ? drawing
+          : folded(report_table(scenario, result, timing, colours()), lines_width()) + drawing,
+      options.json, options.json.empty() ? "" : report_json(scenario, result, timing));
   outcome.warnings = std::move(imported);
   if (!result.fits_memory()) {
     outcome.warnings.push_back(scenario.name + " does not fit into device memory");

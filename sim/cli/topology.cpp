@@ -5,9 +5,11 @@
 
 #include "commands.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/report/lines.hpp"
 #include "stepcast/topology/bill.hpp"
 #include "stepcast/topology/fabric_graph.hpp"
 #include "stepcast/topology/platform.hpp"
+#include "terminal.hpp"
 
 namespace stepcast::cli {
 namespace {
@@ -164,8 +166,8 @@ Outcome topology(const TopologyOptions& options) {
   text += "\n\n";
   text += route_rows(fabric);
   if (cluster.costs) text += bill_text(bill_of(fabric), cluster.costs->currency);
-  Outcome outcome =
-      shown(std::move(text), options.json, options.json.empty() ? "" : as_json(fabric, cut));
+  Outcome outcome = shown(folded(text, lines_width()), options.json,
+                          options.json.empty() ? "" : as_json(fabric, cut));
   if (options.dot == "-") {
     outcome.text = fabric_dot(fabric);
   } else if (!options.dot.empty()) {

@@ -14,7 +14,7 @@
 namespace stepcast {
 namespace {
 
-constexpr std::size_t bar_width = 40, most_columns = 100;
+constexpr std::size_t bar_width = 40, most_columns = 80;
 constexpr double rounding = 1e-9;  // of loads that are meant to be even
 
 /// Escape codes of a terminal, or nothing.
@@ -65,7 +65,7 @@ std::string memory_line(const Metrics& metrics, const Forecast& forecast, const 
                   human(worst->capacity), worst->fits() ? "fits" : paint(red, "DOES NOT FIT"),
                   tight ? ", tight" : "");
   if (tight)
-    text += fmt::format("  80% interval   {:>10}    to {}\n", human(Bytes{*metrics.memory_low}),
+    text += fmt::format("  80% of peaks   {:>10}    to {}\n", human(Bytes{*metrics.memory_low}),
                         human(Bytes{*metrics.memory_high}));
   return text;
 }
@@ -218,7 +218,7 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
     constexpr double tera = 1e12;
     const bool fp8 = scenario.workload.training.precision == TrainingSpec::Precision::fp8_mixed;
     text += fmt::format(
-        "  MFU            {:>9.1f}%    {:.1f} of {:.4g} TFLOPS ({} peak) per device, HFU {:.1f}%\n",
+        "  MFU            {:>9.1f}%    {:.1f} of {:.4g} TFLOPS ({} peak), HFU {:.1f}%\n",
         100 * m.mfu, m.tflops_per_device, m.mfu_peak / tera, fp8 ? "FP8" : "BF16, FP16",
         100 * m.hfu);
   }
@@ -267,20 +267,20 @@ std::string breakdown(const Forecast& forecast, const Paint& paint) {
 std::string layer_text(const std::vector<std::int64_t>& layers) {
   std::string text;
   for (const std::int64_t n : layers) text += (text.empty() ? "" : "+") + std::to_string(n);
-  constexpr std::size_t column = 12;
-  if (text.size() < column) return text;
+  constexpr std::size_t column = 8;
+  if (text.size() <= column) return text;
   const auto total = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
   return fmt::format("{} in {}", total, layers.size());
 }
 
 std::string stage_rows(const Forecast& forecast) {
   std::string text =
-      fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}{:>12}\n", "stage", "layers",
+      fmt::format("  {:>5} {:<8}{:>10}{:>8}{:>8}{:>8}{:>8}{:>9}{:>12}\n", "stage", "layers",
                   "computing", "exposed", "bubble", "host", "idle", "memory", "bound by");
   for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
     const StageForecast& stage = forecast.stages[s];
     const RankTimes& t = stage.times;
-    text += fmt::format("  {:>5}  {:<12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>12}{:>12}\n", s,
+    text += fmt::format("  {:>5} {:<8}{:>10}{:>8}{:>8}{:>8}{:>8}{:>9}{:>12}\n", s,
                         layer_text(stage.layers), human(t.computing), human(t.exposed_total()),
                         human(t.bubble), human(t.host_stall), human(t.other_idle),
                         stage.memory ? human(stage.memory->peak()) : "-", bound_by(t));

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/names.hpp"
@@ -93,7 +94,15 @@ class TraceWriter {
   void host(std::uint32_t c);
   void compute(std::uint32_t c);
   void streams_of(std::uint32_t c);
+  /// An end of an arrow.
+  struct Point {
+    std::uint32_t rank_class;
+    int thread;
+    double time;
+  };
+  void arrow(const Point& from, const Point& to, const char* name);
   void arrows(std::uint32_t c, std::uint32_t entry);
+  void dependencies(std::uint32_t c);
   void memory(std::uint32_t c);
   void links();
   /// By segment of the class's program; each stage is looked up once.
@@ -140,6 +149,7 @@ void TraceWriter::rank(std::uint32_t c) {
   host(c);
   compute(c);
   streams_of(c);
+  dependencies(c);
   memory(c);
 }
 
@@ -257,28 +267,28 @@ void TraceWriter::streams_of(std::uint32_t c) {
   }
 }
 
+/// One end at (process, thread, time), the other likewise.
+void TraceWriter::arrow(const Point& from, const Point& to, const char* name) {
+  const auto end = [&](const char* which, const Point& at) {
+    event(
+        "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.6f},\"id\":{},\"name\":\"{}\","
+        "\"cat\":\"arrow\"}}",
+        which, at.rank_class + 1, at.thread, at.time * microseconds, arrows_, name);
+  };
+  ++arrows_;
+  end("s", from);
+  end("f\",\"bp\":\"e", to);
+}
+
 /// From the sender to the receiver, and from the last to arrive at a collective to the others.
 void TraceWriter::arrows(std::uint32_t c, std::uint32_t entry) {
   const std::uint32_t id = run_.recording.ranks[c].entries[entry].communication;
   const auto& communication = run_.recording.communications[id];
   const auto* members = run_.recording.members_of(communication);
-  const auto arrow = [&](int from_thread, double from, const Recording::Member& to, int to_thread,
-                         double at, const char* name) {
-    const auto end = [&](const char* which, std::uint32_t process, int thread, double time) {
-      event(
-          "{{\"ph\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{:.6f},\"id\":{},\"name\":\"{}\","
-          "\"cat\":\"arrow\"}}",
-          which, process + 1, thread, time * microseconds, arrows_, name);
-    };
-    ++arrows_;
-    end("s", c, from_thread, from);
-    end("f\",\"bp\":\"e", to.rank_class, to_thread, at);
-  };
   if (communication.network == Recording::none) {
     if (communication.members < 2 || !shows(members[1].rank_class)) return;
-    arrow(thread_of(communication.channel), communication.start, members[1], compute_thread,
-          communication.arrival, "transfer");
-    return;
+    return arrow({c, thread_of(communication.channel), communication.start},
+                 {members[1].rank_class, compute_thread, communication.arrival}, "transfer");
   }
   const auto* last =
       std::max_element(members, members + communication.members,
@@ -288,7 +298,32 @@ void TraceWriter::arrows(std::uint32_t c, std::uint32_t entry) {
   const int thread = first_stream + static_cast<int>(call.stream);
   for (const auto* m = members; m != members + communication.members; ++m) {
     if (m == last || !shows(m->rank_class) || m->arrived >= communication.start) continue;
-    arrow(thread, communication.start, *m, thread, communication.start, "rendezvous");
+    arrow({c, thread, communication.start}, {m->rank_class, thread, communication.start},
+          "rendezvous");
+  }
+}
+
+/// Between the compute stream and the streams of collectives, where one waits for the other: to a
+/// collective from what it reads, and from one to what reads it.
+void TraceWriter::dependencies(std::uint32_t c) {
+  const Recording::RankRecord& record = run_.recording.ranks[c];
+  const StageProgram& program = run_.programs[run_.network.classes.stage[c].value];
+  double reached = 0;  // by the compute stream
+  for (const Recording::Entry& entry : record.entries) {
+    const double before = std::exchange(reached, entry.after.device);
+    if (entry.communication == Recording::none) continue;
+    const auto& communication = run_.recording.communications[entry.communication];
+    const auto* members = run_.recording.members_of(communication);
+    const auto* mine = std::find_if(members, members + communication.members,
+                                    [&](const auto& m) { return m.rank_class == c; });
+    if (communication.network == Recording::none || mine == members + communication.members)
+      continue;
+    const int thread = first_stream + static_cast<int>(program.calls[mine->call].stream);
+    if (entry.kind == Recording::Kind::wait && entry.after.device > before &&
+        communication.end <= entry.after.device)
+      arrow({c, thread, communication.end}, {c, compute_thread, entry.after.device}, "wait");
+    if (entry.kind == Recording::Kind::issue && entry.after_compute && mine->arrived == before)
+      arrow({c, compute_thread, before}, {c, thread, mine->arrived}, "input");
   }
 }
 

@@ -76,7 +76,7 @@ std::string block(const std::vector<DiffSide>& sides, std::size_t from, std::siz
       "MFU", from, to, [&](std::size_t i) { return share(sides[i].mfu); },
       [&](std::size_t i) {
         const auto amount = change(sides[0].mfu, sides[i].mfu);
-        return amount ? fmt::format("{:+.1f}%", 100 * *amount) : "-";
+        return amount ? fmt::format("{:+.1f} pt", 100 * *amount) : "-";
       });
   const auto memory = [&](std::size_t i) {
     return sides[i].peak_memory ? human(Bytes{*sides[i].peak_memory}) : std::string("-");

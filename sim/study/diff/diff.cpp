@@ -97,7 +97,7 @@ std::string diff_table(const DiffSide& before, const DiffSide& after) {
     text += row(part.name, part.values[0], part.values[1], before.step_time);
   text += row("step time", before.step_time, after.step_time, before.step_time);
   if (before.mfu && after.mfu)
-    text += fmt::format("  {:<24}{:>10.1f}%{:>10.1f}%{:>+11.1f}%\n", "MFU", 100 * *before.mfu,
+    text += fmt::format("  {:<24}{:>10.1f}%{:>10.1f}%{:>+9.1f} pt\n", "MFU", 100 * *before.mfu,
                         100 * *after.mfu, 100 * (*after.mfu - *before.mfu));
   if (before.peak_memory && after.peak_memory)
     text += fmt::format("  {:<24}{:>11}{:>11}{:>+11.1f}%\n", "memory peak",

@@ -26,7 +26,7 @@ std::string shares(const char* title, const std::vector<PathShare>& rows, double
   std::string text = fmt::format("  {}\n", title);
   for (std::size_t i = 0; i < std::min(top, rows.size()); ++i) {
     const PathShare& row = rows[i];
-    const std::string cells = bar(row.seconds / total, 24);
+    const std::string cells = bar(row.seconds / total, 18);
     text += fmt::format("  {:<40.40}{:>10}  {:>5.1f}%{}{}\n", row.name, human(Seconds{row.seconds}),
                         percent_of(row.seconds, total), cells.empty() ? "" : "  ", cells);
   }
@@ -34,17 +34,17 @@ std::string shares(const char* title, const std::vector<PathShare>& rows, double
 }
 
 std::string slack_rows(const CriticalPath& path) {
-  std::string text = fmt::format("  {:<40}{:>10}{:>12}{:>12}{:>12}\n", "slack of", "pieces",
+  std::string text = fmt::format("  {:<34}{:>8}{:>12}{:>12}{:>12}\n", "slack of", "pieces",
                                  "critical", "least", "median");
   for (const CriticalPath::Slack& s : path.slacks) {
     const auto time = [](double t) { return std::isfinite(t) ? human(Seconds{t}) : "never used"; };
-    text += fmt::format("  {:<40.40}{:>10}{:>12}{:>12}{:>12}\n", s.name, s.count, s.critical,
+    text += fmt::format("  {:<34.34}{:>8}{:>12}{:>12}{:>12}\n", s.name, s.count, s.critical,
                         time(s.least), time(s.median));
   }
   return text + "\n";
 }
 
-constexpr std::size_t path_width = 46, bar_width = 26;
+constexpr std::size_t path_width = 38, bar_width = 18;
 
 std::string elasticity_rows(const Explanation& e, std::size_t top) {
   std::string text = fmt::format("  {:<{}}{:>12}{:>8}\n", "1 % more of", path_width, "now", "step");
@@ -58,8 +58,8 @@ std::string elasticity_rows(const Explanation& e, std::size_t top) {
     const std::size_t longer = std::max(path.size(), path_width) - path_width;
     const std::string cells = bar(std::abs(row.value) / largest,
                                   static_cast<double>(bar_width - std::min(longer, bar_width)));
-    text += fmt::format("  {:<{}}{:>12}{:>+7.3f}%  {}\n", path, path_width, row.parameter.text,
-                        row.value, cells);
+    text += fmt::format("  {:<{}}{:>12}{:>+7.3f}%{}{}\n", path, path_width, row.parameter.text,
+                        row.value, cells.empty() ? "" : "  ", cells);
   }
   const std::size_t rest = e.elasticities.size() - shown;
   if (rest > 0) text += fmt::format("  {} more numbers matter less; --json lists them.\n", rest);
@@ -140,7 +140,7 @@ std::string explanation_text(const Scenario& scenario, const Explanation& e) {
 }
 
 std::string explanation_table(const Scenario& scenario, const Explanation& e, std::size_t top) {
-  constexpr std::size_t width = 98;
+  constexpr std::size_t width = 79;
   std::string text = wrapped(explanation_text(scenario, e), width);
   text += shares("critical path by category", e.path.categories, e.path.total, top);
   text +=

@@ -83,7 +83,7 @@ TEST(Reading, MfuSaysOfWhichPeak) {
   const Ran ran = stepcast_run(
       files, "run '" + scenarios + "llama2-7b-8.yaml' --json '" + files.path("r.json") + "'");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("(BF16, FP16 peak) per device"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("(BF16, FP16 peak), HFU"), std::string::npos) << ran.out;
   const Json result = Json::parse(content(files.path("r.json")))["result"];
   const double peak = result["mfu_peak_flops_per_s"], tera = result["tflops_per_device"];
   EXPECT_NEAR(tera * 1e12 / peak, result["mfu"].get<double>(), 1e-12);

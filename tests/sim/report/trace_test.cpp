@@ -102,7 +102,7 @@ TEST(Trace, NamesWhatPeopleSearchFor) {
     const Scenario scenario = testing::scenario_of({"telechat3-105b-4096.yaml", {}});
     const RecordedRun run = record(scenario);
     bool unit = false, layer = false, memory = false;
-    double computing = 0, described = 0, exchanges = 0;
+    double computing = 0, described = 0, exchanges = 0, inputs = 0, waits = 0;
     for (const Json& e : trace_of(scenario, run)) {
       const std::string name = e.value("name", "");
       unit = unit || name == "F mb3 chunk1";
@@ -113,12 +113,16 @@ TEST(Trace, NamesWhatPeopleSearchFor) {
         described += e["args"]["launches"] > 0 && e["args"].contains("bound") ? 1 : 0;
       }
       exchanges += e.value("cat", "") == "expert" && e["args"]["bytes"] > 0 ? 1 : 0;
+      const bool arrow = e["ph"] == "s" && e.value("cat", "") == "arrow";
+      inputs += arrow && name == "input" ? 1 : 0;
+      waits += arrow && name == "wait" ? 1 : 0;
       memory = memory || (e["ph"] == "C" && name == "memory" && e["args"]["GiB"] > 1.0);
     }
-    return std::vector<double>{unit ? 1.0 : 0, layer ? 1.0 : 0, memory ? 1.0 : 0,
-                               described / computing, exchanges > 0 ? 1.0 : 0};
+    return std::vector<double>{unit ? 1.0 : 0,        layer ? 1.0 : 0,         memory ? 1.0 : 0,
+                               described / computing, exchanges > 0 ? 1.0 : 0, inputs > 0 ? 1.0 : 0,
+                               waits > 0 ? 1.0 : 0};
   });
-  EXPECT_EQ(result, (std::vector<double>{1, 1, 1, 1, 1}));
+  EXPECT_EQ(result, (std::vector<double>{1, 1, 1, 1, 1, 1, 1}));
 }
 
 std::vector<std::string> cells(const std::string& line) {

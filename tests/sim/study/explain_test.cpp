@@ -176,7 +176,7 @@ TEST(Explanation, IsToldInJsonTextAndSvg) {
     const auto characters = std::count_if(table.begin() + static_cast<std::ptrdiff_t>(begin),
                                           table.begin() + static_cast<std::ptrdiff_t>(end),
                                           [](char c) { return (c & 0xC0) != 0x80; });
-    EXPECT_LE(characters, 100) << table.substr(begin, end - begin);
+    EXPECT_LE(characters, 80) << table.substr(begin, end - begin);
   }
   EXPECT_NE(tornado_svg(scenario, e, 10).find(e.elasticities.front().parameter.path),
             std::string::npos);
