@@ -44,6 +44,14 @@ void describe(Visitor& visitor, ParallelPlan& plan) {
                  "norms and dropout split the sequence over the tensor group"});
   visitor.field({"zero", &plan.zero, "sharded: 1 optimizer, 2 and gradients, 3 and parameters",
                  between(0, 3)});
+  visitor.field({"dp_replicate", &plan.dp_replicate,
+                 "groups of data ranks, each of which shares out all that zero shards and sums "
+                 "gradients with the others (hybrid sharding, HSDP)",
+                 size});
+  visitor.field({"hpz", &plan.hpz,
+                 "with zero 3: ranks that share out a second copy of the weights, from which "
+                 "backward passes gather (ZeRO++); 1: none",
+                 size});
   Choice layers = choice(plan.layers, {{"auto"}, {"even"}, {"table"}});
   layers.table = &plan.layers_per_chunk;
   layers.table_option = static_cast<std::size_t>(ParallelPlan::Layers::table);

@@ -23,10 +23,20 @@ std::int64_t expert_size(const ParallelPlan& plan, ExpertDigit digit) {
       return plan.etp;
     case ExpertDigit::ep:
       return plan.ep;
+    case ExpertDigit::edp_shard:
+      return plan.edp() / plan.shard_groups();
+    case ExpertDigit::edp_replica:
+      return plan.shard_groups();
     case ExpertDigit::edp:
       break;
   }
   return plan.edp();
+}
+
+std::int64_t span_size(const ParallelPlan& plan, GridSpan over) {
+  return (over.tp ? plan.tp : 1) * (over.cp ? plan.cp : 1) * (over.dp ? plan.dp : 1) *
+         (over.pp ? plan.pp : 1) * (over.dp_shard ? plan.dp / plan.shard_groups() : 1) *
+         (over.dp_replica ? plan.shard_groups() : 1);
 }
 
 }  // namespace
@@ -35,6 +45,8 @@ Placement::Placement(const ParallelPlan& plan) : plan_{plan}, world_{narrow(plan
   expects(plan.etp * plan.ep * plan.edp() == plan.stage_ranks(),
           "etp * ep divides the ranks of a stage");
   size_ = {narrow(plan.tp), narrow(plan.cp), narrow(plan.dp), narrow(plan.pp)};
+  size_[data_replica] = narrow(plan.shard_groups());
+  size_[data_shard] = size_[data] / size_[data_replica];
   constexpr std::array<std::string_view, 4> keys{"tp", "cp", "dp", "pp"};
   std::array<std::size_t, 4> places{};
   for (std::size_t i = 0; i < keys.size(); ++i) places[i] = position(plan, keys[i]);
@@ -43,6 +55,8 @@ Placement::Placement(const ParallelPlan& plan) : plan_{plan}, world_{narrow(plan
     for (std::size_t j = 0; j < keys.size(); ++j)
       if (places[j] < places[i]) stride_[i] *= size_[j];
   }
+  stride_[data_shard] = stride_[data];
+  stride_[data_replica] = stride_[data] * size_[data_shard];
   const bool edp_first = places[data] < position(plan, "ep");
   const std::uint32_t etp = narrow(plan.etp);
   ep_stride_ = edp_first ? etp * narrow(plan.edp()) : etp;
@@ -90,12 +104,12 @@ Rank Placement::on_stage(Rank rank, Stage stage) const {
 }
 
 bool Placement::spans(GridSpan over, Dimension d) {
-  return std::array{over.tp, over.cp, over.dp, over.pp}[d];
+  return std::array{over.tp, over.cp, over.dp, over.pp, over.dp_shard, over.dp_replica}[d];
 }
 
 std::vector<Rank> Placement::along(Rank rank, GridSpan over) const {
   std::vector<Rank> ranks{rank};
-  for (const Dimension d : {tensor, context, data, pipeline}) {
+  for (const Dimension d : dimensions) {
     if (!spans(over, d)) continue;
     std::vector<Rank> wider;
     for (const Rank r : ranks)
@@ -181,7 +195,10 @@ std::uint32_t Placement::expert_stride(ExpertDigit digit) const {
       return 1;
     case ExpertDigit::ep:
       return ep_stride_;
+    case ExpertDigit::edp_replica:
+      return edp_stride_ * narrow(expert_size(plan_, ExpertDigit::edp_shard));
     case ExpertDigit::edp:
+    case ExpertDigit::edp_shard:
       break;
   }
   return edp_stride_;
@@ -217,7 +234,7 @@ std::uint64_t Placement::group_key(GroupKind kind, Rank rank) const {
   switch (row.form) {
     case GroupForm::grid: {
       std::uint32_t value = rank.value;
-      for (const Dimension d : {tensor, context, data, pipeline})
+      for (const Dimension d : dimensions)
         if (spans(row.over, d)) value -= digit(rank, d) * stride_[d];
       return value;
     }
@@ -240,8 +257,7 @@ std::int64_t group_size(const ParallelPlan& plan, GroupKind kind) {
   const GroupKindInfo row = info(kind);
   switch (row.form) {
     case GroupForm::grid:
-      return (row.over.tp ? plan.tp : 1) * (row.over.cp ? plan.cp : 1) *
-             (row.over.dp ? plan.dp : 1) * (row.over.pp ? plan.pp : 1);
+      return span_size(plan, row.over);
     case GroupForm::experts:
       return expert_size(plan, row.digit);
     case GroupForm::expert_part:

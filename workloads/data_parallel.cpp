@@ -50,11 +50,16 @@ std::uint32_t DataParallel::next_reduction() {
 
 bool DataParallel::gathers_ahead() const {
   const std::int64_t zero = spec_.plan.zero;
-  return overlaps() && (zero == 1 || zero == 2);
+  return overlaps() && spec_.communication.gather_overlap && (zero == 1 || zero == 2);
 }
 
 double DataParallel::replicas(Part part) const {
   return static_cast<double>(group_size(spec_.plan, group_of(part == Part::expert)));
+}
+
+double DataParallel::sharing(Part part) const {
+  const ParallelPlan& plan = spec_.plan;
+  return static_cast<double>(part == Part::expert ? plan.expert_shards() : plan.dense_shards());
 }
 
 double DataParallel::bucket(Part part) const {
@@ -63,30 +68,65 @@ double DataParallel::bucket(Part part) const {
 
 Share DataParallel::owned(const Share& share) const {
   if (spec_.plan.zero == 0) return share;
-  return {share.dense / replicas(Part::dense), share.expert / replicas(Part::expert)};
+  return {share.dense / sharing(Part::dense), share.expert / sharing(Part::expert)};
 }
 
 Share DataParallel::resident(const Share& share) const {
   return {share.dense, spec_.training.offload_experts ? 0 : share.expert};
 }
 
-void DataParallel::gather(Part part, double parameters, bool after_compute, Slots& slots,
-                          Instructions& out) {
-  if (replicas(part) <= 1 || parameters <= 0) return;
-  slots.push_back(builder_.new_slot());
-  builder_.issue(part == Part::expert ? "all_gather expert parameters" : "all_gather parameters",
-                 group_of(part == Part::expert),
-                 {CollectiveKind::all_gather, Bytes{weight_bytes * parameters}}, slots.back(),
-                 after_compute, out);
+Share DataParallel::weights(const PlacedPiece& placed) const {
+  constexpr double saved = weight_bytes - fp8_weight_bytes;
+  return {weight_bytes * placed.parameters.dense - saved * placed.one_byte.dense,
+          weight_bytes * placed.parameters.expert - saved * placed.one_byte.expert};
 }
 
-void DataParallel::gather(const Share& share, bool after_compute, Slots& slots, Instructions& out) {
-  gather(Part::dense, share.dense, after_compute, slots, out);
-  gather(Part::expert, share.expert, after_compute, slots, out);
+Share DataParallel::resident_weights(const Pieces& pieces) const {
+  Share sum;
+  for (const PlacedPiece& placed : pieces) sum += resident(weights(placed));
+  return sum;
+}
+
+GroupKind DataParallel::gathered_over(Part part, Source source) const {
+  if (!hybrid() && source == Source::shards) return group_of(part == Part::expert);
+  return part == Part::expert ? GroupKind::expert_shard : GroupKind::dense_shard;
+}
+
+void DataParallel::gather(Part part, double bytes, bool after_compute, Slots& slots,
+                          Instructions& out, Source source) {
+  const GroupKind group = gathered_over(part, source);
+  if (group_size(spec_.plan, group) <= 1 || bytes <= 0) return;
+  slots.push_back(builder_.new_slot());
+  builder_.issue(part == Part::expert ? "all_gather expert parameters" : "all_gather parameters",
+                 group, {CollectiveKind::all_gather, Bytes{bytes}}, slots.back(), after_compute,
+                 out);
+}
+
+void DataParallel::gather(const Share& bytes, bool after_compute, Slots& slots, Instructions& out,
+                          Source source) {
+  gather(Part::dense, bytes.dense, after_compute, slots, out, source);
+  gather(Part::expert, bytes.expert, after_compute, slots, out, source);
+}
+
+void DataParallel::reduce_hybrid(Part part, double parameters, Slots& slots, Instructions& out) {
+  const bool expert = part == Part::expert;
+  const std::string of = expert ? "expert gradients" : "gradients";
+  const auto issue = [&](const std::string& verb, GroupKind group, CollectiveKind kind,
+                         double elements) {
+    slots.push_back(next_reduction());
+    builder_.issue(verb + of, group, {kind, Bytes{gradient_size() * elements}}, slots.back(), true,
+                   out);
+  };
+  if (sharing(part) > 1)
+    issue("reduce_scatter ", expert ? GroupKind::expert_shard : GroupKind::dense_shard,
+          CollectiveKind::reduce_scatter, parameters);
+  issue("all_reduce shards of ", expert ? GroupKind::expert_replica : GroupKind::dense_replica,
+        CollectiveKind::all_reduce, parameters / sharing(part));
 }
 
 void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructions& out) {
   if (replicas(part) <= 1 || parameters <= 0) return;
+  if (hybrid()) return reduce_hybrid(part, parameters, slots, out);
   const bool whole = spec_.plan.zero == 0;
   const std::string verb = whole ? "all_reduce " : "reduce_scatter ";
   slots.push_back(next_reduction());
@@ -117,12 +157,14 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
   const double dense = bucket(Part::dense), expert = bucket(Part::expert);
   Instructions out;
   for (std::size_t first = 0; first < pieces.size();) {
-    Share share;
+    Share share, bytes;
     std::size_t end = first;
-    while (end < pieces.size() && share.dense / dense + share.expert / expert < 1)
-      share += resident(pieces[end++].parameters);
+    for (; end < pieces.size() && share.dense / dense + share.expert / expert < 1; ++end) {
+      share += resident(pieces[end].parameters);
+      bytes += resident(weights(pieces[end]));
+    }
     Slots slots;
-    gather(share, false, slots, builder_.program().prologue);
+    gather(bytes, false, slots, builder_.program().prologue);
     wait(out, slots);
     for (; first < end; ++first) {
       offload_.wait_for_experts(first, out);
@@ -175,8 +217,8 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
   Instructions out;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (i == 0 || !ahead) gather(pieces[i].parameters, true, slots[i], out);
-    if (ahead && i + 1 < pieces.size()) gather(pieces[i + 1].parameters, true, slots[i + 1], out);
+    if (i == 0 || !ahead) gather(weights(pieces[i]), true, slots[i], out);
+    if (ahead && i + 1 < pieces.size()) gather(weights(pieces[i + 1]), true, slots[i + 1], out);
     wait(out, slots[i]);
     run_forward(pieces[i], out);
   }
@@ -186,13 +228,14 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
 /// Gradients of weights need no weights, so only the part for the input gathers.
 Instructions DataParallel::partitioned_backward(const Pieces& pieces, Pass pass) {
   const bool gathers = pass != Pass::weight, ahead = overlaps() && gathers;
+  const Source source = spec_.plan.hpz > 1 ? Source::second_copy : Source::shards;
   Instructions out;
   next_ = 0;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = pieces.size(); i-- > 0;) {
     if (gathers && (i + 1 == pieces.size() || !ahead))
-      gather(pieces[i].parameters, true, slots[i], out);
-    if (ahead && i > 0) gather(pieces[i - 1].parameters, true, slots[i - 1], out);
+      gather(weights(pieces[i]), true, slots[i], out, source);
+    if (ahead && i > 0) gather(weights(pieces[i - 1]), true, slots[i - 1], out, source);
     wait(out, slots[i]);
     run_backward(pieces, i, pass, out);
     if (pass == Pass::input) continue;
@@ -277,15 +320,15 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
   const Share own = owned(share);
   const double parameters = own.dense + own.expert;
   const Operator norm = gradient_norm(parameters, gradient_size());
-  const Operator step = optimizer_step(parameters, spec_.runtime);
   const TrainingSpec& training = spec_.training;
-  const double away = training.offload_optimizer ? parameters
-                      : training.offload_experts ? own.expert
-                                                 : 0;
+  const Operator step = optimizer_step(parameters, spec_.runtime, training);
+  const double part = training.offload_optimizer ? training.offload_optimizer_part : 0;
+  const double away = part * own.dense + (training.offload_experts ? 1 : part) * own.expert;
   builder_.compute(norm, out);
   reduce_norm(out);
   if (builder_.reads_back()) out.push_back(HostSync{});
-  if (away < parameters) builder_.compute(optimizer_step(parameters - away, spec_.runtime), out);
+  if (away < parameters)
+    builder_.compute(optimizer_step(parameters - away, spec_.runtime, training), out);
   if (away > 0) offload_.optimize(away, out);
   builder_.program().update_flops += (norm.flops + step.flops).value();
   builder_.program().executed_flops += (norm.flops + step.flops).value();
@@ -297,7 +340,7 @@ void DataParallel::settle_experts(const std::vector<Pieces>& chunks, Instruction
     const double expert = total(pieces).expert;
     if (expert <= 0) continue;
     Slots slots;
-    if (spec_.plan.zero > 0) gather(Part::expert, expert, true, slots, out);
+    if (spec_.plan.zero > 0) gather(Part::expert, weight_bytes * expert, true, slots, out);
     wait(out, slots);
     offload_.store_experts(expert, out);
   }
@@ -339,7 +382,7 @@ void DataParallel::gather_updated(const std::vector<Pieces>& chunks, Instruction
   if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;
   for (const Pieces& pieces : chunks) {
     Slots slots;
-    gather(resident(total(pieces)), true, slots, out);
+    gather(resident_weights(pieces), true, slots, out);
     wait(out, slots);
   }
 }

@@ -35,15 +35,29 @@ class DataParallel {
   bool partitioned() const { return spec_.plan.zero == 3; }
   double gradient_size() const { return gradient_bytes(spec_.communication); }
   double replicas(Part part) const;
+  /// Of them, those that share out what zero shards.
+  double sharing(Part part) const;
+  bool hybrid() const { return spec_.plan.dp_replicate > 1; }
+  /// Bytes of the weights as they are gathered, and of those of them that stay on the device
+  /// between two steps.
+  Share weights(const PlacedPiece& placed) const;
+  Share resident_weights(const Pieces& pieces) const;
   /// Elements: as given, or Megatron-LM's default for the replicas.
   double bucket(Part part) const;
   Share owned(const Share& share) const;
   /// Those that stay on the device between two steps.
   Share resident(const Share& share) const;
 
-  void gather(Part part, double parameters, bool after_compute, Slots& slots, Instructions& out);
-  void gather(const Share& share, bool after_compute, Slots& slots, Instructions& out);
+  /// From all ranks with a shard, or from those with a part of the second copy.
+  enum class Source { shards, second_copy };
+  GroupKind gathered_over(Part part, Source source) const;
+  void gather(Part part, double bytes, bool after_compute, Slots& slots, Instructions& out,
+              Source source = Source::shards);
+  void gather(const Share& bytes, bool after_compute, Slots& slots, Instructions& out,
+              Source source = Source::shards);
   void reduce(Part part, double parameters, Slots& slots, Instructions& out);
+  /// Inside the ranks that share out, then of each share across the others.
+  void reduce_hybrid(Part part, double parameters, Slots& slots, Instructions& out);
   void reduce(const Share& share, Slots& slots, Instructions& out);
   /// Reduces whole buckets and leaves the rest in `parameters`.
   void reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out);

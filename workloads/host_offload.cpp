@@ -60,7 +60,7 @@ void HostOffload::optimize(double parameters, Instructions& out) {
   for (std::size_t k = 0; k < optimizer_parts; ++k) {
     if (k + 1 < optimizer_parts) builder_.from_host(bytes, fetch_slots_[(k + 1) % 2], out);
     out.push_back(Wait{fetch_slots_[k % 2]});
-    builder_.compute(optimizer_step(part, runtime_), out);
+    builder_.compute(optimizer_step(part, runtime_, training_), out);
     builder_.to_host(bytes, store_slot_, out);
   }
   out.push_back(Wait{store_slot_});

@@ -60,24 +60,32 @@ double largest_tensor(const WorkloadSpec& spec, const std::vector<Slice>& slices
 
 struct StageParameters {
   RankParameters all;
-  double largest_layer = 0;  ///< of one rank
+  RankParameters one_byte;   ///< of these, what is gathered in FP8
+  double largest_layer = 0;  ///< bytes that one rank gathers
 };
 
 StageParameters stage_parameters(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
+  const bool casts = spec.communication.gather_precision == CommunicationSpec::GatherPrecision::fp8;
   StageParameters sum;
-  const auto add = [&](const ParameterGroups& groups) {
+  const auto add = [&](const ParameterGroups& groups, const ParameterGroups& products) {
     const RankParameters rank = on_rank(spec.model, spec.plan, groups);
+    const RankParameters cast = casts ? on_rank(spec.model, spec.plan, products) : RankParameters{};
     sum.all += rank;
-    return rank.dense + rank.experts;
+    sum.one_byte += cast;
+    return weight_bytes * (rank.dense + rank.experts) -
+           (weight_bytes - fp8_weight_bytes) * (cast.dense + cast.experts);
   };
-  add(ends(spec.model, slices));
+  add(ends(spec.model, slices), {});
   for (const Slice& slice : slices) {
     for (std::int64_t layer = slice.first; layer < slice.first + slice.count; ++layer) {
-      const double size = add(layer_parameters(spec.model, spec.model.is_moe_layer(layer)));
+      const bool moe = spec.model.is_moe_layer(layer);
+      const double size =
+          add(layer_parameters(spec.model, moe), product_parameters(spec.model, moe));
       sum.largest_layer = std::max(sum.largest_layer, size);
     }
     for (std::int64_t module = 0; module < slice.mtp; ++module) {
-      sum.largest_layer = std::max(sum.largest_layer, add(mtp_parameters(spec.model)));
+      sum.largest_layer = std::max(
+          sum.largest_layer, add(mtp_parameters(spec.model), mtp_product_parameters(spec.model)));
     }
   }
   return sum;
@@ -89,11 +97,12 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const ParallelPlan& plan = spec.plan;
   const TrainingSpec& training = spec.training;
   // offloaded, the part at hand and the one that is fetched ahead
-  const auto here = [](bool offloaded) { return offloaded ? 2.0 / optimizer_parts : 1; };
-  const double dense_here = here(training.offload_optimizer);
-  const double experts_here = here(training.offload_optimizer || training.offload_experts);
-  const auto dense_ranks = static_cast<double>(plan.dp * plan.cp);
-  const auto expert_ranks = static_cast<double>(plan.edp());
+  const auto here = [](double away) { return away * 2.0 / optimizer_parts + (1 - away); };
+  const double away = training.offload_optimizer ? training.offload_optimizer_part : 0;
+  const double dense_here = here(away);
+  const double experts_here = here(training.offload_experts ? 1 : away);
+  const auto dense_ranks = static_cast<double>(plan.dense_shards());
+  const auto expert_ranks = static_cast<double>(plan.expert_shards());
   const auto sharded = [&](Shards what, double dense = 1, double experts = 1) {
     return dense * parameters.all.dense / shards(plan.zero, what, dense_ranks) +
            experts * training.active_experts * parameters.all.experts /
@@ -101,14 +110,21 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   };
   budget.optimizer =
       Bytes{optimizer_state_bytes(training) * sharded(Shards::optimizer, dense_here, experts_here)};
-  budget.moments = moment_bytes / optimizer_state_bytes(training) * budget.optimizer;
+  budget.moments = moment_bytes(training) / optimizer_state_bytes(training) * budget.optimizer;
   budget.gradients = Bytes{gradient_bytes(spec.communication) * sharded(Shards::gradients)};
   if (keeps_both(spec)) budget.gradients += Bytes{half_bytes * sharded(Shards::gradients)};
   if (training.update_memory == TrainingSpec::UpdateMemory::flat)
     budget.update += Bytes{flat_update_bytes * sharded(Shards::optimizer)};
   budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters)};
+  if (plan.zero < 3)
+    budget.parameters =
+        budget.parameters -
+        Bytes{(weight_bytes - fp8_weight_bytes) *
+              (parameters.one_byte.dense + training.active_experts * parameters.one_byte.experts)};
+  if (plan.hpz > 1)
+    budget.parameters += Bytes{weight_bytes * parameters.all.dense / static_cast<double>(plan.hpz)};
   // the gathered layer in use and the one that is gathered ahead
-  if (plan.zero >= 3) budget.buffers += Bytes{2 * weight_bytes * parameters.largest_layer};
+  if (plan.zero >= 3) budget.buffers += Bytes{2 * parameters.largest_layer};
 }
 
 /// The activations of one stage, chunk by chunk.
@@ -192,6 +208,8 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
   count += plan.tp > 1;
   count += plan.cp > 1;
   count += plan.dp * plan.cp > 1;
+  if (plan.shard_groups() > 1)
+    count += 1 + (plan.dp_replicate > 1 && plan.dp_replicate < plan.dp * plan.cp);
   count += plan.pp > 1;
   count += plan.pp > 1 && plan.chunk_map().copies() > 1;
   count += plan.pp > 1 && plan.chunk_placement == ChunkPlacement::loop && shares_embedding &&

@@ -3,12 +3,16 @@
 #include <type_traits>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 
-Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime) {
+Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime,
+                        const TrainingSpec& training) {
   const bool fused = runtime.optimizer == RuntimeSpec::OptimizerKernels::fused;
-  const double bytes = fused ? 30 : 156;
+  // gradient and weight; master weight and moments are read and written
+  const double states = 2 * (moved_master_bytes(training) + moment_bytes(training));
+  const double bytes = fused ? single_bytes + half_bytes + states : 156;
   return {.name = "optimizer",
           .work = MemoryBoundWork{},
           .flops = Flops{14 * owned_parameters},

@@ -63,13 +63,13 @@ const Instructions& PieceLibrary::moe_pair(std::int64_t forward_window,
 }
 
 /// MoE layers of the forward, ascending, with MoE layers of the backward, descending; all others,
-/// and those that are left, run alone.
+/// and those that are left, run alone. A layer that is computed again is so before its pair.
 Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward) {
   Instructions out;
   auto f = forward.begin();
   auto b = backward.rbegin();
   const auto pairs = [](const PlacedPiece& placed) {
-    return placed.piece->key.kind == PieceKind::moe_layer && !placed.recomputed;
+    return placed.piece->key.kind == PieceKind::moe_layer;
   };
   while (f != forward.end() || b != backward.rend()) {
     const bool f_alone = f != forward.end() && (b == backward.rend() || !pairs(*f));
@@ -77,6 +77,7 @@ Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward)
     if (f_alone) append_code(out, (f++)->piece->forward);
     if (b_alone) append_backward(out, *b++);
     if (f_alone || b_alone) continue;
+    if (b->recomputed) append_code(out, b->piece->recompute);
     append_code(out, moe_pair(f->piece->key.window, b->piece->key.window));
     ++f, ++b;
   }

@@ -133,6 +133,20 @@ ParameterGroups layer_parameters(const ModelSpec& model, bool moe_layer) {
   return groups;
 }
 
+ParameterGroups product_parameters(const ModelSpec& model, bool moe_layer) {
+  ModelSpec plain = model;
+  plain.bias = ModelSpec::Bias::none;
+  plain.qk_norm = ModelSpec::QkNorm::none;
+  ParameterGroups groups = attention_parameters(plain);
+  if (const auto* latent = std::get_if<LatentAttention>(&model.attention))
+    groups.replicated -= static_cast<double>(latent->q_lora_rank + latent->kv_lora_rank);
+  if (!moe_layer) return groups += dense_ffn_parameters(plain);
+  plain.moe->correction_bias = false;
+  groups += moe_ffn_parameters(plain);
+  groups.replicated -= static_cast<double>(model.hidden * plain.moe->experts);
+  return groups;
+}
+
 bool mtp_is_moe(const ModelSpec& model) { return model.is_moe_layer(model.layers - 1); }
 
 ParameterGroups mtp_parameters(const ModelSpec& model) {
@@ -140,6 +154,13 @@ ParameterGroups mtp_parameters(const ModelSpec& model) {
   ParameterGroups groups = layer_parameters(model, mtp_is_moe(model));
   groups.tensor += 2 * hidden * hidden;
   groups.replicated += 3 * norm_width(model);
+  return groups;
+}
+
+ParameterGroups mtp_product_parameters(const ModelSpec& model) {
+  const auto hidden = static_cast<double>(model.hidden);
+  ParameterGroups groups = product_parameters(model, mtp_is_moe(model));
+  groups.tensor += 2 * hidden * hidden;
   return groups;
 }
 

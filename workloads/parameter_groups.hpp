@@ -25,8 +25,13 @@ ParameterGroups moe_ffn_parameters(const ModelSpec& model);
 ParameterGroups norm_parameters(const ModelSpec& model);
 /// Attention, feed-forward part and norms of one layer.
 ParameterGroups layer_parameters(const ModelSpec& model, bool moe_layer);
+/// Of these, weights of products: no norms, no biases, no router.
+ParameterGroups product_parameters(const ModelSpec& model, bool moe_layer);
 /// What one MTP module adds; embedding and head are the model's own.
 ParameterGroups mtp_parameters(const ModelSpec& model);
+
+/// Of these, weights of products in the layer and before it.
+ParameterGroups mtp_product_parameters(const ModelSpec& model);
 
 /// Parameters of one norm: a scale, and a shift for LayerNorm.
 double norm_width(const ModelSpec& model);

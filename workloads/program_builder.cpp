@@ -43,6 +43,10 @@ Stream stream_of(GroupKind group) {
     case GroupKind::embedding:
     case GroupKind::mirror:
     case GroupKind::world:
+    case GroupKind::dense_shard:
+    case GroupKind::dense_replica:
+    case GroupKind::expert_shard:
+    case GroupKind::expert_replica:
       break;
   }
   return Stream::data;

@@ -38,6 +38,19 @@ double attention_flops(const LayerItems& items) {
   return sum;
 }
 
+/// Weights of products that are cast before they are gathered.
+Share gathered_in_fp8(const WorkloadSpec& spec, PieceKind kind) {
+  using enum PieceKind;
+  const bool layer = kind == dense_layer || kind == moe_layer;
+  if (spec.communication.gather_precision == CommunicationSpec::GatherPrecision::bf16 ||
+      (!layer && kind != mtp_module))
+    return {};
+  const RankParameters rank = on_rank(spec.model, spec.plan,
+                                      layer ? product_parameters(spec.model, kind == moe_layer)
+                                            : mtp_product_parameters(spec.model));
+  return {rank.dense, rank.experts};
+}
+
 bool has_experts(const ModelSpec& model, PieceKind kind) {
   return kind == PieceKind::moe_layer || (kind == PieceKind::mtp_module && mtp_is_moe(model));
 }
@@ -147,6 +160,7 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
     items[4].push_back(std::move(passes.recomputed));
   }
   piece.key = key;
+  piece.one_byte = gathered_in_fp8(spec_, key.kind);
   builder_.lower(items[0], piece.forward);
   builder_.lower(items[1], piece.backward);
   builder_.lower(items[2], piece.backward_input);
@@ -188,7 +202,8 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   Pieces pieces;
   const auto put = [&](const PieceKey& key, bool again) {
     const Piece& lowered = piece(key);
-    pieces.push_back({&lowered, again, lowered.parameters, offloaded(key.kind, again, slice)});
+    pieces.push_back(
+        {&lowered, again, lowered.parameters, lowered.one_byte, offloaded(key.kind, again, slice)});
     pieces.back().parameters.expert *= spec_.training.active_experts;
   };
   const auto place = [&](PieceKind kind, bool again) { put({kind, slice}, again); };

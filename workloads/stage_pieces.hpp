@@ -42,6 +42,7 @@ struct Piece {
   PieceKey key;
   Instructions forward, backward, backward_input, backward_weight, recompute;
   Share parameters;
+  Share one_byte;         ///< of these, what is gathered in FP8
   double replicated = 0;  ///< parameters that every tensor rank holds whole
   double forward_flops = 0, backward_flops = 0, recompute_flops = 0;
   double attention_flops = 0, recompute_attention_flops = 0;  ///< of those: forward and backward
@@ -52,6 +53,7 @@ struct PlacedPiece {
   bool recomputed;
   Share parameters;      ///< of the piece with its active experts, plus the embedding copy that an
                          ///< MTP module needs off the first stage
+  Share one_byte;        ///< of these, what is gathered in FP8
   double offloaded = 0;  ///< bytes of activations that one unit leaves on the host
 };
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order

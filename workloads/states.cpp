@@ -21,14 +21,41 @@ double gradient_bytes(const CommunicationSpec& spec) {
   return half_bytes;
 }
 
+double least_weight_bytes(const CommunicationSpec& spec) {
+  return spec.gather_precision == CommunicationSpec::GatherPrecision::fp8 ? fp8_weight_bytes
+                                                                          : weight_bytes;
+}
+
+double moment_bytes(const TrainingSpec& training) {
+  const auto bytes = [](TrainingSpec::Moment moment) {
+    switch (moment) {
+      case TrainingSpec::Moment::fp32:
+        return single_bytes;
+      case TrainingSpec::Moment::bf16:
+      case TrainingSpec::Moment::fp16:
+        return half_bytes;
+      case TrainingSpec::Moment::fp8:
+        break;
+    }
+    return half_bytes / 2;
+  };
+  return bytes(training.first_moment) + bytes(training.second_moment);
+}
+
+double moved_master_bytes(const TrainingSpec& training) {
+  return training.master_weights == TrainingSpec::MasterWeights::fp16 ? half_bytes : single_bytes;
+}
+
 double optimizer_state_bytes(const TrainingSpec& training) {
   switch (training.master_weights) {
     case TrainingSpec::MasterWeights::full:
-      return single_bytes + moment_bytes;
+      return single_bytes + moment_bytes(training);
     case TrainingSpec::MasterWeights::remainder:
+      return single_bytes - half_bytes + moment_bytes(training);
+    case TrainingSpec::MasterWeights::fp16:
       break;
   }
-  return single_bytes - half_bytes + moment_bytes;
+  return half_bytes + moment_bytes(training);
 }
 
 double bucket_elements(const CommunicationSpec& spec, double replicas) {

@@ -41,6 +41,10 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
              "part of the activations of each layer, from its forward to its backward",
              between(0, 1)});
     v.field({"optimizer", &spec.offload_optimizer, "master weights and moments of the optimizer"});
+    v.field({"optimizer_part", &spec.offload_optimizer_part,
+             "part of the parameters whose states are there, with optimizer; the device updates "
+             "the others",
+             fraction()});
     v.field({"experts", &spec.offload_experts,
              "weights, master weights and moments of the routed experts; a step fetches those that "
              "work in it"});
@@ -63,9 +67,14 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "what the optimizer's update allocates (docs/models/memory.md); tensor: an FP32 "
                  "copy of the largest parameter; flat: its gradients, copied and cast"});
   visitor.field(
-      {"master_weights", choice(spec.master_weights, {{"full"}, {"remainder"}}),
-       "memory alone: full: FP32 beside the half-precision weight; remainder: the 2 bytes "
-       "that the weight lacks of it (docs/models/memory.md)"});
+      {"master_weights", choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}}),
+       "full: FP32 beside the half-precision weight; remainder, memory alone: the 2 bytes that the "
+       "weight lacks of it; fp16: 2 bytes, held and moved (docs/models/memory.md)"});
+  const auto moment = [&](const char* key, TrainingSpec::Moment& of, const char* which) {
+    visitor.field({key, choice(of, {{"fp32"}, {"bf16"}, {"fp16"}, {"fp8"}}), which});
+  };
+  moment("first_moment", spec.first_moment, "precision in which Adam keeps its first moment");
+  moment("second_moment", spec.second_moment, "and its second one");
   visitor.field({"attention_head", OptionalCount{&spec.attention_head, "none"},
                  "size to which the heads of latent attention are padded for a fused kernel that "
                  "takes q, k and v of one size, with the copies around it",
@@ -211,6 +220,15 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
     v.field({"bucket", OptionalCount{&spec.bucket, "auto"},
              "elements of one bucket; auto: more for more replicas (docs/models/data_parallel.md)",
              between(1e6, 1e15)});
+  });
+  visitor.section("parameter", "gathers of sharded parameters", [&](Visitor& v) {
+    v.field({"overlap", &spec.gather_overlap,
+             "with gradient.overlap and zero 1 or 2: while the first forward runs; false: behind "
+             "the optimizer"});
+    v.field(
+        {"precision", choice(spec.gather_precision, {{"bf16"}, {"fp8"}}),
+         "fp8: weights of FP8 products are cast before they are gathered, and with zero 1 and 2 "
+         "kept so (docs/models/fp8.md)"});
   });
   visitor.section("tensor", "tensor parallel collectives", [&](Visitor& v) {
     Choice overlap{{{"none"}, {"chunks", true, true}},

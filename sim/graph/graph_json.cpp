@@ -151,16 +151,17 @@ std::string stage_json(const StageProgram& program, const StageOrder& order) {
 }
 
 std::string plan_json(const ParallelPlan& plan) {
-  return Json('{')
-      .key("tp", whole(plan.tp))
+  Json json('{');
+  json.key("tp", whole(plan.tp))
       .key("pp", whole(plan.pp))
       .key("cp", whole(plan.cp))
       .key("dp", whole(plan.dp))
       .key("ep", whole(plan.ep))
       .key("etp", whole(plan.etp))
       .key("order", list_of(plan.order, json_text))
-      .key("expert_part", whole(plan.expert_part))
-      .done();
+      .key("expert_part", whole(plan.expert_part));
+  if (plan.shard_groups() > 1) json.key("shard_groups", whole(plan.shard_groups()));
+  return json.done();
 }
 
 std::string schedule_json(const TaskGraph& graph) {

@@ -234,6 +234,9 @@ void read_plan(const Part& part, ParallelPlan& plan) {
   if (plan.stage_ranks() % (plan.ep * plan.etp) != 0)
     part.fail("has ep x etp that do not divide the ranks of a stage");
   plan.dp_given = plan.dp;
+  plan.dp_replicate = part.has("shard_groups") ? size("shard_groups") : 1;
+  if (plan.dp % plan.dp_replicate != 0 || plan.edp() % plan.dp_replicate != 0)
+    part.fail("has shard_groups that do not divide dp and the replicas of experts");
   plan.expert_part = part.at("expert_part").count(0, 1 << 20);
   plan.order.clear();
   for (const Part& word : part.at("order").list()) plan.order.push_back(word.text());

@@ -108,6 +108,15 @@ void import_sharding(Json& json) {
   const bool on = overlap != nullptr ? args.on(overlap->name) : zero == 3;
   draft.set("communication.gradient.overlap", on && zero > 0, {overlap},
             overlap == nullptr ? "true at stage 3 unless given" : "");
+  if (on && (zero == 1 || zero == 2))
+    draft.set("communication.parameter.overlap", false, {overlap}, "gathers behind the update");
+  if (const Setting* second = args.find("zero_optimization.zero_hpz_partition_size")) {
+    const std::int64_t ranks = args.count_or(second->name, 1);
+    if (ranks > 1 && zero < 3)
+      draft.note(*second, "counts only at stage 3");
+    else if (ranks > 1)
+      draft.set("parallel.hpz", ranks, {second});
+  }
   constexpr double elements = 5e8;  // of zero/config.py
   const double size = bucket == nullptr ? elements : args.number(bucket->name).value_or(elements);
   if (on && zero > 0)

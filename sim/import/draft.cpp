@@ -109,6 +109,8 @@ std::optional<std::int64_t> Draft::count(std::string_view path) const {
 
 void Draft::set(const std::string& path, const std::string& value,
                 std::initializer_list<const Setting*> flags, const std::string& words) {
+  for (const Setting* flag : flags)
+    if (flag != nullptr) used_.insert(flag->shown());
   if (given(path)) return;
   std::string comment;
   Place place;
@@ -126,7 +128,17 @@ void Draft::set(const std::string& path, const std::string& value,
 }
 
 void Draft::note(const Setting& setting, const std::string& message) {
+  used_.insert(setting.shown());
   notes_.push_back({setting.place, setting.shown(), message});
+}
+
+void Draft::settle() {
+  for (Diagnostic& setting : expected_) {
+    if (!used_.insert(setting.path).second) continue;
+    setting.message = "changes nothing here";
+    notes_.push_back(std::move(setting));
+  }
+  expected_.clear();
 }
 
 std::string Draft::yaml() const {

@@ -37,6 +37,11 @@ class Draft {
   /// The value of a key as a whole number, --set before flags.
   std::optional<std::int64_t> count(std::string_view path) const;
   void note(const Setting& setting, const std::string& message);
+  /// A setting whose flag has an effect: one that stands behind no key, note or error in the end
+  /// is said to change nothing.
+  void expect(const Setting& setting) { expected_.push_back({setting.place, setting.shown(), {}}); }
+  /// Notes the expected settings that changed nothing.
+  void settle();
   void note(Diagnostic diagnostic) { notes_.push_back(std::move(diagnostic)); }
   void wrong(Diagnostic diagnostic) { wrong_.push_back(std::move(diagnostic)); }
 
@@ -48,7 +53,8 @@ class Draft {
 
  private:
   std::vector<Entry> entries_;
-  std::vector<Diagnostic> wrong_, notes_;
+  std::vector<Diagnostic> wrong_, notes_, expected_;
+  std::set<std::string> used_;  ///< settings behind keys and notes, as shown
 };
 
 }  // namespace stepcast::launch

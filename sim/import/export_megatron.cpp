@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "export_flags.hpp"
 #include "forms.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/sim/import/export.hpp"
@@ -12,21 +13,6 @@ namespace stepcast {
 namespace {
 
 using launch::Framework;
-
-/// Flags of the table, joined with blanks.
-struct Flags {
-  Framework framework;
-  std::string line;
-
-  void add(const std::string& flag, const std::string& value = {}) {
-    expects(launch::find_flag(framework, flag).has_value(), "an exported flag is in the table");
-    line += (line.empty() ? "" : " ") + flag + (value.empty() ? "" : " " + value);
-  }
-  void add(const std::string& flag, std::int64_t value) { add(flag, std::to_string(value)); }
-  void when(bool wanted, const std::string& flag) {
-    if (wanted) add(flag);
-  }
-};
 
 using Layers = std::vector<std::vector<std::int64_t>>;
 
@@ -188,121 +174,11 @@ void add_plan(Flags& flags, const Scenario& scenario) {
   }
   const bool overlap = scenario.workload.communication.gradient_overlap && plan.zero < 2;
   flags.when(overlap, "--overlap-grad-reduce");
-  flags.when(overlap && plan.zero == 1, "--overlap-param-gather");
+  flags.when(overlap && plan.zero == 1 && scenario.workload.communication.gather_overlap,
+             "--overlap-param-gather");
+  if (plan.dp_replicate > 1) flags.add("--num-distributed-optimizer-instances", plan.dp_replicate);
   const bool blocking = scenario.schedule.p2p == ScheduleSpec::PointToPoint::blocking;
   flags.when(blocking && plan.vpp > 1, "--no-overlap-p2p-communication");
-}
-
-std::string module_words(const TrainingSpec& training) {
-  std::string words;
-  for (std::size_t i = 0; i < recompute_modules.size(); ++i)
-    if (training.recomputes(static_cast<TrainingSpec::Module>(i)))
-      words += (words.empty() ? "" : " ") + std::string(recompute_modules[i]);
-  return words;
-}
-
-void add_recompute(Flags& flags, const Scenario& scenario) {
-  const TrainingSpec& training = scenario.workload.training;
-  using Recompute = TrainingSpec::Recompute;
-  switch (training.recompute) {
-    case Recompute::none:
-      return;
-    case Recompute::selective:
-      return flags.add("--recompute-granularity", "selective");
-    case Recompute::modules:
-      flags.add("--recompute-granularity", "selective");
-      return flags.add("--recompute-modules", module_words(training));
-    case Recompute::full:
-      flags.add("--recompute-granularity", "full");
-      flags.add("--recompute-method", "uniform");
-      return flags.add("--recompute-num-layers", 1);
-    case Recompute::table:
-      // one number for all chunks: the most that any rebuilds
-      std::int64_t most = 0;
-      for (const auto& row : training.recompute_layers)
-        most = std::max(most, std::ranges::max(row));
-      flags.add("--recompute-granularity", "full");
-      flags.add("--recompute-method", "block");
-      flags.add("--recompute-num-layers", most);
-  }
-}
-
-/// Precision; of a recipe that Megatron-LM lacks nothing, so that reading back names it.
-void add_precision(Flags& flags, const Scenario& scenario) {
-  const TrainingSpec& training = scenario.workload.training;
-  flags.add(training.precision == TrainingSpec::Precision::fp16 ? "--fp16" : "--bf16");
-  if (training.precision != TrainingSpec::Precision::fp8_mixed) return;
-  flags.add("--fp8-format", "hybrid");
-  using Recipe = TrainingSpec::Fp8Recipe;
-  switch (training.fp8_recipe) {
-    case Recipe::delayed:
-      flags.add("--fp8-recipe", "delayed");
-      break;
-    case Recipe::tensorwise:
-      flags.add("--fp8-recipe", "tensorwise");
-      break;
-    case Recipe::blockwise:
-      flags.add("--fp8-recipe", "blockwise");
-      break;
-    case Recipe::mxfp8:
-      flags.add("--fp8-recipe", "mxfp8");
-      break;
-    case Recipe::rowwise:
-      break;
-  }
-  const bool padded = scenario.workload.model.moe && !scenario.workload.moe.pads_rows;
-  flags.when(padded && flags.framework == Framework::megatron,
-             "--moe-router-padding-for-quantization");
-}
-
-/// Graphs of parts of a layer; shared experts have no word.
-void add_graphs(Flags& flags, const RuntimeSpec& runtime) {
-  std::string words;
-  for (std::size_t i = 0; i < graph_scopes.size(); ++i)
-    if ((runtime.graphs >> i & 1U) != 0 && static_cast<GraphScope>(i) != GraphScope::shared_experts)
-      words += (words.empty() ? "" : " ") + std::string(graph_scopes[i]);
-  if (words.empty()) return;
-  flags.add("--cuda-graph-impl", "transformer_engine");
-  flags.add("--cuda-graph-scope", words);
-}
-
-void add_training(Flags& flags, const Scenario& scenario) {
-  const TrainingSpec& training = scenario.workload.training;
-  const CommunicationSpec& communication = scenario.workload.communication;
-  const bool mindspeed = flags.framework == Framework::mindspeed;
-  flags.add("--seq-length", training.sequence);
-  flags.add("--micro-batch-size", training.micro_batch);
-  flags.add("--global-batch-size", training.global_batch);
-  add_precision(flags, scenario);
-  add_recompute(flags, scenario);
-  flags.add("--hidden-dropout", training.dropout ? "0.1" : "0.0");
-  const bool unfused = training.attention == TrainingSpec::Attention::unfused;
-  flags.when(!unfused, "--use-flash-attn");
-  if (unfused && !mindspeed) flags.add("--attention-backend", "unfused");
-  flags.when(training.cross_entropy == TrainingSpec::CrossEntropy::fused,
-             "--cross-entropy-loss-fusion");
-  flags.when(training.offload_optimizer,
-             mindspeed ? "--swap-optimizer" : "--optimizer-cpu-offload");
-  const bool shared = training.master_weights == TrainingSpec::MasterWeights::remainder;
-  flags.when(shared && mindspeed, "--reuse-fp32-param");
-  flags.when(communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16,
-             "--grad-reduce-in-bf16");
-  flags.when(communication.accumulation == CommunicationSpec::Accumulation::separate,
-             "--no-gradient-accumulation-fusion");
-  if (communication.bucket) flags.add("--ddp-bucket-size", *communication.bucket);
-  flags.when(communication.tensor_chunks > 1 && !mindspeed, "--tp-comm-overlap");
-  if (communication.tensor_chunks > 1 && mindspeed) {
-    flags.add("--use-ascend-coc");
-    flags.add("--coc-parallel-num", communication.tensor_chunks);
-  }
-  const KernelSpec& kernels = scenario.workload.runtime.kernels;
-  flags.when(mindspeed && kernels.norm == KernelSpec::Norm::fused, "--use-fused-rmsnorm");
-  flags.when(mindspeed && kernels.rope == KernelSpec::Rope::fused, "--use-fused-rotary-pos-emb");
-  flags.when(mindspeed && kernels.activation == KernelSpec::Activation::fused,
-             "--use-fused-swiglu");
-  flags.when(!mindspeed && kernels.rope == KernelSpec::Rope::unfused, "--no-rope-fusion");
-  flags.when(!mindspeed && kernels.activation == KernelSpec::Activation::unfused,
-             "--no-bias-swiglu-fusion");
 }
 
 /// Keys of a scenario as its specs have them now: a plan changes those of its file.
@@ -362,7 +238,6 @@ LaunchExport export_megatron(const Scenario& scenario) {
   add_experts(flags, scenario);
   add_plan(flags, scenario);
   add_training(flags, scenario);
-  add_graphs(flags, scenario.workload.runtime);
   result.arguments = flags.line;
   try {
     const Scenario again = read_back(scenario, flags);

@@ -46,7 +46,6 @@ constexpr Flag mindspeed_table[] = {
     {"--post-norm", none, taken, "model.norm", "sandwich"},
     {"--add-dense-bias", none, taken, "model.bias", "all"},
     {"--geglu", none, taken, "model.ffn.kind", "swiglu: three matrices"},
-    {"--gelu-tanh", none, taken, "model.ffn.kind", "gelu"},
     {"--padded-base-length", one, taken, "training.attention_head",
      "heads of latent attention are padded to a multiple; 128 unless given"},
     {"--mla-fa-without-pad", none, taken, "training.attention_head", "none"},
@@ -129,6 +128,7 @@ constexpr IgnoredFlags mindspeed_ignored_table[] = {
      "mla-fa-divide-qk fa-without-pad attention-mask-type use-ring-exchange-attn "
      "alibi-fusion-attn-type use-cp-send-recv-overlap megatron-cp-in-bnsd "
      "use-fused-ring-attention-update dualpipev-dw-detach enable-gqa-share"},
+    {"GELU, by another formula", "gelu-tanh"},
     {"where the model's code and weights are",
      "spec prompt-type handler-name enable-hf2mg-convert model-type-hf stage ai-framework "
      "is-instruction-dataset tokenizer-not-use-fast no-shared-storage tokenizer-padding-side "

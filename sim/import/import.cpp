@@ -149,6 +149,7 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   } catch (const InputError& error) {
     throw InputError(with_flags(error.diagnostics(), draft));
   }
+  draft.settle();
   for (const Diagnostic& note : draft.notes()) result.warnings.push_back(note.text());
   return result;
 }

@@ -34,6 +34,7 @@ void import_experts(MegatronLaunch& launch);   ///< megatron_experts.cpp
 void import_plan(MegatronLaunch& launch);      ///< megatron_plan.cpp
 void import_layers(MegatronLaunch& launch);    ///< megatron_layers.cpp: the cut into chunks
 void import_training(MegatronLaunch& launch);  ///< megatron_training.cpp
+void import_states(MegatronLaunch& launch);    ///< megatron_states.cpp: of the optimizer, gathers
 void import_runtime(MegatronLaunch& launch);   ///< megatron_training.cpp: kernels, environment
 
 /// All of it, in order.

@@ -94,8 +94,11 @@ void import_overlap(MegatronLaunch& launch) {
   const bool shared =
       launch.args.find({"--n-shared-experts", "--moe-shared-expert-intermediate-size"}) != nullptr;
   if (const Setting* pair =
-          launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"}))
+          launch.args.find({"--overlap-moe-expert-parallel-comm", "--moe-fb-overlap"})) {
+    if (!launch.mindspeed() && launch.args.text("--recompute-granularity", "") == "full")
+      return launch.args.fail(*pair, "cannot stand beside --recompute-granularity full");
     return launch.draft.set("moe.overlap", std::string("fb_pair"), {pair});
+  }
   const Setting* beside =
       launch.args.find({"--moe-shared-expert-overlap", "--moe-alltoall-overlap-comm",
                         "--moe-allgather-overlap-comm"});

@@ -37,6 +37,17 @@ void import_context(MegatronLaunch& launch) {
   launch.draft.set("parallel.context_algorithm", key, {algorithm, degree});
 }
 
+/// Groups of data ranks that keep all optimizer states each.
+void import_instances(MegatronLaunch& launch) {
+  const Setting* instances = launch.flag("--num-distributed-optimizer-instances");
+  if (instances == nullptr) return;
+  const std::int64_t count = launch.args.count_or(instances->name, 1);
+  if (count <= 1) return;
+  if (launch.draft.says("parallel.zero", "0"))
+    return launch.args.fail(*instances, "needs --use-distributed-optimizer, allowed: 1");
+  launch.draft.set("parallel.dp_replicate", count, {instances});
+}
+
 void import_sharding(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   const Setting* fsdp = launch.args.find({"--use-megatron-fsdp", "--use-custom-fsdp"});
@@ -72,8 +83,7 @@ void import_sharding(MegatronLaunch& launch) {
   if (gather != nullptr && (reduce == nullptr || distributed == nullptr))
     launch.args.fail(*gather, "needs --overlap-grad-reduce and --use-distributed-optimizer");
   if (reduce != nullptr && gather == nullptr && distributed != nullptr)
-    draft.note(*reduce,
-               "overlaps the reduction alone; one key has it and the gather of parameters");
+    draft.set("communication.parameter.overlap", false, {reduce}, "no --overlap-param-gather");
 }
 
 void import_schedule(MegatronLaunch& launch) {
@@ -156,6 +166,7 @@ void import_plan(MegatronLaunch& launch) {
   import_sizes(launch);
   import_context(launch);
   import_sharding(launch);
+  import_instances(launch);
   import_schedule(launch);
   import_batch(launch);
 }

@@ -180,7 +180,8 @@ void import_attention(MegatronLaunch& launch) {
   if (!launch.mindspeed() || !launch.latent || unfused) return;
   const Setting* whole = launch.flag("--mla-fa-without-pad");
   const Setting* base = launch.flag("--padded-base-length");
-  if (whole != nullptr) return;
+  if (whole != nullptr)
+    return launch.draft.set("training.attention_head", std::string("none"), {whole});
   const std::int64_t multiple =
       std::max<std::int64_t>(launch.args.count_or("--padded-base-length", 128), 1);
   const std::int64_t widest =
@@ -214,19 +215,6 @@ void import_tensor_overlap(MegatronLaunch& launch) {
   launch.draft.set("communication.tensor.overlap",
                    n > 1 ? "chunks(" + std::to_string(n) + ")" : std::string("none"),
                    {coc, pieces});
-}
-
-void import_offload(MegatronLaunch& launch) {
-  if (const Setting* optimizer = launch.args.find({"--optimizer-cpu-offload", "--swap-optimizer"}))
-    launch.draft.set("training.offload.optimizer", true, {optimizer});
-  if (const Setting* layers = launch.flag("--cpu-offloading-num-layers");
-      layers != nullptr && launch.layers > 0) {
-    const double part = static_cast<double>(launch.args.count_or(layers->name, 0)) /
-                        static_cast<double>(launch.layers);
-    launch.draft.set("training.offload.activations", std::to_string(part), {layers});
-  }
-  if (const Setting* shared = launch.flag("--reuse-fp32-param"))
-    launch.draft.set("training.master_weights", std::string("remainder"), {shared});
 }
 
 /// Kernels that MindSpeed-LLM fuses on demand, and Megatron-LM unless told.
@@ -338,7 +326,7 @@ void import_training(MegatronLaunch& launch) {
   import_attention(launch);
   const Setting* loss = launch.flag("--cross-entropy-loss-fusion");
   draft.set("training.cross_entropy", std::string(loss != nullptr ? "fused" : "unfused"), {loss});
-  import_offload(launch);
+  import_states(launch);
   const Setting* separate = launch.flag("--no-gradient-accumulation-fusion");
   const Setting* fused = launch.flag("--gemm-gradient-accumulation-fusion");
   draft.set("communication.gradient.accumulation",

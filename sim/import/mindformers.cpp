@@ -185,7 +185,9 @@ void import_sizes(Recipe& r) {
     if (name == "hybird_cp" || name == "hybrid_cp")
       key = "hybrid(" + std::to_string(r.args.count_or("parallel_config.ulysses_degree_in_cp", 1)) +
             ")";
-    draft.set("parallel.context_algorithm", key, {plan("context_parallel_algo"), ring});
+    draft.set("parallel.context_algorithm", key,
+              {plan("context_parallel_algo"), ring,
+               key.starts_with("hybrid") ? plan("ulysses_degree_in_cp") : nullptr});
   }
   const Setting* sharded = r.args.find("parallel.enable_parallel_optimizer");
   const Setting* gradients =
@@ -196,12 +198,25 @@ void import_sizes(Recipe& r) {
             : gradients != nullptr && r.args.on(gradients->name) ? 2
                                                                  : 1,
             {sharded, gradients});
+  const Setting* size =
+      r.args.find("parallel.parallel_optimizer_config.optimizer_weight_shard_size");
+  if (size == nullptr) return;
+  const std::int64_t ranks = r.dp * r.cp, share = r.args.count_or(size->name, -1);
+  if (!on) return draft.note(*size, "counts only with enable_parallel_optimizer");
+  if (share <= 0 || share >= ranks) return;
+  if (ranks % share != 0)
+    return r.args.fail(*size, "is " + std::to_string(share) + ", must divide the " +
+                                  std::to_string(ranks) + " data ranks");
+  draft.set("parallel.dp_replicate", ranks / share, {size});
 }
 
 void import_runtime(Recipe& r) {
   Draft& draft = r.draft;
   const Setting* type = r.field({"compute_dtype"});
   const std::string name = type == nullptr ? "bfloat16" : r.args.text(type->name);
+  if (name != "bfloat16" && name != "float16" && !draft.given("training.precision"))
+    r.args.fail(*type,
+                "is '" + name + "', which training.precision lacks, allowed: bfloat16, float16");
   draft.set("training.precision", std::string(name == "float16" ? "fp16" : "bf16"), {type});
   const Setting* flash = r.field({"use_flash_attention"});
   draft.set("training.attention",

@@ -97,6 +97,8 @@ void import_experts(Recipe& r) {
   if (r.legacy && !r.args.on("moe_config.use_gmm") && factor > 0)
     draft.set("moe.capacity_factor",
               capacity == nullptr ? std::string("1.1") : capacity->words.front(), {capacity});
+  else if (const Setting* grouped = moe("use_gmm"); r.legacy && grouped != nullptr)
+    draft.set("moe.capacity_factor", std::string("none"), {grouped});
   draft.set("moe.experts", std::string("grouped"), {});
 }
 

@@ -30,10 +30,15 @@ constexpr std::pair<std::string_view, const char*> named_recipes[] = {
 
 /// A precision by name; a name of mixed_precision has the recipe of FP8 in it, and one that is
 /// unknown is handed on, to be refused.
-void translate_precision(Translation& all, const Setting& s, const std::string& value) {
+void translate_precision(Translation& all, const Setting& s, const std::string& value,
+                         Draft& draft) {
   const auto names = [&value](std::string_view part) {
     return value.find(part) != std::string::npos;
   };
+  if (!names("16") && !names("fp8") && !names("fp4") && !draft.given("training.precision"))
+    draft.wrong(
+        {s.place, s.name,
+         "is '" + value + "', which training.precision lacks, allowed: bf16, 16, with fp8"});
   if (names("fp4")) all.add(s, "--fp4-format", {"e2m1"});
   if (names("fp8")) {
     all.add(s, "--fp8-format", {"hybrid"});
@@ -48,8 +53,20 @@ void translate_precision(Translation& all, const Setting& s, const std::string& 
   all.add(s, half ? "--fp16" : "--bf16");
 }
 
+/// The type of a state of the optimizer, as PyTorch names it or as Megatron-LM does.
+void translate_state(Translation& all, const Setting& s, const std::string& value) {
+  static const std::pair<std::string_view, const char*> types[] = {{"torch.float32", "fp32"},
+                                                                   {"torch.bfloat16", "bf16"},
+                                                                   {"torch.float16", "fp16"},
+                                                                   {"torch.uint8", "fp8"}};
+  const auto* known =
+      std::ranges::find(types, value, &std::pair<std::string_view, const char*>::first);
+  const auto row = find_flag(Framework::nemo, s.name);
+  if (row) all.add(s, std::string(row->note), {known == std::end(types) ? value : known->second});
+}
+
 /// Keys whose flag is a switch with the other sense, or whose words differ. False: a plain one.
-bool translate_special(Translation& all, const Setting& s) {
+bool translate_special(Translation& all, const Setting& s, Draft& draft) {
   const std::string value = s.words.empty() ? "" : s.words.front();
   const auto flag = [&](bool when, const char* name) {
     if (when) all.add(s, name);
@@ -75,14 +92,20 @@ bool translate_special(Translation& all, const Setting& s) {
     return flag(value == "mcore_distributed_optim" || value == "distributed_fused_adam",
                 "--use-distributed-optimizer");
   if (s.name == "model.normalization") {
-    all.add(s, "--normalization",
-            {value.find("rms") != std::string::npos || value.find("RMS") != std::string::npos
-                 ? "RMSNorm"
-                 : "LayerNorm"});
+    const auto names = [&value](std::string_view part) {
+      return value.find(part) != std::string::npos;
+    };
+    const bool layer = names("layernorm") || names("LayerNorm");
+    const bool rms = names("rmsnorm") || names("RMSNorm");
+    all.add(s, "--normalization", {rms ? "RMSNorm" : layer ? "LayerNorm" : value});
     return true;
   }
   if (s.name == "trainer.precision" || s.name == "mixed_precision") {
-    translate_precision(all, s, value);
+    translate_precision(all, s, value, draft);
+    return true;
+  }
+  if (s.name.starts_with("optimizer.") && s.name.ends_with("_dtype")) {
+    translate_state(all, s, value);
     return true;
   }
   if (s.name == "model.fp8") {
@@ -93,7 +116,7 @@ bool translate_special(Translation& all, const Setting& s) {
 }
 
 /// The flags that a row of the table names: `--recompute-method`.
-void translate(Translation& all, const Setting& s) {
+void translate(Translation& all, const Setting& s, Draft& draft) {
   if (s.name == "trainer.num_nodes") {
     all.launch.nodes = s;
     return;
@@ -102,7 +125,7 @@ void translate(Translation& all, const Setting& s) {
     all.launch.devices_per_node = s;
     return;
   }
-  if (s.words.empty() || s.words.front() == "null" || translate_special(all, s)) return;
+  if (s.words.empty() || s.words.front() == "null" || translate_special(all, s, draft)) return;
   const auto row = find_flag(Framework::nemo, s.name);
   if (!row || !row->note.starts_with("--")) return;
   const std::string name(row->note.substr(0, row->note.find_first_of(", ")));
@@ -122,8 +145,12 @@ std::optional<std::int64_t> import_nemo(const std::string& path, const std::stri
     root = Node(*below);
   Translation all;
   all.launch.file = path;
-  for (const Setting& setting : checked_settings(Framework::nemo, root, options, draft))
-    translate(all, setting);
+  for (const Setting& setting : checked_settings(Framework::nemo, root, options, draft)) {
+    if (options.devices &&
+        (setting.name == "trainer.num_nodes" || setting.name == "trainer.devices"))
+      draft.note(setting, "gives way to --devices");
+    translate(all, setting, draft);
+  }
   // Without a method nothing is rebuilt, whatever the number of layers says.
   const auto named = [&](std::string_view name) {
     return std::ranges::find(all.launch.settings, name, &Setting::name) !=

@@ -15,6 +15,13 @@ bool is_off(const Setting& setting) {
   return word == "false" || word == "False" || word == "null" || word == "None" || word.empty();
 }
 
+/// Switched off, or a number that asks for nothing.
+bool is_neutral(const Setting& setting) {
+  const bool number =
+      setting.words.size() == 1 && (setting.words.front() == "0" || setting.words.front() == "1");
+  return number || is_off(setting);
+}
+
 void check_arity(const Flag& flag, const Setting& setting, Draft& draft) {
   const std::size_t words = setting.words.size();
   if (flag.arity == Arity::one && words == 0)
@@ -67,6 +74,7 @@ void check_settings(Framework framework, const std::vector<Setting>& settings, b
     switch (flag->treatment) {
       case Treatment::taken:
         check_arity(*flag, setting, draft);
+        if (!is_neutral(setting)) draft.expect(setting);
         break;
       case Treatment::ignored:
         break;

@@ -47,7 +47,7 @@ void import_flavor(Job& job) {
   const Flavor& f = job.flavor;
   const Setting* name = job.args.find("model.flavor");
   const auto set = [&](const std::string& key, const auto& value) {
-    job.draft.set(key, value, {name});
+    job.draft.set(key, value, {name, job.args.find("model.name")});
   };
   set("model.layers", f.layers);
   set("model.hidden", f.hidden);
@@ -122,10 +122,8 @@ void import_degrees(Job& job) {
   const std::int64_t replicate = job.args.count_or("parallelism.data_parallel_replicate_degree", 1);
   const std::int64_t shard = job.args.count_or("parallelism.data_parallel_shard_degree", -1);
   const bool sharded = shard != 1 || job.cp > 1;
-  if (replicate > 1 && sharded && !draft.given("parallel.zero"))
-    job.args.fail("parallelism.data_parallel_replicate_degree",
-                  "is above 1 beside sharding, and parallel.zero lacks hybrid sharding, allowed: "
-                  "1, or a shard degree of 1");
+  if (replicate > 1 && sharded)
+    draft.set("parallel.dp_replicate", replicate, {degree("data_parallel_replicate_degree")});
   const std::string reshard = job.args.text("parallelism.fsdp_reshard_after_forward", "default");
   const bool keeps = reshard == "never" || (reshard == "default" && job.pp > 1);
   draft.set("parallel.zero",
@@ -274,6 +272,21 @@ void import_recipe(Job& job, const Converter& converter, const Setting* converte
   job.args.fail(*named, "is '" + name + "', which training.fp8_recipe lacks, allowed: " + known);
 }
 
+/// torchao refuses it for rows; without sharding nothing is gathered.
+void import_gathers(Job& job) {
+  const Setting* gathers = job.args.find({"quantize.linear.float8.enable_fsdp_float8_all_gather",
+                                          "float8.enable_fsdp_float8_all_gather"});
+  if (gathers == nullptr || !job.args.on(gathers->name)) return;
+  if (!job.draft.says("training.precision", "fp8_mixed") ||
+      job.draft.says("training.fp8_recipe", "mxfp8"))
+    return job.draft.note(*gathers, "counts only with the converter float8");
+  if (job.draft.says("training.fp8_recipe", "rowwise"))
+    return job.draft.note(*gathers, "counts only with the recipe tensorwise");
+  if (job.draft.says("parallel.zero", "0"))
+    return job.draft.note(*gathers, "counts only where parameters are sharded");
+  job.draft.set("communication.parameter.precision", std::string("fp8"), {gathers});
+}
+
 void import_precision(Job& job) {
   const Setting* converters = job.args.find("model.converters");
   const auto has = [&](const std::string& word) {
@@ -287,11 +300,16 @@ void import_precision(Job& job) {
     job.args.fail(*converters, "multiplies experts alone in FP8, which training.precision lacks");
   if (!job.draft.given("training.fp8_recipe") && float8 && mx)
     job.args.fail(*converters, "names float8 and mx, allowed: one of them");
+  const std::string param = job.args.text("training.mixed_precision_param", "bfloat16");
+  if (param != "bfloat16" && !job.draft.given("training.precision"))
+    job.args.fail("training.mixed_precision_param",
+                  "is '" + param + "', which training.precision lacks, allowed: bfloat16");
   const bool fp8 = float8 || mx;
   job.draft.set("training.precision", std::string(fp8 ? "fp8_mixed" : "bf16"),
                 {fp8 ? converters : job.args.find("training.mixed_precision_param")});
   import_recipe(job, fp8_converters()[0], float8 ? converters : nullptr);
   import_recipe(job, fp8_converters()[1], mx ? converters : nullptr);
+  import_gathers(job);
 }
 
 void import_rest(Job& job) {
@@ -306,6 +324,7 @@ void import_rest(Job& job) {
   const Setting* compile = job.args.find({"compile.enable", "training.compile"});
   const bool compiled = compile != nullptr && job.args.on(compile->name);
   const Setting* parts = job.args.find("compile.components");
+  if (parts != nullptr && !compiled) draft.note(*parts, "counts only with compile.enable");
   const bool loss =
       parts == nullptr || std::ranges::find(parts->words, "loss") != parts->words.end();
   const bool layers =

@@ -39,8 +39,8 @@ bool skewed(const StageProgram& program) {
 bool may_repeat(const NetworkMapInput& input) {
   const ParallelPlan& plan = input.placement.plan();
   return input.fold == Fold::automatic && input.form == NetworkForm::ports &&
-         input.fabric.intact() && input.rank_variants.empty() && !input.hash_seed &&
-         routing_choices(input.fabric.cluster().network.routing) == 0 &&
+         plan.shard_groups() == 1 && input.fabric.intact() && input.rank_variants.empty() &&
+         !input.hash_seed && routing_choices(input.fabric.cluster().network.routing) == 0 &&
          std::ranges::none_of(input.programs, skewed) && runs_before(plan, "tp", plan.tp, "dp") &&
          runs_before(plan, "cp", plan.cp, "dp") && runs_before(plan, "ep", plan.ep, "dp");
 }

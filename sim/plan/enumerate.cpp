@@ -207,8 +207,9 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
   // an offloaded optimizer leaves a part of its states, which is not counted here
   const TrainingSpec& training = scenario.workload.training;
   const double states = training.offload_optimizer ? 0 : optimizer_state_bytes(training);
+  const double weight = least_weight_bytes(scenario.workload.communication);
   const auto bytes = [&](double parameters, double replicas) {
-    return parameters * (weight_bytes / shards(zero, Shards::parameters, replicas) +
+    return parameters * (weight / shards(zero, Shards::parameters, replicas) +
                          gradient / shards(zero, Shards::gradients, replicas) +
                          states / shards(zero, Shards::optimizer, replicas));
   };

@@ -37,7 +37,9 @@ double family_bound(const Scenario& scenario, const LayerCosts& costs, UnitForm 
 /// the family.
 FamilyNetwork::FamilyNetwork(const Scenario& scenario, const LayerCosts& costs,
                              CollectiveTimes& times)
-    : times_{times}, gradient_{gradient_bytes(scenario.workload.communication)} {
+    : times_{times},
+      gradient_{gradient_bytes(scenario.workload.communication)},
+      gathered_{least_weight_bytes(scenario.workload.communication)} {
   const Placement placement(scenario.workload.plan);
   dense_ = times.members(placement, GroupKind::dense_data, Rank{0});
   expert_ = times.members(placement, GroupKind::expert_data, Rank{0});
@@ -65,7 +67,7 @@ double FamilyNetwork::reduce(double dense, double expert) {
 }
 
 double FamilyNetwork::gather(double dense, double expert) {
-  return moved(CollectiveKind::all_gather, weight_bytes, dense, expert);
+  return moved(CollectiveKind::all_gather, gathered_, dense, expert);
 }
 
 double FamilyNetwork::mirror(double parameters) {
@@ -99,8 +101,9 @@ LayoutEstimate::LayoutEstimate(const EstimateInput& input, const PlanLayout& lay
 double LayoutEstimate::longest_step(double dense_ranks, double expert_ranks) const {
   double longest = 0;
   for (const StageLayout& stage : layout_.kinds) {
-    const Operator step = optimizer_step(stage.dense / dense_ranks + stage.expert / expert_ranks,
-                                         input_.scenario.workload.runtime);
+    const Operator step =
+        optimizer_step(stage.dense / dense_ranks + stage.expert / expert_ranks,
+                       input_.scenario.workload.runtime, input_.scenario.workload.training);
     longest = std::max(longest, operator_time(step, input_.scenario.cluster.device, false).value());
   }
   return longest;
@@ -275,7 +278,8 @@ double LayoutEstimate::gradients(std::size_t kind, bool first, std::int64_t zero
   const double rounds = (chunks - 1) * static_cast<double>(layout_.stages()) + 1;
   const double tail = std::max(reduced / buckets, reduced - rounds * stage.backward.front());
   const double ahead = std::max(gathered / buckets, gathered / chunks - stage.forward.front());
-  return (zero < 2 ? tail : reduced / buckets) + (first ? ahead : 0);
+  const double before = spec.communication.gather_overlap ? (first ? ahead : 0) : gathered;
+  return (zero < 2 ? tail : reduced / buckets) + before;
 }
 
 /// Parts are added and not overlapped: what hides behind what is in the parts already.
@@ -283,9 +287,12 @@ double LayoutEstimate::estimate(const PipelineSchedule& schedule, std::int64_t z
   double exposed = gradients(layout_.kind_of.front(), true, zero);
   for (std::size_t k = 0; k < layout_.kinds.size(); ++k)
     exposed = std::max(exposed, gradients(k, false, zero));
-  const bool offloaded = input_.scenario.workload.training.offload_optimizer;
+  const TrainingSpec& training = input_.scenario.workload.training;
+  const double away = training.offload_optimizer ? training.offload_optimizer_part : 0;
+  const double update = (away > 0 ? away * offloaded_optimizer(zero) : 0) +
+                        (away < 1 ? (1 - away) * optimizer(zero) : 0);
   return pipeline(schedule, zero) + transfers(schedule) + exposed + between_directions(zero) +
-         (offloaded ? offloaded_optimizer(zero) : optimizer(zero));
+         update;
 }
 
 }  // namespace stepcast

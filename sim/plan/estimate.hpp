@@ -28,7 +28,7 @@ class FamilyNetwork {
 
   CollectiveTimes& times_;
   CollectiveTimes::Members dense_, expert_, mirror_;
-  double gradient_, hop_ = 0;
+  double gradient_, gathered_, hop_ = 0;
   std::array<Piece, plan_pieces> pieces_;
 };
 

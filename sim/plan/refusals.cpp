@@ -59,6 +59,9 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
     refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   if (first.workload.plan.dp_given)
     refuse("parallel.dp", "follows from the other sizes, allowed: auto");
+  if (first.workload.plan.dp_replicate > 1)
+    refuse("parallel.dp_replicate", "is not searched, allowed: 1");
+  if (first.workload.plan.hpz > 1) refuse("parallel.hpz", "is not searched, allowed: 1");
   for (const PlanBase& base : space.bases) {
     const ScheduleSpec& schedule = base.scenario.schedule;
     if (schedule.balanced_slices || !schedule.slice_tokens.empty())

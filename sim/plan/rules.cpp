@@ -73,6 +73,10 @@ Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec
 Misfit wrong_schedule(const Scenario& scenario) {
   const WorkloadSpec& workload = scenario.workload;
   if (const Misfit misfit = chunks_misfit(workload.model, workload.plan.chunk_map())) return misfit;
+  if (const Misfit misfit =
+          first_of({idle_gather_overlap_misfit(workload.communication, workload.plan),
+                    idle_gather_precision_misfit(workload.communication, workload.plan)}))
+    return misfit;
   const PipelineShape shape = scenario.pipeline_shape();
   if (!pipeline_schedule(scenario.schedule.pipeline).rule(shape).empty())
     return "the schedule does not serve the shape";

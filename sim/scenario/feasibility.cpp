@@ -116,6 +116,16 @@ Misfit paired_gradients_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
                 "fb_pair keeps whole gradients");
 }
 
+Misfit idle_gather_overlap_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
+  const bool ahead = spec.gradient_overlap && (plan.zero == 1 || plan.zero == 2);
+  return unless(spec.gather_overlap || ahead, "no gather could run ahead: zero 1 or 2");
+}
+
+Misfit idle_gather_precision_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
+  const bool fp8 = spec.gather_precision == CommunicationSpec::GatherPrecision::fp8;
+  return unless(!fp8 || plan.zero > 0, "nothing is gathered: zero 1 to 3");
+}
+
 Misfit idle_dispatch_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
   return unless(moe.dispatch == MoeSpec::Dispatch::flat || tokens_travel(moe, plan),
                 "the dispatch moves no token: ep > 1");

@@ -358,6 +358,7 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
     if (checks.good({"training.recompute"})) check_modules(scenario.workload, checks);
   }
   if (sizes) check_schedule(scenario, checks);
+  check_sharding(scenario, checks);
   check_data(scenario, checks);
   check_host(scenario, checks);
   check_stalls(scenario, checks);

@@ -160,9 +160,6 @@ std::vector<std::string> pair_findings(const Scenario& scenario, const PipelineS
   require(wrong.empty(), wrong);
   require(!paired_exchange_misfit(spec.moe, spec.plan),
           "hides the exchange of tokens, allowed: with ep > 1");
-  require(spec.training.recompute != TrainingSpec::Recompute::full,
-          "has no place for computing a layer again, allowed: with training.recompute none, "
-          "selective or a table");
   require(spec.training.recompute != TrainingSpec::Recompute::modules ||
               !spec.training.recomputes(TrainingSpec::Module::moe),
           "has no place for exchanging tokens again, allowed: with training.recompute without moe");

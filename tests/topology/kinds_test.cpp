@@ -43,11 +43,12 @@ TEST(GroupKinds, HaveNamesAndWhatTheirFormNeeds) {
   for (std::size_t k = 0; k < group_kinds; ++k) {
     const GroupKindInfo row = info(static_cast<GroupKind>(k));
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
-    const bool spans = row.over.tp || row.over.cp || row.over.dp || row.over.pp;
+    const bool spans =
+        row.over.tp || row.over.cp || row.over.dp || row.over.pp || row.over.dp_replica;
     EXPECT_EQ(spans, row.form == GroupForm::grid) << row.name;
     EXPECT_EQ(row.digit != ExpertDigit::none, row.form == GroupForm::experts) << row.name;
   }
-  EXPECT_EQ(names.size(), static_cast<std::size_t>(GroupKind::expert_outer) + 1);
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(GroupKind::expert_replica) + 1);
 }
 
 }  // namespace

@@ -55,7 +55,16 @@ std::vector<Coordinates> counted(const ParallelPlan& plan) {
   return all;
 }
 
-bool together(GroupKind kind, const Coordinates& a, const Coordinates& b, std::uint32_t last) {
+/// The last stage, and how many coordinates in a row share out.
+struct Parts {
+  std::uint32_t last = 0, data = 1, experts = 1;
+};
+
+bool together(GroupKind kind, const Coordinates& a, const Coordinates& b, const Parts& parts) {
+  const std::uint32_t last = parts.last;
+  const auto same_part = [](std::uint32_t x, std::uint32_t y, std::uint32_t size) {
+    return x / size == y / size;
+  };
   const bool tp = a.tp == b.tp, cp = a.cp == b.cp, dp = a.dp == b.dp, pp = a.pp == b.pp;
   const bool etp = a.etp == b.etp, ep = a.ep == b.ep, edp = a.edp == b.edp;
   const auto tied = [&](std::uint32_t stage) { return stage == 0 || stage == last; };
@@ -85,13 +94,25 @@ bool together(GroupKind kind, const Coordinates& a, const Coordinates& b, std::u
       return tp && cp && dp && (pp || a.pp + b.pp == last);
     case GroupKind::world:
       return true;
+    case GroupKind::dense_shard:
+      return tp && pp && same_part(a.dp, b.dp, parts.data);
+    case GroupKind::dense_replica:
+      return tp && cp && pp && a.dp % parts.data == b.dp % parts.data;
+    case GroupKind::expert_shard:
+      return etp && ep && pp && same_part(a.edp, b.edp, parts.experts);
+    case GroupKind::expert_replica:
+      return etp && ep && pp && a.edp % parts.experts == b.edp % parts.experts;
   }
   return false;
 }
 
 TEST(Placement, GroupsMatchCounting) {
   EXPECT_TRUE(rc::check([] {
-    const ParallelPlan plan = random_plan();
+    ParallelPlan plan = random_plan();
+    std::vector<std::int64_t> groups;
+    for (std::int64_t n = 1; n <= plan.dp; ++n)
+      if (plan.dp % n == 0 && plan.edp() % n == 0) groups.push_back(n);
+    plan.dp_replicate = *rc::gen::elementOf(groups);
     const Placement placement(plan);
     const auto all = counted(plan);
     const Rank rank{*rc::gen::inRange(0U, placement.world())};
@@ -102,11 +123,13 @@ TEST(Placement, GroupsMatchCounting) {
     RC_ASSERT(placement.rank_at(mine) == rank);
     RC_ASSERT(placement.stage_of(rank).value == want.pp);
     const auto last = static_cast<std::uint32_t>(plan.pp - 1);
+    const Parts parts{last, static_cast<std::uint32_t>(plan.dp / plan.dp_replicate),
+                      static_cast<std::uint32_t>(plan.edp() / plan.dp_replicate)};
     for (std::size_t k = 0; k < group_kinds; ++k) {
       const auto kind = static_cast<GroupKind>(k);
       std::vector<Rank> expected;
       for (std::uint32_t r = 0; r < placement.world(); ++r) {
-        const bool same = together(kind, all[r], want, last);
+        const bool same = together(kind, all[r], want, parts);
         RC_ASSERT(same == (placement.group_key(kind, {r}) == placement.group_key(kind, rank)));
         if (same) expected.push_back({r});
       }

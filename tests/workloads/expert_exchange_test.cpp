@@ -75,6 +75,10 @@ Volume volume(const LayerItems& items, const WorkloadSpec& spec, const std::stri
       case GroupKind::embedding:
       case GroupKind::mirror:
       case GroupKind::world:
+      case GroupKind::dense_shard:
+      case GroupKind::dense_replica:
+      case GroupKind::expert_shard:
+      case GroupKind::expert_replica:
         ADD_FAILURE() << "a group that no dispatch uses";
     }
   }

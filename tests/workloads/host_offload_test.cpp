@@ -150,6 +150,24 @@ TEST(HostOffload, BringsTheOptimizerInPartsAndBack) {
   EXPECT_NEAR(epilogue.in, budget.optimizer.value(), 1e-9 * epilogue.in);
 }
 
+TEST(HostOffload, APartOfTheOptimizerMovesAndLeavesThatPart) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.zero = 0;
+  const auto states = [&] {
+    return stage_memory(spec, assign_layers(spec, plain_device()), cluster_with_link(), Stage{0},
+                        std::vector<int>{1})
+        .optimizer.value();
+  };
+  const double all = states();
+  spec.training.offload_optimizer = true;
+  const StageProgram whole = lowered(spec);
+  spec.training.offload_optimizer_part = 0.25;
+  const StageProgram part = lowered(spec);
+  EXPECT_NEAR(moved(part, part.epilogue).in, 0.25 * moved(whole, whole.epilogue).in, 1);
+  EXPECT_NEAR(part.executed_flops, whole.executed_flops, 1e-9 * whole.executed_flops);
+  EXPECT_NEAR(states(), (0.75 + 0.25 * 2 / 16) * all, 1e-9 * all);
+}
+
 TEST(HostOffload, EveryTransferIsAwaitedAndTheWorkStays) {
   EXPECT_TRUE(rc::check([] {
     WorkloadSpec spec = any_workload();

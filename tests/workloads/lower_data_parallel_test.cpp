@@ -54,6 +54,24 @@ TEST(Lower, ReplicasExchangeTheirParametersOncePerStep) {
     }
 }
 
+TEST(Lower, GathersCanStayBehindTheUpdateWhileReductionsOverlap) {
+  WorkloadSpec spec = replicated(1, true);
+  const StageProgram both = lower_all(spec)[0];
+  spec.communication.gather_overlap = false;
+  const StageProgram reductions = lower_all(spec)[0];
+  const auto gathered = [](const StageProgram& p, const Instructions& code) {
+    return bytes_of(p, code, GroupKind::dense_data, CollectiveKind::all_gather);
+  };
+  EXPECT_EQ(gathered(reductions, reductions.prologue), 0);
+  EXPECT_NEAR(gathered(reductions, reductions.epilogue), gathered(both, both.prologue), 1);
+  const auto reduced = [](const StageProgram& p) {
+    return bytes_of(p, p.chunks[0].last_backward, GroupKind::dense_data,
+                    CollectiveKind::reduce_scatter);
+  };
+  EXPECT_GT(reduced(both), 0);
+  EXPECT_EQ(reduced(reductions), reduced(both));
+}
+
 /// Bytes of the largest reduction of a group.
 double largest_reduction(const StageProgram& program, GroupKind group) {
   Bytes largest{0};

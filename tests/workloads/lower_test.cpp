@@ -55,6 +55,12 @@ TEST(Lower, OnlyGroupsOfSeveralRanksCommunicate) {
           case GroupKind::world:
             RC_ASSERT(plan.world() > 1);
             break;
+          case GroupKind::dense_shard:
+          case GroupKind::dense_replica:
+          case GroupKind::expert_shard:
+          case GroupKind::expert_replica:
+            RC_ASSERT(Placement(plan).group_size(call.group) > 1);
+            break;
           case GroupKind::data:
           case GroupKind::pipeline:
           case GroupKind::mirror:

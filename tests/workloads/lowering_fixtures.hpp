@@ -152,6 +152,9 @@ inline WorkloadSpec any_workload() {
     plan.etp = plan.stage_ranks() % (2 * plan.ep) == 0 ? *rc::gen::element(1, 2) : 1;
     take_any_experts(spec);
   }
+  const bool halves = plan.zero > 0 && plan.dp % 2 == 0 && plan.edp() % 2 == 0;
+  if (halves && plan.dp * plan.cp > 2) plan.dp_replicate = *rc::gen::element(1, 2);
+  spec.communication.gather_overlap = *rc::gen::arbitrary<bool>();
   spec.training.recompute =
       *rc::gen::element(TrainingSpec::Recompute::none, TrainingSpec::Recompute::selective,
                         TrainingSpec::Recompute::full);

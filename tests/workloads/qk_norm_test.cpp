@@ -49,5 +49,21 @@ TEST(MasterWeights, ARemainderIsTwoBytesLess) {
   EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 10);
 }
 
+TEST(Moments, LowerPrecisionIsHeldAndMoved) {
+  using Moment = TrainingSpec::Moment;
+  TrainingSpec training;
+  EXPECT_DOUBLE_EQ(moment_bytes(training), 8);
+  const auto moved = [&] { return optimizer_step(10, RuntimeSpec{}, training).bytes.value(); };
+  EXPECT_DOUBLE_EQ(moved(), 10 * 30);
+  training.first_moment = Moment::bf16;
+  training.second_moment = Moment::fp8;
+  EXPECT_DOUBLE_EQ(moment_bytes(training), 3);
+  EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 7);
+  EXPECT_DOUBLE_EQ(moved(), 10 * (14 + 2 * 3));
+  training.master_weights = TrainingSpec::MasterWeights::fp16;
+  EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 5);
+  EXPECT_DOUBLE_EQ(moved(), 10 * (10 + 2 * 3));
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -21,8 +21,7 @@ WorkloadSpec any_placed_workload() {
                                              ChunkPlacement::bidirectional);
   if (plan.cp == 1) plan.slices = *rc::gen::element(1, 2, 4);
   spec.pairs = *rc::gen::arbitrary<bool>();
-  const bool exchanges =
-      spec.model.moe && plan.ep > 1 && spec.training.recompute != TrainingSpec::Recompute::full;
+  const bool exchanges = spec.model.moe && plan.ep > 1;
   if (exchanges && *rc::gen::arbitrary<bool>()) spec.moe.overlap = MoeSpec::Overlap::fb_pair;
   return spec;
 }

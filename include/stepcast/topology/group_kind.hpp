@@ -10,6 +10,9 @@ namespace stepcast {
 /// `expert_data` replicates expert parameters (edp). `dense_data` = data x context: the replicas of
 /// the dense parameters. `expert_inner`: those of an expert group that live in one part of the
 /// fabric (`ParallelPlan::expert_part`); `expert_outer`: those of like index in each part.
+/// `dense_shard`: the part of `dense_data` that shares out what zero shards
+/// (`ParallelPlan::shard_groups`); `dense_replica`: those of like index in each part;
+/// `expert_shard` and `expert_replica`: likewise of `expert_data`.
 enum class GroupKind {
   tensor,
   context,
@@ -23,7 +26,11 @@ enum class GroupKind {
   mirror,  ///< the two holders of the same chunks in a bidirectional placement
   world,
   expert_inner,
-  expert_outer
+  expert_outer,
+  dense_shard,
+  dense_replica,
+  expert_shard,
+  expert_replica
 };
 
 /// How the members of a group lie in the plan.
@@ -35,12 +42,14 @@ enum class GroupForm {
   mirror        ///< two stages of a replica, as far from the first as from the last
 };
 
-/// Dimensions of the first factorisation.
+/// Dimensions of the first factorisation; dp is that of the shards, fastest, times that of their
+/// groups.
 struct GridSpan {
   bool tp = false, cp = false, dp = false, pp = false;
+  bool dp_shard = false, dp_replica = false;
 };
-/// A digit of the expert factorisation.
-enum class ExpertDigit { none, etp, ep, edp };
+/// A digit of the expert factorisation; edp is edp_shard, fastest, times edp_replica.
+enum class ExpertDigit { none, etp, ep, edp, edp_shard, edp_replica };
 
 struct GroupKindInfo {
   const char* name = nullptr;  ///< in reports
@@ -79,6 +88,14 @@ constexpr GroupKindInfo info(GroupKind kind) {
       return {.name = "expert_inner", .form = expert_part};
     case GroupKind::expert_outer:
       return {.name = "expert_outer", .form = expert_part};
+    case GroupKind::dense_shard:
+      return {.name = "dense_shard", .over = {.cp = true, .dp_shard = true}};
+    case GroupKind::dense_replica:
+      return {.name = "dense_replica", .over = {.dp_replica = true}};
+    case GroupKind::expert_shard:
+      return {.name = "expert_shard", .form = experts, .digit = ExpertDigit::edp_shard};
+    case GroupKind::expert_replica:
+      return {.name = "expert_replica", .form = experts, .digit = ExpertDigit::edp_replica};
   }
   return {};
 }

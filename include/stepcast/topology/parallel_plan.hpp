@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,7 +25,9 @@ struct ParallelPlan {
   std::int64_t ulysses_degree = 1;                               ///< of hybrid(u)
   std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  ///< rank order, fastest first
   bool sequence_parallel = false;
-  std::int64_t zero = 1;  ///< 0..3
+  std::int64_t zero = 1;          ///< 0..3
+  std::int64_t dp_replicate = 1;  ///< groups of data ranks that share out each what zero shards
+  std::int64_t hpz = 1;           ///< ranks that share out a second copy of the weights; 1: none
   Layers layers = Layers::automatic;
   Table layers_per_chunk;  ///< [chunk][stage], of `table`
   /// An expert group is cut into parts (nodes or super-nodes) of this many devices, resolved by the
@@ -47,6 +50,13 @@ struct ParallelPlan {
   std::int64_t world() const { return tp * cp * pp * dp; }
   std::int64_t stage_ranks() const { return tp * cp * dp; }  ///< ranks of one pipeline stage
   std::int64_t edp() const { return stage_ranks() / (etp * ep); }
+  /// Parts into which replicas are cut for what is sharded, or for second copies of the weights.
+  std::int64_t shard_groups() const {
+    return hpz > 1 ? std::max<std::int64_t>(1, dp * cp / hpz) : dp_replicate;
+  }
+  /// Ranks that share out what zero shards, of dense parameters and of routed experts.
+  std::int64_t dense_shards() const { return dp * cp / dp_replicate; }
+  std::int64_t expert_shards() const { return edp() / dp_replicate; }
   ChunkMap chunk_map() const { return {chunk_placement, pp, vpp}; }
 };
 

@@ -31,7 +31,8 @@ class Placement {
   /// This is the first rank of a stage, with all other coordinates zero.
   Rank first_of(Stage stage) const;
   /// These are the ranks of the group of that kind that `rank` belongs to, ascending. Sizes: tp,
-  /// cp, dp, pp, ep, etp, edp, dp*cp (dense_data), world. `embedding` has the first and the last
+  /// cp, dp, pp, ep, etp, edp, dp*cp (dense_data), world, and dense_data and edp cut into
+  /// `ParallelPlan::shard_groups`. `embedding` has the first and the last
   /// stage of the replica, and a rank between them is alone; `mirror` has stages s and pp - 1 - s
   /// of the replica; `expert_inner` and `expert_outer` are the whole expert group and the rank
   /// alone where the plan does not cut it.
@@ -48,7 +49,8 @@ class Placement {
   const ParallelPlan& plan() const { return plan_; }
 
  private:
-  enum Dimension : std::size_t { tensor, context, data, pipeline };
+  enum Dimension : std::size_t { tensor, context, data, pipeline, data_shard, data_replica };
+  static constexpr std::array dimensions{tensor, context, data, pipeline, data_shard, data_replica};
   std::uint32_t digit(Rank rank, Dimension d) const;
   std::uint32_t in_stage(Rank rank) const;  ///< index among the ranks of the stage, in rank order
   Rank from_stage(std::uint32_t index, std::uint32_t stage) const;
@@ -64,8 +66,8 @@ class Placement {
 
   ParallelPlan plan_;
   std::uint32_t world_;
-  std::array<std::uint32_t, 4> size_{}, stride_{};  ///< by Dimension
-  std::uint32_t ep_stride_ = 1, edp_stride_ = 1;    ///< over the ranks of a stage
+  std::array<std::uint32_t, dimensions.size()> size_{}, stride_{};  ///< by Dimension
+  std::uint32_t ep_stride_ = 1, edp_stride_ = 1;                    ///< over the ranks of a stage
 };
 
 /// Ranks of a group of that kind; embedding and mirror: on a stage that shares it.

@@ -269,10 +269,11 @@ Passes expert_module(const LayerContext& context);
 /// streams: exchanges of tokens run beside the other's computation (Megatron-LM, combined 1F1B with
 /// `--overlap-moe-expert-parallel-comm`). Both must have one exchange each way.
 LayerItems paired_layers(const Passes& forward, const Passes& backward);
-/// This is Adam over the parameters that this rank owns: 30 bytes each with fp32 state. With
-/// elementwise kernels, one for each of its arithmetic operations, they move 156 bytes each
-/// (docs/models/data_parallel.md).
-Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime);
+/// This is Adam over the parameters that this rank owns: 30 bytes each with FP32 states, 6 beside
+/// them. With elementwise kernels, one for each of its arithmetic operations, they move 156 bytes
+/// each (docs/models/data_parallel.md).
+Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime,
+                        const TrainingSpec& training = {});
 /// This is the local sum of squares of the owned gradients.
 Operator gradient_norm(double owned_parameters, double gradient_bytes);
 

@@ -12,10 +12,16 @@ inline constexpr double single_bytes = 4;  ///< of FP32
 
 /// Of a weight, as the passes read it and as it is gathered.
 inline constexpr double weight_bytes = half_bytes;
-/// Both moments of Adam, FP32.
-inline constexpr double moment_bytes = 2 * single_bytes;
-/// Master weight and both moments, FP32; of a master weight that shares its upper half with the
-/// weight, the lower half.
+/// Of one that is gathered in FP8 (CommunicationSpec::gather_precision), its scales left out.
+inline constexpr double fp8_weight_bytes = half_bytes / 2;
+/// As it is gathered, and kept with it, at least: of a weight of products.
+double least_weight_bytes(const CommunicationSpec& spec);
+/// Both moments of Adam, as they are kept; scales of FP8 are left out.
+double moment_bytes(const TrainingSpec& training);
+/// Of a master weight, as the update reads and writes it.
+double moved_master_bytes(const TrainingSpec& training);
+/// Master weight and both moments, as they are held; of a master weight that shares its upper half
+/// with the weight, the lower half.
 double optimizer_state_bytes(const TrainingSpec& training);
 /// What a flat update allocates (DeepSpeed, stage_1_and_2.py and fused_optimizer.py): gradients to
 /// update with, in FP16 twice and in FP32, or in FP32 twice.

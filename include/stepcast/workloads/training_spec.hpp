@@ -23,7 +23,8 @@ struct TrainingSpec {
   enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, unfused };
   enum class CrossEntropy { unfused, fused };
   enum class UpdateMemory { in_place, tensor, flat };
-  enum class MasterWeights { full, remainder };
+  enum class MasterWeights { full, remainder, fp16 };
+  enum class Moment { fp32, bf16, fp16, fp8 };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
@@ -34,6 +35,7 @@ struct TrainingSpec {
   std::uint32_t recompute_modules = 0;  ///< bit i: Module i, of `modules`
   double offload_activations = 0;       ///< part of the layers' activations that waits on the host
   bool offload_optimizer = false;       ///< master weights and moments live on the host
+  double offload_optimizer_part = 1;    ///< of the parameters whose states do
   bool offload_experts = false;  ///< weights, master weights and moments of routed experts do
   double active_experts = 1;     ///< part of a rank's experts that work in a step, of those
   CrossEntropy cross_entropy =
@@ -42,6 +44,7 @@ struct TrainingSpec {
   bool dropout = false;  ///< of what joins the residual stream and of the embedding
   UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
   MasterWeights master_weights = MasterWeights::full;   ///< beside the half-precision weights
+  Moment first_moment = Moment::fp32, second_moment = Moment::fp32;  ///< of Adam, as kept
   /// Heads of latent attention are padded to this size for a kernel that takes one size only.
   std::optional<std::int64_t> attention_head;
 
@@ -132,10 +135,13 @@ struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
   enum class Accumulation { fused, separate };
   enum class Kept { accumulated, both };
+  enum class GatherPrecision { bf16, fp8 };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
   Accumulation accumulation = Accumulation::fused;  ///< over micro-batches: by the product itself
   Kept gradients_kept = Kept::accumulated;          ///< both: and those of the last micro-batch
-  bool gradient_overlap = true;        ///< reduce buckets while the backward pass still runs
+  bool gradient_overlap = true;  ///< reduce buckets while the backward pass still runs
+  bool gather_overlap = true;    ///< and gather buckets of parameters ahead, beside it
+  GatherPrecision gather_precision = GatherPrecision::bf16;  ///< of weights of FP8 products
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
   /// A matrix product overlaps its tensor-parallel collective in this many pieces; with 1 they do
   /// not overlap.

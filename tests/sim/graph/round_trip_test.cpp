@@ -65,6 +65,12 @@ TEST(GraphRoundTrip, ShardedParametersAndBlockingTransfers) {
       "zero 3");
 }
 
+TEST(GraphRoundTrip, GroupsThatShareOut) {
+  expect_same(
+      {"parallel.dp_replicate=2", "parallel.zero=3", "schedule.pipeline=1f1b", "parallel.vpp=1"},
+      "groups");
+}
+
 TEST(GraphRoundTrip, PairsOfUnits) {
   expect_same({"moe.overlap=fb_pair", "schedule.warmup=extra(1)"}, "pairs");
 }

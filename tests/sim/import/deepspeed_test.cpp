@@ -108,6 +108,7 @@ TEST(DeepSpeedImport, EveryStageHasTheOverlapOfItsDefaults) {
         on(8, length));
     EXPECT_EQ(scenario.workload.plan.zero, stage);
     EXPECT_EQ(scenario.workload.communication.gradient_overlap, stage == 3);
+    EXPECT_TRUE(scenario.workload.communication.gather_overlap);  // there is none to leave
     EXPECT_EQ(scenario.workload.training.micro_batch, 2) << "accumulation is 1 unless given";
   }
 }
@@ -131,7 +132,7 @@ TEST(DeepSpeedImport, EveryRefusalIsSaidAtOnceWithItsPlace) {
   "optimizer": {"type": "Lamb"},
   "zero_optimization": {
     "stage": 3,
-    "zero_hpz_partition_size": 8,
+    "mics_shard_size": 8,
     "offload_optimizer": {"device": "cpu"},
     "offload_param": {"device": "nvme"},
     "stage3_prefetch_buckets": 1
@@ -141,7 +142,7 @@ TEST(DeepSpeedImport, EveryRefusalIsSaidAtOnceWithItsPlace) {
   for (const char* part :
        {"ds.json:2:3: train_batch_size: is auto", "--set training.global_batch=..",
         "ds.json:5:17: optimizer.type: is 'Lamb', allowed: Adam, AdamW",
-        "ds.json:8:5: zero_optimization.zero_hpz_partition_size: asks for what parallel.zero lacks",
+        "ds.json:8:5: zero_optimization.mics_shard_size: asks for what parallel.dp_replicate lacks",
         "an update on the processor of the host", "parameters on the host",
         "is no known flag of DeepSpeed's JSON, did you mean"})
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;

@@ -46,6 +46,14 @@ std::string shell(const Keys& keys) {
   return text + "\n";
 }
 
+/// A flag that counts beside others, or with a word of its own: there it changes the scenario.
+struct Trial {
+  std::string flag, value;
+  Keys beside{};  ///< `gone` takes one of the base away
+  std::size_t base = 0;
+};
+const std::string gone = "<gone>";
+
 struct Form {
   Framework framework;
   std::string from, file;
@@ -53,8 +61,7 @@ struct Form {
   std::vector<Keys> bases;             ///< files that are read as they are
   std::vector<std::string> overrides;  ///< what none of them says
   std::vector<std::string> values;     ///< of flags that take one, tried in turn
-  /// They count only beside others that no base has, or with words that are not tried here.
-  std::vector<std::string> untried{};
+  std::vector<Trial> trials{};         ///< flags that need more than a value
 };
 
 /// What the file means; nothing where it is refused. Messages go to `said`.
@@ -103,19 +110,33 @@ TEST_P(EachFlag, ChangesTheScenarioOrIsNamed) {
     ASSERT_FALSE(before.back().empty()) << said;
   }
   for (const Flag& flag : launch::flag_table(form.framework).flags) {
-    if (flag.treatment != Treatment::taken) continue;
+    const bool tried = std::ranges::any_of(
+        form.trials, [&](const Trial& trial) { return trial.flag == flag.name; });
+    if (flag.treatment != Treatment::taken || tried) continue;
     bool effect = false;
     for (std::size_t b = 0; b < form.bases.size() && !effect; ++b)
       effect = has_effect(form, flag, form.bases[b], before[b]);
-    const bool untried =
-        std::ranges::find(form.untried, std::string(flag.name)) != form.untried.end();
-    EXPECT_TRUE(effect || untried) << flag.name;
+    EXPECT_TRUE(effect) << flag.name;
   }
 }
 
 Keys with(Keys base, const Keys& more) {
   for (const auto& [key, value] : more) base[key] = value;
+  std::erase_if(base, [](const auto& entry) { return entry.second == gone; });
   return base;
+}
+
+TEST_P(EachFlag, ChangesTheScenarioBesideWhatItNeeds) {
+  const Form& form = GetParam();
+  for (const Trial& trial : form.trials) {
+    const Keys keys = with(form.bases.at(trial.base), trial.beside);
+    std::string without, said;
+    const std::string before = meaning(form, keys, without);
+    const std::string after = meaning(form, with(keys, {{trial.flag, trial.value}}), said);
+    EXPECT_NE(after, before) << trial.flag << "\n" << said;
+    EXPECT_FALSE(after.empty()) << trial.flag << "\n" << said;
+    EXPECT_EQ(said.find(trial.flag + ": changes nothing"), std::string::npos) << said;
+  }
 }
 
 const Keys mindspeed_dense{{"--num-layers", "8"},
@@ -215,57 +236,108 @@ std::string json(const Keys& keys) { return flow(keys, true) + "\n"; }
 
 const std::vector<std::string> words{"4", "true", "1", "false", "0.5", "2"};
 
-const std::vector<std::string> mindspeed_untried{"--gemm-gradient-accumulation-fusion",
-                                                 "--ulysses-degree-in-cp",
-                                                 "--add-dense-bias",
-                                                 "--gelu-tanh",
-                                                 "--padded-base-length",
-                                                 "--mla-fa-without-pad",
-                                                 "--use-ascend-coc",
-                                                 "--coc-parallel-num",
-                                                 "--enable-recompute-layers-per-pp-rank"};
-const std::vector<std::string> mindformers_untried{"parallel_config.seq_split_num",
-                                                   "parallel_config.context_parallel_algo",
-                                                   "parallel_config.ulysses_degree_in_cp",
-                                                   "parallel.pipeline_config.pipeline_interleave",
-                                                   "context.jit_config.jit_level",
-                                                   "context.jit_level",
-                                                   "moe_config.use_gmm",
-                                                   "moe_config.comp_comm_parallel_degree",
-                                                   "train_dataset.data_loader.config.seq_length",
-                                                   "model.model_config.n_layer",
-                                                   "model.model_config.multiple_of",
-                                                   "model.model_config.ffn_dim_multiplier",
-                                                   "model.model_config.type",
-                                                   "model.model_config.model_type",
-                                                   "model.model_config.q_lora_rank",
-                                                   "model.model_config.qk_nope_head_dim",
-                                                   "model.model_config.qk_rope_head_dim",
-                                                   "model.model_config.v_head_dim",
-                                                   "model.model_config.num_experts_per_tok",
-                                                   "model.model_config.moe_intermediate_size",
-                                                   "model.model_config.first_k_dense_replace",
-                                                   "model.model_config.moe_token_dispatcher_type",
-                                                   "model.model_config.pp_interleave_num",
-                                                   "model.model_config.compute_dtype",
-                                                   "model.model_config.use_ring_attention"};
-const std::vector<std::string> torchtitan_untried{
-    "model.converters", "training.batch_size", "training.mixed_precision_param",
-    "compile.components", "parallelism.context_parallel_rotate_method"};
-const std::vector<std::string> nemo_untried{"trainer.num_nodes",
-                                            "trainer.devices",
-                                            "trainer.precision",
-                                            "mixed_precision",
-                                            "model.normalization",
-                                            "model.add_qkv_bias",
-                                            "model.activation",
-                                            "model.make_vocab_size_divisible_by",
-                                            "model.activations_checkpoint_method",
-                                            "model.activations_checkpoint_num_layers",
-                                            "model.recompute_modules",
-                                            "model.optim.name",
-                                            "model.optim.grad_sync_dtype",
-                                            "model.bf16"};
+const Keys latent{{"--multi-latent-attention", ""}, {"--kv-lora-rank", "64"},
+                  {"--qk-head-dim", "32"},          {"--qk-pos-emb-head-dim", "16"},
+                  {"--v-head-dim", "32"},           {"--position-embedding-type", "rope"},
+                  {"--use-flash-attn", ""}};
+const std::vector<Trial> mindspeed_trials{
+    {"--gemm-gradient-accumulation-fusion", "", {{"--no-gradient-accumulation-fusion", ""}}},
+    {"--ulysses-degree-in-cp",
+     "2",
+     {{"--context-parallel-size", "4"},
+      {"--context-parallel-algo", "hybrid_cp_algo"},
+      {"--use-flash-attn", ""}}},
+    {"--add-dense-bias", "", {{"--disable-bias-linear", ""}}},
+    {"--padded-base-length", "256", latent},
+    {"--mla-fa-without-pad", "", latent},
+    {"--use-ascend-coc", "", {{"--coc-parallel-num", "4"}}},
+    {"--coc-parallel-num", "4", {{"--use-ascend-coc", ""}}},
+    {"--enable-recompute-layers-per-pp-rank",
+     "",
+     {{"--recompute-granularity", "full"},
+      {"--recompute-method", "block"},
+      {"--recompute-num-layers", "1"},
+      {"--num-layers-per-virtual-pipeline-stage", "2"}}}};
+
+/// Trials of MindFormers, of fields of the model where nothing else says so.
+Trial of_model(const std::string& field, const std::string& value, Keys beside = {},
+               std::size_t base = 0) {
+  return {"model.model_config." + field, value, std::move(beside), base};
+}
+const Keys mindformers_latent{{"model.model_config.kv_lora_rank", "64"},
+                              {"model.model_config.qk_nope_head_dim", "32"},
+                              {"model.model_config.qk_rope_head_dim", "16"},
+                              {"model.model_config.v_head_dim", "32"}};
+const Keys no_width{{"model.model_config.intermediate_size", gone}};
+const std::vector<Trial> mindformers_trials{
+    {"parallel_config.seq_split_num",
+     "2",
+     {{"parallel.pipeline_config.pipeline_scheduler", "seqpipe"}}},
+    {"parallel_config.context_parallel_algo",
+     "ulysses_cp",
+     {{"parallel_config.context_parallel", "2"}}},
+    {"parallel_config.ulysses_degree_in_cp",
+     "2",
+     {{"parallel_config.context_parallel", "4"},
+      {"parallel_config.context_parallel_algo", "hybrid_cp"}}},
+    {"parallel.pipeline_config.pipeline_interleave",
+     "true",
+     {{"model.model_config.pp_interleave_num", "2"}}},
+    of_model("pp_interleave_num", "2", {{"parallel.pipeline_config.pipeline_interleave", "true"}}),
+    {"context.jit_config.jit_level", "O2"},
+    {"context.jit_level", "O2"},
+    {"moe_config.use_gmm", "true", {{"use_legacy", "true"}}, 1},
+    {"moe_config.comp_comm_parallel_degree", "4", {{"moe_config.comp_comm_parallel", "true"}}, 1},
+    {"parallel.parallel_optimizer_config.optimizer_weight_shard_size", "2"},
+    {"train_dataset.data_loader.config.seq_length",
+     "1024",
+     {{"model.model_config.seq_length", gone}}},
+    of_model("n_layer", "4", {{"model.model_config.num_hidden_layers", gone}}),
+    of_model("multiple_of", "1024", no_width),
+    of_model("ffn_dim_multiplier", "1.3", no_width),
+    of_model("type", "GPT2Config", {{"model.model_config.model_type", gone}}),
+    of_model("model_type", "gpt2"),
+    of_model("q_lora_rank", "128", mindformers_latent),
+    of_model("qk_nope_head_dim", "64", mindformers_latent),
+    of_model("qk_rope_head_dim", "32", mindformers_latent),
+    of_model("v_head_dim", "64", mindformers_latent),
+    of_model("num_experts_per_tok", "3", {{"moe_config.num_experts_chosen", gone}}, 1),
+    of_model("moe_intermediate_size", "256", {{"moe_config.moe_intermediate_size", gone}}, 1),
+    of_model("first_k_dense_replace", "2", {{"moe_config.first_k_dense_replace", gone}}, 1),
+    of_model("moe_token_dispatcher_type", "alltoall_deredundency", {}, 1),
+    of_model("compute_dtype", "float16"),
+    of_model("use_ring_attention", "true", {{"parallel_config.context_parallel", "2"}})};
+
+const std::vector<Trial> torchtitan_trials{
+    {"training.batch_size", "2", {{"training.local_batch_size", gone}}},
+    {"compile.components", "[\"model\"]", {{"compile.enable", "true"}}},
+    {"parallelism.context_parallel_rotate_method",
+     "\"alltoall\"",
+     {{"parallelism.context_parallel_degree", "2"}}},
+    {"parallelism.data_parallel_replicate_degree", "2"}};
+
+const Keys aware{{"optimizer.use_precision_aware_optimizer", "true"}};
+const std::vector<Trial> nemo_trials{
+    {"trainer.precision", "16"},
+    {"mixed_precision", "fp16_mixed", {{"trainer.precision", gone}}},
+    {"model.bf16", "true", {{"trainer.precision", gone}}},
+    {"model.normalization", "rmsnorm"},
+    {"model.add_qkv_bias", "true", {{"model.bias", "false"}}},
+    {"model.activation", "fast-swiglu"},
+    {"model.activations_checkpoint_method",
+     "uniform",
+     {{"model.activations_checkpoint_granularity", "full"}}},
+    {"model.activations_checkpoint_num_layers",
+     "2",
+     {{"model.activations_checkpoint_granularity", "full"},
+      {"model.activations_checkpoint_method", "block"}}},
+    {"model.recompute_modules", "[mlp]", {{"model.recompute_granularity", "selective"}}},
+    {"model.optim.name", "mcore_distributed_optim"},
+    {"model.optim.grad_sync_dtype", "bf16"},
+    {"ddp.num_distributed_optimizer_instances", "2", {{"ddp.use_distributed_optimizer", "true"}}},
+    {"optimizer.exp_avg_dtype", "torch.bfloat16", aware},
+    {"optimizer.exp_avg_sq_dtype", "fp8", aware},
+    {"optimizer.main_params_dtype", "torch.float16", aware}};
 
 INSTANTIATE_TEST_SUITE_P(
     Frameworks, EachFlag,
@@ -276,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(
                            {mindspeed_dense, mindspeed_experts},
                            {},
                            words,
-                           mindspeed_untried},
+                           mindspeed_trials},
                       Form{Framework::mindformers,
                            "mindformers",
                            "train.yaml",
@@ -284,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(
                            {mindformers_dense, mindformers_experts},
                            {},
                            words,
-                           mindformers_untried},
+                           mindformers_trials},
                       Form{Framework::torchtitan,
                            "torchtitan",
                            "train.toml",
@@ -293,7 +365,7 @@ INSTANTIATE_TEST_SUITE_P(
                            {},
                            {"4", "true", "1", "false", "\"selective\"", "\"deepep\"",
                             "\"bfloat16\""},
-                           torchtitan_untried},
+                           torchtitan_trials},
                       Form{Framework::nemo,
                            "nemo",
                            "train.yaml",
@@ -301,7 +373,7 @@ INSTANTIATE_TEST_SUITE_P(
                            {nemo_dense, nemo_experts, nemo_rebuilt},
                            {},
                            words,
-                           nemo_untried},
+                           nemo_trials},
                       Form{Framework::deepspeed,
                            "deepspeed",
                            "ds.json",

@@ -173,6 +173,46 @@ TEST(ImportRefusals, ChunksWithoutLayersAreTaken) {
                   "layers_per_chunk: [[8, 0]]"));
 }
 
+TEST(ImportRefusals, EachOverlapOfTheShardedOptimizerIsTaken) {
+  const std::string sharded = "--use-distributed-optimizer --overlap-grad-reduce ";
+  EXPECT_TRUE(has(imported(sharded), "parameter:\n    overlap: false"));
+  EXPECT_FALSE(has(imported(sharded + "--overlap-param-gather"), "parameter:"));
+  EXPECT_TRUE(has(refusal("--use-distributed-optimizer --overlap-param-gather"),
+                  "needs --overlap-grad-reduce"));
+}
+
+TEST(ImportRefusals, StatesInLowerPrecisionAndPartlyOnTheHostAreTaken) {
+  const std::string aware = "--use-distributed-optimizer --use-precision-aware-optimizer ";
+  const std::string taken = imported(aware + "--exp-avg-dtype bf16 --exp-avg-sq-dtype fp8");
+  EXPECT_TRUE(has(taken, "first_moment: bf16")) << taken;
+  EXPECT_TRUE(has(taken, "second_moment: fp8"));
+  EXPECT_TRUE(has(refusal("--exp-avg-dtype bf16"), "needs --use-precision-aware-optimizer"));
+  EXPECT_TRUE(has(refusal(aware + "--exp-avg-dtype int4"), "is 'int4', allowed: fp32"));
+  EXPECT_TRUE(has(imported(aware + "--main-params-dtype fp16"), "master_weights: fp16"));
+  EXPECT_TRUE(has(refusal("--main-params-dtype fp16"), "needs --use-precision-aware-optimizer"));
+  EXPECT_TRUE(has(imported("--optimizer-cpu-offload --optimizer-offload-fraction 0.5"),
+                  "optimizer_part: 0.5"));
+  EXPECT_TRUE(has(refusal("--optimizer-cpu-offload --optimizer-offload-fraction 2"), "0 to 1"));
+}
+
+TEST(ImportRefusals, InstancesAndGathersOfOneByteAreTaken) {
+  const std::string sharded = "--use-distributed-optimizer ";
+  EXPECT_TRUE(
+      has(imported(sharded + "--num-distributed-optimizer-instances 2"), "dp_replicate: 2"));
+  EXPECT_TRUE(
+      has(refusal("--num-distributed-optimizer-instances 2"), "needs --use-distributed-optimizer"));
+  EXPECT_TRUE(has(refusal(sharded + "--num-distributed-optimizer-instances 3"),
+                  "is 3, must divide dp = 4"));
+  const std::string fp8 = sharded + "--fp8-format hybrid --fp8-param-gather --fp8-recipe ";
+  EXPECT_TRUE(has(imported(fp8 + "tensorwise"), "precision: fp8 "));
+  EXPECT_TRUE(
+      has(warnings(script(fp8 + "mxfp8"), on_dgx()), "--fp8-param-gather: gathers in BF16"));
+  EXPECT_TRUE(has(warnings(script(sharded + "--fp8-param-gather"), on_dgx()),
+                  "--fp8-param-gather: counts only with --fp8-format"));
+  EXPECT_TRUE(
+      has(refusal("--fp8-format hybrid --fp8-param-gather"), "needs --use-distributed-optimizer"));
+}
+
 TEST(ImportRefusals, Traps) {
   const auto said = [](const char* file, ImportOptions options) {
     return complaint(data_path(file), options);
@@ -184,10 +224,10 @@ TEST(ImportRefusals, Traps) {
           "parallel.ep"));
   EXPECT_TRUE(has(said("mlm_gptoss_toy.sh", on_dgx()), "which 8 chunks"));
   EXPECT_TRUE(has(said("mlm_nemotron3_super.yaml", on_dgx()), "Mamba layers"));
-  EXPECT_TRUE(has(said("mlm_llama3_8b_fp8.sh", on_dgx()), "--fp8-param-gather"));
+  EXPECT_EQ(said("mlm_llama3_8b_fp8.sh", on_dgx()), "");
   EXPECT_TRUE(has(said("mlm_gpt3_15b.yaml", on_dgx()), "--step-batch-size-schedule"));
   const ImportOptions atlas{{}, {}, "atlas-900-a3", {}, false};
-  EXPECT_TRUE(has(said("msl_deepseek3_671b.sh", atlas), "moe.overlap"));
+  EXPECT_FALSE(has(said("msl_deepseek3_671b.sh", atlas), "moe.overlap"));
   EXPECT_FALSE(has(said("msl_deepseek32_671b.sh", atlas), "without layers"));
   EXPECT_TRUE(has(said("msl_deepseek32_671b.sh", atlas), "--enable-dsa-indexer"));
   EXPECT_TRUE(

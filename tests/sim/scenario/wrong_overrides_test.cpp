@@ -146,10 +146,41 @@ const WrongOverride wrong_overrides[] = {
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.ep=1"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which hides the exchange of tokens, "
      "allowed: with ep > 1"},
-    {"pairs_that_compute_again",
-     {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute=full"},
-     "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which has no place for computing a layer "
-     "again, allowed: with training.recompute none, selective or a table"},
+    {"groups_that_do_not_divide",
+     {"parallel.dp_replicate=3"},
+     "--set parallel.dp_replicate=3: parallel.dp_replicate: is 3, must divide dp = "
+     "4, allowed: 1, 2, 4"},
+    {"groups_that_share_nothing",
+     {"parallel.dp_replicate=2", "parallel.zero=0"},
+     "--set parallel.dp_replicate=2: parallel.dp_replicate: is 2 but parallel.zero shards nothing, "
+     "allowed: 1"},
+    {"a_second_copy_that_nothing_reads",
+     {"parallel.hpz=2"},
+     "--set parallel.hpz=2: parallel.hpz: is 2 but parallel.zero is not 3, so that no backward "
+     "pass gathers, allowed: 1"},
+    {"gathers_that_are_not_ahead",
+     {"communication.parameter.overlap=false", "parallel.zero=3"},
+     "--set communication.parameter.overlap=false: communication.parameter.overlap: is false, "
+     "which "
+     "counts only with communication.gradient.overlap and parallel.zero 1 or 2, allowed: true"},
+    {"gathers_in_fp8_of_bf16",
+     {"communication.parameter.precision=fp8"},
+     "--set communication.parameter.precision=fp8: communication.parameter.precision: is fp8 but "
+     "training.precision is not fp8_mixed, allowed: bf16"},
+    {"gathers_in_fp8_of_mxfp8",
+     {"communication.parameter.precision=fp8", "cluster.device.matmul_peak_fp8=600TFLOPS",
+      "training.precision=fp8_mixed", "training.fp8_recipe=mxfp8"},
+     "--set communication.parameter.precision=fp8: communication.parameter.precision: is fp8 but "
+     "every rank casts rows and columns of BF16 weights itself with training.fp8_recipe mxfp8 and "
+     "rowwise, allowed: bf16"},
+    {"moments_of_statements",
+     {"training.first_moment=bf16", "runtime.optimizer=elementwise"},
+     "--set training.first_moment=bf16: training.first_moment: is below FP32 but runtime.optimizer "
+     "is elementwise, allowed: fp32, or runtime.optimizer fused"},
+    {"a_part_of_no_offload",
+     {"training.offload.optimizer_part=0.5"},
+     "--set training.offload.optimizer_part=0.5: training.offload.optimizer_part: is 0.5 but no "
+     "optimizer is offloaded, allowed: 1, or optimizer: true"},
     {"pairs_that_exchange_again",
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute={modules: [moe]}"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which has no place for exchanging tokens "

@@ -1,0 +1,117 @@
+#include <string>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/feasibility.hpp"
+
+// Keys about what data ranks share out, and the precision in which it is kept and gathered: one
+// that changes nothing is refused.
+namespace stepcast {
+namespace {
+
+using GatherPrecision = CommunicationSpec::GatherPrecision;
+
+void check_replicas(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  if (plan.dp_replicate == 1) return;
+  const std::string is = "is " + count_text(plan.dp_replicate);
+  const char* const key = "parallel.dp_replicate";
+  if (!checks.require(!scenario.synthetic, key, is + " but the workload has no operators, allowed: 1"))
+    return;
+  if (!checks.require(plan.zero > 0, key, is + " but parallel.zero shards nothing, allowed: 1") ||
+      !checks.good({"parallel.dp", "parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp"}))
+    return;
+  if (!checks.require(plan.dp % plan.dp_replicate == 0, key,
+                      is + ", must divide dp = " + count_text(plan.dp) +
+                          ", allowed: " + divisors(plan.dp)))
+    return;
+  checks.require(!scenario.workload.model.moe || plan.edp() % plan.dp_replicate == 0, key,
+                 is + ", must divide the " + count_text(plan.edp()) +
+                     " replicas of the experts (tp*cp*dp / (etp*ep)), allowed: " +
+                     divisors(plan.edp()));
+  checks.require(plan.dense_shards() > 1, key,
+                 is + ", which leaves one rank to share out with, allowed: less, or zero 0");
+}
+
+/// DeepSpeed makes the groups of ranks that follow each other.
+void check_second_copy(const Scenario& scenario, Checks& checks) {
+  const ParallelPlan& plan = scenario.workload.plan;
+  if (plan.hpz == 1) return;
+  const std::string is = "is " + count_text(plan.hpz);
+  const char* const key = "parallel.hpz";
+  if (!checks.require(!scenario.synthetic, key, is + " but the workload has no operators, allowed: 1"))
+    return;
+  if (!checks.require(plan.zero == 3, key,
+                      is + " but parallel.zero is not 3, so that no backward pass gathers, "
+                           "allowed: 1") ||
+      !checks.good({"parallel.dp", "parallel.cp", "model"}))
+    return;
+  checks.require(plan.dp_replicate == 1, key, is + " beside dp_replicate, allowed: 1");
+  checks.require(!scenario.workload.model.moe, key,
+                 is + " but the model has experts, whose second copies are not known, allowed: 1");
+  const std::int64_t ranks = plan.dp * plan.cp;
+  checks.require(plan.hpz < ranks && ranks % plan.hpz == 0 && plan.hpz % plan.cp == 0, key,
+                 is + ", must divide dp*cp = " + count_text(ranks) +
+                     ", be less, and be a multiple of cp = " + count_text(plan.cp) +
+                     ", allowed: 1, or such a number");
+}
+
+void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
+  using Recipe = TrainingSpec::Fp8Recipe;
+  const CommunicationSpec& spec = workload.communication;
+  const TrainingSpec& training = workload.training;
+  checks.require(!idle_gather_overlap_misfit(spec, workload.plan), "communication.parameter.overlap",
+                 "is false, which counts only with communication.gradient.overlap and "
+                 "parallel.zero 1 or 2, allowed: true");
+  if (spec.gather_precision == GatherPrecision::bf16) return;
+  const auto require = [&](bool holds, const char* why) {
+    checks.require(holds, "communication.parameter.precision",
+                   std::string("is fp8 but ") + why + ", allowed: bf16");
+  };
+  require(!synthetic, "the workload has no operators");
+  require(!idle_gather_precision_misfit(spec, workload.plan),
+          "parallel.zero 0 gathers no parameters");
+  if (!checks.good({"training.precision", "training.fp8_recipe"})) return;
+  const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
+  require(fp8, "training.precision is not fp8_mixed");
+  require(!fp8 || (training.fp8_recipe != Recipe::mxfp8 && training.fp8_recipe != Recipe::rowwise),
+          "every rank casts rows and columns of BF16 weights itself with training.fp8_recipe mxfp8 "
+          "and rowwise");
+  require(training.master_weights != TrainingSpec::MasterWeights::remainder,
+          "training.master_weights remainder needs the BF16 weight");
+  require(!training.offload_experts, "training.offload.experts moves BF16 weights");
+}
+
+/// The statements of an elementwise optimizer pass over FP32 states.
+void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
+  using Moment = TrainingSpec::Moment;
+  const TrainingSpec& training = workload.training;
+  const bool fused = workload.runtime.optimizer == RuntimeSpec::OptimizerKernels::fused;
+  const auto require = [&](bool wide, const char* path, const std::string& neutral) {
+    checks.require(wide || !synthetic, path,
+                   "is given but the workload has no operators, allowed: " + neutral);
+    checks.require(wide || fused || synthetic, path,
+                   "is below FP32 but runtime.optimizer is elementwise, allowed: " + neutral +
+                       ", or runtime.optimizer fused");
+  };
+  require(training.first_moment == Moment::fp32, "training.first_moment", "fp32");
+  require(training.second_moment == Moment::fp32, "training.second_moment", "fp32");
+  require(training.master_weights != TrainingSpec::MasterWeights::fp16, "training.master_weights",
+          "full");
+  checks.require(training.offload_optimizer || training.offload_optimizer_part == 1,
+                 "training.offload.optimizer_part",
+                 "is " + shortest(training.offload_optimizer_part) +
+                     " but no optimizer is offloaded, allowed: 1, or optimizer: true");
+}
+
+}  // namespace
+
+void check_sharding(const Scenario& scenario, Checks& checks) {
+  const WorkloadSpec& workload = scenario.workload;
+  check_replicas(scenario, checks);
+  check_second_copy(scenario, checks);
+  check_gathers(workload, scenario.synthetic.has_value(), checks);
+  check_states(workload, scenario.synthetic.has_value(), checks);
+}
+
+}  // namespace stepcast
