@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "campaign_energy.hpp"
+#include "campaign_links.hpp"
 #include "stepcast/base/errors.hpp"
-#include "stepcast/base/node_at.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
@@ -18,35 +18,32 @@ namespace {
 constexpr double least_goodput = 1e-3;  ///< below it a campaign is said never to finish
 constexpr double most_failures = 1e9;   ///< that are played, all runs together
 
-[[noreturn]] void refuse(const Scenario& scenario, const std::string& path,
-                         const std::string& message) {
-  const Node* root = scenario.document.get();
-  const Node* node = root ? node_at(*root, path) : nullptr;
-  const Place place = node ? node->place : Place{root ? root->place.file : ""};
-  throw InputError({Diagnostic{place, path, message}});
-}
-
 std::int64_t tokens_per_step(const Scenario& s) {
   return s.synthetic ? 0 : s.workload.training.global_batch * s.workload.training.sequence;
 }
 
 void check_campaign(const Scenario& s) {
-  if (!s.campaign) refuse(s, "campaign", "is missing, allowed: steps or tokens of the whole run");
+  if (!s.campaign)
+    refuse_campaign(s, "campaign", "is missing, allowed: steps or tokens of the whole run");
   const CampaignSpec& c = *s.campaign;
   if (!s.stalls.failures)
-    refuse(s, "stalls.failures",
-           "is missing, allowed: device_mtbf and restart; without failures the date is steps times "
-           "step time");
+    refuse_campaign(
+        s, "stalls.failures",
+        "is missing, allowed: device_mtbf and restart; without failures the date is steps times "
+        "step time");
   if ((c.steps > 0) == (c.tokens > 0))
-    refuse(s, c.steps > 0 ? "campaign.tokens" : "campaign.steps",
-           c.steps > 0 ? "is given beside campaign.steps, allowed: one of them"
-                       : "is missing and so are tokens, allowed: one of them above 0");
+    refuse_campaign(s, c.steps > 0 ? "campaign.tokens" : "campaign.steps",
+                    c.steps > 0 ? "is given beside campaign.steps, allowed: one of them"
+                                : "is missing and so are tokens, allowed: one of them above 0");
   if (c.tokens > 0 && s.synthetic)
-    refuse(s, "campaign.tokens", "is given but the workload has none, allowed: campaign.steps");
+    refuse_campaign(s, "campaign.tokens",
+                    "is given but the workload has none, allowed: campaign.steps");
   const auto& node = s.stalls.spread ? s.stalls.spread->node : std::optional<SpreadSpec::Node>{};
   if (c.evict_slow && !(node && node->slow_share > 0 && node->slow_factor > 1))
-    refuse(s, "campaign.evict_slow",
-           "is true but no node is slow, allowed: false, or stalls.spread.node.slow_share");
+    refuse_campaign(
+        s, "campaign.evict_slow",
+        "is true but no node is slow, allowed: false, or stalls.spread.node.slow_share");
+  check_campaign_links(s);
 }
 
 CampaignModel model_of(const Scenario& s) {
@@ -65,6 +62,12 @@ CampaignModel model_of(const Scenario& s) {
   m.hardware_share = c.hardware_share;
   m.spares = c.spares;
   m.repair = c.repair;
+  if (c.link_flaps && c.link_flaps->per_link_hour > 0) {
+    constexpr double hour = 3600;
+    const double links = static_cast<double>(nic_links(s.cluster));
+    m.flap_distance = Seconds{hour / (c.link_flaps->per_link_hour * links)};
+    m.flap = c.link_flaps->duration;
+  }
   return m;
 }
 
@@ -110,21 +113,34 @@ Seconds mean_step(const std::vector<CampaignPace>& list) {
   return sum / static_cast<double>(list.size());
 }
 
+/// Two states on their way at once would be another load than the one that was forecast.
+void check_written(const Scenario& s, Seconds written, Seconds interval) {
+  if (written > interval)
+    refuse_campaign(s, "campaign.checkpoint_traffic",
+                    "takes " + human(written) + ", longer than the " + human(interval) +
+                        " from one checkpoint to the next, allowed: more bandwidth, fewer bytes "
+                        "or stalls.checkpoint less often");
+}
+
 /// Failures are drawn until the last step is done, which has to be some day.
 void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
   const Seconds interval = step * static_cast<double>(m.every_steps);
-  const double useful = goodput({m.checkpoint, m.restart, m.mtbf}, interval);
+  if (const auto& traffic = s.campaign->checkpoint_traffic)
+    check_written(s, traffic->bytes_per_device / traffic->bandwidth_per_device, interval);
+  const double up = m.flap_distance ? *m.flap_distance / (*m.flap_distance + m.flap) : 1;
+  const double useful = up * goodput({m.checkpoint, m.restart, m.mtbf}, interval);
   if (!(useful >= least_goodput))
-    refuse(s, "campaign",
-           "never finishes: the job fails every " + human(m.mtbf) + " and needs " +
-               human(m.restart) + " to start again and " + human(interval) +
-               " between checkpoints, allowed: rarer failures, a shorter restart or "
-               "stalls.checkpoint more often");
-  const double failures = step * static_cast<double>(m.steps) / useful / m.mtbf;
-  if (failures * static_cast<double>(s.campaign->runs) > most_failures)
-    refuse(s, "campaign.runs",
-           "times " + shortest(std::ceil(failures)) +
-               " failures each are more than 1e9, allowed: " + "fewer runs");
+    refuse_campaign(s, "campaign",
+                    "never finishes: the job fails every " + human(m.mtbf) + " and needs " +
+                        human(m.restart) + " to start again and " + human(interval) +
+                        " between checkpoints, allowed: rarer failures, a shorter restart or "
+                        "stalls.checkpoint more often");
+  const Seconds wall = step * static_cast<double>(m.steps) / useful;
+  const double events = wall / m.mtbf + (m.flap_distance ? wall / *m.flap_distance : 0);
+  if (events * static_cast<double>(s.campaign->runs) > most_failures)
+    refuse_campaign(s, "campaign.runs",
+                    "times " + shortest(std::ceil(events)) +
+                        " failures and flaps each are more than 1e9, allowed: fewer runs");
 }
 
 std::vector<CampaignRun> play_all(const Scenario& s, const CampaignModel& m,
@@ -147,16 +163,19 @@ std::vector<double> walls(const std::vector<CampaignRun>& runs) {
   return list;
 }
 
-CampaignRun mean_of(const std::vector<CampaignRun>& runs, double& failures) {
+CampaignRun mean_of(const std::vector<CampaignRun>& runs, double& failures, double& flaps) {
   CampaignRun sum;
   const double n = static_cast<double>(runs.size());
   for (const CampaignRun& r : runs) {
-    for (const auto part : {&CampaignRun::wall, &CampaignRun::computing, &CampaignRun::saving,
-                            &CampaignRun::lost, &CampaignRun::restarting, &CampaignRun::waiting})
+    for (const auto part :
+         {&CampaignRun::wall, &CampaignRun::computing, &CampaignRun::saving, &CampaignRun::lost,
+          &CampaignRun::restarting, &CampaignRun::waiting, &CampaignRun::stopped})
       sum.*part += r.*part / n;
     failures += static_cast<double>(r.failures) / n;
+    flaps += static_cast<double>(r.flaps) / n;
   }
   sum.failures = static_cast<std::int64_t>(failures);
+  sum.flaps = static_cast<std::int64_t>(flaps);
   return sum;
 }
 
@@ -189,9 +208,10 @@ double share_within(const std::vector<double>& times, Seconds date) {
 CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds, int workers,
                                    std::optional<Seconds> within) {
   check_campaign(scenario);
-  const CampaignModel model = model_of(scenario);
+  CampaignModel model = model_of(scenario);
   std::optional<double> working;
   if (scenario.cluster.device.power) working = working_power(scenario);
+  if (scenario.campaign->checkpoint_traffic) model.checkpoint += traffic_cost(scenario, workers);
   const std::vector<CampaignPace> list = paces(scenario, seeds, workers);
   CampaignForecast result{.steps = model.steps,
                           .tokens = model.steps * tokens_per_step(scenario),
@@ -201,7 +221,7 @@ CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds,
                           .mtbf = model.mtbf};
   check_end(scenario, model, result.step_time);
   const std::vector<CampaignRun> runs = play_all(scenario, model, list, 1);
-  result.mean = mean_of(runs, result.failures);
+  result.mean = mean_of(runs, result.failures, result.flaps);
   const std::vector<double> times = walls(runs);
   result.wall = quantiles(times);
   result.device_hours = device_hours(scenario, result.wall);

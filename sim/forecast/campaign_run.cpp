@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "stepcast/base/errors.hpp"
@@ -17,6 +18,7 @@ class Run {
 
   CampaignRun played() {
     draw_failure();
+    draw_flap(time_);
     work();
     while (done_ < model_.steps) {
       recover();
@@ -29,6 +31,11 @@ class Run {
  private:
   double uniform() { return uniform_number(seed_, run_, failure_stream, draws_++); }
   void draw_failure() { failure_ = time_ - model_.mtbf.value() * std::log1p(-uniform()); }
+  void draw_flap(double from) {
+    if (!model_.flap_distance) return;
+    const double drawn = uniform_number(seed_, run_, flap_stream, flap_draws_++);
+    flap_ = from - model_.flap_distance->value() * std::log1p(-drawn);
+  }
 
   /// Keeps `steps` steps and the checkpoint after each `every_steps` of them.
   void keep(std::int64_t steps, std::int64_t checkpoints) {
@@ -40,22 +47,40 @@ class Run {
     done_ += steps;
   }
 
-  /// To the next failure or to the end; what was not saved is lost with the failure.
+  /// To the next failure or to the end. A flap stops what is under way and loses none of it, so
+  /// that the date at which the interval began is moved by it; none counts while nobody works.
   void work() {
+    while (true) {
+      work_until(std::min(failure_, flap_));
+      if (done_ == model_.steps) return;
+      if (failure_ <= flap_) break;
+      const double pause = std::min(model_.flap.value(), failure_ - flap_);
+      ++result_.flaps;
+      result_.stopped += Seconds{pause};
+      time_ += pause;
+      draw_flap(flap_ + pause);
+    }
+    lose();
+  }
+
+  /// What was not saved is lost with the failure.
+  void lose() {
+    result_.lost += Seconds{std::max(0.0, failure_ - time_)};
+    time_ = std::max(time_, failure_);
+  }
+
+  /// Keeps what is saved by that date.
+  void work_until(double date) {
     const double saving = model_.checkpoint.value();
     const std::int64_t left = model_.steps - done_;
     const std::int64_t whole = left / model_.every_steps, tail = left % model_.every_steps;
     const double interval = static_cast<double>(model_.every_steps) * step_ + saving;
-    const double met =
-        std::min(std::floor((failure_ - time_) / interval), static_cast<double>(whole));
+    const double met = std::min(std::floor((date - time_) / interval), static_cast<double>(whole));
     const auto intervals = static_cast<std::int64_t>(met);
     keep(intervals * model_.every_steps, intervals);
     if (intervals == whole && tail > 0 &&
-        time_ + static_cast<double>(tail) * step_ + saving <= failure_)
+        time_ + static_cast<double>(tail) * step_ + saving <= date)
       keep(tail, 1);
-    if (done_ == model_.steps) return;
-    result_.lost += Seconds{std::max(0.0, failure_ - time_)};
-    time_ = std::max(time_, failure_);
   }
 
   /// A restart that fails is a failure like another.
@@ -73,6 +98,7 @@ class Run {
     }
     result_.restarting += Seconds{restart};
     time_ += restart;
+    draw_flap(time_);
   }
 
   std::int64_t spares() {
@@ -102,8 +128,9 @@ class Run {
   std::uint64_t seed_;
   std::uint32_t run_;
   double step_;
-  std::uint64_t draws_ = 0;
+  std::uint64_t draws_ = 0, flap_draws_ = 0;
   double time_ = 0, failure_ = 0;
+  double flap_ = std::numeric_limits<double>::infinity();
   std::int64_t done_ = 0;
   bool slow_left_ = false;
   std::vector<double> away_;  ///< when each node that left stands by again

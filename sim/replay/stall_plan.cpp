@@ -47,16 +47,20 @@ void spread(const SpreadSpec& spec, const Placement& placement, const ClusterSpe
 std::vector<SpeedFactors> speeds(const StallsSpec& spec, const Placement& placement,
                                  const ClusterSpec& cluster) {
   std::vector<SpeedFactors> result(placement.world());
-  std::map<std::int64_t, double> of_device, of_node;
+  std::map<std::int64_t, double> of_device, of_node, of_slot;
   for (const auto& slow : spec.slow_devices)
     for (const std::int64_t device : slow.devices) of_device[device] = slow.factor;
+  for (const auto& hot : spec.thermal_classes)
+    for (const std::int64_t slot : hot.slots) of_slot[slot] = hot.slowness();
   for (const auto& slow : spec.slow_hosts)
     for (const std::int64_t node : slow.nodes) of_node[node] = host_factor(slow, cluster.host);
   for (std::uint32_t r = 0; r < result.size(); ++r) {
     const std::int64_t device = placement.device_of(Rank{r}).value;
     const auto slow_device = of_device.find(device);
     const auto slow_host = of_node.find(device / cluster.node_devices);
+    const auto hot = of_slot.find(device % cluster.node_devices);
     if (slow_device != of_device.end()) result[r].device = slow_device->second;
+    if (hot != of_slot.end()) result[r].device *= hot->second;
     if (slow_host != of_node.end()) result[r].host = slow_host->second;
   }
   if (spec.spread) spread(*spec.spread, placement, cluster, result);

@@ -13,7 +13,7 @@ std::string days(double seconds) {
                            : fmt::format("{:.4g} d", seconds / day);
 }
 
-std::string share_line(const char* name, Seconds part, Seconds whole) {
+std::string share_line(const std::string& name, Seconds part, Seconds whole) {
   return fmt::format("  {:<34} {:>9}  {:5.1f} %\n", name, days(part.value()), 100 * (part / whole));
 }
 
@@ -51,6 +51,9 @@ std::string campaign_text(const Scenario& s, const CampaignForecast& c) {
   text += share_line("steps lost and done again", c.mean.lost, c.mean.wall);
   text += share_line("restarts", c.mean.restarting, c.mean.wall);
   text += share_line("waiting for a node", c.mean.waiting, c.mean.wall);
+  if (c.flaps > 0)
+    text += share_line(fmt::format("waiting for a link ({:.4g} flaps)", c.flaps), c.mean.stopped,
+                       c.mean.wall);
   return text;
 }
 

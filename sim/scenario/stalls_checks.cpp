@@ -217,6 +217,9 @@ void check_stalls(const Scenario& scenario, Checks& checks) {
   Roll slow_devices("slow_devices", "device", devices, checks);
   for (std::size_t i = 0; i < spec.slow_devices.size(); ++i)
     slow_devices.add(i, spec.slow_devices[i].devices);
+  Roll hot("thermal_classes", "slot", scenario.cluster.node_devices, checks);
+  for (std::size_t i = 0; i < spec.thermal_classes.size(); ++i)
+    hot.add(i, spec.thermal_classes[i].slots);
   Roll slow_hosts("slow_hosts", "node", scenario.cluster.nodes(), checks);
   for (std::size_t i = 0; i < spec.slow_hosts.size(); ++i)
     slow_hosts.add(i, spec.slow_hosts[i].nodes);

@@ -7,6 +7,7 @@ namespace {
 
 // Wide enough for any stall, narrow enough that no time can overflow.
 constexpr Range factor_range = between(0.001, 1000);
+constexpr Range clock_range = between(0.05, 1);
 constexpr Range time_range = between(0, 1e6);
 constexpr Range period_range = between(1e-6, 1e6);
 constexpr Range index_range = between(0, max_devices);
@@ -75,6 +76,13 @@ void describe_devices(Visitor& visitor, StallsSpec& spec) {
          devices(v, part.devices);
          v.field({"factor", &part.factor, "on device time; 1.25 takes a quarter longer",
                   factor_range, true});
+       });
+  list(visitor, "thermal_classes", "places in every node where devices are hotter and slower",
+       spec.thermal_classes, [](Visitor& v, StallsSpec::ThermalClass& part) {
+         v.field({"slots", &part.slots, "places in the node, counted from 0", index_range, true});
+         v.field({"clock", &part.clock, "over the clock of the other devices", clock_range, true});
+         v.field({"core_share", &part.core_share, "part of device time that follows the clock",
+                  between(0, 1)});
        });
   list(visitor, "slow_hosts", "nodes whose hosts are slow", spec.slow_hosts, slow_host);
   list(visitor, "throttling", "devices whose clock falls for a while", spec.throttling, throttling);

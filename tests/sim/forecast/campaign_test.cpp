@@ -17,7 +17,7 @@ namespace {
 constexpr double hour = 3600;
 
 double parts(const CampaignRun& r) {
-  return (r.computing + r.saving + r.lost + r.restarting + r.waiting).value();
+  return (r.computing + r.saving + r.lost + r.restarting + r.waiting + r.stopped).value();
 }
 
 CampaignModel ten_thousand_steps() {
@@ -72,6 +72,10 @@ TEST(Campaign, PartsAddUpAndNothingIsNegative) {
     m.hardware_share = *rc::gen::inRange(0, 11) / 10.0;
     m.spares = *rc::gen::inRange(0, 5);
     m.repair = Seconds{real(1, 1e5)};
+    if (*rc::gen::arbitrary<bool>()) {
+      m.flap_distance = Seconds{real(10, 1e5)};
+      m.flap = Seconds{real(0.1, 30)};
+    }
     CampaignPace pace{.step = Seconds{real(0.01, 5)}};
     if (*rc::gen::arbitrary<bool>()) {
       pace.slow_nodes = *rc::gen::inRange(1, 4);
@@ -81,7 +85,8 @@ TEST(Campaign, PartsAddUpAndNothingIsNegative) {
         m.every_steps, 1 + static_cast<std::int64_t>(m.mtbf.value() / pace.step.value()));
     const CampaignRun run = play_campaign(m, pace, 5, *rc::gen::inRange<std::uint32_t>(0, 100));
     RC_ASSERT(std::abs(parts(run) - run.wall.value()) <= 1e-9 * run.wall.value());
-    for (const Seconds part : {run.computing, run.saving, run.lost, run.restarting, run.waiting})
+    for (const Seconds part :
+         {run.computing, run.saving, run.lost, run.restarting, run.waiting, run.stopped})
       RC_ASSERT(part >= Seconds{0});
     const double steps = static_cast<double>(m.steps);
     RC_ASSERT(run.computing.value() <= steps * pace.step.value() * (1 + 1e-12));
@@ -89,6 +94,40 @@ TEST(Campaign, PartsAddUpAndNothingIsNegative) {
     RC_ASSERT(run.computing.value() >= steps * least * (1 - 1e-12));
     if (run.failures == 0) RC_ASSERT(run.lost + run.restarting + run.waiting == Seconds{0});
   }));
+}
+
+// Flaps come at exponential distances of work, and each of them lengthens it by as much.
+TEST(Campaign, FlapsLengthenTheWorkByWhatTheyLast) {
+  CampaignModel m = ten_thousand_steps();
+  m.mtbf = Seconds{1e15};
+  m.flap_distance = Seconds{600};
+  m.flap = Seconds{9};
+  constexpr std::uint32_t runs = 400;
+  const double work = 10'000 * 5 + 100 * 30;
+  double sum = 0, squares = 0;
+  for (std::uint32_t r = 0; r < runs; ++r) {
+    const CampaignRun run = play_campaign(m, {.step = Seconds{5}}, 3, r);
+    EXPECT_DOUBLE_EQ(run.stopped.value(), 9.0 * static_cast<double>(run.flaps));
+    EXPECT_EQ((run.lost + run.restarting).value(), 0);
+    sum += run.wall.value();
+    squares += run.wall.value() * run.wall.value();
+  }
+  const double mean = sum / runs, error = std::sqrt((squares / runs - mean * mean) / runs);
+  EXPECT_NEAR(mean, work * (1 + 9.0 / 600), 4 * error);
+}
+
+// A flap is no failure: what was done since the last checkpoint is kept, so that the same failures
+// lose nothing more to it than the time in which nothing was done.
+TEST(Campaign, FlapsLoseNoWork) {
+  CampaignModel m = ten_thousand_steps();
+  m.every_steps = m.steps;
+  m.mtbf = Seconds{1e15};
+  m.flap_distance = Seconds{100};
+  m.flap = Seconds{50};
+  const CampaignRun run = play_campaign(m, {.step = Seconds{5}}, 1, 0);
+  ASSERT_GT(run.flaps, 100);
+  EXPECT_EQ(run.failures, 0);
+  EXPECT_DOUBLE_EQ(run.computing.value(), 50'000);
 }
 
 // One of two nodes is away for a day after every failure: with one spare the next failure waits.
@@ -194,6 +233,40 @@ TEST(Campaign, OfTokensHasAsManyStepsAsTheyNeedAndItsQuantilesAreInOrder) {
   EXPECT_GE(result.at(2), 0);
   EXPECT_EQ(result.at(3), 1);
   EXPECT_GE(result.at(4), 0);
+}
+
+TEST(Campaign, LinksThatDoNothingAreRefused) {
+  const std::string failures = "stalls.failures={device_mtbf: 500h, restart: 10s}";
+  const std::string traffic = "checkpoint_traffic: {bytes_per_device: 1MB, bandwidth_per_device: ";
+  EXPECT_TRUE(refusal({failures, "campaign={steps: 10, " + traffic + "1GB/s}}"})
+                  .starts_with("campaign.checkpoint_traffic: is given but no state is saved"));
+  EXPECT_TRUE(
+      refusal({failures, "stalls.checkpoint={every_steps: 5, blocking_time: 1s}",
+               "campaign={steps: 10, " + traffic + "1TB/s}}"})
+          .starts_with("campaign.checkpoint_traffic.bandwidth_per_device: is 1.00 TB/s, which"));
+}
+
+// Half of every NIC is away while the state is written, which slows what crosses nodes.
+TEST(Campaign, WritingSlowsStepsThatUseTheNics) {
+  const auto saving = [](const std::string& more) {
+    return testing::in_child([&] {
+      const Scenario s = with({"stalls.failures={device_mtbf: 5000h, restart: 10s}",
+                               "stalls.checkpoint={every_steps: 1000, blocking_time: 1s}",
+                               "campaign={steps: 10000, runs: 20" + more + "}"});
+      const CampaignForecast c = forecast_campaign(s, 1, 1, {});
+      return std::vector<double>{c.mean.saving.value(), c.flaps, c.mean.stopped.value()};
+    });
+  };
+  const std::vector<double> calm = saving("");
+  EXPECT_DOUBLE_EQ(calm.at(0), 10);
+  EXPECT_EQ(calm.at(1), 0);
+  const std::vector<double> busy = saving(
+      ", checkpoint_traffic: {bytes_per_device: 1GB, bandwidth_per_device: 5GB/s}, "
+      "link_flaps: {per_link_hour: 100, duration: 1ms}");
+  EXPECT_GT(busy.at(0), 10);
+  EXPECT_LT(busy.at(0), 10 + 10 * 0.2);
+  EXPECT_GT(busy.at(1), 0);
+  EXPECT_NEAR(busy.at(2), 1e-3 * busy.at(1), 1e-9);
 }
 
 // Devices and spare nodes take 200 W whatever they do, and half as much comes on top.

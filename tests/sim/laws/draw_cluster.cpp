@@ -116,6 +116,10 @@ void Drawing::pick_stalls() {
         "[{devices: [" + std::to_string(below(world())) + "], factor: 1.3}]");
   }
   if (chance(12)) {
+    hit("thermal class");
+    set("stalls.thermal_classes", "[{slots: [0], clock: 0.9, core_share: 0.8}]");
+  }
+  if (chance(12)) {
     hit("slow hosts");
     set("stalls.slow_hosts",
         chance(50) ? "[{nodes: [0], factor: 2}]" : "[{nodes: [0], affinity: cross_numa}]");

@@ -121,6 +121,7 @@ const std::vector<std::string>& all_features() {
                              "failed mesh link",
                              "failed leaf ports",
                              "slow devices",
+                             "thermal class",
                              "slow hosts",
                              "throttling",
                              "jitter",

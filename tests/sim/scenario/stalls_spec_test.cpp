@@ -138,6 +138,17 @@ TEST(StallsSpec, AnAffinityTakesTheFactorOfTheCluster) {
   EXPECT_EQ(plan.speed_of(Rank{8}).host, 1.5);
 }
 
+// Half of the time follows a clock of 0.8: 0.5 / 0.8 + 0.5.
+TEST(StallsSpec, AThermalClassSlowsItsSlotsOfEveryNode) {
+  const Scenario s = with_stalls(
+      "{thermal_classes: [{slots: [6, 7], clock: 0.8, core_share: 0.5}], "
+      "slow_devices: [{devices: [15], factor: 2}]}");
+  const StallPlan plan = plan_stalls(s.stalls, Placement(s.workload.plan), s.cluster);
+  for (std::uint32_t r = 0; r < 16; ++r)
+    EXPECT_DOUBLE_EQ(plan.speed_of(Rank{r}).device, (r % 8 >= 6 ? 1.125 : 1) * (r == 15 ? 2 : 1));
+  EXPECT_EQ(plan.speed_of(Rank{6}).host, 1);
+}
+
 TEST(StallsSpec, OnlyAnAffinityThatSomeHostHasIsAnAssumption) {
   const std::string affinity =
       "cluster.host.affinity={unbound: {value: 1.5, source: assumed}, cross_numa: {value: 2, "

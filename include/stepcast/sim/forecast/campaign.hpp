@@ -18,12 +18,14 @@ struct Scenario;
 struct CampaignModel {
   std::int64_t steps = 1;
   std::int64_t every_steps = 1;  ///< between checkpoints; `steps` and more: one at the end
-  Seconds checkpoint{0};         ///< for which training waits at each
+  Seconds checkpoint{0};         ///< that training loses at each, by waiting and slower steps
   Seconds restart{0};            ///< from a failure to the first work after it
   Seconds mtbf{0};               ///< of the whole job, above 0
   double hardware_share = 0;     ///< of the failures that take a node away
   std::int64_t spares = 0;       ///< nodes that stand by
   Seconds repair{0};             ///< after which a node stands by again
+  std::optional<Seconds> flap_distance;  ///< mean time between two flaps of any link; nothing: none
+  Seconds flap{0};                       ///< for which all ranks wait at each
 };
 
 /// How fast a cluster is: one draw of its spread.
@@ -41,7 +43,9 @@ struct CampaignRun {
   Seconds lost{0};       ///< since the last checkpoint, to be done again
   Seconds restarting{0};
   Seconds waiting{0};  ///< for a node, all spares being away
+  Seconds stopped{0};  ///< while a link was down
   std::int64_t failures = 0;
+  std::int64_t flaps = 0;  ///< that work met
 };
 
 /// This plays run number `run` of a seed. The slow nodes leave at the first restart that finds a
@@ -57,14 +61,14 @@ struct CampaignForecast {
   };
 
   std::int64_t steps = 0, tokens = 0, runs = 0, seeds = 0;  ///< tokens 0: a synthetic workload
-  Seconds step_time{0};          ///< mean over the seeds, without checkpoints
-  Seconds mtbf{0};               ///< of the job
-  Quantiles wall, device_hours;  ///< [s], [h]; spare nodes count as well
-  CampaignRun mean;              ///< of all runs; `failures` rounded down
-  double failures = 0;           ///< mean
-  std::optional<double> energy;  ///< [J], of the mean run; nothing without power of the device
-  std::vector<Reached> reached;  ///< walls that a tenth, two tenths, ... of the runs met
-  std::optional<double> within;  ///< share of the runs that met the date asked for
+  Seconds step_time{0};            ///< mean over the seeds, without checkpoints
+  Seconds mtbf{0};                 ///< of the job
+  Quantiles wall, device_hours;    ///< [s], [h]; spare nodes count as well
+  CampaignRun mean;                ///< of all runs; `failures` rounded down
+  double failures = 0, flaps = 0;  ///< mean
+  std::optional<double> energy;    ///< [J], of the mean run; nothing without power of the device
+  std::vector<Reached> reached;    ///< walls that a tenth, two tenths, ... of the runs met
+  std::optional<double> within;    ///< share of the runs that met the date asked for
   std::optional<Quantiles> wall_low, wall_high;  ///< [s] if steps take as little or as much time
                                                  ///< as the interval of the cluster says
 };

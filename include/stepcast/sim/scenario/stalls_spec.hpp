@@ -26,6 +26,16 @@ struct StallsSpec {
     double factor = 1;  ///< on device time
     friend bool operator==(const SlowDevices&, const SlowDevices&) = default;
   };
+  /// Devices at these places of every node run at a lower clock, because they are hotter there.
+  struct ThermalClass {
+    std::vector<std::int64_t> slots;  ///< of the node, from 0
+    double clock = 1;                 ///< over that of the others
+    double core_share = 1;  ///< part of device time that follows the clock; memory keeps its own
+
+    /// This is the factor on device time.
+    double slowness() const { return core_share / clock + 1 - core_share; }
+    friend bool operator==(const ThermalClass&, const ThermalClass&) = default;
+  };
   struct SlowHosts {
     enum class Affinity { none, unbound, cross_numa };
     std::vector<std::int64_t> nodes;
@@ -90,6 +100,7 @@ struct StallsSpec {
 
   std::optional<Jitter> compute_jitter;
   std::vector<SlowDevices> slow_devices;
+  std::vector<ThermalClass> thermal_classes;
   std::vector<SlowHosts> slow_hosts;
   std::vector<Throttling> throttling;
   std::vector<DegradedLink> degraded_links;

@@ -1,0 +1,91 @@
+#include "campaign_links.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "stepcast/base/errors.hpp"
+#include "stepcast/base/node_at.hpp"
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/scenario/scenario.hpp"
+
+namespace stepcast {
+namespace {
+
+double nics_per_device(const ClusterSpec& cluster) {
+  return cluster.network.nic.per == NicSpec::Per::device
+             ? 1
+             : 1 / static_cast<double>(cluster.node_devices);
+}
+
+/// The part of its NIC that a device writes over.
+double written_share(const Scenario& s) {
+  const BytesPerSecond nic = s.cluster.network.nic.link.bandwidth * nics_per_device(s.cluster);
+  return s.campaign->checkpoint_traffic->bandwidth_per_device / nic;
+}
+
+/// A step without anything drawn and without the checkpoint that the campaign counts itself.
+Scenario calm(Scenario s) {
+  s.stalls = without_draws(s.stalls);
+  s.stalls.checkpoint.reset();
+  return s;
+}
+
+}  // namespace
+
+void refuse_campaign(const Scenario& scenario, const std::string& path,
+                     const std::string& message) {
+  const Node* root = scenario.document.get();
+  const Node* node = root ? node_at(*root, path) : nullptr;
+  const Place place = node ? node->place : Place{root ? root->place.file : ""};
+  throw InputError({Diagnostic{place, path, message}});
+}
+
+std::int64_t nic_links(const ClusterSpec& cluster) {
+  return cluster.network.nic.per == NicSpec::Per::device ? cluster.devices : cluster.nodes();
+}
+
+void check_campaign_links(const Scenario& s) {
+  const CampaignSpec& c = *s.campaign;
+  const bool one_node = s.cluster.nodes() == 1;
+  if (c.link_flaps && one_node)
+    refuse_campaign(s, "campaign.link_flaps",
+                    "is given but a job of one node uses no NIC, allowed: none");
+  if (!c.checkpoint_traffic) return;
+  if (one_node)
+    refuse_campaign(s, "campaign.checkpoint_traffic",
+                    "is given but a job of one node uses no NIC, allowed: none");
+  if (!s.stalls.checkpoint)
+    refuse_campaign(s, "campaign.checkpoint_traffic",
+                    "is given but no state is saved, allowed: none, or stalls.checkpoint");
+  if (written_share(s) >= 1)
+    refuse_campaign(s, "campaign.checkpoint_traffic.bandwidth_per_device",
+                    "is " + human(c.checkpoint_traffic->bandwidth_per_device) +
+                        ", which leaves training nothing of its NIC, allowed: less than " +
+                        human(s.cluster.network.nic.link.bandwidth * nics_per_device(s.cluster)));
+}
+
+Seconds traffic_cost(const Scenario& s, int workers) {
+  const auto& traffic = *s.campaign->checkpoint_traffic;
+  const Seconds written = traffic.bytes_per_device / traffic.bandwidth_per_device;
+  std::array<double, 2> steps{};
+  run_in_workers(
+      steps.size(), workers,
+      [&](std::size_t busy) {
+        Scenario one = calm(s);
+        if (busy == 1)
+          one.cluster.network.nic.link.bandwidth =
+              one.cluster.network.nic.link.bandwidth * (1 - written_share(s));
+        return shortest(forecast(one).step_time.value());
+      },
+      [&](const WorkerAnswer& answer) {
+        const auto step = parse_number(answer.text);
+        if (answer.failed() || !step) throw_failure("a step beside the saving", answer);
+        steps.at(answer.index) = *step;
+      });
+  const double slower = std::max(1.0, steps[1] / steps[0]);
+  return written * (1 - 1 / slower);
+}
+
+}  // namespace stepcast
