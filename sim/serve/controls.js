@@ -43,6 +43,7 @@ const GROUPS = [
     ['runtime.dispatch', 'dispatch', ['eager', 'task_queue', 'graph_sink']],
     ['runtime.fusion', 'fusion', ['none', 'pattern', 'dvm']],
     ['runtime.host_speed', 'host speed', ['0.5', '1', '2']],
+    ['stalls.spread.device.sigma', 'spread of devices', ['0', '0.01', '0.02']],
     ['stalls.compute_jitter.sigma', 'jitter', ['0', '0.01', '0.02', '0.05']],
   ]],
 ];
