@@ -56,6 +56,8 @@ const built = {};  // key -> its elements
 /* Why a value is not offered, '' where it is. Values around another one are new ones after a change: they wait for an answer. */
 const notAsked = 'not looked at yet';
 const reasonAgainst = (key, value) => ((known[key] || {}).values || {})[value] ?? notAsked;
+/* The program writes out bandwidths in bytes per second. */
+const same = (value, now) => value === String(now) || (/Gbps$/.test(value) && /^[0-9.e+]+B\/s$/.test(now) && parseFloat(value) * 1e9 / 8 === parseFloat(now));
 const valueNow = key => state.set[key] ?? (known[key] || {}).now;
 
 function candidates(key, values) {
@@ -66,7 +68,7 @@ function candidates(key, values) {
 function choose(key, value) {
   const reason = reasonAgainst(key, value);
   if (reason) { built[key].why.textContent = `${value}: ${reason}`; return; }
-  if (value === (known[key] || {}).now && state.set[key] === undefined) return;
+  if (same(value, (known[key] || {}).now) && state.set[key] === undefined) return;
   change(s => {
     s.set[key] = value;
     if (degrees(key)) s.set['parallel.dp'] = 'auto';
@@ -128,10 +130,10 @@ function drawControls() {
         button.addEventListener('mouseenter', () => tellWhy(key, value));
         control.buttons[value] = button;
       }
-      const reason = reasonAgainst(key, value), chosen = String(now) === value;
+      const reason = reasonAgainst(key, value), chosen = same(value, now);
       button.setAttribute('aria-checked', String(chosen));
       button.setAttribute('aria-disabled', String(Boolean(reason) && !chosen));
-      button.tabIndex = chosen || (!list.includes(String(now)) && value === list[0]) ? 0 : -1;
+      button.tabIndex = chosen || (!list.some(other => same(other, now)) && value === list[0]) ? 0 : -1;
       button.classList.toggle('waits', reason === notAsked);
       button.title = reason;
     });

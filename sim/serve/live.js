@@ -163,6 +163,10 @@ function begin() {
   state = found || { ...empty(), preset: first ? first.name : null };
   forget();
   pinned = null;
+  if (state.preset === null && state.text === null) {
+    drawErrors({ error: 'No scenario is at hand: open a file, paste a recipe, or start stepcast serve with --folder.' });
+    return;
+  }
   changed();
 }
 async function start() {

@@ -163,6 +163,12 @@ class Page(unittest.TestCase):
         self.settle()
         self.assertEqual(self.js(offered), [], "also after a change that is taken back")
 
+    def test_what_is_chosen_is_marked(self):
+        checked = """return Object.entries(built).filter(([, c]) => !Object.values(c.buttons).some(b => b.getAttribute('aria-checked') === 'true')).map(([k]) => k)"""
+        self.assertEqual(self.js(checked), [key for key in self.js("return Object.keys(built)")
+                                            if self.js("return !known[arguments[0]].now && state.set[arguments[0]] === undefined", key)])
+        self.assertEqual(self.js("return document.querySelector('[data-key=\"cluster.network.nic.bandwidth\"] [aria-checked=true]').textContent"), "200Gbps")
+
     def test_fast_changes_end_at_the_last(self):
         for n in range(10):
             self.js("change(s => { s.set['training.recompute'] = arguments[0]; })", ["none", "full", "selective"][n % 3])
@@ -338,7 +344,7 @@ class Page(unittest.TestCase):
         before = self.text("worth")
         self.click("training.recompute", "full")
         self.settle()
-        for part in ("worth", "curve", "operators"):
+        for part in ("worth", "curve"):
             self.assertIn("late", self.js("return document.getElementById(arguments[0]).className", part), "it is of the question before")
         self.wait("!document.getElementById('worth').classList.contains('late')")
         self.assertNotEqual(self.text("worth"), before)
