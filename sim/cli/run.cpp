@@ -47,8 +47,21 @@ Rank rank_option(const std::string& text, const Scenario& scenario) {
   return Rank{static_cast<std::uint32_t>(count_option("--kernel-rank", text, 0, last))};
 }
 
-/// Writes the files that show the run itself; returns the drawing for the terminal.
-std::string show_run(const RunOptions& options, const Scenario& scenario) {
+/// What a recorded run shows on the terminal, and beside `result` in JSON.
+struct RunShown {
+  std::string text, fields;  ///< `fields` are empty, or a JSON object
+};
+
+/// What is asked for as text stands in JSON, too.
+std::string fields_of(const RunOptions& options, const RecordedRun& run,
+                      const std::vector<RunOperator>& operators) {
+  if (options.json.empty() || (!options.pipeline && !options.operators)) return {};
+  return run_fields_json(options.pipeline ? pipeline_text(run, table_width, false) : "",
+                         options.operators ? &operators : nullptr);
+}
+
+/// Writes the files that show the run itself.
+RunShown show_run(const RunOptions& options, const Scenario& scenario) {
   const bool operators = options.operators || !options.operators_csv.empty();
   constexpr std::int64_t most_classes = 1 << 20;
   const auto ranks = static_cast<std::uint32_t>(
@@ -63,30 +76,38 @@ std::string show_run(const RunOptions& options, const Scenario& scenario) {
     const Rank rank = rank_option(options.kernel_rank, scenario);
     write_file(options.kernel_details, kernel_details_csv(kernel_trace(scenario, run, rank), rank));
   }
-  if (operators) {
-    const std::vector<RunOperator> list = run_operators(scenario, run);
-    if (options.operators) drawing += run_operators_table(list, operators_shown);
-    if (options.operators_csv == "-") drawing = run_operators_csv(list);
-    if (!options.operators_csv.empty() && options.operators_csv != "-")
-      write_file(options.operators_csv, run_operators_csv(list));
-  }
+  std::vector<RunOperator> list;
+  if (operators) list = run_operators(scenario, run);
+  if (options.operators) drawing += run_operators_table(list, operators_shown);
+  if (options.operators_csv == "-") drawing = run_operators_csv(list);
+  if (!options.operators_csv.empty() && options.operators_csv != "-")
+    write_file(options.operators_csv, run_operators_csv(list));
   if (!options.trace.empty()) {
     write_pieces(options.trace, Form::by_name,
                  [&](const auto& out) { write_trace(scenario, run, ranks, out); });
   }
-  return drawing;
+  return {drawing, fields_of(options, run, list)};
 }
 
 /// In a process of its own, before the run whose result counts: a process makes at most one.
-std::string shown_run(const RunOptions& options, const Scenario& scenario) {
-  std::string drawing;
+RunShown shown_run(const RunOptions& options, const Scenario& scenario) {
+  RunShown shown;
   const auto keep = [&](const WorkerAnswer& answer) {
     if (answer.failed()) throw_failure("the recorded run", answer);
-    drawing = answer.text;
+    const std::size_t end = answer.text.find('\n');  // a JSON object has none inside
+    shown = {answer.text.substr(end + 1), answer.text.substr(0, end)};
   };
-  run_in_workers(
-      1, 1, [&](std::size_t) { return show_run(options, scenario); }, keep);
-  return drawing;
+  const auto show = [&](std::size_t) {
+    const RunShown made = show_run(options, scenario);
+    return made.fields + "\n" + made.text;
+  };
+  run_in_workers(1, 1, show, keep);
+  return shown;
+}
+
+/// The result with what else was asked for.
+std::string with_fields(const std::string& report, const std::string& fields) {
+  return fields.empty() ? report : with_run_fields(report, fields);
 }
 
 /// The steps of the seeds that are asked for.
@@ -124,8 +145,9 @@ Outcome run(const RunOptions& options) {
   if (options.graph.empty() && !options.graph_ranks.empty())
     bad_option("--graph-ranks", "is given without --graph");
   const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
-  std::string drawing;
-  if (options.records()) drawing = shown_run(options, shown_scenario(scenario, seeds));
+  RunShown recorded;
+  if (options.records()) recorded = shown_run(options, shown_scenario(scenario, seeds));
+  std::string& drawing = recorded.text;
   const auto begin = std::chrono::steady_clock::now();
   Forecast result = forecast(scenario);
   if (seeds) {
@@ -146,7 +168,9 @@ Outcome run(const RunOptions& options) {
   Outcome outcome = shown(
       csv ? drawing
           : folded(report_table(scenario, result, timing, colours()), lines_width()) + drawing,
-      options.json, options.json.empty() ? "" : report_json(scenario, result, timing));
+      options.json,
+      options.json.empty() ? ""
+                           : with_fields(report_json(scenario, result, timing), recorded.fields));
   outcome.warnings = std::move(imported);
   if (!result.fits_memory()) {
     outcome.warnings.push_back(scenario.name + " does not fit into device memory");

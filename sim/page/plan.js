@@ -71,6 +71,36 @@ function comparison() {
   });
 }
 
+/* Bars from the 10 % to the 90 % quantile of the seeds; names stand above them, so that they may be long. */
+function finalists() {
+  const f = data.finalists;
+  if (!f) return;
+  const others = f.points.length - 1, block = section('finalists', 'The finalists under stalls',
+    `${f.seeds} seeds of what is drawn. Bars reach from the 10 % to the 90 % quantile of the steps, the stroke is their median, the dot the step that ${percent(f.quantile)} of them keep, which decides; ` +
+    `the ring is the step without stalls. ${f.within} of the other ${others} have a median within the interval of the first (the band): between these the model does not decide.`);
+  const width = room, tall = 46, height = tall * f.points.length + 34, left = 8;
+  const chart = svg(block, width, height, 'Steps of the finalists under stalls');
+  const all = f.points.flatMap(p => [p.calm, p.p10, p.p90, p.decides]).concat(f.interval);
+  const x = d3.scaleLinear(d3.extent(all), [left + 10, width - 30]).nice();
+  chart.append('rect').attr('class', 'interval').attr('x', x(f.interval[0])).attr('width', x(f.interval[1]) - x(f.interval[0])).attr('y', 0).attr('height', height - 34)
+    .style('fill', 'var(--line)').style('fill-opacity', 0.5);
+  f.points.forEach((p, i) => {
+    const y = tall * i, words = `${p.name}\n${percent(f.quantile)} within ${seconds(p.decides)}, median ${seconds(p.p50)}, without stalls ${seconds(p.calm)}, ${gib(p.free)} free`;
+    chart.append('text').attr('x', left).attr('y', y + 15).text(p.name);
+    hover(chart.append('rect').attr('class', 'finalist').attr('x', x(p.p10)).attr('y', y + 22).attr('height', 14).attr('width', Math.max(1, x(p.p90) - x(p.p10))).style('fill', 'var(--computing)'), () => words);
+    chart.append('line').attr('x1', x(p.p50)).attr('x2', x(p.p50)).attr('y1', y + 19).attr('y2', y + 39).style('stroke', 'var(--ink)').attr('stroke-width', 2);
+    chart.append('circle').attr('cx', x(p.decides)).attr('cy', y + 29).attr('r', 5).style('fill', 'var(--host)');
+    chart.append('circle').attr('cx', x(p.calm)).attr('cy', y + 29).attr('r', 5).style('fill', 'none').style('stroke', 'var(--ink)').attr('stroke-width', 1.5);
+  });
+  chart.append('g').attr('transform', `translate(0,${height - 30})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(seconds));
+  const table = block.append('div').attr('class', 'scroll').append('table').attr('id', 'finalist-table'), head = table.append('tr');
+  ['strategy', 'devices', `${percent(f.quantile)} within`, 'median', '10 %', '90 %', 'without stalls', 'memory free'].forEach((t, i) => head.append('th').classed('number', i > 0).text(t));
+  f.points.forEach(p => {
+    const line = table.append('tr');
+    [p.name, String(p.devices), ...[p.decides, p.p50, p.p10, p.p90, p.calm].map(seconds), gib(p.free)].forEach((t, i) => line.append('td').classed('number', i > 0).text(t));
+  });
+}
+
 function counts() {
   const block = section('counts', 'The space', data.proof);
   const table = block.append('table').attr('id', 'reasons');
@@ -81,4 +111,4 @@ function counts() {
   });
 }
 
-if (data.kind === 'plan') drawAll([headline, frontierChart, comparison, points, counts]);
+if (data.kind === 'plan') drawAll([headline, frontierChart, finalists, comparison, points, counts]);

@@ -36,6 +36,10 @@ Json headline(const PlanSpace& space, const PlanResult& result) {
   if (result.rank_correlation)
     cards.push_back(card("rank correlation", fmt::format("{:.3f}", *result.rank_correlation),
                          "estimate, simulation"));
+  if (winner.seeds)
+    cards.push_back(card("under stalls", human(winner.seeds->decides),
+                         fmt::format("{:g} % of the steps of {} seeds are within",
+                                     100 * space.spec.quantile, space.spec.seeds)));
   if (result.comparison)
     cards.push_back(card("baseline", fmt::format("{:+.1f}%", 100 * result.comparison->difference()),
                          "step time against " + result.comparison->file));
@@ -71,6 +75,29 @@ Json rows(const PlanSpace& space, const std::vector<FrontierEntry>& entries) {
   return list;
 }
 
+/// The best points under stalls, the best first; null without seeds.
+Json finalists(const PlanSpace& space, const PlanResult& result) {
+  if (result.finalists.empty()) return nullptr;
+  Json list = Json::array();
+  for (const PlanPoint& p : result.finalists) {
+    const PlanSeeds& seeds = *p.seeds;
+    list.push_back({{"name", strategy_text(space, p.strategy, p.placement)},
+                    {"devices", p.devices},
+                    {"decides", seeds.decides.value()},
+                    {"p10", seeds.step_time.p10},
+                    {"p50", seeds.step_time.p50},
+                    {"p90", seeds.step_time.p90},
+                    {"calm", p.simulated->value()},
+                    {"free", (p.capacity - p.peak).value()}});
+  }
+  const StepInterval::Bounds& interval = result.finalists.front().seeds->interval;
+  return {{"seeds", space.spec.seeds},
+          {"quantile", space.spec.quantile},
+          {"interval", {interval.low, interval.high}},
+          {"within", finalists_within(space, result)},
+          {"points", list}};
+}
+
 Json counts(const PlanCounts& counts) {
   Json list = Json::array();
   for (const auto& [reason, points] : counts.infeasible)
@@ -96,6 +123,7 @@ std::string plan_page(const PlanSpace& space, const PlanResult& result) {
                   {"slowest_shown", slowest_drawn * entries.front().time.value()},
                   {"capacity", winner.capacity.value()},
                   {"comparison", comparison},
+                  {"finalists", finalists(space, result)},
                   {"columns",
                    {"strategy", "devices", "simulated_s", "alone_s", "bound_s", "estimate_s",
                     "peak_bytes", "dominated_by"}},

@@ -10,6 +10,7 @@
 #include "html.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
+#include "stepcast/sim/forecast/step_cost.hpp"
 #include "stepcast/sim/forecast/step_statistics.hpp"
 #include "stepcast/sim/report/names.hpp"
 #include "stepcast/sim/report/report.hpp"
@@ -101,6 +102,13 @@ std::string rate_text(double rate) {
   return rate >= 10 * thousand ? fixed(rate / thousand) + " k" : fixed(rate);
 }
 
+std::string token_cost(const StepCost& cost, const std::string& currency) {
+  constexpr double million = 1e6;
+  return cost.tokens ? fmt::format("{:.4g} {} per million tokens",
+                                   million * cost.step / *cost.tokens, currency)
+                     : std::string();
+}
+
 Json PageData::headline() const {
   const Metrics m = metrics_of(scenario_, run_.forecast);
   Json list = Json::array();
@@ -136,6 +144,11 @@ Json PageData::headline() const {
                      worst->memory->fits() ? "fits" : "does not fit",
                      m.memory_fit == MemoryFit::tight ? ", tight" : ""),
          !worst->memory->fits());
+  if (const auto cost = step_cost(scenario_, run_.forecast)) {
+    const std::string& currency = scenario_.cluster.costs->currency;
+    card("cost of a step", fmt::format("{:.4g} {}", cost->step, currency),
+         token_cost(*cost, currency));
+  }
   return list;
 }
 

@@ -169,7 +169,7 @@ function memory() {
   sorts.forEach((k, i) => { const s = list.append('span'); s.append('i').style('background', shades[i]); s.append('span').text(k); });
   const stages = data.stages.filter(s => s.memory), width = room, left = 74, height = 24 * stages.length + 34;
   const most = d3.max(stages, s => Math.max(s.memory.capacity, s.memory.peak)) * 1.03;
-  const x = d3.scaleLinear([0, most], [left, width - 20]);
+  const size = d3.scaleLinear([0, most / 2 ** 30], [left, width - 20]), x = bytes => size(bytes / 2 ** 30);
   const chart = svg(block, width, height, 'Memory per stage');
   stages.forEach((stage, i) => {
     let from = 0;
@@ -183,18 +183,18 @@ function memory() {
     chart.append('line').attr('x1', x(stage.memory.capacity)).attr('x2', x(stage.memory.capacity)).attr('y1', 24 * i).attr('y2', 24 * i + 23)
       .style('stroke', 'var(--host)').attr('stroke-width', 2);
   });
-  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(b => gib(b)));
+  chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(size).ticks(ticks()).tickFormat(n => `${n} GiB`));
   const over = svg(block, width, 190, 'Memory over the step'), series = data.memory_over_time;
   const tx = d3.scaleLinear([0, data.timeline.end], [left, width - 90]);
-  const ty = d3.scaleLinear([0, d3.max(series, s => d3.max(s.points, p => p[1]))], [164, 10]).nice();
-  const line = d3.line().x(p => tx(p[0])).y(p => ty(p[1])).curve(d3.curveStepAfter);
+  const ty = d3.scaleLinear([0, d3.max(series, s => d3.max(s.points, p => p[1])) / 2 ** 30], [164, 10]).nice();
+  const line = d3.line().x(p => tx(p[0])).y(p => ty(p[1] / 2 ** 30)).curve(d3.curveStepAfter);
   const hue = i => d3.schemeTableau10[i % 10];
   series.forEach((s, i) => {
     over.append('path').attr('class', 'moment').attr('fill', 'none').attr('stroke', hue(i)).attr('stroke-width', 1.5).attr('d', line(s.points));
     if (series.length <= 10) over.append('text').attr('x', width - 82).attr('y', 20 + 15 * i).text(s.name).style('fill', hue(i));
   });
   over.append('g').attr('transform', 'translate(0,164)').call(d3.axisBottom(tx).ticks(ticks()).tickFormat(seconds));
-  over.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(ty).ticks(4).tickFormat(b => gib(b)));
+  over.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(ty).ticks(4).tickFormat(n => `${n} GiB`));
 }
 
 const stagesOf = link => `stage ${link.stages.join(' and ')}`;

@@ -6,19 +6,25 @@ const partText = part => kinds.includes(part) ? `exposed ${part} communication` 
 const signedSeconds = value => `${value > 0 ? '+' : value < 0 ? '-' : ''}${seconds(Math.abs(value))}`;
 const signedPercent = value => `${value >= 0 ? '+' : '-'}${percent(Math.abs(value))}`;
 
-function table(block, heads, rows, identity) {
+/* Of a long table the first rows; the others on demand, and in the download. */
+function table(block, heads, rows, identity, most = 60) {
   const place = block.append('div').attr('class', 'scroll').append('table');
   if (identity) place.attr('id', identity);
   const head = place.append('tr');
   heads.forEach((text, i) => head.append('th').classed('number', i > 0).text(text));
-  rows.forEach(cells => {
+  const show = list => list.forEach(cells => {
     const line = place.append('tr');
     cells.forEach((text, i) => line.append('td').classed('number', i > 0).text(text));
   });
+  show(rows.slice(0, most));
+  if (rows.length <= most) return;
+  whole[block.attr('id')] = () => [heads, ...rows];
+  const more = block.append('p').attr('class', 'tools').append('button').attr('class', 'plain more').text(`Show all ${rows.length} rows`);
+  more.on('click', () => { show(rows.slice(most)); more.remove(); });
 }
 /* Bars from a middle line; the name stands above its bar where the page is narrow. */
 function signedBars(block, label, rows, text) {
-  const above = narrow(), tall = above ? 42 : 24, low = tall - 24, left = above ? 8 : 330, height = tall * rows.length + 34;
+  const above = narrow(), tall = above ? 42 : 24, low = tall - 24, left = above ? 26 : 330, height = tall * rows.length + 34;
   const chart = svg(block, room, height, label);
   const x = d3.scaleLinear([Math.min(0, d3.min(rows, r => r[1])), Math.max(0, d3.max(rows, r => r[1]))], [left, room - 84]).nice();
   rows.forEach(([name, value], i) => {
@@ -29,6 +35,11 @@ function signedBars(block, label, rows, text) {
     chart.append('text').attr('x', to + 6).attr('y', y + 15).text(text(value));
   });
   chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(text));
+}
+
+function costs(cost) {
+  if (!cost) return ['', ''];
+  return [significant(cost.step, cost.currency), cost.token === null ? '' : significant(1e6 * cost.token, cost.currency)];
 }
 
 function sides() {
@@ -50,8 +61,10 @@ function sides() {
     });
   });
   chart.append('g').attr('transform', `translate(0,${height - 28})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(seconds));
-  table(block, ['', 'step time', 'against A', 'MFU', 'memory'], list.map((side, i) => [`${letter(i)} ${side.label}`, seconds(side.step_time_s),
-    i ? signedPercent(side.step_time_change_s / list[0].step_time_s) : '', side.mfu === null ? '' : percent(side.mfu), side.peak_memory_bytes === null ? '' : gib(side.peak_memory_bytes)]), 'side-table');
+  const priced = list.some(side => side.cost);
+  table(block, ['', 'step time', 'against A', 'MFU', 'memory', ...priced ? ['cost of a step', 'of a million tokens'] : []], list.map((side, i) => [`${letter(i)} ${side.label}`, seconds(side.step_time_s),
+    i ? signedPercent(side.step_time_change_s / list[0].step_time_s) : '', side.mfu === null ? '' : percent(side.mfu), side.peak_memory_bytes === null ? '' : gib(side.peak_memory_bytes),
+    ...priced ? costs(side.cost) : []]), 'side-table');
   list.slice(1).forEach((side, i) => {
     const rows = breakdownParts.map(part => [partText(part), side.change_s[part]]).filter(r => Math.abs(r[1]) > 1e-4 * list[0].step_time_s)
       .sort((p, q) => Math.abs(q[1]) - Math.abs(p[1]));
@@ -76,10 +89,14 @@ function profiled() {
   table(block, ['', 'forecast', 'profile', 'change'], parts.map(([name, key]) => [name, seconds(a[key]), seconds(b[key]), profiledChange(b[key] - a[key])]), 'side-table');
 }
 function causes() {
-  const rows = answer.causes.map(cause => [cause.text, cause.change_s]).filter(r => Math.abs(r[1]) > 1e-4 * answer.forecast.step_s);
-  const block = section('causes', 'Causes', 'They add up to the change of the step.');
-  if (rows.length) signedBars(block, 'Change of the step by cause', rows.map(([text, value]) => [text.split(/;| than the forecast|, as far/)[0], value]), signedSeconds);
-  table(block, ['cause', 'change'], answer.causes.filter(cause => Math.abs(cause.change_s) >= 1e-9).map(cause => [cause.text, signedSeconds(cause.change_s)]), 'causes-table');
+  // As the table of the terminal: what is below a ten-thousandth of the step, most of it rounding of the profiler, is one line.
+  const small = 1e-4 * answer.forecast.step_s, rows = answer.causes.map(cause => [cause.text, cause.change_s]).filter(r => Math.abs(r[1]) >= small);
+  const rest = answer.causes.filter(cause => Math.abs(cause.change_s) < small).reduce((sum, cause) => sum + cause.change_s, 0);
+  if (Math.abs(rest) >= small) rows.push(['everything else', rest]);
+  const block = section('causes', 'Causes', rows.length ? 'They add up to the change of the step, but for what is smaller than a ten-thousandth of it.' : 'No cause: the two are alike.');
+  if (!rows.length) return;
+  signedBars(block, 'Change of the step by cause', rows.map(([text, value]) => [text.split(/;| than the forecast|, as far/)[0], value]), signedSeconds);
+  table(block, ['cause', 'change'], rows.map(([text, value]) => [text, signedSeconds(value)]), 'causes-table');
 }
 function classes() {
   table(section('classes', 'By operator class', 'Times are sums over the launches of one step.'), ['class', 'launches, forecast', 'profile', 'time, forecast', 'profile', 'change', 'ratio'],
@@ -92,7 +109,7 @@ function worth() {
   signedBars(block, 'Change of the step for one per cent more', answer.elasticities.slice(0, 20).map(row => [row.path, row.elasticity / 100]), v => `${(100 * v).toFixed(2)} %`);
   const more = block.append('details');
   more.append('summary').text('all numbers');
-  table(more, ['number', 'value', 'one per cent more changes the step by'], answer.elasticities.map(row => [row.path, String(Number(row.value.toPrecision(6))), `${row.elasticity.toFixed(3)} %`]), 'elasticities');
+  table(more, ['number', 'value', 'one per cent more changes the step by'], answer.elasticities.map(row => [row.path, String(Number(row.value.toPrecision(6))), `${row.elasticity.toFixed(3)} %`]), 'elasticities', Infinity);
 }
 function chain() {
   const path = answer.critical_path, block = section('path', 'Critical path', 'The longest chain of waiting through all that ran.');

@@ -44,15 +44,25 @@ function pareto() {
   const width = room, height = 320, left = 84;
   const chart = svg(block, width, height, 'Step time against memory');
   const capacity = d3.max(points, p => p.capacity);
-  const x = d3.scaleLinear([0, 1.05 * Math.max(capacity, d3.max(points, p => p.memory))], [left, width - 30]);
+  const size = d3.scaleLinear([0, 1.05 * Math.max(capacity, d3.max(points, p => p.memory)) / 2 ** 30], [left, width - 30]), x = bytes => size(bytes / 2 ** 30);
   const y = d3.scaleLinear([0, 1.08 * d3.max(points, p => p.time)], [height - 34, 10]);
   chart.append('line').attr('x1', x(capacity)).attr('x2', x(capacity)).attr('y1', 10).attr('y2', height - 34).style('stroke', 'var(--host)');
   const best = p => !points.some(q => q.time <= p.time && q.memory <= p.memory && (q.time < p.time || q.memory < p.memory));
   points.forEach(p => hover(chart.append('circle').attr('class', 'pareto').attr('cx', x(p.memory)).attr('cy', y(p.time)).attr('r', 5)
     .style('fill', best(p) ? 'var(--computing)' : 'var(--paper)').style('stroke', 'var(--computing)').attr('stroke-width', 1.5),
     () => `${p.name}\n${seconds(p.time)}, ${gib(p.memory)}`));
-  chart.append('g').attr('transform', `translate(0,${height - 30})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(b => gib(b)));
+  chart.append('g').attr('transform', `translate(0,${height - 30})`).call(d3.axisBottom(size).ticks(ticks()).tickFormat(n => `${n} GiB`));
   chart.append('g').attr('transform', `translate(${left},0)`).call(d3.axisLeft(y).ticks(6).tickFormat(seconds));
+}
+
+/* By what the name of a column ends with; downloads have the numbers as they are. */
+function cellText(column, value) {
+  if (typeof value !== 'number') return value === null ? '' : value;
+  if (/_per_s(_|$)/.test(column)) return d3.format(',.4~r')(value);
+  if (/_s$/.test(column)) return seconds(value);
+  if (/_bytes$/.test(column)) return gib(value);
+  if (/^(mfu|hfu|bubble_ratio|scaling_efficiency.*)$/.test(column)) return percent(value);
+  return Number.isInteger(value) ? value : value.toPrecision(5);
 }
 
 function points() {
@@ -64,7 +74,7 @@ function points() {
   const table = block.append('div').attr('class', 'scroll').append('table').attr('id', 'rows');
   const head = table.append('thead').append('tr'), body = table.append('tbody');
   const pager = block.append('div').attr('class', 'tools').attr('id', 'pager'), many = 50;
-  let sorted = data.columns.findIndex(name => name === 'step_time_s' || name === 'time'), down = false, page = 0;
+  let sorted = data.columns.findIndex(name => name === 'step_time_s' || name === 'simulated_s'), down = false, page = 0;
   const compare = (a, b) => typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b));
   function passes(row, text) {
     const rule = text.match(/^\s*(\S+)\s*(<=|>=|<|>|=)\s*(\S+)\s*$/), column = rule ? data.columns.indexOf(rule[1]) : -1;
@@ -96,7 +106,7 @@ function points() {
     }
     const lines = body.html('').selectAll('tr').data(rows.slice(page * many, (page + 1) * many)).enter().append('tr');
     lines.selectAll('td').data(row => row).enter().append('td').classed('number', v => typeof v === 'number')
-      .text(v => typeof v === 'number' && !Number.isInteger(v) ? v.toPrecision(5) : v === null ? '' : v);
+      .attr('data-value', v => typeof v === 'number' ? v : null).text((v, i) => cellText(data.columns[i], v));
   }
   data.columns.forEach((name, i) => {
     const cell = head.append('th').classed('number', typeof (data.rows[0] || [])[i] === 'number').attr('aria-sort', 'none');

@@ -125,20 +125,8 @@ std::string finalists_text(const PlanSpace& space, const PlanResult& result) {
   std::string text = fmt::format("\n  with {} seeds of the stalls, {:g}% of the steps within:\n",
                                  space.spec.seeds, 100 * space.spec.quantile);
   const PlanSeeds& first = *result.finalists.front().seeds;
-  // Of other numbers of devices a time counts as what the objective makes of it.
-  const auto weight = [&](const PlanPoint& p) {
-    const bool time = space.spec.objective == PlanSpec::Objective::step_time ||
-                      space.spec.objective == PlanSpec::Objective::pareto;
-    const PlanPoint& best = result.finalists.front();
-    return time ? 1 : static_cast<double>(p.devices) / static_cast<double>(best.devices);
-  };
-  std::size_t within = 0;
   for (const PlanPoint& p : result.finalists) {
     const PlanSeeds& seeds = *p.seeds;
-    const double median = seeds.step_time.p50 * weight(p);
-    if (&p != &result.finalists.front() && median >= first.interval.low &&
-        median <= first.interval.high)
-      ++within;
     text +=
         fmt::format("  {:>13}  median {:>9}  calm {:>9}  {:>9} free  {}\n", human(seeds.decides),
                     human(Seconds{seeds.step_time.p50}), human(*p.simulated),
@@ -147,11 +135,26 @@ std::string finalists_text(const PlanSpace& space, const PlanResult& result) {
   return text + fmt::format(
                     "  {} of the other {} have a median within the interval of the first, "
                     "{} to {}\n",
-                    within, result.finalists.size() - 1, human(Seconds{first.interval.low}),
-                    human(Seconds{first.interval.high}));
+                    finalists_within(space, result), result.finalists.size() - 1,
+                    human(Seconds{first.interval.low}), human(Seconds{first.interval.high}));
 }
 
 }  // namespace
+
+std::size_t finalists_within(const PlanSpace& space, const PlanResult& result) {
+  const PlanPoint& best = result.finalists.front();
+  const StepInterval::Bounds& interval = best.seeds->interval;
+  const bool time = space.spec.objective == PlanSpec::Objective::step_time ||
+                    space.spec.objective == PlanSpec::Objective::pareto;
+  return static_cast<std::size_t>(
+      std::count_if(result.finalists.begin() + 1, result.finalists.end(), [&](const PlanPoint& p) {
+        // Of other numbers of devices a time counts as what the objective makes of it.
+        const double weight =
+            time ? 1 : static_cast<double>(p.devices) / static_cast<double>(best.devices);
+        const double median = p.seeds->step_time.p50 * weight;
+        return median >= interval.low && median <= interval.high;
+      }));
+}
 
 /// The gap is told where there is one, because a best point is only as good as what was left
 /// unseen.

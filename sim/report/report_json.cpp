@@ -11,6 +11,7 @@
 #include "stepcast/sim/replay/worst_replicas.hpp"
 #include "stepcast/sim/report/campaign_report.hpp"
 #include "stepcast/sim/report/report.hpp"
+#include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/scenario/inputs.hpp"
 
 namespace stepcast {
@@ -339,6 +340,36 @@ std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
                   {"scenario", scenario_json(scenario)},
                   {"campaign", std::move(result)}};
   return json.dump(2) + "\n";
+}
+
+std::string run_fields_json(const std::string& pipeline,
+                            const std::vector<RunOperator>* operators) {
+  Json fields = Json::object();
+  if (!pipeline.empty()) fields["pipeline"] = pipeline;
+  if (operators != nullptr) {
+    Json& list = fields["operators"] = Json::array();
+    for (const RunOperator& row : *operators) {
+      const bool known = row.efficiency > 0;
+      list.push_back({{"stage", row.stage},
+                      {"name", row.name},
+                      {"class", name(row.of)},
+                      {"shape", row.shape},
+                      {"flops", row.flops},
+                      {"bytes", row.bytes},
+                      {"launches", row.launches},
+                      {"time_s", row.time.value()},
+                      {"efficiency", known ? Json(row.efficiency) : Json(nullptr)},
+                      {"bound", known ? Json(name(row.bound)) : Json(nullptr)},
+                      {"share", row.share}});
+    }
+  }
+  return fields.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string with_run_fields(const std::string& report, const std::string& fields) {
+  Json json = Json::parse(report);
+  json.update(Json::parse(fields));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace stepcast

@@ -65,7 +65,7 @@ std::string memory_line(const Metrics& metrics, const Forecast& forecast, const 
                   human(worst->capacity), worst->fits() ? "fits" : paint(red, "DOES NOT FIT"),
                   tight ? ", tight" : "");
   if (tight)
-    text += fmt::format("  80% of peaks   {:>10}    to {}\n", human(Bytes{*metrics.memory_low}),
+    text += fmt::format("  peak, 80%      {:>10}    to {}\n", human(Bytes{*metrics.memory_low}),
                         human(Bytes{*metrics.memory_high}));
   return text;
 }

@@ -9,16 +9,29 @@ const seconds = value => {
   return size >= 1e-3 ? significant(value * 1e3, 'ms') : significant(value * 1e6, 'us');
 };
 const signed = share => `${share >= 0 ? '+' : '-'}${(100 * Math.abs(share)).toFixed(1)} %`;
+const between80 = (low, high, text) => low === null || low === undefined ? undefined : `80 %: ${text(low)} to ${text(high)}`;
 const fullest = result => result.stages.reduce((most, s) => s.memory_bytes && (!most || s.memory_bytes.peak > most.peak) ? s.memory_bytes : most, null);
 
 function cards(result) {
-  const memory = fullest(result), list = [['step_time_s', 'step time', result.step_time_s, seconds(result.step_time_s)]];
+  const memory = fullest(result), list = [['step_time_s', 'step time', result.step_time_s, seconds(result.step_time_s),
+    between80(result.step_time_s_low, result.step_time_s_high, seconds)]];
   if (result.tokens_per_s_per_device !== null)
     list.push(['tokens_per_s_per_device', 'tokens/s per device', result.tokens_per_s_per_device, significant(result.tokens_per_s_per_device, '')],
       ['mfu', 'MFU', result.mfu, percent(result.mfu)]);
   list.push(['bubble_ratio', 'bubble', result.bubble_ratio, percent(result.bubble_ratio)]);
-  if (memory) list.push(['peak', 'memory', memory.peak, gib(memory.peak), `of ${gib(memory.capacity)}${memory.peak > memory.capacity ? ': does not fit' : ''}`, memory.peak > memory.capacity]);
+  if (memory) list.push(['peak', 'memory', memory.peak, gib(memory.peak), memoryNote(result, memory), memory.peak > memory.capacity]);
+  if (result.cost) list.push(costCard(result.cost));
   return list;
+}
+/* As `run` says it: tight where measured peaks of such forecasts lie on both sides of the capacity. */
+function memoryNote(result, memory) {
+  const fit = memory.peak > memory.capacity ? ': does not fit' : '';
+  if (result.memory_fit !== 'tight') return `of ${gib(memory.capacity)}${fit}`;
+  return `of ${gib(memory.capacity)}${fit}, tight; ${between80(result.memory_peak_bytes_low, result.memory_peak_bytes_high, gib)}`;
+}
+function costCard(cost) {
+  const token = cost.token === null ? undefined : `${significant(1e6 * cost.token, cost.currency)} per million tokens`;
+  return ['cost', 'cost of a step', cost.step, significant(cost.step, cost.currency), token];
 }
 
 function drawStrip(b, a) {
@@ -138,6 +151,17 @@ function drawErrors(reply) {
     element(block, 'p', {}, error.text);
     if (built[error.path]) built[error.path].box.classList.add('wrong');
   });
+}
+
+/* Of what is drawn: the forecast's own error and that of the seeds, apart and together. */
+function drawBands(result) {
+  const block = $('bands'), all = result && result.interval;
+  block.textContent = '';
+  if (!all) return;
+  const range = part => `${seconds(part.low_s)} to ${seconds(part.high_s)}`;
+  const parts = [`${result.seeds.count} seeds of what is drawn: ${range(all.spread)} between 10 and 90 % of them`];
+  if (all.model) parts.push(`the model's own error around their median: ${range(all.model)}`, `both: ${range(all)}`);
+  element(block, 'span', { 'data-value': all.spread.high_s, 'data-id': 'spread_high_s' }, parts.join('; ') + '.');
 }
 
 function drawWorth(explanation) {

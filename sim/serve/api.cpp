@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_settings = 500, longest_value = 4096, longest_text = 1U << 20U;
 constexpr double background_seconds = 60;
+constexpr const char* seeds_of_bands = "8";  // p10 and p90 are then the least and the greatest
 
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -130,14 +131,16 @@ Question question_of(std::string_view what, const Json& body, const std::string&
     add(launch_of(body));
     q.json = false;
   } else if (what == "pipeline") {
-    add({"run", source, "--pipeline"});
-    q.json = false;
+    add({"run", source, "--pipeline", "--operators", "--json", "-"});
   } else if (what == "choices") {
     add({"choices", source});
     add(keys_of(body));
     add({"--json", "-"});
   } else if (what == "explain") {
     add({"explain", source, "--json", "-"});
+    q.background = true;
+  } else if (what == "bands") {
+    add({"run", source, "--seeds", seeds_of_bands, "--json", "-"});
     q.background = true;
   } else {
     const std::string devices = string_at(body, "devices");
@@ -172,7 +175,7 @@ std::string slot_of(std::string_view what, const Json& body) {
 std::vector<std::string> ended_by(std::string_view what, const Json& body) {
   std::vector<std::string> slots;
   if (what == "forecast")
-    for (const char* other : {"choices", "edit", "explain", "pipeline"})
+    for (const char* other : {"bands", "choices", "edit", "explain", "pipeline"})
       slots.push_back(slot_of(other, body));
   return slots;
 }

@@ -43,6 +43,7 @@ const GROUPS = [
     ['runtime.dispatch', 'dispatch', ['eager', 'task_queue', 'graph_sink']],
     ['runtime.fusion', 'fusion', ['none', 'pattern', 'dvm']],
     ['runtime.host_speed', 'host speed', ['0.5', '1', '2']],
+    ['stalls.spread.device.sigma', 'spread of devices', ['0', '0.01', '0.02']],
     ['stalls.compute_jitter.sigma', 'jitter', ['0', '0.01', '0.02', '0.05']],
   ]],
 ];
@@ -52,15 +53,22 @@ const known = {};  // key -> {now, values: {value: reason}}
 let knownSeq = 0;  // of the question that `known` answers
 const built = {};  // key -> its elements
 
+/* Why a value is not offered, '' where it is. Values around another one are new ones after a change: they wait for an answer. */
+const notAsked = 'not looked at yet';
+const reasonAgainst = (key, value) => ((known[key] || {}).values || {})[value] ?? notAsked;
+/* The program writes out bandwidths in bytes per second. */
+const same = (value, now) => value === String(now) || (/Gbps$/.test(value) && /^[0-9.e+]+B\/s$/.test(now) && parseFloat(value) * 1e9 / 8 === parseFloat(now));
+const valueNow = key => state.set[key] ?? (known[key] || {}).now;
+
 function candidates(key, values) {
-  const now = (known[key] || {}).now;
+  const now = valueNow(key);
   const list = typeof values === 'function' ? (now ? values(now) : []) : values;
   return now && !list.includes(now) && /^[\w.-]+$/.test(now) ? [now, ...list] : list;
 }
 function choose(key, value) {
-  const reason = ((known[key] || {}).values || {})[value];
+  const reason = reasonAgainst(key, value);
   if (reason) { built[key].why.textContent = `${value}: ${reason}`; return; }
-  if (value === (known[key] || {}).now && state.set[key] === undefined) return;
+  if (same(value, (known[key] || {}).now) && state.set[key] === undefined) return;
   change(s => {
     s.set[key] = value;
     if (degrees(key)) s.set['parallel.dp'] = 'auto';
@@ -109,7 +117,7 @@ function moveFocus(event, list) {
 
 function drawControls() {
   Object.entries(built).forEach(([key, control]) => {
-    const info = known[key] || {}, now = state.set[key] ?? info.now, list = candidates(key, control.values);
+    const info = known[key] || {}, now = valueNow(key), list = candidates(key, control.values);
     control.box.classList.toggle('changed', state.set[key] !== undefined);
     control.back.hidden = state.set[key] === undefined;
     Object.keys(control.buttons).filter(v => !list.includes(v)).forEach(v => { control.buttons[v].remove(); delete control.buttons[v]; });
@@ -122,11 +130,12 @@ function drawControls() {
         button.addEventListener('mouseenter', () => tellWhy(key, value));
         control.buttons[value] = button;
       }
-      const reason = (info.values || {})[value], chosen = String(now) === value;
+      const reason = reasonAgainst(key, value), chosen = same(value, now);
       button.setAttribute('aria-checked', String(chosen));
       button.setAttribute('aria-disabled', String(Boolean(reason) && !chosen));
-      button.tabIndex = chosen || (!list.includes(String(now)) && value === list[0]) ? 0 : -1;
-      button.title = reason || '';
+      button.tabIndex = chosen || (!list.some(other => same(other, now)) && value === list[0]) ? 0 : -1;
+      button.classList.toggle('waits', reason === notAsked);
+      button.title = reason;
     });
     const values = Object.values(info.values || {});
     const none = values.length > 0 && values.every(Boolean) && state.set[key] === undefined;
@@ -135,27 +144,42 @@ function drawControls() {
   });
 }
 function tellWhy(key, value) {
-  const reason = ((known[key] || {}).values || {})[value];
+  const reason = reasonAgainst(key, value);
   built[key].why.textContent = reason ? `${value}: ${reason}` : '';
 }
 
-/* Asks which values run; with dp free where a degree could be turned. */
-async function askChoices(seq) {
+/* The candidates that nothing is known about; all of them where `again`. */
+function toAsk(again) {
   const keys = {};
   Object.entries(built).forEach(([key, control]) => {
-    const list = candidates(key, control.values);
-    keys[key] = list.length ? list : ['1'];
+    const list = candidates(key, control.values), asked = (known[key] || {}).values || {};
+    if (again && !list.length) keys[key] = ['1'];  // its value now is what is asked for
+    else if (again || list.some(value => !(value in asked))) keys[key] = list;
   });
-  const set = { ...state.set };
-  if (!('parallel.dp' in set)) set['parallel.dp'] = 'auto';
-  const reply = await call('choices', { tab, seq, scenario: scenarioOf(state), set, keys });
+  return keys;
+}
+/* With dp free for what turns the replicas too; the others are tried as they would be set. */
+async function choicesOf(seq, keys) {
+  const set = { ...state.set }, given = 'parallel.dp' in set;
+  const question = { tab, seq, scenario: scenarioOf(state), set: given ? set : { ...set, 'parallel.dp': 'auto' }, keys };
+  const reply = await call('choices', question);
+  // Where all is well a dp that is written out is the one that auto finds.
+  const others = Object.fromEntries(Object.entries(keys).filter(([key]) => !degrees(key)));
+  if (given || reply.status !== 200 || (shown && shown.seq === seq) || !Object.keys(others).length) return reply;
+  const strict = await call('choices', { ...question, slot: 'strict', set, keys: others });
+  if (strict.status === 200) reply.answer.keys = [...reply.answer.keys.filter(key => degrees(key.path)), ...strict.answer.keys];
+  return strict.status === 200 ? reply : strict;
+}
+/* Asks which values run. Values around the present one are known only when that one is: they are asked for then. */
+async function askChoices(seq, again = true) {
+  const reply = await choicesOf(seq, toAsk(again));
   if (seq !== lastSeq) return;
-  if (reply.status !== 200) { knownSeq = seq; return; }  // the errors of the forecast say why
-  const fresh = reply.answer.keys.some(key => !known[key.path] && typeof built[key.path].values === 'function');
-  reply.answer.keys.forEach(key => {
+  if (reply.status === 200) reply.answer.keys.forEach(key => {
     known[key.path] = { now: key.now, values: Object.fromEntries(key.values.map(v => [v.value, v.reason])) };
   });
+  else Object.values(known).forEach(key => { key.values = {}; });  // the errors of the forecast say why
+  if (reply.status === 503) setTimeout(() => { if (seq === lastSeq) askChoices(seq).then(fillSweepKeys).catch(lost); }, 1000);
+  if (reply.status === 200 && again && Object.keys(toAsk(false)).length) { await askChoices(seq, false); return; }
   drawControls();
-  if (fresh) askChoices(seq);
-  else knownSeq = seq;
+  knownSeq = seq;
 }

@@ -118,7 +118,8 @@ void set_up(httplib::Server& server, Api& api, const ServeSettings& settings) {
   server.Get("/api/preset", [&](const Request& request, Response& response) {
     give(response, api.preset(request.get_param_value("name")));
   });
-  for (const char* what : {"forecast", "pipeline", "explain", "scale", "choices", "edit", "import"})
+  for (const char* what :
+       {"forecast", "bands", "pipeline", "explain", "scale", "choices", "edit", "import"})
     server.Post(std::string("/api/") + what,
                 [&api, what](const Request& request, Response& response) {
                   give(response, api.post(what, request.body));

@@ -1,6 +1,6 @@
 /* What can be taken along, and the page itself as one file that needs no server: it holds style, scripts and what is shown
    as data, which it draws at any width. What is not of the question that is shown is left out of it. */
-let version = '', sourceSeq = 0, worth = null;
+let version = '', sourceSeq = 0, worth = null, bands = null;
 
 /* Says it on the button for a moment. */
 function tell(id, text) {
@@ -22,7 +22,7 @@ const rowsKept = name => rowsOf(name).length && !isLate(name) ? rowsOf(name) : n
 const keptData = () => ({
   version, state, question: $('question').textContent, b: shown, a: pinned, command: $('command').textContent,
   yaml: $('yaml').value, onTop: $('on-top').textContent,
-  drawing: isLate('drawing') ? '' : $('drawing').textContent, worth: isLate('worth') ? null : worth,
+  drawing: isLate('drawing') ? '' : $('drawing').textContent, operators: isLate('operators') ? [] : operators, bands: isLate('bands') ? null : bands, worth: isLate('worth') ? null : worth,
   curve: rowsKept('curve'), sweep: rowsKept('sweep') });
 
 async function keptPage() {
@@ -48,13 +48,14 @@ async function savePage() {
 }
 
 const savings = {
-  'save-page': savePage, 'save-csv': saveStages, 'curve-csv': () => saveCurve(), 'sweep-csv': () => saveSweep(),
+  'save-page': savePage, 'operators-csv': () => saveOperators(), 'save-csv': saveStages, 'curve-csv': () => saveCurve(), 'sweep-csv': () => saveSweep(),
   'save-png': () => savePicture('breakdown.png', '#bars'), 'memory-png': () => savePicture('memory.png', '#stages'),
   'curve-png': () => savePicture('scaling.png', '#curve'), 'sweep-png': () => savePicture('sweep.png', '#sweep'),
   'save-json': () => save('result.json', new Blob([JSON.stringify(shown, null, 2)], { type: 'application/json' })),
   'save-yaml': () => save('scenario.yaml', new Blob([$('yaml').value], { type: 'text/plain' })) };
 function listenToSavings() {
   Object.entries(savings).filter(([id]) => $(id)).forEach(([id, act]) => $(id).addEventListener('click', act));
+  if ($('stage')) $('stage').addEventListener('change', drawOperators);
 }
 
 /* The saved file: draws what it holds. */
@@ -73,8 +74,11 @@ function openKept(kept) {
   $('kept-of').textContent = `${pinned ? `A is ${sideText(state.a)}; B is ` : ''}${sideText(state)}.`;
   document.querySelector('footer').textContent = `Saved from the page of Stepcast ${kept.version}; the file holds all that it shows and fetches nothing.`;
   document.title = `${sideText(state)} - Stepcast`;
-  const absent = { pipeline: !kept.drawing, explain: !kept.worth, scaling: !kept.curve, sweeping: !kept.sweep };
+  const absent = { pipeline: !kept.drawing, operating: !kept.operators.length, explain: !kept.worth, scaling: !kept.curve, sweeping: !kept.sweep };
   Object.keys(absent).filter(id => absent[id]).forEach(id => $(id).remove());
+  ({ operators } = kept);
+  if (operators.length) drawOperators();
+  if (kept.bands) drawBands(kept.bands);
   if (kept.worth) drawWorth(kept.worth);
   Object.assign(studies, { curve: { rows: kept.curve || [] }, sweep: { rows: kept.sweep || [] } });
   const draw = () => {

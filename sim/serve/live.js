@@ -33,7 +33,7 @@ function changed() {
 function drawChange() {
   writeAddress();
   $('answer').classList.add('old');
-  ['drawing', 'worth', 'curve', 'sweep'].forEach(id => late(id, true));
+  ['drawing', 'operators', 'bands', 'worth', 'curve', 'sweep'].forEach(id => late(id, true));
   $('command').textContent = commandOf(state);
   $('preset').value = state.text === null ? state.preset : '';
   $('question').textContent = state.text === null ? (scenarios.find(s => s.name === state.preset) || {}).question || '' : '';
@@ -64,8 +64,9 @@ async function answer(seq) {
     }
     showSource(seq).catch(lost);
     askChoices(seq).then(fillSweepKeys).catch(lost);
-    if (!b.failed) askPipeline(seq).catch(lost);
-    resting = setTimeout(askWorth, rest, seq);
+    if (b.failed) return;
+    askPipeline(seq).catch(lost);
+    resting = setTimeout(() => { askWorth(seq).then(() => askBands(seq)).catch(lost); }, rest);
   } catch (error) { lost(error); }
 }
 function lost() {
@@ -84,10 +85,11 @@ function speak(b) {
 async function askPipeline(seq) {
   const reply = await call('pipeline', { tab, seq, scenario: scenarioOf(state), set: state.set });
   if (reply.status !== 200 || seq !== lastSeq) return;
-  const at = reply.answer.indexOf('\n\n', reply.answer.indexOf('\n'));
   late('drawing', false);
-  const text = reply.answer.slice(reply.answer.lastIndexOf('\n\n') + 2) || reply.answer.slice(at);
-  $('drawing').textContent = text.replace(/^ *the pipeline as it ran\n/, '');  // the heading says that
+  late('operators', false);
+  $('drawing').textContent = reply.answer.pipeline.replace(/^\s*the pipeline as it ran\n/, '');  // the heading says that
+  ({ operators } = reply.answer);
+  drawOperators();
 }
 async function askWorth(seq) {
   const reply = await call('explain', { tab, seq, scenario: scenarioOf(state), set: state.set }).catch(() => ({}));
@@ -95,6 +97,17 @@ async function askWorth(seq) {
   late('worth', false);
   worth = reply.answer;
   drawWorth(worth);
+}
+/* Only a step in which something is drawn has them. */
+const drawn = /^stalls\.(spread|compute_jitter|gc_pauses|allocator_pauses)\./;
+async function askBands(seq) {
+  if (seq !== lastSeq || shown.seq !== seq) return;
+  const some = Object.entries(shown.scenario.inputs).some(([key, value]) => drawn.test(key) && value !== 'none');
+  const reply = some ? await call('bands', { tab, seq, scenario: scenarioOf(state), set: state.set }).catch(() => ({})) : {};
+  if (seq !== lastSeq) return;
+  late('bands', false);
+  bands = reply.status === 200 ? reply.answer.result : null;
+  drawBands(bands);
 }
 function forget() { Object.keys(known).forEach(key => delete known[key]); }
 function take(edit) {
@@ -150,6 +163,10 @@ function begin() {
   state = found || { ...empty(), preset: first ? first.name : null };
   forget();
   pinned = null;
+  if (state.preset === null && state.text === null) {
+    drawErrors({ error: 'No scenario is at hand: open a file, paste a recipe, or start stepcast serve with --folder.' });
+    return;
+  }
   changed();
 }
 async function start() {

@@ -79,6 +79,11 @@ function askCurve() {
     return point.status === 'ok' ? { name: String(count), ...point } : { name: String(count), failed: point.reason || point.status };
   }, drawCurve);
 }
+/* A column for the cost of a million tokens where some point has prices; `of` gives that of a token. */
+function priced(rows, of) {
+  const some = rows.some(row => !row.failed && Number.isFinite(of(row)));
+  return { head: some ? ['cost of a million tokens'] : [], cell: row => some ? [row.failed || !Number.isFinite(of(row)) ? '' : significant(1e6 * of(row), '')] : [] };
+}
 const rate = point => point.tokens_per_s_per_device ?? point.samples_per_s / point.devices;
 function drawCurve(rows) {
   const block = $('curve'), good = rows.filter(r => !r.failed);
@@ -90,12 +95,14 @@ function drawCurve(rows) {
       { of: r => rate(r) * r.devices, shade: 'accent', note: r => percent(r.efficiency) }]);
     element(block, 'p', { class: 'quiet' }, `${good[0].tokens_per_s_per_device ? 'Tokens' : 'Samples'} per second of the job over devices. Dashed: as efficient as ${good[0].name} devices; the number above each point is the efficiency.`);
   }
-  tableOf(block, ['devices', 'step time', 'tokens/s per device', 'efficiency'], rows.map(r => r.failed
-    ? [r.name, r.failed, '', ''] : [r.name, seconds(r.step_time_s), r.tokens_per_s_per_device ? significant(r.tokens_per_s_per_device, '') : '', percent(r.efficiency)]));
+  const cost = priced(rows, r => r.cost_per_token);
+  tableOf(block, ['devices', 'step time', 'tokens/s per device', 'efficiency', ...cost.head], rows.map(r => r.failed
+    ? [r.name, r.failed, '', '', ...cost.cell(r)]
+    : [r.name, seconds(r.step_time_s), r.tokens_per_s_per_device ? significant(r.tokens_per_s_per_device, '') : '', percent(r.efficiency), ...cost.cell(r)]));
 }
 function saveCurve() {
-  saveTable('scaling.csv', [['devices', 'step_time_s', 'tokens_per_s_per_device', 'efficiency', 'reason'],
-    ...rowsOf('curve').map(r => [r.name, r.step_time_s, r.tokens_per_s_per_device, r.efficiency, r.failed])]);
+  saveTable('scaling.csv', [['devices', 'step_time_s', 'tokens_per_s_per_device', 'efficiency', 'cost_per_token', 'reason'],
+    ...rowsOf('curve').map(r => [r.name, r.step_time_s, r.tokens_per_s_per_device, r.efficiency, r.cost_per_token, r.failed])]);
 }
 
 /* One control, or two, through the values that may run. */
@@ -123,7 +130,7 @@ function askSweep() {
     const reply = await call('forecast', { tab, slot: 'sweep' + at, seq, scenario, set, background: true });
     if (reply.status !== 200) return { name, values, failed: reasonOf(reply) };
     const result = reply.answer.result, memory = fullest(result);
-    return { name, values, step_time_s: result.step_time_s, tokens: result.tokens_per_s_per_device, mfu: result.mfu,
+    return { name, values, step_time_s: result.step_time_s, tokens: result.tokens_per_s_per_device, mfu: result.mfu, cost: result.cost && result.cost.token,
       peak: memory && memory.peak, full: Boolean(memory && memory.peak > memory.capacity) };
   }, drawSweep);
 }
@@ -133,12 +140,13 @@ function drawSweep(rows) {
   if (good.length) plot(block, 'Step time of each point in seconds', good, [{ of: r => r.step_time_s, shade: 'accent' }]);
   if (fastest) element(block, 'p', {}, `Step time in seconds. The fastest that fits: ${fastest.name}, ${seconds(fastest.step_time_s)}.`);
   if (!rows.length) return;
-  tableOf(block, [Object.keys(rows[0].values).join(' / '), 'step time', 'tokens/s per device', 'MFU', 'memory'],
-    rows.map(r => r.failed ? [r.name, r.failed, '', '', ''] : [r.name, seconds(r.step_time_s), r.tokens ? significant(r.tokens, '') : '',
-      r.mfu === null ? '' : percent(r.mfu), r.peak ? gib(r.peak) + (r.full ? ' too much' : '') : '']));
+  const cost = priced(rows, r => r.cost);
+  tableOf(block, [Object.keys(rows[0].values).join(' / '), 'step time', 'tokens/s per device', 'MFU', 'memory', ...cost.head],
+    rows.map(r => r.failed ? [r.name, r.failed, '', '', '', ...cost.cell(r)] : [r.name, seconds(r.step_time_s), r.tokens ? significant(r.tokens, '') : '',
+      r.mfu === null ? '' : percent(r.mfu), r.peak ? gib(r.peak) + (r.full ? ' too much' : '') : '', ...cost.cell(r)]));
 }
 function saveSweep() {
   const rows = rowsOf('sweep'), keys = rows.length ? Object.keys(rows[0].values) : [];
-  saveTable('sweep.csv', [[...keys, 'step_time_s', 'tokens_per_s_per_device', 'mfu', 'peak_bytes', 'reason'],
-    ...rows.map(r => [...keys.map(k => r.values[k]), r.step_time_s, r.tokens, r.mfu, r.peak, r.failed])]);
+  saveTable('sweep.csv', [[...keys, 'step_time_s', 'tokens_per_s_per_device', 'mfu', 'peak_bytes', 'cost_per_token', 'reason'],
+    ...rows.map(r => [...keys.map(k => r.values[k]), r.step_time_s, r.tokens, r.mfu, r.peak, r.cost, r.failed])]);
 }

@@ -16,9 +16,9 @@ import unittest
 
 STEPCAST, SCENARIOS = sys.argv[1:3]
 CHANGES = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-# What couples links or steps makes forecasts of seconds; a walk of many changes stays away from it.
-SLOW = ["cluster.network.topology.oversubscription", "communication.algorithm.all_reduce", "stalls.compute_jitter.sigma",
-        "parallel.cp"]
+# With jitter or uneven routing no rank is like another, which makes forecasts of seconds: they are held to the command line, not
+# to the latency. A key, and its value that is as fast as all others.
+SLOW = {"stalls.compute_jitter.sigma": "0", "moe.routing.distribution": "uniform"}
 
 try:
     from selenium import webdriver
@@ -33,6 +33,13 @@ CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not CHROMIUM or not DRIVER:
     print("live_test: skipped, needs Debian's chromium and chromium-driver")
     sys.exit(77)
+
+
+TOO_SLOW = "it takes longer than a page may wait"
+
+
+def at_most(times, part):
+    return sorted(times)[min(len(times) - 1, len(times) * part // 100)]
 
 
 class Page(unittest.TestCase):
@@ -54,12 +61,14 @@ class Page(unittest.TestCase):
         cls.served.stop()
 
     def setUp(self):
+        self.may_be_slow = False   # a state of the test takes longer than a page may wait
         self.driver.get("about:blank")
         self.driver.get(self.served.address)
         self.settle()
 
     def tearDown(self):
-        errors = [line for line in self.driver.get_log("browser") if " 422 " not in line["message"] and " 409 " not in line["message"]]
+        passed = [" 422 ", " 409 "] + [" 503 "] * self.may_be_slow
+        errors = [line for line in self.driver.get_log("browser") if not any(code in line["message"] for code in passed)]
         self.assertEqual(errors, [])
 
     def js(self, code, *values):
@@ -98,30 +107,37 @@ class Page(unittest.TestCase):
             self.walk(preset, changes)
 
     def walk(self, preset, changes):
-        draw, times = random.Random(20261122), []
+        draw, times, slow, refused = random.Random(20261122), [], [], 0
         (worker,) = workers_of(self.served.process.pid)
-        begin = processor(worker)
-        while len(times) < changes:
-            if len(times) % 4 == 0:
+        spent = 0
+        for change in range(changes):
+            if change % 4 == 0:
                 self.click_reset()
             free = self.js("""return Object.entries(built).flatMap(([key, c]) => Object.entries(c.buttons)
                 .filter(([v, b]) => b.getAttribute('aria-disabled') === 'false' && b.getAttribute('aria-checked') === 'false' &&
-                        !((known[key] || {}).values || {})[v] && !arguments[0].includes(key)).map(([v]) => [key, v]))""", SLOW)
+                        !((known[key] || {}).values || {})[v]).map(([v]) => [key, v]))""")
             key, value = draw.choice(free)
+            before = processor(worker)
             self.click(key, value)
             self.settle_or_error()
-            self.assertEqual(self.text("errors"), "", "a value that was offered runs")
+            uneven = any(self.js("return state.set[arguments[0]] ?? arguments[1]", *pair) != pair[1] for pair in SLOW.items())
+            self.may_be_slow = self.may_be_slow or uneven
+            if uneven and TOO_SLOW in self.text("errors"):
+                refused += 1
+                self.click_reset()
+                continue
+            self.assertEqual(self.text("errors"), "", f"a value that was offered runs: {key}={value}, {self.js('return state')}")
             self.wait("document.getElementById('answer').dataset.drawn === String(lastSeq)")
-            times.append(float(self.js("return document.getElementById('answer').dataset.ms")))
+            (slow if uneven else times).append(float(self.js("return document.getElementById('answer').dataset.ms")))
+            spent += 0 if uneven else processor(worker) - before
             expected = self.alone(self.js("return state.preset"), self.js("return state.set"))
             self.assertEqual(self.number(), expected["result"]["step_time_s"], self.js("return state"))
             self.assertEqual(self.js("return document.getElementById('answer').dataset.sha"), expected["scenario"]["sha256"])
             self.assertNotIn("old", self.js("return document.getElementById('answer').className"))
-        times.sort()
         if times:
-            print(f"{preset}, {len(times)} changes: 50 % within {times[len(times) // 2]:.0f} ms, 95 % within "
-                  f"{times[min(len(times) - 1, len(times) * 95 // 100)]:.0f} ms; {1000 * (processor(worker) - begin) / len(times):.0f} ms of "
-                  "processor each for all that was asked", file=sys.stderr)
+            print(f"{preset}, {len(times)} changes: 50 % within {at_most(times, 50):.0f} ms, 95 % within {at_most(times, 95):.0f} ms; "
+                  f"{1000 * spent / len(times):.0f} ms of processor each for all that was asked; {len(slow)} with uneven ranks"
+                  + (f" within {max(slow):.0f} ms" if slow else "") + f", {refused} refused as too slow", file=sys.stderr)
 
     def click_reset(self):
         self.js("change(s => { s.set = {}; })")
@@ -130,6 +146,28 @@ class Page(unittest.TestCase):
     def settle_or_error(self):
         self.wait("knownSeq === lastSeq && (document.getElementById('errors').textContent !== '' ||"
                   " document.getElementById('answer').dataset.seq === String(lastSeq))")
+
+    def test_only_what_was_looked_at_is_offered(self):
+        offered = """return Object.entries(built).flatMap(([key, c]) => Object.entries(c.buttons)
+            .filter(([v, b]) => b.getAttribute('aria-disabled') === 'false' && b.getAttribute('aria-checked') === 'false' &&
+                    (known[key].values || {})[v] !== '').map(([v]) => key + '=' + v))"""
+        for key, value in (("parallel.tp", "16"), ("training.global_batch", "256")):
+            self.click(key, value)
+            self.settle()
+            self.assertEqual(self.js(offered), [])
+        # 64 around 256 was not around the 512 before; with 64 replicas it leaves two stages one micro-batch.
+        batch = "document.querySelector('[data-key=\"training.global_batch\"] [data-value=\"64\"]')"
+        self.assertEqual(self.js(f"return {batch}.getAttribute('aria-disabled')"), "true")
+        self.assertIn("at least as many micro-batches as stages", self.js(f"return {batch}.title"))
+        self.js("document.getElementById('undo').click(); document.getElementById('undo').click()")
+        self.settle()
+        self.assertEqual(self.js(offered), [], "also after a change that is taken back")
+
+    def test_what_is_chosen_is_marked(self):
+        checked = """return Object.entries(built).filter(([, c]) => !Object.values(c.buttons).some(b => b.getAttribute('aria-checked') === 'true')).map(([k]) => k)"""
+        self.assertEqual(self.js(checked), [key for key in self.js("return Object.keys(built)")
+                                            if self.js("return !known[arguments[0]].now && state.set[arguments[0]] === undefined", key)])
+        self.assertEqual(self.js("return document.querySelector('[data-key=\"cluster.network.nic.bandwidth\"] [aria-checked=true]').textContent"), "200Gbps")
 
     def test_fast_changes_end_at_the_last(self):
         for n in range(10):
@@ -162,6 +200,33 @@ class Page(unittest.TestCase):
             self.js("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'u', bubbles: true}))")
             self.settle()
         self.assertEqual((self.number(), self.js("return state.a")), (first, None))
+
+    COSTS = {"cluster.costs.currency": "usd", "cluster.costs.amortisation": "1461d", "cluster.costs.electricity": "0.08",
+             "cluster.costs.facility": "1.3", "cluster.costs.node.price": "310000", "cluster.costs.node.power": "10200"}
+
+    def test_the_strip_says_what_run_says(self):
+        low, high = (self.alone(FLAGSHIP, {})["result"][f"step_time_s_{side}"] for side in ("low", "high"))
+        self.assertIn(f"80 %: {low:.4g} s to {high:.4g} s", self.text("strip"))
+        self.assertNotIn("tight", self.text("strip"))
+        values = {"cluster.device.memory.capacity": "40GiB", **self.COSTS}
+        self.js("change(s => Object.assign(s.set, arguments[0]))", values)
+        self.settle()
+        result = self.alone(FLAGSHIP, values)["result"]
+        self.assertEqual(result["memory_fit"], "tight")
+        self.assertIn(f"of 34.0 GiB, tight; 80 %: {result['memory_peak_bytes_low'] / 2 ** 30:.1f} GiB to "
+                      f"{result['memory_peak_bytes_high'] / 2 ** 30:.1f} GiB", self.text("strip"))
+        self.assertEqual(self.number("cost"), result["cost"]["step"])
+        self.assertIn(f"{1e6 * result['cost']['token']:.4g} usd per million tokens", self.text("strip"))
+
+    def test_bands_come_where_something_is_drawn(self):
+        self.wait("document.querySelectorAll('#worth tr').length > 5 && !document.getElementById('worth').classList.contains('late')")
+        self.assertEqual(self.text("bands"), "")
+        self.click("stalls.spread.device.sigma", "0.02")
+        self.settle()
+        self.wait("document.getElementById('bands').textContent !== '' && !document.getElementById('bands').classList.contains('late')")
+        ran = subprocess.run([STEPCAST, "run", os.path.join(SCENARIOS, FLAGSHIP), "--set", "stalls.spread.device.sigma=0.02",
+                              "--seeds", "8", "--json", "-"], check=True, text=True, capture_output=True)
+        self.assertEqual(self.number("spread_high_s"), json.loads(ran.stdout)["result"]["interval"]["spread"]["high_s"])
 
     def test_address_holds_the_state(self):
         self.assertNotIn(self.served.token, self.driver.current_url)
@@ -262,6 +327,12 @@ class Page(unittest.TestCase):
 
     def test_pipeline_worth_and_scaling_come(self):
         self.wait("document.getElementById('drawing').textContent.length > 100")
+        operators = json.loads(subprocess.run([STEPCAST, "run", os.path.join(SCENARIOS, FLAGSHIP), "--operators", "--json", "-"],
+                                              check=True, text=True, capture_output=True).stdout)["operators"]
+        self.assertEqual(self.js("return operators"), operators)
+        self.assertEqual(self.js("return document.querySelectorAll('#operators tr').length"), 1 + 12 + 1)
+        self.js("const s = document.getElementById('stage'); s.value = '1'; s.dispatchEvent(new Event('change'))")
+        self.assertIn(next(row["name"] for row in operators if row["stage"] == 1), self.text("operators"))
         self.wait("document.querySelectorAll('#worth tr').length > 5")
         self.js("document.getElementById('scale').click()")
         self.wait("document.querySelectorAll('#curve tr').length >= 6 && document.getElementById('curve-progress').hidden")
@@ -300,7 +371,7 @@ class Page(unittest.TestCase):
         self.js("document.getElementById('sweep-a').value = 'training.micro_batch'; document.getElementById('sweep-start').click()")
         self.wait("studies.sweep && document.getElementById('sweep-progress').hidden && studies.sweep.done > 1")
         self.wait("!document.getElementById('worth').classList.contains('late') && !document.getElementById('drawing').classList.contains('late')")
-        texts = {part: self.text(part) for part in ("question", "drawing", "worth", "sweep", "command", "strip", "bars")}
+        texts = {part: self.text(part) for part in ("question", "drawing", "operators", "worth", "sweep", "command", "strip", "bars")}
         numbers, source = self.js(self.NUMBERS), self.source()
         path, text = self.saved_page()
         self.assertGreater(len(numbers), 10)

@@ -126,6 +126,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(shown(), min(len(fast), 50))
         head = f"document.querySelectorAll('#points th button')[{column}]"
         first = f"return document.querySelectorAll('#points tbody tr')[0].cells[{column}].textContent"
+        self.assertRegex(self.js(first), r"^[0-9.]+ m?s$")
         self.js(f"{head}.click()")
         least = self.js(first)
         self.js(f"{head}.click()")
@@ -159,12 +160,35 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.count("nav a"), self.count("section"))
         self.assert_no_complaints()
 
+    def test_finalists_of_a_plan(self):
+        plan = os.path.join(self.folder.name, "plan.yaml")
+        with open(plan, "w") as file:
+            file.write("stepcast: 1\nname: jittered\ncluster: {extends: clusters/atlas-800t-a2.yaml, devices: 16}\n"
+                       "model: {extends: models/llama2-7b.yaml, layers: 4}\n"
+                       "parallel: {tp: [2, 8], pp: [1, 2], zero: [1], sequence_parallel: [true]}\n"
+                       "training: {sequence: 2048, global_batch: 16, micro_batch: 1, recompute: full}\n"
+                       "runtime: {dispatch: graph_sink}\nstalls: {compute_jitter: {sigma: 0.1, seed: 3}}\n"
+                       "plan: {top: 4, placements: 0, seeds: 5, quantile: 0.8, finalists: 3}\n")
+        self.report(["plan", plan, "--json", os.path.join(self.folder.name, "plan.json")])
+        with open(os.path.join(self.folder.name, "plan.json")) as file:
+            finalists = json.load(file)["finalists"]
+        shown = self.data["finalists"]
+        self.assertEqual([p["decides"] for p in shown["points"]], [p["quantile_s"] for p in finalists])
+        self.assertEqual([p["p50"] for p in shown["points"]], [p["p50_s"] for p in finalists])
+        self.assertEqual(shown["interval"], finalists[0]["interval_s"])
+        inside = [shown["interval"][0] <= p["p50_s"] <= shown["interval"][1] for p in finalists[1:]]
+        self.assertEqual(shown["within"], sum(inside))
+        self.assertEqual(self.count("rect.finalist"), len(finalists))
+        self.assertEqual(self.count("#finalist-table tr"), len(finalists) + 1)
+        self.assertIn("under stalls", self.driver.find_element("tag name", "header").text)
+        self.assert_no_complaints()
+
     def test_long_tables_have_pages(self):
         self.report(["sweep", os.path.join(SCENARIOS, "scaling", "telechat3-105b.yaml")])
         self.js("data.rows = Array.from({length: 260}, (_, i) => data.rows[i % data.rows.length].map((v, k) => data.columns[k] === 'step_time_s' ? (i * 7) % 260 : v));"
                 "main.html(''); points()")
         column = self.data["columns"].index("step_time_s")
-        times = f"return [...document.querySelectorAll('#rows tbody tr')].map(r => Number(r.cells[{column}].textContent))"
+        times = f"return [...document.querySelectorAll('#rows tbody tr')].map(r => Number(r.cells[{column}].dataset.value))"
         self.assertEqual(self.js(times), list(range(50)), "the fastest come first")
         button = "[...document.querySelectorAll('#pager button')].find(b => b.textContent === '%s').click()"
         self.js(button % "Next")
@@ -190,6 +214,19 @@ class PageTest(unittest.TestCase):
         self.report(["explain", os.path.join(SCENARIOS, "ideal-pipeline.yaml")])
         self.assertEqual(self.count("#elasticities tr"), len(self.data["answer"]["elasticities"]) + 1)
         self.assertEqual(self.count("#bounds svg"), 1)
+        self.assert_no_complaints()
+
+    def test_a_profile(self):
+        flagship, profile = os.path.join(SCENARIOS, "telechat3-36b-2048.yaml"), os.path.join(self.folder.name, "kernel_details.csv")
+        subprocess.run([STEPCAST, "run", flagship, "--kernel-details", profile], check=True, capture_output=True)
+        self.report(["compare", flagship, profile])
+        self.assertIn("No cause: the two are alike", self.driver.find_element("id", "causes").text)
+        self.assertEqual(self.count("#causes table"), 0)
+        self.report(["compare", flagship, profile, "--set", "cluster.device.matmul_peak=280TFLOPS"])
+        answer = self.data["answer"]
+        large = [c for c in answer["causes"] if abs(c["change_s"]) >= 1e-4 * answer["forecast"]["step_s"]]
+        self.assertTrue(0 < len(large) < len(answer["causes"]))
+        self.assertIn(self.count("#causes-table tr") - 1, (len(large), len(large) + 1))
         self.assert_no_complaints()
 
     def phone(self, look):

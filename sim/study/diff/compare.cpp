@@ -85,6 +85,10 @@ std::string block(const std::vector<DiffSide>& sides, std::size_t from, std::siz
     const auto &a = sides[0].peak_memory, &b = sides[i].peak_memory;
     return a && b ? fmt::format("{:+.1f}%", change_percent(*a, *b)) : std::string("-");
   });
+  for (const CostRow& row : cost_rows(sides))
+    text += line(
+        row.name, from, to, [&](std::size_t i) { return row.texts[i]; },
+        [&](std::size_t i) { return cost_change(row, sides[0], sides[i], i); });
   return text;
 }
 
@@ -184,6 +188,10 @@ std::string compare_markdown(const std::vector<DiffSide>& sides) {
   text += "\n| memory peak |";
   for (const DiffSide& side : sides)
     text += " " + (side.peak_memory ? human(Bytes{*side.peak_memory}) : "-") + " |";
+  for (const CostRow& row : cost_rows(sides)) {
+    text += "\n| " + in_cell(row.name) + " |";
+    for (const std::string& cost : row.texts) text += " " + in_cell(cost) + " |";
+  }
   return text + "\n";
 }
 

@@ -103,6 +103,9 @@ std::string diff_table(const DiffSide& before, const DiffSide& after) {
     text += fmt::format("  {:<24}{:>11}{:>11}{:>+11.1f}%\n", "memory peak",
                         human(Bytes{*before.peak_memory}), human(Bytes{*after.peak_memory}),
                         change_percent(*before.peak_memory, *after.peak_memory));
+  for (const CostRow& costs : cost_rows(sides))
+    text += fmt::format("  {:<24}{:>11}{:>11}{:>12}\n", costs.name, costs.texts[0], costs.texts[1],
+                        cost_change(costs, before, after, 1));
   return text + missing_note(sides);
 }
 

@@ -40,6 +40,18 @@ struct PartRow {
 /// Parts that are not 0 everywhere.
 std::vector<PartRow> part_rows(const std::vector<DiffSide>& sides);
 
+/// One number of the costs on every side, as `cost of a step, usd`.
+struct CostRow {
+  std::string name;
+  std::vector<std::optional<double>> values;
+  std::vector<std::string> texts;  ///< with the currency where sides have several
+};
+/// Of a step and of a million tokens; none where no side has prices.
+std::vector<CostRow> cost_rows(const std::vector<DiffSide>& sides);
+/// The change in percent; `-` where a side has no prices or other money.
+std::string cost_change(const CostRow& row, const DiffSide& before, const DiffSide& after,
+                        std::size_t place);
+
 /// Names the parts that a side does not have and that others spend time in; empty without such.
 std::string missing_note(const std::vector<DiffSide>& sides);
 

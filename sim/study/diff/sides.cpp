@@ -75,6 +75,10 @@ DiffSide side_of(const OrderedJson& json) {
   if (!result.at("mfu").is_null()) side.mfu = result.at("mfu").get<double>();
   side.peak_memory = peak_of(result.at("stages"));
   side.layers = layers_of(result.at("stages"));
+  if (const auto cost = result.find("cost"); cost != result.end()) {
+    side.cost = SideCost{cost->at("currency"), cost->at("step"), {}};
+    if (!cost->at("token").is_null()) side.cost->token = cost->at("token").get<double>();
+  }
   for (const std::string& part : breakdown_names()) {
     const bool exposed = is_exposed_part(side.parts.size());
     const OrderedJson& section = result.at(exposed ? "exposed_by_kind_s" : "breakdown_s");
@@ -103,6 +107,13 @@ std::optional<DiffSide> result_side(const SideRequest& request, const std::strin
 template <class Value>
 OrderedJson optional_json(const std::optional<Value>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+/// Only where the side has one.
+void add_cost(OrderedJson& json, const std::optional<SideCost>& cost) {
+  if (!cost) return;
+  json["cost"] = {
+      {"currency", cost->currency}, {"step", cost->step}, {"token", optional_json(cost->token)}};
 }
 
 OrderedJson rows_json(const std::vector<InputRow>& rows, const char* name) {
@@ -160,12 +171,14 @@ std::string diff_json(const DiffSide& before, const DiffSide& after) {
   for (std::size_t p = 0; p < before.parts.size(); ++p)
     parts[breakdown_names()[p]] = optional_json(change(before.parts[p], after.parts[p]));
   const auto side = [&](const DiffSide& s) {
-    return OrderedJson{{"name", s.name},
-                       {"label", s.label},
-                       {"build", s.build},
-                       {"step_time_s", s.step_time},
-                       {"mfu", optional_json(s.mfu)},
-                       {"peak_memory_bytes", optional_json(s.peak_memory)}};
+    OrderedJson json{{"name", s.name},
+                     {"label", s.label},
+                     {"build", s.build},
+                     {"step_time_s", s.step_time},
+                     {"mfu", optional_json(s.mfu)},
+                     {"peak_memory_bytes", optional_json(s.peak_memory)}};
+    add_cost(json, s.cost);
+    return json;
   };
   return OrderedJson{{"stepcast", program_head<OrderedJson>()},
                      {"before", side(before)},
@@ -195,6 +208,7 @@ std::string compare_json(const std::vector<DiffSide>& sides) {
                     {"peak_memory_bytes", optional_json(side.peak_memory)},
                     {"parts_s", parts},
                     {"change_s", changes}});
+    add_cost(list.back(), side.cost);
   }
   return OrderedJson{{"stepcast", program_head<OrderedJson>()},
                      {"sides", list},

@@ -9,6 +9,7 @@
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
+#include "stepcast/sim/forecast/step_cost.hpp"
 
 namespace stepcast {
 namespace {
@@ -46,6 +47,17 @@ std::vector<Named> inputs(const Scenario& s) {
           {"micro_batches", counted ? number(s.micro_batches()) : std::nullopt}};
 }
 
+/// Of a cluster with prices.
+void add_costs(const Scenario& s, const Forecast& f, std::vector<Named>& list) {
+  const std::optional<StepCost> cost = step_cost(s, f);
+  const auto of_token = [&](double step) {
+    return cost->tokens ? std::optional{step / *cost->tokens} : std::nullopt;
+  };
+  list.push_back({"cost_per_step", cost ? std::optional{cost->step} : std::nullopt});
+  list.push_back({"cost_per_token", cost ? of_token(cost->step) : std::nullopt});
+  list.push_back({"joules_per_token", cost ? of_token(cost->joules) : std::nullopt});
+}
+
 std::vector<Named> outputs(const Scenario& s, const Forecast& f) {
   const Metrics m = metrics_of(s, f);
   const auto of_model = [&](double v) { return m.has_model ? std::optional{v} : std::nullopt; };
@@ -80,6 +92,7 @@ std::vector<Named> outputs(const Scenario& s, const Forecast& f) {
   list.push_back({"step_time_p10_s", of_seeds(&Quantiles::p10)});
   list.push_back({"step_time_p50_s", of_seeds(&Quantiles::p50)});
   list.push_back({"step_time_p90_s", of_seeds(&Quantiles::p90)});
+  add_costs(s, f, list);
   return list;
 }
 

@@ -33,7 +33,20 @@ std::string rate_of(const PointResult& row) {
 }
 
 constexpr std::size_t number_columns = 2 + 11 + 11 + 8 + 8 + 11;
-constexpr std::size_t efficiency_columns = 12, band_columns = 9 + 8 + 8;
+constexpr std::size_t efficiency_columns = 12, band_columns = 9 + 8 + 8, cost_columns = 11;
+
+/// Where some point has prices.
+bool has_cost(const PointTable& table) {
+  return std::ranges::any_of(
+      table.rows, [](const PointResult& row) { return row.number("cost_per_token").has_value(); });
+}
+
+/// Of a million tokens.
+std::string cost_of(const PointResult& row) {
+  constexpr double million = 1e6;
+  const auto token = row.number("cost_per_token");
+  return token ? fmt::format("{:.4g}", million * *token) : "-";
+}
 
 /// The name of a point in a column: by the last words of its keys where the whole is too long, then
 /// without its beginning, as the end tells points apart that begin alike.
@@ -56,12 +69,13 @@ std::string noted(const std::string& line, const std::string& note, std::size_t 
   return text;
 }
 
-std::string line_of(const PointTable& table, std::size_t i, std::size_t width,
+std::string line_of(const PointTable& table, std::size_t i, std::size_t width, bool priced,
                     std::size_t columns) {
   const PointResult& row = table.rows[i];
   std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", shortened(row, width),
                                  width, time_of(row), rate_of(row), percent(row.number("mfu")),
                                  percent(row.number("bubble_ratio")), memory_of(row));
+  if (priced) text += fmt::format("{:>{}}", cost_of(row), cost_columns);
   if (!table.efficiency.empty()) text += fmt::format("{:>12}", percent(table.efficiency[i]));
   if (const auto band = efficiency_band(table, i))
     text +=
@@ -111,17 +125,21 @@ std::optional<EfficiencyBand> efficiency_band(const PointTable& table, std::size
 }
 
 std::string points_table(const PointTable& table, std::size_t columns) {
+  const bool priced = has_cost(table);
   std::size_t width = 8;
   for (const PointResult& row : table.rows) width = std::max(width, row.values.size() + 1);
-  const std::size_t others = number_columns + (table.efficiency.empty() ? 0 : efficiency_columns) +
+  const std::size_t others = number_columns + (priced ? cost_columns : 0) +
+                             (table.efficiency.empty() ? 0 : efficiency_columns) +
                              (has_band(table) ? band_columns : 0);
   if (columns > 0)
     width = std::max<std::size_t>(8, std::min(width, columns > others ? columns - others : 0));
   std::string text = fmt::format("  {:<{}}{:>11}{:>11}{:>8}{:>8}{:>11}", "point", width,
                                  "step time", "tok/s/dev", "MFU", "bubble", "memory");
+  if (priced) text += fmt::format("{:>{}}", "cost/Mtok", cost_columns);
   if (!table.efficiency.empty()) text += fmt::format("{:>12}", "efficiency");
   text += has_band(table) ? fmt::format("{:>9}{:>8}{:>8}\n", "p10", "p50", "p90") : "\n";
-  for (std::size_t i = 0; i < table.rows.size(); ++i) text += line_of(table, i, width, columns);
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    text += line_of(table, i, width, priced, columns);
   return text + totals(table.rows);
 }
 

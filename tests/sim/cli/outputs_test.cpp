@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "shell.hpp"
 
@@ -46,6 +47,30 @@ TEST(Outputs, ArePlacesThatCanBeWritten) {
   EXPECT_EQ(content(fixed), "old");
   EXPECT_FALSE(std::filesystem::exists(json));
   EXPECT_EQ(stepcast_run(files, run + "--json /dev/null --trace /dev/null").code, 0);
+}
+
+TEST(Outputs, WhatIsShownAsTextStandsInJsonToo) {
+  const TemporaryFiles files;
+  const auto json_of = [&](const std::string& more) {
+    return nlohmann::ordered_json::parse(
+        stepcast_run(files, "run " + pipeline + " --json - " + more).out);
+  };
+  nlohmann::ordered_json all = json_of("--pipeline --operators"), plain = json_of("");
+  const std::string csv = stepcast_run(files, "run " + pipeline + " --operators-csv -").out;
+  ASSERT_EQ(all["operators"].size() + 1, std::count(csv.begin(), csv.end(), '\n'));
+  const std::string head = csv.substr(0, csv.find('\n'));
+  std::string keys;
+  for (const auto& [key, value] : all["operators"][0].items())
+    keys += (keys.empty() ? "" : ",") + key;
+  EXPECT_EQ(keys, head);
+  double computing = 0;
+  for (const auto& row : all["operators"])
+    if (row["stage"] == 0) computing += row["time_s"].get<double>();
+  EXPECT_NEAR(computing, all["result"]["stages"][0]["computing_s"].get<double>(), 1e-12);
+  EXPECT_NE(all["pipeline"].get<std::string>().find("stage 0"), std::string::npos);
+  all.erase("operators");
+  all.erase("pipeline");
+  EXPECT_EQ(all.dump(), plain.dump()) << "the forecast stays";
 }
 
 TEST(Outputs, AreTriedBeforeASweepRuns) {

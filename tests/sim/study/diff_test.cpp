@@ -8,6 +8,7 @@
 #include "stepcast/base/build.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/report/report.hpp"
+#include "stepcast/sim/scenario/breakdown.hpp"
 #include "stepcast/sim/scenario/inputs.hpp"
 
 namespace stepcast {
@@ -55,6 +56,47 @@ TEST(Diff, NamesInputsThatDifferAndPartsThatGrew) {
   EXPECT_NEAR(sides[0].step_time, 0.033, 1e-12);
   EXPECT_NEAR(sides[1].step_time, 3e-3 * (4 + 1), 1e-12);
   EXPECT_NE(diff_table(sides[0], sides[1]).find("step time"), std::string::npos);
+}
+
+/// A side of a second and the prices of a cluster that has some.
+DiffSide priced(const std::string& currency, double step) {
+  DiffSide side{.name = "s", .label = "s", .step_time = 1};
+  side.parts.resize(breakdown_names().size(), 0.0);
+  side.cost = SideCost{currency, step, step / 1e6};
+  return side;
+}
+
+TEST(Diff, CostsStandBesideTheTimes) {
+  const TemporaryFiles files;
+  const std::string a = files.write("a.yaml", sweep_base);
+  const std::vector<std::string> prices{"cluster.costs.currency=usd",
+                                        "cluster.costs.amortisation=1000s",
+                                        "cluster.costs.device.price=5"};
+  const std::vector<DiffSide> sides = read_sides({{a}, {a, prices}}, search());
+  ASSERT_TRUE(sides[1].cost);
+  EXPECT_FALSE(sides[0].cost);
+  EXPECT_NEAR(sides[1].cost->step, 8 * 5 * sides[1].step_time / 1000, 1e-15);
+  EXPECT_FALSE(sides[1].cost->token) << "a synthetic workload has no tokens";
+  const auto json = nlohmann::json::parse(compare_json(sides));
+  EXPECT_FALSE(json["sides"][0].contains("cost"));
+  EXPECT_EQ(json["sides"][1]["cost"]["step"], sides[1].cost->step);
+  EXPECT_EQ(diff_table(sides[0], sides[0]).find("cost"), std::string::npos);
+  EXPECT_NE(diff_table(sides[0], sides[1]).find("cost of a step, usd"), std::string::npos);
+  EXPECT_EQ(compare_table(sides, 100).find("million tokens"), std::string::npos);
+}
+
+TEST(Diff, MoneyIsComparedInOneCurrency) {
+  const std::string same = compare_table({priced("usd", 2), priced("usd", 3)}, 100);
+  EXPECT_NE(same.find("cost of a step, usd               2          3      +50.0%"),
+            std::string::npos)
+      << same;
+  EXPECT_NE(same.find("million tokens, usd"), std::string::npos);
+  const std::string other = compare_table({priced("usd", 2), priced("eur", 3)}, 100);
+  EXPECT_NE(other.find("cost of a step                2 usd      3 eur           -"),
+            std::string::npos)
+      << other;
+  EXPECT_NE(compare_markdown({priced("usd", 2), priced("eur", 3)}).find("| 2 usd | 3 eur |"),
+            std::string::npos);
 }
 
 TEST(Diff, ResultsNameEveryKeyThatDiffers) {

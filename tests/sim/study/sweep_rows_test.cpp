@@ -64,6 +64,20 @@ TEST(SweepRows, TheFrontierHasWhatNothingBeats) {
   EXPECT_THROW(arranged(table_of({{1, 1}}), {"", {}, "mfu"}), InputError);
 }
 
+TEST(SweepRows, PricesAreAColumnWhereSomePointHasThem) {
+  PointTable table = table_of({{3, 1}, {1, 3}});
+  EXPECT_EQ(points_table(table).find("cost"), std::string::npos);
+  table.rows[0].numbers[number_place("cost_per_token")] = 2.5e-7;
+  const std::string text = points_table(table);
+  EXPECT_NE(text.find("cost/Mtok"), std::string::npos) << text;
+  EXPECT_NE(text.find("     0.25\n"), std::string::npos) << text;
+  EXPECT_EQ(points_of(arranged(table, {"cost_per_token", {}, ""})), "0 1 ");
+  for (const std::size_t columns : {80U, 100U}) {
+    std::istringstream lines(points_table(table, columns));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
+  }
+}
+
 TEST(SweepRows, VariedKeysAreColumnsWithNumbers) {
   const PointTable table = table_of({{1, 1}});
   const std::string csv = points_csv(table);

@@ -22,6 +22,10 @@ std::string beaten_by(const FrontierEntry& entry);
 /// finalist that is best under stalls.
 const PlanPoint& best_point(const PlanSpace& space, const PlanResult& result);
 
+/// How many of the other finalists have a median within the interval of the first, times of other
+/// numbers of devices as the objective weighs them: between these the model does not decide.
+std::size_t finalists_within(const PlanSpace& space, const PlanResult& result);
+
 /// This sentence says whether the best simulated point is known to be the best of all.
 std::string proof_text(const PlanSpace& space, const PlanResult& result);
 

@@ -14,6 +14,13 @@ struct SideRequest {
   std::vector<std::string> overrides = {};  ///< `path.to.key=value`, of a scenario only
 };
 
+/// What a step costs, of a cluster with prices.
+struct SideCost {
+  std::string currency;
+  double step = 0;
+  std::optional<double> token;  ///< nothing for a synthetic workload
+};
+
 /// This is one side of a comparison: what went in and what came out.
 struct DiffSide {
   std::string name;
@@ -25,6 +32,7 @@ struct DiffSide {
   bool whole = false;                      ///< all inputs are there
   double step_time = 0;                    ///< [s]
   std::optional<double> mfu, peak_memory;  ///< nothing for a synthetic workload; [bytes]
+  std::optional<SideCost> cost;
   /// These are seconds by breakdown_names(), nothing for a part that a result does not have.
   std::vector<std::optional<double>> parts;
   std::vector<std::string> layers;  ///< of each stage, `3+2` in two chunks; empty without a model
