@@ -95,14 +95,14 @@ std::string said(const Scenario& s) {
   return "";
 }
 
-// A job that is met by a failure every hundred thousand seconds needs r of them to start again: e^-r of its
-// time is of use, which has to be a thousandth.
+// A job that is met by a failure every hundred thousand seconds needs r of them to start again:
+// e^-r of its time is of use, which has to be a thousandth.
 TEST(CampaignNumbers, ThatUsesLessThanAThousandthNeverFinishes) {
   const auto path = [](const char* restart) {
     const auto f = in_child([&] {
-      const Scenario s = with({std::string("stalls.failures={device_mtbf: 1600000s, restart: ") +
-                                   restart + "}",
-                               "campaign={steps: 1, runs: 1}"});
+      const Scenario s =
+          with({std::string("stalls.failures={device_mtbf: 1600000s, restart: ") + restart + "}",
+                "campaign={steps: 1, runs: 1}"});
       return std::vector<double>{said(s) == "campaign" ? 1.0 : 0.0};
     });
     return f.at(0);

@@ -12,7 +12,8 @@
 #include "stepcast/workloads/expert_loads.hpp"
 #include "temporary_files.hpp"
 
-// What a step is made of before it is replayed: ideal machines, experts, links, and what is refused.
+// What a step is made of before it is replayed: ideal machines, experts, links, and what is
+// refused.
 namespace stepcast {
 namespace {
 
@@ -89,10 +90,10 @@ const Overrides skewed{"parallel.layers_per_chunk=even", "moe.routing={distribut
 TEST(ExpertForecast, CostsTheDifferenceInEveryLayerOfTheFullestStage) {
   const auto layers = [](const Overrides& more) {
     return in_child([&] {
-             const Forecast f = forecast(small(with(skewed, more)));
-             return std::vector<double>{f.experts->cost / (f.experts->fullest - f.experts->balanced),
-                                        f.experts->fullest / f.experts->balanced};
-           });
+      const Forecast f = forecast(small(with(skewed, more)));
+      return std::vector<double>{f.experts->cost / (f.experts->fullest - f.experts->balanced),
+                                 f.experts->fullest / f.experts->balanced};
+    });
   };
   EXPECT_NEAR(layers({}).at(0), 4 * 8, 1e-9);
   EXPECT_GT(layers({}).at(1), 1);
@@ -103,10 +104,9 @@ TEST(ExpertForecast, CostsTheDifferenceInEveryLayerOfTheFullestStage) {
 TEST(ExpertForecast, WhatIsDroppedIsNotMultiplied) {
   const std::vector<double> f = in_child([] {
     const Scenario s = small({"moe.capacity_factor=0.5"});
-    return std::vector<double>{
-        forecast(s).experts->balanced.value(),
-        expert_matmul_time(s.workload, s.cluster.device, 0.5).value(),
-        expert_matmul_time(s.workload, s.cluster.device, 1).value()};
+    return std::vector<double>{forecast(s).experts->balanced.value(),
+                               expert_matmul_time(s.workload, s.cluster.device, 0.5).value(),
+                               expert_matmul_time(s.workload, s.cluster.device, 1).value()};
   });
   EXPECT_NEAR(f.at(0), f.at(1), 1e-12 * f.at(1));
   EXPECT_LT(f.at(1), f.at(2));
@@ -115,10 +115,10 @@ TEST(ExpertForecast, WhatIsDroppedIsNotMultiplied) {
 // One rank holds all experts, and nothing but products takes time.
 TEST(ExpertModule, OfProductsAloneTakesTheTimeOfItsProducts) {
   const std::vector<double> f = in_child([] {
-    const Forecast step = forecast(small(
-        with(no_host, {"parallel.ep=1", "cluster.device.launch.matmul=0s",
-                       "cluster.device.launch.vector=0s", "cluster.device.vector_peak=1000000TFLOPS",
-                       "cluster.device.memory.bandwidth=100000TB/s"})));
+    const Forecast step = forecast(small(with(
+        no_host, {"parallel.ep=1", "cluster.device.launch.matmul=0s",
+                  "cluster.device.launch.vector=0s", "cluster.device.vector_peak=1000000TFLOPS",
+                  "cluster.device.memory.bandwidth=100000TB/s"})));
     const ExpertForecast& e = *step.experts;
     return std::vector<double>{e.module.forward.value(), e.module.backward.value(),
                                e.balanced.value()};

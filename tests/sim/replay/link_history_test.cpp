@@ -49,8 +49,8 @@ TEST(LinkHistory, SpreadsALoadEvenlyOverItsTime) {
 TEST(LinkHistory, KeepsWhatItHasWhereItsPartsBecomeLonger) {
   const NetworkMap map = two_links();
   LinkHistory history(map);
-  history.add_transfer(Channel::output_next, 0, 0, 100e-6);   // parts of 1 us
-  history.add_transfer(Channel::output_next, 0, 200e-6, 200e-6);  // no length: where it is
+  history.add_transfer(Channel::output_next, 0, 0, 100e-6);         // parts of 1 us
+  history.add_transfer(Channel::output_next, 0, 200e-6, 200e-6);    // no length: where it is
   history.add_transfer(Channel::output_next, 0, 300e-6, 300.5e-6);  // parts of 2 us
   Recording out;
   history.take(out);
