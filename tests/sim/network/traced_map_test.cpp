@@ -20,7 +20,7 @@ ClusterSpec mesh() {
 }
 
 StageCall gather(Bytes bytes, Stream stream) {
-  return {"gather", GroupKind::world, {CollectiveKind::all_gather, bytes},
+  return {"gather", GroupKind::world,  {CollectiveKind::all_gather, bytes},
           stream,   ExposedKind::data, {}};
 }
 

@@ -3,6 +3,7 @@
 
 #include "errors_of.hpp"
 #include "sim/small_scenario.hpp"
+#include "stepcast/sim/scenario/inputs.hpp"
 #include "temporary_files.hpp"
 
 // The last value that is allowed, and the first that is not: a check that is stricter or laxer by
@@ -102,6 +103,13 @@ const Boundary boundaries[] = {
      "cluster.network.topology.pod_oversubscription",
      "1",
      "2"},
+    {"pods_of_one_leaf",
+     {"cluster.network.topology={kind: leaf_spine, leaf_ports: 8, oversubscription: 1}",
+      "cluster.network.topology.pod_oversubscription=2"},
+     "cluster.network.topology.pod_leaves",
+     "1",
+     "0",
+     "cluster.network.topology.pod_oversubscription"},
     // ---- the plan and the schedule
     {"active_experts", offloaded, "training.offload.active_experts", "0.5", "0.49"},
     {"sharding_beside_offloaded_experts", offloaded, "parallel.zero", "2", "3",
@@ -131,6 +139,26 @@ const Boundary boundaries[] = {
      "schedule.data.documents",
      "{distribution: lognormal, mean: 3.3, sigma: 1}",
      "{distribution: lognormal, mean: 3.29, sigma: 1}"},
+    {"experts_on_streams", {"moe.experts=multi_stream"}, "parallel.ep", "4", "8", "moe.experts"},
+    {"shared_experts_that_run_again",
+     {"training.recompute={modules: [shared_experts]}", "model.moe.shared_hidden=512"},
+     "model.moe.shared_experts",
+     "1",
+     "0",
+     "training.recompute"},
+    {"shared_experts_in_a_graph",
+     {"runtime.graphs={scopes: [shared_experts]}", "model.moe.shared_hidden=512"},
+     "model.moe.shared_experts",
+     "1",
+     "0",
+     "runtime.graphs"},
+    {"shared_experts_beside_an_exchange",
+     {"moe.overlap=shared_expert", "model.moe.shared_hidden=512"},
+     "model.moe.shared_experts",
+     "1",
+     "0",
+     "moe.overlap"},
+    {"judged_uplinks", {"simulate.engine=simgrid"}, "cluster.network.background", "0", "0.1"},
     // ---- stalls
     {"throttling_behind_another",
      {},
@@ -291,6 +319,37 @@ TEST(BoundariesOfFiles, AreAllowedThemselves) {
   EXPECT_EQ(said_of_file("1000", factors), "no error");
   EXPECT_THAT(said_of_file("0.0009", factors), testing::HasSubstr("is '0.0009'"));
   EXPECT_THAT(said_of_file("1001", factors), testing::HasSubstr("is '1001'"));
+}
+
+// The parts that a dispatch in two hops cuts groups into: nodes of 8, or super-nodes of two of
+// them.
+TEST(Settled, PartsOfExpertGroupsAreNodesOrSuperNodes) {
+  const TemporaryFiles files;
+  const std::string path = files.write("s.yaml", small_scenario);
+  const auto part = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> overrides{"moe.dispatch=two_hop_dedup", "cluster.devices=32",
+                                       "parallel.tp=1", "parallel.sequence_parallel=false"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return prepare_scenario(path, overrides, {}).workload.plan.expert_part;
+  };
+  const std::string super_node =
+      "cluster.super_node={nodes: 2, fabric: {kind: switch, port: {bandwidth: 90GB/s}}}";
+  EXPECT_EQ(part({}), 8);
+  EXPECT_EQ(part({super_node}), 16);
+  EXPECT_EQ(part({super_node, "moe.inner=node"}), 8);
+  EXPECT_EQ(prepare_scenario(path, {}, {}).workload.plan.expert_part, 0);
+}
+
+// Values of up to 200 characters are told as they are.
+TEST(Inputs, LongValuesAreTheirLengthAndHash) {
+  Scenario scenario;
+  scenario.content = "a.b=1\nlong=" + std::string(200, 'x') + "\nlonger=" + std::string(201, 'x');
+  const std::vector<Input> inputs = inputs_of(scenario);
+  ASSERT_EQ(inputs.size(), 3U);
+  EXPECT_EQ(inputs[0].path, "a.b");
+  EXPECT_EQ(inputs[0].value, "1");
+  EXPECT_EQ(inputs[1].value, std::string(200, 'x'));
+  EXPECT_THAT(inputs[2].value, testing::MatchesRegex("201 characters, sha256 [0-9a-f]{16}"));
 }
 
 }  // namespace
