@@ -7,6 +7,7 @@
 #include "sim/small_scenario.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/memory_forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_graph.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
@@ -166,6 +167,22 @@ TEST(Resolved, PairwiseGroupsHaveAtMost128Ranks) {
   };
   EXPECT_EQ(said(128), "no error");
   EXPECT_TRUE(said(136).ends_with("has 136 ranks, allowed: ports, or groups of up to 128"));
+}
+
+// Told how many weight gradients wait, a stage keeps for each all but the state of its attention
+// core, where nothing is computed again.
+TEST(MemoryOfAStep, WaitingWeightGradientsKeepAPart) {
+  const auto activations = [](const char* put_off, const char* recompute) {
+    const Scenario s =
+        small({"model.moe=none", "parallel.ep=1", "parallel.vpp=1", "schedule.pipeline=zb_h1",
+               "training.global_batch=64", std::string("schedule.put_off=") + put_off,
+               std::string("training.recompute=") + recompute});
+    return memory_forecast(s).stages.back().memory->activations.value();
+  };
+  const double whole = activations("auto", "none"), part = activations("1", "none");
+  EXPECT_LT(part, whole);
+  EXPECT_GT(part, 0.4 * whole);
+  EXPECT_LT(activations("1", "none"), activations("2", "none"));
 }
 
 TEST(StepGraph, HoldsOneStep) {

@@ -64,11 +64,12 @@ TEST(JudgedCalls, OfEveryAlgorithmTakeAsLong) {
   const NodeFabric mesh = MeshFabric{fast, 1}, port = SwitchFabric{{60_GBps, 1_us}, 1};
   const NodeFabric torus = TorusFabric{{{4, fast}, {2, slow}}};
   const NodeFabric full = FullMeshFabric{{{3, fast}, {2, slow}}};
-  std::vector<ClusterSpec> clusters{
-      cluster_of(1, 5, mesh, hccl), cluster_of(2, 4, port, hccl), cluster_of(3, 2, mesh, hccl),
-      cluster_of(1, 8, torus, hccl), cluster_of(1, 6, full, hccl), cluster_of(3, 2, port, nccl),
-      cluster_of(4, 2, mesh, nccl), cluster_of(4, 2, mesh, hccl)};
-  clusters.back().super_node = SuperNodeSpec{.nodes = 2, .fabric = SwitchFabric{{40_GBps, 1_us}, 1}};
+  std::vector<ClusterSpec> clusters{cluster_of(1, 5, mesh, hccl), cluster_of(2, 4, port, hccl),
+                                    cluster_of(3, 2, mesh, hccl), cluster_of(1, 8, torus, hccl),
+                                    cluster_of(1, 6, full, hccl), cluster_of(3, 2, port, nccl),
+                                    cluster_of(4, 2, mesh, nccl), cluster_of(4, 2, mesh, hccl)};
+  clusters.back().super_node =
+      SuperNodeSpec{.nodes = 2, .fabric = SwitchFabric{{40_GBps, 1_us}, 1}};
   std::size_t all = 0;
   for (std::size_t c = 0; c < clusters.size(); ++c) {
     std::size_t calls = 0;
@@ -84,17 +85,18 @@ TEST(JudgedCalls, OfEveryAlgorithmTakeAsLong) {
 Job late_hosts() {
   Job job;
   job.plan.tp = job.plan.pp = 2;
-  job.cluster = cluster_of(2, 2, MeshFabric{{20_GBps, 1_us}, 1}, CollectiveLibrarySpec::Library::hccl);
+  job.cluster =
+      cluster_of(2, 2, MeshFabric{{20_GBps, 1_us}, 1}, CollectiveLibrarySpec::Library::hccl);
   job.cluster.host.queue_depth = 2;
   job.cluster.host.synchronise = 50_us;
   job.shape = {2, 1, 4, 2};
   job.steps = 2;
   for (int stage = 0; stage < 2; ++stage) {
     StageProgram& program = job.programs.emplace_back();
-    program.segments.emplace_back(std::vector<OperatorCost>{
-        {.main = 2e-4, .worker = 3e-4, .launch = 1e-4, .device = 1e-4},
-        {.main = 1e-4, .worker = 1e-5, .launch = 5e-5, .device = 9e-4},
-        {.main = 1e-5, .worker = 2e-5, .launch = 1e-5, .device = 3e-4}});
+    program.segments.emplace_back(
+        std::vector<OperatorCost>{{.main = 2e-4, .worker = 3e-4, .launch = 1e-4, .device = 1e-4},
+                                  {.main = 1e-4, .worker = 1e-5, .launch = 5e-5, .device = 9e-4},
+                                  {.main = 1e-5, .worker = 2e-5, .launch = 1e-5, .device = 3e-4}});
     add_compute(program, 5e-4 * (stage + 1));
     const auto tensor =
         add_call(program, GroupKind::tensor, CollectiveKind::all_gather, 3_MiB, Stream::tensor);
@@ -107,9 +109,15 @@ Job late_hosts() {
     program.send_issue = {.main = 5e-5, .worker = 3e-5, .launch = 2e-5};
     program.slots = 3;
     ChunkProgram& chunk = program.chunks.emplace_back();
-    chunk.forward = {Communicate{host, 1, true}, Compute{0}, HostCopy{},   Compute{1},
-                     HostSync{true},             Compute{1}, Communicate{tensor, 0, true},
-                     Wait{0},                    Wait{1}};
+    chunk.forward = {Communicate{host, 1, true},
+                     Compute{0},
+                     HostCopy{},
+                     Compute{1},
+                     HostSync{true},
+                     Compute{1},
+                     Communicate{tensor, 0, true},
+                     Wait{0},
+                     Wait{1}};
     chunk.first_forward = {Compute{1}};
     chunk.backward = {Compute{1}, HostSync{false}, Compute{0}, Communicate{tensor, 0, false},
                       Compute{1}, Wait{0}};
@@ -127,7 +135,8 @@ TEST(JudgedHosts, AreAsLateAsInTheFastPath) {
     for (const std::int64_t depth : {1, 2, 64}) {
       Job job = late_hosts();
       job.cluster.host.queue_depth = depth;
-      EXPECT_LE(difference(job, {}, p2p), agreement) << depth << (p2p == blocking ? " blocking" : "");
+      EXPECT_LE(difference(job, {}, p2p), agreement)
+          << depth << (p2p == blocking ? " blocking" : "");
     }
 }
 
