@@ -111,6 +111,23 @@ TEST(CampaignNumbers, ThatUsesLessThanAThousandthNeverFinishes) {
   EXPECT_EQ(path("730000s"), 1);
 }
 
+// Without checkpoints a thousand steps have to fit between two failures: of x mean distances
+// x / (e^x - 1) is of use, 1.5 % of 6 and 0.05 % of 10.
+TEST(CampaignNumbers, IntervalsMuchLongerThanFailuresAreApartNeverFinish) {
+  const auto refused = [](double distances) {
+    const auto f = in_child([&] {
+      const double step = forecast(with({})).step_time.value();
+      Scenario s = with(
+          {"stalls.failures={device_mtbf: 1h, restart: 0s}", "campaign={steps: 1000, runs: 1}"});
+      s.stalls.failures->device_mtbf = Seconds{16 * 1000 * step / distances};
+      return std::vector<double>{said(s) == "campaign" ? 1.0 : 0.0};
+    });
+    return f.at(0);
+  };
+  EXPECT_EQ(refused(6), 0);
+  EXPECT_EQ(refused(10), 1);
+}
+
 // A failure every ten steps, ten million of them in a run.
 TEST(CampaignNumbers, MoreThanABillionFailuresAreRefused) {
   const auto f = in_child([] {
