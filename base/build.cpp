@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "stepcast/base/canonical.hpp"
@@ -52,8 +53,7 @@ std::string hexadecimal(const std::string& bytes) {
 }
 
 bool holds(const dl_phdr_info& module, ElfW(Addr) code) {
-  for (std::size_t i = 0; i < module.dlpi_phnum; ++i) {
-    const auto& segment = module.dlpi_phdr[i];
+  for (const auto& segment : std::span(module.dlpi_phdr, module.dlpi_phnum)) {
     const ElfW(Addr) begin = module.dlpi_addr + segment.p_vaddr;
     if (segment.p_type == PT_LOAD && code >= begin && code < begin + segment.p_memsz) return true;
   }

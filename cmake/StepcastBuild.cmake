@@ -76,7 +76,7 @@ function(stepcast_layer name)
   endif()
   if(STEPCAST_FAST_BUILD)
     target_precompile_headers(stepcast_${name} REUSE_FROM ${headers})
-    set_target_properties(stepcast_${name} PROPERTIES UNITY_BUILD ${STEPCAST_JOIN} UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(stepcast_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
 endfunction()
 

@@ -120,8 +120,7 @@ double fullest_uplink(const HashedParts& hashed, int choices) {
       choices > 1 ? two_choice_tails(hashed, sure) : binomial_tails(hashed, sure);
   const auto places = static_cast<double>(hashed.uplinks * hashed.trunks);
   auto expected = static_cast<double>(sure);
-  for (const double tail : tails)
-    expected -= tail < 1 ? std::expm1(places * std::log1p(-tail)) : -1;
+  for (const double tail : tails) expected -= std::expm1(places * std::log1p(-tail));
   return expected;
 }
 

@@ -65,8 +65,7 @@ class Engine::Driver : private NetworkWatcher {
     if (live_ > 0) {
       if (now_ > latest_date) refuse_late_date();
       throw EngineError(std::to_string(live_) + " of " + std::to_string(flows_) +
-                        " flows did not finish; the first is flow " +
-                        std::to_string(first_live_tag()));
+                        " flows did not finish");
     }
   }
 
@@ -251,13 +250,6 @@ class Engine::Driver : private NetworkWatcher {
       due_.pop_back();
       client_->on_flow_end(now_, tag);
     }
-  }
-
-  std::uint64_t first_live_tag() const {
-    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-    for (const FlowTable::Index flow : network_->under_way())
-      first = std::min(first, table_[flow].tag);
-    return first;
   }
 
   std::vector<double> bandwidths_;

@@ -35,8 +35,6 @@ class FlowNetwork {
   virtual void start(std::span<const LinkUse> path, double bytes, std::uint32_t flow) = 0;
   /// Dates closer than this are one date [s].
   virtual void set_precision(double seconds) = 0;
-  /// Flows that were started and have not ended.
-  virtual std::vector<std::uint32_t> under_way() const = 0;
 };
 
 /// The network in SimGrid, of which a process has one. This is the entry of the module.

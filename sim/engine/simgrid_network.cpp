@@ -115,12 +115,6 @@ class SimgridNetwork : public FlowNetwork {
     live_.emplace(comm.get(), Live{comm, flow});
   }
 
-  std::vector<std::uint32_t> under_way() const override {
-    std::vector<std::uint32_t> flows;
-    for (const auto& [activity, live] : live_) flows.push_back(live.flow);
-    return flows;
-  }
-
   void set_precision(double seconds) override {
     s4u::Engine::set_config("surf/precision", seconds);
   }

@@ -34,13 +34,12 @@ class SliceClock {
         spec_{scenario.workload},
         placement_{spec_.plan},
         loads_{expert_loads(spec_)},
-        collectives_{scenario.cluster, spec_.communication.algorithms} {
-    spec_.plan.slices = 3;
-  }
+        collectives_{scenario.cluster, spec_.communication.algorithms} {}
 
   /// Forward and backward of the tokens [start, start + length) of a sequence [s].
   double time(std::int64_t start, std::int64_t length) {
     spec_.plan.slice_tokens = {start, length, spec_.training.sequence - start - length};
+    spec_.plan.slices = std::ssize(spec_.plan.slice_tokens);
     const ModelSpec& model = spec_.model;
     std::int64_t experts = 0;
     for (std::int64_t layer = 0; layer < model.layers; ++layer)

@@ -71,6 +71,7 @@ TEST(Collisions, TwoChoicesAreBetterThanOneAndSettle) {
   }
   const double above = fullest_uplink({16 * 32, 32, 8}, 2) - 16;
   EXPECT_NEAR(fullest_uplink({1000 * 32, 32, 8}, 2) - 1000, above, 1e-9);
+  EXPECT_NE(fullest_uplink({15 * 32, 32, 8}, 2) - 15, above);
 }
 
 // Beyond sixteen parts per uplink, the surplus over the mean stays, whatever the remainder.
@@ -83,6 +84,16 @@ TEST(Collisions, TwoChoicesSettleForAnyNumberOfParts) {
       const double later = fullest_uplink({parts + 1000 * uplinks, uplinks, 4}, 2);
       EXPECT_NEAR(later, fullest + 1000, 1e-9) << parts << " on " << uplinks;
     }
+}
+
+// Where one of two uplinks has more, the other has as many fewer: n/2 (1 + C(n, n/2) / 2^n).
+TEST(Collisions, TwoUplinksAreCountedExactly) {
+  for (const double parts : {2.0, 64.0, 256.0}) {
+    const double middle =
+        std::exp(std::lgamma(parts + 1) - 2 * std::lgamma(parts / 2 + 1) - parts * std::log(2));
+    const HashedParts hashed{static_cast<std::int64_t>(parts), 2, 1};
+    EXPECT_NEAR(fullest_uplink(hashed, 1), parts / 2 * (1 + middle), 1e-6) << parts;
+  }
 }
 
 TEST(Collisions, DrawsAreKeyedAndLaterPartsMoveNothing) {

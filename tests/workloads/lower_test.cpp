@@ -124,6 +124,25 @@ TEST(Lower, ModelFlopsOfAllRanksAreThoseOfTheStep) {
   }));
 }
 
+// Each direction holds the whole model and sees half of the micro-batches.
+TEST(Lower, TwoDirectionsShareTheWorkOfOne) {
+  const auto flops = [](std::int64_t chunks, ChunkPlacement placement) {
+    WorkloadSpec spec = workload(small_dense());
+    spec.plan.pp = 2;
+    spec.plan.vpp = chunks;
+    spec.plan.chunk_placement = placement;
+    double model = 0, executed = 0;
+    for (const StageProgram& program : lower_all(spec)) {
+      model += program.model_flops;
+      executed += program.executed_flops - program.update_flops;
+    }
+    return std::pair{model, executed};
+  };
+  const auto one = flops(1, ChunkPlacement::loop), two = flops(2, ChunkPlacement::bidirectional);
+  EXPECT_NEAR(two.first, one.first, 1e-9 * one.first);
+  EXPECT_NEAR(two.second, one.second, 1e-9 * one.second);
+}
+
 /// Without recompute what runs exceeds the model's FLOPs by half of the attention backward and by
 /// vector work.
 TEST(Lower, ExecutedFlopsAreModelFlopsPlusAttentionBackwardAndVectorWork) {

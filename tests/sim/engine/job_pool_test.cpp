@@ -1,8 +1,10 @@
 #include "stepcast/sim/engine/job_pool.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -104,6 +106,25 @@ TEST(JobPool, AJobEndsWithWhatItStarted) {
 }
 
 #ifndef __SANITIZE_ADDRESS__
+TEST(JobPool, AJobStandsBackAsFarAsItIsTold) {
+  const int own = getpriority(PRIO_PROCESS, 0);
+  for (const int nice : {0, 1, 3}) {
+    JobPool pool;
+    pool.start(0, [] { return std::to_string(getpriority(PRIO_PROCESS, 0)); }, {.nice = nice});
+    EXPECT_EQ(next(pool).text, std::to_string(std::min(own + nice, 19))) << nice;
+  }
+}
+
+// More than a pipe or a buffer holds at once.
+TEST(JobPool, LongAnswersComeWhole) {
+  JobPool pool;
+  pool.start(4, [] { return std::string(1'000'003, 'x') + "end"; });
+  const WorkerAnswer answer = next(pool);
+  EXPECT_EQ(answer.text.size(), 1'000'006U);
+  EXPECT_TRUE(answer.text.ends_with("xend"));
+  EXPECT_EQ(answer.failure, "");
+}
+
 TEST(JobPool, MemoryIsLimited) {
   JobPool pool;
   pool.start(1, [] { return std::string(std::size_t{1} << 30U, 'x').substr(0, 3); },

@@ -65,6 +65,24 @@ TEST(CheckLaws, PartsOfTheTimeAddUp) {
   });
 }
 
+// Sums may be off by a billionth of the whole.
+TEST(CheckLaws, RoundingIsABillionth) {
+  const auto add = [](double part) {
+    return [part](Kept& k) { k.result.mean.bubble += k.result.step_time * part; };
+  };
+  const auto leave_out = [](double part) {
+    return [part](Kept& k) { *k.result.executed_flops = *k.result.model_flops * (1 - part); };
+  };
+  for (const std::function<void(Kept&)>& spoil :
+       {std::function<void(Kept&)>(add(0.5e-9)), std::function<void(Kept&)>(leave_out(0.5e-9))}) {
+    Kept spoilt = kept();
+    spoil(spoilt);
+    EXPECT_NO_THROW(spoilt.check());
+  }
+  expect_broken("mean", add(1.5e-9));
+  expect_broken("FLOPs", leave_out(1.5e-9));
+}
+
 TEST(CheckLaws, PartsOfTheMemoryAreWhole) {
   const auto memory = [](const std::function<void(MemoryBudget&)>& spoil) {
     return [spoil](Kept& k) { spoil(*k.result.stages[0].memory); };

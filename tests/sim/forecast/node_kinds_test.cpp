@@ -3,11 +3,14 @@
 #include "sim/in_child.hpp"
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/memory_forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "temporary_files.hpp"
 
 namespace stepcast {
 namespace {
+
+using namespace literals;
 
 /// The small scenario's cluster as a file of its own, with other numbers on request.
 std::string cluster_file(const std::vector<std::pair<std::string, std::string>>& changes = {}) {
@@ -184,6 +187,39 @@ TEST_F(SuperKinds, AreRefusedUnlessTheyAreWhole) {
             "cluster.kinds.1.super_node: is none, allowed: 2 nodes as the cluster has");
   EXPECT_EQ(refused("super.yaml", "1"),
             "cluster.kinds.1.nodes: is 1, allowed: whole super-nodes of 2 nodes");
+}
+
+// Each stage has a node of its own, or a part of both; of each device 6 GiB are reserved.
+TEST_F(Kinds, AStageHasTheMemoryOfItsTightestDevice) {
+  files.write("tight.yaml", cluster_file({{"capacity: 64GiB", "capacity: 48GiB"}}));
+  const auto capacities = [&](const char* first, const char* second, const char* order) {
+    std::vector<double> gib;
+    const Scenario s = read(first, second, {std::string("parallel.order=") + order});
+    for (const StageForecast& stage : memory_forecast(s).stages)
+      gib.push_back(stage.memory->capacity / 1_GiB);
+    return gib;
+  };
+  using Capacities = std::vector<double>;
+  const char *const apart = "[tp, cp, ep, dp, pp]", *const mixed = "[tp, pp, cp, ep, dp]";
+  EXPECT_EQ(capacities("base.yaml", "tight.yaml", apart), (Capacities{58, 42}));
+  EXPECT_EQ(capacities("tight.yaml", "base.yaml", apart), (Capacities{42, 58}));
+  EXPECT_EQ(capacities("base.yaml", "tight.yaml", mixed), (Capacities{42, 42}));
+  EXPECT_EQ(capacities("tight.yaml", "base.yaml", mixed), (Capacities{42, 42}));
+}
+
+TEST_F(Kinds, FreeHostsOfEqualKindsAreThatOfOneCluster) {
+  const std::vector<std::string> synchronised{
+      "stalls.host_sync=unit", "cluster.host.synchronise=1ms", "simulate.sharing=incremental"};
+  const auto step = [&](const Scenario& s, const Ideal& ideal) {
+    return testing_child([&] { return std::vector<double>{forecast(s, ideal).step_time.value()}; })
+        .at(0);
+  };
+  files.write("waiting.yaml", cluster_file({{"queue_depth: 1024", "synchronise: 1ms"}}));
+  const Scenario kinds = read("waiting.yaml", "waiting.yaml", synchronised);
+  const Scenario one = prepare_scenario(scenario, synchronised, {});
+  const double expected = step(one, {.free_host = true});
+  EXPECT_NEAR(step(kinds, {.free_host = true}), expected, 1e-9 * expected);
+  EXPECT_GT(step(kinds, {}), 1.01 * expected);
 }
 
 TEST_F(Kinds, TheReportSaysWhichGroupsMix) {

@@ -90,6 +90,19 @@ void Drawing::pick_fabric() {
       "{nodes: 2, fabric: {kind: switch, port: {bandwidth: 40GB/s, latency: 2us}}}");
 }
 
+/// Prices and power, which move no time. Other kinds of nodes have none.
+void Drawing::pick_costs() {
+  if (kinds_ || !chance(15)) return;
+  hit("costs");
+  const std::string switches = chance(50) ? "count: 3" : "ports: 64";
+  set("cluster.costs",
+      "{currency: eur, amortisation: 1461d, electricity: " + word({"0", "0.1"}) +
+          ", facility: 1.3, device: {price: 9000, power: 700}, node: {price: 20000, power: 900}, "
+          "nic: {price: 500}, switch: {price: 15000, power: 1600, " +
+          switches + "}, cable: {price: 300, power: 8}" +
+          (super_node_ ? ", super_node: {price: 40000}" : "") + "}");
+}
+
 void Drawing::pick_faults() {
   if (chance(15)) {
     hit("degraded links");

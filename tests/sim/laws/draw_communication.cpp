@@ -6,7 +6,9 @@
 namespace stepcast::laws {
 
 void Drawing::pick_runtime() {
-  take("runtime.dispatch", "host", word({"eager", "task_queue", "graph_sink"}));
+  const std::string dispatch = word({"eager", "eager", "task_queue", "graph_sink"});
+  take("runtime.dispatch", "host", dispatch);
+  eager_ = dispatch == "eager";
   take("runtime.fusion", "fusion", word({"none", "none", "pattern", "dvm"}));
   if (chance(20)) {
     hit("kernels unfused");
@@ -59,10 +61,11 @@ void Drawing::pick_dispatcher(const std::string& dispatch, const std::string& ov
     set("moe.permutation", "indexed");
     if (chance(60)) take("moe.router.precision", "router", "fp32");
   }
-  if ((dispatch == "flat" || dispatch == "two_hop") && chance(45)) {
+  if ((dispatch == "flat" || dispatch == "two_hop") && chance(60)) {
     hit("capacity_pad");
     set("moe.capacity_factor", word({"1.0", "1.5"}));
     set("moe.capacity_pad", "true");
+    padded_ = true;
   }
   if (chance(35)) take("runtime.kernels.router", "router", "statements");
 }
@@ -84,6 +87,29 @@ void Drawing::pick_expert_keys() {
     set("training.offload.experts", "true");
     if (chance(50)) set("training.offload.active_experts", "0.5");
   }
+}
+
+/// Kernels around FP8 products, and parts of a layer that are launched as graphs.
+void Drawing::pick_kernels() {
+  if (recipe_ == "mxfp8" && experts() && chance(60)) {
+    take("moe.experts", "experts", "multi_stream");
+    take("runtime.kernels.scales", "scales", "apart");
+  } else if (recipe_ == "mxfp8" && chance(80)) {
+    take("runtime.kernels.scales", "scales", "zeroed");
+  }
+  if (!recipe_.empty() && experts() && chance(50)) take("moe.row_padding", "row_padding", "copies");
+  if (eager_ && (padded_ || chance(40))) pick_graphs();
+}
+
+void Drawing::pick_graphs() {
+  std::string scopes =
+      experts()
+          ? word({"mlp", "attn, moe_router", "moe_router, moe_preprocess", "attn, shared_experts"})
+          : word({"attn", "mlp", "attn, mlp"});
+  if (padded_) scopes = "moe";
+  hit("graphs");
+  hit("graphs of " + std::string(scopes == "moe" ? "moe" : "parts"));
+  set("runtime.graphs", "{scopes: [" + scopes + "]}");
 }
 
 void Drawing::pick_communication() {

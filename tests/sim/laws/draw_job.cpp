@@ -114,9 +114,10 @@ void Drawing::pick_training() {
   take("training.attention", "attention",
        unfused_ ? "unfused" : word({"fused", "fused", "flash_1"}));
   if (slices_ > 1 && unfused_) hit("unfused slices");
-  if (chance(20)) {
+  if (chance(35)) {
     take("training.precision", "precision", "fp8_mixed");
-    take("training.fp8_recipe", "recipe", word({"delayed", "tensorwise", "blockwise", "mxfp8"}));
+    recipe_ = word({"delayed", "tensorwise", "blockwise", "mxfp8", "mxfp8", "mxfp8"});
+    take("training.fp8_recipe", "recipe", recipe_);
   }
   if (chance(30)) take("training.cross_entropy", "cross_entropy", "fused");
   if (chance(20)) take("training.dropout", "dropout", "true");

@@ -34,6 +34,8 @@ class Drawing {
       pick_runtime();
     }
     if (experts()) pick_experts();
+    if (!given()) pick_kernels();
+    pick_costs();
     pick_communication();
     pick_faults();
     pick_stalls();
@@ -85,6 +87,9 @@ class Drawing {
   void pick_experts();
   void pick_expert_keys();
   void pick_dispatcher(const std::string& dispatch, const std::string& overlap);
+  void pick_kernels();
+  void pick_graphs();
+  void pick_costs();
   void pick_communication();
   void pick_faults();
   void pick_stalls();
@@ -99,6 +104,8 @@ class Drawing {
   std::int64_t layers_ = 8, sequence_ = 2048, slices_ = 1;
   std::string node_fabric_ = "mesh", nic_ = "device", topology_ = "single_switch", recompute_;
   bool super_node_ = false, kinds_ = false, unfused_ = false, fb_pair_ = false;
+  bool eager_ = false, padded_ = false;
+  std::string recipe_;  ///< of FP8; empty: none
 
   std::int64_t world() const { return tp_ * pp_ * cp_ * dp_; }
 };

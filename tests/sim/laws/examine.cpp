@@ -9,6 +9,7 @@
 #include "scaled.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/step_cost.hpp"
 
 namespace stepcast::laws {
 namespace {
@@ -35,6 +36,7 @@ class Examination {
     everything_scales();
     fold_changes_nothing();
     simgrid_agrees();
+    prices_move_no_time();
     faster("link", with_faster_links(case_.scenario, 1.5));
     faster("device", with_faster_devices(case_.scenario, 1.5));
     faster("host", with_faster_hosts(case_.scenario, 1.5));
@@ -82,6 +84,7 @@ class Examination {
   void fold_changes_nothing();
   void simgrid_agrees();
   void everything_scales();
+  void prices_move_no_time();
   void faster(const std::string& what, const Scenario& scenario);
   bool same_choices(const Scenario& scenario, const Forecast& other) const;
 
@@ -161,6 +164,25 @@ void Examination::everything_scales() {
   const Forecast twice = run(scaled(case_.scenario, 2));
   equal("twice as fast: step", base_.step_time.value() / 2, twice.step_time.value(),
         base_.step_time.value());
+}
+
+/// With everything twice as fast a step takes half of the energy, and writes off as much: the
+/// prices are spread over a time that is half as long too.
+void Examination::prices_move_no_time() {
+  if (!case_.scenario.cluster.costs) return;
+  count("costs");
+  Scenario free = case_.scenario, twice = scaled(case_.scenario, 2);
+  free.cluster.costs.reset();
+  equal("without prices: step", base_.step_time.value(), run(std::move(free)).step_time.value(),
+        base_.step_time.value());
+  const StepCost own = *step_cost(case_.scenario, base_);
+  const StepCost fast = *step_cost(twice, run(twice));
+  const auto written_off = [&](const StepCost& cost) {
+    constexpr double kilowatt_hour = 3.6e6;  // in joules
+    return cost.step - cost.joules / kilowatt_hour * case_.scenario.cluster.costs->electricity;
+  };
+  equal("twice as fast: joules", own.joules / 2, fast.joules, own.joules);
+  equal("twice as fast: prices written off", written_off(own), written_off(fast), own.step);
 }
 
 /// Whether what is chosen by time (layers, algorithms) is the same in another forecast.

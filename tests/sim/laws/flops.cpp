@@ -147,6 +147,7 @@ class FlopsLaws {
     const Executed own = executed(case_.scenario);
     order(own);
     schedule(own);
+    copies(own);
     return std::move(broken_);
   }
 
@@ -180,6 +181,25 @@ class FlopsLaws {
     const bool shared = spec.model.tied_embeddings || spec.model.mtp_layers > 0;
     const auto copies = static_cast<double>(spec.plan.chunk_map().copies());
     if (!shared) equal("schedule, of the update", own.update, copies * flops.update);
+  }
+
+  /// What launches several operators at once, or brings rows and scales into place, computes
+  /// nothing.
+  void copies(const Executed& own) {
+    const WorkloadSpec& spec = case_.scenario.workload;
+    const bool scales = spec.runtime.kernels.scales != KernelSpec::Scales::joined;
+    if (spec.runtime.graphs == 0 && !spec.moe.pads_rows && !scales) return;
+    if (fuses_statements(case_.scenario)) return;
+    const auto plain =
+        with(case_.draft, {"runtime.graphs=none", "moe.row_padding=none",
+                           "runtime.kernels.scales=joined", slices_of(case_.scenario)});
+    if (!plain) {
+      broken_.emplace_back("graphs, row padding and scales cannot be left out");
+      return;
+    }
+    const Executed flops = executed(*plain);
+    equal("copies", own.passes, flops.passes);
+    equal("copies, of the update", own.update, flops.update);
   }
 
   /// FLOPs of adding up the gradients of whole micro-batches, once each.

@@ -52,5 +52,40 @@ TEST(LinkShares, DoNotDependOnTheUnitOfTheWeights) {
   EXPECT_EQ(counts(4096), counts(1));
 }
 
+/// Whether the shares of two flows on a link are rounded.
+bool rounded(double a, double b) {
+  LinkClasses links(2);
+  links.add(10e9, {{0, a}, {1, b}}, true);
+  links.finish();
+  return links.rounded();
+}
+
+// Up to 1024 shares, whole to a billionth.
+TEST(LinkShares, AreRoundedWhereTheyAreTooManyOrNotWhole) {
+  EXPECT_FALSE(rounded(1, 1024));
+  EXPECT_TRUE(rounded(1, 1025));
+  EXPECT_FALSE(rounded(1, 1 + 0.5e-9));
+  EXPECT_TRUE(rounded(1, 1 + 1.5e-9));
+}
+
+// A flow alone on a link of 10 GB/s meets another on one of 10, or of 5 GB/s for it.
+TEST(LinkShares, OfAFlowThatMeetsOthersKnowItsTighterPrivateLink) {
+  for (const double shared : {10e9, 20e9}) {
+    LinkClasses links(2);
+    links.add(shared, {{0, 1.0}, {1, 1.0}}, true);
+    links.add(10e9, {{0, 1.0}}, false);
+    links.finish();
+    EXPECT_EQ(links.path(0).size(), shared > 10e9 ? 2U : 1U) << shared;
+    EXPECT_EQ(links.path(1).size(), 1U);
+    EXPECT_DOUBLE_EQ(links.seconds_per_byte(0), 1e-10);
+    EXPECT_DOUBLE_EQ(links.seconds_per_byte(1), 1 / shared);
+  }
+  LinkClasses alone(1);
+  alone.add(10e9, {{0, 2.0}}, false);
+  alone.finish();
+  EXPECT_TRUE(alone.path(0).empty());
+  EXPECT_TRUE(alone.bandwidths().empty());
+}
+
 }  // namespace
 }  // namespace stepcast

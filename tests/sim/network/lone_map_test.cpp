@@ -117,5 +117,23 @@ TEST(CollectiveTimes, BetweenPowersOfTwoAreStraight) {
   EXPECT_GT(about(8_MiB), 1.5 * about(4_MiB));
 }
 
+// Inside a kernel that runs already nothing is launched; over a host link its time is given.
+TEST(CollectiveTimes, OnlyCallsOfTheirOwnAreLaunched) {
+  const ParallelPlan plan = plan_of(1, 4);
+  const Placement placement(plan);
+  CollectiveTimes times(two_nodes(), ring);
+  StageCall call{"gather",     GroupKind::dense_data, {CollectiveKind::all_gather, 8_MiB},
+                 Stream::data, ExposedKind::data,     {}};
+  const double launched = times.alone(placement, call, Rank{0});
+  EXPECT_NEAR(launched, (6_MiB / 50_GBps).value() + 3 * 1e-6 + 3e-6, 1e-9);
+  call.in_kernel = true;
+  EXPECT_NEAR(times.alone(placement, call, Rank{0}), launched - 3e-6, 1e-12);
+  call.host_link = 7_ms;
+  EXPECT_EQ(times.alone(placement, call, Rank{0}), 7e-3);
+  const CollectiveTimes::Hop hop = times.hop(Rank{0}, Rank{1}, 5e6);
+  EXPECT_NEAR(hop.alone, 1e-4, 1e-15);
+  EXPECT_NEAR(hop.latency, times.fabric().route_latency({0}, {1}).value() + 3e-6, 1e-12);
+}
+
 }  // namespace
 }  // namespace stepcast

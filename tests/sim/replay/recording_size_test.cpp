@@ -49,5 +49,11 @@ TEST(RecordingSize, IsRefusedBeforeItIsSimulated) {
   EXPECT_THAT(text, ::testing::HasSubstr("allowed: 16000000 entries"));
 }
 
+TEST(RecordingSize, MayBeAsLongAsItIsAllowedToBe) {
+  constexpr auto most = static_cast<double>(most_recorded_entries);
+  EXPECT_NO_THROW(refuse_long_recording(most));
+  EXPECT_THROW(refuse_long_recording(most + 1), InputError);
+}
+
 }  // namespace
 }  // namespace stepcast
