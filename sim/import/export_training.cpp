@@ -66,9 +66,9 @@ void add_precision(Flags& flags, const Scenario& scenario) {
     case Recipe::rowwise:
       break;
   }
-  flags.when(scenario.workload.communication.gather_precision ==
-                 CommunicationSpec::GatherPrecision::fp8,
-             "--fp8-param-gather");
+  flags.when(
+      scenario.workload.communication.gather_precision == CommunicationSpec::GatherPrecision::fp8,
+      "--fp8-param-gather");
   const bool padded = scenario.workload.model.moe && !scenario.workload.moe.pads_rows;
   flags.when(padded && flags.framework == Framework::megatron,
              "--moe-router-padding-for-quantization");

@@ -54,8 +54,7 @@ void import_states(MegatronLaunch& launch) {
   if (const Setting* optimizer = launch.args.find({"--optimizer-cpu-offload", "--swap-optimizer"}))
     launch.draft.set("training.offload.optimizer", true, {optimizer});
   import_part(launch);
-  import_state(launch, "--exp-avg-dtype", "training.first_moment",
-               {"fp32", "bf16", "fp16", "fp8"});
+  import_state(launch, "--exp-avg-dtype", "training.first_moment", {"fp32", "bf16", "fp16", "fp8"});
   import_state(launch, "--exp-avg-sq-dtype", "training.second_moment",
                {"fp32", "bf16", "fp16", "fp8"});
   import_state(launch, "--main-params-dtype", "training.master_weights", {"fp32", "fp16"});

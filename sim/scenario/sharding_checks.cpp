@@ -16,19 +16,20 @@ void check_replicas(const Scenario& scenario, Checks& checks) {
   if (plan.dp_replicate == 1) return;
   const std::string is = "is " + count_text(plan.dp_replicate);
   const char* const key = "parallel.dp_replicate";
-  if (!checks.require(!scenario.synthetic, key, is + " but the workload has no operators, allowed: 1"))
+  if (!checks.require(!scenario.synthetic, key,
+                      is + " but the workload has no operators, allowed: 1"))
     return;
   if (!checks.require(plan.zero > 0, key, is + " but parallel.zero shards nothing, allowed: 1") ||
       !checks.good({"parallel.dp", "parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp"}))
     return;
-  if (!checks.require(plan.dp % plan.dp_replicate == 0, key,
-                      is + ", must divide dp = " + count_text(plan.dp) +
-                          ", allowed: " + divisors(plan.dp)))
+  if (!checks.require(
+          plan.dp % plan.dp_replicate == 0, key,
+          is + ", must divide dp = " + count_text(plan.dp) + ", allowed: " + divisors(plan.dp)))
     return;
-  checks.require(!scenario.workload.model.moe || plan.edp() % plan.dp_replicate == 0, key,
-                 is + ", must divide the " + count_text(plan.edp()) +
-                     " replicas of the experts (tp*cp*dp / (etp*ep)), allowed: " +
-                     divisors(plan.edp()));
+  checks.require(
+      !scenario.workload.model.moe || plan.edp() % plan.dp_replicate == 0, key,
+      is + ", must divide the " + count_text(plan.edp()) +
+          " replicas of the experts (tp*cp*dp / (etp*ep)), allowed: " + divisors(plan.edp()));
   checks.require(plan.dense_shards() > 1, key,
                  is + ", which leaves one rank to share out with, allowed: less, or zero 0");
 }
@@ -39,7 +40,8 @@ void check_second_copy(const Scenario& scenario, Checks& checks) {
   if (plan.hpz == 1) return;
   const std::string is = "is " + count_text(plan.hpz);
   const char* const key = "parallel.hpz";
-  if (!checks.require(!scenario.synthetic, key, is + " but the workload has no operators, allowed: 1"))
+  if (!checks.require(!scenario.synthetic, key,
+                      is + " but the workload has no operators, allowed: 1"))
     return;
   if (!checks.require(plan.zero == 3, key,
                       is + " but parallel.zero is not 3, so that no backward pass gathers, "
@@ -60,7 +62,8 @@ void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks)
   using Recipe = TrainingSpec::Fp8Recipe;
   const CommunicationSpec& spec = workload.communication;
   const TrainingSpec& training = workload.training;
-  checks.require(!idle_gather_overlap_misfit(spec, workload.plan), "communication.parameter.overlap",
+  checks.require(!idle_gather_overlap_misfit(spec, workload.plan),
+                 "communication.parameter.overlap",
                  "is false, which counts only with communication.gradient.overlap and "
                  "parallel.zero 1 or 2, allowed: true");
   if (spec.gather_precision == GatherPrecision::bf16) return;

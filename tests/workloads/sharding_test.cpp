@@ -51,8 +51,8 @@ TEST(Sharding, GroupsGatherAndScatterInsideAndSumAcross) {
                   reductions * 4 * parameters / 4, 10);
       EXPECT_NEAR(bytes_of(program, GroupKind::dense_shard, CollectiveKind::all_gather),
                   gathers * 2 * parameters, 10);
-      for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
-                                        CollectiveKind::all_gather})
+      for (const CollectiveKind kind :
+           {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce, CollectiveKind::all_gather})
         EXPECT_EQ(bytes_of(program, GroupKind::dense_data, kind), 0);
     }
 }
@@ -115,8 +115,8 @@ TEST(Sharding, WeightsOfProductsAreGatheredAndKeptInOneByte) {
     const double times = zero == 3 ? 6 : 1;
     EXPECT_NEAR(wide - gathered(), times * products(spec.model), 10);
     const MemoryBudget with = memory(spec);
-    EXPECT_NEAR((before.parameters - with.parameters).value(),
-                zero == 3 ? 0 : products(spec.model), 10);
+    EXPECT_NEAR((before.parameters - with.parameters).value(), zero == 3 ? 0 : products(spec.model),
+                10);
     const double layer = products(spec.model) / static_cast<double>(spec.model.layers);
     EXPECT_NEAR((before.buffers - with.buffers).value(), zero == 3 ? 2 * layer : 0, 10);
   }

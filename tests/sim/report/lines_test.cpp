@@ -20,7 +20,8 @@ TEST(Folded, ALastColumnFarToTheRightLeavesFourBlanks) {
 }
 
 TEST(Folded, ColoursAndFurtherBytesTakeNoColumn) {
-  const std::string bars = "  \x1b[32m" + std::string("██████████████████████████████████████") + "\x1b[0m\n";
+  const std::string bars =
+      "  \x1b[32m" + std::string("██████████████████████████████████████") + "\x1b[0m\n";
   EXPECT_EQ(folded(bars, 40), bars);
   EXPECT_EQ(folded("  " + std::string(60, 'x') + "\n", 40), "  " + std::string(60, 'x') + "\n");
 }
