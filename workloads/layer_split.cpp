@@ -1,6 +1,7 @@
 #include "stepcast/workloads/layer_split.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace stepcast {
 
@@ -12,16 +13,19 @@ constexpr double rounding = 1e-12;  // of prefix sums
 /// turn round was less in the plans that docs/models/pipeline.md shows.
 constexpr double least_gain = 0.015;
 
+/// Time of one virtual stage.
+double part_time(const LayerTimes& times, const std::vector<std::size_t>& ends, std::size_t part) {
+  double time = times.prefix[ends[part]] - times.prefix[part == 0 ? 0 : ends[part - 1]];
+  if (part == 0) time += times.before;
+  if (part + 1 == ends.size()) time += times.after;
+  return time;
+}
+
 /// Times of the virtual stages.
 std::vector<double> part_times(const LayerTimes& times, const std::vector<std::size_t>& ends) {
-  std::vector<double> parts;
-  std::size_t first = 0;
-  for (const std::size_t end : ends) {
-    parts.push_back(times.prefix[end] - times.prefix[first]);
-    first = end;
-  }
-  parts.front() += times.before;
-  parts.back() += times.after;
+  std::vector<double> parts(ends.size());
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    parts[part] = part_time(times, ends, part);
   return parts;
 }
 
@@ -57,7 +61,9 @@ class LayerMoves {
   LayerMoves(const LayerTimes& times, const ChunkMap& map)
       : times_{times}, map_{map}, devices_{parts_of_devices(map)} {}
 
-  Evenness evenness(const std::vector<double>& parts) const;
+  /// One with a busier device than `most` is not worth another look, so that only that is told.
+  Evenness evenness(const std::vector<double>& parts,
+                    double most = std::numeric_limits<double>::infinity()) const;
   Evenness evenness(const std::vector<std::size_t>& ends) const {
     return evenness(part_times(times_, ends));
   }
@@ -75,13 +81,14 @@ class LayerMoves {
   std::vector<std::vector<std::size_t>> devices_;
 };
 
-Evenness LayerMoves::evenness(const std::vector<double>& parts) const {
+Evenness LayerMoves::evenness(const std::vector<double>& parts, double most) const {
   Evenness result;
   for (const std::vector<std::size_t>& device : devices_) {
     double sum = 0;
     for (const std::size_t part : device) sum += parts[part];
     result.load.device = std::max(result.load.device, sum);
     result.devices += sum * sum;
+    if (result.load.device > most) return result;
   }
   for (const double time : parts) result.parts += time * time;
   if (map_.placement != ChunkPlacement::loop) {
@@ -106,14 +113,22 @@ LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) cons
   const std::size_t parts = now.ends.size(), least = now.ends.back() >= parts ? 1 : 0;
   Move best = now;
   std::vector<std::size_t> ends = now.ends;
+  const std::vector<double> before = part_times(times_, ends);
+  std::vector<double> times = before;
   for (std::size_t from = 0; from < parts; ++from) {
     if (now.ends[from] - (from == 0 ? 0 : now.ends[from - 1]) <= least) continue;
     for (std::size_t to = 0; to < parts; ++to) {
       if (to == from) continue;
       move_layer(ends, from, to);
-      const Evenness result = evenness(ends);
+      const auto [first, last] = std::minmax(from, to);
+      for (std::size_t part = first; part <= last; ++part)
+        times[part] = part_time(times_, ends, part);
+      const Evenness result = evenness(times, best.result.load.device * (1 + rounding));
       if (result.load.period <= most_period && result.less_than(best.result)) best = {ends, result};
       move_layer(ends, to, from);
+      std::copy(before.begin() + static_cast<std::ptrdiff_t>(first),
+                before.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                times.begin() + static_cast<std::ptrdiff_t>(first));
     }
   }
   return best;

@@ -15,10 +15,11 @@ struct QueuedEvent {
 };
 
 /// Earlier first; at equal times flow ends by tag, then events in posting order, so that no two
-/// ever compare equal.
+/// ever compare equal. Most times differ, and one comparison settles those.
 struct LaterEvent {
   bool operator()(const QueuedEvent& a, const QueuedEvent& b) const {
-    return std::tie(a.time, a.kind, a.order) > std::tie(b.time, b.kind, b.order);
+    if (a.time != b.time) return a.time > b.time;
+    return std::tie(a.kind, a.order) > std::tie(b.kind, b.order);
   }
 };
 

@@ -1,5 +1,7 @@
 #include "stepcast/sim/forecast/step_cost.hpp"
 
+#include <algorithm>
+
 namespace stepcast {
 
 std::optional<StepCost> step_cost(const Scenario& scenario, const Forecast& forecast) {
@@ -15,13 +17,17 @@ std::optional<StepCost> step_cost(const Scenario& scenario, const Forecast& fore
   return cost;
 }
 
-/// Devices take no less than idle ones.
+/// Devices take no less than they do in the state that takes least.
+double least_power(const Scenario& scenario) {
+  const auto& power = scenario.cluster.device.power;
+  if (!power) return 0;
+  const double least = std::min({power->idle, power->computing, power->communicating});
+  return power->overhead * least * static_cast<double>(scenario.cluster.devices);
+}
+
 double least_cost_rate(const Scenario& scenario) {
   const ClusterSpec& cluster = scenario.cluster;
-  const auto& power = cluster.device.power;
-  const double idle =
-      power ? power->overhead * power->idle * static_cast<double>(cluster.devices) : 0;
-  return cost_of(*cluster.costs, bill_of(Fabric(cluster)), Seconds{1}, idle);
+  return cost_of(*cluster.costs, bill_of(Fabric(cluster)), Seconds{1}, least_power(scenario));
 }
 
 }  // namespace stepcast

@@ -1,9 +1,12 @@
 #include "stepcast/sim/forecast/step_key.hpp"
 
+#include <cmath>
+
 #include "step_setup.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/key_writer.hpp"
 #include "stepcast/base/overloaded.hpp"
+#include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 
@@ -76,13 +79,11 @@ std::string text_of(Scenario scenario) {
   return canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
 }
 
-}  // namespace
+bool may_have_key(const Scenario& scenario) {
+  return !scenario.synthetic && !scenario.graph && !scenario.workload.documents;
+}
 
-std::optional<std::string> step_key(const Scenario& scenario, const LayerTable& layers) {
-  if (scenario.synthetic || scenario.graph || scenario.workload.documents) return {};
-  Ideal same_cut;
-  same_cut.layers = &layers;
-  const StepSetup setup(scenario, nullptr, same_cut, false);
+std::optional<std::string> key_of(const Scenario& scenario, const StepSetup& setup) {
   if (!setup.intact() || setup.stalls(scenario.stalls).any()) return {};
   KeyWriter key;
   setup.with_network_input(false, [&](const NetworkMapInput& input) {
@@ -94,6 +95,34 @@ std::optional<std::string> step_key(const Scenario& scenario, const LayerTable& 
   key.number(setup.host.synchronise.value());
   for (const StageProgram& program : setup.programs) write_program(program, key);
   return key.take();
+}
+
+Ideal cut_at(const LayerTable& layers) {
+  Ideal same_cut;
+  same_cut.layers = &layers;
+  return same_cut;
+}
+
+}  // namespace
+
+std::optional<std::string> step_key(const Scenario& scenario, const LayerTable& layers) {
+  if (!may_have_key(scenario)) return {};
+  const Ideal same_cut = cut_at(layers);
+  return key_of(scenario, StepSetup(scenario, nullptr, same_cut, false));
+}
+
+/// What has a key suffers no stalls, so that its setup is replayed as it is.
+Seconds step_time_beside(const KnownStep& known, const Scenario& scenario,
+                         const LayerTable& layers) {
+  const Ideal same_cut = cut_at(layers);
+  if (!known.key || !may_have_key(scenario)) return forecast(scenario, same_cut).step_time;
+  const StepSetup setup(scenario, nullptr, same_cut, false);
+  const auto key = key_of(scenario, setup);
+  if (!key) return forecast(scenario, same_cut).step_time;
+  if (key == known.key) return known.time;
+  const Seconds time = setup.replayed(setup.stalls(scenario.stalls)).step_time;
+  if (!std::isfinite(time.value())) refuse_late_date();
+  return time;
 }
 
 }  // namespace stepcast

@@ -75,9 +75,19 @@ void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search) {
   constexpr double most_points = 100'000;
   visitor.field(
       {"objective",
-       choice(spec.objective, {{"step_time"}, {"tokens_per_device"}, {"pareto"}, {"cost"}}),
-       "what is best; pareto: time against memory and devices; cost: the price of a "
-       "token (cluster.costs)"});
+       choice(spec.objective, {{"step_time"},
+                               {"tokens_per_device"},
+                               {"pareto"},
+                               {"cost"},
+                               {"throughput"},
+                               {"energy"},
+                               {"memory"}}),
+       "what is best; pareto: time against memory and devices; cost: the price of a token "
+       "(cluster.costs); throughput: tokens per second; energy: that of a token "
+       "(cluster.device.power); memory: of the fullest device, of equal ones the faster"});
+  visitor.field({"frontier", &spec.frontier,
+                 "two of time, throughput, cost, energy, memory, devices; empty: time, memory and "
+                 "devices, or time and cost where cost is the objective"});
   visitor.field({"memory_reserve", &spec.memory_reserve,
                  "kept free on each device, next to cluster.device.memory.reserve", at_least(0)});
   visitor.field({"top", &spec.top, "points that are simulated at least", between(1, most_points)});

@@ -65,9 +65,10 @@ class Enumerator {
   double score(const PlanPoint& point, double time) const {
     return plan_score(space_.spec, point, Seconds{time});
   }
-  /// Other objectives do not ask for money.
-  double cost_rate(std::uint32_t base) const {
-    return space_.spec.objective == PlanSpec::Objective::cost ? costs_[base].cost_rate : 0;
+  void set_rates(PlanPoint& point, std::uint32_t base) const {
+    point.tokens = costs_[base].tokens;
+    point.cost_rate = costs_[base].cost_rate;
+    point.energy_rate = costs_[base].energy_rate;
   }
   double inner() const {
     return static_cast<double>(dims_.vpp.size() * dims_.schedules.size() * dims_.zero.size());
@@ -160,7 +161,7 @@ std::optional<Family> Enumerator::family_of(const Strategy& s) {
   BaseCosts::Sized& costs = sized(scenario, s);
   PlanPoint point;
   point.devices = scenario.cluster.devices;
-  point.cost_rate = cost_rate(s.base);
+  set_rates(point, s.base);
   return Family{s, &costs,
                 score(point, family_bound(scenario, costs.costs, weakest_form(scenario)))};
 }
@@ -280,7 +281,7 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
   PlanPoint point;
   point.strategy = family.strategy;
   point.devices = scenario.cluster.devices;
-  point.cost_rate = cost_rate(family.strategy.base);
+  set_rates(point, family.strategy.base);
   point.capacity = Bytes{capacity(scenario)};
   for (const std::uint32_t schedule : schedules) {
     point.strategy.schedule = schedule;

@@ -13,9 +13,11 @@ namespace stepcast {
 struct BaseCosts {
   explicit BaseCosts(const PlanBase& base)
       : times{base.scenario.cluster, base.scenario.workload.communication.algorithms},
-        cost_rate{stepcast::cost_rate(base.scenario).value_or(0)} {}
+        tokens{tokens_of(base.scenario)},
+        cost_rate{stepcast::cost_rate(base.scenario).value_or(0)},
+        energy_rate{stepcast::energy_rate(base.scenario).value_or(0)} {}
   CollectiveTimes times;
-  double cost_rate;  ///< PlanPoint::cost_rate
+  double tokens, cost_rate, energy_rate;  ///< of a PlanPoint
   IdleTable idle;
   struct Sized {
     LayerCosts costs;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "stepcast/base/text.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 
 namespace stepcast {
@@ -79,6 +80,18 @@ std::string mindspore_schedule(const std::string& name) {
   return same ? name : "# " + name + " has no counterpart";
 }
 
+/// A run draws one seed, so that its step is not the time by which the plan has decided.
+std::string seeds_comment(const PlanSpace& space, const PlanPoint& point) {
+  if (!point.seeds) return {};
+  const PlanSeeds& seeds = *point.seeds;
+  return fmt::format(
+      "# The plan has decided by {:g}% of the steps of {} seeds: {}, median {} (run --seeds {}).\n"
+      "# Seed {}, which `stepcast run` draws, takes {}.\n",
+      100 * space.spec.quantile, space.spec.seeds, human(seeds.decides),
+      human(Seconds{seeds.step_time.p50}), space.spec.seeds, seeds.first_seed,
+      human(seeds.first_step));
+}
+
 }  // namespace
 
 /// The winner extends the plan's own file, so that everything that was not searched stays where it
@@ -92,8 +105,9 @@ std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
   for (const std::string& setting : space.overrides) put(root, setting);
   for (const std::string& setting : settings_of(space, point.strategy, point.placement))
     put(root, setting);
-  return "# question: what does the best plan of " + space.file + " take?\nextends: '" +
-         file.lexically_proximate(from).string() + "'\n" + root.text(0);
+  return "# question: what does the best plan of " + space.file + " take?\n" +
+         seeds_comment(space, point) + "extends: '" + file.lexically_proximate(from).string() +
+         "'\n" + root.text(0);
 }
 
 std::string mindformers_keys(const Scenario& scenario) {

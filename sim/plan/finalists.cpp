@@ -42,16 +42,22 @@ PlanSeeds judged(const PlanSpec& spec, const Scenario& scenario, const SeedRuns&
   for (const Seconds step : runs.steps) steps.push_back(step.value());
   const SeedStatistics statistics = seed_statistics(scenario, runs);
   return {.decides = Seconds{nearest_rank(steps, spec.quantile)},
+          .first_seed = runs.first,
+          .first_step = runs.steps.front(),
           .step_time = statistics.step_time,
           .interval = step_interval(scenario, statistics).both};
 }
 
-/// What a token costs grows with the time by the rate of the devices; the work on it stays.
+/// What a token costs or takes grows with the time by the rate of the devices; the work on it
+/// stays.
 double score(const PlanSpec& spec, const PlanPoint& point) {
   const Seconds decides = point.seeds->decides;
-  if (spec.objective != PlanSpec::Objective::cost || !point.cost || !point.simulated)
-    return plan_score(spec, point, decides);
-  return point.cost->token + point.cost_rate * (decides - *point.simulated).value();
+  const double later = point.simulated ? (decides - *point.simulated).value() : 0;
+  if (spec.objective == PlanSpec::Objective::cost && point.cost && point.simulated)
+    return point.cost->token + point.cost_rate * later;
+  if (spec.objective == PlanSpec::Objective::energy && point.energy && point.simulated)
+    return *point.energy + point.energy_rate * later;
+  return plan_score(spec, point, decides);
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ std::string simulated_text(const PlanSpace& space, const PlanPoint& point,
   for (const StageForecast& stage : result.stages)
     if (stage.memory) peak = std::max(peak, stage.memory->peak());
   return shortest(result.step_time.value()) + "\n" + shortest(peak.value()) +
-         cost_line(step_cost(scenario, result));
+         cost_line(step_cost(scenario, result)) + energy_line(scenario, result);
 }
 
 void read_simulated(std::istream& in, PlanPoint& point) {
@@ -108,7 +108,13 @@ void read_simulated(std::istream& in, PlanPoint& point) {
   point.simulated = Seconds{parse_number(line).value_or(0)};
   std::getline(in, line);
   point.peak = Bytes{parse_number(line).value_or(0)};
-  if (std::getline(in, line)) point.cost = read_cost(line);
+  while (std::getline(in, line)) {
+    const auto energy = read_energy(line);
+    if (energy)
+      point.energy = energy;
+    else
+      point.cost = read_cost(line);
+  }
 }
 
 /// The solver believes its own memory model, the forecast has the last word.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "stepcast/base/text.hpp"
 
 namespace stepcast {
@@ -9,13 +12,68 @@ namespace {
 
 constexpr double million = 1e6;
 constexpr std::size_t most_rows = 20;
+constexpr std::string_view energy_mark = "energy ";
+
+/// One value a line, the best first.
+std::string measure_table(const PlanSpace& space, const PlanResult& result, PlanMeasure measure,
+                          const char* head) {
+  std::string text = std::string("\n  ") + head + "; the best first\n";
+  for (std::size_t i = 0; i < std::min(most_rows, result.best.size()); ++i)
+    text += fmt::format("  {:>17}  {}\n", measure_text(space, measure, result.best[i]),
+                        strategy_text(space, result.best[i].strategy));
+  return text;
+}
+
+}  // namespace
 
 double tokens_of(const Scenario& scenario) {
+  if (scenario.synthetic) return 0;
   const TrainingSpec& training = scenario.workload.training;
   return static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
 }
 
-}  // namespace
+std::optional<double> energy_rate(const Scenario& scenario) {
+  if (!scenario.cluster.device.power || scenario.synthetic) return {};
+  return least_power(scenario) / tokens_of(scenario);
+}
+
+std::string energy_line(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.energy || scenario.synthetic) return {};
+  return "\n" + std::string(energy_mark) + shortest(forecast.energy->step() / tokens_of(scenario));
+}
+
+std::optional<double> read_energy(const std::string& line) {
+  if (!line.starts_with(energy_mark)) return {};
+  return parse_number(line.substr(energy_mark.size()));
+}
+
+bool looks_at(const PlanSpec& spec, PlanMeasure measure) {
+  using Objective = PlanSpec::Objective;
+  const bool objective =
+      (spec.objective == Objective::cost && measure == PlanMeasure::cost) ||
+      (spec.objective == Objective::energy && measure == PlanMeasure::energy) ||
+      (spec.objective == Objective::throughput && measure == PlanMeasure::throughput);
+  return objective || std::ranges::count(spec.frontier, std::string(name(measure))) > 0;
+}
+
+std::string measure_text(const PlanSpace& space, PlanMeasure measure, const PlanPoint& point) {
+  const double value = measured(measure, point);
+  switch (measure) {
+    case PlanMeasure::time:
+      break;
+    case PlanMeasure::throughput:
+      return fmt::format("{:.4g} tokens/s", 1 / value);
+    case PlanMeasure::cost:
+      return point.cost ? money_text(space, point) : "-";
+    case PlanMeasure::energy:
+      return point.energy ? fmt::format("{:.4g} J", value) : "-";
+    case PlanMeasure::memory:
+      return human(point.peak);
+    case PlanMeasure::devices:
+      return std::to_string(point.devices);
+  }
+  return human(Seconds{value});
+}
 
 std::optional<double> cost_rate(const Scenario& scenario) {
   if (!scenario.cluster.costs) return {};
@@ -40,6 +98,10 @@ std::string money_text(const PlanSpace& space, const PlanPoint& point) {
 }
 
 std::string cost_table(const PlanSpace& space, const PlanResult& result) {
+  if (space.spec.objective == PlanSpec::Objective::energy)
+    return measure_table(space, result, PlanMeasure::energy, "energy of a token");
+  if (space.spec.objective == PlanSpec::Objective::throughput)
+    return measure_table(space, result, PlanMeasure::throughput, "throughput");
   if (space.spec.objective != PlanSpec::Objective::cost) return {};
   std::string text = "\n  per million tokens: cost, energy; the best first\n";
   for (std::size_t i = 0; i < std::min(most_rows, result.best.size()); ++i) {

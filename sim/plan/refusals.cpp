@@ -34,6 +34,39 @@ void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, R
       return refuse("stalls", "are those of all points, allowed: one value of each key");
 }
 
+/// What nothing is known of is not compared.
+void refuse_measures(const PlanSpace& space, const Node& plan, Reading& reading) {
+  const std::vector<std::string>& names = space.spec.frontier;
+  const auto refuse = [&](const char* key, const std::string& message) {
+    reading.report(place_of(plan, key), std::string("plan.") + key, message);
+  };
+  std::string allowed;
+  for (const auto& [word, measure] : plan_measures())
+    allowed += (allowed.empty() ? "" : ", ") + std::string(word);
+  if (!names.empty() && (names.size() != 2 || names.front() == names.back() ||
+                         frontier_measures(space.spec).size() != 2))
+    refuse("frontier", "is not two of the measures, allowed: two different ones of " + allowed);
+  const auto lacks = [&](const auto& rate) {
+    return std::ranges::any_of(
+        space.bases, [&](const PlanBase& b) { return !(rate(b.scenario).value_or(0) > 0); });
+  };
+  const auto refuse_where_asked = [&](const char* word, PlanMeasure measure, bool objective,
+                                      const char* what) {
+    if (objective)
+      refuse("objective",
+             "is " + std::string(word) + ", but " + what + ", allowed: another objective");
+    if (std::ranges::count(names, std::string(name(measure))) > 0)
+      refuse("frontier", "has " + std::string(word) + ", but " + what + ", allowed: others");
+  };
+  const PlanSpec::Objective objective = space.spec.objective;
+  if (lacks([](const Scenario& s) { return cost_rate(s); }))
+    refuse_where_asked("cost", PlanMeasure::cost, objective == PlanSpec::Objective::cost,
+                       "cluster.costs has no price");
+  if (lacks([](const Scenario& s) { return energy_rate(s); }))
+    refuse_where_asked("energy", PlanMeasure::energy, objective == PlanSpec::Objective::energy,
+                       "cluster.device.power is not given");
+}
+
 }  // namespace
 
 /// A key that the bound does not know would make a proof of nothing, so that it is refused and not
@@ -73,11 +106,7 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
     refuse("schedule.data.documents", "are not searched, allowed: none");
   const bool uneven = first.workload.moe.routing.distribution != RoutingSpec::Distribution::uniform;
   if (uneven) refuse("moe.routing", "is not searched unless it is uniform");
-  const auto is_free = [](const PlanBase& base) { return !(cost_rate(base.scenario) > 0); };
-  if (space.spec.objective == PlanSpec::Objective::cost &&
-      std::ranges::any_of(space.bases, is_free))
-    reading.report(place_of(plan, "objective"), "plan.objective",
-                   "is cost, but cluster.costs has no price, allowed: another objective");
+  refuse_measures(space, plan, reading);
   const auto currency = [](const PlanBase& base) {
     const auto& costs = base.scenario.cluster.costs;
     return costs ? costs->currency : std::string();

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <tuple>
 
 #include "plan_cost.hpp"
 #include "stepcast/base/text.hpp"
@@ -19,21 +18,36 @@ constexpr double least_difference = 5e-4;  // of a step: a tenth of a percent wh
 
 Seconds best_time(const PlanPoint& p) { return p.simulated.value_or(p.alone.value_or(p.estimate)); }
 
-/// Of a token: simulated, or at least.
-double price_of(const PlanPoint& p) {
-  return p.cost ? p.cost->token : p.cost_rate * best_time(p).value();
+/// A point that is equal in all beats nobody, so that twins do not remove each other.
+bool beats(const std::vector<PlanMeasure>& measures, const PlanPoint& a, const PlanPoint& b) {
+  bool better = false;
+  for (const PlanMeasure measure : measures) {
+    const double x = measured(measure, a), y = measured(measure, b);
+    if (x > y) return false;
+    better = better || x < y;
+  }
+  return better;
 }
 
-/// A point that is equal in all beats nobody, so that twins do not remove each other. Where
-/// money is the objective, it stands for memory and devices.
-bool beats(const PlanPoint& a, const PlanPoint& b) {
-  const Seconds x = best_time(a), y = best_time(b);
-  if (a.cost_rate > 0 && b.cost_rate > 0) {
-    const double p = price_of(a), q = price_of(b);
-    return x <= y && p <= q && (x < y || p < q);
+/// What `loser` has more of one measure; empty where that is nothing.
+std::string more_of(PlanMeasure measure, const PlanPoint& loser, const PlanPoint& winner) {
+  const double more = measured(measure, loser) - measured(measure, winner);
+  const double percent = 100 * (measured(measure, loser) / measured(measure, winner) - 1);
+  switch (measure) {
+    case PlanMeasure::time:
+      break;
+    case PlanMeasure::throughput:
+      return fmt::format("{:.1f}% more time per token", percent);
+    case PlanMeasure::cost:
+      return fmt::format("{:.1f}% dearer", percent);
+    case PlanMeasure::energy:
+      return fmt::format("{:.1f}% more energy", percent);
+    case PlanMeasure::memory:
+      return more > 0 ? human(Bytes{more}) + " more" : "";
+    case PlanMeasure::devices:
+      return more > 0 ? fmt::format("{:g} devices more", more) : "";
   }
-  const bool no_worse = x <= y && a.peak <= b.peak && a.devices <= b.devices;
-  return no_worse && (x < y || a.peak < b.peak || a.devices < b.devices);
+  return fmt::format("{:.1f}% slower", percent);
 }
 
 std::string row(const PlanSpace& space, const PlanPoint& p, std::size_t number) {
@@ -67,14 +81,27 @@ std::string beaten_text(const PlanSpace& space, const PlanResult& result) {
   return text.empty() ? text : "\n  simulated points that are beaten, and by what\n" + text;
 }
 
+/// Every row of the frontier has these.
+bool is_column(PlanMeasure measure) {
+  return measure == PlanMeasure::time || measure == PlanMeasure::memory ||
+         measure == PlanMeasure::devices;
+}
+
 std::string frontier_text(const PlanSpace& space, const PlanResult& result) {
   const bool money = space.spec.objective == PlanSpec::Objective::cost;
+  const std::vector<std::string>& named = space.spec.frontier;
   std::string text = "\n  no other point is faster ";
   text += money ? "for as little money\n" : "with as little memory on as few devices\n";
+  if (!named.empty())
+    text = fmt::format("\n  no other point is as good in {} and better in {}, or the reverse\n",
+                       named.front(), named.back());
   for (const FrontierEntry& entry : frontier(result)) {
     if (entry.dominator != nullptr) continue;
-    if (money)
-      text += fmt::format("  {:>13}", entry.point->cost ? money_text(space, *entry.point) : "-");
+    if (named.empty() && money)
+      text += fmt::format("  {:>13}", measure_text(space, PlanMeasure::cost, *entry.point));
+    for (const PlanMeasure measure : named.empty() ? std::vector<PlanMeasure>{} : result.measures)
+      if (!is_column(measure))
+        text += fmt::format("  {:>17}", measure_text(space, measure, *entry.point));
     text +=
         fmt::format("  {:>13} {:>10} {:>7}  {}{}\n", human(entry.time), human(entry.point->peak),
                     entry.point->devices, strategy_text(space, entry.point->strategy),
@@ -132,11 +159,14 @@ std::string finalists_text(const PlanSpace& space, const PlanResult& result) {
                     human(Seconds{seeds.step_time.p50}), human(*p.simulated),
                     human(p.capacity - p.peak), strategy_text(space, p.strategy, p.placement));
   }
+  text +=
+      fmt::format("  {} of the other {} have a median within the interval of the first, {} to {}\n",
+                  finalists_within(space, result), result.finalists.size() - 1,
+                  human(Seconds{first.interval.low}), human(Seconds{first.interval.high}));
   return text + fmt::format(
-                    "  {} of the other {} have a median within the interval of the first, "
-                    "{} to {}\n",
-                    finalists_within(space, result), result.finalists.size() - 1,
-                    human(Seconds{first.interval.low}), human(Seconds{first.interval.high}));
+                    "  `stepcast run` of the first draws seed {}: {}; `stepcast run --seeds {}` "
+                    "draws all\n",
+                    first.first_seed, human(first.first_step), space.spec.seeds);
 }
 
 }  // namespace
@@ -144,14 +174,19 @@ std::string finalists_text(const PlanSpace& space, const PlanResult& result) {
 std::size_t finalists_within(const PlanSpace& space, const PlanResult& result) {
   const PlanPoint& best = result.finalists.front();
   const StepInterval::Bounds& interval = best.seeds->interval;
-  const bool time = space.spec.objective == PlanSpec::Objective::step_time ||
-                    space.spec.objective == PlanSpec::Objective::pareto;
+  // Of other numbers of devices a time counts as what the objective makes of it.
+  const auto weight = [&](const PlanPoint& p) {
+    using Objective = PlanSpec::Objective;
+    const Objective objective = space.spec.objective;
+    if (objective == Objective::step_time || objective == Objective::pareto ||
+        objective == Objective::memory)
+      return 1.0;
+    if (objective == Objective::throughput) return best.tokens / p.tokens;
+    return static_cast<double>(p.devices) / static_cast<double>(best.devices);
+  };
   return static_cast<std::size_t>(
       std::count_if(result.finalists.begin() + 1, result.finalists.end(), [&](const PlanPoint& p) {
-        // Of other numbers of devices a time counts as what the objective makes of it.
-        const double weight =
-            time ? 1 : static_cast<double>(p.devices) / static_cast<double>(best.devices);
-        const double median = p.seeds->step_time.p50 * weight;
+        const double median = p.seeds->step_time.p50 * weight(p);
         return median >= interval.low && median <= interval.high;
       }));
 }
@@ -170,32 +205,32 @@ std::string proof_text(const PlanSpace& space, const PlanResult& result) {
 }
 
 std::string beaten_by(const FrontierEntry& entry) {
-  const double slower = entry.time / best_time(*entry.dominator) - 1;
-  const Bytes more = entry.point->peak - entry.dominator->peak;
-  std::string text = fmt::format("{:.1f}% slower", 100 * slower);
-  if (entry.point->cost_rate > 0)
-    return text + fmt::format(", {:.1f}% dearer",
-                              100 * (price_of(*entry.point) / price_of(*entry.dominator) - 1));
-  if (more > Bytes{0}) text += ", " + human(more) + " more";
-  const std::int64_t devices = entry.point->devices - entry.dominator->devices;
-  if (devices > 0) text += fmt::format(", {} devices more", devices);
+  std::string text;
+  for (const PlanMeasure measure : *entry.measures) {
+    const std::string more = more_of(measure, *entry.point, *entry.dominator);
+    if (!more.empty()) text += (text.empty() ? "" : ", ") + more;
+  }
   return text;
 }
 
-/// In the order of time only earlier entries can beat a later one.
+/// In the order of the measures only earlier entries can beat a later one.
 std::vector<FrontierEntry> frontier(const PlanResult& result) {
   std::vector<FrontierEntry> entries;
   for (const PlanPoint& p : result.shortlist)
     if (best_time(p).value() < std::numeric_limits<double>::infinity())
-      entries.push_back({&p, nullptr, best_time(p)});
-  std::ranges::stable_sort(entries, {}, [](const FrontierEntry& e) {
-    return std::tuple{e.time, e.point->peak, e.point->devices};
+      entries.push_back({&p, nullptr, best_time(p), &result.measures});
+  std::ranges::stable_sort(entries, {}, [&](const FrontierEntry& e) {
+    std::vector<double> values;
+    for (const PlanMeasure measure : result.measures) values.push_back(measured(measure, *e.point));
+    return values;
   });
   for (std::size_t i = 0; i < entries.size(); ++i) {
     for (std::size_t k = 0; k < i && entries[i].dominator == nullptr; ++k)
-      if (entries[k].dominator == nullptr && beats(*entries[k].point, *entries[i].point))
+      if (entries[k].dominator == nullptr &&
+          beats(result.measures, *entries[k].point, *entries[i].point))
         entries[i].dominator = entries[k].point;
   }
+  std::ranges::stable_sort(entries, {}, &FrontierEntry::time);
   return entries;
 }
 

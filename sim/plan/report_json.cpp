@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "plan_cost.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
@@ -30,6 +31,9 @@ Json point_json(const PlanSpace& space, const PlanPoint& p) {
     json["cost_per_token"] = p.cost->token;
     json["joules_per_token"] = p.cost->joules;
   }
+  if (p.energy && looks_at(space.spec, PlanMeasure::energy)) json["energy_per_token_j"] = *p.energy;
+  if (looks_at(space.spec, PlanMeasure::throughput))
+    json["tokens_per_s"] = 1 / measured(PlanMeasure::throughput, p);
   if (p.alone && std::isfinite(p.alone->value())) json["alone_s"] = p.alone->value();
   return json;
 }
@@ -71,6 +75,8 @@ Json finalists_json(const PlanSpace& space, const PlanResult& result) {
     point["seeds"] = space.spec.seeds;
     point["quantile"] = space.spec.quantile;
     point["quantile_s"] = seeds.decides.value();
+    point["first_seed"] = seeds.first_seed;
+    point["first_seed_s"] = seeds.first_step.value();
     point["mean_s"] = seeds.step_time.mean;
     point["p10_s"] = seeds.step_time.p10;
     point["p50_s"] = seeds.step_time.p50;
@@ -110,6 +116,7 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
     json["placed"].push_back(point);
   }
   if (space.spec.seeds > 0) json["finalists"] = finalists_json(space, result);
+  if (!space.spec.frontier.empty()) json["frontier_of"] = space.spec.frontier;
   json["frontier"] = Json::array();
   json["dominated"] = Json::array();
   for (const FrontierEntry& entry : frontier(result)) {
@@ -126,10 +133,12 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
 }
 
 std::string plan_csv(const PlanSpace& space, const PlanResult& result) {
-  const bool money = space.spec.objective == PlanSpec::Objective::cost;
+  const bool money = looks_at(space.spec, PlanMeasure::cost);
   std::string text =
       "strategy,devices,simulated_s,alone_s,bound_s,estimate_s,peak_bytes,dominated_by";
-  text += money ? ",cost_per_token,joules_per_token\n" : "\n";
+  const bool energy = looks_at(space.spec, PlanMeasure::energy);
+  if (money) text += ",cost_per_token,joules_per_token";
+  text += energy ? ",energy_per_token_j\n" : "\n";
   const auto time = [](const std::optional<Seconds>& t) {
     return t ? shortest(t->value()) : std::string{};
   };
@@ -141,6 +150,7 @@ std::string plan_csv(const PlanSpace& space, const PlanResult& result) {
             (entry.dominator == nullptr ? "" : strategy_text(space, entry.dominator->strategy));
     if (money)
       text += p.cost ? "," + shortest(p.cost->token) + "," + shortest(p.cost->joules) : ",,";
+    if (energy) text += p.energy ? "," + shortest(*p.energy) : ",";
     text += "\n";
   }
   return text;

@@ -325,6 +325,7 @@ void PlanSearch::explain_nothing() {
 /// Neighbours are tried before dropped points come back, because a better best point closes most of
 /// those.
 PlanResult PlanSearch::run() {
+  result_.measures = frontier_measures(space_.spec);
   Enumeration all = enumerate(space_, costs_);
   points_ = std::move(all.kept);
   result_.counts = std::move(all.counts);

@@ -1,6 +1,50 @@
+#include <algorithm>
+#include <string_view>
+
 #include "stepcast/sim/plan/plan.hpp"
 
 namespace stepcast {
+namespace {
+
+/// Of equal memory the faster point counts: a second weighs less than any difference of bytes.
+constexpr double bytes_per_second = 1e-3;
+
+/// What was simulated is known, anything else is bounded by its rate.
+double of_token(const PlanPoint& point, Seconds time, const std::optional<double>& known,
+                double rate) {
+  return known && point.simulated == time ? *known : rate * time.value();
+}
+
+std::optional<double> price(const PlanPoint& point) {
+  if (!point.cost) return {};
+  return point.cost->token;
+}
+
+}  // namespace
+
+const std::vector<std::pair<const char*, PlanMeasure>>& plan_measures() {
+  static const std::vector<std::pair<const char*, PlanMeasure>> measures{
+      {"time", PlanMeasure::time},     {"throughput", PlanMeasure::throughput},
+      {"cost", PlanMeasure::cost},     {"energy", PlanMeasure::energy},
+      {"memory", PlanMeasure::memory}, {"devices", PlanMeasure::devices}};
+  return measures;
+}
+
+const char* name(PlanMeasure measure) {
+  return std::ranges::find(plan_measures(), measure, [](const auto& m) { return m.second; })->first;
+}
+
+std::vector<PlanMeasure> frontier_measures(const PlanSpec& spec) {
+  std::vector<PlanMeasure> measures;
+  for (const std::string& named : spec.frontier) {
+    const auto found = std::ranges::find(plan_measures(), std::string_view(named),
+                                         [](const auto& m) { return std::string_view(m.first); });
+    if (found != plan_measures().end()) measures.push_back(found->second);
+  }
+  if (!measures.empty()) return measures;
+  if (spec.objective == PlanSpec::Objective::cost) return {PlanMeasure::time, PlanMeasure::cost};
+  return {PlanMeasure::time, PlanMeasure::memory, PlanMeasure::devices};
+}
 
 /// The product is a double, because a space may be larger than any integer type.
 double PlanDimensions::size() const {
@@ -13,12 +57,41 @@ double PlanDimensions::size() const {
 
 /// Devices times time is the price of a step, which compares sizes of a cluster without prices.
 double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time) {
-  if (spec.objective == PlanSpec::Objective::cost) {
-    const bool known = point.cost && point.simulated == time;
-    return known ? point.cost->token : point.cost_rate * time.value();
+  switch (spec.objective) {
+    case PlanSpec::Objective::step_time:
+    case PlanSpec::Objective::pareto:
+      break;
+    case PlanSpec::Objective::tokens_per_device:
+      return time.value() * static_cast<double>(point.devices);
+    case PlanSpec::Objective::cost:
+      return of_token(point, time, price(point), point.cost_rate);
+    case PlanSpec::Objective::throughput:
+      return time.value() / point.tokens;
+    case PlanSpec::Objective::energy:
+      return of_token(point, time, point.energy, point.energy_rate);
+    case PlanSpec::Objective::memory:
+      return point.peak.value() + bytes_per_second * time.value();
   }
-  const bool per_device = spec.objective == PlanSpec::Objective::tokens_per_device;
-  return per_device ? time.value() * static_cast<double>(point.devices) : time.value();
+  return time.value();
+}
+
+double measured(PlanMeasure measure, const PlanPoint& point) {
+  const Seconds time = point.simulated.value_or(point.alone.value_or(point.estimate));
+  switch (measure) {
+    case PlanMeasure::time:
+      break;
+    case PlanMeasure::throughput:
+      return time.value() / point.tokens;
+    case PlanMeasure::cost:
+      return of_token(point, time, price(point), point.cost_rate);
+    case PlanMeasure::energy:
+      return of_token(point, time, point.energy, point.energy_rate);
+    case PlanMeasure::memory:
+      return point.peak.value();
+    case PlanMeasure::devices:
+      return static_cast<double>(point.devices);
+  }
+  return time.value();
 }
 
 }  // namespace stepcast

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 #include <type_traits>
 
@@ -90,6 +91,34 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
   return all;
 }
 
+namespace {
+
+const char* word(TrainingSpec::Recompute mode) {
+  switch (mode) {
+    case TrainingSpec::Recompute::none:
+      return "none";
+    case TrainingSpec::Recompute::selective:
+      return "selective";
+    case TrainingSpec::Recompute::full:
+      return "full";
+    case TrainingSpec::Recompute::table:
+      return "table";
+    case TrainingSpec::Recompute::modules:
+      break;
+  }
+  return "modules";
+}
+
+bool searches_recompute(const PlanSpace& space, const Strategy& strategy) {
+  return std::ranges::any_of(space.bases.at(strategy.base).settings, [](const auto& setting) {
+    return setting.first == "training.recompute";
+  });
+}
+
+}  // namespace
+
+/// What is recomputed decides about memory and time, so that it is said even where the plan leaves
+/// no choice.
 std::string strategy_text(const PlanSpace& space, const Strategy& strategy,
                           const std::optional<PlanPlacement>& placement) {
   const auto part = [](const char* key, std::int64_t value) {
@@ -102,6 +131,9 @@ std::string strategy_text(const PlanSpace& space, const Strategy& strategy,
   if (strategy.sequence_parallel) text += " sp";
   if (space.dimensions.schedules.size() > 1)
     text += " " + space.dimensions.schedules.at(strategy.schedule);
+  if (!placement && !searches_recompute(space, strategy))
+    text += std::string(" recompute=") +
+            word(space.bases.at(strategy.base).scenario.workload.training.recompute);
   for (const auto& [path, value] : space.bases.at(strategy.base).settings)
     if (!placement || path != "training.recompute")
       text += " " + path.substr(path.rfind('.') + 1) + "=" + value;

@@ -26,18 +26,20 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   const double issued = issue(r, call.issue, after_compute, entry);
   const double ready = after_compute ? std::max(issued, rank.clocks.device) : issued;
   SlotState& slot = rank.slots[instruction.slot];
-  const std::uint32_t nth = slot.issue + 1;
-  slot = {.host_ready = issued,
-          .call = instruction.call,
-          .issue = nth,
-          .issued = true,
-          .awaited = false,
-          .entry = entry};
-  rank.stream[static_cast<std::size_t>(call.stream)].queue.push_back({.call = instruction.call,
-                                                                      .slot = instruction.slot,
-                                                                      .issue = nth,
-                                                                      .ready = ready,
-                                                                      .entry = entry});
+  slot.start = slot.end = unknown_time;
+  slot.host_ready = issued;
+  slot.call = instruction.call;
+  ++slot.issue;
+  slot.issued = true;
+  slot.awaited = false;
+  slot.entry = entry;
+  StreamState& stream = rank.stream[static_cast<std::size_t>(call.stream)];
+  StreamState::Pending& pending = stream.queue.emplace_back();
+  pending.call = instruction.call;
+  pending.slot = instruction.slot;
+  pending.issue = slot.issue;
+  pending.ready = ready;
+  pending.entry = entry;
   pump_stream(r, call.stream);
 }
 
@@ -45,7 +47,7 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
 void Replayer::pump_stream(RankIndex r, Stream stream) {
   StreamState& state = ranks_[r].stream[static_cast<std::size_t>(stream)];
   while (!state.busy && !state.queue.empty()) {
-    const StreamState::Pending head = state.queue.front();
+    const StreamState::Pending& head = state.queue.front();
     const NetworkCall& call = network_call(r, head.call);
     const double start = std::max(head.ready, state.free_at);
     if (call.lone && call.arrivals == 1) {
@@ -60,7 +62,7 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
 /// One class alone with its links: nobody to wait for.
 void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start) {
   RankState& rank = ranks_[r];
-  const StreamState::Pending head = state.queue.front();
+  const StreamState::Pending& head = state.queue.front();
   // Hosts of other kinds of nodes may have other links.
   const StageCall& own = program(r).calls[head.call];
   const double end = start + (own.over_host_link() ? own.host_link.value() : call.alone);
@@ -78,9 +80,9 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call
   }
   ++unsettled_;
   state.free_at = end;
-  state.queue.pop_front();
   for (const auto& phase : call.phases) lone_flows_ += phase.size();
   if (last_issue && rank.waiting == Waiting::slot && rank.waiting_slot == head.slot) wake(r);
+  state.queue.pop_front();
 }
 
 std::uint32_t Replayer::new_meeting(std::uint32_t call) {
@@ -105,7 +107,7 @@ std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
   const std::uint64_t nth = made * group_kinds + kind;
   auto& open = open_meetings_[std::min<std::size_t>(planned.group, open_meetings_.size() - 1)];
   auto found = std::ranges::find(open, nth, &OpenMeeting::nth);
-  if (found == open.end()) found = open.insert(found, {nth, new_meeting(map_.call_of[r][call])});
+  if (found == open.end()) found = open.insert(found, {nth, new_meeting(ranks_[r].call_of[call])});
   const std::uint32_t id = found->id;
   if (meetings_[id].members.size() + 1 == map_.calls[meetings_[id].call].arrivals) {
     *found = open.back();
@@ -118,13 +120,13 @@ std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
 void Replayer::arrive(RankIndex r, const StreamState::Pending& pending, double start) {
   const std::uint32_t id = meeting_of(r, pending.call);
   Meeting& meeting = meetings_[id];
-  meeting.members.push_back({.rank = r,
-                             .call = pending.call,
-                             .slot = pending.slot,
-                             .issue = pending.issue,
-                             .ticket = 0,
-                             .entry = pending.entry,
-                             .start = start});
+  Meeting::Member& member = meeting.members.emplace_back();
+  member.rank = r;
+  member.call = pending.call;
+  member.slot = pending.slot;
+  member.issue = pending.issue;
+  member.entry = pending.entry;
+  member.start = start;
   meeting.start = std::max(meeting.start, start);
   if (meeting.members.size() == map_.calls[meeting.call].arrivals) begin_meeting(id);
 }
@@ -132,6 +134,13 @@ void Replayer::arrive(RankIndex r, const StreamState::Pending& pending, double s
 /// All members have arrived. What nothing can meet is over at once, the rest begins at its date.
 void Replayer::begin_meeting(std::uint32_t id) {
   Meeting& meeting = meetings_[id];
+  const NetworkCall& call = map_.calls[meeting.call];
+  if (recorder_) record_collective(meeting);
+  if (call.lone) {
+    for (const auto& phase : call.phases) lone_flows_ += phase.size();
+    finish_alone(id, meeting.start + call.alone);
+    return;
+  }
   for (Meeting::Member& member : meeting.members) {
     RankState& rank = ranks_[member.rank];
     SlotState& slot = rank.slots[member.slot];
@@ -139,14 +148,7 @@ void Replayer::begin_meeting(std::uint32_t id) {
     member.ticket = rank.log.open(meeting.start, program(member.rank).calls[member.call].kind);
     ++unsettled_;
   }
-  if (recorder_) record_collective(meeting);
-  const NetworkCall& call = map_.calls[meeting.call];
-  if (call.lone) {
-    for (const auto& phase : call.phases) lone_flows_ += phase.size();
-    finish(id, meeting.start + call.alone);
-  } else {
-    engine_.post(meeting.start, tag_of(Tag::meeting, id));
-  }
+  engine_.post(meeting.start, tag_of(Tag::meeting, id));
 }
 
 /// A collective is recorded before it begins, because whoever waits for it refers to it.
@@ -192,27 +194,49 @@ void Replayer::part_ended(std::uint32_t id, double now) {
   begin_phase(id, now);
 }
 
+void Replayer::finish(std::uint32_t id, double end) {
+  for (const Meeting::Member& member : meetings_[id].members) {
+    ranks_[member.rank].log.close(member.ticket, end);
+    release(member, end);
+  }
+  end_meeting(id, end);
+}
+
+/// Its end is known with its start, so that both are told at once.
+void Replayer::finish_alone(std::uint32_t id, double end) {
+  const Meeting& meeting = meetings_[id];
+  unsettled_ += meeting.members.size();
+  for (const Meeting::Member& member : meeting.members) {
+    RankState& rank = ranks_[member.rank];
+    SlotState& slot = rank.slots[member.slot];
+    if (slot.issue == member.issue) slot.start = meeting.start;
+    rank.log.add(meeting.start, end, rank.program->calls[member.call].kind);
+    release(member, end);
+  }
+  end_meeting(id, end);
+}
+
 /// Streams are only noted as free, because beginning what they hold may end at once and free more
 /// of them.
-void Replayer::finish(std::uint32_t id, double end) {
-  if (recorder_) recorder_->moved(meetings_[id].call, meetings_[id].start, end);
-  if (recorder_ && meetings_[id].recorded != Recording::none)
-    recorder_->end(meetings_[id].recorded, end, end);
-  for (const Meeting::Member& member : meetings_[id].members) {
-    RankState& rank = ranks_[member.rank];
-    const Stream stream = program(member.rank).calls[member.call].stream;
-    StreamState& state = rank.stream[static_cast<std::size_t>(stream)];
-    rank.log.close(member.ticket, end);
-    state.queue.pop_front();
-    state.busy = false;
-    state.free_at = end;
-    if (SlotState& slot = rank.slots[member.slot]; slot.issue == member.issue) {
-      slot.end = end;
-      if (rank.waiting == Waiting::slot && rank.waiting_slot == member.slot) wake(member.rank);
-    }
-    if (!state.queue.empty()) free_streams_.emplace_back(member.rank, stream);
+void Replayer::release(const Meeting::Member& member, double end) {
+  RankState& rank = ranks_[member.rank];
+  const Stream stream = rank.program->calls[member.call].stream;
+  StreamState& state = rank.stream[static_cast<std::size_t>(stream)];
+  state.queue.pop_front();
+  state.busy = false;
+  state.free_at = end;
+  if (SlotState& slot = rank.slots[member.slot]; slot.issue == member.issue) {
+    slot.end = end;
+    if (rank.waiting == Waiting::slot && rank.waiting_slot == member.slot) wake(member.rank);
   }
-  meetings_[id].members.clear();
+  if (!state.queue.empty()) free_streams_.emplace_back(member.rank, stream);
+}
+
+void Replayer::end_meeting(std::uint32_t id, double end) {
+  Meeting& meeting = meetings_[id];
+  if (recorder_) recorder_->moved(meeting.call, meeting.start, end);
+  if (recorder_ && meeting.recorded != Recording::none) recorder_->end(meeting.recorded, end, end);
+  meeting.members.clear();
   free_meetings_.push_back(id);
 }
 

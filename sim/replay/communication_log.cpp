@@ -1,7 +1,6 @@
 #include "communication_log.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace stepcast {
@@ -16,26 +15,29 @@ constexpr double same_date = 1e-12;
 
 /// By start, and of those that start together by kind: which of them was told first depends on how
 /// many ranks are simulated.
-void CommunicationLog::insert(const Interval& interval) {
-  const double earlier = interval.start * (1 - same_date), later = interval.start * (1 + same_date);
+CommunicationLog::Ticket CommunicationLog::insert(double start, double end, ExposedKind kind) {
+  const double earlier = start * (1 - same_date), later = start * (1 + same_date);
   const auto before = [&](const Interval& i) {
-    return i.start < earlier || (i.start <= later && i.kind <= interval.kind);
+    return i.start < earlier || (i.start <= later && i.kind <= kind);
   };
-  auto place = intervals_.end();
-  const auto first = intervals_.begin() + static_cast<std::ptrdiff_t>(first_);
-  while (place != first && !before(*std::prev(place))) --place;
-  intervals_.insert(place, interval);
+  std::size_t place = intervals_.size();
+  intervals_.emplace_back();
+  for (; place > first_ && !before(intervals_[place - 1]); --place)
+    intervals_[place] = intervals_[place - 1];
+  Interval& interval = intervals_[place];
+  interval.start = start;
+  interval.end = end;
+  interval.ticket = next_;
+  interval.kind = kind;
+  return next_++;
 }
 
 /// The end is not known yet, and until then everything after the start counts as covered.
 CommunicationLog::Ticket CommunicationLog::open(double start, ExposedKind kind) {
-  insert({start, std::numeric_limits<double>::infinity(), next_, kind});
-  return next_++;
+  return insert(start, std::numeric_limits<double>::infinity(), kind);
 }
 
-void CommunicationLog::add(double start, double end, ExposedKind kind) {
-  insert({start, end, next_++, kind});
-}
+void CommunicationLog::add(double start, double end, ExposedKind kind) { insert(start, end, kind); }
 
 /// The search runs from the back, because what began last mostly ends first.
 void CommunicationLog::close(Ticket ticket, double end) {

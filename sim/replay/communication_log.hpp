@@ -57,7 +57,7 @@ class CommunicationLog {
     Ticket ticket;
     ExposedKind kind;
   };
-  void insert(const Interval& interval);
+  Ticket insert(double start, double end, ExposedKind kind);
   void split(const Wait& wait, RankTimes& times, std::vector<Recording::Piece>* pieces) const;
   void forget(double time, StepBooks& books);
 

@@ -12,6 +12,7 @@ class Fifo {
   std::size_t size() const { return items_.size() - first_; }
   T& front() { return items_[first_]; }
   void push_back(const T& item) { items_.push_back(item); }
+  T& emplace_back() { return items_.emplace_back(); }
   void pop_front() {
     if (++first_ < items_.size()) return;
     items_.clear();

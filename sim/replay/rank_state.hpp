@@ -11,6 +11,7 @@
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/replay/recording.hpp"
+#include "stepcast/sim/replay/stall_plan.hpp"
 #include "stepcast/sim/replay/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -50,8 +51,8 @@ struct SlotState {
 /// A communication stream: in order, one at a time.
 struct StreamState {
   struct Pending {
-    std::uint32_t call, slot, issue;
-    double ready;
+    std::uint32_t call = 0, slot = 0, issue = 0;
+    double ready = 0;
     std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
   };
   Fifo<Pending> queue;  ///< issued, not ended
@@ -90,11 +91,17 @@ enum class Waiting { nothing, slot, message, send, done };
 
 struct RankState {
   RankState(std::uint64_t queue_depth, std::size_t slot_count, std::size_t chunks)
-      : host_queue{queue_depth}, forwards(chunks), gradients(chunks), slots(slot_count) {}
+      : forwards(chunks), gradients(chunks), host_queue{queue_depth}, slots(slot_count) {}
 
   Clocks clocks;
-  HostQueue host_queue;
+  SpeedFactors speed;
+  const StageProgram* program = nullptr;
+  const std::uint32_t* call_of = nullptr;  ///< [call of the program] -> NetworkMap::calls
+  const SpeedProfile* profile = nullptr;   ///< of a job with stalls
   const StageOrder* order = nullptr;
+  Rank id{0};  ///< that stands for the class
+  Stage stage{0};
+  std::uint32_t variant = 0;
   std::size_t unit = 0;    ///< next unit of the order
   std::uint32_t step = 0;  ///< steps that are done
   enum class Phase { begin, prologue, units, epilogue } phase = Phase::begin;
@@ -107,7 +114,11 @@ struct RankState {
 
   Waiting waiting = Waiting::nothing;
   std::uint32_t waiting_slot = 0;
+  double next_collection = unknown_time;  ///< of garbage
+  std::uint64_t segments_run = 0, units_run = 0;
 
+  HostQueue host_queue;
+  CommunicationLog log;
   std::vector<SlotState> slots;
   std::array<StreamState, streams> stream;
   std::array<std::uint64_t, group_kinds> calls_made{};  ///< collectives so far, by group kind
@@ -118,14 +129,10 @@ struct RankState {
   std::uint32_t sends_pending = 0;
   bool met_after_pipeline = false;
 
-  SpeedFactors speed;
   ClockState clock_state;
-  std::uint64_t segments_run = 0, units_run = 0;
-  double next_collection = unknown_time;  ///< of garbage
-  std::vector<double> step_begins;        ///< of the last steps, for the data loader
-  double data_ready = 0;                  ///< when the last batch was loaded
+  std::vector<double> step_begins;  ///< of the last steps, for the data loader
+  double data_ready = 0;            ///< when the last batch was loaded
 
-  CommunicationLog log;
   StepBooks books;
   double copied = 0;  ///< when the last HostCopy has what it copies; every unit sets its own
   double end = 0;     ///< of the last step

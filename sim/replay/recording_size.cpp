@@ -69,7 +69,7 @@ double Replayer::recorded_entries() const {
   for (RankIndex r = 0; r < map_.classes.stage.size(); ++r) {
     if (!recorder_->records(r)) continue;
     const std::uint32_t stage = map_.classes.stage[r].value;
-    if (of_stage[stage] < 0) of_stage[stage] = least_entries(program(r), input_.orders[stage]);
+    if (of_stage[stage] < 0) of_stage[stage] = least_entries(program_of(r), input_.orders[stage]);
     sum += of_stage[stage] * static_cast<double>(input_.steps);
   }
   return sum;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "huge_pages.hpp"
 #include "recording_size.hpp"
 #include "replayer.hpp"
 #include "stepcast/base/errors.hpp"
@@ -56,12 +57,18 @@ Replayer::Replayer(const ReplayInput& input)
   for (const NetworkCall& call : map_.calls)
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);
   open_meetings_.resize(groups + 1);
+  const HugePages pages(ranks * heap_of_rank);
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =
-        ranks_.emplace_back(static_cast<std::uint64_t>(host(r).queue_depth), program(r).slots,
+        ranks_.emplace_back(static_cast<std::uint64_t>(host(r).queue_depth), program_of(r).slots,
                             static_cast<std::size_t>(input.shape.chunks));
-    rank.order = &input.orders[map_.classes.stage[r].value];
+    rank.id = map_.classes.representative[r];
+    rank.stage = map_.classes.stage[r];
+    rank.variant = map_.classes.variant[r];
+    rank.program = &program_of(r);
+    rank.call_of = map_.call_of[r].data();
+    rank.order = &input.orders[rank.stage.value];
     start_stalls(r);
     if (recorder_) recorder_->host_speed(r, rank.speed.host);
   }
@@ -185,7 +192,7 @@ double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
   if (input_.loads == nullptr || attention.empty() || !attention[segment].scales()) return 1;
   const RankState& rank = ranks_[r];
   const AttentionLoads& loads = *input_.loads;
-  const auto& sequence = loads.sequences[loads.of_rank[map_.classes.representative[r].value]];
+  const auto& sequence = loads.sequences[loads.of_rank[rank.id.value]];
   const std::size_t unit = rank.unit + (rank.part == RankState::Part::second ? 1 : 0);
   const AttentionLoad& load = sequence[(*rank.order)[unit].micro_batch.value];
   return attention[segment].factor(load.pairs, load.tokens);
@@ -207,7 +214,7 @@ void Replayer::synchronise(RankIndex r, double cost, bool of_copy) {
 void Replayer::compute(RankIndex r, std::uint32_t index) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
-  const Segment& segment = program(r).segment(index, map_.classes.variant[r]);
+  const Segment& segment = rank.program->segment(index, rank.variant);
   const double worked = run_segment(r, segment, attention_factor(r, index));
   const double took = rank.clocks.device - before.device;
   if (recorder_) recorder_->segment(r, before, rank.clocks, index, worked);

@@ -108,7 +108,8 @@ class Replayer : public EngineClient {
     return ranks_[r].channel[static_cast<std::size_t>(channel)];
   }
   double recorded_entries() const;
-  const StageProgram& program(RankIndex r) const {
+  const StageProgram& program(RankIndex r) const { return *ranks_[r].program; }
+  const StageProgram& program_of(RankIndex r) const {
     const std::uint32_t stage = map_.classes.stage[r].value;
     return input_.kinds ? input_.kinds->programs[kind(r)][stage] : input_.programs[stage];
   }
@@ -119,7 +120,7 @@ class Replayer : public EngineClient {
     return input_.kinds ? input_.kinds->hosts[kind(r)] : input_.host;
   }
   const NetworkCall& network_call(RankIndex r, std::uint32_t call) const {
-    return map_.calls[map_.call_of[r][call]];
+    return map_.calls[ranks_[r].call_of[call]];
   }
 
   // collectives
@@ -137,6 +138,9 @@ class Replayer : public EngineClient {
   void begin_phase(std::uint32_t id, double now);
   void part_ended(std::uint32_t id, double now);
   void finish(std::uint32_t id, double end);
+  void finish_alone(std::uint32_t id, double end);
+  void release(const Meeting::Member& member, double end);
+  void end_meeting(std::uint32_t id, double end);
 
   /// Once: what it waited for may come more than once before it goes on.
   void wake(RankIndex r) {

@@ -9,12 +9,11 @@ namespace stepcast {
 void Replayer::start_stalls(RankIndex r) {
   if (!input_.stalls) return;
   const StallPlan& stalls = *input_.stalls;
-  const Rank id = map_.classes.representative[r];
   RankState& rank = ranks_[r];
-  rank.speed = stalls.speed_of(id);
-  const SpeedProfile& profile = stalls.profile_of(id);
-  if (profile.steady()) rank.speed.device *= profile.factor_at(0);
-  if (!stalls.gc_offset.empty()) rank.next_collection = stalls.gc_offset[id.value];
+  rank.speed = stalls.speed_of(rank.id);
+  rank.profile = &stalls.profile_of(rank.id);
+  if (rank.profile->steady()) rank.speed.device *= rank.profile->factor_at(0);
+  if (!stalls.gc_offset.empty()) rank.next_collection = stalls.gc_offset[rank.id.value];
 }
 
 /// The host has the first batches at once; the loader loads the next when one is taken.
@@ -38,9 +37,8 @@ void Replayer::begin_unit(RankIndex r) {
   const StallsSpec::AllocatorPauses& pauses = *input_.stalls->spec.allocator_pauses;
   if (pauses.duration <= Seconds{0}) return;
   RankState& rank = ranks_[r];
-  const double drawn =
-      uniform_number(static_cast<std::uint64_t>(pauses.seed), map_.classes.representative[r].value,
-                     allocator_stream, rank.units_run++);
+  const double drawn = uniform_number(static_cast<std::uint64_t>(pauses.seed), rank.id.value,
+                                      allocator_stream, rank.units_run++);
   if (drawn >= pauses.probability) return;
   synchronise(r, pauses.duration.value());
 }
@@ -78,9 +76,9 @@ void Replayer::save_checkpoint(RankIndex r) {
 double Replayer::jitter(RankIndex r) {
   const auto& spec = input_.stalls->spec.compute_jitter;
   if (!spec) return 1;
-  const double z =
-      normal_number(static_cast<std::uint64_t>(spec->seed), map_.classes.representative[r].value,
-                    jitter_stream, ranks_[r].segments_run++);
+  RankState& rank = ranks_[r];
+  const double z = normal_number(static_cast<std::uint64_t>(spec->seed), rank.id.value,
+                                 jitter_stream, rank.segments_run++);
   return std::exp(spec->sigma * z - spec->sigma * spec->sigma / 2);
 }
 
@@ -91,7 +89,7 @@ double Replayer::run_segment(RankIndex r, const Segment& segment, double work_fa
   speed.device *= work_factor;
   if (input_.stalls) {
     speed.device *= jitter(r);
-    const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);
+    const SpeedProfile& profile = *rank.profile;
     if (input_.stalls->idle_clock) return run_by_clock(r, segment, speed);
     if (!profile.steady()) {
       double worked = 0;
@@ -114,7 +112,7 @@ double Replayer::run_segment(RankIndex r, const Segment& segment, double work_fa
 double Replayer::run_by_clock(RankIndex r, const Segment& segment, const SpeedFactors& speed) {
   RankState& rank = ranks_[r];
   const IdleClock& clock = *input_.stalls->idle_clock;
-  const SpeedProfile& profile = input_.stalls->profile_of(map_.classes.representative[r]);
+  const SpeedProfile& profile = *rank.profile;
   double worked = 0, lost = 0;
   const auto end_of = [&](double start, double work) {
     if (!(work > 0)) return start;

@@ -7,7 +7,7 @@ namespace stepcast {
 /// Charges the host with posting the receive, then waits for the message of this unit.
 bool Replayer::receive(RankIndex r, const Unit& unit) {
   RankState& rank = ranks_[r];
-  const Stage stage = map_.classes.stage[r];
+  const Stage stage = rank.stage;
   const auto source = source_of(input_.shape, unit, stage);
   if (!source || source->stage == stage) return true;
   if (!input_.await_inputs) {
@@ -32,7 +32,7 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
 /// is.
 void Replayer::send(RankIndex r, const Unit& unit) {
   RankState& rank = ranks_[r];
-  const Stage stage = map_.classes.stage[r];
+  const Stage stage = rank.stage;
   const auto reader = reader_of(input_.shape, unit, stage);
   if (!reader || reader->stage == stage) return;
   const bool output = unit.kind == UnitKind::forward;

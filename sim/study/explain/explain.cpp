@@ -65,14 +65,11 @@ Explanation explain(const Scenario& scenario, int workers) {
     return forecast(s, same_cut).step_time.value();
   };
   // Half of a cluster's numbers are of kernels that a model does not run.
-  const std::optional<std::string> own_key = step_key(scenario, layers);
+  KnownStep own{step_key(scenario, layers)};
   Variants alone;
   alone.add([&] { return step_time(scenario); });
   alone.run(workers);
-  const double own_time = alone.time(0).value();
-  const auto time_of = [&](const Scenario& s) {
-    return own_key && step_key(s, layers) == own_key ? own_time : step_time(s);
-  };
+  own.time = Seconds{alone.time(0).value()};
   Variants variants;
   const std::vector<Parameter> all = parameters(scenario);
   std::vector<std::pair<std::size_t, std::size_t>> runs;  // with more and less of each
@@ -81,7 +78,7 @@ Explanation explain(const Scenario& scenario, int workers) {
       return variants.add([&, factor]() -> std::optional<double> {
         const std::optional<Scenario> changed = varied(scenario, p, factor);
         if (!changed) return {};
-        return time_of(*changed);
+        return step_time_beside(own, *changed, layers).value();
       });
     };
     const std::size_t up = with(more);
@@ -102,7 +99,7 @@ Explanation explain(const Scenario& scenario, int workers) {
   variants.run(workers);
 
   Explanation result;
-  result.step_time = own_time;
+  result.step_time = own.time.value();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::optional<double> up = variants.time(runs[i].first);
     const std::optional<double> down = variants.time(runs[i].second);

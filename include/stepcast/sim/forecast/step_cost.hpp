@@ -15,6 +15,9 @@ struct StepCost {
 /// Nothing where the cluster has no prices.
 std::optional<StepCost> step_cost(const Scenario& scenario, const Forecast& forecast);
 
+/// The devices together take at least this [W]; 0 where their power is not known.
+double least_power(const Scenario& scenario);
+
 /// A step of the scenario costs at least this for each second that it takes [currency/s].
 double least_cost_rate(const Scenario& scenario);
 

@@ -14,4 +14,14 @@ namespace stepcast {
 /// (layers_of()).
 std::optional<std::string> step_key(const Scenario& scenario, const LayerTable& layers);
 
+/// A step that was forecast, under its key; nothing where it has none.
+struct KnownStep {
+  std::optional<std::string> key;
+  Seconds time{0};
+};
+/// This is the step time that a forecast of the scenario with these layers has. It is not simulated
+/// where its key is the known one, and nothing else of the forecast is made.
+Seconds step_time_beside(const KnownStep& known, const Scenario& scenario,
+                         const LayerTable& layers);
+
 }  // namespace stepcast

@@ -16,10 +16,16 @@
 /// docs/models/plan.md.
 namespace stepcast {
 
+/// Points of a frontier are compared in these; throughput is told in tokens per second.
+enum class PlanMeasure { time, throughput, cost, energy, memory, devices };
+const std::vector<std::pair<const char*, PlanMeasure>>& plan_measures();
+const char* name(PlanMeasure measure);
+
 /// These are the keys of `plan:`.
 struct PlanSpec {
-  enum class Objective { step_time, tokens_per_device, pareto, cost };
+  enum class Objective { step_time, tokens_per_device, pareto, cost, throughput, energy, memory };
   Objective objective = Objective::step_time;
+  std::vector<std::string> frontier;  ///< two names of plan_measures(); empty: by the objective
   Bytes memory_reserve{0};        ///< kept free on each device, next to the cluster's own reserve
   std::int64_t top = 20;          ///< points that are simulated at least
   std::int64_t shortlist = 512;   ///< points that are timed in order, without contention
@@ -34,6 +40,10 @@ struct PlanSpec {
   std::optional<double> least_parameters, most_parameters;            ///< of the whole model
   std::optional<double> least_flops_per_token, most_flops_per_token;  ///< of training [FLOP]
 };
+/// The frontier of the plan: two measures that it names; otherwise time and cost where cost is the
+/// objective, else time, memory and devices.
+std::vector<PlanMeasure> frontier_measures(const PlanSpec& spec);
+
 /// This names the keys of `plan:`; `search` is set to the mapping that stands at the key of that
 /// name, if any.
 void describe_plan(Visitor& visitor, PlanSpec& spec, const Node*& search);
@@ -117,6 +127,8 @@ struct PlanCost {
 /// This is what a finalist takes under the stalls of the plan.
 struct PlanSeeds {
   Seconds decides{0};  ///< the quantile that the plan asks for
+  std::int64_t first_seed = 0;
+  Seconds first_step{0};  ///< with that seed, which is what `stepcast run` of the point draws
   Quantiles step_time;
   StepInterval::Bounds interval;  ///< of model and seeds [s], around the median
 };
@@ -133,8 +145,11 @@ struct PlanPoint {
   std::optional<PlanSeeds> seeds;    ///< of finalists
   Bytes peak{0};                     ///< of the fullest device
   Bytes capacity{0};
-  double cost_rate = 0;          ///< objective cost: a token costs at least this per second of step
+  double tokens = 0;             ///< of a step
+  double cost_rate = 0;          ///< a token costs at least this per second of step; 0: no prices
   std::optional<PlanCost> cost;  ///< simulated, on a cluster with prices
+  double energy_rate = 0;        ///< a token takes at least this per second of step [J]
+  std::optional<double> energy;  ///< of a token [J], simulated, on devices of known power
 };
 
 /// This is the scenario of a point as a user's file would be read, with its document and hash, but
@@ -183,8 +198,9 @@ struct PlanComparison {
 };
 
 struct PlanResult {
-  std::vector<PlanPoint> best;       ///< simulated, the best first
-  std::vector<PlanPoint> shortlist;  ///< all that were timed, by estimate
+  std::vector<PlanMeasure> measures;  ///< of the frontier
+  std::vector<PlanPoint> best;        ///< simulated, the best first
+  std::vector<PlanPoint> shortlist;   ///< all that were timed, by estimate
   PlanCounts counts;
   bool proven = false;  ///< no point of the space is faster than the best
   /// This is a lower bound on the objective of all points that were not simulated.
@@ -206,8 +222,12 @@ struct PlanResult {
 PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers,
                        const std::string& store = {});
 
-/// An objective minimises this: step time [s], devices times step time [s], or the price of a
-/// token, which is a bound for times that were not simulated.
+/// An objective minimises this: step time [s], devices times step time [s], the time of a token
+/// [s], the price or energy [J] of one, which are bounds for times that were not simulated, or
+/// memory [B], of equal one the time.
 double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
+
+/// A measure of a point by what is known best of it; less is better.
+double measured(PlanMeasure measure, const PlanPoint& point);
 
 }  // namespace stepcast

@@ -12,6 +12,7 @@ struct FrontierEntry {
   const PlanPoint* point;
   const PlanPoint* dominator = nullptr;  ///< nothing: the point is on the frontier
   Seconds time{0};                       ///< simulated where it was, otherwise without contention
+  const std::vector<PlanMeasure>* measures = nullptr;  ///< of the result
 };
 /// These are all simulated or timed points, by time. The result must outlive the entries.
 std::vector<FrontierEntry> frontier(const PlanResult& result);

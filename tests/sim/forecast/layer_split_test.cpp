@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <numeric>
+#include <random>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/forecast/step_alone.hpp"
+
+// How layers are split by `auto`, by the time of the step: every dense preset on several pipelines.
+// STEPCAST_SPLITS sets how many plans are drawn; all of them are 357.
+namespace stepcast {
+namespace {
+
+const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
+
+struct Plan {
+  std::string model;
+  std::int64_t tp = 1, pp = 1, vpp = 1, sequence = 4096;
+  std::string text() const {
+    return model + " tp" + std::to_string(tp) + " pp" + std::to_string(pp) + " vpp" +
+           std::to_string(vpp);
+  }
+};
+
+/// Four micro-batches per stage.
+Scenario prepared(const Plan& plan, const std::string& layers) {
+  const std::int64_t devices = std::max<std::int64_t>(8, plan.tp * plan.pp);
+  const auto set = [](const std::string& key, std::int64_t value) {
+    return key + "=" + std::to_string(value);
+  };
+  return prepare_scenario(
+      scenarios + "llama2-13b-8.yaml",
+      {"model={extends: " + scenarios + "models/" + plan.model + ".yaml}",
+       set("cluster.devices", devices), set("parallel.tp", plan.tp), set("parallel.pp", plan.pp),
+       set("parallel.vpp", plan.vpp), set("training.sequence", plan.sequence),
+       std::string("parallel.sequence_parallel=") + (plan.tp > 1 ? "true" : "false"),
+       std::string("schedule.pipeline=") + (plan.vpp > 1 ? "interleaved_1f1b" : "1f1b"),
+       "training.micro_batch=1",
+       set("training.global_batch", 4 * plan.pp * (devices / (plan.tp * plan.pp))),
+       "parallel.layers_per_chunk=" + layers},
+      default_search_path({}));
+}
+
+/// The step; one pipeline shares no link with another, so that it is that of the network too.
+double step(const Plan& plan, const std::string& layers) {
+  const Scenario scenario = prepared(plan, layers);
+  CollectiveTimes times(scenario.cluster, scenario.workload.communication.algorithms);
+  return step_alone(scenario, times).value();
+}
+
+std::vector<Plan> plans_of(const std::string& model) {
+  const Plan small{model, 1, 1, 1, 1024};
+  const ModelSpec spec = prepared(small, "even").workload.model;
+  const auto* attention = std::get_if<GroupedQueryAttention>(&spec.attention);
+  if (spec.moe || attention == nullptr) return {};
+  const std::int64_t tp = std::gcd(std::gcd(attention->heads, attention->kv_heads), 8);
+  const std::int64_t sequence =
+      spec.positions > 0 ? std::min<std::int64_t>(spec.positions, 4096) : std::int64_t{4096};
+  std::vector<Plan> plans;
+  for (const std::int64_t pp : {4, 8, 16})
+    for (const std::int64_t vpp : {1, 2, 4})
+      if (spec.layers >= pp * vpp) plans.push_back({model, tp, pp, vpp, sequence});
+  return plans;
+}
+
+std::vector<Plan> drawn_plans(std::size_t count) {
+  std::vector<std::string> models;
+  for (const auto& entry : std::filesystem::directory_iterator(scenarios + "models"))
+    models.push_back(entry.path().stem().string());
+  std::ranges::sort(models);
+  std::vector<Plan> plans;
+  for (const std::string& model : models)
+    for (const Plan& plan : plans_of(model)) plans.push_back(plan);
+  constexpr unsigned seed = 22;
+  std::mt19937 random(seed);
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    std::swap(plans[i], plans[i + random() % (plans.size() - i)]);
+  plans.resize(std::min(count, plans.size()));
+  return plans;
+}
+
+std::size_t count_from(const char* variable, std::size_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : static_cast<std::size_t>(std::stoul(text));
+}
+
+TEST(LayerSplit, IsNeverSlowerThanEven) {
+  constexpr double rounding = 0.001;  // of transfers and gradients, which no split looks at
+  double gain = 0;
+  const std::vector<Plan> plans = drawn_plans(count_from("STEPCAST_SPLITS", 12));
+  for (const Plan& plan : plans) {
+    const double even = step(plan, "even"), chosen = step(plan, "auto");
+    EXPECT_LE(chosen, even * (1 + rounding)) << plan.text();
+    gain += 1 - chosen / even;
+  }
+  std::cout << plans.size() << " plans, mean gain over even "
+            << 100 * gain / static_cast<double>(plans.size()) << " %\n";
+  EXPECT_GT(gain, 0);
+}
+
+/// [chunk][stage]
+Table layers_of(const Plan& plan) {
+  const Scenario scenario = prepared(plan, "auto");
+  Table table;
+  for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
+    table.emplace_back();
+    for (const auto& slice : row) table.back().push_back(slice.count);
+  }
+  return table;
+}
+
+// Vocabularies of 128 k and more make the last stage the heavy one.
+TEST(LayerSplit, OfAHeavyLastStageIsAsFastAsAnySplitOneLayerAway) {
+  std::vector<Plan> plans{{"qwen1.5-1.8b", 8, 8, 1, 4096}, {"llama3-70b", 8, 8, 1, 4096},
+                          {"qwen2-72b", 8, 16, 1, 4096},   {"qwen1.5-14b", 8, 8, 2, 4096},
+                          {"llama3-8b", 8, 8, 2, 4096},    {"telechat3-36b", 8, 16, 2, 4096}};
+  plans.resize(std::min(plans.size(), count_from("STEPCAST_HEAVY", 1)));
+  for (const Plan& plan : plans) {
+    const Table table = layers_of(plan);
+    const double chosen = step(plan, "auto");
+    double best = chosen;
+    const auto stages = static_cast<std::size_t>(plan.pp);
+    const std::size_t parts = table.size() * stages;
+    for (std::size_t from = 0; from < parts; ++from)
+      for (std::size_t to = 0; to < parts; ++to) {
+        Table moved = table;
+        if (from == to || --moved[from / stages][from % stages] < 1) continue;
+        ++moved[to / stages][to % stages];
+        best = std::min(best, step(plan, table_text(moved)));
+      }
+    EXPECT_LE(chosen, 1.01 * best) << plan.text();
+    std::cout << plan.text() << ": " << 100 * (chosen / best - 1) << " % above the best move\n";
+  }
+}
+
+}  // namespace
+}  // namespace stepcast
