@@ -115,12 +115,10 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   if (keeps_both(spec)) budget.gradients += Bytes{half_bytes * sharded(Shards::gradients)};
   if (training.update_memory == TrainingSpec::UpdateMemory::flat)
     budget.update += Bytes{flat_update_bytes * sharded(Shards::optimizer)};
-  budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters)};
-  if (plan.zero < 3)
-    budget.parameters =
-        budget.parameters -
-        Bytes{(weight_bytes - fp8_weight_bytes) *
-              (parameters.one_byte.dense + training.active_experts * parameters.one_byte.experts)};
+  const double saved = weight_bytes - kept_product_bytes(spec.communication, plan.zero);
+  const double one_byte =
+      parameters.one_byte.dense + training.active_experts * parameters.one_byte.experts;
+  budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters) - saved * one_byte};
   if (plan.hpz > 1)
     budget.parameters += Bytes{weight_bytes * parameters.all.dense / static_cast<double>(plan.hpz)};
   // the gathered layer in use and the one that is gathered ahead
@@ -237,6 +235,14 @@ void add_working_copies(MemoryBudget& budget, StageActivations& activations,
   if (spec.plan.zero > 0) budget.update += Bytes{weight_bytes * bucket};
 }
 
+/// Weights of products of all layers and MTP modules, each once.
+double model_products(const ModelSpec& model) {
+  double sum = static_cast<double>(model.mtp_layers) * mtp_product_parameters(model).sum();
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    sum += product_parameters(model, model.is_moe_layer(layer)).sum();
+  return sum;
+}
+
 }  // namespace
 
 Bytes counted(const MemoryBudget& budget, MemoryCount count) {
@@ -249,7 +255,8 @@ Bytes counted(const MemoryBudget& budget, MemoryCount count) {
 
 ModelStates states_of(const WorkloadSpec& spec) {
   const double parameters = count_parameters(spec.model).total;
-  return {.parameters = Bytes{weight_bytes * parameters},
+  const double saved = weight_bytes - kept_product_bytes(spec.communication, spec.plan.zero);
+  return {.parameters = Bytes{weight_bytes * parameters - saved * model_products(spec.model)},
           .gradients = Bytes{gradient_bytes(spec.communication) * parameters},
           .optimizer = Bytes{optimizer_state_bytes(spec.training) * parameters}};
 }

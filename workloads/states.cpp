@@ -26,6 +26,11 @@ double least_weight_bytes(const CommunicationSpec& spec) {
                                                                           : weight_bytes;
 }
 
+double kept_product_bytes(const CommunicationSpec& spec, std::int64_t zero) {
+  const bool sharded = zero >= static_cast<std::int64_t>(Shards::parameters);
+  return sharded ? weight_bytes : least_weight_bytes(spec);
+}
+
 double moment_bytes(const TrainingSpec& training) {
   const auto bytes = [](TrainingSpec::Moment moment) {
     switch (moment) {

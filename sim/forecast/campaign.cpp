@@ -128,7 +128,11 @@ void check_end(const Scenario& s, const CampaignModel& m, Seconds step) {
   if (const auto& traffic = s.campaign->checkpoint_traffic)
     check_written(s, traffic->bytes_per_device / traffic->bandwidth_per_device, interval);
   const double up = m.flap_distance ? *m.flap_distance / (*m.flap_distance + m.flap) : 1;
-  const double useful = up * goodput({m.checkpoint, m.restart, m.mtbf}, interval);
+  const double useful = up * goodput({m.checkpoint + m.writing, m.restart, m.mtbf}, interval);
+  if (!(up >= least_goodput))
+    refuse_campaign(s, "campaign.link_flaps",
+                    "stop the job for " + human(m.flap) + " every " + human(*m.flap_distance) +
+                        " of work, so that it never finishes, allowed: rarer or shorter flaps");
   if (!(useful >= least_goodput))
     refuse_campaign(s, "campaign",
                     "never finishes: the job fails every " + human(m.mtbf) + " and needs " +
@@ -167,9 +171,9 @@ CampaignRun mean_of(const std::vector<CampaignRun>& runs, double& failures, doub
   CampaignRun sum;
   const double n = static_cast<double>(runs.size());
   for (const CampaignRun& r : runs) {
-    for (const auto part :
-         {&CampaignRun::wall, &CampaignRun::computing, &CampaignRun::saving, &CampaignRun::lost,
-          &CampaignRun::restarting, &CampaignRun::waiting, &CampaignRun::stopped})
+    for (const auto part : {&CampaignRun::wall, &CampaignRun::computing, &CampaignRun::saving,
+                            &CampaignRun::writing, &CampaignRun::lost, &CampaignRun::restarting,
+                            &CampaignRun::waiting, &CampaignRun::stopped})
       sum.*part += r.*part / n;
     failures += static_cast<double>(r.failures) / n;
     flaps += static_cast<double>(r.flaps) / n;
@@ -211,7 +215,7 @@ CampaignForecast forecast_campaign(const Scenario& scenario, std::int64_t seeds,
   CampaignModel model = model_of(scenario);
   std::optional<double> working;
   if (scenario.cluster.device.power) working = working_power(scenario);
-  if (scenario.campaign->checkpoint_traffic) model.checkpoint += traffic_cost(scenario, workers);
+  if (scenario.campaign->checkpoint_traffic) model.writing = traffic_cost(scenario, workers);
   const std::vector<CampaignPace> list = paces(scenario, seeds, workers);
   CampaignForecast result{.steps = model.steps,
                           .tokens = model.steps * tokens_per_step(scenario),

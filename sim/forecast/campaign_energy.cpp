@@ -28,7 +28,7 @@ double campaign_energy(const Scenario& scenario, double working, const CampaignR
   const auto idle = [&](std::int64_t devices) {
     return power.overhead * power.idle * static_cast<double>(devices);
   };
-  const Seconds busy = mean.computing + mean.lost;
+  const Seconds busy = mean.computing + mean.lost + mean.writing;
   return working * busy.value() + idle(scenario.cluster.devices) * (mean.wall - busy).value() +
          idle(scenario.campaign->spares * scenario.cluster.node_devices) * mean.wall.value();
 }

@@ -13,16 +13,29 @@
 namespace stepcast {
 namespace {
 
-double nics_per_device(const ClusterSpec& cluster) {
-  return cluster.network.nic.per == NicSpec::Per::device
-             ? 1
-             : 1 / static_cast<double>(cluster.node_devices);
+double devices_of(const NicSpec& nic, std::int64_t node_devices) {
+  return nic.per == NicSpec::Per::device ? 1 : static_cast<double>(node_devices);
 }
 
-/// The part of its NIC that a device writes over.
-double written_share(const Scenario& s) {
-  const BytesPerSecond nic = s.cluster.network.nic.link.bandwidth * nics_per_device(s.cluster);
-  return s.campaign->checkpoint_traffic->bandwidth_per_device / nic;
+/// What a device has of its NIC, where that is least.
+BytesPerSecond least_of_a_nic(const ClusterSpec& cluster) {
+  const auto share = [](const NicSpec& nic, std::int64_t node_devices) {
+    return nic.link.bandwidth / devices_of(nic, node_devices);
+  };
+  BytesPerSecond least = share(cluster.network.nic, cluster.node_devices);
+  for (const NodeKind& kind : cluster.kinds)
+    least = std::min(least, share(kind.nic, kind.node_devices));
+  return least;
+}
+
+/// What a cluster has beside the writing.
+ClusterSpec beside(ClusterSpec cluster, BytesPerSecond written) {
+  const auto take = [&](NicSpec& nic, std::int64_t node_devices) {
+    nic.link.bandwidth = nic.link.bandwidth - written * devices_of(nic, node_devices);
+  };
+  take(cluster.network.nic, cluster.node_devices);
+  for (NodeKind& kind : cluster.kinds) take(kind.nic, kind.node_devices);
+  return cluster;
 }
 
 /// A step without anything drawn and without the checkpoint that the campaign counts itself.
@@ -59,11 +72,12 @@ void check_campaign_links(const Scenario& s) {
   if (!s.stalls.checkpoint)
     refuse_campaign(s, "campaign.checkpoint_traffic",
                     "is given but no state is saved, allowed: none, or stalls.checkpoint");
-  if (written_share(s) >= 1)
+  const BytesPerSecond least = least_of_a_nic(s.cluster);
+  if (c.checkpoint_traffic->bandwidth_per_device >= least)
     refuse_campaign(s, "campaign.checkpoint_traffic.bandwidth_per_device",
                     "is " + human(c.checkpoint_traffic->bandwidth_per_device) +
                         ", which leaves training nothing of its NIC, allowed: less than " +
-                        human(s.cluster.network.nic.link.bandwidth * nics_per_device(s.cluster)));
+                        human(least));
 }
 
 Seconds traffic_cost(const Scenario& s, int workers) {
@@ -74,9 +88,7 @@ Seconds traffic_cost(const Scenario& s, int workers) {
       steps.size(), workers,
       [&](std::size_t busy) {
         Scenario one = calm(s);
-        if (busy == 1)
-          one.cluster.network.nic.link.bandwidth =
-              one.cluster.network.nic.link.bandwidth * (1 - written_share(s));
+        if (busy == 1) one.cluster = beside(one.cluster, traffic.bandwidth_per_device);
         return shortest(forecast(one).step_time.value());
       },
       [&](const WorkerAnswer& answer) {

@@ -42,8 +42,10 @@ class Run {
     const double computing = static_cast<double>(steps) * step_;
     const double saving = static_cast<double>(checkpoints) * model_.checkpoint.value();
     result_.computing += Seconds{computing};
+    const double writing = static_cast<double>(checkpoints) * model_.writing.value();
     result_.saving += Seconds{saving};
-    time_ += computing + saving;
+    result_.writing += Seconds{writing};
+    time_ += computing + saving + writing;
     done_ += steps;
   }
 
@@ -71,7 +73,7 @@ class Run {
 
   /// Keeps what is saved by that date.
   void work_until(double date) {
-    const double saving = model_.checkpoint.value();
+    const double saving = (model_.checkpoint + model_.writing).value();
     const std::int64_t left = model_.steps - done_;
     const std::int64_t whole = left / model_.every_steps, tail = left % model_.every_steps;
     const double interval = static_cast<double>(model_.every_steps) * step_ + saving;

@@ -1,11 +1,19 @@
 /* A plan: what was found, against what is known, and what else there is. */
 const shades = ['computing', 'tensor', 'expert', 'pipeline', 'data', 'context', 'offload', 'bubble', 'host', 'idle'].map(part => `part-${part}`);
 
+/* The axes are time and memory whatever the frontier compares. */
+function frontierWords() {
+  const compared = data.measures.join(' and ');
+  const none = compared === 'time and memory and devices' ? 'the frontier: none is faster with as little memory on as few devices' :
+    `the frontier of ${compared}: none is as good in both and better in one`;
+  return `The plan looks for ${data.wanted}. Filled points are on ${none}. `;
+}
+
 function frontierChart() {
   const points = data.points, shown = points.filter(p => p.time <= data.slowest_shown);
   const left_out = points.length - shown.length;
   const block = section('frontier', 'Step time against memory',
-    'Filled points are on the frontier: none is faster with as little memory on as few devices. Large ones are simulated, small ones timed without contention. Hollow ones are beaten; ' +
+    frontierWords() + 'Large ones are simulated, small ones timed without contention. Hollow ones are beaten; ' +
     'point at one, or move to it with the Tab key, to see by what.' + (left_out ? ` ${left_out} slower points are in the table only.` : ''));
   const sizes = [...new Set(points.map(p => p.devices))].sort((a, b) => a - b);
   const shade = p => `var(--${shades[sizes.indexOf(p.devices) % shades.length]})`;
@@ -18,7 +26,9 @@ function frontierChart() {
   const y = d3.scaleLinear([Math.max(0, least - gap), most + gap], [height - 44, 14]);
   chart.append('line').attr('x1', x(data.capacity)).attr('x2', x(data.capacity)).attr('y1', 10).attr('y2', height - 44).style('stroke', 'var(--host)');
   chart.append('text').attr('class', 'quiet').attr('x', x(data.capacity) - 6).attr('y', 22).attr('text-anchor', 'end').text('capacity');
+  const steps = ['time', 'memory'].every(measure => data.measures.includes(measure));  // else the frontier is no staircase of these axes
   sizes.forEach(devices => {
+    if (!steps) return;
     const edge = shown.filter(p => p.devices === devices && p.beaten_by < 0).sort((a, b) => a.memory - b.memory);
     if (edge.length < 2) return;
     chart.append('path').attr('class', 'frontier').attr('fill', 'none').style('stroke', shade(edge[0])).attr('stroke-width', 1.5)

@@ -25,6 +25,36 @@ Json card(const char* label, const std::string& value, const std::string& note) 
   return {{"label", label}, {"value", value}, {"note", note}, {"bad", false}};
 }
 
+/// What the objective looks for, and what a proof says of all other points.
+struct Goal {
+  const char* wanted;
+  const char* proven;
+};
+Goal goal_of(PlanSpec::Objective objective) {
+  switch (objective) {
+    case PlanSpec::Objective::step_time:
+    case PlanSpec::Objective::pareto:
+      break;
+    case PlanSpec::Objective::tokens_per_device:
+      return {"the most tokens per second and device", "that no point has more tokens per device"};
+    case PlanSpec::Objective::cost:
+      return {"the least price of a token", "that no point is cheaper"};
+    case PlanSpec::Objective::throughput:
+      return {"the most tokens per second", "that no point has more tokens per second"};
+    case PlanSpec::Objective::energy:
+      return {"the least energy of a token", "that no point takes less energy"};
+    case PlanSpec::Objective::memory:
+      return {"the least memory, of equal ones the fastest", "that no point takes less memory"};
+  }
+  return {"the fastest step", "that no point is faster"};
+}
+
+Json measures(const PlanResult& result) {
+  Json list = Json::array();
+  for (const PlanMeasure measure : result.measures) list.push_back(name(measure));
+  return list;
+}
+
 Json headline(const PlanSpace& space, const PlanResult& result) {
   const PlanPoint& winner = best_point(space, result);
   Json cards = Json::array();
@@ -32,7 +62,8 @@ Json headline(const PlanSpace& space, const PlanResult& result) {
   cards.push_back(card("memory peak", human(winner.peak), "of " + human(winner.capacity)));
   cards.push_back(card("points", fmt::format("{:.0f}", result.counts.points),
                        fmt::format("{:.0f} simulated", result.counts.simulated)));
-  cards.push_back(card("proven", result.proven ? "yes" : "no", "that no point is faster"));
+  cards.push_back(
+      card("proven", result.proven ? "yes" : "no", goal_of(space.spec.objective).proven));
   if (result.rank_correlation)
     cards.push_back(card("rank correlation", fmt::format("{:.3f}", *result.rank_correlation),
                          "estimate, simulation"));
@@ -119,6 +150,8 @@ std::string plan_page(const PlanSpace& space, const PlanResult& result) {
     if (is_exposed_part(i)) comparison["exposed"].push_back(breakdown_names()[i]);
   const Json data{{"kind", "plan"},
                   {"headline", headline(space, result)},
+                  {"wanted", goal_of(space.spec.objective).wanted},
+                  {"measures", measures(result)},
                   {"points", points(space, entries)},
                   {"slowest_shown", slowest_drawn * entries.front().time.value()},
                   {"capacity", winner.capacity.value()},

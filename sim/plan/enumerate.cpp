@@ -16,7 +16,7 @@ constexpr std::size_t most_refused = 64;
 struct Family {
   Strategy strategy;
   BaseCosts::Sized* sized;
-  double bound;  ///< score
+  PlanScore bound;
 };
 
 class Enumerator {
@@ -24,7 +24,7 @@ class Enumerator {
   /// What is kept: at most `most` points with a bound below `limit`, the best by estimate or bound.
   struct Keeping {
     std::size_t most = std::numeric_limits<std::size_t>::max();
-    double limit = infinite;
+    PlanScore limit{infinite};
     bool by_bound = false;
   };
   Enumerator(const PlanSpace& space, std::vector<BaseCosts>& costs, const Keeping& keeping)
@@ -59,10 +59,10 @@ class Enumerator {
   UnitForm weakest_form(const Scenario& scenario) const;
   void consider(PlanPoint& point, const LayoutEstimate& layout, double peak);
   void keep(const PlanPoint& point);
-  double key(const PlanPoint& point) const;
-  double threshold() const;
-  void remember_refused(const PlanPoint& point, double bound);
-  double score(const PlanPoint& point, double time) const {
+  PlanScore key(const PlanPoint& point) const;
+  PlanScore threshold() const;
+  void remember_refused(const PlanPoint& point, PlanScore bound);
+  PlanScore score(const PlanPoint& point, double time) const {
     return plan_score(space_.spec, point, Seconds{time});
   }
   void set_rates(PlanPoint& point, std::uint32_t base) const {
@@ -223,12 +223,12 @@ double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
 
 /// Points that are taken back are ordered by their bounds: their estimates have dropped them
 /// already.
-double Enumerator::key(const PlanPoint& point) const {
+PlanScore Enumerator::key(const PlanPoint& point) const {
   return score(point, (keeping_.by_bound ? point.bound : point.estimate).value());
 }
 
 /// Points with a bound at or above this are not kept.
-double Enumerator::threshold() const {
+PlanScore Enumerator::threshold() const {
   if (result_.kept.size() < keeping_.most) return keeping_.limit;
   return std::min(keeping_.limit, key(result_.kept.front()));
 }
@@ -236,7 +236,7 @@ double Enumerator::threshold() const {
 /// Once enough is kept, a family whose bound is no better than the worst kept point cannot add
 /// anything.
 void Enumerator::expand(const Family& family) {
-  const double limit = threshold();
+  const PlanScore limit = threshold();
   if (family.bound >= limit) {
     result_.counts.bounded += inner();
     result_.dropped_bound = std::min(result_.dropped_bound, family.bound);
@@ -290,9 +290,7 @@ void Enumerator::expand_layout(const Family& family, Scenario& scenario,
         held_bytes(layout, moments_.of(*schedules_[schedule], scenario.pipeline_shape(), paired));
     for (const std::int64_t zero : dims_.zero) {
       if (only_ != nullptr && only_->zero != zero) continue;
-      ParallelPlan sharded = scenario.workload.plan;
-      sharded.zero = zero;
-      if (const Misfit wrong = paired_gradients_misfit(scenario.workload.moe, sharded)) {
+      if (const Misfit wrong = wrong_zero(scenario.workload, zero)) {
         refuse(wrong, 1);
         continue;
       }
@@ -307,7 +305,7 @@ void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double
   const PipelineSchedule& schedule = *schedules_[point.strategy.schedule];
   point.peak = Bytes{peak};
   point.bound = Seconds{layout.bound(schedule, point.strategy.zero)};
-  const double bound = score(point, point.bound.value());
+  const PlanScore bound = score(point, point.bound.value());
   if (point.peak > point.capacity) {
     refuse("memory", 1);
     remember_refused(point, bound);
@@ -325,7 +323,7 @@ void Enumerator::consider(PlanPoint& point, const LayoutEstimate& layout, double
 
 /// Points that memory refuses may fit with some layers recomputed, so that the most promising ones
 /// are kept for the placement.
-void Enumerator::remember_refused(const PlanPoint& point, double bound) {
+void Enumerator::remember_refused(const PlanPoint& point, PlanScore bound) {
   const auto excess = [](const PlanPoint& p) { return p.peak - p.capacity; };
   if (!result_.nearest || excess(point) < excess(*result_.nearest)) result_.nearest = point;
   auto& refused = result_.refused;
@@ -374,7 +372,7 @@ Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs) {
 }
 
 /// By bound, because these points were dropped for estimates that may be wrong.
-Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, double limit,
+Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, PlanScore limit,
                             std::size_t most) {
   return Enumerator(space, costs, {most, limit, true}).run();
 }

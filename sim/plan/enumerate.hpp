@@ -32,7 +32,7 @@ struct Enumeration {
   std::vector<PlanPoint> kept;  ///< by score of the estimate
   PlanCounts counts;
   /// Score of the bound below which every point is kept.
-  double dropped_bound = std::numeric_limits<double>::infinity();
+  PlanScore dropped_bound{std::numeric_limits<double>::infinity()};
   std::optional<PlanPoint> nearest;  ///< that memory alone refuses, the least excess
   std::vector<PlanPoint> refused;    ///< by memory alone, those with the least bounds
 };
@@ -41,7 +41,7 @@ struct Enumeration {
 Enumeration enumerate(const PlanSpace& space, std::vector<BaseCosts>& costs);
 
 /// Keeps the points with the least bounds below the score `limit`, at most `most`.
-Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, double limit,
+Enumeration enumerate_below(const PlanSpace& space, std::vector<BaseCosts>& costs, PlanScore limit,
                             std::size_t most);
 
 /// One point by itself; nothing where a rule or the memory refuses it.

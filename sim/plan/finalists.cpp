@@ -50,13 +50,13 @@ PlanSeeds judged(const PlanSpec& spec, const Scenario& scenario, const SeedRuns&
 
 /// What a token costs or takes grows with the time by the rate of the devices; the work on it
 /// stays.
-double score(const PlanSpec& spec, const PlanPoint& point) {
+PlanScore score(const PlanSpec& spec, const PlanPoint& point) {
   const Seconds decides = point.seeds->decides;
   const double later = point.simulated ? (decides - *point.simulated).value() : 0;
   if (spec.objective == PlanSpec::Objective::cost && point.cost && point.simulated)
-    return point.cost->token + point.cost_rate * later;
+    return {point.cost->token + point.cost_rate * later};
   if (spec.objective == PlanSpec::Objective::energy && point.energy && point.simulated)
-    return *point.energy + point.energy_rate * later;
+    return {*point.energy + point.energy_rate * later};
   return plan_score(spec, point, decides);
 }
 

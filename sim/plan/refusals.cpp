@@ -46,9 +46,9 @@ void refuse_measures(const PlanSpace& space, const Node& plan, Reading& reading)
   if (!names.empty() && (names.size() != 2 || names.front() == names.back() ||
                          frontier_measures(space.spec).size() != 2))
     refuse("frontier", "is not two of the measures, allowed: two different ones of " + allowed);
-  const auto lacks = [&](const auto& rate) {
-    return std::ranges::any_of(
-        space.bases, [&](const PlanBase& b) { return !(rate(b.scenario).value_or(0) > 0); });
+  const auto lacks = [&](const auto& known) {
+    return std::ranges::any_of(space.bases,
+                               [&](const PlanBase& base) { return !known(base.scenario); });
   };
   const auto refuse_where_asked = [&](const char* word, PlanMeasure measure, bool objective,
                                       const char* what) {
@@ -59,12 +59,28 @@ void refuse_measures(const PlanSpace& space, const Node& plan, Reading& reading)
       refuse("frontier", "has " + std::string(word) + ", but " + what + ", allowed: others");
   };
   const PlanSpec::Objective objective = space.spec.objective;
-  if (lacks([](const Scenario& s) { return cost_rate(s); }))
+  if (lacks([](const Scenario& s) { return cost_rate(s).value_or(0) > 0; }))
     refuse_where_asked("cost", PlanMeasure::cost, objective == PlanSpec::Objective::cost,
                        "cluster.costs has no price");
-  if (lacks([](const Scenario& s) { return energy_rate(s); }))
+  // an idle device may take 0 W: its bound is then 0 as well, but the energy is known
+  if (lacks([](const Scenario& s) { return s.cluster.device.power.has_value(); }))
     refuse_where_asked("energy", PlanMeasure::energy, objective == PlanSpec::Objective::energy,
                        "cluster.device.power is not given");
+}
+
+/// What is asked of every base, because a list of `plan.search` may give the key to any of them.
+void refuse_base(const Scenario& base, const Node& root, Reading& reading) {
+  const auto refuse = [&](const char* path, const char* message) {
+    reading.report(place_of(root, path), path, message);
+  };
+  const WorkloadSpec& workload = base.workload;
+  const ScheduleSpec& schedule = base.schedule;
+  if (workload.plan.dp_given) refuse("parallel.dp", "follows from the other sizes, allowed: auto");
+  if (workload.plan.dp_replicate > 1)
+    refuse("parallel.dp_replicate", "is not searched, allowed: 1");
+  if (workload.plan.hpz > 1) refuse("parallel.hpz", "is not searched, allowed: 1");
+  if (schedule.balanced_slices || !schedule.slice_tokens.empty())
+    refuse("schedule.slices", "give tokens, which plans do not search, allowed: numbers of slices");
 }
 
 }  // namespace
@@ -90,17 +106,7 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
   if (first.workload.communication.scatter_gather)
     refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
-  if (first.workload.plan.dp_given)
-    refuse("parallel.dp", "follows from the other sizes, allowed: auto");
-  if (first.workload.plan.dp_replicate > 1)
-    refuse("parallel.dp_replicate", "is not searched, allowed: 1");
-  if (first.workload.plan.hpz > 1) refuse("parallel.hpz", "is not searched, allowed: 1");
-  for (const PlanBase& base : space.bases) {
-    const ScheduleSpec& schedule = base.scenario.schedule;
-    if (schedule.balanced_slices || !schedule.slice_tokens.empty())
-      refuse("schedule.slices",
-             "give tokens, which plans do not search, allowed: numbers of slices");
-  }
+  for (const PlanBase& base : space.bases) refuse_base(base.scenario, root, reading);
   if (!first.schedule.table.empty()) refuse("schedule.table", "is of one shape, allowed: none");
   if (first.schedule.data.documents)
     refuse("schedule.data.documents", "are not searched, allowed: none");

@@ -197,7 +197,7 @@ std::string proof_text(const PlanSpace& space, const PlanResult& result) {
   if (result.proven)
     return "No point of the space is better: every other one has a bound above it.";
   const PlanPoint& winner = result.best.front();
-  const double best = plan_score(space.spec, winner, *winner.simulated);
+  const double best = plan_score(space.spec, winner, *winner.simulated).value;
   const double gap = 1 - result.least_bound.value_or(best) / best;
   return fmt::format(
       "Not proven: points that were not simulated have bounds down to {:.1f}% below it.",

@@ -73,14 +73,20 @@ Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec
 Misfit wrong_schedule(const Scenario& scenario) {
   const WorkloadSpec& workload = scenario.workload;
   if (const Misfit misfit = chunks_misfit(workload.model, workload.plan.chunk_map())) return misfit;
-  if (const Misfit misfit =
-          first_of({idle_gather_overlap_misfit(workload.communication, workload.plan),
-                    idle_gather_precision_misfit(workload.communication, workload.plan)}))
-    return misfit;
   const PipelineShape shape = scenario.pipeline_shape();
   if (!pipeline_schedule(scenario.schedule.pipeline).rule(shape).empty())
     return "the schedule does not serve the shape";
   return pair_findings(scenario, shape).empty() ? nullptr : "fb_pair does not serve the point";
+}
+
+/// What shards nothing or gathers nothing depends on the zero, which a family leaves open.
+Misfit wrong_zero(const WorkloadSpec& workload, std::int64_t zero) {
+  ParallelPlan plan = workload.plan;
+  plan.zero = zero;
+  return first_of({paired_gradients_misfit(workload.moe, plan),
+                   idle_gather_overlap_misfit(workload.communication, plan),
+                   idle_gather_precision_misfit(workload.communication, plan),
+                   lone_gather_misfit(workload.communication, workload.model, plan)});
 }
 
 /// Sizes that are not asked for leave the space as a whole, before any plan is tried.

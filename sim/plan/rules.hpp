@@ -22,6 +22,8 @@ Misfit wrong_experts(const Scenario& base, const Strategy& s);
 Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec);
 /// At vpp and the schedule as well; `scenario` is that of the strategy.
 Misfit wrong_schedule(const Scenario& scenario);
+/// At zero as well; the plan of `workload` has all other sizes.
+Misfit wrong_zero(const WorkloadSpec& workload, std::int64_t zero);
 
 /// Whether model and cluster of a base keep the constraints on their size.
 bool keeps_constraints(const Scenario& base, const PlanSpec& spec);

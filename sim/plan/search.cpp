@@ -28,11 +28,23 @@ constexpr std::size_t timed_per_process = 16;
 constexpr std::size_t simulated_together = 4;
 // Timing a point takes milliseconds, while a bound that is a tenth below keeps thousands open.
 constexpr std::size_t taken_back_per_kept = 8;
+constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// All that an answer about a point of this base depends on, but the point.
 std::string base_text(const PlanSpace& space, const PlanBase& base) {
   return std::string(version) + "\n" + build_fingerprint() + "\n" +
          shortest(space.spec.memory_reserve.value()) + "\n" + resolved_yaml(base.scenario);
+}
+
+/// How many scores are less than each: a correlation of ranks takes one number of a point.
+std::vector<double> places(const std::vector<PlanScore>& scores) {
+  std::vector<PlanScore> sorted(scores);
+  std::ranges::sort(sorted);
+  std::vector<double> numbers;
+  for (const PlanScore& score : scores)
+    numbers.push_back(
+        static_cast<double>(std::ranges::lower_bound(sorted, score) - sorted.begin()));
+  return numbers;
 }
 
 class PlanSearch {
@@ -65,8 +77,10 @@ class PlanSearch {
   void explain_nothing();
   std::vector<PlanPoint> candidates_to_place() const;
   std::vector<PlanPoint> finalists() const;
-  double best() const;
-  double score(const PlanPoint& p, Seconds time) const { return plan_score(space_.spec, p, time); }
+  PlanScore best() const;
+  PlanScore score(const PlanPoint& p, Seconds time) const {
+    return plan_score(space_.spec, p, time);
+  }
   std::size_t simulations_left() const {
     const auto most = static_cast<double>(std::max(space_.spec.simulations, space_.spec.top));
     return static_cast<std::size_t>(std::max(most - result_.counts.simulated, 0.0));
@@ -79,7 +93,7 @@ class PlanSearch {
   std::vector<std::string> base_keys_;  ///< of the bases, with a store
   std::vector<BaseCosts> costs_;
   std::vector<PlanPoint> points_;
-  double dropped_bound_ = 0;
+  PlanScore dropped_bound_;
   std::vector<PlanPoint> refused_;  ///< by memory, those with the least bounds
   PlanResult result_;
 };
@@ -101,8 +115,8 @@ std::string PlanSearch::stalled_key(const PlanPoint& point) const {
 }
 
 /// Only simulations count: an estimate that is too good would close points that are better.
-double PlanSearch::best() const {
-  double least = std::numeric_limits<double>::infinity();
+PlanScore PlanSearch::best() const {
+  PlanScore least{infinite};
   for (const PlanPoint& p : points_)
     if (p.simulated) least = std::min(least, score(p, *p.simulated));
   return least;
@@ -170,7 +184,7 @@ void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
 
 /// Points that may still be better than the best: not timed yet, or timed and not simulated.
 std::vector<PlanPoint*> PlanSearch::promising(bool timed, std::size_t most) {
-  const double limit = best();
+  const PlanScore limit = best();
   std::vector<PlanPoint*> chosen;
   for (PlanPoint& p : points_) {
     if (p.simulated || p.alone.has_value() != timed) continue;
@@ -203,7 +217,7 @@ void PlanSearch::simulate_promising() {
 
 /// The points that differ from the best one in one key; whether one of them was better.
 bool PlanSearch::search_around() {
-  const double before = best();
+  const PlanScore before = best();
   const auto winner = std::ranges::find_if(
       points_, [&](const PlanPoint& p) { return p.simulated && score(p, *p.simulated) == before; });
   if (winner == points_.end()) return false;
@@ -256,8 +270,8 @@ void PlanSearch::settle_frontier() {
 
 /// The proof is a statement about what was not simulated: the least bound of all of it.
 void PlanSearch::finish() {
-  double left = dropped_bound_;
-  std::vector<double> estimates, simulated;
+  PlanScore left = dropped_bound_;
+  std::vector<PlanScore> estimates, simulated;
   for (const PlanPoint& p : points_) {
     if (p.simulated) {
       result_.best.push_back(p);
@@ -270,8 +284,9 @@ void PlanSearch::finish() {
   std::ranges::stable_sort(result_.best, {},
                            [&](const PlanPoint& p) { return score(p, *p.simulated); });
   result_.proven = left >= best();
-  if (left < std::numeric_limits<double>::infinity()) result_.least_bound = left;
-  if (simulated.size() > 2) result_.rank_correlation = rank_correlation(estimates, simulated);
+  if (left.value < infinite) result_.least_bound = left.value;
+  if (simulated.size() > 2)
+    result_.rank_correlation = rank_correlation(places(estimates), places(simulated));
   result_.shortlist = points_;
 }
 
@@ -333,7 +348,7 @@ PlanResult PlanSearch::run() {
   dropped_bound_ = all.dropped_bound;
   refused_ = std::move(all.refused);
   if (!points_.empty()) prove();
-  if (best() == std::numeric_limits<double>::infinity()) {
+  if (best().value == infinite) {
     explain_nothing();
     return std::move(result_);
   }

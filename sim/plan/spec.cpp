@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "stepcast/sim/plan/plan.hpp"
@@ -6,8 +8,15 @@
 namespace stepcast {
 namespace {
 
-/// Of equal memory the faster point counts: a second weighs less than any difference of bytes.
-constexpr double bytes_per_second = 1e-3;
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// Whole bytes, so that equal memory is equal although sums of doubles end in other digits. What is
+/// not simulated counts a quarter of a byte less: the forecast adds in another order, and where
+/// that rounds down, the bound must not be above it.
+double whole_bytes(const PlanPoint& point) {
+  constexpr double slack = 0.25;
+  return std::round(point.peak.value() - (point.simulated ? 0 : slack));
+}
 
 /// What was simulated is known, anything else is bounded by its rate.
 double of_token(const PlanPoint& point, Seconds time, const std::optional<double>& known,
@@ -56,23 +65,25 @@ double PlanDimensions::size() const {
 }
 
 /// Devices times time is the price of a step, which compares sizes of a cluster without prices.
-double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time) {
+/// What the reader refuses when it is timed takes forever, and is the worst whatever the objective.
+PlanScore plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time) {
+  if (time.value() == infinite) return {infinite};
   switch (spec.objective) {
     case PlanSpec::Objective::step_time:
     case PlanSpec::Objective::pareto:
       break;
     case PlanSpec::Objective::tokens_per_device:
-      return time.value() * static_cast<double>(point.devices);
+      return {time.value() * static_cast<double>(point.devices)};
     case PlanSpec::Objective::cost:
-      return of_token(point, time, price(point), point.cost_rate);
+      return {of_token(point, time, price(point), point.cost_rate)};
     case PlanSpec::Objective::throughput:
-      return time.value() / point.tokens;
+      return {time.value() / point.tokens};
     case PlanSpec::Objective::energy:
-      return of_token(point, time, point.energy, point.energy_rate);
+      return {of_token(point, time, point.energy, point.energy_rate)};
     case PlanSpec::Objective::memory:
-      return point.peak.value() + bytes_per_second * time.value();
+      return {whole_bytes(point), time.value()};
   }
-  return time.value();
+  return {time.value()};
 }
 
 double measured(PlanMeasure measure, const PlanPoint& point) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "huge_pages.hpp"
 #include "recording_size.hpp"
 #include "replayer.hpp"
 #include "stepcast/base/errors.hpp"
@@ -57,7 +56,6 @@ Replayer::Replayer(const ReplayInput& input)
   for (const NetworkCall& call : map_.calls)
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);
   open_meetings_.resize(groups + 1);
-  const HugePages pages(ranks * heap_of_rank);
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =

@@ -48,6 +48,8 @@ std::string campaign_text(const Scenario& s, const CampaignForecast& c) {
   text += fmt::format("where the time goes, mean of the runs ({:.4g} failures)\n", c.failures);
   text += share_line("steps that were kept", c.mean.computing, c.mean.wall);
   text += share_line("checkpoints", c.mean.saving, c.mean.wall);
+  if (c.mean.writing > Seconds{0})
+    text += share_line("slower steps beside writing", c.mean.writing, c.mean.wall);
   text += share_line("steps lost and done again", c.mean.lost, c.mean.wall);
   text += share_line("restarts", c.mean.restarting, c.mean.wall);
   text += share_line("waiting for a node", c.mean.waiting, c.mean.wall);

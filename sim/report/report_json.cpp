@@ -326,6 +326,7 @@ std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
               {"mean",
                {{"computing_s", c.mean.computing.value()},
                 {"saving_s", c.mean.saving.value()},
+                {"writing_s", c.mean.writing.value()},
                 {"lost_s", c.mean.lost.value()},
                 {"restarting_s", c.mean.restarting.value()},
                 {"waiting_s", c.mean.waiting.value()},

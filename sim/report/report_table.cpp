@@ -275,12 +275,12 @@ std::string layer_text(const std::vector<std::int64_t>& layers) {
 
 std::string stage_rows(const Forecast& forecast) {
   std::string text =
-      fmt::format("  {:>5} {:<8}{:>10}{:>8}{:>8}{:>8}{:>8}{:>9}{:>12}\n", "stage", "layers",
+      fmt::format("  {:>5} {:<8} {:>9} {:>7} {:>7} {:>7} {:>7} {:>8} {:>11}\n", "stage", "layers",
                   "computing", "exposed", "bubble", "host", "idle", "memory", "bound by");
   for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
     const StageForecast& stage = forecast.stages[s];
     const RankTimes& t = stage.times;
-    text += fmt::format("  {:>5} {:<8}{:>10}{:>8}{:>8}{:>8}{:>8}{:>9}{:>12}\n", s,
+    text += fmt::format("  {:>5} {:<8} {:>9} {:>7} {:>7} {:>7} {:>7} {:>8} {:>11}\n", s,
                         layer_text(stage.layers), human(t.computing), human(t.exposed_total()),
                         human(t.bubble), human(t.host_stall), human(t.other_idle),
                         stage.memory ? human(stage.memory->peak()) : "-", bound_by(t));

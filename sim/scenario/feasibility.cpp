@@ -11,6 +11,10 @@ bool tokens_travel(const MoeSpec& moe, const ParallelPlan& plan) {
   return plan.ep > 1 || (plan.etp > 1 && moe.dispatch == MoeSpec::Dispatch::allgather);
 }
 
+bool gathers_in_fp8(const CommunicationSpec& spec) {
+  return spec.gather_precision == CommunicationSpec::GatherPrecision::fp8;
+}
+
 }  // namespace
 
 Misfit devices_misfit(std::int64_t devices, const ParallelPlan& plan) {
@@ -122,8 +126,14 @@ Misfit idle_gather_overlap_misfit(const CommunicationSpec& spec, const ParallelP
 }
 
 Misfit idle_gather_precision_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
-  const bool fp8 = spec.gather_precision == CommunicationSpec::GatherPrecision::fp8;
-  return unless(!fp8 || plan.zero > 0, "nothing is gathered: zero 1 to 3");
+  return unless(!gathers_in_fp8(spec) || plan.zero > 0, "nothing is gathered: zero 1 to 3");
+}
+
+Misfit lone_gather_misfit(const CommunicationSpec& spec, const ModelSpec& model,
+                          const ParallelPlan& plan) {
+  const bool shared = plan.dense_shards() > 1 || (model.moe && plan.expert_shards() > 1);
+  return unless(!gathers_in_fp8(spec) || plan.zero == 0 || shared,
+                "nothing is gathered: every group that shares parameters out is one rank");
 }
 
 Misfit idle_dispatch_misfit(const MoeSpec& moe, const ParallelPlan& plan) {

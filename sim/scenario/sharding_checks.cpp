@@ -74,6 +74,10 @@ void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks)
   require(!synthetic, "the workload has no operators");
   require(!idle_gather_precision_misfit(spec, workload.plan),
           "parallel.zero 0 gathers no parameters");
+  if (checks.good({"parallel.dp", "parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp",
+                   "parallel.dp_replicate", "model.moe"}))
+    require(!lone_gather_misfit(spec, workload.model, workload.plan),
+            "every group that shares parameters out is one rank, which gathers nothing");
   if (!checks.good({"training.precision", "training.fp8_recipe"})) return;
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
   require(fp8, "training.precision is not fp8_mixed");

@@ -99,7 +99,7 @@ async function askWorth(seq) {
   drawWorth(worth);
 }
 /* Only a step in which something is drawn has them. */
-const drawn = /^stalls\.(spread|compute_jitter|gc_pauses|allocator_pauses)\./;
+const drawn = /^stalls\.(spread|compute_jitter|gc_pauses|allocator_pauses|collisions)\./;
 async function askBands(seq) {
   if (seq !== lastSeq || shown.seq !== seq) return;
   const some = Object.entries(shown.scenario.inputs).some(([key, value]) => drawn.test(key) && value !== 'none');

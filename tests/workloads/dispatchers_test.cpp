@@ -366,5 +366,22 @@ TEST(MultiStream, AddsTheBiasesOfOutputsByStatementsOfEachExpert) {
   EXPECT_EQ(biases(false).first, 0);
 }
 
+// Indexed rows of gathered tokens carry the bias beside the outputs: it is added there, once.
+TEST(MultiStream, LeavesBiasesToRowsThatCarryThem) {
+  WorkloadSpec spec = spec_of(Dispatcher::standard, Dispatch::allgather);
+  spec.moe.products = MoeSpec::Products::multi_stream;
+  spec.model.bias = ModelSpec::Bias::all;
+  const auto biases = [&](const char* begin) {
+    const Passes layer = transformer_layer(context(spec), LayerKind::moe);
+    return std::pair{named(layer.forward, begin).first, named(layer.backward, begin).first};
+  };
+  EXPECT_EQ(biases("experts bias"), std::pair(0, 0));
+  EXPECT_GT(biases("combine bias").first, 0);
+  EXPECT_GT(biases("combine backward bias").second, 0);
+  spec.moe.permutation = MoeSpec::Permutation::fused;
+  EXPECT_EQ(biases("experts bias"), std::pair(4 * 2 + 1, 4 * 4 + 1 + 4 * 2));
+  EXPECT_EQ(biases("combine bias").first, 0);
+}
+
 }  // namespace
 }  // namespace stepcast

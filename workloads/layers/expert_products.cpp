@@ -113,17 +113,14 @@ LayerItems join(const Experts& e, const char* name) {
   return items;
 }
 
-}  // namespace
-
-namespace {
-
 /// The bias of outputs is left to statements for each expert (Megatron-LM,
 /// TEGroupedMLP._apply_bias: `t + b * p`, joined), whatever brings the rows, but not by versions
-/// that weigh elsewhere.
+/// that weigh elsewhere, and not where the framework carries the bias beside the outputs.
 bool adds_biases(const Experts& e) {
   const bool side_by_side = e.context.moe.products == MoeSpec::Products::multi_stream;
   const bool elsewhere = e.form != nullptr && (e.form->platform.npu || !e.form->weighs_inside());
-  return side_by_side && !elsewhere && e.context.model.bias == ModelSpec::Bias::all;
+  return side_by_side && !elsewhere && !e.carries_bias() &&
+         e.context.model.bias == ModelSpec::Bias::all;
 }
 
 /// Bytes for each element of the outputs, by `kernels` of about the same size.

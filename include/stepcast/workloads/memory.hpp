@@ -53,8 +53,8 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<int>& in_flight);
 
-/// One copy of what training keeps for every parameter of the model, as the precision of gradients
-/// has it, wherever it is held.
+/// One copy of what training keeps for every parameter of the model, in the bytes that it is kept
+/// in, wherever it is held.
 struct ModelStates {
   Bytes parameters{0}, gradients{0}, optimizer{0};
 };

@@ -16,6 +16,8 @@ inline constexpr double weight_bytes = half_bytes;
 inline constexpr double fp8_weight_bytes = half_bytes / 2;
 /// As it is gathered, and kept with it, at least: of a weight of products.
 double least_weight_bytes(const CommunicationSpec& spec);
+/// Of a weight of products, as its ranks keep it: shards of zero 3 are cast when they are gathered.
+double kept_product_bytes(const CommunicationSpec& spec, std::int64_t zero);
 /// Both moments of Adam, as they are kept; scales of FP8 are left out.
 double moment_bytes(const TrainingSpec& training);
 /// Of a master weight, as the update reads and writes it.

@@ -99,6 +99,37 @@ TEST(CheckLaws, PartsOfTheMemoryAreWhole) {
                 }));
 }
 
+/// Bytes of weights on all devices of a job that holds each expert once and dense products twice.
+std::vector<double> weights_on_devices(const char* gathers, const char* zero) {
+  const std::string laws = std::string(STEPCAST_SOURCE_DIR) + "/tests/sim/laws";
+  std::vector<std::string> settings{"parallel.tp=4", "parallel.ep=8",
+                                    "model.moe.expert_hidden=1024", "training.precision=fp8_mixed",
+                                    "training.fp8_recipe=tensorwise"};
+  settings.push_back(std::string("parallel.zero=") + zero);
+  settings.push_back(std::string("communication.parameter.precision=") + gathers);
+  const Scenario scenario = prepare_scenario(laws + "/experts.yaml", settings, SearchPath{{laws}});
+  return in_child([&] {
+    const Forecast result = forecast(scenario);
+    double bytes = 0;
+    for (const StageForecast& stage : result.stages) bytes += stage.memory->parameters.value();
+    return std::vector<double>{8 * bytes};
+  });
+}
+
+// Experts without replicas are on the devices once, in the one byte that they are kept in.
+TEST(CheckLaws, HoldForExpertsThatAreKeptInOneByte) {
+  const double experts = 7.0 * 16 * (3 * 1024 * 1024);
+  const double dense =
+      8 * (2 * 1024.0 * 1024 + 2 * 1024 * 256) + 3 * 1024.0 * 3072 + 7 * 3 * 1024.0 * 1024;
+  for (const char* const zero : {"1", "2", "3"}) {
+    const std::vector<double> wide = weights_on_devices("bf16", zero);
+    const std::vector<double> cast = weights_on_devices("fp8", zero);
+    ASSERT_EQ(wide.size(), 1U);
+    ASSERT_EQ(cast.size(), 1U);
+    EXPECT_NEAR(wide[0] - cast[0], *zero == '3' ? 0 : experts + 2 * dense, 1) << zero;
+  }
+}
+
 /// FLOPs of the model in a step whose experts drop what exceeds `capacity` times the mean, and the
 /// part of all pairs of token and expert that they drop.
 std::vector<double> flops_and_dropped(const char* capacity) {

@@ -38,6 +38,7 @@ void Drawing::pick_experts() {
   set("parallel.ep", ep);
   set("parallel.etp", etp);
   if (etp > 1) hit("etp");
+  expert_ranks_ = ep * etp;
   const std::string dispatch =
       word({"flat", "two_hop", "two_hop_dedup", "hierarchical_allgather", "allgather"});
   take("moe.dispatch", "dispatch", dispatch);
@@ -131,6 +132,43 @@ void Drawing::pick_communication() {
   set("communication.algorithm.reduce_scatter", any_kind);
   set("communication.algorithm.all_gather", any_kind);
   set("communication.algorithm.all_to_all", "pairwise");
+}
+
+/// What data ranks share out, and in which precision; last, so that other draws stay.
+void Drawing::pick_sharding() {
+  pick_states();
+  if (has("parallel.zero=0")) return;
+  const std::int64_t edp = tp_ * cp_ * dp_ / expert_ranks_, ranks = dp_ * cp_;
+  const std::int64_t groups = any<std::int64_t>({2, 2, 4});
+  const bool cuts = dp_ % groups == 0 && ranks > groups;
+  std::int64_t cut = 1;
+  if (cuts && has("parallel.zero=3") && !experts() && chance(80)) {
+    hit("hpz");
+    set("parallel.hpz", ranks / groups);
+  } else if (cuts && (!experts() || edp % groups == 0) && chance(50)) {
+    hit("dp_replicate");
+    set("parallel.dp_replicate", groups);
+    cut = groups;
+  }
+  pick_gathers(ranks > cut || (experts() && edp > cut));
+}
+
+void Drawing::pick_gathers(bool shares) {
+  const bool ahead = has("parallel.zero=1") || has("parallel.zero=2");
+  if (ahead && !has("communication.gradient.overlap=false") && chance(30))
+    take("communication.parameter.overlap", "gather overlap", "false");
+  const bool casts = recipe_ == "delayed" || recipe_ == "tensorwise" || recipe_ == "blockwise";
+  if (shares && casts && !has("training.offload.experts=true") && chance(60))
+    take("communication.parameter.precision", "gather", "fp8");
+}
+
+void Drawing::pick_states() {
+  if (has("training.offload.optimizer=true") && chance(50))
+    take("training.offload.optimizer_part", "offload part", "0.5");
+  if (has("runtime.optimizer=elementwise") || !chance(25)) return;
+  take("training.first_moment", "first moment", word({"bf16", "fp16", "fp8"}));
+  take("training.second_moment", "second moment", word({"fp32", "bf16", "fp8"}));
+  if (chance(50)) take("training.master_weights", "master", "fp16");
 }
 
 }  // namespace stepcast::laws

@@ -83,7 +83,6 @@ void Drawing::pick_slices() {
 
 void Drawing::pick_training() {
   recompute_ = word({"none", "none", "selective", "full", "table", "modules"});
-  if (fb_pair_ && recompute_ == "full") recompute_ = "none";
   if (is("dualpipe") && recompute_ == "table") recompute_ = "selective";
   if (given() && recompute_ == "modules") recompute_ = "none";
   hit("recompute " + recompute_);
@@ -132,7 +131,7 @@ void Drawing::pick_training() {
 }
 
 void Drawing::pick_plan() {
-  take("parallel.zero", "zero", fb_pair_ ? word({"0", "1"}) : word({"0", "1", "2", "3"}));
+  take("parallel.zero", "zero", fb_pair_ ? word({"0", "1"}) : word({"0", "1", "2", "3", "3"}));
   const bool shards = tp_ > 1 && chance(50);
   if (shards) take("parallel.sequence_parallel", "sequence_parallel", "true");
   if (cp_ > 1) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <random>
@@ -41,6 +42,7 @@ class Drawing {
     pick_stalls();
     pick_barriers();
     pick_simulation();
+    if (!given()) pick_sharding();
     return std::move(draft_);
   }
 
@@ -96,11 +98,20 @@ class Drawing {
   void pick_pauses();
   void pick_barriers();
   void pick_simulation();
+  void pick_sharding();
+  void pick_states();
+  /// `shares`: some ranks share parameters out.
+  void pick_gathers(bool shares);
+  /// Whether the draft has this setting, written `key=value`.
+  bool has(const std::string& setting) const {
+    return std::ranges::find(draft_.settings, setting) != draft_.settings.end();
+  }
 
   std::mt19937_64 random_;
   const PipelineSchedule* schedule_ = nullptr;
   Draft draft_;
   std::int64_t tp_ = 1, pp_ = 1, vpp_ = 1, cp_ = 1, dp_ = 1, micro_batches_ = 1, node_ = 1;
+  std::int64_t expert_ranks_ = 1;  ///< ep x etp
   std::int64_t layers_ = 8, sequence_ = 2048, slices_ = 1;
   std::string node_fabric_ = "mesh", nic_ = "device", topology_ = "single_switch", recompute_;
   bool super_node_ = false, kinds_ = false, unfused_ = false, fb_pair_ = false;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "small_plans.hpp"
 #include "stepcast/base/errors.hpp"
@@ -81,19 +82,70 @@ TEST(PlanObjectives, ThroughputComparesTokensOfUnlikeSteps) {
   EXPECT_EQ(result.best.front().tokens, 64.0 * 2048);
 }
 
+// The bandwidth of a NIC moves time alone, so that every point has a twin of equal memory; the
+// slower one comes first.
 TEST(PlanObjectives, MemoryTakesTheEmptiestAndOfEqualOnesTheFastest) {
   const PlanFile file(powered);
-  const PlanResult least = planned(file, {"plan.objective=memory"});
-  const PlanResult all = planned(file, {"plan.objective=pareto"});
+  const std::string twins = "plan.search={cluster.network.nic.bandwidth: [50Gbps, 200Gbps]}";
+  const PlanResult least = planned(file, {"plan.objective=memory", twins});
+  const PlanResult all = planned(file, {"plan.objective=pareto", twins});
   ASSERT_FALSE(least.best.empty());
   EXPECT_TRUE(least.proven);
   const auto emptier = [](const PlanPoint& a, const PlanPoint& b) {
     return std::pair(a.peak, *a.simulated) < std::pair(b.peak, *b.simulated);
   };
-  ASSERT_EQ(all.best.size(), 4U);
+  ASSERT_EQ(all.best.size(), 8U);
   const PlanPoint& expected = *std::ranges::min_element(all.best, emptier);
+  EXPECT_TRUE(std::ranges::any_of(all.best, [&](const PlanPoint& p) {
+    return p.peak == expected.peak && *p.simulated > *expected.simulated;
+  })) << "without an equal one that is slower nothing is decided by time";
   EXPECT_EQ(least.best.front().peak, expected.peak);
   EXPECT_EQ(least.best.front().simulated, expected.simulated);
+}
+
+TEST(PlanObjectives, MemoryOfAFullDeviceLeavesRoomForMicroseconds) {
+  PlanSpec spec;
+  spec.objective = PlanSpec::Objective::memory;
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  const auto score = [&](double peak, double time, bool simulated) {
+    PlanPoint point;
+    point.peak = Bytes{peak};
+    if (simulated) point.simulated = Seconds{time};
+    return plan_score(spec, point, Seconds{time});
+  };
+  for (const double peak : {1 * gib, 32 * gib, 512 * gib}) {
+    EXPECT_LT(score(peak, 1.000001, true), score(peak, 1.000002, true));
+    EXPECT_LT(score(peak, 1.000001, false), score(peak, 1.000002, true)) << "it is promising";
+    EXPECT_GT(score(peak, 1.000002, false), score(peak, 1.000001, true)) << "it is not";
+    EXPECT_LT(score(peak, 1e6, true), score(peak + 1, 1, true));
+  }
+  // The sums of forecast and search end in other digits.
+  const double half = 32 * gib + 0.5;
+  EXPECT_LT(score(half + 1e-4, 1, false), score(half - 1e-4, 2, true));
+  EXPECT_LT(score(32 * gib + 1e-4, 1, false), score(32 * gib - 1e-4, 2, true));
+  // What the reader refuses when it is timed takes forever, and is never promising.
+  const double never = std::numeric_limits<double>::infinity();
+  EXPECT_GE(score(gib, never, false), score(32 * gib, 1, true));
+}
+
+// Of the zero that is searched, not of the default one that a family has.
+TEST(PlanObjectives, GathersThatNeedAZeroAreRefusedByTheZeroOfThePoint) {
+  const PlanFile file(powered);
+  const PlanSpace space =
+      file.read({"communication.parameter.overlap=false", "parallel.zero=[0, 1, 2, 3]"});
+  auto costs = costs_of(space);
+  const Enumeration found = enumerate(space, costs);
+  ASSERT_FALSE(found.kept.empty());
+  for (const PlanPoint& p : found.kept)
+    EXPECT_TRUE(p.strategy.zero == 1 || p.strategy.zero == 2) << strategy_text(space, p.strategy);
+  EXPECT_EQ(found.counts.infeasible.at("no gather could run ahead: zero 1 or 2"), 8);
+
+  WorkloadSpec workload = space.bases.front().scenario.workload;
+  workload.communication.gather_overlap = true;
+  workload.communication.gather_precision = CommunicationSpec::GatherPrecision::fp8;
+  workload.plan.dp = 2;
+  EXPECT_NE(wrong_zero(workload, 0), nullptr);
+  EXPECT_EQ(wrong_zero(workload, 1), nullptr);
 }
 
 TEST(PlanObjectives, AFrontierOfAnyTwoKeepsWhatNothingBeatsInBoth) {
@@ -137,6 +189,11 @@ TEST(PlanObjectives, WhatNothingIsKnownOfIsRefused) {
   EXPECT_NE(message_of({"plan.frontier=[time, energy]"}, unpowered)
                 .find("plan.frontier: has energy, but cluster.device.power is not given"),
             std::string::npos);
+  EXPECT_EQ(message_of({"plan.objective=energy", "cluster.device.power.idle=0"}), "");
+  expect({"parallel.zero=3", "plan.search={parallel.hpz: [1, 2]}"},
+         "parallel.hpz: is not searched, allowed: 1");
+  expect({"plan.search={parallel.dp_replicate: [1, 2]}"},
+         "parallel.dp_replicate: is not searched, allowed: 1");
   expect({"plan.frontier=[time, cost]"}, "plan.frontier: has cost, but cluster.costs has no price");
   expect({"plan.frontier=[time]"}, "plan.frontier: is not two of the measures");
   expect({"plan.frontier=[time, time]"}, "plan.frontier: is not two of the measures");

@@ -128,6 +128,25 @@ TEST(Feasibility, OverlapsNeedWhatTheyHide) {
   EXPECT_FALSE(idle_overlap_misfit(with(Overlap::none), experts(1)));
 }
 
+TEST(Feasibility, GathersOfOneByteNeedRanksThatShare) {
+  CommunicationSpec communication;
+  ModelSpec dense, moe;
+  moe.moe.emplace();
+  ParallelPlan lone = plan(2);  // both tensor ranks hold all experts
+  EXPECT_FALSE(lone_gather_misfit(communication, dense, lone));
+  communication.gather_precision = CommunicationSpec::GatherPrecision::fp8;
+  EXPECT_TRUE(lone_gather_misfit(communication, dense, lone));
+  EXPECT_FALSE(lone_gather_misfit(communication, moe, lone));
+  EXPECT_FALSE(lone_gather_misfit(communication, dense, plan(2, 2)));
+  EXPECT_FALSE(lone_gather_misfit(communication, dense, plan(2, 1, 1, 2)));
+  EXPECT_FALSE(lone_gather_misfit(communication, moe, experts(8)));  // the dense part
+  lone.ep = 2;
+  EXPECT_TRUE(lone_gather_misfit(communication, moe, lone));
+  lone.zero = 0;  // which another rule refuses
+  EXPECT_FALSE(lone_gather_misfit(communication, moe, lone));
+  EXPECT_TRUE(idle_gather_precision_misfit(communication, lone));
+}
+
 TEST(Feasibility, WaysOfTokensNeedTokensOnTheirWay) {
   MoeSpec plain, moe;
   moe.dispatch = MoeSpec::Dispatch::allgather;

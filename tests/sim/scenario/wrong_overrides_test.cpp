@@ -173,6 +173,11 @@ const WrongOverride wrong_overrides[] = {
      "--set communication.parameter.precision=fp8: communication.parameter.precision: is fp8 but "
      "every rank casts rows and columns of BF16 weights itself with training.fp8_recipe mxfp8 and "
      "rowwise, allowed: bf16"},
+    {"gathers_in_fp8_of_lone_ranks",
+     {"communication.parameter.precision=fp8", "cluster.device.matmul_peak_fp8=600TFLOPS",
+      "training.precision=fp8_mixed", "parallel.tp=8", "parallel.ep=8"},
+     "--set communication.parameter.precision=fp8: communication.parameter.precision: is fp8 but "
+     "every group that shares parameters out is one rank, which gathers nothing, allowed: bf16"},
     {"moments_of_statements",
      {"training.first_moment=bf16", "runtime.optimizer=elementwise"},
      "--set training.first_moment=bf16: training.first_moment: is below FP32 but runtime.optimizer "

@@ -17,13 +17,14 @@ struct Scenario;
 /// event, so that a restart may fail as well.
 struct CampaignModel {
   std::int64_t steps = 1;
-  std::int64_t every_steps = 1;  ///< between checkpoints; `steps` and more: one at the end
-  Seconds checkpoint{0};         ///< that training loses at each, by waiting and slower steps
-  Seconds restart{0};            ///< from a failure to the first work after it
-  Seconds mtbf{0};               ///< of the whole job, above 0
-  double hardware_share = 0;     ///< of the failures that take a node away
-  std::int64_t spares = 0;       ///< nodes that stand by
-  Seconds repair{0};             ///< after which a node stands by again
+  std::int64_t every_steps = 1;          ///< between checkpoints; `steps` and more: one at the end
+  Seconds checkpoint{0};                 ///< for which training waits at each
+  Seconds writing{0};                    ///< that training loses beside each, by slower steps
+  Seconds restart{0};                    ///< from a failure to the first work after it
+  Seconds mtbf{0};                       ///< of the whole job, above 0
+  double hardware_share = 0;             ///< of the failures that take a node away
+  std::int64_t spares = 0;               ///< nodes that stand by
+  Seconds repair{0};                     ///< after which a node stands by again
   std::optional<Seconds> flap_distance;  ///< mean time between two flaps of any link; nothing: none
   Seconds flap{0};                       ///< for which all ranks wait at each
 };
@@ -40,6 +41,7 @@ struct CampaignRun {
   Seconds wall{0};
   Seconds computing{0};  ///< steps that were kept
   Seconds saving{0};     ///< checkpoints that were kept
+  Seconds writing{0};    ///< by which steps took longer beside them
   Seconds lost{0};       ///< since the last checkpoint, to be done again
   Seconds restarting{0};
   Seconds waiting{0};  ///< for a node, all spares being away

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -222,10 +223,17 @@ struct PlanResult {
 PlanResult search_plan(const PlanSpace& space, const SearchPath& search, int workers,
                        const std::string& store = {});
 
-/// An objective minimises this: step time [s], devices times step time [s], the time of a token
-/// [s], the price or energy [J] of one, which are bounds for times that were not simulated, or
-/// memory [B], of equal one the time.
-double plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
+/// An objective minimises the value: step time [s], devices times step time [s], the time of a
+/// token [s], the price or energy [J] of one, which are bounds for times that were not simulated,
+/// or memory [B]. Of equal values the lesser `then` is better: with memory the time, otherwise
+/// nothing. They are two numbers, because beside some 1e10 bytes a sum has no digits left for
+/// milliseconds.
+struct PlanScore {
+  double value = 0;
+  double then = 0;
+  friend auto operator<=>(const PlanScore&, const PlanScore&) = default;
+};
+PlanScore plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
 
 /// A measure of a point by what is known best of it; less is better.
 double measured(PlanMeasure measure, const PlanPoint& point);

@@ -55,6 +55,9 @@ Misfit paired_gradients_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 /// `communication.parameter` against zero, which says whether parameters are gathered, and when.
 Misfit idle_gather_overlap_misfit(const CommunicationSpec& spec, const ParallelPlan& plan);
 Misfit idle_gather_precision_misfit(const CommunicationSpec& spec, const ParallelPlan& plan);
+/// Its precision against the sizes of the groups that share parameters out.
+Misfit lone_gather_misfit(const CommunicationSpec& spec, const ModelSpec& model,
+                          const ParallelPlan& plan);
 
 /// Keys of `moe:` about tokens on their way, which change nothing where ep is 1: all experts are on
 /// the token's own rank. Ranks that share experts (etp) still gather their tokens.
