@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -28,7 +29,6 @@ constexpr std::size_t timed_per_process = 16;
 constexpr std::size_t simulated_together = 4;
 // Timing a point takes milliseconds, while a bound that is a tenth below keeps thousands open.
 constexpr std::size_t taken_back_per_kept = 8;
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// All that an answer about a point of this base depends on, but the point.
 std::string base_text(const PlanSpace& space, const PlanBase& base) {
@@ -116,7 +116,7 @@ std::string PlanSearch::stalled_key(const PlanPoint& point) const {
 
 /// Only simulations count: an estimate that is too good would close points that are better.
 PlanScore PlanSearch::best() const {
-  PlanScore least{infinite};
+  PlanScore least{std::numeric_limits<double>::infinity()};
   for (const PlanPoint& p : points_)
     if (p.simulated) least = std::min(least, score(p, *p.simulated));
   return least;
@@ -284,7 +284,7 @@ void PlanSearch::finish() {
   std::ranges::stable_sort(result_.best, {},
                            [&](const PlanPoint& p) { return score(p, *p.simulated); });
   result_.proven = left >= best();
-  if (left.value < infinite) result_.least_bound = left.value;
+  if (std::isfinite(left.value)) result_.least_bound = left.value;
   if (simulated.size() > 2)
     result_.rank_correlation = rank_correlation(places(estimates), places(simulated));
   result_.shortlist = points_;
@@ -348,7 +348,7 @@ PlanResult PlanSearch::run() {
   dropped_bound_ = all.dropped_bound;
   refused_ = std::move(all.refused);
   if (!points_.empty()) prove();
-  if (best().value == infinite) {
+  if (std::isinf(best().value)) {
     explain_nothing();
     return std::move(result_);
   }

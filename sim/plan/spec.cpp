@@ -1,14 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string_view>
 
 #include "stepcast/sim/plan/plan.hpp"
 
 namespace stepcast {
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// Whole bytes, so that equal memory is equal although sums of doubles end in other digits. What is
 /// not simulated counts a quarter of a byte less: the forecast adds in another order, and where
@@ -67,7 +64,7 @@ double PlanDimensions::size() const {
 /// Devices times time is the price of a step, which compares sizes of a cluster without prices.
 /// What the reader refuses when it is timed takes forever, and is the worst whatever the objective.
 PlanScore plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time) {
-  if (time.value() == infinite) return {infinite};
+  if (std::isinf(time.value())) return {time.value()};
   switch (spec.objective) {
     case PlanSpec::Objective::step_time:
     case PlanSpec::Objective::pareto:
