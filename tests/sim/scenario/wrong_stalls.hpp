@@ -41,10 +41,10 @@ inline constexpr WrongRow wrong_stalls[] = {
      "as [3, 17], 0 to 1048576"},
     {"thermal_slot_beyond_the_node",
      "expect:", "stalls: {thermal_classes: [{slots: [8], clock: 0.9}]}\nexpect:",
-     "s.yaml:50:28: stalls.thermal_classes.0.slots: names slot 8 of 8, allowed: 0 to 7"},
+     "s.yaml:50:36: stalls.thermal_classes.0.slots: names slot 8 of 8, allowed: 0 to 7"},
     {"thermal_clock_above_one",
      "expect:", "stalls: {thermal_classes: [{slots: [7], clock: 1.1}]}\nexpect:",
-     "s.yaml:50:40: stalls.thermal_classes.0.clock: is 1.1, allowed: 0.05 to 1"},
+     "s.yaml:50:48: stalls.thermal_classes.0.clock: is 1.1, allowed: 0.05 to 1"},
     {"no_slow_device", "expect:", "stalls: {slow_devices: [{devices: [], factor: 1.2}]}\nexpect:",
      "s.yaml:50:35: stalls.slow_devices.0.devices: is an empty list, allowed: a list of whole "
      "numbers such as [3, 17], 0 to 1048576"},
