@@ -47,8 +47,13 @@ TEST(StepCost, WritesOffThePricesAndPaysForTheEnergy) {
 TEST(StepCost, OfASecondIsLeastWhereDevicesIdle) {
   Scenario scenario = priced();
   EXPECT_NEAR(least_cost_rate(scenario), 0.16 + 0.0016, 1e-12);
-  scenario.cluster.device.power = PowerSpec{.idle = 50, .computing = 300, .overhead = 2};
+  PowerSpec power{.idle = 50, .computing = 300, .communicating = 100, .overhead = 2};
+  scenario.cluster.device.power = power;
   EXPECT_NEAR(least_cost_rate(scenario), 0.16 + 0.0016 + 0.0016, 1e-12);
+  // A device that waits for others may take less than one without work.
+  power.communicating = 25;
+  scenario.cluster.device.power = power;
+  EXPECT_NEAR(least_cost_rate(scenario), 0.16 + 0.0016 + 0.0008, 1e-12);
 }
 
 // 16 ranks compute 2 s of 3 and communicate half a second; 8 devices more have no rank.

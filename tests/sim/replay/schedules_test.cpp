@@ -97,7 +97,7 @@ TEST(Schedules, PairsNeedASchedule) {
   EXPECT_TRUE(refused({"moe.overlap=fb_pair"}));
   EXPECT_TRUE(refused({"moe.overlap=fb_pair", "schedule.pipeline=1f1b", "parallel.vpp=1"}));
   EXPECT_TRUE(refused({"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.ep=1"}));
-  EXPECT_TRUE(
+  EXPECT_FALSE(
       refused({"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "training.recompute=full"}));
   EXPECT_FALSE(refused({"moe.overlap=fb_pair", "schedule.pipeline=dualpipe_v"}));
 }
