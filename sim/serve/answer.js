@@ -164,6 +164,11 @@ function drawBands(result) {
   element(block, 'span', { 'data-value': all.spread.high_s, 'data-id': 'spread_high_s' }, parts.join('; ') + '.');
 }
 
+function sayWorth(text) {
+  const block = $('worth');
+  block.textContent = '';
+  element(block, 'p', { class: 'quiet' }, `${text[0].toUpperCase()}${text.slice(1)}.`);
+}
 function drawWorth(explanation) {
   const block = $('worth');
   block.textContent = '';

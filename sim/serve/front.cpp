@@ -9,8 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <vector>
+
+#include "whole_request.hpp"
 
 namespace stepcast {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::size_t most_open = 2 * Front::most_waiting;  ///< with those of t
 constexpr std::size_t longest_head = 1U << 16U;
 constexpr std::size_t most_held = std::size_t{64} << 20U;  ///< bytes of requests that are not whole
 /// A browser speaks as soon as it is connected.
-constexpr milliseconds moment{100}, silence{5000}, patience{10000}, longest_answer{30000};
+constexpr milliseconds moment{100}, silence{5000}, patience{10000}, longest_write{30000};
 constexpr milliseconds tick{50};
 
 /// Tells a client that there are too many, as far as it listens.
@@ -39,40 +40,6 @@ void refuse(int socket) {
   shutdown(socket, SHUT_RDWR);
   close(socket);
 }
-
-/// A request that has been read; what is written goes to its socket.
-class WholeRequest : public httplib::Stream {
- public:
-  WholeRequest(int socket, const std::string& text)
-      : socket_{socket}, text_{text}, end_{Clock::now() + longest_answer} {}
-
-  bool is_readable() const override { return place_ < text_.size(); }
-  bool is_writable() const override { return Clock::now() < end_; }
-  ssize_t read(char* to, std::size_t size) override {
-    const std::size_t count = std::min(size, text_.size() - place_);
-    std::memcpy(to, text_.data() + place_, count);
-    place_ += count;
-    return static_cast<ssize_t>(count);
-  }
-  /// The socket's own timeout ends a write that nobody reads.
-  ssize_t write(const char* from, std::size_t size) override {
-    return is_writable() ? send(socket_, from, size, MSG_NOSIGNAL) : -1;
-  }
-  void get_remote_ip_and_port(std::string& ip, int& port) const override {
-    ip.clear();
-    port = 0;
-  }
-  void get_local_ip_and_port(std::string& ip, int& port) const override {
-    get_remote_ip_and_port(ip, port);
-  }
-  socket_t socket() const override { return socket_; }
-
- private:
-  int socket_;
-  const std::string& text_;
-  std::size_t place_ = 0;
-  Clock::time_point end_;
-};
 
 /// Jobs of the accepting thread are done at once: they only hand the connection over.
 struct AtOnce : httplib::TaskQueue {
@@ -219,7 +186,7 @@ void Front::answer(Connection connection) {
 }
 
 void Front::serve(const Connection& connection) {
-  WholeRequest stream{connection.socket, connection.text};
+  WholeRequest stream{connection.socket, connection.text, longest_write};
   bool closed = false;
   process_request(stream, true, closed, nullptr);
   shutdown(connection.socket, SHUT_RDWR);

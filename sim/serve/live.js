@@ -93,10 +93,10 @@ async function askPipeline(seq) {
 }
 async function askWorth(seq) {
   const reply = await call('explain', { tab, seq, scenario: scenarioOf(state), set: state.set }).catch(() => ({}));
-  if (reply.status !== 200 || seq !== lastSeq) return;
+  if (seq !== lastSeq || (reply.status !== 200 && reply.status !== 503)) return;
   late('worth', false);
-  worth = reply.answer;
-  drawWorth(worth);
+  worth = reply.status === 200 ? reply.answer : null;
+  worth ? drawWorth(worth) : sayWorth(reply.error);
 }
 /* Only a step in which something is drawn has them. */
 const drawn = /^stalls\.(spread|compute_jitter|gc_pauses|allocator_pauses|collisions)\./;
