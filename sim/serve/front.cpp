@@ -41,6 +41,24 @@ void refuse(int socket) {
   close(socket);
 }
 
+/// ASCII letters as small ones.
+std::string lowered(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+  });
+  return text;
+}
+
+/// Hides what a client could decompress. The library takes brotli at its slowest, 1.7 ms for each
+/// kB (docs/serve.md), and the client is on the same machine.
+void ask_for_plain_answer(std::string& text) {
+  const std::string head = lowered(text.substr(0, text.find("\r\n\r\n")));
+  constexpr std::string_view name = "\r\naccept-encoding:";
+  for (std::size_t place = head.find(name); place != std::string::npos;
+       place = head.find(name, place + name.size()))
+    text[place + 2] = 'X';
+}
+
 /// Jobs of the accepting thread are done at once: they only hand the connection over.
 struct AtOnce : httplib::TaskQueue {
   void enqueue(std::function<void()> job) override { job(); }
@@ -138,10 +156,7 @@ void Front::find_length(Connection& connection) const {
   const std::size_t end = connection.text.find("\r\n\r\n");
   if (end == std::string::npos) return;
   connection.length = end + 4;
-  std::string head = connection.text.substr(0, end + 2);
-  std::ranges::transform(head, head.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-  });
+  const std::string head = lowered(connection.text.substr(0, end + 2));
   constexpr std::string_view name = "\r\ncontent-length:";
   std::size_t place = head.find(name);
   if (place == std::string::npos) return;
@@ -185,7 +200,8 @@ void Front::answer(Connection connection) {
   });
 }
 
-void Front::serve(const Connection& connection) {
+void Front::serve(Connection& connection) {
+  ask_for_plain_answer(connection.text);
   WholeRequest stream{connection.socket, connection.text, longest_write};
   bool closed = false;
   process_request(stream, true, closed, nullptr);

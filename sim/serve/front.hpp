@@ -41,7 +41,7 @@ class Front : public httplib::Server {
   Next read(Connection& connection) const;
   void find_length(Connection& connection) const;
   void answer(Connection connection);
-  void serve(const Connection& connection);
+  void serve(Connection& connection);
 
   const std::size_t most_bytes_;
   std::mutex mutex_;

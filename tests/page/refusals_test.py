@@ -60,6 +60,12 @@ class Refusals(unittest.TestCase):
         self.assertEqual(self.served.question("choices", keys={"parallel.tp": ["1,2"]})[0], 400)
         self.assertEqual(self.served.question("run")[0], 404)
 
+    def test_answers_are_not_compressed(self):
+        answer = self.served.raw("GET /api/hello HTTP/1.1\r\nHost: localhost\r\naccept-Encoding: gzip, deflate, br\r\n"
+                                 f"X-Stepcast-Token: {self.served.token}\r\n\r\n")
+        self.assertIn(" 200 ", answer)
+        self.assertNotIn("content-encoding", answer.lower())
+
     def test_errors_name_their_key(self):
         status, answer = self.served.question("forecast", set={"parallel.tp": "7"})
         self.assertEqual((status, answer["errors"][0]["path"]), (422, "parallel.tp"))
