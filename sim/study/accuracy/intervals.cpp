@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
+#include <string>
 
 #include "hardware_types.hpp"
 #include "stepcast/base/quantile.hpp"
@@ -48,19 +50,71 @@ using Quotient = double (*)(const MeasuredRow&);
 double of_steps(const MeasuredRow& row) { return row.published / row.forecast; }
 double of_peaks(const MeasuredRow& row) { return *row.published_memory / *row.forecast_memory; }
 
-QuotientRange range_of(const Rows& rows, Quotient quotient) {
+/// In logarithms.
+struct LogRange {
+  double low = 0, high = 0;
+  double middle() const { return (low + high) / 2; }
+  double half() const { return (high - low) / 2; }
+};
+
+LogRange quantiles_of(const Rows& rows, Quotient quotient) {
   std::vector<double> logs;
   for (const MeasuredRow* row : rows) logs.push_back(std::log(quotient(*row)));
   if (logs.empty()) return {};
-  return {std::exp(quantile(logs, tail)), std::exp(quantile(logs, 1 - tail))};
+  return {quantile(logs, tail), quantile(logs, 1 - tail)};
 }
 
-/// The range of the narrowest class that has rows enough, or of the widest.
-QuotientRange range_of(const Rows& rows, const Widening& classes, Quotient quotient) {
+/// The rows of the narrowest class that has enough, or of the widest.
+Rows class_of(const Rows& rows, const Widening& classes) {
   for (const Chooser& chosen : classes)
-    if (const Rows some = chosen_rows(rows, chosen); some.size() >= least_rows)
-      return range_of(some, quotient);
-  return range_of(chosen_rows(rows, classes.back()), quotient);
+    if (Rows some = chosen_rows(rows, chosen); some.size() >= least_rows) return some;
+  return chosen_rows(rows, classes.back());
+}
+
+/// Quantiles of the narrowest class that has rows enough, or of the widest, and at least as wide as
+/// those of the smaller classes inside it.
+LogRange plain_range(const Rows& rows, const Widening& classes, Quotient quotient) {
+  LogRange result = quantiles_of(class_of(rows, classes), quotient);
+  for (const Chooser& chosen : classes) {
+    const Rows some = chosen_rows(rows, chosen);
+    if (some.size() >= least_rows) break;
+    if (some.empty()) continue;
+    const LogRange own = quantiles_of(some, quotient);
+    result = {std::min(result.low, own.low), std::max(result.high, own.high)};
+  }
+  return result;
+}
+
+Rows without(const Rows& rows, const std::string& family) {
+  return chosen_rows(rows, [&](const MeasuredRow& row) { return row.family != family; });
+}
+
+std::set<std::string> families_of(const Rows& rows) {
+  std::set<std::string> families;
+  for (const MeasuredRow* row : rows) families.insert(row->family);
+  return families;
+}
+
+/// What the half width of the plain range of all sources but one has to be multiplied by so that
+/// 80 % of the rows of sources left out in turn lie inside: rows of one source resemble each other
+/// more than those of two. 1 where there is no second source.
+double stretch_of(const Rows& rows, const Widening& classes, Quotient quotient) {
+  const Rows judged = class_of(rows, classes);
+  std::vector<double> distances;  // from the middle, in half widths
+  for (const std::string& family : families_of(judged)) {
+    const LogRange range = plain_range(without(rows, family), classes, quotient);
+    if (range.half() <= 0) continue;
+    for (const MeasuredRow* row : judged)
+      if (row->family == family)
+        distances.push_back(std::abs(std::log(quotient(*row)) - range.middle()) / range.half());
+  }
+  return distances.empty() ? 1 : quantile(distances, 1 - 2 * tail);
+}
+
+QuotientRange range_of(const Rows& rows, const Widening& classes, Quotient quotient) {
+  const LogRange plain = plain_range(rows, classes, quotient);
+  const double half = plain.half() * stretch_of(rows, classes, quotient);
+  return {std::exp(plain.middle() - half), std::exp(plain.middle() + half)};
 }
 
 IntervalClass interval_class(const Rows& unseen, std::string name, const Widening& classes,
@@ -71,12 +125,13 @@ IntervalClass interval_class(const Rows& unseen, std::string name, const Widenin
   result.range = range_of(unseen, classes, quotient);
   std::vector<double> widths;
   double inside = 0;
-  for (const MeasuredRow* row : rows) {
-    const Rows others =
-        chosen_rows(unseen, [&](const MeasuredRow& r) { return r.family != row->family; });
-    const QuotientRange range = range_of(others, classes, quotient);
-    widths.push_back(range.high - range.low);
-    inside += quotient(*row) >= range.low && quotient(*row) <= range.high ? 1 : 0;
+  for (const std::string& family : families_of(rows)) {
+    const QuotientRange range = range_of(without(unseen, family), classes, quotient);
+    for (const MeasuredRow* row : rows) {
+      if (row->family != family) continue;
+      widths.push_back(range.high - range.low);
+      inside += quotient(*row) >= range.low && quotient(*row) <= range.high ? 1 : 0;
+    }
   }
   if (rows.empty()) return result;
   result.inside = inside / static_cast<double>(rows.size());

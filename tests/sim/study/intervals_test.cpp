@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "stepcast/base/quantile.hpp"
+
 namespace stepcast {
 namespace {
 
@@ -46,16 +50,50 @@ TEST(Intervals, ASourceIsJudgedByTheOthers) {
   EXPECT_NEAR(alike.width, 0.8, 1e-12);
 }
 
-TEST(Intervals, ASmallClassTakesTheNextWiderOne) {
+TEST(Intervals, ASmallClassTakesTheNextWiderOneAndIsNotNarrower) {
   Ledger ledger;
   add(ledger, "one", "a100", 101);
-  add(ledger, "two", "h100", 19, 1.3);
-  const auto all = interval_classes(ledger);
-  const QuotientRange small = find(all, "dense, H100").range, wide = find(all, "dense").range;
-  EXPECT_EQ(small.low, wide.low);
-  EXPECT_EQ(small.high, wide.high);
-  add(ledger, "two", "h100", 1, 1.3);
+  add(ledger, "one", "h100", 19, 1.3);
+  const auto inside = interval_classes(ledger);
+  const QuotientRange small = find(inside, "dense, H100").range;
+  const QuotientRange wide = find(inside, "dense").range;
+  EXPECT_DOUBLE_EQ(small.low, wide.low);
+  EXPECT_DOUBLE_EQ(small.high, wide.high);
+  add(ledger, "one", "h100", 1, 1.3);
   EXPECT_GT(find(interval_classes(ledger), "dense, H100").range.low, wide.low);
+  ledger.rows.resize(101);
+  add(ledger, "one", "h100", 3, 4);  // far outside, and too few to move the quantiles of all
+  const auto outside = interval_classes(ledger);
+  EXPECT_GT(find(outside, "dense, H100").range.high, 4);
+  EXPECT_LT(find(outside, "dense").range.high, 2);
+}
+
+/// Three sources alike but for their level: the quantiles of two of them do not hold the third.
+TEST(Intervals, AreStretchedByWhatSourcesDifferIn) {
+  Ledger ledger;
+  const double level[] = {1, 1.5, 2.25};
+  const char* name[] = {"one", "two", "three"};
+  for (int i = 0; i < 3; ++i) add(ledger, name[i], "a100", 21, level[i]);
+  const IntervalClass all = interval_classes(ledger).front();
+  std::vector<double> distances;
+  const auto range = [&](int left_out) {
+    std::vector<double> some;
+    for (int s = 0; s < 3; ++s)
+      for (int i = 0; s != left_out && i < 21; ++i)
+        some.push_back(std::log(level[s] * (1 + 0.01 * i)));
+    return std::pair{quantile(some, 0.1), quantile(some, 0.9)};
+  };
+  for (int s = 0; s < 3; ++s) {
+    const auto [low, high] = range(s);
+    for (int i = 0; i < 21; ++i)
+      distances.push_back(std::abs(std::log(level[s] * (1 + 0.01 * i)) - (low + high) / 2) * 2 /
+                          (high - low));
+  }
+  const auto [low, high] = range(-1);
+  const double half = (high - low) / 2 * quantile(distances, 0.8);
+  EXPECT_GT(half, (high - low) / 2);
+  EXPECT_NEAR(all.range.low, std::exp((low + high) / 2 - half), 1e-12);
+  EXPECT_NEAR(all.range.high, std::exp((low + high) / 2 + half), 1e-12);
 }
 
 TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {
