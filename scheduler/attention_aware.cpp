@@ -138,7 +138,55 @@ std::vector<std::vector<Pack>> slots_as_they_are(const PackedBatch& batch) {
   return slots;
 }
 
+double costliest(const std::vector<std::vector<Pack>>& slots) {
+  double most = 0;
+  for (const auto& slot : slots) most = std::max(most, attention_cost(std::span<const Pack>{slot}));
+  return most;
+}
+
+/// The slots of one micro-batch index, by replica.
+std::vector<std::vector<Pack>> slots_of_index(const PackedBatch& batch, std::int64_t index) {
+  std::vector<std::vector<Pack>> slots;
+  for (std::int64_t r = 0; r < batch.shape.replicas; ++r) {
+    const auto slot = batch.slot(r, index);
+    slots.emplace_back(slot.begin(), slot.end());
+  }
+  return slots;
+}
+
+/// The same sequences in other slots, none of which is costlier than the costliest was.
+std::vector<std::vector<Pack>> regrouped(std::vector<std::vector<Pack>> slots,
+                                         std::int64_t sequences) {
+  std::vector<Pack> packs;
+  for (const auto& slot : slots) packs.insert(packs.end(), slot.begin(), slot.end());
+  const auto replicas = static_cast<std::int64_t>(slots.size());
+  auto moved = slots_of(std::move(packs), {replicas, 1, sequences, 1});
+  return costliest(moved) <= costliest(slots) ? moved : slots;
+}
+
 }  // namespace
+
+PackedBatch balance_micro_batches(const PackedBatch& batch) {
+  PackedBatch result = batch;
+  const BatchShape& shape = batch.shape;
+  std::vector<double> so_far(static_cast<std::size_t>(shape.replicas), 0);
+  for (std::int64_t m = 0; m < shape.micro_batches; ++m) {
+    auto slots = regrouped(slots_of_index(batch, m), shape.sequences);
+    std::vector<double> costs;
+    for (const auto& slot : slots) costs.push_back(attention_cost(std::span<const Pack>{slot}));
+    const std::vector<std::size_t> busiest_first = by_cost(so_far);
+    std::size_t next = busiest_first.size();
+    for (const std::size_t s : by_cost(costs)) {
+      const std::size_t replica = busiest_first[--next];
+      so_far[replica] += costs[s];
+      std::ranges::move(
+          slots[s],
+          result.packs.begin() +
+              (static_cast<std::int64_t>(replica) * shape.micro_batches + m) * shape.sequences);
+    }
+  }
+  return result;
+}
 
 std::vector<std::uint32_t> longest_first(std::span<const double> weights, std::uint32_t bins,
                                          std::size_t most) {

@@ -97,6 +97,10 @@ PackedBatch attention_aware(const DocumentSpec& documents, const BatchShape& sha
   return balance_attention(sequential(documents, shape));
 }
 
+PackedBatch slot_balanced(const DocumentSpec& documents, const BatchShape& shape) {
+  return balance_micro_batches(sequential(documents, shape));
+}
+
 double square(std::int64_t n) { return static_cast<double>(n) * static_cast<double>(n); }
 
 /// Of the tokens [from, to) of a sequence: a token sees as many others as stand before it in its
@@ -125,7 +129,8 @@ const std::vector<Packing>& packings() {
   static const std::vector<Packing> table{{"none", one_per_sequence},
                                           {"sequential", sequential},
                                           {"best_fit", best_fit},
-                                          {"attention_aware", attention_aware}};
+                                          {"attention_aware", attention_aware},
+                                          {"slot_balanced", slot_balanced}};
   return table;
 }
 

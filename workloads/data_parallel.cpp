@@ -324,18 +324,27 @@ void DataParallel::optimize(const Share& share, Instructions& out) {
   const Operator step = optimizer_step(parameters, spec_.runtime, training);
   const double part = training.offload_optimizer ? training.offload_optimizer_part : 0;
   const double away = part * own.dense + (training.offload_experts ? 1 : part) * own.expert;
+  const bool there = training.offload_update == TrainingSpec::OffloadUpdate::host;
   builder_.compute(norm, out);
   reduce_norm(out);
   if (builder_.reads_back()) out.push_back(HostSync{});
   if (away < parameters)
     builder_.compute(optimizer_step(parameters - away, spec_.runtime, training), out);
-  if (away > 0) offload_.optimize(away, out);
-  builder_.program().update_flops += (norm.flops + step.flops).value();
-  builder_.program().executed_flops += (norm.flops + step.flops).value();
+  if (away > 0 && there) offload_.optimize_there(away, weights_back(own, part), out);
+  if (away > 0 && !there) offload_.optimize(away, out);
+  const Flops here = parameters > 0 && there ? (1 - away / parameters) * step.flops : step.flops;
+  builder_.program().update_flops += (norm.flops + here).value();
+  builder_.program().executed_flops += (norm.flops + here).value();
+}
+
+double DataParallel::weights_back(const Share& own, double part) const {
+  const double expert = spec_.training.offload_experts ? (told() ? 1 : 0) : part;
+  return part * own.dense + expert * own.expert;
 }
 
 /// Replicas tell each other what they updated, and every one stores all of it.
 void DataParallel::settle_experts(const std::vector<Pieces>& chunks, Instructions& out) {
+  if (spec_.training.offload_update == TrainingSpec::OffloadUpdate::host && !told()) return;
   for (const Pieces& pieces : chunks) {
     const double expert = total(pieces).expert;
     if (expert <= 0) continue;

@@ -13,7 +13,7 @@ namespace stepcast {
 class DataParallel {
  public:
   DataParallel(const WorkloadSpec& spec, ProgramBuilder& builder)
-      : spec_{spec}, builder_{builder}, offload_{spec.training, spec.runtime, builder} {}
+      : spec_{spec}, builder_{builder}, offload_{spec, builder} {}
 
   /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
   /// to the prologue. Slices of a chunk after the first gather nothing ahead and reduce into the
@@ -45,6 +45,10 @@ class DataParallel {
   /// Elements: as given, or Megatron-LM's default for the replicas.
   double bucket(Part part) const;
   Share owned(const Share& share) const;
+  /// Of the parameters that the host updates: experts that live there stay, unless they are told().
+  double weights_back(const Share& own, double part) const;
+  /// Whether replicas of experts tell each other what they updated.
+  bool told() const { return spec_.plan.zero > 0 && replicas(Part::expert) > 1; }
   /// Those that stay on the device between two steps.
   Share resident(const Share& share) const;
 

@@ -68,6 +68,12 @@ double pairs_of_group(const WorkloadSpec& spec) {
   return tokens * static_cast<double>(spec.model.moe->top_k * spec.plan.ep * spec.plan.etp);
 }
 
+/// The probability that one of the tokens, each with `top_k` different experts, goes to an expert
+/// with this share of all pairs.
+double gets_a_token(double share, double top_k, double tokens) {
+  return 1 - std::pow(1 - std::min(1.0, top_k * share), tokens);
+}
+
 std::vector<double> popularity(const WorkloadSpec& spec) {
   const auto experts = static_cast<std::size_t>(spec.model.moe->experts);
   const RoutingSpec& routing = spec.moe.routing;
@@ -113,6 +119,26 @@ double imbalance(const std::vector<double>& loads) {
 double capacity_over_mean(const MoeSpec& moe, double pairs, double experts) {
   const double mean = pairs / experts;
   return std::ceil(moe.capacity_factor.value_or(1) * mean) / mean;
+}
+
+double active_experts(const ModelSpec& model, const TrainingSpec& training, const MoeSpec& moe) {
+  if (training.active_experts) return *training.active_experts;
+  if (!model.moe) return 1;
+  const RoutingSpec& routing = moe.routing;
+  const auto count = static_cast<std::size_t>(model.moe->experts);
+  std::vector<double> loads(count, 1);  // random draws are alike in the mean
+  if (routing.distribution == RoutingSpec::Distribution::zipf)
+    loads = zipf(count, routing.exponent, routing.seed);
+  if (routing.distribution == RoutingSpec::Distribution::file) loads = relative(routing.counts);
+  const double groups =
+      static_cast<double>(routing.step_domains) / static_cast<double>(routing.domains);
+  const double reached = groups * static_cast<double>(count);
+  const double tokens =
+      static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
+  double active = 0;
+  for (const double load : loads)
+    active += gets_a_token(load / reached, static_cast<double>(model.moe->top_k), tokens);
+  return groups * active / static_cast<double>(count);
 }
 
 double ExpertLoads::expert_imbalance() const { return imbalance(of_expert); }

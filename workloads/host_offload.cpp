@@ -52,6 +52,24 @@ void HostOffload::store_experts(double parameters, Instructions& out) {
   out.push_back(Wait{store_slot_});
 }
 
+/// The host issues the next transfer before it works, and works when its gradients are there.
+void HostOffload::optimize_there(double parameters, double kept_weights, Instructions& out) {
+  open_slots();
+  const double part = parameters / optimizer_parts;
+  const Bytes gradients{gradient_bytes(spec_.communication) * part};
+  const Bytes weights{weight_bytes * kept_weights / optimizer_parts};
+  const Seconds work = host_update_time(part, runtime_, training_, builder_.host());
+  builder_.to_host(gradients, fetch_slots_[0], out);
+  for (std::size_t k = 0; k < optimizer_parts; ++k) {
+    if (k + 1 < optimizer_parts) builder_.to_host(gradients, fetch_slots_[(k + 1) % 2], out);
+    out.push_back(Wait{fetch_slots_[k % 2]});
+    out.push_back(HostSync{});
+    builder_.host_work("optimizer on the host", work, out);
+    if (kept_weights > 0) builder_.from_host(weights, store_slot_, out);
+  }
+  if (kept_weights > 0) out.push_back(Wait{store_slot_});
+}
+
 void HostOffload::optimize(double parameters, Instructions& out) {
   open_slots();
   const double part = parameters / optimizer_parts;

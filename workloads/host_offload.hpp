@@ -10,8 +10,8 @@ namespace stepcast {
 
 class HostOffload {
  public:
-  HostOffload(const TrainingSpec& training, const RuntimeSpec& runtime, ProgramBuilder& builder)
-      : training_{training}, runtime_{runtime}, builder_{builder} {}
+  HostOffload(const WorkloadSpec& spec, ProgramBuilder& builder)
+      : spec_{spec}, training_{spec.training}, runtime_{spec.runtime}, builder_{builder} {}
 
   /// Behind the forward of a piece: what it leaves begins its way to the host.
   void store(const PlacedPiece& piece, Instructions& out);
@@ -27,11 +27,15 @@ class HostOffload {
   void store_experts(double parameters, Instructions& out);
   /// The optimizer part by part: one is fetched while another is worked on and a third goes back.
   void optimize(double parameters, Instructions& out);
+  /// The optimizer on the host, part by part: gradients of one come there while another is updated
+  /// and, of the parameters whose weights the device keeps, those of a third go back.
+  void optimize_there(double parameters, double kept_weights, Instructions& out);
 
  private:
   void fetch(const Pieces& pieces, std::size_t i, Instructions& out);
   void open_slots();
 
+  const WorkloadSpec& spec_;
   const TrainingSpec& training_;
   const RuntimeSpec& runtime_;
   ProgramBuilder& builder_;

@@ -5,6 +5,7 @@
 #include "activations.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
@@ -96,8 +97,12 @@ StageParameters stage_parameters(const WorkloadSpec& spec, const std::vector<Sli
 void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParameters& parameters) {
   const ParallelPlan& plan = spec.plan;
   const TrainingSpec& training = spec.training;
+  const bool there = training.offload_update == TrainingSpec::OffloadUpdate::host;
+  const double active = active_experts(spec.model, training, spec.moe);
   // offloaded, the part at hand and the one that is fetched ahead
-  const auto here = [](double away) { return away * 2.0 / optimizer_parts + (1 - away); };
+  const auto here = [there](double away) {
+    return (there ? 0 : away * 2.0 / optimizer_parts) + (1 - away);
+  };
   const double away = training.offload_optimizer ? training.offload_optimizer_part : 0;
   const double dense_here = here(away);
   const double experts_here = here(training.offload_experts ? 1 : away);
@@ -105,8 +110,7 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const auto expert_ranks = static_cast<double>(plan.expert_shards());
   const auto sharded = [&](Shards what, double dense = 1, double experts = 1) {
     return dense * parameters.all.dense / shards(plan.zero, what, dense_ranks) +
-           experts * training.active_experts * parameters.all.experts /
-               shards(plan.zero, what, expert_ranks);
+           experts * active * parameters.all.experts / shards(plan.zero, what, expert_ranks);
   };
   budget.optimizer =
       Bytes{optimizer_state_bytes(training) * sharded(Shards::optimizer, dense_here, experts_here)};
@@ -116,11 +120,16 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   if (training.update_memory == TrainingSpec::UpdateMemory::flat)
     budget.update += Bytes{flat_update_bytes * sharded(Shards::optimizer)};
   const double saved = weight_bytes - kept_product_bytes(spec.communication, plan.zero);
-  const double one_byte =
-      parameters.one_byte.dense + training.active_experts * parameters.one_byte.experts;
+  const double one_byte = parameters.one_byte.dense + active * parameters.one_byte.experts;
   budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters) - saved * one_byte};
   if (plan.hpz > 1)
     budget.parameters += Bytes{weight_bytes * parameters.all.dense / static_cast<double>(plan.hpz)};
+  const double all_experts = training.offload_experts ? 1 : away;
+  const double whole_experts = training.offload_experts ? parameters.all.experts : 0;
+  const double states_away =
+      away * parameters.all.dense / shards(plan.zero, Shards::optimizer, dense_ranks) +
+      all_experts * parameters.all.experts / shards(plan.zero, Shards::optimizer, expert_ranks);
+  budget.host = Bytes{optimizer_state_bytes(training) * states_away + weight_bytes * whole_experts};
   // the gathered layer in use and the one that is gathered ahead
   if (plan.zero >= 3) budget.buffers += Bytes{2 * parameters.largest_layer};
 }
@@ -136,10 +145,12 @@ class StageActivations {
   /// The next chunk.
   void add(const Slice& slice, std::int64_t recomputed) {
     Bytes& per_micro_batch = chunks_.emplace_back();
+    Bytes& away = away_.emplace_back();
     if (slice.embedding) per_micro_batch += input_activations(spec_);
     for (std::int64_t i = 0; i < slice.count; ++i) {
       const Bytes kept = layer(spec_.model.is_moe_layer(slice.first + i), mode(i, recomputed));
       per_micro_batch += (1 - spec_.training.offload_activations) * kept;
+      away += spec_.training.offload_activations * kept;
       // the layer at hand and the one that is fetched ahead, or is still on its way out
       fetched_ = std::max(fetched_, 2 * spec_.training.offload_activations * kept);
     }
@@ -159,6 +170,13 @@ class StageActivations {
       sum += in_flight[chunk] * chunks_[chunk];
     }
     return sum / slices;
+  }
+
+  Bytes on_host(const std::vector<double>& in_flight) const {
+    Bytes sum{0};
+    for (std::size_t chunk = 0; chunk < away_.size(); ++chunk)
+      sum += in_flight[chunk] * away_[chunk];
+    return sum / static_cast<double>(spec_.plan.slices);
   }
 
  private:
@@ -192,7 +210,7 @@ class StageActivations {
 
   const WorkloadSpec& spec_;
   SoftmaxState state_;
-  std::vector<Bytes> chunks_;  // of one micro-batch
+  std::vector<Bytes> chunks_, away_;  // of one micro-batch, here and on the host
   Bytes beside_{0}, rebuilt_{0}, last_{0}, fetched_{0};
 };
 
@@ -280,9 +298,13 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
     activations.add(slices[chunk], recomputed);
   }
   add_working_copies(budget, activations, spec, slices);
+  Bytes stored{0};
   for (const std::vector<double>& moment : moments) {
     budget.activations = std::max(budget.activations, activations.at(moment));
+    stored = std::max(stored, activations.on_host(moment));
   }
+  budget.host = static_cast<double>(cluster.host.devices_per_host) * (budget.host + stored);
+  budget.host_capacity = cluster.host.memory_capacity;
   budget.communicators =
       static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
   budget.buffers += budget.communicators;

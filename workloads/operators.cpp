@@ -20,6 +20,11 @@ Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime,
           .launch = LaunchClass::vector};
 }
 
+Seconds host_update_time(double owned_parameters, const RuntimeSpec& runtime,
+                         const TrainingSpec& training, const HostSpec& host) {
+  return optimizer_step(owned_parameters, runtime, training).bytes / host.update_bandwidth();
+}
+
 Operator gradient_norm(double owned_parameters, double gradient_bytes) {
   return {.name = "gradient norm",
           .work = MemoryBoundWork{},

@@ -48,6 +48,7 @@ class ProgramBuilder {
   void to_host(Bytes bytes, std::uint32_t slot, Instructions& out);
   void from_host(Bytes bytes, std::uint32_t slot, Instructions& out);
   std::uint32_t new_slot() { return program_.slots++; }
+  const HostSpec& host() const { return cluster_.host; }
   SoftmaxState softmax_state() const { return cluster_.device.softmax_state; }
   bool reads_back() const { return spec_.runtime.dispatch != RuntimeSpec::Dispatch::graph_sink; }
 

@@ -204,7 +204,7 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
     const Piece& lowered = piece(key);
     pieces.push_back(
         {&lowered, again, lowered.parameters, lowered.one_byte, offloaded(key.kind, again, slice)});
-    pieces.back().parameters.expert *= spec_.training.active_experts;
+    pieces.back().parameters.expert *= active_;
   };
   const auto place = [&](PieceKind kind, bool again) { put({kind, slice}, again); };
   const std::int64_t recomputed = recomputed_layers(spec_, layers, chunk, stage);

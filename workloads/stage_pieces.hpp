@@ -70,7 +70,10 @@ PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slic
 class PieceLibrary {
  public:
   PieceLibrary(const WorkloadSpec& spec, const ExpertLoads& loads, ProgramBuilder& builder)
-      : spec_{spec}, loads_{loads}, builder_{builder} {}
+      : spec_{spec},
+        loads_{loads},
+        builder_{builder},
+        active_{active_experts(spec.model, spec.training, spec.moe)} {}
   /// Of the layers of one chunk, for one slice of the sequence.
   Pieces pieces(const LayerTable::Slice& layers, std::size_t chunk, Stage stage,
                 std::int64_t slice);
@@ -89,6 +92,7 @@ class PieceLibrary {
   const WorkloadSpec& spec_;
   const ExpertLoads& loads_;
   ProgramBuilder& builder_;
+  const double active_;  ///< part of the experts that work in a step
   std::map<PieceKey, Piece> lowered_;
   std::map<std::pair<std::int64_t, std::int64_t>, Instructions> moe_pairs_;  ///< by windows
   std::map<std::uint32_t, std::uint32_t> own_slots_;  ///< of backwards in pairs

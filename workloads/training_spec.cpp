@@ -48,8 +48,13 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
     v.field({"experts", &spec.offload_experts,
              "weights, master weights and moments of the routed experts; a step fetches those that "
              "work in it"});
-    v.field({"active_experts", &spec.active_experts,
-             "part of a rank's experts that work in a step, with experts", fraction()});
+    v.field({"active_experts", OptionalNumber{&spec.active_experts, "routed"},
+             "part of a rank's experts that work in a step, with experts; routed: those that "
+             "moe.routing gives a token",
+             fraction()});
+    v.field({"update", choice(spec.offload_update, {{"device"}, {"host"}}),
+             "where states that live on the host are updated; device: they pass by it in 16 parts; "
+             "host: gradients go there, its cores update, and weights come back"});
   });
   visitor.field(
       {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}}),
@@ -116,6 +121,14 @@ void describe(Visitor& visitor, RoutingSpec& spec) {
                    "path of a text file with one number per expert, separated by commas or space",
                    any_number(), true});
         }}});
+  constexpr Range groups = between(1, 1 << 20);
+  visitor.field({"domains", &spec.domains,
+                 "groups of experts, one per domain of the data (training.offload.active_experts "
+                 "routed)",
+                 groups});
+  visitor.field({"domains_per_step", &spec.step_domains,
+                 "of them, that a step has tokens of: the experts of the others do not work in it",
+                 groups});
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) 
     peak = std::max(peak, expected.value());
     MemoryFit fit = MemoryFit::fits;
     if (range.high * expected > capacity) fit = MemoryFit::tight;
-    if (range.low * expected > capacity) fit = MemoryFit::does_not_fit;
+    if (range.low * expected > capacity || !stage.memory->fits_host())
+      fit = MemoryFit::does_not_fit;
     m.memory_fit = std::max(m.memory_fit, fit);
   }
   if (!interval || !interval->memory) return;

@@ -130,7 +130,9 @@ double LayoutEstimate::bound(const PipelineSchedule& schedule, std::int64_t zero
     if (form == UnitForm::plain) whole += stage.entry;
   }
   const bool meets_all = input_.scenario.workload.plan.world() > 1;
-  return std::max(busiest, whole) + (meets_all ? optimizer(zero) : 0);
+  const bool there = input_.scenario.workload.training.offload_update ==
+                     TrainingSpec::OffloadUpdate::host;  // of which the device sees nothing
+  return std::max(busiest, whole) + (meets_all && !there ? optimizer(zero) : 0);
 }
 
 /// Part by part over the host link: one in, the longest of each round, one out
@@ -147,6 +149,14 @@ double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
         std::max(parameters, stage.dense / shards(zero, Shards::optimizer, dense_ranks) +
                                  stage.expert / shards(zero, Shards::optimizer, expert_ranks));
   const HostSpec& host = s.cluster.host;
+  const TrainingSpec& training = s.workload.training;
+  if (training.offload_update == TrainingSpec::OffloadUpdate::host) {
+    const double owned = parameters / optimizer_parts;
+    const double there = host_update_time(owned, s.workload.runtime, training, host).value();
+    const Bytes gradients{gradient_bytes(s.workload.communication) * owned};
+    const double told = (host.device_link_latency + gradients / host.offload_bandwidth()).value();
+    return told + there + (optimizer_parts - 1) * std::max(told, there);
+  }
   const Bytes part{optimizer_state_bytes(s.workload.training) * parameters / optimizer_parts};
   const double moved = (host.device_link_latency + part / host.device_link_bandwidth).value();
   return 2 * moved + work + (optimizer_parts - 1) * std::max(moved, work);

@@ -41,6 +41,10 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
       {"optimizer", m.optimizer.value()},   {"activations", m.activations.value()},
       {"buffers", m.buffers.value()},       {"update", m.update.value()},
       {"peak", m.peak().value()},           {"capacity", m.capacity.value()}};
+  if (m.host > Bytes{0}) {
+    json["memory_bytes"]["host"] = m.host.value();
+    json["memory_bytes"]["host_capacity"] = m.host_capacity.value();
+  }
   return json;
 }
 

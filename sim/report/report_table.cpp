@@ -53,6 +53,17 @@ std::string head(const Scenario& s) {
   return text + plan + (one_line ? "   " : "\n  ") + order + "\n\n";
 }
 
+/// Of the host that keeps most, where something is offloaded and the size of hosts is known.
+std::string host_memory_line(const Forecast& forecast, const Paint& paint) {
+  const MemoryBudget* worst = nullptr;
+  for (const StageForecast& s : forecast.stages)
+    if (s.memory && (!worst || s.memory->host > worst->host)) worst = &*s.memory;
+  if (!worst || worst->host <= Bytes{0} || worst->host_capacity <= Bytes{0}) return "";
+  return fmt::format("  host memory    {:>10}    of {} per host: {}\n", human(worst->host),
+                     human(worst->host_capacity),
+                     worst->fits_host() ? "fits" : paint(red, "DOES NOT FIT"));
+}
+
 std::string memory_line(const Metrics& metrics, const Forecast& forecast, const Paint& paint) {
   const MemoryBudget* worst = nullptr;
   for (const StageForecast& s : forecast.stages) {
@@ -62,8 +73,10 @@ std::string memory_line(const Metrics& metrics, const Forecast& forecast, const 
   const bool tight = metrics.memory_fit == MemoryFit::tight;
   std::string text =
       fmt::format("  memory peak    {:>10}    of {} per device: {}{}\n", human(worst->peak()),
-                  human(worst->capacity), worst->fits() ? "fits" : paint(red, "DOES NOT FIT"),
+                  human(worst->capacity),
+                  worst->peak() <= worst->capacity ? "fits" : paint(red, "DOES NOT FIT"),
                   tight ? ", tight" : "");
+  text += host_memory_line(forecast, paint);
   if (tight)
     text += fmt::format("  peak, 80%      {:>10}    to {}\n", human(Bytes{*metrics.memory_low}),
                         human(Bytes{*metrics.memory_high}));

@@ -1,5 +1,6 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
@@ -22,13 +23,42 @@ void check_offload(const Scenario& scenario, Checks& checks) {
                  "does not go with pairs of forward and backward units, allowed: 0");
   check(training.offload_optimizer, "training.offload.optimizer", "false");
   check(training.offload_experts, "training.offload.experts", "false");
+  if (training.offload_update == TrainingSpec::OffloadUpdate::device) return;
+  checks.require(training.offload_optimizer || training.offload_experts, "training.offload.update",
+                 "is host but no states live there, allowed: device, or optimizer or experts true");
+  checks.require(scenario.cluster.host.memory_bandwidth.value() > 0 ||
+                     !checks.good({"cluster.host.memory.bandwidth"}),
+                 "training.offload.update",
+                 "is host but cluster.host.memory.bandwidth is 0, allowed: device");
+}
+
+/// Domains say which experts work in a step, and nothing else.
+void check_domains(const Scenario& scenario, Checks& checks) {
+  const RoutingSpec& routing = scenario.workload.moe.routing;
+  if (routing.domains == 1 && routing.step_domains == 1) return;
+  const std::string domains = count_text(routing.domains);
+  const char* key = routing.domains > 1 ? "moe.routing.domains" : "moe.routing.domains_per_step";
+  const auto& moe = scenario.workload.model.moe;
+  if (scenario.synthetic || !moe) {
+    checks.fail(key, "is given but the model has no experts, allowed: 1");
+    return;
+  }
+  checks.require(!scenario.workload.training.active_experts, key,
+                 "is given but training.offload.active_experts is not routed, allowed: 1");
+  checks.require(moe->experts % routing.domains == 0, "moe.routing.domains",
+                 "is " + domains + ", must divide the " + count_text(moe->experts) +
+                     " experts, allowed: " + divisors(moe->experts));
+  checks.require(routing.step_domains <= routing.domains, "moe.routing.domains_per_step",
+                 "is " + count_text(routing.step_domains) + ", allowed: at most the " + domains +
+                     " of moe.routing.domains");
 }
 
 void check_expert_offload(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
   const ParallelPlan& plan = scenario.workload.plan;
-  const std::string active = shortest(training.active_experts);
-  checks.require(training.offload_experts || training.active_experts == 1,
+  const bool routed = !training.active_experts;
+  const std::string active = routed ? "routed" : shortest(*training.active_experts);
+  checks.require(training.offload_experts || training.active_experts == 1.0,
                  "training.offload.active_experts",
                  "is " + active + " but no experts are offloaded, allowed: 1, or experts: true");
   if (!training.offload_experts || scenario.synthetic || !checks.good({"model", "parallel.ep"}))
@@ -40,8 +70,13 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
                  "is given but parallel.zero 3 shards the parameters, allowed: with zero 0 to 2");
   const double held =
       static_cast<double>(scenario.workload.model.moe->experts) / static_cast<double>(plan.ep);
-  checks.require(held * training.active_experts >= 1, "training.offload.active_experts",
-                 "is " + active + ", less than one of the " + shortest(held) +
+  if (routed && !checks.good({"moe", "training"})) return;
+  const MoeSpec& routing = scenario.workload.moe;
+  const double works = active_experts(scenario.workload.model, training, routing);
+  constexpr double rounding = 1e-9;  // of an expectation, which is a whole expert at best
+  checks.require(held * works >= (routed ? 1 - rounding : 1), "training.offload.active_experts",
+                 "is " + active + (routed ? ", which is " + shortest(works) : "") +
+                     ", less than one of the " + shortest(held) +
                      " experts of a rank, allowed: at least " + shortest(1 / held));
 }
 
@@ -81,6 +116,7 @@ void check_barriers(const Scenario& scenario, Checks& checks) {
 
 void check_host(const Scenario& scenario, Checks& checks) {
   check_offload(scenario, checks);
+  check_domains(scenario, checks);
   check_expert_offload(scenario, checks);
   check_compile(scenario, checks);
   check_barriers(scenario, checks);

@@ -232,6 +232,9 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
   checks.require(cluster.host.shared_devices <= per_node, key("host.device_link.shared.devices"),
                  "is " + count_text(cluster.host.shared_devices) + ", allowed: at most the " +
                      count_text(per_node) + " devices of a node");
+  checks.require(cluster.host.cores > 0 || cluster.host.core_bandwidth.value() <= 0,
+                 key("host.cores.bandwidth"),
+                 "is given but host.cores.count is 0, allowed: 0B/s, or a count");
   if (const auto* groups = std::get_if<GroupFabric>(&cluster.node_fabric)) {
     checks.require(per_node % groups->group_size == 0, key("node.fabric.size"),
                    "is " + count_text(groups->group_size) + ", must divide the " +

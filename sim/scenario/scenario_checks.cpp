@@ -89,7 +89,7 @@ void check_expert_kernels(const WorkloadSpec& workload, Checks& checks) {
   const bool grouped = moe.products != MoeSpec::Products::sequential;
   checks.require(grouped || !tiles, "moe.experts",
                  "is sequential but tiles(n) is one kernel, allowed: grouped");
-  checks.require(grouped || workload.training.active_experts == 1, "moe.experts",
+  checks.require(grouped || workload.training.active_experts == 1.0, "moe.experts",
                  "is sequential but only a part of the experts works in a step "
                  "(training.offload.active_experts), allowed: grouped");
 }

@@ -30,6 +30,29 @@ TEST(ExpertLoads, UniformLoadsAreOne) {
   EXPECT_EQ(loads.of_expert, std::vector<double>(16, 1));
 }
 
+// n experts of one pair each per token are left out by a step of T tokens with (1 - k/n)^T.
+TEST(ActiveExperts, AreThoseThatGetAToken) {
+  WorkloadSpec spec = spec_with(Distribution::random, 4);
+  const auto active = [&] { return active_experts(spec.model, spec.training, spec.moe); };
+  EXPECT_EQ(active(), 1);
+  spec.training.active_experts = 0.25;
+  EXPECT_EQ(active(), 0.25);
+  spec.training.active_experts = {};
+  spec.training.global_batch = 1;
+  spec.training.sequence = 8;
+  const double k = static_cast<double>(spec.model.moe->top_k);
+  EXPECT_NEAR(active(), 1 - std::pow(1 - k / 16, 8), 1e-12);
+  spec.moe.routing.domains = 4;
+  spec.moe.routing.step_domains = 2;
+  EXPECT_NEAR(active(), 0.5 * (1 - std::pow(1 - k / 8, 8)), 1e-12);
+  spec.training.sequence = 1 << 20;
+  EXPECT_NEAR(active(), 0.5, 1e-12);
+  spec.moe.routing.domains = spec.moe.routing.step_domains = 1;
+  spec.moe.routing.distribution = Distribution::file;
+  spec.moe.routing.counts = {9, 3, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_NEAR(active(), 14.0 / 16, 1e-12);
+}
+
 TEST(ExpertLoads, ADenseModelHasNone) {
   WorkloadSpec spec = workload(small_dense());
   const ExpertLoads loads = expert_loads(spec);

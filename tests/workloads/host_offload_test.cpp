@@ -168,6 +168,107 @@ TEST(HostOffload, APartOfTheOptimizerMovesAndLeavesThatPart) {
   EXPECT_NEAR(states(), (0.75 + 0.25 * 2 / 16) * all, 1e-9 * all);
 }
 
+/// What the host works in a step by itself [s].
+double host_work(const StageProgram& program, const Instructions& code) {
+  double work = 0;
+  for (const Instruction& i : code)
+    if (const auto* run = std::get_if<Compute>(&i)) {
+      const Segment& segment = program.segments[run->segment];
+      if (segment.device_time() == 0) work += segment.matrix({}).main;
+    }
+  return work;
+}
+
+ClusterSpec cluster_with_host() {
+  ClusterSpec cluster = cluster_with_link();
+  cluster.host.devices_per_host = 8;
+  cluster.host.memory_bandwidth = BytesPerSecond{400e9};
+  cluster.host.memory_efficiency = 0.5;
+  return cluster;
+}
+
+// Gradients of 4 bytes out, weights of 2 in, and 30 bytes of each parameter past 25 GB/s, an
+// eighth of half of 400.
+TEST(HostOffload, TheHostUpdatesWhatLivesThere) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.zero = 0;
+  const StageProgram plain = lowered(spec);
+  spec.training.offload_optimizer = true;
+  const double states = moved(lowered(spec), lowered(spec).epilogue).in;
+  spec.training.offload_update = TrainingSpec::OffloadUpdate::host;
+  const StageProgram there = lowered(spec, cluster_with_host());
+  const double parameters = states / 12;
+  const Moved epilogue = moved(there, there.epilogue);
+  EXPECT_EQ(epilogue.calls, 32);
+  EXPECT_NEAR(epilogue.out, 4 * parameters, 1e-9 * states);
+  EXPECT_NEAR(epilogue.in, 2 * parameters, 1e-9 * states);
+  EXPECT_NEAR(host_work(there, there.epilogue), 30 * parameters / 25e9, 1e-9 * states / 25e9);
+  EXPECT_NEAR(there.update_flops, plain.update_flops - 14 * parameters, 1e-6 * parameters);
+}
+
+TEST(HostOffload, FewCoresSlowTheUpdate) {
+  HostSpec host = cluster_with_host().host;
+  EXPECT_EQ(host.update_bandwidth().value(), 25e9);
+  host.cores = 10;
+  EXPECT_EQ(host.update_bandwidth().value(), 25e9);  // what a core draws is not known
+  host.core_bandwidth = BytesPerSecond{8e9};
+  EXPECT_EQ(host.update_bandwidth().value(), 10e9);
+  host.cores = 100;
+  EXPECT_EQ(host.update_bandwidth().value(), 25e9);
+}
+
+// Experts that live on the host and are updated there send gradients and fetch no states; where
+// replicas tell each other what they updated, the weights pass by the device once.
+TEST(HostOffload, ExpertsAreUpdatedWhereTheyLive) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = 8;
+  spec.plan.ep = 4;
+  spec.training.offload_experts = true;
+  spec.training.active_experts = 0.5;
+  spec.training.offload_update = TrainingSpec::OffloadUpdate::host;
+  const double works = 0.5 * expert_parameters() / 4;
+  for (const std::int64_t zero : {0, 1}) {
+    spec.plan.zero = zero;
+    const StageProgram program = lowered(spec, cluster_with_host());
+    const double owned = zero > 0 ? works / 2 : works;
+    const Moved epilogue = moved(program, program.epilogue);
+    EXPECT_NEAR(moved(program, program.prologue).in, 2 * works, 1e-9 * works);
+    EXPECT_NEAR(epilogue.out, 4 * owned + (zero > 0 ? 2 * works : 0), 1e-9 * works);
+    EXPECT_NEAR(epilogue.in, zero > 0 ? 2 * owned : 0, 1e-9 * works);
+  }
+}
+
+// All experts' states and weights, and half of the activations, eight times on a host of eight.
+TEST(HostOffload, TheHostHoldsWhatIsOffloaded) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = 8;
+  spec.plan.ep = 4;
+  spec.training.offload_experts = true;
+  spec.training.active_experts = 0.25;
+  ClusterSpec cluster = cluster_with_host();
+  const auto budget = [&] {
+    return stage_memory(spec, assign_layers(spec, plain_device()), cluster, Stage{0},
+                        std::vector<int>{3});
+  };
+  const double experts = expert_parameters() / 4, states = (2 + 12.0 / 2) * experts;
+  EXPECT_NEAR(budget().host.value(), 8 * states, 1e-9 * states);
+  EXPECT_TRUE(budget().fits_host());
+  cluster.host.memory_capacity = Bytes{8 * states * 1.001};
+  EXPECT_TRUE(budget().fits_host());
+  cluster.host.memory_capacity = Bytes{8 * states * 0.999};
+  EXPECT_FALSE(budget().fits_host());
+  EXPECT_FALSE(budget().fits());
+  spec.training.offload_experts = false;
+  spec.training.active_experts = 1;
+  spec.training.offload_activations = 0.5;
+  double layers = 0;
+  for (const bool moe : {false, true})
+    layers +=
+        (moe ? 7 : 1) *
+        layer_activations(spec, moe, TrainingSpec::Recompute::none, SoftmaxState::wide).value();
+  EXPECT_NEAR(budget().host.value(), 8 * 3 * 0.5 * layers, 1e-9 * layers);
+}
+
 TEST(HostOffload, EveryTransferIsAwaitedAndTheWorkStays) {
   EXPECT_TRUE(rc::check([] {
     WorkloadSpec spec = any_workload();

@@ -4,6 +4,7 @@
 #include "dispatcher.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/topology/placement.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast::rows {
 
@@ -307,7 +308,7 @@ Experts::Experts(const LayerContext& layer, double pieces)
       etp{static_cast<double>(layer.plan.etp)},
       top_k{static_cast<double>(spec.top_k)},
       count{static_cast<double>(spec.experts)},
-      local{count / ep * layer.training.active_experts},
+      local{count / ep * active_experts(layer.model, layer.training, layer.moe)},
       tokens{shape.expert_tokens / pieces},
       copies{tokens * top_k},
       rows{copies * etp * layer.load},

@@ -96,7 +96,15 @@ struct HostSpec {
   /// limit.
   BytesPerSecond shared_bandwidth{0};
   std::int64_t shared_devices = 1;
+  std::int64_t cores = 0;            ///< of one host; 0: not known
+  BytesPerSecond core_bandwidth{0};  ///< of host memory, that one core draws; 0: no limit
+  Bytes memory_capacity{0};          ///< of one host; 0: not known
+  BytesPerSecond memory_bandwidth{0};
+  double memory_efficiency = 1;  ///< part of it that updates of states reach
 
+  /// This is the host memory that passes by the update of one device's states in a second, while
+  /// those of all devices of the host are updated (docs/models/offload.md).
+  BytesPerSecond update_bandwidth() const;
   /// This is the bandwidth of each device while all that share offload at once: the least of its
   /// link and an even share (docs/models/offload.md).
   BytesPerSecond offload_bandwidth() const;

@@ -30,6 +30,11 @@ struct ExpertLoads {
 /// capacity (`moe.capacity_factor`), and spreads the experts over the ranks (`moe.placement`).
 ExpertLoads expert_loads(const WorkloadSpec& spec);
 
+/// This is the part of the experts that work in a step (`training.offload.active_experts`): as
+/// given, or the expected part that `moe.routing` gives a token of the step to, 1 without experts.
+/// docs/models/offload.md.
+double active_experts(const ModelSpec& model, const TrainingSpec& training, const MoeSpec& moe);
+
 /// This is the capacity of an expert over its mean: ceil(factor x mean) pairs of `pairs` over
 /// `experts`; 1 and what the ceiling adds without a factor.
 double capacity_over_mean(const MoeSpec& moe, double pairs, double experts);

@@ -16,12 +16,15 @@ struct MemoryBudget {
   Bytes update{0};         ///< what the optimizer's update allocates, when activations are gone
   Bytes capacity{0};       ///< device memory minus reserve
   Bytes reserve{0};
+  Bytes host{0};           ///< what all devices of a host keep there, when all are of this stage
+  Bytes host_capacity{0};  ///< memory of that host; 0: not known
   /// This is the part of forward and backward passes.
   Bytes passes() const { return parameters + gradients + optimizer + activations + buffers; }
   Bytes peak() const {
     return parameters + gradients + optimizer + std::max(activations, update) + buffers;
   }
-  bool fits() const { return peak() <= capacity; }
+  bool fits_host() const { return host_capacity <= Bytes{0} || host <= host_capacity; }
+  bool fits() const { return peak() <= capacity && fits_host(); }
 };
 
 /// This says what a published number counts (docs/models/memory.md). `budget` is the peak.

@@ -274,6 +274,10 @@ LayerItems paired_layers(const Passes& forward, const Passes& backward);
 /// each (docs/models/data_parallel.md).
 Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime,
                         const TrainingSpec& training = {});
+/// This is how long the host of the devices takes for that update, while it makes those of all its
+/// devices: its memory bandwidth is the limit (docs/models/offload.md).
+Seconds host_update_time(double owned_parameters, const RuntimeSpec& runtime,
+                         const TrainingSpec& training, const HostSpec& host);
 /// This is the local sum of squares of the owned gradients.
 Operator gradient_norm(double owned_parameters, double gradient_bytes);
 

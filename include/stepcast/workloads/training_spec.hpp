@@ -37,7 +37,10 @@ struct TrainingSpec {
   bool offload_optimizer = false;       ///< master weights and moments live on the host
   double offload_optimizer_part = 1;    ///< of the parameters whose states do
   bool offload_experts = false;  ///< weights, master weights and moments of routed experts do
-  double active_experts = 1;     ///< part of a rank's experts that work in a step, of those
+  /// Part of a rank's experts that work in a step, of those; nothing: active_experts().
+  std::optional<double> active_experts = 1;
+  enum class OffloadUpdate { device, host };
+  OffloadUpdate offload_update = OffloadUpdate::device;  ///< of states that live on the host
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
@@ -70,6 +73,8 @@ struct RoutingSpec {
   std::int64_t seed = 1;       ///< of zipf: which expert is how popular; of random: the draws
   std::string file;            ///< as written
   std::vector<double> counts;  ///< of `file`, by expert; read by the scenario reader
+  /// Experts stand in groups, one per domain of the data, and a step has tokens of some of them.
+  std::int64_t domains = 1, step_domains = 1;
 };
 
 /// The keys of `moe.router:` say what a router computes beside its product; groups and correction

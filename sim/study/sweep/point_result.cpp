@@ -147,6 +147,9 @@ std::vector<std::optional<double>> numbers_without_step(
 std::string memory_excess(const Forecast& forecast) {
   for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
     const auto& memory = forecast.stages[s].memory;
+    if (memory && !memory->fits_host())
+      return fmt::format("stage {} needs {} of {} per host", s, human(memory->host),
+                         human(memory->host_capacity));
     if (memory && !memory->fits())
       return fmt::format("stage {} needs {} of {} per device", s, human(memory->peak()),
                          human(memory->capacity));

@@ -86,7 +86,11 @@ void Drawing::pick_expert_keys() {
   if (chance(15)) {
     hit("offload experts");
     set("training.offload.experts", "true");
-    if (chance(50)) set("training.offload.active_experts", "0.5");
+    if (chance(50)) set("training.offload.active_experts", word({"0.5", "routed"}));
+    if (chance(50)) {
+      set("cluster.host.memory.bandwidth", "400GB/s");
+      set("training.offload.update", "host");
+    }
   }
 }
 

@@ -87,6 +87,7 @@ const std::vector<std::string>& all_features() {
                              "documents",
                              "mask document",
                              "packing attention_aware",
+                             "packing slot_balanced",
                              "host eager",
                              "host task_queue",
                              "host graph_sink",

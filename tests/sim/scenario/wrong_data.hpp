@@ -15,7 +15,7 @@ inline constexpr WrongRow wrong_data[] = {
      "schedule.data.documents, allowed: zigzag"},
     {"packing_of_no_name", "interleaved_1f1b", "interleaved_1f1b\n  data: {packing: worst_fit}",
      "s.yaml:50:19: schedule.data.packing: is 'worst_fit', allowed: none, sequential, best_fit, "
-     "attention_aware; did you mean best_fit?"},
+     "attention_aware, slot_balanced; did you mean best_fit?"},
     {"documents_of_no_length", "interleaved_1f1b",
      "interleaved_1f1b\n  data: {documents: {distribution: fixed, length: 0}}",
      "s.yaml:50:51: schedule.data.documents.length: is 0, allowed: 1 to 1073741824"},

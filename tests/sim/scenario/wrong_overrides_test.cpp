@@ -95,6 +95,44 @@ const WrongOverride wrong_overrides[] = {
       "training.offload.active_experts=0.25"},
      "--set training.offload.active_experts=0.25: training.offload.active_experts: is 0.25, less "
      "than one of the 2 experts of a rank, allowed: at least 0.5"},
+    {"experts_routed_to_less_than_one",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "training.offload.active_experts=routed", "moe.routing.domains=8"},
+     "--set training.offload.active_experts=routed: training.offload.active_experts: is routed, "
+     "which is 0.125, less than one of the 2 experts of a rank, allowed: at least 0.5"},
+    {"experts_routed_but_not_offloaded",
+     {"training.offload.active_experts=routed"},
+     "--set training.offload.active_experts=routed: training.offload.active_experts: is routed "
+     "but no experts are offloaded, allowed: 1, or experts: true"},
+    {"domains_without_routed_experts",
+     {"moe.routing.domains=4"},
+     "--set moe.routing.domains=4: moe.routing.domains: is given but "
+     "training.offload.active_experts is not routed, allowed: 1"},
+    {"domains_that_do_not_divide",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "training.offload.active_experts=routed", "moe.routing.domains=5",
+      "moe.routing.domains_per_step=5"},
+     "--set moe.routing.domains=5: moe.routing.domains: is 5, must divide the 8 experts, allowed: "
+     "1, 2, 4, 8"},
+    {"more_domains_in_a_step_than_there_are",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
+      "training.offload.active_experts=routed", "moe.routing.domains=2",
+      "moe.routing.domains_per_step=3"},
+     "--set moe.routing.domains_per_step=3: moe.routing.domains_per_step: is 3, allowed: at most "
+     "the 2 of moe.routing.domains"},
+    {"an_update_on_a_host_without_states",
+     {"cluster.host.memory.bandwidth=400GB/s", "training.offload.update=host"},
+     "--set training.offload.update=host: training.offload.update: is host but no states live "
+     "there, allowed: device, or optimizer or experts true"},
+    {"an_update_on_a_host_of_unknown_memory",
+     {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.optimizer=true",
+      "training.offload.update=host"},
+     "--set training.offload.update=host: training.offload.update: is host but "
+     "cluster.host.memory.bandwidth is 0, allowed: device"},
+    {"cores_without_a_count",
+     {"cluster.host.cores.bandwidth=8GB/s"},
+     "--set cluster.host.cores.bandwidth=8GB/s: cluster.host.cores.bandwidth: is given but "
+     "host.cores.count is 0, allowed: 0B/s, or a count"},
     {"experts_offloaded_with_zero_3",
      {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
       "parallel.zero=3"},
