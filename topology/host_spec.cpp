@@ -60,13 +60,13 @@ void describe(Visitor& visitor, HostSpec& spec) {
   visitor.section("device_link", "link between host and device", [&](Visitor& v) {
     v.field({"bandwidth", &spec.device_link_bandwidth, "per direction", host_rate});
     v.field({"latency", &spec.device_link_latency, "of one transfer", time_range});
-    v.section("shared", "where the links of several devices meet: PCIe root, switch, host memory",
-              [&](Visitor& w) {
-                w.field({"bandwidth", &spec.shared_bandwidth,
-                         "of all of them together, per direction; 0B/s: they meet nowhere",
-                         host_rate});
-                w.field({"devices", &spec.shared_devices, "devices that meet there", host_devices});
-              });
+    v.section(
+        "shared", "where the links of several devices meet: PCIe root, switch, host memory",
+        [&](Visitor& w) {
+          w.field({"bandwidth", &spec.shared_bandwidth,
+                   "of all of them together, per direction; 0B/s: they meet nowhere", host_rate});
+          w.field({"devices", &spec.shared_devices, "devices that meet there", host_devices});
+        });
   });
   visitor.section("cores", "of one host, as its updates of states find them", [&](Visitor& v) {
     v.field({"count", &spec.cores, "0: not known", between(0, max_devices)});
@@ -75,8 +75,8 @@ void describe(Visitor& visitor, HostSpec& spec) {
              host_rate});
   });
   visitor.section("memory", "of one host (docs/models/offload.md)", [&](Visitor& v) {
-    v.field({"capacity", &spec.memory_capacity,
-             "what is offloaded must fit into it; 0B: not known", host_size});
+    v.field({"capacity", &spec.memory_capacity, "what is offloaded must fit into it; 0B: not known",
+             host_size});
     v.field({"bandwidth", &spec.memory_bandwidth,
              "reading and writing together; training.offload.update host needs it", host_rate});
     v.field({"efficiency", &spec.memory_efficiency, "part of it that updates of states reach",

@@ -5,6 +5,13 @@
 namespace stepcast {
 namespace {
 
+/// Of the host at `path`, which updates what lives there.
+void check_update(const HostSpec& host, const std::string& path, Checks& checks) {
+  const std::string key = path + ".memory.bandwidth";
+  checks.require(host.memory_bandwidth.value() > 0 || !checks.good({key}),
+                 "training.offload.update", "is host but " + key + " is 0, allowed: device");
+}
+
 void check_offload(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
   const bool link = scenario.cluster.host.device_link_bandwidth.value() > 0;
@@ -26,10 +33,10 @@ void check_offload(const Scenario& scenario, Checks& checks) {
   if (training.offload_update == TrainingSpec::OffloadUpdate::device) return;
   checks.require(training.offload_optimizer || training.offload_experts, "training.offload.update",
                  "is host but no states live there, allowed: device, or optimizer or experts true");
-  checks.require(scenario.cluster.host.memory_bandwidth.value() > 0 ||
-                     !checks.good({"cluster.host.memory.bandwidth"}),
-                 "training.offload.update",
-                 "is host but cluster.host.memory.bandwidth is 0, allowed: device");
+  check_update(scenario.cluster.host, "cluster.host", checks);
+  const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
+  for (std::size_t k = 0; k < kinds.size(); ++k)
+    check_update(kinds[k].host, "cluster.kinds." + std::to_string(k) + ".host", checks);
 }
 
 /// Domains say which experts work in a step, and nothing else.

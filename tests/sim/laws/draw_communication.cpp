@@ -87,10 +87,6 @@ void Drawing::pick_expert_keys() {
     hit("offload experts");
     set("training.offload.experts", "true");
     if (chance(50)) set("training.offload.active_experts", word({"0.5", "routed"}));
-    if (chance(50)) {
-      set("cluster.host.memory.bandwidth", "400GB/s");
-      set("training.offload.update", "host");
-    }
   }
 }
 
@@ -169,6 +165,11 @@ void Drawing::pick_gathers(bool shares) {
 void Drawing::pick_states() {
   if (has("training.offload.optimizer=true") && chance(50))
     take("training.offload.optimizer_part", "offload part", "0.5");
+  const bool away = has("training.offload.optimizer=true") || has("training.offload.experts=true");
+  if (away && !kinds_ && chance(50)) {
+    set("cluster.host.memory.bandwidth", "400GB/s");
+    take("training.offload.update", "offload update", "host");
+  }
   if (has("runtime.optimizer=elementwise") || !chance(25)) return;
   take("training.first_moment", "first moment", word({"bf16", "fp16", "fp8"}));
   take("training.second_moment", "second moment", word({"fp32", "bf16", "fp8"}));

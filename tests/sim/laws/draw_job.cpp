@@ -176,7 +176,8 @@ void Drawing::pick_documents() {
   set("schedule.data.documents", "{distribution: lognormal, mean: 600, sigma: 1}");
   take("schedule.data.mask", "mask", word({"causal", "document", "document"}));
   take("schedule.data.packing", "packing",
-       word({"none", "sequential", "best_fit", "attention_aware", "slot_balanced"}));
+       word({"none", "sequential", "best_fit", "attention_aware", "attention_aware",
+             "slot_balanced", "slot_balanced"}));
   if (chance(30)) set("schedule.data.context_split", "per_document");
 }
 

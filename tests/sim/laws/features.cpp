@@ -69,6 +69,7 @@ const std::vector<std::string>& all_features() {
                              "offload activations",
                              "offload optimizer true",
                              "offload experts",
+                             "offload update host",
                              "attention_head 128",
                              "zero 0",
                              "zero 1",

@@ -43,7 +43,8 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:36:31: moe.routing.distribution: is 'normal', allowed: uniform, zipf, random, file"},
     {"keys_of_another_routing", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: random, exponent: 1}}",
-     "s.yaml:36:39: moe.routing.exponent: is not a known key, allowed: distribution, seed"},
+     "s.yaml:36:39: moe.routing.exponent: is not a known key, allowed: distribution, seed, "
+     "domains, domains_per_step"},
     {"exponent_below_zero", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: zipf, exponent: -1}}",
      "s.yaml:36:47: moe.routing.exponent: is -1, allowed: 0 to 10"},
