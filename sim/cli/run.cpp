@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "commands.hpp"
@@ -173,7 +174,11 @@ Outcome run(const RunOptions& options) {
                            : with_fields(report_json(scenario, result, timing), recorded.fields));
   outcome.warnings = std::move(imported);
   if (!result.fits_memory()) {
-    outcome.warnings.push_back(scenario.name + " does not fit into device memory");
+    const bool host = std::ranges::all_of(result.stages, [](const StageForecast& stage) {
+      return !stage.memory || stage.memory->peak() <= stage.memory->capacity;
+    });
+    outcome.warnings.push_back(scenario.name + " does not fit into " +
+                               (host ? "host memory" : "device memory"));
     if (options.fail_on_oom) outcome.exit_code = check_failed;
   }
   return outcome;
