@@ -15,7 +15,8 @@ void describe_nic(Visitor& visitor, NicSpec& spec) {
       {"per", choice(spec.per, {{"device"}, {"node"}}), "each device or each node has one"});
   describe_link(visitor, spec.link);
   describe_efficiency(visitor, spec.efficiency);
-  visitor.field({"planes", &spec.planes, "ports of one, each into a network of its own, which share its bandwidth",
+  visitor.field({"planes", &spec.planes,
+                 "ports of one, each into a network of its own, which share its bandwidth",
                  plane_count});
 }
 
@@ -55,8 +56,8 @@ void describe_dragonfly(Visitor& visitor, NetworkSpec& spec) {
 
 void describe_dragonfly_plus(Visitor& visitor, NetworkSpec& spec) {
   describe_leaves(visitor, spec);
-  visitor.field({"group_leaves", &spec.dragonfly.group_routers, "leaves of one group, below its spines",
-                 port_count});
+  visitor.field({"group_leaves", &spec.dragonfly.group_routers,
+                 "leaves of one group, below its spines", port_count});
   describe_groups(visitor, spec.dragonfly);
 }
 
@@ -92,7 +93,8 @@ void describe_topology(Visitor& visitor, NetworkSpec& spec) {
 }
 
 void describe_platform(Visitor& visitor, PlatformSpec& spec) {
-  visitor.field({"file", &spec.file, "platform file of SimGrid, beside this one", any_number(), true});
+  visitor.field(
+      {"file", &spec.file, "platform file of SimGrid, beside this one", any_number(), true});
   visitor.field({"hosts", &spec.hosts,
                  "names of the hosts that are devices, with * and ?, in the order of the file"});
   visitor.field({"devices_per_node", &spec.devices_per_node,
@@ -132,21 +134,20 @@ void describe_super_node(Visitor& visitor, SuperNodeSpec& spec) {
 void describe_network(Visitor& visitor, NetworkSpec& spec) {
   std::size_t source = spec.platform ? 1 : 0;
   visitor.one_of(
-      source,
-      {{"nic",
-        [&](Visitor& v) {
-          v.section("nic", "network card", [&](Visitor& w) { describe_nic(w, spec.nic); });
-          v.section("topology", "switches between the NICs",
-                    [&](Visitor& w) { describe_topology(w, spec); });
-          describe_routing(v, spec);
-        }},
-       {"platform", [&](Visitor& v) {
-          if (!spec.platform) spec.platform.emplace();
-          v.section("platform",
-                    "instead of all keys of nodes, NICs and switches: a file of SimGrid's "
-                    "(docs/models/platform.md)",
-                    [&](Visitor& w) { describe_platform(w, *spec.platform); });
-        }}});
+      source, {{"nic",
+                [&](Visitor& v) {
+                  v.section("nic", "network card", [&](Visitor& w) { describe_nic(w, spec.nic); });
+                  v.section("topology", "switches between the NICs",
+                            [&](Visitor& w) { describe_topology(w, spec); });
+                  describe_routing(v, spec);
+                }},
+               {"platform", [&](Visitor& v) {
+                  if (!spec.platform) spec.platform.emplace();
+                  v.section("platform",
+                            "instead of all keys of nodes, NICs and switches: a file of SimGrid's "
+                            "(docs/models/platform.md)",
+                            [&](Visitor& w) { describe_platform(w, *spec.platform); });
+                }}});
   if (source == 0) spec.platform.reset();
 }
 

@@ -41,8 +41,9 @@ std::int64_t planes_of(const ClusterSpec& cluster, LinkKind kind) {
     case LinkTier::wire:
     case LinkTier::trunk:
     case LinkTier::pod:
-    case LinkTier::channel:
       break;
+    case LinkTier::channel:
+      return kind == LinkKind::global ? cluster.network.dragonfly.global_links : 1;
   }
   return 1;
 }
@@ -61,7 +62,9 @@ std::string plane_names(const ClusterSpec& cluster) {
 void lose_planes(const Fabric& fabric, PlaneSet set, std::size_t lost, LinkFaults& faults) {
   for (std::size_t k = 0; k < link_kinds; ++k) {
     const auto kind = static_cast<LinkKind>(k);
-    const bool nic = info(kind).family.tier == LinkTier::nic;
+    const LinkTier tier = info(kind).family.tier;
+    const bool nic = tier == LinkTier::nic;
+    if (tier == LinkTier::channel) continue;  // its links are no planes
     const auto planes = static_cast<double>(planes_of(fabric.cluster(), kind));
     if (planes < 2 || nic != (set == PlaneSet::nics)) continue;
     const Fabric::Block& block = fabric.block(kind);

@@ -22,7 +22,8 @@ constexpr std::uint64_t most_reading_bytes = 2ULL << 30U;
 class PrivateFile {
  public:
   explicit PrivateFile(const char* name) : number_{memfd_create(name, 0)} {
-    if (number_ < 0) throw EngineError(std::string("no file for a platform: ") + std::strerror(errno));
+    if (number_ < 0)
+      throw EngineError(std::string("no file for a platform: ") + std::strerror(errno));
   }
   PrivateFile(const PrivateFile&) = delete;
   PrivateFile& operator=(const PrivateFile&) = delete;
@@ -135,8 +136,8 @@ PlatformTable unpacked(std::string_view text) {
 constexpr char has_table = 'T', is_refused = 'R', is_broken = 'B';
 
 /// In the other process: the table, or which key is wrong and why.
-std::string reading_of(const PrivateFile& file, const PrivateFile& said, const PlatformSpec& platform,
-                       std::int64_t devices) {
+std::string reading_of(const PrivateFile& file, const PrivateFile& said,
+                       const PlatformSpec& platform, std::int64_t devices) {
   dup2(said.number(), STDERR_FILENO);
   try {
     const PlatformAnswer answer = read_platform_table(file.path(), platform.hosts, devices);
@@ -169,12 +170,12 @@ PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
   const std::string key = prefix + "network.platform.";
   if (answers.front().failed()) {
     const std::string words = words_of_simgrid(said.text(), file.path(), platform.file);
-    const std::string why =
-        words_of_simgrid(answers.front().failure, file.path(), platform.file);
-    throw InputError({{{},
-                       key + "file",
-                       "is refused by SimGrid: " + (words.empty() ? why : words + " (" + why + ")") +
-                           ", allowed: a platform file that it loads"}});
+    const std::string why = words_of_simgrid(answers.front().failure, file.path(), platform.file);
+    throw InputError(
+        {{{},
+          key + "file",
+          "is refused by SimGrid: " + (words.empty() ? why : words + " (" + why + ")") +
+              ", allowed: a platform file that it loads"}});
   }
   if (text.front() == is_broken) throw EngineError(text.substr(1));
   if (text.front() == has_table) return unpacked(std::string_view(text).substr(1));
@@ -205,8 +206,8 @@ void load_platform(ClusterSpec& cluster, const std::string& prefix) {
   const PlatformSpec& platform = *cluster.network.platform;
   static std::string known;
   static std::shared_ptr<const PlatformTable> table;
-  const std::string wanted = sha256(*platform.text) + platform.hosts + "\n" +
-                             std::to_string(cluster.devices);
+  const std::string wanted =
+      sha256(*platform.text) + platform.hosts + "\n" + std::to_string(cluster.devices);
   if (wanted != known) {
     table = std::make_shared<const PlatformTable>(read_apart(platform, cluster.devices, prefix));
     known = wanted;

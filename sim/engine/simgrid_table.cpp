@@ -101,16 +101,17 @@ class TableMaker {
   static void check_pipe(const s4u::Link& link, double narrowest) {
     if (link.get_sharing_policy() != s4u::Link::SharingPolicy::FATPIPE) return;
     if (link.get_bandwidth() >= narrowest && !(link.get_latency() > 0)) return;
-    refuse_platform("file", "has the link " + link.get_name() +
-                                " that nobody shares (FATPIPE) and that has a latency or is narrower "
-                                "than others of its routes, allowed: SHARED, SPLITDUPLEX");
+    refuse_platform("file",
+                    "has the link " + link.get_name() +
+                        " that nobody shares (FATPIPE) and that has a latency or is narrower "
+                        "than others of its routes, allowed: SHARED, SPLITDUPLEX");
   }
 
   std::uint32_t index_of(const s4u::Link& link) {
     const auto [place, fresh] = index_.try_emplace(&link, index_.size());
     if (fresh)
-      table_.links.push_back({link.get_name(), BytesPerSecond{link.get_bandwidth()},
-                              Seconds{link.get_latency()}});
+      table_.links.push_back(
+          {link.get_name(), BytesPerSecond{link.get_bandwidth()}, Seconds{link.get_latency()}});
     return static_cast<std::uint32_t>(place->second);
   }
 

@@ -23,8 +23,9 @@ void check_platform(const ClusterSpec& cluster, const std::string& prefix, Check
                  "stands beside network.platform, whose links join the devices of a node too, "
                  "allowed: platform, or no node");
   checks.require(cluster.node_devices == platform.devices_per_node, prefix + "node.devices",
-                 "is " + count_text(cluster.node_devices) + " but " + key + ".devices_per_node is " +
-                     count_text(platform.devices_per_node) + ", allowed: no node");
+                 "is " + count_text(cluster.node_devices) + " but " + key +
+                     ".devices_per_node is " + count_text(platform.devices_per_node) +
+                     ", allowed: no node");
   checks.require(!cluster.super_node, prefix + "super_node",
                  "stands beside network.platform, which has all links, allowed: none");
   checks.require(!cluster.costs, prefix + "costs",
@@ -37,8 +38,7 @@ void check_platform(const ClusterSpec& cluster, const std::string& prefix, Check
                  "is " + count_text(cluster.devices) + " on a platform file, which has " +
                      shortest(static_cast<double>(cluster.devices) *
                               static_cast<double>(cluster.devices - 1)) +
-                     " routes between them, allowed: at most " +
-                     count_text(most_platform_devices));
+                     " routes between them, allowed: at most " + count_text(most_platform_devices));
 }
 
 /// Nodes of a kind stand in the order of the cluster, so that kinds say where they are already.
@@ -65,7 +65,8 @@ void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Che
                        count_text(cluster.nodes()) + " of the cluster (devices / node.devices)");
   checks.require(cluster.kinds.empty(), list,
                  "is given in a cluster of several kinds of nodes, allowed: none");
-  const bool matters = cluster.super_node || cluster.network.kind != NetworkSpec::Kind::single_switch;
+  const bool matters =
+      cluster.super_node || cluster.network.kind != NetworkSpec::Kind::single_switch;
   checks.require(matters, list,
                  "is given but all nodes hang on one switch, allowed: none, or super_node or "
                  "network.topology of several switches");

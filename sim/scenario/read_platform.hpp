@@ -8,8 +8,8 @@
 namespace stepcast {
 
 /// The document with what `network.platform` stands for: keys of nodes, NICs and switches that come
-/// from other files (a preset) are left out, and nodes are of `devices_per_node` devices. Those that
-/// stand in the same file stay, for the reader to refuse. `prefix` as in check_cluster().
+/// from other files (a preset) are left out, and nodes are of `devices_per_node` devices. Those
+/// that stand in the same file stay, for the reader to refuse. `prefix` as in check_cluster().
 Node with_platform(const Node& root, const std::string& prefix);
 
 /// Reads the file that `network.platform` names, if any, and reports what it may not hold, each at

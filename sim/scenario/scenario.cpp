@@ -187,6 +187,8 @@ std::string content_of(ScenarioDraft draft) {
   scenario.workload.plan.dp_given = scenario.workload.plan.dp;
   if (scenario.order_table) scenario.schedule.table = text_of(*scenario.order_table);
   draft.model_source = ScenarioDraft::from_keys;
+  if (auto& platform = scenario.cluster.network.platform)
+    platform->file.clear();  // its text counts
   if (scenario.graph) draft.graph = scenario.graph->sha256;
   std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
   const auto add = [&text](const char* key, const auto& numbers) {

@@ -189,7 +189,7 @@ void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, 
     checks.require(
         spec.failed_links[i].ports <= bundle, path + ".ports",
         "is " + count_text(spec.failed_links[i].ports) + " of " +
-            (bundle > 1 ? "the " + count_text(bundle) + " planes of a port, allowed: 1 to those"
+            (bundle > 1 ? "the " + count_text(bundle) + " it is made of, allowed: 1 to those"
                         : "a single link, allowed: 1"));
     if (spec.failed_links[i].ports < bundle) {
       links.back().clear();

@@ -51,8 +51,8 @@ TEST(Allocation, OfTheFirstNodesChangesNothing) {
   EXPECT_TRUE(rc::check([] {
     const auto nodes = *rc::gen::inRange<std::int64_t>(1, 12);
     ClusterSpec spec = some_nodes({{0, nodes}});
-    spec.network.kind = *rc::gen::element(NetworkSpec::Kind::leaf_spine,
-                                          NetworkSpec::Kind::rail_optimized);
+    spec.network.kind =
+        *rc::gen::element(NetworkSpec::Kind::leaf_spine, NetworkSpec::Kind::rail_optimized);
     spec.network.pod_leaves = *rc::gen::inRange<std::int64_t>(0, 3);
     const Fabric written(spec);
     spec.allocation.clear();

@@ -17,8 +17,7 @@ ClusterSpec dragonfly(std::int64_t groups, std::int64_t routers, std::int64_t en
   spec.devices = groups * routers * ends;
   spec.node_devices = 1;
   spec.network.nic.link = {BytesPerSecond{25e9}, Seconds{2e-6}};
-  spec.network.kind =
-      plus ? NetworkSpec::Kind::dragonfly_plus : NetworkSpec::Kind::dragonfly;
+  spec.network.kind = plus ? NetworkSpec::Kind::dragonfly_plus : NetworkSpec::Kind::dragonfly;
   spec.network.leaf_ports = ends;
   spec.network.dragonfly = {.group_routers = routers,
                             .global_links = 2,
@@ -89,7 +88,8 @@ TEST(Dragonfly, DetoursLeadToTheSameRouter) {
       RC_ASSERT(around.empty() == (local ? fly.routers() < 3 : fly.groups() < 3));
       if (around.empty() || fly.plus()) continue;
       const std::uint32_t from = local ? link.from : fly.gateway(link.from, link.to);
-      RC_ASSERT(end_of(fabric, around, from) == (local ? link.to : fly.gateway(link.to, link.from)));
+      RC_ASSERT(end_of(fabric, around, from) ==
+                (local ? link.to : fly.gateway(link.to, link.from)));
     }
   }));
 }
@@ -114,7 +114,8 @@ TEST(Dragonfly, AnExchangeLoadsChannelsEvenly) {
     for (std::uint32_t b = 0; b < fabric.devices(); ++b)
       if (a != b)
         for (const LinkId link : fabric.route({a}, {b})) ++loads[link.value];
-  const Fabric::Block &local = fabric.block(LinkKind::local), &global = fabric.block(LinkKind::global);
+  const Fabric::Block &local = fabric.block(LinkKind::local),
+                      &global = fabric.block(LinkKind::global);
   EXPECT_EQ(local.count, 7U * 3 * 2);
   EXPECT_EQ(global.count, 7U * 6);
   for (std::uint32_t l = 0; l < local.count; ++l) EXPECT_EQ(loads[local.first + l], 2 * 2 * 13);

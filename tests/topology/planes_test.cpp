@@ -33,6 +33,10 @@ TEST(Planes, AreCountedByKindOfLink) {
   EXPECT_EQ(planes_of(spec, LinkKind::super_down), 7);
   EXPECT_EQ(planes_of(spec, LinkKind::nic_up), 1);
   EXPECT_EQ(planes_of(spec, LinkKind::leaf_up), 1);
+  ClusterSpec flying;
+  flying.network.dragonfly.global_links = 4;
+  EXPECT_EQ(planes_of(flying, LinkKind::global), 4);
+  EXPECT_EQ(planes_of(flying, LinkKind::local), 1);
 }
 
 /// A failed plane costs its share of every port, and nothing of NICs.

@@ -35,8 +35,7 @@ ClusterSpec flying(const Sizes& s) {
 /// NIC, global channel, local channel: the fullest of them.
 double exchange_time(const Sizes& s, double bytes) {
   const double ends = s.a * s.p, all = s.g * ends;
-  return std::max({bytes * (1 - 1 / all) / nic_rate,
-                   ends * bytes / (s.g * s.links * s.global),
+  return std::max({bytes * (1 - 1 / all) / nic_rate, ends * bytes / (s.g * s.links * s.global),
                    s.p * bytes * (2 - 1 / s.g) / (s.a * s.local)});
 }
 

@@ -22,7 +22,8 @@ std::optional<PlaneName> plane_name(std::string_view name);
 
 /// How many there are; 1 where the ports are not said to be bundles.
 std::int64_t planes_of(const ClusterSpec& cluster, PlaneSet set);
-/// Those that a link is a bundle over; 1 for a single link.
+/// Those that a link is a bundle over, or of how many links a global channel is made; 1 for a
+/// single link.
 std::int64_t planes_of(const ClusterSpec& cluster, LinkKind kind);
 /// What planes there are, for people: `plane:0 to plane:6`; empty without any.
 std::string plane_names(const ClusterSpec& cluster);

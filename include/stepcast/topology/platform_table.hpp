@@ -17,8 +17,8 @@ struct PlatformTable {
     BytesPerSecond bandwidth{0};
     Seconds latency{0};
   };
-  std::vector<std::string> hosts;  ///< one for each device, in the order of the file
-  std::vector<Link> links;         ///< those that some route crosses
+  std::vector<std::string> hosts;      ///< one for each device, in the order of the file
+  std::vector<Link> links;             ///< those that some route crosses
   std::vector<std::uint64_t> first;    ///< [from * hosts + to], and the end: into `crossed`
   std::vector<std::uint32_t> crossed;  ///< indices of links
 

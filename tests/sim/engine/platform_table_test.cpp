@@ -16,9 +16,10 @@ std::string document(const std::string& body) {
 
 /// Two hosts and what joins them.
 std::string pair_of_hosts(const std::string& links, const std::string& routes) {
-  return document("<zone id=\"root\" routing=\"Full\">\n<host id=\"b\" speed=\"1Gf\"/>\n"
-                  "<host id=\"a\" speed=\"1Gf\"/>\n" +
-                  links + routes + "</zone>\n");
+  return document(
+      "<zone id=\"root\" routing=\"Full\">\n<host id=\"b\" speed=\"1Gf\"/>\n"
+      "<host id=\"a\" speed=\"1Gf\"/>\n" +
+      links + routes + "</zone>\n");
 }
 
 ClusterSpec on_file(const std::string& text, std::int64_t devices, std::string hosts = "*") {
@@ -73,8 +74,8 @@ TEST(PlatformTable, APatternChoosesHosts) {
   std::string routes = "<link id=\"l\" bandwidth=\"1GBps\" latency=\"0s\"/>\n";
   for (const char* name : {"login", "gpu10", "gpu9", "gpu1"})
     hosts += "<host id=\"" + std::string(name) + "\" speed=\"1Gf\"/>\n";
-  for (const char* pair : {"src=\"gpu10\" dst=\"gpu9\"", "src=\"gpu9\" dst=\"gpu1\"",
-                           "src=\"gpu10\" dst=\"gpu1\""})
+  for (const char* pair :
+       {"src=\"gpu10\" dst=\"gpu9\"", "src=\"gpu9\" dst=\"gpu1\"", "src=\"gpu10\" dst=\"gpu1\""})
     routes += "<route " + std::string(pair) + "><link_ctn id=\"l\"/></route>\n";
   const std::string text = document(hosts + routes + "</zone>\n");
   EXPECT_EQ(loaded(on_file(text, 3, "gpu*")).wires().platform()->hosts,
@@ -90,17 +91,18 @@ TEST(PlatformTable, APatternChoosesHosts) {
 /// Zones that SimGrid makes by itself.
 TEST(PlatformTable, SimGridsOwnFabricsWork) {
   const auto cluster = [](const std::string& what) {
-    return document("<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-7\" speed=\"1Gf\" "
-                    "bw=\"10GBps\" lat=\"1us\" " +
-                    what + "/>\n");
+    return document(
+        "<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-7\" speed=\"1Gf\" "
+        "bw=\"10GBps\" lat=\"1us\" " +
+        what + "/>\n");
   };
   const Fabric star = loaded(on_file(cluster("sharing_policy=\"SPLITDUPLEX\""), 8));
   EXPECT_EQ(star.link_count(), 16U);
   EXPECT_EQ(names(star, 3, 5).size(), 2U);
   const Fabric torus = loaded(on_file(cluster("topology=\"TORUS\" topo_parameters=\"2,2,2\""), 8));
   EXPECT_EQ(names(torus, 0, 7).size(), 3U);
-  const Fabric tree = loaded(
-      on_file(cluster("topology=\"FAT_TREE\" topo_parameters=\"2;4,2;1,2;1,1\""), 8));
+  const Fabric tree =
+      loaded(on_file(cluster("topology=\"FAT_TREE\" topo_parameters=\"2;4,2;1,2;1,1\""), 8));
   EXPECT_EQ(names(tree, 0, 1).size(), 2U);
   EXPECT_EQ(names(tree, 0, 7).size(), 4U);
   const Fabric fly =
@@ -112,13 +114,15 @@ TEST(PlatformTable, WhatNoFlowCanCrossIsRefused) {
   const std::string wire = "<link id=\"w\" bandwidth=\"1GBps\" latency=\"0s\"/>\n";
   EXPECT_NE(refusal(pair_of_hosts(wire, ""), 2).find("has no route from b to a"),
             std::string::npos);
-  const std::string route = "<route src=\"b\" dst=\"a\"><link_ctn id=\"w\"/><link_ctn "
-                            "id=\"pipe\"/></route>\n";
+  const std::string route =
+      "<route src=\"b\" dst=\"a\"><link_ctn id=\"w\"/><link_ctn "
+      "id=\"pipe\"/></route>\n";
   const auto pipe = [&](const std::string& speed) {
-    return refusal(pair_of_hosts(wire + "<link id=\"pipe\" sharing_policy=\"FATPIPE\" bandwidth=\"" +
-                                     speed + "\" latency=\"0s\"/>\n",
-                                 route),
-                   2);
+    return refusal(
+        pair_of_hosts(wire + "<link id=\"pipe\" sharing_policy=\"FATPIPE\" bandwidth=\"" + speed +
+                          "\" latency=\"0s\"/>\n",
+                      route),
+        2);
   };
   EXPECT_EQ(pipe("2GBps"), "accepted");
   EXPECT_NE(pipe("0.5GBps").find("has the link pipe that nobody shares"), std::string::npos);
@@ -132,7 +136,8 @@ TEST(PlatformTable, WhatNoFlowCanCrossIsRefused) {
 /// What ends SimGrid's process is told in its words, and ours goes on.
 TEST(PlatformTable, WhatSimGridRefusesIsTold) {
   for (const std::string& text :
-       {std::string("no platform"), document("<zone id=\"root\" routing=\"Full\"><nonsense/></zone>"),
+       {std::string("no platform"),
+        document("<zone id=\"root\" routing=\"Full\"><nonsense/></zone>"),
         document("<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1Gf\" "
                  "bw=\"1GBps\" lat=\"1us\" topology=\"TORUS\" topo_parameters=\"4,4\"/>\n")}) {
     const std::string told = refusal(text, 2);

@@ -27,7 +27,8 @@ std::string switched_text() {
 }
 
 std::string platform_text(const std::string& keys, const std::string& more = {}) {
-  return "extends: s.yaml\ncluster:\n  network:\n    platform: {file: p.xml, " + keys + "}\n" + more;
+  return "extends: s.yaml\ncluster:\n  network:\n    platform: {file: p.xml, " + keys + "}\n" +
+         more;
 }
 
 struct PlatformScenario : ::testing::Test {
@@ -76,9 +77,10 @@ TEST_F(PlatformScenario, LinksOfTheFileCanBeDegraded) {
 
 TEST_F(PlatformScenario, KeysThatItReplacesAreRefusedBesideIt) {
   const auto with = [&](const std::string& network, const std::string& cluster) {
-    return errors("extends: s.yaml\ncluster:\n  network:\n    platform: {file: p.xml, "
-                  "devices_per_node: 8}\n" +
-                  network + cluster);
+    return errors(
+        "extends: s.yaml\ncluster:\n  network:\n    platform: {file: p.xml, "
+        "devices_per_node: 8}\n" +
+        network + cluster);
   };
   EXPECT_EQ(with("", ""), "no error");
   EXPECT_EQ(with("    nic: {bandwidth: 1GB/s}\n", ""),
@@ -131,9 +133,10 @@ TEST_F(PlatformScenario, WhatTheFileMayNotHoldIsRefusedAtItsLine) {
   EXPECT_EQ(holding("<zone id=\"x\" routing=\"Vivaldi\">"),
             "p.xml:4:1: cluster.network.platform.file: has routing=\"Vivaldi\" at <zone>, whose "
             "links are no links, allowed: Full, Floyd, Dijkstra, DijkstraCache, Cluster, None");
-  EXPECT_EQ(holding("<link id=\"x\" sharing_policy=\"WIFI\"/>"),
-            "p.xml:4:1: cluster.network.platform.file: has sharing_policy=\"WIFI\" at <link>, whose "
-            "links are no links, allowed: SHARED, SPLITDUPLEX, FATPIPE");
+  EXPECT_EQ(
+      holding("<link id=\"x\" sharing_policy=\"WIFI\"/>"),
+      "p.xml:4:1: cluster.network.platform.file: has sharing_policy=\"WIFI\" at <link>, whose "
+      "links are no links, allowed: SHARED, SPLITDUPLEX, FATPIPE");
   EXPECT_EQ(holding("<link id=\"x\"/>\n<host id=\"x\"/><link id=\"x\"/>"),
             "p.xml:5:1: cluster.network.platform.file: has 'x' twice, first at line 4, allowed: a "
             "name for each");

@@ -34,11 +34,12 @@ TEST(MachineParts, PlanesMayFailButNotAll) {
   EXPECT_NE(with(planes, failed("{link: \"plane:1\"}, {link: \"plane:1\"}"))
                 .find("stalls.failed_links.1.link: is plane:1, which is named before"),
             std::string::npos);
-  EXPECT_NE(with(planes, failed("{link: \"nic_plane:1\"}"))
-                .find("stalls.failed_links.0.link: is 'nic_plane:1', which the fabric does not have"),
-            std::string::npos);
+  EXPECT_NE(
+      with(planes, failed("{link: \"nic_plane:1\"}"))
+          .find("stalls.failed_links.0.link: is 'nic_plane:1', which the fabric does not have"),
+      std::string::npos);
   EXPECT_NE(with(planes, failed("{link: \"port:3\", ports: 8}"))
-                .find("stalls.failed_links.0.ports: is 8 of the 7 planes of a port"),
+                .find("stalls.failed_links.0.ports: is 8 of the 7 it is made of"),
             std::string::npos);
   EXPECT_NE(with(planes, failed("{link: \"plane:1\", ports: 2}"))
                 .find("stalls.failed_links.0.ports: is 2 of a plane, allowed: 1"),
@@ -51,8 +52,9 @@ TEST(MachineParts, PlanesMayFailButNotAll) {
 }
 
 TEST(MachineParts, PlanesOfNodesAndSuperNodesAreTheSame) {
-  const std::string above = "  super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: "
-                            "196GB/s}, planes: 6}}\n";
+  const std::string above =
+      "  super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: "
+      "196GB/s}, planes: 6}}\n";
   EXPECT_NE(with(planes + above)
                 .find("cluster.super_node.fabric.planes: is 6 above ports of 7 planes, allowed: as "
                       "many as node.fabric has"),
@@ -71,8 +73,9 @@ TEST(MachineParts, AnAllocationNamesTheNodesOfTheCluster) {
   EXPECT_NE(allocated("{first: 3, nodes: 3}")
                 .find("cluster.allocation: has 3 nodes, allowed: the 2 of the cluster"),
             std::string::npos);
-  EXPECT_NE(allocated("{first: 1048575, nodes: 2}").find("cluster.allocation.0.nodes: lead to node"),
-            std::string::npos);
+  EXPECT_NE(
+      allocated("{first: 1048575, nodes: 2}").find("cluster.allocation.0.nodes: lead to node"),
+      std::string::npos);
   EXPECT_NE(with("  network: {topology: {kind: single_switch}}\n  allocation: [{first: 3, nodes: "
                  "2}]\n")
                 .find("cluster.allocation: is given but all nodes hang on one switch"),
@@ -81,9 +84,10 @@ TEST(MachineParts, AnAllocationNamesTheNodesOfTheCluster) {
 
 TEST(MachineParts, ADragonflyHashesNothing) {
   const auto flying = [](const std::string& more) {
-    return with("  network:\n    topology: {kind: dragonfly, router_ports: 4, group_routers: 2, "
-                "local: {bandwidth: 25GB/s}, global: {links: 2, bandwidth: 25GB/s}}\n" +
-                more);
+    return with(
+        "  network:\n    topology: {kind: dragonfly, router_ports: 4, group_routers: 2, "
+        "local: {bandwidth: 25GB/s}, global: {links: 2, bandwidth: 25GB/s}}\n" +
+        more);
   };
   EXPECT_EQ(flying(""), "no error");
   EXPECT_NE(flying("    routing: ecmp\n")
