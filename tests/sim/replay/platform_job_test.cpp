@@ -76,7 +76,7 @@ TEST(PlatformJob, TheJudgeAgrees) {
 TEST(PlatformJob, FoldingChangesNothing) {
   int cases = 0;
   EXPECT_TRUE(rc::check([&] {
-    if (++cases % 4 != 0) return;
+    if (++cases % 8 != 0) return;
     const Job job = on_platform(switched_job());
     const auto folded = in_child([&] { return result_of(job, Fold::automatic); });
     const auto apart = in_child([&] { return result_of(job, Fold::off); });
