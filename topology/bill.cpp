@@ -27,12 +27,40 @@ double Bill::power() const {
   return facility * sum;
 }
 
+namespace {
+
+/// Routers hold the channels as well: each local one and each global link is a cable both ways. The
+/// groups of a dragonfly+ have spines for the uplinks of their leaves and the global links.
+NetworkParts dragonfly_parts(const Fabric& fabric, std::int64_t ports) {
+  const NetworkSpec& network = fabric.cluster().network;
+  const Dragonfly& dragonfly = fabric.dragonfly();
+  const double groups = dragonfly.groups(), routers = dragonfly.routers();
+  const double globals =
+      groups * (groups - 1) / 2 * static_cast<double>(network.dragonfly.global_links);
+  const double of_group = (groups - 1) * static_cast<double>(network.dragonfly.global_links);
+  NetworkParts parts;
+  parts.leaves = groups * routers;
+  const double up = dragonfly.plus() ? std::ceil(uplinks(network)) : routers - 1;
+  parts.leaf_ports = static_cast<double>(network.leaf_ports) + up;
+  if (dragonfly.plus())
+    parts.spines = groups * on_ports(routers * up + of_group, ports);
+  else
+    parts.leaf_ports += std::ceil(of_group / routers);
+  const double within = dragonfly.plus() ? routers * up : routers * (routers - 1) / 2;
+  parts.cables = static_cast<double>(fabric.nics()) + groups * within + globals;
+  return parts;
+}
+
+}  // namespace
+
 /// A leaf has all its uplinks, also where few NICs hang below it: trunks are as wide.
 NetworkParts network_parts(const Fabric& fabric, std::int64_t ports) {
   const NetworkSpec& network = fabric.cluster().network;
   const auto nics = static_cast<double>(fabric.nics());
   NetworkParts parts;
   parts.cables = nics;
+  const Dragonfly& dragonfly = fabric.dragonfly();
+  if (!dragonfly.empty()) return dragonfly_parts(fabric, ports);
   if (fabric.leaves() == 0) {
     parts.leaves = 1;
     parts.leaf_ports = nics;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe_network.hpp"
 #include "describe_states.hpp"
 #include "host_spec.hpp"
 #include "node_fabric.hpp"
@@ -66,21 +67,6 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
   describe_states(visitor, spec);
 }
 
-void describe(Visitor& visitor, LinkSpec& spec) {
-  visitor.field({"bandwidth", &spec.bandwidth, "per direction", rate_range, true});
-  visitor.field({"latency", &spec.latency, "of one message", time_range});
-}
-
-void efficiency(Visitor& visitor, double& target) {
-  visitor.field(
-      {"efficiency", &target, "fraction of the bandwidth that transfers reach", fraction()});
-}
-
-void describe(Visitor& visitor, SwitchFabric& spec) {
-  visitor.section("port", "the port of each device", [&](Visitor& v) { describe(v, spec.port); });
-  efficiency(visitor, spec.efficiency);
-}
-
 /// The fabric as the alternative `Fabric`, which it becomes if it is another.
 template <class Fabric>
 Fabric& as(NodeFabric& fabric) {
@@ -93,94 +79,48 @@ void describe(Visitor& visitor, NodeFabric& fabric) {
   visitor.alternatives(
       "kind",
       "mesh: a link per pair; switch: a port per device; groups: meshes joined by bridges; torus, "
-      "full_mesh, graph: links of the devices themselves (docs/models/wired.md)",
+      "full_mesh, graph: links of the devices themselves (docs/models/wired.md); platform: those "
+      "of "
+      "network.platform",
       kind,
       {{"mesh",
         [&](Visitor& v) {
           auto& spec = as<MeshFabric>(fabric);
           v.section("link", "the link of each pair of devices",
-                    [&](Visitor& w) { describe(w, spec.link); });
-          efficiency(v, spec.efficiency);
+                    [&](Visitor& w) { describe_link(w, spec.link); });
+          describe_efficiency(v, spec.efficiency);
         }},
-       {"switch", [&](Visitor& v) { describe(v, as<SwitchFabric>(fabric)); }},
+       {"switch", [&](Visitor& v) { describe_switch(v, as<SwitchFabric>(fabric)); }},
        {"groups",
         [&](Visitor& v) {
           auto& spec = as<GroupFabric>(fabric);
           v.field({"size", &spec.group_size, "devices of one mesh", count});
           v.section("link", "the link of each pair of one mesh",
-                    [&](Visitor& w) { describe(w, spec.link); });
+                    [&](Visitor& w) { describe_link(w, spec.link); });
           v.section("bridge", "the port of each device to the other meshes",
-                    [&](Visitor& w) { describe(w, spec.bridge); });
-          efficiency(v, spec.efficiency);
+                    [&](Visitor& w) { describe_link(w, spec.bridge); });
+          describe_efficiency(v, spec.efficiency);
         }},
        {"torus",
         [&](Visitor& v) {
           auto& spec = as<TorusFabric>(fabric);
           describe_dimensions(v, spec.dimensions);
-          efficiency(v, spec.efficiency);
+          describe_efficiency(v, spec.efficiency);
         }},
        {"full_mesh",
         [&](Visitor& v) {
           auto& spec = as<FullMeshFabric>(fabric);
           describe_dimensions(v, spec.dimensions);
-          efficiency(v, spec.efficiency);
+          describe_efficiency(v, spec.efficiency);
         }},
-       {"graph", [&](Visitor& v) {
+       {"graph",
+        [&](Visitor& v) {
           auto& spec = as<GraphFabric>(fabric);
           describe_graph(v, spec);
-          efficiency(v, spec.efficiency);
-        }}});
-}
-
-void describe(Visitor& visitor, SuperNodeSpec& spec) {
-  visitor.field({"nodes", &spec.nodes, "nodes of one super-node", count, true});
-  visitor.section("fabric", "what joins the nodes of a super-node", [&](Visitor& v) {
-    std::size_t kind{};
-    v.alternatives("kind", "switch: a port per device", kind,
-                   {{"switch", [&](Visitor& w) { describe(w, spec.fabric); }}});
-  });
-}
-
-void describe(Visitor& visitor, NicSpec& spec) {
-  visitor.field(
-      {"per", choice(spec.per, {{"device"}, {"node"}}), "each device or each node has one"});
-  describe(visitor, spec.link);
-  efficiency(visitor, spec.efficiency);
-}
-
-void leaves(Visitor& visitor, NetworkSpec& spec) {
-  visitor.field({"leaf_ports", &spec.leaf_ports, "NICs below one leaf switch", count});
-  visitor.field({"oversubscription", &spec.oversubscription,
-                 "capacity of a leaf to its NICs over that to the spine, 1 = non-blocking",
-                 between(1, 1000)});
-}
-
-void describe(Visitor& visitor, NetworkSpec& spec) {
-  using Kind = NetworkSpec::Kind;
-  visitor.section("nic", "network card", [&](Visitor& v) { describe(v, spec.nic); });
-  visitor.section("topology", "switches between the NICs", [&](Visitor& v) {
-    auto kind = static_cast<std::size_t>(spec.kind);
-    v.alternatives("kind", "rail_optimized: the i-th NIC of every node below the same leaves", kind,
-                   {{"single_switch", [&](Visitor&) { spec.kind = Kind::single_switch; }},
-                    {"leaf_spine",
-                     [&](Visitor& w) {
-                       spec.kind = Kind::leaf_spine;
-                       leaves(w, spec);
-                       w.field({"pod_leaves", &spec.pod_leaves,
-                                "a third tier: leaves of one pod, below spines of its own; 0: the "
-                                "spines join all leaves",
-                                between(0, max_devices)});
-                       w.field({"pod_oversubscription", &spec.pod_oversubscription,
-                                "capacity of a pod's leaves to its spines over that of the pod to "
-                                "the core",
-                                between(1, 1000)});
-                     }},
-                    {"rail_optimized", [&](Visitor& w) {
-                       spec.kind = Kind::rail_optimized;
-                       leaves(w, spec);
-                     }}});
-  });
-  describe_routing(visitor, spec);
+          describe_efficiency(v, spec.efficiency);
+        }},
+       {"platform",
+        [&](Visitor& v) { describe_efficiency(v, as<PlatformFabric>(fabric).efficiency); }}});
 }
 
 void describe(Visitor& visitor, RingProtocolSpec& spec) {
@@ -273,11 +213,11 @@ void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
   visitor.optional_section("super_node", "nodes joined by a fabric of their own", present,
                            [&](Visitor& v) {
                              if (!spec.super_node) spec.super_node.emplace();
-                             describe(v, *spec.super_node);
+                             describe_super_node(v, *spec.super_node);
                            });
   if (!present) spec.super_node.reset();
   visitor.section("network", "what joins nodes and super-nodes",
-                  [&](Visitor& v) { describe(v, spec.network); });
+                  [&](Visitor& v) { describe_network(v, spec.network); });
   visitor.section("collectives", "collective communication library",
                   [&](Visitor& v) { describe(v, spec.collectives); });
   bool interval = spec.interval.has_value();
@@ -304,6 +244,8 @@ void describe(Visitor& visitor, NodeKind& kind) {
   visitor.field(
       {"nodes", &kind.nodes, "nodes of this kind, behind those of the kinds before", count, true});
   describe_one_kind(visitor, whole);
+  // The whole cluster alone may be a platform file: checks refuse such a kind.
+  if (whole.network.platform) whole.node_fabric = PlatformFabric{};
   kind = {.nodes = kind.nodes,
           .name = whole.name,
           .device = whole.device,
@@ -316,6 +258,14 @@ void describe(Visitor& visitor, NodeKind& kind) {
 
 }  // namespace
 
+std::vector<std::uint32_t> ClusterSpec::node_places() const {
+  std::vector<std::uint32_t> places;
+  for (const NodeRun& run : allocation)
+    for (std::int64_t n = 0; n < run.nodes; ++n)
+      places.push_back(static_cast<std::uint32_t>(run.first + n));
+  return places;
+}
+
 DeviceSpec in_step(const DeviceSpec& device) {
   DeviceSpec slower = device;
   slower.matmul_peak *= device.step_clock;
@@ -326,6 +276,14 @@ DeviceSpec in_step(const DeviceSpec& device) {
 
 void describe(Visitor& visitor, ClusterSpec& spec) {
   describe_one_kind(visitor, spec);
+  visitor.optional_list(
+      "allocation", "nodes of the machine that are the cluster's, ascending; none: the first ones",
+      spec.allocation.size(), [&](std::size_t size) { spec.allocation.resize(size); },
+      [&](Visitor& v, std::size_t i) {
+        v.field({"first", &spec.allocation[i].first, "number of a node in the machine",
+                 between(0, max_devices), true});
+        v.field({"nodes", &spec.allocation[i].nodes, "so many from it on", count});
+      });
   describe_costs(visitor, spec.costs);
   visitor.optional_list(
       "kinds", "nodes of several kinds, each as a cluster file has them (heterogeneous.md)",

@@ -37,17 +37,28 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
     throw InputError("cluster.devices: is " + std::to_string(devices_) +
                      ", must be a multiple of node.devices (" +
                      std::to_string(cluster_.node_devices) + ")");
+  if (places_ = cluster_.node_places(); !places_.empty() && std::ssize(places_) != nodes())
+    throw InputError("allocation: has " + std::to_string(places_.size()) + " nodes, allowed: the " +
+                     std::to_string(nodes()) + " of the cluster");
   add_node_blocks();
   if (cluster_.super_node)
     add_pair(LinkKind::super_up, devices_, cluster_.super_node->fabric.port,
              cluster_.super_node->fabric.efficiency);
   const NicSpec& nic = cluster_.network.nic;
-  add_pair(LinkKind::nic_up, nics(), nic.link, nic.efficiency);
+  if (!of_platform()) add_pair(LinkKind::nic_up, nics(), nic.link, nic.efficiency);
   const double trunk = uplinks(cluster_.network) * (1 - cluster_.network.background);
-  add_pair(LinkKind::leaf_up, leaves(), {nic.link.bandwidth * trunk, Seconds{0}}, nic.efficiency);
+  // Routers of a dragonfly are joined by its channels and have no spine above them.
+  const bool spines = cluster_.network.kind != NetworkSpec::Kind::dragonfly;
+  add_pair(LinkKind::leaf_up, spines ? leaves() : 0, {nic.link.bandwidth * trunk, Seconds{0}},
+           nic.efficiency);
   const double pod = trunk * static_cast<double>(cluster_.network.pod_leaves) /
                      cluster_.network.pod_oversubscription;
   add_pair(LinkKind::pod_up, pods(), {nic.link.bandwidth * pod, Seconds{0}}, nic.efficiency);
+  add_channels();
+  if (!places_.empty() && leaves() > 0) {
+    nics_below_.assign(static_cast<std::size_t>(leaves()), 0);
+    for (std::uint32_t n = 0; n < nics(); ++n) ++nics_below_[leaf_of_nic(n)];
+  }
   for (const auto& [id, factor] : faults_.bandwidth_factor)
     degraded_[static_cast<std::size_t>(kind_of({id}))] = true;
   for (const auto& [id, links] : faults_.detour)
@@ -70,14 +81,33 @@ void Fabric::add_node_blocks() {
                         },
                         [&](const TorusFabric&) { add_wires(); },
                         [&](const FullMeshFabric&) { add_wires(); },
-                        [&](const GraphFabric&) { add_wires(); }},
+                        [&](const GraphFabric&) { add_wires(); },
+                        [&](const PlatformFabric&) { add_wires(); }},
              cluster_.node_fabric);
+}
+
+/// Local and global channels of a dragonfly; they reach the part of their bandwidth that NICs do.
+void Fabric::add_channels() {
+  const NetworkSpec& network = cluster_.network;
+  const bool plus = network.kind == NetworkSpec::Kind::dragonfly_plus;
+  if (of_platform() || (!plus && network.kind != NetworkSpec::Kind::dragonfly)) return;
+  const DragonflySpec& spec = network.dragonfly;
+  dragonfly_ =
+      Dragonfly(narrow(over(leaves(), spec.group_routers)), narrow(spec.group_routers), plus);
+  const LinkSpec bundle{spec.global.bandwidth * static_cast<double>(spec.global_links),
+                        spec.global.latency};
+  add_block(LinkKind::local, static_cast<std::int64_t>(dragonfly_.locals()), spec.local,
+            network.nic.efficiency);
+  add_block(LinkKind::global, static_cast<std::int64_t>(dragonfly_.globals()), bundle,
+            network.nic.efficiency);
 }
 
 /// Wires differ, so that their block says where they are and no more.
 void Fabric::add_wires() {
-  wires_ = std::make_shared<const NodeWires>(cluster_.node_fabric, cluster_.node_devices);
-  add_block(LinkKind::wire, nodes() * wires_->count(), {}, 1);
+  const bool all = std::holds_alternative<PlatformFabric>(cluster_.node_fabric);
+  wires_ = std::make_shared<const NodeWires>(cluster_.node_fabric,
+                                             all ? devices_ : cluster_.node_devices);
+  add_block(LinkKind::wire, devices_ / wires_->devices() * wires_->count(), {}, 1);
 }
 
 void Fabric::add_meshes(std::int64_t size, LinkSpec link, double efficiency) {
@@ -104,10 +134,16 @@ void Fabric::add_pair(LinkKind up, std::int64_t count, LinkSpec link, double eff
 std::int64_t Fabric::nodes() const { return devices_ / cluster_.node_devices; }
 
 std::int64_t Fabric::super_nodes() const {
-  return cluster_.super_node ? over(nodes(), cluster_.super_node->nodes) : nodes();
+  if (!cluster_.super_node) return nodes();
+  return over(place_of({narrow(nodes() - 1)}) + 1, cluster_.super_node->nodes);
+}
+
+std::uint32_t Fabric::place_of(NodeId node) const {
+  return places_.empty() ? node.value : places_[node.value];
 }
 
 std::int64_t Fabric::nics() const {
+  if (of_platform()) return 0;
   return cluster_.network.nic.per == NicSpec::Per::device ? devices_ : nodes();
 }
 
@@ -116,6 +152,8 @@ std::int64_t Fabric::rails() const {
     case NetworkSpec::Kind::single_switch:
       return 0;
     case NetworkSpec::Kind::leaf_spine:
+    case NetworkSpec::Kind::dragonfly:
+    case NetworkSpec::Kind::dragonfly_plus:
       return 1;
     case NetworkSpec::Kind::rail_optimized:
       break;
@@ -124,7 +162,8 @@ std::int64_t Fabric::rails() const {
 }
 
 std::int64_t Fabric::leaves_per_rail() const {
-  return over(nics() / rails(), cluster_.network.leaf_ports);
+  const std::int64_t nodes_of_machine = place_of({narrow(nodes() - 1)}) + 1;
+  return over(nodes_of_machine * (nics() / nodes()) / rails(), cluster_.network.leaf_ports);
 }
 
 std::int64_t Fabric::leaves() const { return rails() == 0 ? 0 : rails() * leaves_per_rail(); }
@@ -144,7 +183,7 @@ NodeId Fabric::node_of(DeviceId device) const {
 }
 
 std::uint32_t Fabric::super_node_of(DeviceId device) const {
-  const std::uint32_t node = node_of(device).value;
+  const std::uint32_t node = place_of(node_of(device));
   return cluster_.super_node ? narrow(node / cluster_.super_node->nodes) : node;
 }
 
@@ -159,10 +198,15 @@ std::uint32_t Fabric::nic_of(DeviceId device) const {
 std::uint32_t Fabric::leaf_of_nic(std::uint32_t nic) const {
   const std::int64_t rails = this->rails();
   if (rails == 0) return 0;
+  if (!places_.empty()) {
+    const auto of_node = narrow(nics() / nodes());
+    nic = place_of({nic / of_node}) * of_node + nic % of_node;
+  }
   return narrow(nic % rails * leaves_per_rail() + nic / rails / cluster_.network.leaf_ports);
 }
 
 std::int64_t Fabric::nics_below(std::uint32_t leaf) const {
+  if (!places_.empty()) return nics_below_[leaf];
   const std::int64_t ports = cluster_.network.leaf_ports;
   return std::min(ports, nics() / rails() - leaf % leaves_per_rail() * ports);
 }
@@ -172,7 +216,11 @@ Locality Fabric::locality(DeviceId a, DeviceId b) const {
   if (node_of(a) == node_of(b)) return Locality::node;
   if (super_node_of(a) == super_node_of(b)) return Locality::super_node;
   if (leaf_of(a) == leaf_of(b)) return Locality::leaf;
-  return pod_of(a) == pod_of(b) ? Locality::spine : Locality::core;
+  return pod_of(a) == pod_of(b) && group_of(a) == group_of(b) ? Locality::spine : Locality::core;
+}
+
+std::uint32_t Fabric::group_of(DeviceId device) const {
+  return dragonfly_.empty() ? 0 : dragonfly_.group_of(leaf_of(device));
 }
 
 bool Fabric::same_mesh(DeviceId a, DeviceId b) const {
@@ -206,6 +254,22 @@ LinkId Fabric::pod_link(LinkKind kind, std::uint32_t pod) const {
   return {block(kind).first + pod};
 }
 
+LinkId Fabric::channel_link(LinkKind kind, std::uint32_t channel) const {
+  expects(info(kind).family.owner == LinkOwner::channel && channel < block(kind).count,
+          "the channel exists");
+  return {block(kind).first + channel};
+}
+
+std::vector<LinkId> Fabric::channels_between(DeviceId a, DeviceId b) const {
+  if (dragonfly_.empty()) return {};
+  const Dragonfly::Way way = dragonfly_.way(leaf_of(a), leaf_of(b));
+  std::vector<LinkId> links;
+  if (way.first) links.push_back(channel_link(LinkKind::local, *way.first));
+  if (way.across) links.push_back(channel_link(LinkKind::global, *way.across));
+  if (way.last) links.push_back(channel_link(LinkKind::local, *way.last));
+  return links;
+}
+
 std::vector<LinkId> Fabric::route(DeviceId a, DeviceId b) const {
   std::vector<LinkId> links = intact_route(a, b);
   if (faults_.detour.empty()) return links;
@@ -225,6 +289,7 @@ std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
   const auto ports = [&](LinkKind up) {
     return std::vector{device_link(up, a), device_link(info(up).reverse, b)};
   };
+  if (of_platform()) return wire_route(a, b);
   switch (locality(a, b)) {
     case Locality::device:
       return {};
@@ -242,13 +307,16 @@ std::vector<LinkId> Fabric::intact_route(DeviceId a, DeviceId b) const {
     case Locality::core:
       break;
   }
-  std::vector<LinkId> links{device_link(LinkKind::nic_up, a),
-                            leaf_link(LinkKind::leaf_up, leaf_of(a))};
+  const std::vector<LinkId> channels = channels_between(a, b);
+  std::vector<LinkId> links{device_link(LinkKind::nic_up, a)};
+  const bool trunks = block(LinkKind::leaf_up).count > 0;
+  if (trunks) links.push_back(leaf_link(LinkKind::leaf_up, leaf_of(a)));
+  links.insert(links.end(), channels.begin(), channels.end());
   if (pod_of(a) != pod_of(b)) {
     links.push_back(pod_link(LinkKind::pod_up, pod_of(a)));
     links.push_back(pod_link(LinkKind::pod_down, pod_of(b)));
   }
-  links.push_back(leaf_link(LinkKind::leaf_down, leaf_of(b)));
+  if (trunks) links.push_back(leaf_link(LinkKind::leaf_down, leaf_of(b)));
   links.push_back(device_link(LinkKind::nic_down, b));
   return links;
 }
@@ -260,6 +328,7 @@ bool Fabric::can_saturate(LinkId id) const {
     case LinkTier::wire:
     case LinkTier::node:
     case LinkTier::nic:
+    case LinkTier::channel:
       return true;
     case LinkTier::super_node:
       return !super_behind_ports() || degraded(kind) ||
@@ -293,8 +362,9 @@ bool Fabric::pods_can_saturate() const {
 }
 
 bool Fabric::trunks_can_saturate() const {
-  return leaves() > 0 && (cluster_.network.oversubscription > 1 || degraded(LinkKind::leaf_up) ||
-                          !cluster_.network.undisturbed());
+  return block(LinkKind::leaf_up).count > 0 &&
+         (cluster_.network.oversubscription > 1 || degraded(LinkKind::leaf_up) ||
+          !cluster_.network.undisturbed());
 }
 
 Seconds Fabric::route_latency(DeviceId a, DeviceId b) const {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "stepcast/topology/fabric.hpp"
 
@@ -62,6 +63,47 @@ std::vector<LinkId> around_nic(const Fabric& intact, const Link& link,
   return {};
 }
 
+/// A local channel over another router of its group.
+std::vector<LinkId> around_local(const Fabric& intact, const Link& link,
+                                 const std::set<std::uint32_t>& failed) {
+  const Dragonfly& dragonfly = intact.dragonfly();
+  const std::uint32_t first = dragonfly.group_of(link.from) * dragonfly.routers();
+  const auto local = [&](std::uint32_t a, std::uint32_t b) {
+    return intact.channel_link(LinkKind::local, dragonfly.local(a, b));
+  };
+  for (std::uint32_t over = first; over < first + dragonfly.routers(); ++over) {
+    if (over == link.from || over == link.to) continue;
+    auto way = joined_if_alive({local(link.from, over)}, {local(over, link.to)}, failed);
+    if (!way.empty()) return way;
+  }
+  return {};
+}
+
+/// A global channel over another group, from gateway to gateway.
+std::vector<LinkId> around_global(const Fabric& intact, const Link& link,
+                                  const std::set<std::uint32_t>& failed) {
+  const Dragonfly& dragonfly = intact.dragonfly();
+  for (std::uint32_t over = 0; over < dragonfly.groups(); ++over) {
+    if (over == link.from || over == link.to) continue;
+    std::vector<LinkId> way;
+    const auto hop = [&](std::uint32_t a, std::uint32_t b) {
+      if (a != b && !dragonfly.plus())
+        way.push_back(intact.channel_link(LinkKind::local, dragonfly.local(a, b)));
+    };
+    const auto leap = [&](std::uint32_t a, std::uint32_t b) {
+      way.push_back(intact.channel_link(LinkKind::global, dragonfly.global(a, b)));
+    };
+    hop(dragonfly.gateway(link.from, link.to), dragonfly.gateway(link.from, over));
+    leap(link.from, over);
+    hop(dragonfly.gateway(over, link.from), dragonfly.gateway(over, link.to));
+    leap(over, link.to);
+    hop(dragonfly.gateway(link.to, over), dragonfly.gateway(link.to, link.from));
+    way = joined_if_alive(std::move(way), {}, failed);
+    if (!way.empty()) return way;
+  }
+  return {};
+}
+
 }  // namespace
 
 const std::vector<LinkId>* Fabric::detour(LinkId id) const {
@@ -84,10 +126,11 @@ std::vector<LinkId> find_links(const Fabric& fabric, std::string_view name) {
   const std::string text{name};
   add(text);
   if (links.empty()) {
-    add(text + ".up");
-    add(text + ".down");
+    for (const char* end :
+         fabric.of_platform() ? std::array{"_UP", "_DOWN"} : std::array{".up", ".down"})
+      add(text + end);
   } else if (const Link link = fabric.link(links.front());
-             info(link.kind).direction == LinkDirection::across) {
+             info(link.kind).direction == LinkDirection::across && !fabric.of_platform()) {
     const std::size_t colon = text.find(':'), dash = text.find('-');
     add(text.substr(0, colon + 1) + text.substr(dash + 1) + "-" +
         text.substr(colon + 1, dash - colon - 1));
@@ -101,6 +144,9 @@ std::string link_names(const Fabric& fabric) {
     const auto kind = static_cast<LinkKind>(k);
     const Fabric::Block& block = fabric.block(kind);
     if (block.count == 0 || info(kind).direction == LinkDirection::down) continue;
+    if (fabric.of_platform())
+      return fabric.link_name({0}) + " to " + fabric.link_name({block.count - 1}) +
+             " as the platform file names them";
     const auto stem = [&](std::uint32_t index) {
       const std::string name = fabric.link_name({block.first + index});
       return name.substr(0, name.find('.'));
@@ -121,6 +167,9 @@ std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
       return around_wire(intact, link, failed);
     case LinkTier::nic:
       return around_nic(intact, broken, failed);
+    case LinkTier::channel:
+      return broken.kind == LinkKind::local ? around_local(intact, broken, failed)
+                                            : around_global(intact, broken, failed);
     case LinkTier::node:
     case LinkTier::super_node:
     case LinkTier::trunk:

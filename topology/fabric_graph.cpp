@@ -23,9 +23,10 @@ struct Vertices {
     nic = super_switch + (cluster.super_node ? count(fabric.super_nodes()) : 0);
     // A sending and a receiving side, so that no path leads through a NIC from device to device.
     leaf = nic + (node_nic ? 2 * count(fabric.nics()) : 0);
-    top = leaf + count(fabric.leaves());
+    const Dragonfly& dragonfly = fabric.dragonfly();
+    top = leaf + std::max(count(fabric.leaves()), count(dragonfly.groups() * dragonfly.routers()));
     pod = top + 1;
-    wire_switch = pod + count(fabric.pods());
+    wire_switch = pod + count(dragonfly.plus() ? dragonfly.groups() : fabric.pods());
     all = wire_switch + count(fabric.nodes()) * fabric.wires().switches();
   }
   static std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
@@ -73,10 +74,21 @@ struct Vertices {
         return {pod + link.from, top};
       case LinkKind::pod_down:
         return {top, pod + link.from};
+      case LinkKind::local:
+        return {leaf + link.from, leaf + link.to};
+      case LinkKind::global:
+        return {group_end(link.from, link.to), group_end(link.to, link.from)};
     }
     return {0, 0};
   }
+  /// Where the channel from a group to another one is: its gateway, or the spines of a dragonfly+.
+  std::size_t group_end(std::uint32_t group, std::uint32_t other) const {
+    const Dragonfly& dragonfly = fabric.dragonfly();
+    return dragonfly.plus() ? pod + group : leaf + dragonfly.gateway(group, other);
+  }
   std::size_t above(std::uint32_t leaf_index) const {
+    const Dragonfly& dragonfly = fabric.dragonfly();
+    if (dragonfly.plus()) return pod + dragonfly.group_of(leaf_index);
     return fabric.pods() > 0 ? pod + fabric.pod_of_leaf(leaf_index) : top;
   }
   std::size_t wire_end(std::size_t end) const {
@@ -182,23 +194,66 @@ Bisection cut_behind(const Fabric& fabric, std::int64_t first) {
           std::max<std::int64_t>(1, std::min(first, fabric.devices() - first))};
 }
 
-/// Devices of the first half of the pods, where pods hold whole nodes; 0 otherwise.
-std::int64_t half_of_pods(const Fabric& fabric) {
+/// Nodes of the machine in a pod or in a group of a dragonfly, where those hold whole nodes; else
+/// 0.
+std::int64_t nodes_above_leaves(const Fabric& fabric) {
   const NetworkSpec& network = fabric.cluster().network;
+  const std::int64_t leaves =
+      fabric.dragonfly().empty() ? network.pod_leaves : network.dragonfly.group_routers;
+  const std::int64_t nics = leaves * network.leaf_ports;
+  if (fabric.pods() == 0 && fabric.dragonfly().empty()) return 0;
+  if (network.nic.per == NicSpec::Per::node) return nics;
   const std::int64_t size = fabric.devices() / fabric.nodes();
-  const std::int64_t nics = fabric.pods() / 2 * network.pod_leaves * network.leaf_ports;
-  const std::int64_t devices = network.nic.per == NicSpec::Per::device ? nics : nics * size;
-  return devices % size == 0 ? devices : 0;
+  return nics % size == 0 ? nics / size : 0;
+}
+
+/// Devices before the half of such parts of the machine that the cluster has some of, and with one
+/// part more.
+void add_halves(const Fabric& fabric, std::int64_t part, std::set<std::int64_t>& halves) {
+  if (part == 0) return;
+  const std::int64_t nodes = fabric.nodes(), size = fabric.devices() / nodes;
+  const auto place = [&](std::int64_t n) {
+    return std::int64_t{fabric.place_of({static_cast<std::uint32_t>(n)})};
+  };
+  const auto before = [&](std::int64_t end) {
+    std::int64_t count = 0;
+    while (count < nodes && place(count) < end) ++count;
+    return count * size;
+  };
+  if (place(nodes - 1) == nodes - 1) {  // the first nodes of the machine
+    halves.insert(before((nodes + part - 1) / part / 2 * part));
+    return;
+  }
+  const std::int64_t middle = place(nodes / 2) / part * part;
+  halves.insert(before(middle));
+  halves.insert(before(middle + part));
+}
+
+/// On its routes: what the first half of the nodes sends to the rest while every device sends as
+/// much to each.
+Bisection cut_of_routes(const Fabric& fabric) {
+  const std::int64_t nodes = fabric.nodes(), all = fabric.devices();
+  const std::int64_t first = nodes == 1 ? all / 2 : nodes / 2 * (all / nodes);
+  std::map<LinkId, double> ways;
+  for (std::uint32_t a = 0; a < first; ++a)
+    for (auto b = static_cast<std::uint32_t>(first); b < all; ++b)
+      for (const LinkId link : fabric.route({a}, {b})) ++ways[link];
+  double rate = first > 0 ? unlimited : 0;
+  for (const auto& [link, count] : ways)
+    rate = std::min(rate, fabric.link(link).bandwidth.value() / count);
+  return {BytesPerSecond{rate * static_cast<double>(first) * static_cast<double>(all - first)},
+          first, std::max<std::int64_t>(1, std::min(first, all - first))};
 }
 
 }  // namespace
 
 Bisection bisection(const Fabric& fabric) {
   const std::int64_t nodes = fabric.nodes(), size = fabric.devices() / nodes;
+  if (fabric.of_platform()) return cut_of_routes(fabric);
   if (nodes == 1) return cut_behind(fabric, fabric.devices() / 2);
-  std::set<std::int64_t> halves{half_of_pods(fabric)};
-  if (const auto& super = fabric.cluster().super_node)
-    halves.insert(fabric.super_nodes() / 2 * super->nodes * size);
+  std::set<std::int64_t> halves;
+  add_halves(fabric, nodes_above_leaves(fabric), halves);
+  if (const auto& super = fabric.cluster().super_node) add_halves(fabric, super->nodes, halves);
   Bisection worst = cut_behind(fabric, nodes / 2 * size);
   for (const std::int64_t first : halves) {
     if (first == 0 || first == nodes / 2 * size || first >= fabric.devices()) continue;

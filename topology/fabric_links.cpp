@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <charconv>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/topology/fabric.hpp"
+#include "stepcast/topology/platform_table.hpp"
 
 /// Links by id and by name.
 namespace stepcast {
@@ -29,6 +31,21 @@ std::string_view ending(LinkDirection direction) {
   return {};
 }
 
+/// `rest` is what follows the first end: `-7`.
+std::optional<LinkId> find_channel(const Fabric& fabric, LinkKind kind, std::uint32_t from,
+                                   std::string_view rest) {
+  const Dragonfly& dragonfly = fabric.dragonfly();
+  if (fabric.block(kind).count == 0 || !rest.starts_with('-')) return std::nullopt;
+  rest.remove_prefix(1);
+  const auto to = take_number(rest);
+  const bool local = kind == LinkKind::local;
+  const std::uint32_t ends = dragonfly.groups() * (local ? dragonfly.routers() : 1);
+  if (!to || !rest.empty() || from == *to || std::max(from, *to) >= ends) return std::nullopt;
+  if (!local) return fabric.channel_link(kind, dragonfly.global(from, *to));
+  if (dragonfly.group_of(from) != dragonfly.group_of(*to)) return std::nullopt;
+  return fabric.channel_link(kind, dragonfly.local(from, *to));
+}
+
 }  // namespace
 
 std::uint32_t Fabric::link_count() const { return link_count_; }
@@ -54,6 +71,12 @@ Link Fabric::link(LinkId id) const {
             .bandwidth = b.bandwidth * left,
             .latency = b.latency};
   if (kind == LinkKind::wire) return wire(link, index, left);
+  if (info(kind).family.owner == LinkOwner::channel) {
+    const Dragonfly::Ends ends =
+        kind == LinkKind::local ? dragonfly_.local_ends(index) : dragonfly_.global_ends(index);
+    link.from = ends.from;
+    link.to = ends.to;
+  }
   if (info(kind).family.owner != LinkOwner::pair) return link;
   const auto size = static_cast<std::uint32_t>(mesh_size_);
   link.from = index / (size - 1);
@@ -63,6 +86,7 @@ Link Fabric::link(LinkId id) const {
 }
 
 std::string Fabric::link_name(LinkId id) const {
+  if (of_platform()) return wires_->platform()->links[id.value].name;
   const Link l = link(id);
   const LinkKindInfo kind = info(l.kind);
   if (l.kind == LinkKind::wire) {
@@ -73,11 +97,18 @@ std::string Fabric::link_name(LinkId id) const {
     return std::string(kind.family.stem) + ":" + end(l.from) + "-" + end(l.to);
   }
   const std::string stem = std::string(kind.family.stem) + ":" + std::to_string(l.from);
-  if (kind.family.owner == LinkOwner::pair) return stem + "-" + std::to_string(l.to);
+  if (kind.family.owner == LinkOwner::pair || kind.family.owner == LinkOwner::channel)
+    return stem + "-" + std::to_string(l.to);
   return stem + std::string(ending(kind.direction));
 }
 
 std::optional<LinkId> Fabric::find_link(std::string_view name) const {
+  if (of_platform()) {
+    const auto& links = wires_->platform()->links;
+    const auto found = std::ranges::find(links, name, &PlatformTable::Link::name);
+    if (found == links.end()) return std::nullopt;
+    return LinkId{static_cast<std::uint32_t>(found - links.begin())};
+  }
   const std::size_t colon = name.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view prefix = name.substr(0, colon);
@@ -106,6 +137,8 @@ std::optional<LinkId> Fabric::find_link(std::string_view name) const {
     if (!same_mesh({*from}, {*to})) return std::nullopt;
     return mesh_link({*from}, {*to});
   }
+  for (const LinkKind kind : {LinkKind::local, LinkKind::global})
+    if (prefix == info(kind).family.stem) return find_channel(*this, kind, *from, rest);
   for (std::size_t k = 0; k < link_kinds; ++k) {
     const LinkKindInfo kind = info(static_cast<LinkKind>(k));
     if (kind.family.stem != prefix || ending(kind.direction) != rest) continue;

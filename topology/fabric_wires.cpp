@@ -7,6 +7,10 @@
 /// Wires of nodes among the links of a fabric. docs/models/wired.md.
 namespace stepcast {
 
+NodeId Fabric::wired_node_of(DeviceId device) const {
+  return of_platform() ? NodeId{0} : node_of(device);
+}
+
 LinkId Fabric::wire_link(NodeId node, std::uint32_t wire) const {
   return {block(LinkKind::wire).first + node.value * wires_->count() + wire};
 }
@@ -25,8 +29,10 @@ std::uint32_t Fabric::wire_end(NodeId node, std::uint32_t vertex) const {
 Link Fabric::wire(Link link, std::uint32_t index, double left) const {
   const NodeId node{index / wires_->count()};
   const NodeWires::Wire& wire = wires_->wire(index % wires_->count());
-  link.from = wire_end(node, wire.from);
-  link.to = wire_end(node, wire.to);
+  if (!of_platform()) {
+    link.from = wire_end(node, wire.from);
+    link.to = wire_end(node, wire.to);
+  }
   link.bandwidth = wire.bandwidth * node_efficiency(cluster_.node_fabric) * left;
   link.latency = wire.latency;
   return link;
@@ -39,17 +45,17 @@ BytesPerSecond Fabric::planned_bandwidth(LinkId id) const {
 }
 
 std::vector<LinkId> Fabric::wire_route(DeviceId a, DeviceId b) const {
-  const auto size = narrow(cluster_.node_devices);
+  const std::uint32_t size = wires_->devices();
   std::vector<std::uint32_t> wires;
   wires_->route(a.value % size, b.value % size, wires);
   std::vector<LinkId> links;
-  for (const std::uint32_t wire : wires) links.push_back(wire_link(node_of(a), wire));
+  for (const std::uint32_t wire : wires) links.push_back(wire_link(wired_node_of(a), wire));
   return links;
 }
 
 /// By the numbers that Link::from and Link::to have.
 std::optional<LinkId> Fabric::find_wire(std::uint32_t from, std::uint32_t to) const {
-  if (wires_->empty()) return std::nullopt;
+  if (wires_->empty() || of_platform()) return std::nullopt;
   const auto size = narrow(cluster_.node_devices), all = narrow(devices_);
   const auto node = [&](std::uint32_t end) {
     return end < all ? end / size : (end - all) / std::max(1U, wires_->switches());

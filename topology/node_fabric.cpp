@@ -11,7 +11,7 @@ LinkSpec first_link(const std::vector<GridDimension>& dimensions) {
   return dimensions.empty() ? LinkSpec{} : dimensions.front().link;
 }
 
-void describe_link(Visitor& visitor, LinkSpec& spec) {
+void describe_wire(Visitor& visitor, LinkSpec& spec) {
   visitor.field({"bandwidth", &spec.bandwidth, "per direction", rate_range, true});
   visitor.field({"latency", &spec.latency, "of one message, on every such link", time_range});
 }
@@ -24,7 +24,7 @@ void describe_dimensions(Visitor& visitor, std::vector<GridDimension>& dimension
       dimensions.size(), [&](std::size_t size) { dimensions.resize(size); },
       [&](Visitor& v, std::size_t i) {
         v.field({"size", &dimensions[i].size, "devices along the side", between(2, 65536), true});
-        describe_link(v, dimensions[i].link);
+        describe_wire(v, dimensions[i].link);
       });
 }
 
@@ -37,7 +37,7 @@ void describe_graph(Visitor& visitor, GraphFabric& graph) {
       [&](Visitor& v, std::size_t i) {
         v.field({"between", &graph.links[i].between, "two devices or switches of the node",
                  between(0, 131072), true});
-        describe_link(v, graph.links[i].link);
+        describe_wire(v, graph.links[i].link);
       });
 }
 
@@ -50,7 +50,8 @@ LinkSpec node_link(const NodeFabric& fabric) {
                  [](const FullMeshFabric& mesh) { return first_link(mesh.dimensions); },
                  [](const GraphFabric& graph) {
                    return graph.links.empty() ? LinkSpec{} : graph.links.front().link;
-                 }},
+                 },
+                 [](const PlatformFabric&) { return LinkSpec{}; }},
       fabric);
 }
 
@@ -59,17 +60,18 @@ bool has_one_link_kind(const NodeFabric& fabric) {
       Overloaded{[](const MeshFabric&) { return true; }, [](const SwitchFabric&) { return true; },
                  [](const GroupFabric&) { return false; }, [](const TorusFabric&) { return false; },
                  [](const FullMeshFabric&) { return false; },
-                 [](const GraphFabric&) { return false; }},
+                 [](const GraphFabric&) { return false; },
+                 [](const PlatformFabric&) { return false; }},
       fabric);
 }
 
 void set_node_latency(NodeFabric& fabric, Seconds latency) {
   expects(has_one_link_kind(fabric), "kinds have links of one kind inside a node");
-  std::visit(
-      Overloaded{[&](MeshFabric& mesh) { mesh.link.latency = latency; },
-                 [&](SwitchFabric& ports) { ports.port.latency = latency; }, [](GroupFabric&) {},
-                 [](TorusFabric&) {}, [](FullMeshFabric&) {}, [](GraphFabric&) {}},
-      fabric);
+  std::visit(Overloaded{[&](MeshFabric& mesh) { mesh.link.latency = latency; },
+                        [&](SwitchFabric& ports) { ports.port.latency = latency; },
+                        [](GroupFabric&) {}, [](TorusFabric&) {}, [](FullMeshFabric&) {},
+                        [](GraphFabric&) {}, [](PlatformFabric&) {}},
+             fabric);
 }
 
 double node_efficiency(const NodeFabric& fabric) {

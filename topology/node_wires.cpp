@@ -5,6 +5,7 @@
 
 #include "narrow.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/topology/platform_table.hpp"
 
 namespace stepcast {
 namespace {
@@ -18,6 +19,7 @@ NodeWires::NodeWires(const NodeFabric& fabric, std::int64_t devices) {
   if (const auto wrong = wiring_error(fabric, devices, key))
     throw InputError("node.fabric." + key + ": " + *wrong);
   devices_ = vertices_ = narrow(devices);
+  if (const auto* platform = std::get_if<PlatformFabric>(&fabric)) add_platform(platform->table);
   const auto* torus = std::get_if<TorusFabric>(&fabric);
   rings_ = torus != nullptr;
   if (torus) add_grid(torus->dimensions);
@@ -57,6 +59,27 @@ void NodeWires::add_graph(const GraphFabric& graph) {
   find_ways();
 }
 
+/// Its wires lead from nowhere to nowhere: only its routes are known.
+void NodeWires::add_platform(std::shared_ptr<const PlatformTable> table) {
+  if (table == nullptr || table->devices() < devices_)
+    throw InputError(
+        "network.platform: is a file that this command does not read, allowed: "
+        "node.fabric and network.nic");
+  platform_ = std::move(table);
+  for (const PlatformTable::Link& link : platform_->links)
+    wires_.push_back({none, none, link.bandwidth, link.latency});
+  between_switches_.assign(wires_.size(), true);
+  out_.resize(devices_);
+  for (std::uint32_t a = 0; a < devices_; ++a)
+    for (std::uint32_t b = 0; b < devices_; ++b) {
+      if (a == b) continue;
+      const auto way = platform_->route(a, b);
+      between_switches_[way.front()] = between_switches_[way.back()] = false;
+      if (std::ranges::find(out_[a], way.front()) == out_[a].end()) out_[a].push_back(way.front());
+    }
+  one_port_ = std::ranges::all_of(out_, [](const auto& first) { return first.size() <= 2; });
+}
+
 /// Breadth first from every device. Of several ways with as few wires the number of the receiver
 /// takes one, so that a switch spreads receivers over its ways up as D-mod-k does.
 void NodeWires::find_ways() {
@@ -82,7 +105,7 @@ void NodeWires::find_ways() {
 }
 
 std::optional<std::uint32_t> NodeWires::between(std::uint32_t from, std::uint32_t to) const {
-  if (from >= vertices_ || to >= vertices_ || wires_.empty()) return std::nullopt;
+  if (from >= vertices_ || to >= vertices_ || wires_.empty() || platform_) return std::nullopt;
   for (const std::uint32_t w : out_[from])
     if (wires_[w].to == to) return w;
   return std::nullopt;
@@ -92,6 +115,11 @@ std::optional<std::uint32_t> NodeWires::between(std::uint32_t from, std::uint32_
 /// directions alike where the side is a multiple of four.
 void NodeWires::route(std::uint32_t from, std::uint32_t to,
                       std::vector<std::uint32_t>& wires) const {
+  if (platform_) {
+    const auto way = platform_->route(from, to);
+    wires.insert(wires.end(), way.begin(), way.end());
+    return;
+  }
   if (sides_.empty()) {
     for (std::uint32_t v = from; v != to; v = wires_[wires.back()].to)
       wires.push_back(next_[std::size_t{v} * devices_ + to]);
@@ -118,6 +146,7 @@ void NodeWires::route(std::uint32_t from, std::uint32_t to,
 
 std::vector<std::uint32_t> NodeWires::way_around(std::uint32_t from, std::uint32_t to,
                                                  const std::set<std::uint32_t>& failed) const {
+  if (platform_) return {};
   std::vector<std::uint32_t> came(vertices_, none);
   std::deque<std::uint32_t> queue{from};
   for (; !queue.empty() && came[to] == none; queue.pop_front())

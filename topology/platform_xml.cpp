@@ -81,6 +81,7 @@ class XmlWriter {
 
 /// All NICs of a node hang on one leaf, and nothing has failed.
 bool XmlWriter::nodes_are_zones() const {
+  if (fabric_.of_platform()) return false;
   for (std::uint32_t l = 0; l < fabric_.link_count(); ++l)
     if (fabric_.detour({l}) != nullptr) return false;
   for (std::uint32_t d = 0; d < fabric_.devices(); ++d)
@@ -109,14 +110,15 @@ void XmlWriter::host(std::uint32_t d) {
 
 void XmlWriter::link(LinkId id) {
   const Link l = fabric_.link(id);
-  text_ += "<link id=\"" + fabric_.link_name(id) + "\" bandwidth=\"" +
+  text_ += "<link id=\"" + escaped(fabric_.link_name(id)) + "\" bandwidth=\"" +
            shortest(l.bandwidth.value()) + "Bps\" latency=\"" + shortest(l.latency.value()) +
            "s\"><prop id=\"kind\" value=\"" + name(l.kind) + "\"/></link>\n";
 }
 
 void XmlWriter::route(const std::string& head, std::span<const LinkId> links, const char* tag) {
   text_ += std::string("<") + tag + " " + head + " symmetrical=\"NO\">";
-  for (const LinkId id : links) text_ += "<link_ctn id=\"" + fabric_.link_name(id) + "\"/>";
+  for (const LinkId id : links)
+    text_ += "<link_ctn id=\"" + escaped(fabric_.link_name(id)) + "\"/>";
   if (links.empty()) text_ += "<link_ctn id=\"" + std::string(joint) + "\"/>";
   text_ += std::string("</") + tag + ">\n";
 }
@@ -171,6 +173,7 @@ void XmlWriter::sort_links() {
         break;
       case LinkOwner::leaf:
       case LinkOwner::pod:
+      case LinkOwner::channel:
         trunks_.push_back({l});
         break;
     }

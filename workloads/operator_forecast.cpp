@@ -101,7 +101,8 @@ ClusterSpec with_faster_links(ClusterSpec cluster) {
                  },
                  [&](GraphFabric& f) {
                    for (GraphLink& wire : f.links) hurry(wire.link);
-                 }},
+                 },
+                 [](PlatformFabric& f) { f.efficiency *= 1 + small_step; }},
       cluster.node_fabric);
   if (cluster.super_node) hurry(cluster.super_node->fabric.port);
   hurry(cluster.network.nic.link);

@@ -21,6 +21,7 @@ Seconds transfer(const LinkSpec& link, double efficiency, Seconds step, Bytes by
 Seconds collective_time(const Sample& sample, ClusterSpec cluster) {
   const std::int64_t nodes = (sample.ranks + cluster.node_devices - 1) / cluster.node_devices;
   cluster.devices = nodes * cluster.node_devices;
+  cluster.allocation.clear();
   const Fabric fabric{cluster};
   std::vector<DeviceId> members(static_cast<std::size_t>(sample.ranks));
   for (std::size_t i = 0; i < members.size(); ++i)

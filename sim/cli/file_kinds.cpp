@@ -1,6 +1,7 @@
 #include "file_kinds.hpp"
 
 #include "stepcast/base/schema.hpp"
+#include "stepcast/sim/engine/platform_file.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
@@ -52,7 +53,8 @@ std::string check_cluster_file(const std::string& path, const SearchPath& search
   const Node* device = root.find("device");
   const bool named = device != nullptr && device->find("name") != nullptr;
   if (named || root.find("name") != nullptr) {
-    read_cluster(path, {}, search);
+    ClusterSpec cluster = read_cluster(path, {}, search);
+    load_platform(cluster, {});
     return "";
   }
   check_cluster_part(path, search);

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/engine/platform_file.hpp"
 
 namespace stepcast::cli {
 
@@ -26,7 +27,9 @@ ClusterSpec cluster_option(const std::string& path, const std::string& devices,
   std::vector<std::string> overrides;
   if (!devices.empty()) overrides.push_back("devices=" + devices);
   try {
-    return read_cluster(path, overrides, default_search_path(options.presets));
+    ClusterSpec cluster = read_cluster(path, overrides, default_search_path(options.presets));
+    load_platform(cluster, {});
+    return cluster;
   } catch (const InputError& error) {
     std::vector<Diagnostic> all = error.diagnostics();
     for (Diagnostic& d : all)

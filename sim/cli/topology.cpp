@@ -147,6 +147,10 @@ Outcome topology(const TopologyOptions& options) {
     bad_option("--platform", "is -, as another option is, allowed: stdout for one of them");
   const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
   const Fabric fabric(cluster);
+  if (!options.dot.empty() && fabric.of_platform())
+    bad_option("--dot",
+               "draws which switches links join, of which a platform file says nothing, "
+               "allowed: a cluster that names its NICs");
   if (!options.dot.empty()) check_drawing(fabric);
   std::string text = fmt::format("{}: {} devices of {} in {} nodes", cluster.name, fabric.devices(),
                                  cluster.device.name, fabric.nodes());

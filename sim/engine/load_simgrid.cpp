@@ -30,6 +30,14 @@ ReferenceWorld* simgrid_world(const Platform& platform) {
   return make(platform);
 }
 
+PlatformAnswer read_platform_table(const std::string& file, const std::string& pattern,
+                                   std::int64_t devices) {
+  using Read = PlatformAnswer*(const std::string&, const std::string&, std::int64_t);
+  auto* const read = reinterpret_cast<Read*>(
+      module_entry("simgrid", "stepcast_read_platform_table", simgrid_fingerprint()));
+  return *std::unique_ptr<PlatformAnswer>(read(file, pattern, devices));
+}
+
 Platform read_platform(const std::string& file) {
   auto* const read = reinterpret_cast<ReadPlatform*>(
       module_entry("simgrid", "stepcast_read_platform", simgrid_fingerprint()));

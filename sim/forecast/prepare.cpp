@@ -1,6 +1,7 @@
 #include "stepcast/sim/forecast/prepare.hpp"
 
 #include "resolving.hpp"
+#include "stepcast/sim/engine/platform_file.hpp"
 
 namespace stepcast {
 
@@ -10,6 +11,10 @@ Scenario prepare(Scenario scenario) {
   Reading reading;
   Checks checks{root, reading};
   try {
+    if (scenario.cluster.network.platform) {
+      load_platform(scenario.cluster, "cluster.");
+      check_stalled_links(scenario, checks);
+    }
     resolve_slices(scenario, checks);
     if (checks.all_good()) check_resolved(scenario, checks);
   } catch (const InputError& error) {  // of what plans a collective, which knows keys but no places

@@ -33,6 +33,7 @@ bool crossed_by_several(const Fabric& fabric, LinkId link) {
     case LinkOwner::leaf:
     case LinkOwner::pod:
     case LinkOwner::wire:
+    case LinkOwner::channel:
       return true;
     case LinkOwner::nic:
       if (fabric.cluster().network.nic.per == NicSpec::Per::node) return true;
@@ -116,12 +117,18 @@ void JobGraph::add_groups(GroupKind kind) {
     const WireFrame frame(input_.fabric, devices_of(members));
     for (std::uint32_t e = 0; e < entries.size(); ++e) {
       const DeviceId a = device_of(members[entries[e].a]);
-      const bool wire = entries[e].kind == LinkKind::wire;
-      const DeviceId b =
-          wire ? DeviceId{frame.real(entries[e].b)} : device_of(members[entries[e].b]);
+      const DeviceId b = second_end(entries[e], frame, members);
       load(object, member_link(input_.fabric, entries[e].kind, a, b), e);
     }
   }
+}
+
+/// What names a link beside the first member: a member, or the name of a wire or channel.
+DeviceId JobGraph::second_end(const GroupPattern::Entry& entry, const WireFrame& frame,
+                              const std::vector<Rank>& members) const {
+  if (entry.kind == LinkKind::wire) return {frame.real(entry.b)};
+  if (info(entry.kind).family.owner == LinkOwner::channel) return {entry.b};
+  return device_of(members[entry.b]);
 }
 
 /// A channel is an object even where it carries no bytes, because its latency tells ranks apart.
@@ -168,8 +175,8 @@ std::vector<DeviceId> JobGraph::devices_of(const std::vector<Rank>& members) con
 }
 
 /// Which members share a mesh, a node, a super-node and, where those can be full, a leaf and a pod,
-/// in numbers of first appearance; with wires also where in its node a member is, seen from the
-/// first one.
+/// in numbers of first appearance; with wires also where in its node a member is, and on a
+/// dragonfly below which router, seen from the first one.
 JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
   ShapeKey key;
   const Fabric& fabric = input_.fabric;
@@ -185,6 +192,8 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
     key.push_back(last[level].second);
   };
   const WireFrame frame(fabric, devices_of(members));
+  const Dragonfly& fly = fabric.dragonfly();
+  const std::uint32_t first_group = fabric.group_of(device_of(members.front()));
   const bool leaves = fabric.trunks_can_saturate() || fabric.pods_can_saturate();
   for (const Rank member : members) {
     const DeviceId device = device_of(member);
@@ -193,6 +202,10 @@ JobGraph::ShapeKey JobGraph::shape_of(const std::vector<Rank>& members) const {
     ordinal(2, fabric.super_node_of(device));
     if (leaves) ordinal(3, fabric.leaf_of(device));
     if (leaves && fabric.pods() > 0) ordinal(4, fabric.pod_of(device));
+    if (!fly.empty()) {
+      const std::uint32_t ahead = fabric.group_of(device) + fly.groups() - first_group;
+      key.push_back(ahead % fly.groups() * fly.routers() + fabric.leaf_of(device) % fly.routers());
+    }
     if (!fabric.wires().empty()) key.push_back(frame.place(device));
   }
   return key;

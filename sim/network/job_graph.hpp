@@ -29,7 +29,8 @@ struct GroupPattern {
   struct Entry {
     LinkKind kind;
     std::uint32_t a, b;  ///< members whose link it is; b counts for mesh links only; a wire: a
-                         ///< member of its node, and which wire of the node
+                         ///< member of its node, and which wire of the node; a
+                         ///< channel: 0, and its name
     std::uint32_t first, count;  ///< its loads
     std::uint32_t role;          ///< equal where the loads are
   };
@@ -52,6 +53,8 @@ bool crossed_by_several(const Fabric& fabric, LinkId link);
 Stage neighbour_stage(const NetworkMapInput& input, Stage stage, Channel channel);
 /// Bytes of one transfer of a stage on a channel; nothing when no chunk uses it.
 std::optional<Bytes> channel_bytes(const NetworkMapInput& input, Stage stage, Channel channel);
+
+class WireFrame;
 
 /// Numbers of links, of which a job uses few: a page of them exists when one is used.
 class LinkIndex {
@@ -129,6 +132,8 @@ class JobGraph {
   /// `members`: those of the period.
   std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
   DeviceId device_of(Rank own) const { return input_.placement.device_of(period_.in_job(own)); }
+  DeviceId second_end(const GroupPattern::Entry& entry, const WireFrame& frame,
+                      const std::vector<Rank>& members) const;
   std::vector<DeviceId> devices_of(const std::vector<Rank>& members) const;
   ShapeKey shape_of(const std::vector<Rank>& members) const;
   bool is_skewed(GroupKind kind, std::uint32_t stage) const;

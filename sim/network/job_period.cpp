@@ -82,6 +82,9 @@ Rank JobPeriod::own(Rank of_job) const {
 /// What is above the leaves counts where it can hold flows up; latencies do not tell leaves apart.
 std::int64_t fabric_period(const Fabric& fabric) {
   const ClusterSpec& cluster = fabric.cluster();
+  // Parts of these do not repeat, or not for a whole number of nodes.
+  if (fabric.of_platform() || !fabric.dragonfly().empty() || !cluster.allocation.empty())
+    return fabric.devices();
   std::int64_t devices = cluster.node_devices;
   if (cluster.super_node) devices *= cluster.super_node->nodes;
   if (!fabric.trunks_can_saturate() && !fabric.pods_can_saturate()) return devices;

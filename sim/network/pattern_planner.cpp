@@ -36,13 +36,44 @@ std::uint32_t WireFrame::place(DeviceId device) const {
   return shifted_device(wires_, device.value % wires_.devices(), first_, origin_);
 }
 
+namespace {
+
+/// Channels of a dragonfly are named by how many groups they are ahead of the first member's, since
+/// every group sees the others alike.
+std::uint32_t channel_name(const Fabric& fabric, const Link& link, std::uint32_t first) {
+  const Dragonfly& fly = fabric.dragonfly();
+  const auto ahead = [&](std::uint32_t group) {
+    return (group + fly.groups() - first) % fly.groups();
+  };
+  if (link.kind == LinkKind::global) return fly.global(ahead(link.from), ahead(link.to));
+  const std::uint32_t start = ahead(fly.group_of(link.from)) * fly.routers();
+  return fly.local(start + link.from % fly.routers(), start + link.to % fly.routers());
+}
+
+LinkId channel_from(const Fabric& fabric, LinkKind kind, std::uint32_t first, std::uint32_t name) {
+  const Dragonfly& fly = fabric.dragonfly();
+  const auto real = [&](std::uint32_t ahead) { return (ahead + first) % fly.groups(); };
+  if (kind == LinkKind::global) {
+    const Dragonfly::Ends ends = fly.global_ends(name);
+    return fabric.channel_link(kind, fly.global(real(ends.from), real(ends.to)));
+  }
+  const Dragonfly::Ends ends = fly.local_ends(name);
+  const std::uint32_t start = real(fly.group_of(ends.from)) * fly.routers();
+  return fabric.channel_link(
+      kind, fly.local(start + ends.from % fly.routers(), start + ends.to % fly.routers()));
+}
+
+}  // namespace
+
 /// A pattern names links by members, so that groups of one shape find their own links in it.
 LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) {
   switch (info(kind).family.owner) {
     case LinkOwner::pair:
       return fabric.mesh_link(a, b);
     case LinkOwner::wire:
-      return fabric.wire_link(fabric.node_of(a), b.value);
+      return fabric.wire_link(fabric.wired_node_of(a), b.value);
+    case LinkOwner::channel:
+      return channel_from(fabric, kind, fabric.group_of(a), b.value);
     case LinkOwner::leaf:
       return fabric.leaf_link(kind, fabric.leaf_of(a));
     case LinkOwner::pod:
@@ -141,11 +172,13 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
     case LinkOwner::wire: {
       const Fabric::WirePlace place = input_.fabric.wire_place(link);
       for (std::uint32_t i = 0; i < devices_.size(); ++i)
-        if (input_.fabric.node_of(devices_[i]) == place.node)
+        if (input_.fabric.wired_node_of(devices_[i]) == place.node)
           return {l.kind, i, frame_->named(place.wire)};
       expects(false, "a collective uses wires of nodes of its members");
       break;
     }
+    case LinkOwner::channel:
+      return {l.kind, 0, channel_name(input_.fabric, l, input_.fabric.group_of(devices_[0]))};
     case LinkOwner::leaf:
       return {l.kind, member_with(l.from, &Fabric::leaf_of), 0};
     case LinkOwner::pod:

@@ -31,9 +31,10 @@ std::optional<double> unit_of(const LinkBytes& loads, double smallest, double la
 }
 
 /// Flows are counted by what they put on links of their members, not on those between switches.
-bool of_members(LinkKind kind) {
-  const LinkTier tier = info(kind).family.tier;
-  return tier != LinkTier::trunk && tier != LinkTier::pod;
+bool of_members(const Fabric& fabric, LinkId link) {
+  const LinkTier tier = info(fabric.link(link).kind).family.tier;
+  if (tier == LinkTier::wire) return !fabric.wires().between_switches(fabric.wire_place(link).wire);
+  return tier < LinkTier::trunk;
 }
 
 void add(LinkBytes& sum, const LinkBytes& more) {
@@ -88,7 +89,7 @@ std::vector<std::vector<Calls::Load>> Calls::loads(const std::vector<std::uint32
           load.planned[link.value] += m.bytes * round.times;
       }
       for (const auto& [link, bytes] : load.planned)
-        if (of_members(input_.fabric.link({link}).kind)) load.bytes = std::max(load.bytes, bytes);
+        if (of_members(input_.fabric, {link})) load.bytes = std::max(load.bytes, bytes);
     }
     if (!stage.apart && !phases.empty() && phases.back().size() == 1) {
       Load both = phases.back().front();

@@ -15,7 +15,8 @@ void check_switches(const ClusterSpec& cluster, const std::string& key, Checks& 
   const bool priced = !costs.network_switch.free();
   checks.require(costs.switch_ports == 0 || !costs.network_switch.count, key + "switch.ports",
                  "is given beside count, which is taken as it is, allowed: 0");
-  if (costs.network_switch.count || !checks.good({key + "switch"})) return;
+  if (costs.network_switch.count || !checks.good({key + "switch"}) || cluster.network.platform)
+    return;
   const NetworkParts parts = network_parts(Fabric(cluster), costs.switch_ports);
   const bool known = costs.switch_ports > 0;
   checks.require(known || !priced || parts.leaves <= 1, key + "switch.ports",

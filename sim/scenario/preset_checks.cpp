@@ -147,17 +147,21 @@ void check_wires(const ClusterSpec& cluster, const std::string& prefix, Checks& 
   const bool wired = !std::holds_alternative<MeshFabric>(cluster.node_fabric) &&
                      !std::holds_alternative<SwitchFabric>(cluster.node_fabric) &&
                      !std::holds_alternative<GroupFabric>(cluster.node_fabric);
-  checks.require(!wired || cluster.collectives.library == CollectiveLibrarySpec::Library::hccl,
-                 prefix + "collectives.library",
-                 "is nccl, whose rings do not know wires of a torus, full_mesh or graph, allowed: "
-                 "hccl");
+  checks.require(
+      !wired || cluster.collectives.library == CollectiveLibrarySpec::Library::hccl,
+      prefix + "collectives.library",
+      "is nccl, whose rings do not know wires of a torus, full_mesh, graph or platform, allowed: "
+      "hccl");
 }
 
 /// What hashes flows needs uplinks to hash them onto.
 void check_routing(const NetworkSpec& network, const std::string& prefix, Checks& checks) {
-  const bool uplinks = network.kind != NetworkSpec::Kind::single_switch;
+  const bool uplinks = network.kind == NetworkSpec::Kind::leaf_spine ||
+                       network.kind == NetworkSpec::Kind::rail_optimized;
   const bool ideal = network.routing == NetworkSpec::Routing::ideal;
-  const std::string none = "but a single switch has no uplinks, allowed: ";
+  const std::string none = network.kind == NetworkSpec::Kind::single_switch
+                               ? "but a single switch has no uplinks, allowed: "
+                               : "but channels of a dragonfly are loaded evenly, allowed: ";
   const std::string leaves = ", or topology.kind leaf_spine or rail_optimized";
   if (!checks.good({prefix + "network.topology.kind"})) return;
   checks.require(uplinks || ideal, prefix + "network.routing",
@@ -241,6 +245,9 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
                        count_text(per_node) + " devices of a node, allowed: " + divisors(per_node));
   }
   check_wires(cluster, prefix, checks);
+  check_platform(cluster, prefix, checks);
+  check_allocation(cluster, prefix, checks);
+  check_planes(cluster, prefix, checks);
   checks.require(cluster.network.pod_leaves > 0 || cluster.network.pod_oversubscription == 1,
                  key("network.topology.pod_oversubscription"),
                  "is " + shortest(cluster.network.pod_oversubscription) +

@@ -134,6 +134,7 @@ std::string resolved_yaml(const Scenario& scenario) {
   draft.scenario = scenario;
   draft.scenario.expect.reset();
   draft.scenario.campaign.reset();
+  if (auto& platform = draft.scenario.cluster.network.platform) platform->file = platform->path;
   if (scenario.order_table) draft.scenario.schedule.table = scenario.order_file;
   if (scenario.synthetic) {
     draft.synthetic = *scenario.synthetic;

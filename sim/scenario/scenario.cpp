@@ -5,6 +5,7 @@
 
 #include "read_factors.hpp"
 #include "read_lengths.hpp"
+#include "read_platform.hpp"
 #include "read_task_graph.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
@@ -186,6 +187,8 @@ std::string content_of(ScenarioDraft draft) {
   scenario.workload.plan.dp_given = scenario.workload.plan.dp;
   if (scenario.order_table) scenario.schedule.table = text_of(*scenario.order_table);
   draft.model_source = ScenarioDraft::from_keys;
+  if (auto& platform = scenario.cluster.network.platform)
+    platform->file.clear();  // its text counts
   if (scenario.graph) draft.graph = scenario.graph->sha256;
   std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
   const auto add = [&text](const char* key, const auto& numbers) {
@@ -197,6 +200,8 @@ std::string content_of(ScenarioDraft draft) {
   if (const auto& documents = scenario.schedule.data.documents)
     add("schedule.data.documents.lengths=", documents->lengths);
   add("moe.routing.counts=", scenario.workload.moe.routing.counts);
+  if (const auto& platform = scenario.cluster.network.platform; platform && platform->text)
+    text += "cluster.network.platform.text=" + sha256(*platform->text) + "\n";
   if (auto& spread = scenario.stalls.spread)
     for (const auto& [name, part] : distributions(*spread))
       add(("stalls.spread." + name + ".factors=").c_str(), part->factors);
@@ -207,9 +212,11 @@ std::string content_of(ScenarioDraft draft) {
 void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft,
                 Reading& reading) {
   draft.names_graph = names_task_graph(root);
-  read(draft.names_graph ? without_job(root, reading) : root, reading,
+  const Node all = with_platform(root, "cluster.");
+  read(draft.names_graph ? without_job(all, reading) : all, reading,
        [&](Visitor& visitor) { describe(visitor, draft); });
   Scenario& scenario = draft.scenario;
+  read_platform_file(root, search, "cluster.", scenario.cluster, reading);
   if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
   if (draft.names_graph && draft.workload_source != ScenarioDraft::from_times)
     read_task_graph(root, search, draft, reading);
@@ -343,7 +350,9 @@ ClusterSpec read_cluster(const std::string& path, const std::vector<std::string>
   const Node root =
       load(read_document_text(path, search), path, overrides, search, FileKind::cluster, reading);
   ClusterSpec cluster;
-  read(root, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  const Node all = with_platform(root, {});
+  read(all, reading, [&](Visitor& visitor) { describe(visitor, cluster); });
+  read_platform_file(root, search, {}, cluster, reading);
   Checks checks{root, reading};
   check_cluster(cluster, {}, checks);
   throw_if_wrong(reading);

@@ -4,6 +4,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/topology/fabric.hpp"
+#include "stepcast/topology/planes.hpp"
 
 namespace stepcast {
 namespace {
@@ -149,21 +150,51 @@ void check_trunk(const StallsSpec::FailedLink& failed, const std::string& path,
                      "all of them, or nothing reaches the spine");
 }
 
+/// A plane that fails leaves the others, of which some are needed.
+void check_plane(const StallsSpec::FailedLink& failed, PlaneName plane, const std::string& path,
+                 const ClusterSpec& cluster, std::map<PlaneSet, std::set<std::uint32_t>>& seen,
+                 Checks& checks) {
+  const std::string names = plane_names(cluster);
+  const std::int64_t all = planes_of(cluster, plane.set);
+  std::set<std::uint32_t>& lost = seen[plane.set];
+  if (!checks.require(all > 1 && plane.number < all, path + ".link",
+                      "is '" + failed.link + "', which the fabric does not have, allowed: " +
+                          (names.empty() ? "links, because no ports have planes" : names)))
+    return;
+  checks.require(failed.ports == 1, path + ".ports",
+                 "is " + count_text(failed.ports) + " of a plane, allowed: 1");
+  checks.require(lost.insert(plane.number).second, path + ".link",
+                 "is " + failed.link + ", which is named before, allowed: each plane once");
+  checks.require(std::ssize(lost) < all, path + ".link",
+                 "is the last of " + count_text(all) + " planes, allowed: all but one");
+}
+
 void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, Checks& checks) {
   std::vector<std::vector<LinkId>> links;
   std::set<std::uint32_t> failed;
+  std::map<PlaneSet, std::set<std::uint32_t>> planes;
   for (std::size_t i = 0; i < spec.failed_links.size(); ++i) {
     const std::string path = entry("failed_links", i);
-    links.push_back(roll.add(path, spec.failed_links[i].link));
+    const auto plane = plane_name(spec.failed_links[i].link);
+    if (plane && checks.good({path + ".link"}))
+      check_plane(spec.failed_links[i], *plane, path, fabric.cluster(), planes, checks);
+    links.push_back(plane ? std::vector<LinkId>{} : roll.add(path, spec.failed_links[i].link));
     if (links.back().empty()) continue;
     if (is_trunk(fabric, links.back().front())) {
       check_trunk(spec.failed_links[i], path, fabric.cluster().network, checks);
       links.back().clear();
       continue;
     }
+    const std::int64_t bundle = planes_of(fabric.cluster(), fabric.link(links.back().front()).kind);
     checks.require(
-        spec.failed_links[i].ports == 1, path + ".ports",
-        "is " + count_text(spec.failed_links[i].ports) + " of a single link, allowed: 1");
+        spec.failed_links[i].ports <= bundle, path + ".ports",
+        "is " + count_text(spec.failed_links[i].ports) + " of " +
+            (bundle > 1 ? "the " + count_text(bundle) + " it is made of, allowed: 1 to those"
+                        : "a single link, allowed: 1"));
+    if (spec.failed_links[i].ports < bundle) {
+      links.back().clear();
+      continue;
+    }
     for (const LinkId link : links.back()) failed.insert(link.value);
   }
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -179,6 +210,7 @@ void check_failed(const StallsSpec& spec, const Fabric& fabric, LinkRoll& roll, 
 }
 
 void check_links(const StallsSpec& spec, const ClusterSpec& cluster, Checks& checks) {
+  if (spec.degraded_links.empty() && spec.failed_links.empty()) return;
   const Fabric fabric(cluster);
   LinkRoll roll(fabric, checks);
   for (std::size_t i = 0; i < spec.degraded_links.size(); ++i) {
@@ -224,8 +256,13 @@ void check_stalls(const Scenario& scenario, Checks& checks) {
   for (std::size_t i = 0; i < spec.slow_hosts.size(); ++i)
     slow_hosts.add(i, spec.slow_hosts[i].nodes);
   check_throttling(spec, devices, checks);
-  if (!spec.degraded_links.empty() || !spec.failed_links.empty())
-    check_links(spec, scenario.cluster, checks);
+  check_platform_job(scenario, checks);
+  const auto* platform = std::get_if<PlatformFabric>(&scenario.cluster.node_fabric);
+  if (platform == nullptr || platform->table != nullptr) check_stalled_links(scenario, checks);
+}
+
+void check_stalled_links(const Scenario& scenario, Checks& checks) {
+  check_links(scenario.stalls, scenario.cluster, checks);
 }
 
 }  // namespace stepcast

@@ -23,7 +23,12 @@ ClusterSpec random_cluster() {
     c.super_node = SuperNodeSpec{*rc::gen::inRange<std::int64_t>(1, 4), {{speed(), Seconds{0}}, 1}};
   c.network.nic.link = {speed(), Seconds{0}};
   c.network.kind =
-      *rc::gen::element(NetworkSpec::Kind::single_switch, NetworkSpec::Kind::leaf_spine);
+      *rc::gen::element(NetworkSpec::Kind::single_switch, NetworkSpec::Kind::leaf_spine,
+                        NetworkSpec::Kind::dragonfly, NetworkSpec::Kind::dragonfly_plus);
+  c.network.dragonfly = {.group_routers = 2,
+                         .global_links = 1,
+                         .local = {speed(), Seconds{0}},
+                         .global = {speed(), Seconds{0}}};
   c.network.leaf_ports = *rc::gen::inRange<std::int64_t>(2, 6);
   c.network.oversubscription = *rc::gen::element(1.0, 2.0, 3.0);
   return c;

@@ -44,7 +44,8 @@ TEST(FindLinks, FindsWhatEveryLinkIsCalled) {
       const std::string name = fabric.link_name({id});
       const auto one = find_links(fabric, name);
       RC_ASSERT(one.front() == LinkId{id});
-      RC_ASSERT(one.size() == (fabric.link({id}).kind == LinkKind::mesh ? 2U : 1U));
+      RC_ASSERT(one.size() ==
+                (info(fabric.link({id}).kind).direction == LinkDirection::across ? 2U : 1U));
       const auto both = find_links(fabric, name.substr(0, name.find('.')));
       RC_ASSERT(both.size() == 2U);
       RC_ASSERT(both[0] == LinkId{id} || both[1] == LinkId{id});

@@ -31,7 +31,11 @@ inline ClusterSpec random_cluster(std::int64_t fewest_nodes = 1, std::int64_t mo
         {{BytesPerSecond{static_cast<double>(pick(1, 2)) * 100e9}, Seconds{4e-6}}, 0.9}};
   spec.network.nic.per = pick(0, 1) == 1 ? NicSpec::Per::device : NicSpec::Per::node;
   spec.network.nic.link = {BytesPerSecond{25e9}, Seconds{5e-6}};
-  spec.network.kind = static_cast<NetworkSpec::Kind>(pick(0, 2));
+  spec.network.kind = static_cast<NetworkSpec::Kind>(pick(0, 4));
+  spec.network.dragonfly = {.group_routers = pick(2, 3),
+                            .global_links = pick(1, 3),
+                            .local = {BytesPerSecond{20e9}, Seconds{3e-7}},
+                            .global = {BytesPerSecond{10e9}, Seconds{6e-7}}};
   spec.network.leaf_ports = pick(1, 8);
   spec.network.oversubscription = static_cast<double>(pick(1, 3));
   if (spec.network.kind == NetworkSpec::Kind::leaf_spine && pick(0, 1) == 1) {

@@ -19,8 +19,9 @@ TEST(LinkKinds, ReverseGoesTheOtherWayAndBack) {
     EXPECT_EQ(row.direction == LinkDirection::up, back.direction == LinkDirection::down)
         << row.name;
     EXPECT_EQ(row.direction == LinkDirection::across, row.reverse == kind) << row.name;
-    EXPECT_EQ(row.direction == LinkDirection::across,
-              row.family.owner == LinkOwner::pair || row.family.owner == LinkOwner::wire)
+    EXPECT_EQ(row.direction == LinkDirection::across, row.family.owner == LinkOwner::pair ||
+                                                          row.family.owner == LinkOwner::wire ||
+                                                          row.family.owner == LinkOwner::channel)
         << row.name;
   }
 }
@@ -35,7 +36,7 @@ TEST(LinkKinds, AreToldApartByStemAndDirection) {
     EXPECT_TRUE(links.emplace(row.family.stem, row.direction).second) << row.name;
     EXPECT_LT(static_cast<std::size_t>(row.family.tier), link_tiers) << row.name;
   }
-  EXPECT_EQ(names.size(), static_cast<std::size_t>(LinkKind::pod_down) + 1);
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(LinkKind::global) + 1);
 }
 
 TEST(GroupKinds, HaveNamesAndWhatTheirFormNeeds) {

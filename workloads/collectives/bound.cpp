@@ -47,10 +47,12 @@ class Bound {
 
   Seconds value() {
     for (const DeviceId m : members_) cut({m}, port(m));
+    if (fabric_.of_platform()) return Seconds{slowest_};
     for (const auto& [node, part] : nodes_) cut(part, outside_node(part));
     for (const auto& [super, part] : supers_) cut(part, nics(part));
     leaf_cuts();
     pod_cuts();
+    group_cuts();
     return Seconds{slowest_};
   }
 
@@ -94,6 +96,11 @@ class Bound {
   /// Everything that leads from one member to other members.
   double port(DeviceId m) const {
     double sum = 0;
+    if (fabric_.of_platform()) {
+      for (const std::uint32_t w : fabric_.wires().wires_of(m.value))
+        sum += fabric_.link(fabric_.wire_link({0}, w)).bandwidth.value();
+      return sum;
+    }
     if (in_super(m) < members_.size()) sum += bandwidth(LinkKind::nic_up, m);
     const bool leaves_node = in_node(m) < in_super(m);
     if (fabric_.super_behind_ports() && in_node(m) > 1)
@@ -132,9 +139,30 @@ class Bound {
     }
   }
 
+  /// Groups of a dragonfly, by all of their global channels: bytes may take any way.
+  void group_cuts() {
+    const Dragonfly& fly = fabric_.dragonfly();
+    if (fly.empty()) return;
+    std::map<std::uint32_t, Members> below;
+    for (const DeviceId m : members_) below[fabric_.group_of(m)].push_back(m);
+    for (const auto& [group, part] : below) {
+      const bool closed = std::ranges::all_of(part, [&](DeviceId m) {
+        return std::ranges::all_of(supers_.at(fabric_.super_node_of(m)), [&](DeviceId other) {
+          return fabric_.group_of(other) == fabric_.group_of(m);
+        });
+      });
+      double out = 0;
+      for (std::uint32_t other = 0; other < fly.groups(); ++other)
+        if (other != group)
+          out += fabric_.link(fabric_.channel_link(LinkKind::global, fly.global(group, other)))
+                     .bandwidth.value();
+      if (closed) cut(part, out);
+    }
+  }
+
   /// Leaves that hold super-nodes (or nodes) altogether, so that nothing else leads out of them.
   void leaf_cuts() {
-    if (fabric_.leaves() == 0) return;
+    if (fabric_.block(LinkKind::leaf_up).count == 0) return;
     std::map<std::uint32_t, Members> below;
     for (const DeviceId m : members_) below[fabric_.leaf_of(m)].push_back(m);
     for (const auto& [leaf, part] : below) {

@@ -37,6 +37,10 @@ Seconds latency(const Hops& hops, const Wiring& wiring, const CollectiveLibraryS
   Seconds sum{0};
   for (std::size_t p = 0; p < link_tiers; ++p) {
     const auto part = static_cast<Part>(p);
+    if (part == Part::channel) {
+      sum += Seconds{hops[p]};
+      continue;
+    }
     const Seconds step = part <= Part::super_node ? protocol.node_step - library.node_step_latency
                                                   : protocol.step - library.step_latency;
     if (hops[p] > 0) sum += hops[p] * (wiring.latency(part) + step);
@@ -50,7 +54,7 @@ Hops around(const Wiring& wiring, Group ring) {
   for (std::size_t i = 0; i < ring.size(); ++i)
     add_hop(hops, wiring, ring[i], ring[(i + 1) % ring.size()]);
   std::size_t slowest = 0;
-  for (std::size_t p = 0; p < link_tiers; ++p)
+  for (std::size_t p = 0; static_cast<Part>(p) < Part::channel; ++p)
     if (hops[p] > 0 && (hops[slowest] == 0 || wiring.latency(static_cast<Part>(p)) >
                                                   wiring.latency(static_cast<Part>(slowest))))
       slowest = p;
@@ -122,8 +126,12 @@ Seconds protocol_latency(const Schedule& ports, const Step& step, const ChunkPat
 }  // namespace
 
 void add_hop(Hops& hops, const Wiring& wiring, DeviceId a, DeviceId b, double times) {
-  const Part part = wiring.between(wiring.seat(wiring.seat_of(a)), wiring.seat(wiring.seat_of(b)));
+  const std::uint32_t from = wiring.seat_of(a), to = wiring.seat_of(b);
+  const Part part = wiring.between(wiring.seat(from), wiring.seat(to));
   hops[static_cast<std::size_t>(part)] += times;
+  if (part == Part::nic && wiring.channels())
+    hops[static_cast<std::size_t>(Part::channel)] +=
+        times * wiring.each_channel(from, to, [](std::uint32_t) {}).value();
 }
 
 double reduced_part(const Fabric& fabric, Group members) {

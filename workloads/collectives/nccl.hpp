@@ -8,7 +8,8 @@
 /// "NCCL".
 namespace stepcast::collectives {
 
-/// How many messages in a row cross each part of the fabric.
+/// How many messages in a row cross each part of the fabric; of channels of a dragonfly, the
+/// seconds that those on the way take together.
 using Hops = std::array<double, link_tiers>;
 void add_hop(Hops& hops, const Wiring& wiring, DeviceId a, DeviceId b, double times = 1);
 

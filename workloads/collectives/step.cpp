@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <tuple>
+#include <utility>
 
 namespace stepcast::collectives {
 namespace {
@@ -28,6 +30,8 @@ void Step::clear() {
     if (touched_[p])
       wiring_->each_link(static_cast<Part>(p), first_, last_,
                          [&](std::uint32_t slot, LinkId) { loads_[slot] = 0; });
+  for (const std::uint32_t channel : channels_) channel_loads_[channel] = 0;
+  channels_.clear();
   touched_ = {};
   first_ = UINT32_MAX;
   last_ = 0;
@@ -72,6 +76,7 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   const Part part = wiring_->between(from, to);
   if (part == Part::wire) return send_over_wires(i, j, bytes);
   cross(part);
+  if (part == Part::nic && wiring_->channels()) send_over_channels(i, j, bytes.value());
   if (bytes.value() <= 0) return;
   if (form_ == NetworkForm::pairwise) return messages_.push_back({a, b, bytes});
   if (part == Part::mesh) {
@@ -99,6 +104,20 @@ void Step::climb(Part part, std::uint32_t seat, std::uint32_t from, std::uint32_
   touch(part, seat);
   if (wiring_->can_saturate(part, from)) loads_[wiring_->up(part, from)] += bytes;
   if (wiring_->can_saturate(part, to)) loads_[wiring_->down(part, to)] += bytes;
+}
+
+void Step::add_to_channel(std::uint32_t channel, double bytes) {
+  if (channel_loads_.empty()) channel_loads_.resize(wiring_->channel_count());
+  if (channel_loads_[channel] == 0) channels_.push_back(channel);
+  channel_loads_[channel] += bytes;
+}
+
+void Step::send_over_channels(std::uint32_t i, std::uint32_t j, double bytes) {
+  const bool counted = form_ == NetworkForm::ports && bytes > 0;
+  const Seconds way = wiring_->each_channel(i, j, [&](std::uint32_t channel) {
+    if (counted) add_to_channel(channel, bytes);
+  });
+  latency_ = std::max(latency_, wiring_->latency(Part::nic) + way);
 }
 
 /// The latency of a message is that of its own way.
@@ -170,7 +189,7 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
   }
   if (!std::ranges::is_sorted(seats)) std::ranges::sort(seats);
   const auto super_of = [&](std::uint32_t i) { return wiring_->seat(i).super_node; };
-  const auto node_of = [&](std::uint32_t i) { return wiring_->seat(i).node; };
+  const auto node_of = [&](std::uint32_t i) { return wiring_->seat(i).wired; };
   each_run(std::span<const std::uint32_t>(seats), super_of, [&](auto super) {
     const double outside = (size_of(seats) - size_of(super)) * bytes.value();
     each_run(super, node_of, [&](auto node) {
@@ -184,11 +203,13 @@ void Step::send_all_pairs(const Members& members, Bytes bytes) {
     });
   });
   if (super_of(seats.front()) == super_of(seats.back())) return;
+  if (wiring_->channels()) load_channels(seats, bytes.value());
   if (wiring_->trunks()) load_trunks(Part::trunk, &Wiring::Seat::leaf, seats, bytes.value());
   if (wiring_->pods()) load_trunks(Part::pod, &Wiring::Seat::pod, seats, bytes.value());
 }
 
 void Step::send_at_once(const Members& members, Bytes bytes) {
+  const Seconds before = std::exchange(latency_, Seconds{0});
   send_all_pairs(members, bytes);
   std::size_t most = 1;  // messages through one port
   if (!wiring_->meshes() && !wiring_->wired()) {
@@ -201,8 +222,80 @@ void Step::send_at_once(const Members& members, Bytes bytes) {
     each_run(std::span<const std::uint32_t>(meshes), std::identity{},
              [&](auto mesh) { most = std::max(most, meshes.size() - mesh.size()); });
   }
-  latency_ = std::max(
-      latency_, slowest_message(members) + wiring_->node_step() * static_cast<double>(most - 1));
+  // Ways over wires differ, those over ports are alike.
+  const Seconds slowest = wiring_->wired() ? latency_ : slowest_message(members);
+  latency_ =
+      std::max({before, latency_, slowest + wiring_->node_step() * static_cast<double>(most - 1)});
+}
+
+namespace {
+
+/// Of a dragonfly: members below each router, by group.
+using RouterCounts = std::map<std::uint32_t, std::map<std::uint32_t, double>>;
+
+double all_of(const std::map<std::uint32_t, double>& counts) {
+  double sum = 0;
+  for (const auto& [router, members] : counts) sum += members;
+  return sum;
+}
+
+/// Whether some member of a group is below another router than this one.
+bool beside(const std::map<std::uint32_t, double>& counts, std::uint32_t router) {
+  return counts.size() > 1 || counts.begin()->first != router;
+}
+
+}  // namespace
+
+/// Pairs are counted by router and group; those of one super-node, which stay inside, are taken off
+/// again before bytes are counted.
+void Step::load_channels(const Seats& seats, double bytes) {
+  const Dragonfly& fly = wiring_->dragonfly();
+  std::map<std::uint32_t, double> pairs;  // by channel
+  Seconds slowest{0};
+  const auto in_group = [&](const auto& routers, double sign) {
+    for (const auto& [from, senders] : routers)
+      for (const auto& [to, receivers] : routers) {
+        if (from == to || fly.plus()) continue;
+        pairs[fly.local(from, to)] += sign * senders * receivers;
+        slowest = std::max(slowest, wiring_->local_latency());
+      }
+  };
+  const auto between = [&](std::uint32_t g, std::uint32_t h, const RouterCounts& groups,
+                           double sign) {
+    const auto &own = groups.at(g), &others = groups.at(h);
+    const double peers = all_of(others);
+    pairs[wiring_->global_channel(fly.global(g, h))] += sign * all_of(own) * peers;
+    Seconds way = wiring_->global_latency();
+    if (!fly.plus()) {
+      const std::uint32_t gate = fly.gateway(g, h);
+      for (const auto& [router, members] : own) {
+        if (router == gate) continue;
+        pairs[fly.local(router, gate)] += sign * members * peers;
+        pairs[fly.local(gate, router)] += sign * members * peers;
+      }
+      way += wiring_->local_latency() * (beside(own, gate) ? 1 : 0);
+      way += wiring_->local_latency() * (beside(others, fly.gateway(h, g)) ? 1 : 0);
+    }
+    slowest = std::max(slowest, way);
+  };
+  const auto count = [&](std::span<const std::uint32_t> some, double sign) {
+    RouterCounts groups;
+    for (const std::uint32_t i : some)
+      ++groups[fly.group_of(wiring_->router(i))][wiring_->router(i)];
+    for (const auto& [g, routers] : groups) {
+      in_group(routers, sign);
+      for (const auto& [h, others] : groups)
+        if (g != h) between(g, h, groups, sign);
+    }
+  };
+  count(seats, 1);
+  each_run(
+      std::span<const std::uint32_t>(seats),
+      [&](std::uint32_t i) { return wiring_->seat(i).super_node; },
+      [&](auto super) { count(super, -1); });
+  latency_ = std::max(latency_, wiring_->latency(Part::nic) + slowest);
+  for (const auto& [channel, number] : pairs)
+    if (number > 0 && bytes > 0) add_to_channel(channel, number * bytes);
 }
 
 void Step::load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seats& seats,
@@ -255,9 +348,13 @@ void Step::write_flow(double times, PhaseFlow& flow) const {
       wiring_->each_link(static_cast<Part>(p), first_, last_, [&](std::uint32_t slot, LinkId link) {
         const double bytes = loads_[slot];
         if (bytes == 0) return;
-        if (static_cast<Part>(p) < Part::trunk) largest = std::max(largest, bytes);
+        if (wiring_->counts(static_cast<Part>(p), link)) largest = std::max(largest, bytes);
         flow.links.push_back({link, bytes});
       });
+  std::vector<std::uint32_t> channels = channels_;
+  std::ranges::sort(channels);
+  for (const std::uint32_t channel : channels)
+    flow.links.push_back({wiring_->channel_link(channel), channel_loads_[channel]});
   for (LinkWeight& use : flow.links) use.weight /= largest;
   flow.bytes = Bytes{largest * times};
   flow.latency = latency_ * times;

@@ -48,6 +48,11 @@ class Step {
   void pairs_in_node(std::span<const std::uint32_t> seats, double bytes);
   void climb(Part part, std::uint32_t seat, std::uint32_t from, std::uint32_t to, double bytes);
   /// Of all pairs: the links above leaves or pods.
+  /// One message between the routers of two seats.
+  void send_over_channels(std::uint32_t i, std::uint32_t j, double bytes);
+  /// Of all pairs of different super-nodes.
+  void load_channels(const Seats& seats, double bytes);
+  void add_to_channel(std::uint32_t channel, double bytes);
   void load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seats& seats, double bytes);
 
   const Wiring* wiring_;
@@ -55,6 +60,8 @@ class Step {
   std::vector<Message> messages_;  ///< as pairs
   std::vector<double> loads_;      ///< by slot, as ports
   std::array<bool, link_tiers> touched_{};
+  std::vector<double> channel_loads_;            ///< empty until a channel carries something
+  std::vector<std::uint32_t> channels_;          ///< that carry something
   std::uint32_t first_ = UINT32_MAX, last_ = 0;  ///< seats whose links carry something
   Seconds latency_{0};
 };

@@ -15,7 +15,7 @@ Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
                        fabric.can_saturate({fabric.block(LinkKind::super_up).first})},
       mesh_size_{static_cast<std::uint32_t>(fabric.mesh_size())} {
   seats_.reserve(members.size());
-  for (const DeviceId m : members) seats_.push_back({m.value, 0, 0, 0, 0, 0, 0});
+  for (const DeviceId m : members) seats_.push_back({m.value, 0, 0, 0, 0, 0, 0, 0});
   if (!std::ranges::is_sorted(seats_, {}, &Seat::device))
     std::ranges::sort(seats_, {}, &Seat::device);
   take_seats(fabric);
@@ -35,6 +35,7 @@ Wiring::Wiring(const Fabric& fabric, std::span<const DeviceId> members)
   for (std::size_t kind = 0; kind < link_kinds; ++kind)
     take_slots(fabric, static_cast<LinkKind>(kind));
   take_latencies(fabric);
+  take_channels(fabric);
 }
 
 void Wiring::watch(std::uint32_t seats) {
@@ -64,11 +65,18 @@ void Wiring::take_seats(const Fabric& fabric) {
       super_index = super;
       node_end = (fabric.node_of({seat.device}).value + 1) * node_devices;
     }
-    if (new_node && !fabric.wires().empty()) nodes_.push_back(fabric.node_of({seat.device}).value);
+    if (new_node && !fabric.wires().empty()) {
+      const std::uint32_t wired = fabric.wired_node_of({seat.device}).value;
+      if (nodes_.empty() || nodes_.back() != wired) nodes_.push_back(wired);
+    }
     if (own_nic || new_node) nics_.push_back(fabric.nic_of({seat.device}));
     seat.node = node;
-    seat.super_node = super_node;
-    seat.mesh = mesh_size_ > 0 ? seat.device / mesh_size_ : fabric.wires().empty() ? i : node;
+    seat.super_node = fabric.of_platform() ? 0 : super_node;
+    seat.wired = fabric.wires().empty() ? node : count(nodes_.size() - 1);
+    // Members of one mesh have links to each other that wait for no others.
+    const bool apart =
+        fabric.wires().empty() || (fabric.of_platform() && fabric.wires().one_port());
+    seat.mesh = mesh_size_ > 0 ? seat.device / mesh_size_ : apart ? i : seat.wired;
     seat.nic = count(nics_.size() - 1);
   }
 }
@@ -102,6 +110,7 @@ std::uint32_t Wiring::places(LinkOwner owner) const {
   switch (owner) {
     case LinkOwner::pair:
     case LinkOwner::wire:
+    case LinkOwner::channel:
       return 0;
     case LinkOwner::device:
       return count(seats_.size());
@@ -129,6 +138,7 @@ void Wiring::take_latencies(const Fabric& fabric) {
   const auto route = [&](LinkKind kind) { return fabric.block(kind).latency; };
   const Seconds ports = fabric.node_ports() ? route(*fabric.node_ports()) : Seconds{0};
   node_step_ = library.node_step_latency;
+  step_ = library.step_latency;
   latency_ = {route(LinkKind::mesh) + library.node_step_latency,
               node_step_,
               ports + library.node_step_latency,
@@ -136,7 +146,21 @@ void Wiring::take_latencies(const Fabric& fabric) {
                   (super_behind_ports_ ? ports : Seconds{0}),
               route(LinkKind::nic_up) + library.step_latency,
               Seconds{0},
+              Seconds{0},
               Seconds{0}};
+}
+
+void Wiring::take_channels(const Fabric& fabric) {
+  if (fabric.dragonfly().empty()) return;
+  dragonfly_ = &fabric.dragonfly();
+  const Fabric::Block &local = fabric.block(LinkKind::local),
+                      &global = fabric.block(LinkKind::global);
+  first_channel_ = local.first;
+  locals_ = local.count;
+  channels_ = local.count + global.count;
+  local_latency_ = local.latency;
+  global_latency_ = global.latency;
+  for (const Seat& seat : seats_) routers_.push_back(fabric.leaf_of({seat.device}));
 }
 
 }  // namespace stepcast::collectives

@@ -18,6 +18,7 @@ class Wiring {
  public:
   struct Seat {
     std::uint32_t device, node, super_node;  ///< node, super-node: counted over the group
+    std::uint32_t wired;                     ///< what its wires join: the node, or all
     std::uint32_t mesh;                      ///< the seat itself where there are no meshes
     /// Counted over the group; leaf and pod only where their trunks can saturate.
     std::uint32_t nic, leaf, pod;
@@ -45,7 +46,7 @@ class Wiring {
 
   /// The part that joins two members; those of different super-nodes: nic.
   Part between(const Seat& a, const Seat& b) const {
-    if (a.node == b.node && wires_ != nullptr) return Part::wire;
+    if (wires_ != nullptr && a.wired == b.wired) return Part::wire;
     if (a.node == b.node) return a.mesh == b.mesh ? Part::mesh : Part::node;
     return a.super_node == b.super_node ? Part::super_node : Part::nic;
   }
@@ -56,6 +57,26 @@ class Wiring {
   template <class At>
   Seconds each_wire(std::uint32_t from, std::uint32_t to, const At& at) const;
   bool wired() const { return wires_ != nullptr; }
+  /// The wires are those of a platform file and join devices of all nodes.
+  bool of_platform() const { return wires_ != nullptr && wires_->platform() != nullptr; }
+  /// A flow is counted by what it puts on the links of its members, not on those between switches.
+  bool counts(Part part, LinkId link) const {
+    if (part != Part::wire) return part < Part::trunk;
+    return !wires_->between_switches((link.value - range(part).up_link) % wires_->count());
+  }
+  /// Calls at(channel) for each channel of a dragonfly between the routers of two seats, and gives
+  /// their latency.
+  template <class At>
+  Seconds each_channel(std::uint32_t from, std::uint32_t to, const At& at) const;
+  bool channels() const { return dragonfly_ != nullptr; }
+  const Dragonfly& dragonfly() const { return *dragonfly_; }
+  std::uint32_t router(std::uint32_t seat) const { return routers_[seat]; }
+  std::uint32_t channel_count() const { return channels_; }
+  LinkId channel_link(std::uint32_t channel) const { return {first_channel_ + channel}; }
+  /// Both kinds of channel by one number: local ones, then global ones.
+  std::uint32_t global_channel(std::uint32_t number) const { return locals_ + number; }
+  Seconds local_latency() const { return local_latency_; }
+  Seconds global_latency() const { return global_latency_; }
 
   Seconds node_step() const { return node_step_; }  ///< the library's part of that in a super-node
 
@@ -91,6 +112,7 @@ class Wiring {
   /// Of both directions, when `up` is a way up that the fabric has.
   void take_slots(const Fabric& fabric, LinkKind up);
   void take_latencies(const Fabric& fabric);
+  void take_channels(const Fabric& fabric);
 
   bool super_behind_ports_, super_saturates_;
   std::vector<Seat> seats_;
@@ -103,7 +125,11 @@ class Wiring {
   std::uint32_t watched_ = UINT32_MAX;
   std::array<Range, link_tiers> ranges_{};
   std::array<Seconds, link_tiers> latency_{};
-  Seconds node_step_{0};
+  Seconds node_step_{0}, step_{0};
+  const Dragonfly* dragonfly_ = nullptr;  ///< none without one
+  std::vector<std::uint32_t> routers_;    ///< [seat]
+  std::uint32_t first_channel_ = 0, channels_ = 0, locals_ = 0;
+  Seconds local_latency_{0}, global_latency_{0};
 };
 
 template <class At>
@@ -111,10 +137,26 @@ Seconds Wiring::each_wire(std::uint32_t from, std::uint32_t to, const At& at) co
   const std::uint32_t size = wires_->devices(), count = wires_->count();
   std::vector<std::uint32_t> way;
   wires_->route(seats_[from].device % size, seats_[to].device % size, way);
-  Seconds sum = node_step_;
+  Seconds sum = seats_[from].node == seats_[to].node ? node_step_ : step_;
   for (const std::uint32_t w : way) {
     sum += wires_->wire(w).latency;
-    at(range(Part::wire).up + seats_[from].node * count + w);
+    at(range(Part::wire).up + seats_[from].wired * count + w);
+  }
+  return sum;
+}
+
+template <class At>
+Seconds Wiring::each_channel(std::uint32_t from, std::uint32_t to, const At& at) const {
+  const Dragonfly::Way way = dragonfly_->way(routers_[from], routers_[to]);
+  Seconds sum{0};
+  for (const auto& local : {way.first, way.last}) {
+    if (!local) continue;
+    sum += local_latency_;
+    at(*local);
+  }
+  if (way.across) {
+    sum += global_latency_;
+    at(global_channel(*way.across));
   }
   return sum;
 }
@@ -131,7 +173,7 @@ void Wiring::each_link(Part part, std::uint32_t first, std::uint32_t last, const
   }
   if (part == Part::wire) {
     const std::uint32_t wires = wires_->count();
-    for (std::uint32_t n = seats_[first].node; n <= seats_[last].node; ++n)
+    for (std::uint32_t n = seats_[first].wired; n <= seats_[last].wired; ++n)
       for (std::uint32_t i = 0; i < wires; ++i)
         at(r.up + n * wires + i, LinkId{r.up_link + nodes_[n] * wires + i});
     return;

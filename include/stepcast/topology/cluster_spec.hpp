@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -124,6 +125,7 @@ struct MeshFabric {
 struct SwitchFabric {
   LinkSpec port;
   double efficiency = 1;
+  std::int64_t planes = 1;  ///< switches side by side, of which each has its part of every port
 };
 /// The node has meshes of `group_size` devices; between them traffic crosses each device's bridge
 /// port (PCIe), up and down.
@@ -159,8 +161,14 @@ struct GraphFabric {
   std::vector<GraphLink> links;
   double efficiency = 1;
 };
-using NodeFabric =
-    std::variant<MeshFabric, SwitchFabric, GroupFabric, TorusFabric, FullMeshFabric, GraphFabric>;
+struct PlatformTable;
+/// The links of `network.platform` join all devices of the cluster, those of a node as well.
+struct PlatformFabric {
+  double efficiency = 1;
+  std::shared_ptr<const PlatformTable> table;  ///< none until the file has been read
+};
+using NodeFabric = std::variant<MeshFabric, SwitchFabric, GroupFabric, TorusFabric, FullMeshFabric,
+                                GraphFabric, PlatformFabric>;
 
 /// The link between a device and the next one of its node: its port, or that of the pair.
 LinkSpec node_link(const NodeFabric& fabric);
@@ -182,10 +190,28 @@ struct NicSpec {
   Per per = Per::device;
   LinkSpec link;
   double efficiency = 1;
+  std::int64_t planes = 1;  ///< ports, each into a network of its own
+};
+
+/// A file of SimGrid's that has the links between all devices. Model: docs/models/platform.md.
+struct PlatformSpec {
+  std::string file;         ///< as the key has it
+  std::string hosts = "*";  ///< names of the hosts that are devices, with * and ?
+  std::int64_t devices_per_node = 1;
+  std::string path;                         ///< where it was found, an absolute path
+  std::shared_ptr<const std::string> text;  ///< what it holds
+};
+
+/// Groups of routers, of which every pair is joined: docs/models/fabric.md.
+struct DragonflySpec {
+  std::int64_t group_routers = 32;  ///< of each group
+  std::int64_t global_links = 1;    ///< between each two groups, per direction
+  LinkSpec local;                   ///< of each two routers of a group
+  LinkSpec global;                  ///< one of those
 };
 
 struct NetworkSpec {
-  enum class Kind { single_switch, leaf_spine, rail_optimized };
+  enum class Kind { single_switch, leaf_spine, rail_optimized, dragonfly, dragonfly_plus };
   /// How flows find an uplink of their leaf: evenly, by a hash, or the freer one of two that a hash
   /// names. Model: docs/models/collisions.md.
   enum class Routing { ideal, ecmp, adaptive };
@@ -197,6 +223,8 @@ struct NetworkSpec {
   /// to those spines over that of the pod to the core; 0 leaves: spines join all.
   std::int64_t pod_leaves = 0;
   double pod_oversubscription = 1;
+  DragonflySpec dragonfly;               ///< of the two kinds of that name
+  std::optional<PlatformSpec> platform;  ///< instead of NICs and switches
   Routing routing = Routing::ideal;
   std::int64_t queue_pairs = 1;  ///< that a sender cuts what it sends into, each hashed by itself
   double background = 0;         ///< part of the uplinks that other jobs take
@@ -269,6 +297,12 @@ struct ForecastInterval {
   }
 };
 
+/// Nodes of a machine that follow each other.
+struct NodeRun {
+  std::int64_t first = 0;  ///< number in the machine
+  std::int64_t nodes = 1;
+};
+
 struct ClusterSpec {
   std::string name;
   DeviceSpec device;
@@ -279,15 +313,18 @@ struct ClusterSpec {
   NetworkSpec network;
   CollectiveLibrarySpec collectives;
   std::optional<ForecastInterval> interval;
-  std::optional<CostSpec> costs;  ///< none: no bill, and steps have no price
-  std::int64_t devices = 8;       ///< size of this cluster
-  std::vector<NodeKind> kinds;    ///< empty: all nodes are as above
+  std::optional<CostSpec> costs;    ///< none: no bill, and steps have no price
+  std::int64_t devices = 8;         ///< size of this cluster
+  std::vector<NodeRun> allocation;  ///< its nodes among those of the machine; empty: the first ones
+  std::vector<NodeKind> kinds;      ///< empty: all nodes are as above
 
   /// This is the index into `kinds` of the kind of a device's node; it is 0 without kinds.
   std::uint32_t kind_of(std::int64_t which) const;
   /// This is the cluster as a program of that kind sees it: with its device and its host.
   ClusterSpec as_kind(std::size_t kind) const;
   std::int64_t nodes() const { return (devices + node_devices - 1) / node_devices; }
+  /// The number in the machine of each node; empty where they are the first ones.
+  std::vector<std::uint32_t> node_places() const;
 };
 
 inline constexpr double max_devices = 1048576;  ///< the largest cluster that is accepted

@@ -11,6 +11,7 @@
 
 #include "stepcast/base/ids.hpp"
 #include "stepcast/topology/cluster_spec.hpp"
+#include "stepcast/topology/dragonfly.hpp"
 #include "stepcast/topology/link_kind.hpp"
 #include "stepcast/topology/node_wires.hpp"
 
@@ -57,10 +58,15 @@ class Fabric {
   std::int64_t nodes() const;
   std::int64_t leaves() const;  ///< 0 for a single switch
   std::int64_t pods() const;    ///< 0 where spines join all leaves
+  /// Groups and routers of a dragonfly, whose leaves are routers; 0 without one.
+  const Dragonfly& dragonfly() const { return dragonfly_; }
   std::int64_t nics() const;
   std::int64_t super_nodes()
       const;  ///< the last one may be smaller; as many as nodes when there are none
   NodeId node_of(DeviceId device) const;
+  /// The number of a node in the machine that the cluster is a part of; super-nodes, leaves, pods
+  /// and routers are those of the machine.
+  std::uint32_t place_of(NodeId node) const;
   std::uint32_t super_node_of(DeviceId device) const;  ///< the node's own index when there are none
   /// A switched node has one port per device, so what goes on to the super-node crosses it too.
   bool super_behind_ports() const;
@@ -83,8 +89,12 @@ class Fabric {
   };
   const Block& block(LinkKind kind) const { return blocks_[static_cast<std::size_t>(kind)]; }
   std::int64_t mesh_size() const { return mesh_size_; }  ///< devices of one mesh, 0 without meshes
-  /// Of each node, where its devices pass on what is not for them; else it has none.
+  /// Of each node, where its devices pass on what is not for them; else it has none. With a
+  /// platform file, of the whole cluster, which then counts as one node where it is about wires.
   const NodeWires& wires() const { return *wires_; }
+  bool of_platform() const { return wires_->platform() != nullptr; }
+  /// The node of a device, where it is about wires.
+  NodeId wired_node_of(DeviceId device) const;
   /// The wire of a node, and where a wire is.
   LinkId wire_link(NodeId node, std::uint32_t wire) const;
   struct WirePlace {
@@ -110,7 +120,8 @@ class Fabric {
   /// one.
   bool on_detour(LinkId id) const { return on_detour_.contains(id.value); }
   /// Links are named `hccs:17-18`, `wire:17-s3` (s3: switch 3), `port:17.up`, `bridge:3.down`,
-  /// `super:5.up`, `nic:17.up`, `leaf:2.down`, `pod:0.up`.
+  /// `super:5.up`, `nic:17.up`, `leaf:2.down`, `pod:0.up`, `local:3-7` (routers), `global:0-1`
+  /// (groups); those of a platform file as the file has them.
   std::string link_name(LinkId id) const;
   std::optional<LinkId> find_link(std::string_view name) const;  ///< inverse of link_name
   bool same_mesh(DeviceId a, DeviceId b)
@@ -120,6 +131,11 @@ class Fabric {
   LinkId device_link(LinkKind kind, DeviceId device) const;
   LinkId leaf_link(LinkKind kind, std::uint32_t leaf) const;
   LinkId pod_link(LinkKind kind, std::uint32_t pod) const;
+  /// Of a dragonfly, by its number there.
+  LinkId channel_link(LinkKind kind, std::uint32_t channel) const;
+  std::uint32_t group_of(DeviceId device) const;  ///< of a dragonfly; 0 without one
+  /// What bytes of a cross between the routers of two devices: channels of a dragonfly.
+  std::vector<LinkId> channels_between(DeviceId a, DeviceId b) const;
 
   /// Bytes from a to b cross these links, in order; there are none when a == b. A link that can
   /// never saturate before its neighbours (a non-blocking leaf trunk) is part of the route all the
@@ -153,6 +169,7 @@ class Fabric {
   void add_pair(LinkKind up, std::int64_t count, LinkSpec link, double efficiency);
   void add_node_blocks();
   void add_wires();
+  void add_channels();
   std::uint32_t wire_end(NodeId node, std::uint32_t vertex) const;
   std::vector<LinkId> wire_route(DeviceId a, DeviceId b) const;
   std::optional<LinkId> find_wire(std::uint32_t from, std::uint32_t to) const;
@@ -163,6 +180,9 @@ class Fabric {
   std::int64_t devices_;
   std::int64_t mesh_size_ = 0;
   std::shared_ptr<const NodeWires> wires_;
+  Dragonfly dragonfly_;
+  std::vector<std::uint32_t> places_;      ///< [node], empty: its own number
+  std::vector<std::uint32_t> nics_below_;  ///< [leaf], where there are places
   std::optional<LinkKind> node_ports_;
   std::uint32_t link_count_ = 0;
   std::array<Block, link_kinds> blocks_{};

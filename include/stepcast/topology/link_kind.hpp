@@ -22,18 +22,20 @@ enum class LinkKind {
   leaf_up,
   leaf_down,
   pod_up,
-  pod_down
+  pod_down,
+  local,
+  global
 };
 
 /// The part of the fabric that a link belongs to, from the inside out.
-enum class LinkTier { mesh, wire, node, super_node, nic, trunk, pod };
-inline constexpr std::size_t link_tiers = 7;
+enum class LinkTier { mesh, wire, node, super_node, nic, trunk, pod, channel };
+inline constexpr std::size_t link_tiers = 8;
 
 /// What the links of one kind are counted by: an ordered pair of devices, a wire of a node, a
-/// device, a NIC, a leaf or a pod.
-enum class LinkOwner { pair, wire, device, nic, leaf, pod };
+/// device, a NIC, a leaf, a pod, or an ordered pair of routers or groups of a dragonfly.
+enum class LinkOwner { pair, wire, device, nic, leaf, pod, channel };
 
-/// `across` joins two devices; `up` leads away from the devices, `down` towards them.
+/// `across` joins two devices or switches; `up` leads away from the devices, `down` towards them.
 enum class LinkDirection { across, up, down };
 
 /// What both directions of a link share.
@@ -60,6 +62,8 @@ constexpr LinkKindInfo info(LinkKind kind) {
   constexpr LinkFamily nics{"nic", LinkTier::nic, LinkOwner::nic};
   constexpr LinkFamily trunks{"leaf", LinkTier::trunk, LinkOwner::leaf};
   constexpr LinkFamily pods{"pod", LinkTier::pod, LinkOwner::pod};
+  constexpr LinkFamily locals{"local", LinkTier::channel, LinkOwner::channel};
+  constexpr LinkFamily globals{"global", LinkTier::channel, LinkOwner::channel};
   using enum LinkKind;
   using enum LinkDirection;
   switch (kind) {
@@ -91,6 +95,10 @@ constexpr LinkKindInfo info(LinkKind kind) {
       return {"pod_up", pods, up, pod_down};
     case pod_down:
       return {"pod_down", pods, down, pod_up};
+    case local:
+      return {"local", locals, across, local};
+    case global:
+      return {"global", globals, across, global};
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,7 @@ class NodeWires {
 
   NodeWires() = default;  ///< none
   /// Throws InputError with what wiring_error() says. A fabric of ports or pairs has no wires.
+  /// With a platform file the wires are its links and join `devices` devices of all nodes.
   NodeWires(const NodeFabric& fabric, std::int64_t devices);
 
   bool empty() const { return wires_.empty(); }
@@ -46,18 +48,32 @@ class NodeWires {
   /// Along a side there are rings (torus) or a wire for each pair (mesh).
   bool rings() const { return rings_; }
 
+  /// Of a platform file, whose wires have names and no ends; nothing otherwise.
+  const PlatformTable* platform() const { return platform_.get(); }
+  /// The wire is neither the first nor the last one on any way, which only wires of a platform
+  /// file are.
+  bool between_switches(std::uint32_t wire) const {
+    return platform_ != nullptr && between_switches_[wire];
+  }
+  /// All ways from a device begin with one of two wires, a port and a NIC, so that it sends one
+  /// message after another; asked of platform files alone.
+  bool one_port() const { return one_port_; }
+
  private:
   void join(std::uint32_t a, std::uint32_t b, const LinkSpec& link);
   void add_grid(const std::vector<GridDimension>& dimensions);
   void add_graph(const GraphFabric& graph);
+  void add_platform(std::shared_ptr<const PlatformTable> table);
   void find_ways();
 
   std::uint32_t devices_ = 0, vertices_ = 0;
   std::vector<Wire> wires_;
   std::vector<std::vector<std::uint32_t>> out_;  ///< [vertex] its wires
   std::vector<std::uint32_t> sides_;
-  bool rings_ = false;
-  std::vector<std::uint32_t> next_;  ///< [vertex * devices + device]: wire to take, of a graph
+  bool rings_ = false, one_port_ = false;
+  std::shared_ptr<const PlatformTable> platform_;
+  std::vector<bool> between_switches_;  ///< [wire]
+  std::vector<std::uint32_t> next_;     ///< [vertex * devices + device]: wire to take, of a graph
 };
 
 /// What is wrong with the wires of such a node, and what is allowed; nothing when they are in

@@ -51,6 +51,17 @@ TEST(Fold, ClassesGiveTheSameOnADamagedFabric) {
   }));
 }
 
+TEST(Fold, ClassesGiveTheSameOnDragonflies) {
+  int cases = 0;
+  EXPECT_TRUE(rc::check([&] {
+    if (++cases % 5 != 0) return;  // a case takes 0.2 s
+    Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));
+    make_dragonfly(job);
+    if (*rc::gen::arbitrary<bool>()) job.faults = random_faults(job.cluster);
+    expect_fold_changes_nothing(job);
+  }));
+}
+
 TEST(Fold, ClassesGiveTheSameOnNodesWithWires) {
   EXPECT_TRUE(rc::check([] {
     Job job = random_job_as(*rc::gen::element(NetworkForm::ports, NetworkForm::pairwise));

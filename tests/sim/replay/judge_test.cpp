@@ -55,10 +55,19 @@ TEST(Judge, AgreesOnNodesWithWires) {
   });
 }
 
+TEST(Judge, AgreesOnDragonflies) {
+  agree_on_jobs(15, 16, [](Job& job) {
+    make_dragonfly(job);
+    if (*rc::gen::arbitrary<bool>()) job.faults = random_faults(job.cluster);
+  });
+}
+
 /// Run at night: scripts/nightly.
 TEST(Judge, DISABLED_AgreesOnLargeRandomJobs) {
   agree_on_jobs(1, 64, [](Job&) {});
 }
+
+TEST(Judge, DISABLED_AgreesOnLargeDragonflies) { agree_on_jobs(2, 64, make_dragonfly); }
 
 TEST(Judge, DISABLED_AgreesOnLargeJobsWithWires) { agree_on_jobs(2, 64, wire_nodes); }
 

@@ -168,6 +168,17 @@ inline void wire_nodes(Job& job) {
   c.collectives.library = CollectiveLibrarySpec::Library::hccl;
 }
 
+/// Routers or leaves of few NICs in groups that are joined pair by pair.
+inline void make_dragonfly(Job& job) {
+  NetworkSpec& network = job.cluster.network;
+  network.kind = *rc::gen::element(NetworkSpec::Kind::dragonfly, NetworkSpec::Kind::dragonfly_plus);
+  network.leaf_ports = *rc::gen::element<std::int64_t>(1, 2, 4);
+  network.dragonfly = {.group_routers = *rc::gen::inRange<std::int64_t>(2, 4),
+                       .global_links = *rc::gen::inRange<std::int64_t>(1, 3),
+                       .local = {15_GBps, 1_us},
+                       .global = {10_GBps, 2_us}};
+}
+
 inline Job random_job() {
   Job job;
   job.plan.tp = *rc::gen::element(1, 2, 4);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "stepcast/sim/forecast/forecast.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/report/report.hpp"
 
 namespace stepcast {
@@ -31,7 +32,7 @@ class Presets : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Presets, PartsAddUpToTheStepTime) {
   const Scenario scenario =
-      read_scenario((root() / GetParam()).string(), {}, default_search_path({}));
+      prepare_scenario((root() / GetParam()).string(), {}, default_search_path({}));
   EXPECT_FALSE(scenario.question.empty());
   const Forecast f = forecast(scenario);
   const double step = f.step_time.value();

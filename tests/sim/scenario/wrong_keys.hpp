@@ -103,7 +103,7 @@ inline constexpr WrongRow wrong_keys[] = {
      "hybrid(n)"},
     {"fabric_of_unknown_kind", "kind: mesh", "kind: ring",
      "s.yaml:21:20: cluster.node.fabric.kind: is 'ring', allowed: mesh, switch, groups, torus, "
-     "full_mesh, graph"},
+     "full_mesh, graph, platform"},
     {"fabric_keys_of_another_kind", "kind: mesh", "kind: switch",
      "s.yaml:21:13: cluster.node.fabric.port: is missing, allowed: a mapping with bandwidth\n"
      "s.yaml:21:28: cluster.node.fabric.link: is not a known key; did you mean kind?"},

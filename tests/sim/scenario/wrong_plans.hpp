@@ -126,7 +126,7 @@ inline constexpr WrongRow wrong_plans[] = {
      "  collectives: {library: nccl,",
      "s.yaml:23:26: cluster.collectives.library: is nccl, whose rings do not know wires of a "
      "torus, "
-     "full_mesh or graph, allowed: hccl"},
+     "full_mesh, graph or platform, allowed: hccl"},
     {"pods_without_leaves", "kind: rail_optimized, leaf_ports: 64, oversubscription: 1",
      "kind: leaf_spine, pod_oversubscription: 7",
      "s.yaml:25:56: cluster.network.topology.pod_oversubscription: is 7 without pods, allowed: 1, "

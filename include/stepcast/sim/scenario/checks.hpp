@@ -35,6 +35,16 @@ class Checks {
 /// scenario.
 void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
+/// This checks `network.platform` against the keys that it replaces.
+void check_platform(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
+/// This checks which nodes of the machine `allocation` names.
+void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
+/// This checks that planes of nodes and super-nodes are the same.
+void check_planes(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
+/// This checks what a job may ask of links that a platform file has.
+void check_platform_job(const Scenario& scenario, Checks& checks);
+/// This checks the links that `stalls:` names; check_stalls() does where the fabric is known.
+void check_stalled_links(const Scenario& scenario, Checks& checks);
 /// This checks what `stalls:` names against the cluster, and its entries against each other.
 void check_stalls(const Scenario& scenario, Checks& checks);
 /// This checks what `simulate.engine: simgrid` can replay.

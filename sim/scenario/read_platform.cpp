@@ -1,0 +1,96 @@
+#include "read_platform.hpp"
+
+#include <filesystem>
+#include <set>
+
+#include "stepcast/base/text.hpp"
+
+namespace stepcast {
+namespace {
+
+const Node* mapping_at(const Node* node, std::string_view key) {
+  const Node* found = node != nullptr ? node->find(key) : nullptr;
+  return found != nullptr && found->kind == Node::Kind::mapping ? found : nullptr;
+}
+
+/// Where the platform was given: a file, or several where one extends another.
+std::set<std::string> origins(const Node& platform) {
+  std::set<std::string> files{platform.place.file};
+  for (const Node::Entry& entry : platform.entries) files.insert(entry.place.file);
+  return files;
+}
+
+Node scalar(const Place& place, std::string text) {
+  Node node;
+  node.kind = Node::Kind::scalar;
+  node.place = place;
+  node.text = std::move(text);
+  return node;
+}
+
+Node mapping(const Place& place, std::vector<Node::Entry> entries) {
+  Node node;
+  node.kind = Node::Kind::mapping;
+  node.place = place;
+  node.entries = std::move(entries);
+  return node;
+}
+
+Node nodes_of(const Node& platform) {
+  const Place& place = platform.place;
+  const Node* size = platform.find("devices_per_node");
+  Node fabric = mapping(place, {{"kind", place, scalar(place, "platform")}});
+  return mapping(place, {{"devices", place, size != nullptr ? *size : scalar(place, "1")},
+                         {"fabric", place, std::move(fabric)}});
+}
+
+}  // namespace
+
+Node with_platform(const Node& root, const std::string& prefix) {
+  Node changed = root;
+  Node* cluster = prefix.empty() ? &changed : changed.find("cluster");
+  const Node* platform = mapping_at(mapping_at(cluster, "network"), "platform");
+  if (platform == nullptr) return changed;
+  const Node given = *platform;
+  const std::set<std::string> files = origins(given);
+  const auto replaced = [&](const Node::Entry& entry) { return !files.contains(entry.place.file); };
+  std::erase_if(cluster->find("network")->entries, [&](const Node::Entry& entry) {
+    return entry.key != "platform" && entry.key != "extends" && replaced(entry);
+  });
+  std::erase_if(cluster->entries, [&](const Node::Entry& entry) {
+    const bool said = entry.key == "node" || entry.key == "super_node" || entry.key == "costs";
+    return said && replaced(entry);
+  });
+  if (cluster->find("node") == nullptr)
+    cluster->entries.push_back({"node", given.place, nodes_of(given)});
+  return changed;
+}
+
+void read_platform_file(const Node& root, const SearchPath& search, const std::string& prefix,
+                        ClusterSpec& cluster, Reading& reading) {
+  const std::string key = prefix + "network.platform.file";
+  if (!cluster.network.platform || reading.failed.contains(key)) return;
+  PlatformSpec& platform = *cluster.network.platform;
+  const Place place = place_of(root, key);
+  const bool in_file = !place.file.starts_with("--set ");
+  const auto directory =
+      in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
+  const auto file = find_file(platform.file, directory, search);
+  const auto fail = [&](const std::string& message) {
+    reading.failed.insert(key);
+    reading.report(place, key, "names '" + shortened(platform.file) + "', " + message);
+  };
+  if (!file)
+    return fail("which does not exist, allowed: the path of a platform file of SimGrid (XML)");
+  try {
+    platform.text = std::make_shared<const std::string>(read_document_text(file->string(), search));
+  } catch (const InputError& error) {
+    reading.failed.insert(key);
+    for (const Diagnostic& d : error.diagnostics()) reading.diagnostics.push_back(d);
+    return;
+  }
+  platform.path = std::filesystem::absolute(*file).lexically_normal().string();
+  scan_platform(*platform.text, file->string(), key, reading);
+}
+
+}  // namespace stepcast
