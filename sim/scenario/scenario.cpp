@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "model_config.hpp"
 #include "read_factors.hpp"
 #include "read_lengths.hpp"
 #include "read_task_graph.hpp"
@@ -46,6 +47,7 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
       append(wrong, error);
     }
   }
+  give_way_to_config(root);
   // Overrides may give every key of a plan one value: a scenario is left.
   require_kind(kind == FileKind::plan ? file_kind(root) : kind, wanted, path);
   for (const Diagnostic& d : repeated) {
@@ -197,6 +199,9 @@ std::string content_of(ScenarioDraft draft) {
   if (const auto& documents = scenario.schedule.data.documents)
     add("schedule.data.documents.lengths=", documents->lengths);
   add("moe.routing.counts=", scenario.workload.moe.routing.counts);
+  if (scenario.graph && scenario.graph->traced)
+    for (const std::string& word : scenario.workload.communication.algorithms.algorithm)
+      text += "communication.algorithm=" + word + "\n";
   if (auto& spread = scenario.stalls.spread)
     for (const auto& [name, part] : distributions(*spread))
       add(("stalls.spread." + name + ".factors=").c_str(), part->factors);
@@ -207,8 +212,15 @@ std::string content_of(ScenarioDraft draft) {
 void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft,
                 Reading& reading) {
   draft.names_graph = names_task_graph(root);
-  read(draft.names_graph ? without_job(root, reading) : root, reading,
-       [&](Visitor& visitor) { describe(visitor, draft); });
+  const auto read_keys = [&](const Node& keys) {
+    read(keys, reading, [&](Visitor& visitor) { describe(visitor, draft); });
+  };
+  if (draft.names_graph)
+    read_keys(without_job(root, reading));
+  else if (const auto plain = without_config_keys(root))
+    read_keys(*plain);
+  else
+    read_keys(root);
   Scenario& scenario = draft.scenario;
   if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
   if (draft.names_graph && draft.workload_source != ScenarioDraft::from_times)
@@ -216,6 +228,7 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
   if (draft.model_source == ScenarioDraft::from_config &&
       !reading.failed.contains("model.hf_config")) {
     read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
+    read_beside_config(root, scenario.workload.model, reading);
   }
   if (auto& documents = scenario.schedule.data.documents;
       documents && !documents->file.empty() &&
