@@ -31,9 +31,8 @@ Outcome export_file(const ExportOptions& options) {
   if (options.to.empty() && !options.output.empty())
     bad_option("--output", "needs --to, allowed: " + joined(kinds));
   Outcome outcome;
-  const Scenario scenario =
-      scenario_option(options.scenario, options.overrides, options.launch,
-                      default_search_path(options.presets), outcome.warnings);
+  const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
+                                            default_search_path(options.presets), outcome.warnings);
   if (options.to.empty()) {
     outcome.text = exports_table(scenario);
     return outcome;

@@ -140,9 +140,9 @@ void put_plan(Recipe& r) {
     using Algorithm = ParallelPlan::ContextAlgorithm;
     const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
     r.put("parallel_config.context_parallel_algo",
-          std::string(hybrid                                           ? "hybrid_cp"
+          std::string(hybrid                                         ? "hybrid_cp"
                       : plan.context_algorithm == Algorithm::ulysses ? "ulysses_cp"
-                                                                       : "colossalai_cp"),
+                                                                     : "colossalai_cp"),
           "parallel.context_algorithm");
     if (hybrid)
       r.put("parallel_config.ulysses_degree_in_cp", plan.ulysses_degree,
@@ -216,7 +216,8 @@ void put_runtime(Recipe& r) {
   r.flag("optimizer.use_fused", runtime.optimizer == RuntimeSpec::OptimizerKernels::fused,
          "runtime.optimizer");
   if (communication.tensor_chunks > 1)
-    r.put("model.model_config.fine_grain_interleave", communication.tensor_chunks, "communication.tensor.overlap");
+    r.put("model.model_config.fine_grain_interleave", communication.tensor_chunks,
+          "communication.tensor.overlap");
 }
 
 }  // namespace

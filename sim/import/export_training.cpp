@@ -142,6 +142,10 @@ void add_training(Flags& flags, const Scenario& scenario) {
   flags.when(shared && mindspeed, "--reuse-fp32-param");
   flags.when(communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16,
              "--grad-reduce-in-bf16");
+  // FP16 sums in itself unless told
+  flags.when(training.precision == TrainingSpec::Precision::fp16 &&
+                 communication.gradient_precision == CommunicationSpec::GradientPrecision::fp32,
+             "--accumulate-allreduce-grads-in-fp32");
   flags.when(communication.accumulation == CommunicationSpec::Accumulation::separate,
              "--no-gradient-accumulation-fusion");
   if (communication.bucket) flags.add("--ddp-bucket-size", *communication.bucket);

@@ -54,43 +54,44 @@ inline Keys with(Keys base, const Keys& more) {
 }
 
 inline const Keys mindspeed_dense{{"--num-layers", "8"},
-                           {"--hidden-size", "1024"},
-                           {"--num-attention-heads", "16"},
-                           {"--seq-length", "1024"},
-                           {"--max-position-embeddings", "1024"},
-                           {"--micro-batch-size", "1"},
-                           {"--global-batch-size", "32"},
-                           {"--vocab-size", "32000"},
-                           {"--tensor-model-parallel-size", "2"},
-                           {"--pipeline-model-parallel-size", "2"},
-                           {"--sequence-parallel", ""},
-                           {"--bf16", ""}};
-inline const Keys mindspeed_experts = with(mindspeed_dense, {{"--num-experts", "8"},
-                                                      {"--expert-model-parallel-size", "2"},
-                                                      {"--moe-router-topk", "2"},
-                                                      {"--moe-grouped-gemm", ""},
-                                                      {"--moe-intermediate-size", "512"},
-                                                      {"--n-shared-experts", "1"},
-                                                      {"--moe-token-dispatcher-type", "alltoall"}});
+                                  {"--hidden-size", "1024"},
+                                  {"--num-attention-heads", "16"},
+                                  {"--seq-length", "1024"},
+                                  {"--max-position-embeddings", "1024"},
+                                  {"--micro-batch-size", "1"},
+                                  {"--global-batch-size", "32"},
+                                  {"--vocab-size", "32000"},
+                                  {"--tensor-model-parallel-size", "2"},
+                                  {"--pipeline-model-parallel-size", "2"},
+                                  {"--sequence-parallel", ""},
+                                  {"--bf16", ""}};
+inline const Keys mindspeed_experts =
+    with(mindspeed_dense, {{"--num-experts", "8"},
+                           {"--expert-model-parallel-size", "2"},
+                           {"--moe-router-topk", "2"},
+                           {"--moe-grouped-gemm", ""},
+                           {"--moe-intermediate-size", "512"},
+                           {"--n-shared-experts", "1"},
+                           {"--moe-token-dispatcher-type", "alltoall"}});
 
 inline const Keys mindformers_dense{{"use_legacy", "false"},
-                             {"runner_config.batch_size", "1"},
-                             {"parallel.enable_parallel_optimizer", "true"},
-                             {"parallel_config.data_parallel", "4"},
-                             {"parallel_config.model_parallel", "2"},
-                             {"parallel_config.pipeline_stage", "2"},
-                             {"parallel_config.micro_batch_num", "4"},
-                             {"recompute_config.recompute", "false"},
-                             {"model.model_config.model_type", "qwen3"},
-                             {"model.model_config.seq_length", "1024"},
-                             {"model.model_config.vocab_size", "32000"},
-                             {"model.model_config.hidden_size", "1024"},
-                             {"model.model_config.num_hidden_layers", "8"},
-                             {"model.model_config.num_attention_heads", "16"},
-                             {"model.model_config.num_key_value_heads", "4"},
-                             {"model.model_config.head_dim", "64"},
-                             {"model.model_config.intermediate_size", "4096"},
-                             {"model.model_config.compute_dtype", "bfloat16"}};
+                                    {"runner_config.batch_size", "1"},
+                                    {"parallel.enable_parallel_optimizer", "true"},
+                                    {"parallel_config.data_parallel", "4"},
+                                    {"parallel_config.model_parallel", "2"},
+                                    {"parallel_config.pipeline_stage", "2"},
+                                    {"parallel_config.micro_batch_num", "4"},
+                                    {"recompute_config.recompute", "false"},
+                                    {"model.model_config.model_type", "qwen3"},
+                                    {"model.model_config.seq_length", "1024"},
+                                    {"model.model_config.vocab_size", "32000"},
+                                    {"model.model_config.hidden_size", "1024"},
+                                    {"model.model_config.num_hidden_layers", "8"},
+                                    {"model.model_config.num_attention_heads", "16"},
+                                    {"model.model_config.num_key_value_heads", "4"},
+                                    {"model.model_config.head_dim", "64"},
+                                    {"model.model_config.intermediate_size", "4096"},
+                                    {"model.model_config.compute_dtype", "bfloat16"}};
 inline const Keys mindformers_experts =
     with(mindformers_dense, {{"model.model_config.model_type", "qwen3_moe"},
                              {"moe_config.expert_num", "8"},
@@ -101,12 +102,12 @@ inline const Keys mindformers_experts =
                              {"parallel_config.expert_parallel", "2"}});
 
 inline const Keys torchtitan_dense{{"model.name", "\"llama3\""},
-                            {"model.flavor", "\"8B\""},
-                            {"training.local_batch_size", "4"},
-                            {"training.seq_len", "2048"},
-                            {"parallelism.tensor_parallel_degree", "2"},
-                            {"parallelism.pipeline_parallel_degree", "2"},
-                            {"activation_checkpoint.mode", "\"full\""}};
+                                   {"model.flavor", "\"8B\""},
+                                   {"training.local_batch_size", "4"},
+                                   {"training.seq_len", "2048"},
+                                   {"parallelism.tensor_parallel_degree", "2"},
+                                   {"parallelism.pipeline_parallel_degree", "2"},
+                                   {"activation_checkpoint.mode", "\"full\""}};
 inline const Keys torchtitan_single =
     with(torchtitan_dense, {{"parallelism.pipeline_parallel_degree", "1"},
                             {"activation_checkpoint.mode", "\"selective\""},
@@ -117,32 +118,32 @@ inline const Keys torchtitan_experts =
                             {"parallelism.expert_parallel_degree", "4"}});
 
 inline const Keys nemo_dense{{"model.num_layers", "8"},
-                      {"model.hidden_size", "1024"},
-                      {"model.num_attention_heads", "16"},
-                      {"model.encoder_seq_length", "1024"},
-                      {"model.max_position_embeddings", "1024"},
-                      {"model.micro_batch_size", "1"},
-                      {"model.global_batch_size", "32"},
-                      {"model.vocab_size", "32000"},
-                      {"model.tensor_model_parallel_size", "2"},
-                      {"model.pipeline_model_parallel_size", "2"},
-                      {"model.sequence_parallel", "true"},
-                      {"trainer.precision", "bf16"}};
+                             {"model.hidden_size", "1024"},
+                             {"model.num_attention_heads", "16"},
+                             {"model.encoder_seq_length", "1024"},
+                             {"model.max_position_embeddings", "1024"},
+                             {"model.micro_batch_size", "1"},
+                             {"model.global_batch_size", "32"},
+                             {"model.vocab_size", "32000"},
+                             {"model.tensor_model_parallel_size", "2"},
+                             {"model.pipeline_model_parallel_size", "2"},
+                             {"model.sequence_parallel", "true"},
+                             {"trainer.precision", "bf16"}};
 inline const Keys nemo_experts = with(nemo_dense, {{"model.num_moe_experts", "8"},
-                                            {"model.moe_router_topk", "2"},
-                                            {"model.moe_token_dispatcher_type", "alltoall"},
-                                            {"model.expert_model_parallel_size", "2"}});
+                                                   {"model.moe_router_topk", "2"},
+                                                   {"model.moe_token_dispatcher_type", "alltoall"},
+                                                   {"model.expert_model_parallel_size", "2"}});
 inline const Keys nemo_rebuilt = with(nemo_dense, {{"model.recompute_granularity", "full"},
-                                            {"model.recompute_method", "block"},
-                                            {"model.recompute_num_layers", "1"},
-                                            {"ddp.use_distributed_optimizer", "true"},
-                                            {"ddp.overlap_grad_reduce", "true"}});
+                                                   {"model.recompute_method", "block"},
+                                                   {"model.recompute_num_layers", "1"},
+                                                   {"ddp.use_distributed_optimizer", "true"},
+                                                   {"ddp.overlap_grad_reduce", "true"}});
 
 inline const Keys deepspeed_base{{"train_batch_size", "32"},
-                          {"train_micro_batch_size_per_gpu", "1"},
-                          {"bf16.enabled", "true"},
-                          {"zero_optimization.stage", "2"},
-                          {"zero_optimization.overlap_comm", "true"}};
+                                 {"train_micro_batch_size_per_gpu", "1"},
+                                 {"bf16.enabled", "true"},
+                                 {"zero_optimization.stage", "2"},
+                                 {"zero_optimization.overlap_comm", "true"}};
 inline const Keys deepspeed_half{{"train_micro_batch_size_per_gpu", "1"}, {"fp16.enabled", "true"}};
 
 inline std::string yaml(const Keys& keys) { return flow(keys, false) + "\n"; }
@@ -151,9 +152,9 @@ inline std::string json(const Keys& keys) { return flow(keys, true) + "\n"; }
 inline const std::vector<std::string> words{"4", "true", "1", "false", "0.5", "2"};
 
 inline const Keys latent{{"--multi-latent-attention", ""}, {"--kv-lora-rank", "64"},
-                  {"--qk-head-dim", "32"},          {"--qk-pos-emb-head-dim", "16"},
-                  {"--v-head-dim", "32"},           {"--position-embedding-type", "rope"},
-                  {"--use-flash-attn", ""}};
+                         {"--qk-head-dim", "32"},          {"--qk-pos-emb-head-dim", "16"},
+                         {"--v-head-dim", "32"},           {"--position-embedding-type", "rope"},
+                         {"--use-flash-attn", ""}};
 inline const std::vector<Trial> mindspeed_trials{
     {"--gemm-gradient-accumulation-fusion", "", {{"--no-gradient-accumulation-fusion", ""}}},
     {"--ulysses-degree-in-cp",
@@ -175,13 +176,13 @@ inline const std::vector<Trial> mindspeed_trials{
 
 /// Trials of MindFormers, of fields of the model where nothing else says so.
 inline Trial of_model(const std::string& field, const std::string& value, Keys beside = {},
-               std::size_t base = 0) {
+                      std::size_t base = 0) {
   return {"model.model_config." + field, value, std::move(beside), base};
 }
 inline const Keys mindformers_latent{{"model.model_config.kv_lora_rank", "64"},
-                              {"model.model_config.qk_nope_head_dim", "32"},
-                              {"model.model_config.qk_rope_head_dim", "16"},
-                              {"model.model_config.v_head_dim", "32"}};
+                                     {"model.model_config.qk_nope_head_dim", "32"},
+                                     {"model.model_config.qk_rope_head_dim", "16"},
+                                     {"model.model_config.v_head_dim", "32"}};
 inline const Keys no_width{{"model.model_config.intermediate_size", gone}};
 inline const std::vector<Trial> mindformers_trials{
     {"parallel_config.seq_split_num",
@@ -253,7 +254,6 @@ inline const std::vector<Trial> nemo_trials{
     {"optimizer.exp_avg_dtype", "torch.bfloat16", aware},
     {"optimizer.exp_avg_sq_dtype", "fp8", aware},
     {"optimizer.main_params_dtype", "torch.float16", aware}};
-
 
 inline const Keys megatron_dense = with(mindspeed_dense, {{"--swiglu", ""}});
 inline const Keys megatron_experts =
