@@ -24,6 +24,7 @@ void describe(Visitor& visitor, DeviceSpec& spec) {
                  "dense BF16/FP16 peak of the cube cores, per device", rate_range, true});
   visitor.field({"matmul_peak_fp8", &spec.matmul_peak_fp8,
                  "dense FP8 peak; 0FLOPS: the device has none", rate_or_none});
+  visitor.field({"mxfp8", &spec.mxfp8, "FP8 products take a scale for each 32 numbers"});
   visitor.field(
       {"vector_peak", &spec.vector_peak, "peak of the vector cores, per device", rate_range, true});
   visitor.section("cores", "cores of one device", [&](Visitor& v) {
@@ -268,9 +269,8 @@ std::vector<std::uint32_t> ClusterSpec::node_places() const {
 
 DeviceSpec in_step(const DeviceSpec& device) {
   DeviceSpec slower = device;
-  slower.matmul_peak *= device.step_clock;
-  slower.matmul_peak_fp8 *= device.step_clock;
-  slower.vector_peak *= device.step_clock;
+  for (FlopsPerSecond* peak : {&slower.matmul_peak, &slower.matmul_peak_fp8, &slower.vector_peak})
+    *peak *= device.step_clock;
   return slower;
 }
 

@@ -1,6 +1,7 @@
 #include "stepcast/workloads/training_spec.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "stepcast/base/errors.hpp"
 
@@ -10,6 +11,12 @@ namespace {
 constexpr Range batch = between(1, 1 << 30);
 
 }  // namespace
+
+const char* name(TrainingSpec::Recompute recompute) {
+  static constexpr std::array<const char*, 5> names{"none", "selective", "full", "table",
+                                                    "modules"};
+  return names[static_cast<std::size_t>(recompute)];
+}
 
 void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field(
@@ -25,8 +32,12 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
        "how operands are scaled, of fp8_mixed (docs/models/fp8.md); delayed: by earlier maxima, "
        "with a transposed copy; tensorwise: by their own maximum; rowwise: each operand of each "
        "product anew; blockwise: by tiles of 128; mxfp8: by groups of 32"});
-  Choice recompute =
-      choice(spec.recompute, {{"none"}, {"selective"}, {"full"}, {"table"}, {"modules"}});
+  using Recompute = TrainingSpec::Recompute;
+  Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
+                                             {name(Recompute::selective)},
+                                             {name(Recompute::full)},
+                                             {name(Recompute::table)},
+                                             {name(Recompute::modules)}});
   recompute.table = &spec.recompute_layers;
   recompute.table_option = static_cast<std::size_t>(TrainingSpec::Recompute::table);
   recompute.set_of_words = {

@@ -26,6 +26,7 @@ _stepcast_files() {
 _stepcast_options() {
   case $1 in
     import) echo "--from --devices --cluster --deepspeed --ignore-unknown --flags --set --output --presets --help" ;;
+    export) echo "--to --from --devices --cluster --deepspeed --ignore-unknown --set --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
     run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --graph --graph-ranks --seeds --fail-on-oom --presets --help" ;;
     explain) echo "--report --set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
@@ -55,7 +56,7 @@ _stepcast_options() {
 }
 
 _stepcast() {
-  local commands="run import edit explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
+  local commands="run import export edit explain campaign validate schema sweep results scale check diff compare topology collective operator model list schedule plan accuracy calibrate serve choices worker completion"
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -77,6 +78,7 @@ _stepcast() {
     --store) _stepcast_files .sqlite; return ;;
     --junit) _stepcast_files .xml; return ;;
     --memory | --seconds | --port | --host | --allow-host | --jobs | -j | --filter | --tolerance | --limit | --shard | --where) return ;;
+    --to) _stepcast_words "megatron mindspeed mindformers"; return ;;
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets | --folder) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
     --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline hierarchical dimensions tree"; return ;;
@@ -94,7 +96,7 @@ _stepcast() {
   fi
   case $command in
     "") _stepcast_words "$commands" ;;
-    run | edit | explain | campaign | choices | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
+    run | export | edit | explain | campaign | choices | plan | topology | sweep | scale | check) _stepcast_files .yaml .yml ;;
     diff | validate) _stepcast_files .yaml .yml .json ;;
     results) _stepcast_files .sqlite ;;
     model) _stepcast_files .yaml .yml .json ;;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "progress.hpp"
+#include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/sim/engine/workers.hpp"
@@ -23,7 +24,9 @@ Ledger measured(const AccuracyOptions& options) {
   const SearchPath search = default_search_path(options.presets);
   const int workers = workers_of(options.workers);
   Ledger ledger;
+  begin_phase("forecasting published steps");
   ledger.rows = measure(published_rows(options.folder, search), workers);
+  begin_phase("comparing published pairs");
   ledger.ratios = measure_ratios(options.folder, ledger.rows, search, workers);
   return ledger;
 }

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "outputs.hpp"
+#include "stepcast/base/phases.hpp"
 #include "stepcast/base/version.hpp"
 
 namespace stepcast::cli {
@@ -33,6 +34,30 @@ int print(const Outcome& outcome) {
   return bad_input;
 }
 
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// With --verbose a line for each phase when it ends.
+class PhaseLog {
+ public:
+  void end() {
+    if (!name_.empty()) spdlog::debug("{} took {:.3f} s", name_, seconds_since(begin_));
+    name_.clear();
+  }
+
+ private:
+  void begin(std::string_view name) {
+    end();
+    name_ = name;
+    begin_ = std::chrono::steady_clock::now();
+  }
+
+  std::string name_;
+  std::chrono::steady_clock::time_point begin_;
+  PhaseWatch watch_{[this](std::string_view name) { begin(name); }};
+};
+
 }  // namespace
 
 CommandLine::CommandLine()
@@ -47,6 +72,7 @@ CommandLine::CommandLine()
   app_->footer("Start with: stepcast run scenarios/telechat3-36b-2048.yaml");
   add_scenario_commands(*this);
   add_import_commands(*this);
+  add_export_commands(*this);
   add_edit_commands(*this);
   add_explain_commands(*this);
   add_campaign_commands(*this);
@@ -73,9 +99,11 @@ int CommandLine::main(int argc, char** argv) {
                                : spdlog::level::warn);
   check_options();
   const auto begin = std::chrono::steady_clock::now();
+  PhaseLog log;
   const Outcome outcome = chosen_();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  spdlog::debug("{} took {:.3f} s", app_->get_subcommands().front()->get_name(), took.count());
+  log.end();
+  spdlog::debug("{} took {:.3f} s", app_->get_subcommands().front()->get_name(),
+                seconds_since(begin));
   return print(outcome);
 }
 

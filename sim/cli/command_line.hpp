@@ -47,6 +47,7 @@ class CommandLine {
 
 void add_scenario_commands(CommandLine& line);  ///< run, validate, schema
 void add_import_commands(CommandLine& line);    ///< import
+void add_export_commands(CommandLine& line);    ///< export
 void add_edit_commands(CommandLine& line);      ///< edit
 void add_explain_commands(CommandLine& line);   ///< explain
 void add_campaign_commands(CommandLine& line);  ///< campaign

@@ -69,6 +69,15 @@ struct ImportFileOptions : PresetOptions {
 };
 Outcome import_file(const ImportFileOptions& options);
 
+struct ExportOptions : PresetOptions {
+  std::string scenario, to, output;
+  LaunchOptions launch;
+  std::vector<std::string> overrides;  ///< --set
+};
+/// The launch file of a scenario; without `to` which frameworks can say it. Throws InputError with
+/// every key that the framework lacks.
+Outcome export_file(const ExportOptions& options);
+
 /// The scenario of a file of ours or of a launch file. Throws InputError.
 Scenario scenario_option(const std::string& path, const std::vector<std::string>& overrides,
                          const LaunchOptions& launch, const SearchPath& search,

@@ -36,6 +36,25 @@ void add_import_commands(CommandLine& line) {
   CommandLine::presets(sub, *options);
 }
 
+void add_export_commands(CommandLine& line) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* sub = line.command(
+      "export", "write a scenario as the launch file of a training framework",
+      "stepcast export scenarios/deepseek-v3-2048.yaml --to mindformers -o pretrain.yaml",
+      [options] { return export_file(*options); });
+  sub->add_option("scenario", options->scenario, "scenario or launch file, - for standard input")
+      ->required()
+      ->type_name("SCENARIO");
+  sub->add_option("--to", options->to,
+                  "megatron, mindspeed or mindformers; without it: which of them can say it")
+      ->type_name("KIND");
+  CommandLine::launch(sub, options->launch);
+  CommandLine::overrides(sub, options->overrides);
+  sub->add_option("-o,--output", options->output, "file to write, without it the terminal")
+      ->type_name("OUT");
+  CommandLine::presets(sub, *options);
+}
+
 void add_edit_commands(CommandLine& line) {
   auto options = std::make_shared<EditOptions>();
   CLI::App* sub = line.command(

@@ -36,8 +36,8 @@ std::map<std::string, fs::path> files_of(const ListedKind& kind, const SearchPat
   return files;
 }
 
-std::string lines_of(const ListedKind& kind, const SearchPath& search) {
-  const std::map<std::string, fs::path> files = files_of(kind, search);
+std::string lines_of(const ListedKind& kind, const std::map<std::string, fs::path>& files,
+                     const SearchPath& search) {
   if (files.empty()) return {};
   std::size_t width = 0;
   for (const auto& [name, path] : files) width = std::max(width, name.size());
@@ -45,6 +45,19 @@ std::string lines_of(const ListedKind& kind, const SearchPath& search) {
   for (const auto& [name, path] : files)
     text += fmt::format("  {:<{}}  {}\n", name, width,
                         question_of(read_document_text(path.string(), search)));
+  return text;
+}
+
+/// Presets of any kind whose name holds the word.
+std::string matching(const std::string& word, const SearchPath& search) {
+  std::string text;
+  for (const ListedKind& kind : listed_kinds) {
+    std::map<std::string, fs::path> files = files_of(kind, search);
+    std::erase_if(files, [&](const auto& file) {
+      return file.second.stem().string().find(word) == std::string::npos;
+    });
+    text += lines_of(kind, files, search);
+  }
   return text;
 }
 
@@ -56,13 +69,19 @@ Outcome list_presets(const ListOptions& options) {
   std::string text;
   for (const ListedKind& kind : listed_kinds) {
     names.emplace_back(kind.name);
-    if (options.kind.empty() || options.kind == kind.name) text += lines_of(kind, search);
+    if (options.kind.empty() || options.kind == kind.name)
+      text += lines_of(kind, files_of(kind, search), search);
   }
   if (!options.kind.empty() && std::ranges::find(names, options.kind) == names.end()) {
+    text = matching(options.kind, search);
+    if (!text.empty()) return {text};
+    const std::vector<std::string> kinds = names;
+    for (const ListedKind& kind : listed_kinds)
+      for (const auto& [name, path] : files_of(kind, search)) names.push_back(path.stem().string());
     const auto near = nearest(options.kind, names);
-    bad_option("KIND",
-               "is '" + options.kind + "'" +
-                   (near ? "; did you mean " + *near + "?" : ", allowed: " + joined(names)));
+    bad_option("NAME", "is '" + options.kind + "'" +
+                           (near ? "; did you mean " + *near + "?"
+                                 : ", allowed: part of a preset's name, or " + joined(kinds)));
   }
   return {text};
 }

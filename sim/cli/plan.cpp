@@ -41,10 +41,8 @@ Outcome plan(const PlanOptions& options) {
   if (!options.report.empty()) write_file(options.report, plan_page(space, result));
   if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));
   if (options.csv == "-") return {plan_csv(space, result)};
-  const Scenario best = scenario_of(space, winner.strategy, winner.placement);
-  Outcome outcome = shown(folded(plan_table(space, result), lines_width()) + "\nMindFormers:\n" +
-                              mindformers_keys(best) + "\nMegatron-LM, MindSpeed-LLM:\n" +
-                              megatron_arguments(read_point(space, winner, search)),
+  Outcome outcome = shown(folded(plan_table(space, result), lines_width()) + "\n" +
+                              launch_files(read_point(space, winner, search)),
                           options.json, options.json.empty() ? "" : plan_json(space, result));
   if (space.points() == 1)
     outcome.warnings.push_back(options.scenario +

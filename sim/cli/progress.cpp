@@ -7,6 +7,8 @@
 #include <cmath>
 #include <iostream>
 
+#include "stepcast/base/phases.hpp"
+
 namespace stepcast::cli {
 namespace {
 
@@ -76,7 +78,9 @@ void PhaseProgress::told(std::size_t done, std::size_t of) {
   logged_ = now;
   const double elapsed = std::max(std::chrono::duration<double>(now - begin_).count(), 1e-9);
   const double rate = static_cast<double>(done) / elapsed;
-  spdlog::debug("{}, phase {}: {}/{}, {:.1f}/s, {} left", command_, phase_, done, of, rate,
+  const std::string phase =
+      current_phase().empty() ? fmt::format("phase {}", phase_) : current_phase();
+  spdlog::debug("{}, {}: {}/{}, {:.1f}/s, {} left", command_, phase, done, of, rate,
                 left_text(static_cast<double>(of - done) / rate));
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "commands.hpp"
+#include "stepcast/base/phases.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/page/report_page.hpp"
@@ -139,6 +140,7 @@ std::int64_t seeds_option(const std::string& text, bool draws) {
 Outcome run(const RunOptions& options) {
   check_texts(options);
   std::vector<std::string> imported;
+  begin_phase("reading");
   const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
                                             default_search_path(options.presets), imported);
   rank_option(options.kernel_rank, scenario);
@@ -165,6 +167,7 @@ Outcome run(const RunOptions& options) {
     timing = {wall.count(), peak_rss()};
   }
 
+  begin_phase("writing the report");
   const bool csv = options.operators_csv == "-";
   Outcome outcome = shown(
       csv ? drawing

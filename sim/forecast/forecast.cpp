@@ -9,6 +9,7 @@
 #include "spread_step.hpp"
 #include "step_energy.hpp"
 #include "step_flops.hpp"
+#include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/engine/workers.hpp"
@@ -141,7 +142,9 @@ namespace {
 /// The step with attention as `loads` has it; nothing: over whole sequences.
 Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal& ideal,
              const RecordedClasses& recorded, RecordedRun* record) {
+  begin_phase("lowering the model to programs");
   StepSetup setup(scenario, loads, ideal, record != nullptr);
+  begin_phase("replaying the step");
   Forecast result;
   Recording* recording = record ? &record->recording : nullptr;
   if (setup.spreads()) {
@@ -151,6 +154,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
   } else {
     result.timeline = setup.replayed(setup.stalls(scenario.stalls), recording, recorded);
   }
+  begin_phase("counting memory, FLOPs and times");
   result.step_time = result.timeline.step_time;
   if (!std::isfinite(result.step_time.value())) refuse_late_date();
   add_times(result, setup.network.classes, setup.programs.size());

@@ -1,5 +1,7 @@
 #include "stepcast/sim/forecast/step_graph.hpp"
 
+#include <algorithm>
+
 #include "node_kinds.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
@@ -14,9 +16,12 @@ std::vector<Diagnostic> beyond_graphs(const Scenario& scenario, const LayerTable
   const auto refuse = [&](bool wrong, const char* key, const char* message) {
     if (wrong) all.push_back({{}, key, message});
   };
-  refuse(scenario.stalls != StallsSpec{}, "stalls",
-         "are no part of a task graph, allowed: a graph without them, and stalls beside "
-         "workload.graph");
+  auto spread = scenario.stalls.spread;  // its list of distributions may be changed
+  refuse(spread && std::ranges::any_of(distributions(*spread),
+                                       [](const auto& d) { return !d.second->factors.empty(); }),
+         "stalls.spread",
+         "takes factors from a file, which a task graph does not hold, allowed: a graph without "
+         "it, and stalls beside workload.graph");
   refuse(scenario.schedule.post_validation, "schedule.post_validation",
          "is true, and a task graph holds one step, allowed: false");
   refuse(scenario.simulate.steps > 1, "simulate.steps",
@@ -33,8 +38,23 @@ std::vector<Diagnostic> beyond_graphs(const Scenario& scenario, const LayerTable
 
 }  // namespace
 
+namespace {
+
+/// `stalls:` as the document of the scenario has it.
+std::optional<Node> stalls_of(const Scenario& scenario) {
+  if (scenario.stalls == StallsSpec{} || !scenario.document) return {};
+  const Node* found = scenario.document->find("stalls");
+  return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+}  // namespace
+
 TaskGraph step_graph(const Scenario& scenario) {
-  if (scenario.graph) return *scenario.graph;
+  if (scenario.graph) {
+    TaskGraph again = *scenario.graph;
+    if (auto beside = stalls_of(scenario)) again.stalls = std::move(beside);
+    return again;
+  }
   const LayerTable layers = layers_of(scenario);
   if (auto wrong = beyond_graphs(scenario, layers); !wrong.empty())
     throw InputError(std::move(wrong));
@@ -50,6 +70,7 @@ TaskGraph step_graph(const Scenario& scenario) {
   graph.algorithms = scenario.workload.communication.algorithms;
   graph.programs = stage_programs(scenario, layers);
   graph.orders = scenario.orders();
+  graph.stalls = stalls_of(scenario);
   return graph;
 }
 

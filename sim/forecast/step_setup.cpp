@@ -4,6 +4,7 @@
 
 #include "node_kinds.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/phases.hpp"
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/kept_network_map.hpp"
 #include "stepcast/sim/network/traced_map.hpp"
@@ -105,6 +106,7 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       latency{boundary_latency(scenario)},
       orders{scenario.orders()} {
   if (judged()) check_judged(stalls(without_spread(scenario.stalls)));
+  begin_phase("building the network of the job");
   network = with_network_input(describe_links, [&](const NetworkMapInput& input) {
     if (scenario.graph && scenario.graph->traced)
       return traced_network_map(input, *scenario.graph->traced);

@@ -266,6 +266,14 @@ void read_schedule(const Part& part, TaskGraph& graph) {
   graph.plan.chunk_placement = shape.placement;
 }
 
+/// Times and words of a scenario, which JSON has to quote.
+Node unquoted(Node node) {
+  node.quoted = false;
+  for (Node& item : node.items) item = unquoted(std::move(item));
+  for (Node::Entry& entry : node.entries) entry.value = unquoted(std::move(entry.value));
+  return node;
+}
+
 /// Calls of groups that span stages are matched by their order: all stages must make as many.
 void check_shared_calls(const TaskGraph& graph, const Part& stages) {
   for (std::size_t k = 0; k < group_kinds; ++k) {
@@ -295,6 +303,7 @@ TaskGraph read_graph(const std::filesystem::path& file) {
   const Part algorithms = root.at("algorithms");
   for (std::size_t k = 0; k < collective_kinds; ++k)
     graph.algorithms.algorithm[k] = algorithms.at(name(static_cast<CollectiveKind>(k))).text();
+  if (const Node* stalls = tree.find("stalls")) graph.stalls = unquoted(*stalls);
   const Part stages = root.at("stages");
   for (const Part& stage : stages.list()) read_stage(stage, graph);
   if (static_cast<std::int64_t>(graph.programs.size()) != graph.plan.pp)

@@ -1,32 +1,14 @@
 #include <algorithm>
-#include <map>
 
 #include "export_flags.hpp"
-#include "forms.hpp"
-#include "stepcast/base/canonical.hpp"
-#include "stepcast/sim/import/export.hpp"
-#include "stepcast/sim/scenario/draft.hpp"
-#include "stepcast/workloads/program.hpp"
 
-// Flags for a scenario, held against what an import makes of them.
+// A scenario as a script of Megatron-LM or MindSpeed-LLM.
 namespace stepcast {
 namespace {
 
 using launch::Framework;
 
-using Layers = std::vector<std::vector<std::int64_t>>;
-
-/// Layers of each chunk and stage, whoever chose them.
-Layers layers_of(const Scenario& scenario) {
-  Layers all;
-  for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
-    all.emplace_back();
-    for (const auto& slice : row) all.back().push_back(slice.count);
-  }
-  return all;
-}
-
-bool is_even(const Layers& layers) {
+bool is_even(const ChunkLayers& layers) {
   return std::ranges::all_of(layers, [&](const auto& row) {
     return std::ranges::all_of(row, [&](std::int64_t count) { return count == layers[0][0]; });
   });
@@ -101,7 +83,7 @@ void add_experts(Flags& flags, const Scenario& scenario) {
   std::string pattern = "[";
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     pattern += std::string(layer > 0 ? "," : "") + (model.is_moe_layer(layer) ? "1" : "0");
-  flags.add("--moe-layer-freq", pattern + "]");
+  flags.add("--moe-layer-freq", "'" + pattern + "]'");
   if (moe.shared_experts > 1 && flags.framework == Framework::mindspeed)
     flags.add("--n-shared-experts", moe.shared_experts);
   else if (moe.shared_experts > 0)
@@ -125,7 +107,7 @@ void add_experts(Flags& flags, const Scenario& scenario) {
 }
 
 /// `E`, a `t` for each layer, `m` for MTP modules, `L`, and | between chunks.
-std::string layout_text(const Layers& layers, std::int64_t mtp) {
+std::string layout_text(const ChunkLayers& layers, std::int64_t mtp) {
   std::string text = "E";
   for (std::size_t c = 0; c < layers.size(); ++c)
     for (std::size_t s = 0; s < layers[c].size(); ++s) {
@@ -133,6 +115,19 @@ std::string layout_text(const Layers& layers, std::int64_t mtp) {
       text += "t*" + std::to_string(layers[c][s]);
     }
   return "'" + text + std::string(static_cast<std::size_t>(mtp), 'm') + "L'";
+}
+
+void add_context(Flags& flags, const ParallelPlan& plan) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
+  flags.add("--cp-comm-type", hybrid                                           ? "a2a+p2p"
+                              : plan.context_algorithm == Algorithm::ulysses   ? "a2a"
+                              : plan.context_algorithm == Algorithm::allgather ? "all_gather"
+                                                                               : "p2p");
+  if (hybrid)
+    flags.add(
+        "--hierarchical-context-parallel-sizes",
+        std::to_string(plan.ulysses_degree) + " " + std::to_string(plan.cp / plan.ulysses_degree));
 }
 
 void add_plan(Flags& flags, const Scenario& scenario) {
@@ -145,19 +140,8 @@ void add_plan(Flags& flags, const Scenario& scenario) {
     flags.add("--expert-tensor-parallel-size", plan.etp);
   }
   flags.when(plan.sequence_parallel, "--sequence-parallel");
-  if (plan.cp > 1) {
-    using Algorithm = ParallelPlan::ContextAlgorithm;
-    const bool hybrid = plan.context_algorithm == Algorithm::hybrid;
-    flags.add("--cp-comm-type", hybrid                                           ? "a2a+p2p"
-                                : plan.context_algorithm == Algorithm::ulysses   ? "a2a"
-                                : plan.context_algorithm == Algorithm::allgather ? "all_gather"
-                                                                                 : "p2p");
-    if (hybrid)
-      flags.add("--hierarchical-context-parallel-sizes",
-                std::to_string(plan.ulysses_degree) + " " +
-                    std::to_string(plan.cp / plan.ulysses_degree));
-  }
-  const Layers layers = layers_of(scenario);
+  if (plan.cp > 1) add_context(flags, plan);
+  const ChunkLayers layers = chunk_layers(scenario);
   const bool dual =
       scenario.schedule.pipeline == "dualpipe_v" && flags.framework == Framework::mindspeed;
   if (dual) flags.add("--schedules-method", "dualpipev");
@@ -181,80 +165,36 @@ void add_plan(Flags& flags, const Scenario& scenario) {
   flags.when(blocking && plan.vpp > 1, "--no-overlap-p2p-communication");
 }
 
-/// Keys of a scenario as its specs have them now: a plan changes those of its file.
-std::map<std::string, std::string> keys_of(const Scenario& scenario) {
-  ScenarioDraft draft;
-  draft.scenario = scenario;
-  draft.scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
-  draft.scenario.workload.plan.dp_given = scenario.workload.plan.dp;
-  const std::string content =
-      canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
-  std::map<std::string, std::string> all;
-  for (std::size_t at = 0; at < content.size();) {
-    const std::size_t end = std::min(content.find('\n', at), content.size());
-    const std::string line = content.substr(at, end - at);
-    const std::size_t equals = std::min(line.find('='), line.size());
-    all[line.substr(0, equals)] = line.substr(std::min(equals + 1, line.size()));
-    at = end + 1;
-  }
-  return all;
+/// The command of a launcher on whole nodes, and the flags as an array of the shell.
+std::string script_of(const Scenario& scenario, const Flags& flags, const std::string& above) {
+  const std::int64_t devices = scenario.cluster.devices, of_node = scenario.cluster.node_devices;
+  const std::int64_t each = devices % of_node == 0 ? of_node : 1;
+  std::string text = "#!/bin/bash\n" + above + "ARGS=(\n";
+  for (const std::string& flag : flags.words) text += "  " + flag + "\n";
+  return text + ")\ntorchrun --nproc_per_node " + std::to_string(each) + " --nnodes " +
+         std::to_string(devices / each) + " pretrain_gpt.py \"${ARGS[@]}\"\n";
 }
 
-/// Keys that no framework says, or that are compared by what they mean.
-bool is_apart(const std::string& path) {
-  return path.starts_with("cluster.") || path.starts_with("simulate.") ||
-         path.starts_with("stalls.") || path == "model.name" ||
-         path == "parallel.layers_per_chunk" || path == "stepcast";
-}
-
-/// What an import makes of the flags, on the same cluster.
-Scenario read_back(const Scenario& scenario, const Flags& flags) {
-  launch::Draft draft{{}};
-  const ImportOptions options{{}, scenario.cluster.devices, {}, {}, false};
-  draft.set("stepcast", 1, {});
-  draft.set("name", std::string("exported"), {});
-  (void)launch::import_flags(flags.framework, launch::read_shell("exported", flags.line), options,
-                             draft);
-  if (!draft.wrong().empty()) throw InputError(draft.wrong());
-  Node root = parse_document(draft.yaml(), "exported");
-  const Node* cluster = scenario.document ? scenario.document->find("cluster") : nullptr;
-  expects(cluster != nullptr, "an exported scenario was read from a document with a cluster");
-  set_value(root, "cluster", *cluster);
-  Node devices{.kind = Node::Kind::scalar, .text = std::to_string(scenario.cluster.devices)};
-  set_value(root, "cluster.devices", devices);
-  return read_scenario(ScenarioDocument{std::move(root), "exported", {}}, {});
-}
-
-}  // namespace
-
-LaunchExport export_megatron(const Scenario& scenario) {
-  Flags flags{scenario.cluster.collectives.library == CollectiveLibrarySpec::Library::hccl
-                  ? Framework::mindspeed
-                  : Framework::megatron,
-              {}};
-  LaunchExport result;
-  if (scenario.synthetic || !scenario.document) return {{}, {"workload"}};
+Flags flags_of(const Scenario& scenario, Framework framework) {
+  Flags flags{framework, {}};
   add_model(flags, scenario.workload.model);
   add_experts(flags, scenario);
   add_plan(flags, scenario);
   add_training(flags, scenario);
-  result.arguments = flags.line;
-  try {
-    const Scenario again = read_back(scenario, flags);
-    const auto here = keys_of(scenario), there = keys_of(again);
-    for (const auto& [path, value] : here) {
-      const auto found = there.find(path);
-      const std::string other = found == there.end() ? "nothing" : found->second;
-      if (!is_apart(path) && other != value)
-        result.lacking.push_back(path + " (" + value + ", the framework has " + other + ")");
-    }
-    if (layers_of(scenario) != layers_of(again))
-      result.lacking.push_back("parallel.layers_per_chunk");
-  } catch (const InputError& error) {
-    for (const Diagnostic& d : error.diagnostics())
-      result.lacking.push_back((d.path.empty() ? "" : d.path + ": ") + d.message);
-  }
-  return result;
+  return flags;
+}
+
+}  // namespace
+
+std::string megatron_script(const Scenario& scenario) {
+  return script_of(scenario, flags_of(scenario, Framework::megatron), {});
+}
+
+/// The queue of launches is said by the environment, which also tells this framework's scripts.
+std::string mindspeed_script(const Scenario& scenario) {
+  const bool eager = scenario.workload.runtime.dispatch == RuntimeSpec::Dispatch::eager;
+  return script_of(scenario, flags_of(scenario, Framework::mindspeed),
+                   std::string("export TASK_QUEUE_ENABLE=") + (eager ? "0" : "1") + "\n");
 }
 
 }  // namespace stepcast

@@ -74,6 +74,18 @@ void add_precision(Flags& flags, const Scenario& scenario) {
              "--moe-router-padding-for-quantization");
 }
 
+/// Kernels that a switch makes or takes apart.
+void add_kernels(Flags& flags, const KernelSpec& kernels) {
+  const bool mindspeed = flags.framework == Framework::mindspeed;
+  flags.when(mindspeed && kernels.norm == KernelSpec::Norm::fused, "--use-fused-rmsnorm");
+  flags.when(mindspeed && kernels.rope == KernelSpec::Rope::fused, "--use-fused-rotary-pos-emb");
+  flags.when(mindspeed && kernels.activation == KernelSpec::Activation::fused,
+             "--use-fused-swiglu");
+  flags.when(!mindspeed && kernels.rope == KernelSpec::Rope::unfused, "--no-rope-fusion");
+  flags.when(!mindspeed && kernels.activation == KernelSpec::Activation::unfused,
+             "--no-bias-swiglu-fusion");
+}
+
 /// Graphs of parts of a layer; shared experts have no word.
 void add_graphs(Flags& flags, const RuntimeSpec& runtime) {
   std::string words;
@@ -115,6 +127,10 @@ void add_training(Flags& flags, const Scenario& scenario) {
   const bool unfused = training.attention == TrainingSpec::Attention::unfused;
   flags.when(!unfused, "--use-flash-attn");
   if (unfused && !mindspeed) flags.add("--attention-backend", "unfused");
+  const bool latent = std::holds_alternative<LatentAttention>(scenario.workload.model.attention);
+  flags.when(mindspeed && latent && !training.attention_head, "--mla-fa-without-pad");
+  if (mindspeed && latent && training.attention_head)
+    flags.add("--padded-base-length", *training.attention_head);
   flags.when(training.cross_entropy == TrainingSpec::CrossEntropy::fused,
              "--cross-entropy-loss-fusion");
   flags.when(training.offload_optimizer,
@@ -126,6 +142,10 @@ void add_training(Flags& flags, const Scenario& scenario) {
   flags.when(shared && mindspeed, "--reuse-fp32-param");
   flags.when(communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16,
              "--grad-reduce-in-bf16");
+  // FP16 sums in itself unless told
+  flags.when(training.precision == TrainingSpec::Precision::fp16 &&
+                 communication.gradient_precision == CommunicationSpec::GradientPrecision::fp32,
+             "--accumulate-allreduce-grads-in-fp32");
   flags.when(communication.accumulation == CommunicationSpec::Accumulation::separate,
              "--no-gradient-accumulation-fusion");
   if (communication.bucket) flags.add("--ddp-bucket-size", *communication.bucket);
@@ -134,14 +154,7 @@ void add_training(Flags& flags, const Scenario& scenario) {
     flags.add("--use-ascend-coc");
     flags.add("--coc-parallel-num", communication.tensor_chunks);
   }
-  const KernelSpec& kernels = scenario.workload.runtime.kernels;
-  flags.when(mindspeed && kernels.norm == KernelSpec::Norm::fused, "--use-fused-rmsnorm");
-  flags.when(mindspeed && kernels.rope == KernelSpec::Rope::fused, "--use-fused-rotary-pos-emb");
-  flags.when(mindspeed && kernels.activation == KernelSpec::Activation::fused,
-             "--use-fused-swiglu");
-  flags.when(!mindspeed && kernels.rope == KernelSpec::Rope::unfused, "--no-rope-fusion");
-  flags.when(!mindspeed && kernels.activation == KernelSpec::Activation::unfused,
-             "--no-bias-swiglu-fusion");
+  add_kernels(flags, scenario.workload.runtime.kernels);
   add_graphs(flags, scenario.workload.runtime);
 }
 

@@ -60,7 +60,6 @@ constexpr Flag megatron_table[] = {
     {"--moe-router-enable-expert-bias", none, taken, "model.moe.correction_bias", "true"},
     {"--moe-expert-capacity-factor", one, taken, "moe.capacity_factor", ""},
     {"--moe-pad-expert-input-to-capacity", none, taken, "moe.capacity_pad", "true"},
-    {"--moe-router-force-load-balancing", none, taken, "moe.routing.distribution", "uniform"},
     {"--moe-token-dispatcher-type", one, taken, "moe.dispatch",
      "allgather (also when absent), alltoall flat, flex two_hop_dedup"},
     {"--moe-flex-dispatcher-backend", one, taken, "moe.dispatch", "of flex"},
@@ -263,7 +262,8 @@ constexpr IgnoredFlags megatron_ignored_table[] = {
      "rank-num enable-ft-package error-injection-rate rerun-mode result-rejected-tracker-filename "
      "local_rank high-priority-stream-groups config-logger-dir"},
     {"names of what the product always assumes",
-     "use-mcore-models use-legacy-models enable-experimental attention-softmax-in-fp32 "
+     "moe-router-force-load-balancing use-mcore-models use-legacy-models enable-experimental "
+     "attention-softmax-in-fp32 "
      "no-attention-softmax-in-fp32 apply-query-key-layer-scaling "
      "deterministic-mode norm-epsilon layernorm-epsilon apply-layernorm-1p no-position-embedding "
      "export-force-local-attention no-async-tensor-model-parallel-allreduce "

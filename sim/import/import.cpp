@@ -34,11 +34,19 @@ std::string cluster_name(const std::string& given, const SearchPath& search) {
       if (std::filesystem::is_regular_file(directory / name)) return name;
   const std::filesystem::path here = std::filesystem::absolute(given);
   if (std::filesystem::is_regular_file(here)) return here.lexically_normal().string();
-  throw InputError(
-      {{{},
-        "--cluster",
-        "names '" + given +
-            "', which does not exist, allowed: a cluster file or the name of a preset"}});
+  std::vector<std::string> known;
+  for (const auto& directory : search.directories) {
+    std::error_code failure;
+    for (const auto& file : std::filesystem::directory_iterator(directory / "clusters", failure))
+      if (file.path().extension() == ".yaml") known.push_back(file.path().stem().string());
+  }
+  std::ranges::sort(known);  // a folder has no order
+  const auto near = nearest(std::filesystem::path(given).stem().string(), known);
+  throw InputError({{{},
+                     "--cluster",
+                     "names '" + given + "', which does not exist" +
+                         (near ? "; did you mean clusters/" + *near + ".yaml?"
+                               : ", allowed: a cluster file or the name of a preset")}});
 }
 
 void set_cluster(const ImportOptions& options, std::optional<std::int64_t> devices,

@@ -79,6 +79,9 @@ void import_dispatch(MegatronLaunch& launch) {
                             "is '" + name + "', allowed: allgather, alltoall, flex" +
                                 (launch.mindspeed() ? ", alltoall_seq" : ""));
   const bool travels = launch.ep > 1 || (launch.etp > 1 && name == "allgather");
+  for (const char* of_flex : {"--moe-flex-dispatcher-backend", "--moe-enable-deepep"})
+    if (const Setting* setting = launch.flag(of_flex); setting != nullptr && name != "flex")
+      launch.draft.note(*setting, "counts only with --moe-token-dispatcher-type flex");
   if (travels) {
     const char* dispatch = name == "allgather" ? "allgather"
                            : name == "flex"    ? "two_hop_dedup"
@@ -126,8 +129,6 @@ void import_handling(MegatronLaunch& launch) {
   if (const Setting* pad = launch.flag("--moe-pad-expert-input-to-capacity");
       pad != nullptr && launch.flag("--moe-expert-capacity-factor") == nullptr)
     draft.note(*pad, "counts only with --moe-expert-capacity-factor");
-  if (const Setting* even = launch.flag("--moe-router-force-load-balancing"))
-    draft.set("moe.routing.distribution", std::string("uniform"), {even});
 }
 
 /// `[0]*3+[1]*58`: sums and products of numbers and lists, and nothing else.

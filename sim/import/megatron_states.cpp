@@ -35,6 +35,16 @@ void import_state(MegatronLaunch& launch, const char* flag, const char* key,
   launch.draft.set(key, master ? "full" : name, {type});
 }
 
+/// Whether every group that parameters are shared out in is one rank.
+bool shares_nothing(const MegatronLaunch& launch) {
+  if (!launch.devices) return false;
+  const std::int64_t stage = *launch.devices / launch.pp;
+  const std::int64_t groups =
+      std::max<std::int64_t>(launch.args.count_or("--num-distributed-optimizer-instances", 1), 1);
+  const bool experts = launch.experts && stage / (launch.ep * launch.etp) > 1;
+  return stage / (launch.tp * groups) <= 1 && !experts;
+}
+
 /// Gathers of one byte. With MXFP8 Megatron-LM gathers in BF16 and casts rows and columns.
 void import_gathered(MegatronLaunch& launch) {
   const Setting* gathers = launch.flag("--fp8-param-gather");
@@ -45,6 +55,8 @@ void import_gathered(MegatronLaunch& launch) {
     return launch.draft.note(*gathers, "gathers in BF16 with --fp8-recipe mxfp8, as without it");
   if (launch.draft.says("parallel.zero", "0"))
     return launch.args.fail(*gathers, "needs --use-distributed-optimizer");
+  if (shares_nothing(launch))
+    return launch.draft.note(*gathers, "gathers nothing: no parameter is shared out among ranks");
   launch.draft.set("communication.parameter.precision", std::string("fp8"), {gathers});
 }
 

@@ -31,6 +31,26 @@ const ModelClass deepseek_v3{"deepseek_v3",
                               {"n_group", 8},
                               {"topk_group", 4}}};
 
+/// Numbers of nested lists, in their order; none where all chunks are alike.
+bool read_offsets(const Setting& offset, std::vector<std::int64_t>& offsets) {
+  for (const std::string& word : offset.words) {
+    std::string row = word;
+    std::erase_if(row, [](char c) { return c == '[' || c == ']' || c == ' '; });
+    for (std::size_t at = 0; at <= row.size();) {
+      const std::size_t end = std::min(row.find(',', at), row.size());
+      const auto value = row.substr(at, end - at);
+      if (value.empty() || value.size() > 7 ||
+          value.find_first_not_of("-0123456789") != std::string::npos ||
+          value.find('-', 1) != std::string::npos || value == "-")
+        return false;
+      offsets.push_back(std::stoll(value));
+      at = end + 1;
+    }
+  }
+  if (offsets.size() == 1 && offsets.front() == 0) offsets.clear();
+  return true;
+}
+
 /// `offset`: an even share and what each stage or chunk has beside it.
 void import_cut(Recipe& r) {
   Draft& draft = r.draft;
@@ -45,23 +65,8 @@ void import_cut(Recipe& r) {
   };
   if (chunks < 1 || chunks > 65536) return fail("cannot be read for so many chunks");
   std::vector<std::int64_t> offsets;
-  if (offset != nullptr) {
-    for (const std::string& word : offset->words) {
-      std::string row = word;
-      std::erase_if(row, [](char c) { return c == '[' || c == ']' || c == ' '; });
-      for (std::size_t at = 0; at <= row.size();) {
-        const std::size_t end = std::min(row.find(',', at), row.size());
-        const auto value = row.substr(at, end - at);
-        if (value.empty() || value.size() > 7 ||
-            value.find_first_not_of("-0123456789") != std::string::npos ||
-            value.find('-', 1) != std::string::npos || value == "-")
-          return fail("is no list of whole numbers");
-        offsets.push_back(std::stoll(value));
-        at = end + 1;
-      }
-    }
-    if (offsets.size() == 1 && offsets.front() == 0) offsets.clear();
-  }
+  if (offset != nullptr && !read_offsets(*offset, offsets))
+    return fail("is no list of whole numbers");
   const std::int64_t base = counted / chunks;
   if (offsets.empty()) offsets.assign(static_cast<std::size_t>(chunks), 0);
   if (static_cast<std::int64_t>(offsets.size()) != chunks)
@@ -111,7 +116,8 @@ void import_schedule(Recipe& r) {
   draft.set("parallel.vpp", r.vpp, {interleave, r.field({"pp_interleave_num"})});
   if (kind == "1f1b" && r.vpp > 1) {
     draft.set("schedule.pipeline", std::string("interleaved_1f1b"), {name});
-    return draft.set("schedule.warmup", std::string("less_memory"), {name});
+    return draft.set("schedule.warmup", std::string("standard"), {},
+                     "less_memory where the environment has ENABLE_LESS_MEM_VPP=1");
   }
   const bool known = kind == "1f1b" || kind == "gpipe" || kind == "seqpipe" || kind == "seqvpp" ||
                      kind == "seqsmartvpp" || kind == "zero_bubble_v";
@@ -163,33 +169,26 @@ void import_batch(Recipe& r) {
               {sequence != nullptr ? sequence : data});
 }
 
-void import_sizes(Recipe& r) {
+const Setting* plan_field(const Recipe& r, const char* name) {
+  return r.args.find(std::string("parallel_config.") + name);
+}
+
+void import_context_ranks(Recipe& r) {
+  const std::string name = r.args.text("parallel_config.context_parallel_algo", "colossalai_cp");
+  const Setting* ring = r.field({"use_ring_attention"});
+  std::string key = ring != nullptr && r.args.on(ring->name) ? "ring"
+                    : name == "ulysses_cp"                   ? "ulysses"
+                                                             : "allgather";
+  if (name == "hybird_cp" || name == "hybrid_cp")
+    key = "hybrid(" + std::to_string(r.args.count_or("parallel_config.ulysses_degree_in_cp", 1)) +
+          ")";
+  r.draft.set("parallel.context_algorithm", key,
+              {plan_field(r, "context_parallel_algo"), ring,
+               key.starts_with("hybrid") ? plan_field(r, "ulysses_degree_in_cp") : nullptr});
+}
+
+void import_shares(Recipe& r) {
   Draft& draft = r.draft;
-  const auto plan = [&](const char* name) {
-    return r.args.find(std::string("parallel_config.") + name);
-  };
-  draft.set("parallel.dp", r.dp, {plan("data_parallel")});
-  draft.set("parallel.tp", r.tp, {plan("model_parallel")});
-  draft.set("parallel.pp", r.pp, {plan("pipeline_stage")});
-  draft.set("parallel.cp", r.cp, {plan("context_parallel")});
-  const bool sequence = r.args.on("parallel_config.use_seq_parallel");
-  if (sequence && r.tp == 1)
-    draft.note(*plan("use_seq_parallel"), "is switched off where model_parallel is 1");
-  draft.set("parallel.sequence_parallel", sequence && r.tp > 1, {plan("use_seq_parallel")});
-  if (r.cp > 1) {
-    const std::string name = r.args.text("parallel_config.context_parallel_algo", "colossalai_cp");
-    const Setting* ring = r.field({"use_ring_attention"});
-    std::string key = ring != nullptr && r.args.on(ring->name) ? "ring"
-                      : name == "ulysses_cp"                   ? "ulysses"
-                                                               : "allgather";
-    if (name == "hybird_cp" || name == "hybrid_cp")
-      key = "hybrid(" + std::to_string(r.args.count_or("parallel_config.ulysses_degree_in_cp", 1)) +
-            ")";
-    draft.set("parallel.context_algorithm", key,
-              {plan("context_parallel_algo"), ring,
-               key.starts_with("hybrid") ? plan("ulysses_degree_in_cp") : nullptr});
-  }
-  const Setting* sharded = r.args.find("parallel.enable_parallel_optimizer");
   const Setting* gradients =
       r.args.find("parallel.parallel_optimizer_config.gradient_accumulation_shard");
   const bool on = r.args.on("parallel.enable_parallel_optimizer");
@@ -197,7 +196,7 @@ void import_sizes(Recipe& r) {
             !on                                                  ? 0
             : gradients != nullptr && r.args.on(gradients->name) ? 2
                                                                  : 1,
-            {sharded, gradients});
+            {r.args.find("parallel.enable_parallel_optimizer"), gradients});
   const Setting* size =
       r.args.find("parallel.parallel_optimizer_config.optimizer_weight_shard_size");
   if (size == nullptr) return;
@@ -208,6 +207,20 @@ void import_sizes(Recipe& r) {
     return r.args.fail(*size, "is " + std::to_string(share) + ", must divide the " +
                                   std::to_string(ranks) + " data ranks");
   draft.set("parallel.dp_replicate", ranks / share, {size});
+}
+
+void import_sizes(Recipe& r) {
+  Draft& draft = r.draft;
+  draft.set("parallel.dp", r.dp, {plan_field(r, "data_parallel")});
+  draft.set("parallel.tp", r.tp, {plan_field(r, "model_parallel")});
+  draft.set("parallel.pp", r.pp, {plan_field(r, "pipeline_stage")});
+  draft.set("parallel.cp", r.cp, {plan_field(r, "context_parallel")});
+  const Setting* sequence = plan_field(r, "use_seq_parallel");
+  const bool on = r.args.on("parallel_config.use_seq_parallel");
+  if (on && r.tp == 1) draft.note(*sequence, "is switched off where model_parallel is 1");
+  draft.set("parallel.sequence_parallel", on && r.tp > 1, {sequence});
+  if (r.cp > 1) import_context_ranks(r);
+  import_shares(r);
 }
 
 void import_runtime(Recipe& r) {
@@ -228,7 +241,11 @@ void import_runtime(Recipe& r) {
   if (r.args.on("optimizer.swap"))
     draft.set("training.offload.optimizer", true, {r.args.find("optimizer.swap")});
   draft.set("communication.gradient.precision", std::string("fp32"), {});
-  draft.set("communication.gradient.accumulation", std::string("separate"), {});
+  const Setting* passes = r.args.find("context.graph_kernel_flags");
+  const bool fused = passes != nullptr &&
+                     r.args.text(passes->name).find("matmul_assignadd_fusion") != std::string::npos;
+  draft.set("communication.gradient.accumulation", std::string(fused ? "fused" : "separate"),
+            {passes});
   draft.set("communication.gradient.overlap", true, {});
   const Setting* level = r.args.find({"context.jit_config.jit_level", "context.jit_level"});
   const Setting* mode = r.args.find("context.mode");
@@ -239,7 +256,10 @@ void import_runtime(Recipe& r) {
                         : jit == "O2" ? "graph_sink"
                                       : "task_queue"),
             {eager ? mode : level});
-  draft.set("runtime.optimizer", std::string("elementwise"), {});
+  const Setting* together = r.args.find("optimizer.use_fused");
+  draft.set("runtime.optimizer",
+            std::string(together != nullptr && r.args.on(together->name) ? "fused" : "elementwise"),
+            {together});
 }
 
 }  // namespace

@@ -42,6 +42,32 @@ void import_feed_forward(Recipe& r, std::int64_t hidden) {
               {factor, r.field({"multiple_of"})});
 }
 
+/// How experts are reached, and how many tokens they take.
+void import_exchange(Recipe& r) {
+  Draft& draft = r.draft;
+  const auto moe = [&](const char* name) { return r.args.find(std::string("moe_config.") + name); };
+  const Setting* dispatcher = r.field({"moe_token_dispatcher_type"});
+  const bool once =
+      r.args.on("moe_config.enable_deredundency") ||
+      (dispatcher != nullptr && r.args.text(dispatcher->name) == "alltoall_deredundency");
+  if (r.ep > 1)
+    draft.set("moe.dispatch", std::string(once ? "two_hop_dedup" : "flat"),
+              {dispatcher, moe("enable_deredundency")});
+  if (r.args.on("moe_config.comp_comm_parallel") && r.ep > 1)
+    draft.set("moe.overlap",
+              "chunks(" +
+                  std::to_string(r.args.count_or("moe_config.comp_comm_parallel_degree", 2)) + ")",
+              {moe("comp_comm_parallel"), moe("comp_comm_parallel_degree")});
+  const Setting* capacity = moe("capacity_factor");
+  const double factor = capacity == nullptr ? 1.1 : r.args.number(capacity->name).value_or(0);
+  if (r.legacy && !r.args.on("moe_config.use_gmm") && factor > 0)
+    draft.set("moe.capacity_factor",
+              capacity == nullptr ? std::string("1.1") : capacity->words.front(), {capacity});
+  else if (const Setting* grouped = moe("use_gmm"); r.legacy && grouped != nullptr)
+    draft.set("moe.capacity_factor", std::string("none"), {grouped});
+  draft.set("moe.experts", std::string("grouped"), {});
+}
+
 /// From moe_config, or from the model where a new core has it there.
 void import_experts(Recipe& r) {
   const auto either =
@@ -80,26 +106,7 @@ void import_experts(Recipe& r) {
   draft.set("parallel.ep", r.ep, {r.args.find("parallel_config.expert_parallel")});
   draft.set("parallel.etp", r.legacy ? r.tp : 1, {r.args.find("use_legacy")},
             "experts cut as the dense layers: use_legacy");
-  const Setting* dispatcher = r.field({"moe_token_dispatcher_type"});
-  const bool once =
-      r.args.on("moe_config.enable_deredundency") ||
-      (dispatcher != nullptr && r.args.text(dispatcher->name) == "alltoall_deredundency");
-  if (r.ep > 1)
-    draft.set("moe.dispatch", std::string(once ? "two_hop_dedup" : "flat"),
-              {dispatcher, moe("enable_deredundency")});
-  if (r.args.on("moe_config.comp_comm_parallel") && r.ep > 1)
-    draft.set("moe.overlap",
-              "chunks(" +
-                  std::to_string(r.args.count_or("moe_config.comp_comm_parallel_degree", 2)) + ")",
-              {moe("comp_comm_parallel"), moe("comp_comm_parallel_degree")});
-  const Setting* capacity = moe("capacity_factor");
-  const double factor = capacity == nullptr ? 1.1 : r.args.number(capacity->name).value_or(0);
-  if (r.legacy && !r.args.on("moe_config.use_gmm") && factor > 0)
-    draft.set("moe.capacity_factor",
-              capacity == nullptr ? std::string("1.1") : capacity->words.front(), {capacity});
-  else if (const Setting* grouped = moe("use_gmm"); r.legacy && grouped != nullptr)
-    draft.set("moe.capacity_factor", std::string("none"), {grouped});
-  draft.set("moe.experts", std::string("grouped"), {});
+  import_exchange(r);
 }
 
 }  // namespace
@@ -120,7 +127,12 @@ void import_model(Recipe& r) {
   const Setting* kind = r.field({"type", "model_type"});
   const Setting* bias = r.field({"qkv_has_bias", "attention_bias"});
   const Setting* tied = r.field({"tie_word_embeddings"});
-  draft.set("model.norm", std::string(r.gpt2 ? "layer" : "rms"), {kind});
+  const Setting* sandwich = r.field({"sandwich_norm"});
+  draft.set("model.norm",
+            std::string(r.gpt2                                             ? "layer"
+                        : sandwich != nullptr && r.args.on(sandwich->name) ? "sandwich"
+                                                                           : "rms"),
+            {sandwich, kind});
   draft.set("model.bias",
             std::string(r.gpt2                                     ? "all"
                         : bias != nullptr && r.args.on(bias->name) ? "qkv"

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "stepcast/base/foreign_document.hpp"
 #include "structured.hpp"
@@ -65,54 +66,58 @@ void translate_state(Translation& all, const Setting& s, const std::string& valu
   if (row) all.add(s, std::string(row->note), {known == std::end(types) ? value : known->second});
 }
 
+/// Switches of a flag that is there when the field is off, or has a word.
+std::string_view switched_flag(const Setting& s, const std::string& value) {
+  struct Switch {
+    std::string_view field, flag;
+    bool on;
+  };
+  const bool off = !is_true(s);
+  const bool sharded = value == "mcore_distributed_optim" || value == "distributed_fused_adam";
+  const std::array<Switch, 9> switches{
+      {{"model.bias", "--disable-bias-linear", off},
+       {"model.add_bias_linear", "--disable-bias-linear", off},
+       {"model.activation", "--swiglu", value.ends_with("swiglu")},
+       {"model.gated_linear_unit", "--swiglu", !off},
+       {"model.share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights", off},
+       {"model.gradient_accumulation_fusion", "--no-gradient-accumulation-fusion", off},
+       {"ddp.grad_reduce_in_fp32", "--grad-reduce-in-bf16", off},
+       {"model.optim.grad_sync_dtype", "--grad-reduce-in-bf16", value == "bf16"},
+       {"model.optim.name", "--use-distributed-optimizer", sharded}}};
+  const auto found = std::ranges::find(switches, std::string_view(s.name), &Switch::field);
+  if (found == switches.end()) return {};
+  return found->on ? found->flag : "off";
+}
+
+std::string normalization_word(const std::string& value) {
+  const auto names = [&value](std::string_view part) {
+    return value.find(part) != std::string::npos;
+  };
+  if (names("rmsnorm") || names("RMSNorm")) return "RMSNorm";
+  return names("layernorm") || names("LayerNorm") ? "LayerNorm" : value;
+}
+
 /// Keys whose flag is a switch with the other sense, or whose words differ. False: a plain one.
 bool translate_special(Translation& all, const Setting& s, Draft& draft) {
   const std::string value = s.words.empty() ? "" : s.words.front();
-  const auto flag = [&](bool when, const char* name) {
-    if (when) all.add(s, name);
-    return true;
-  };
-  if (s.name == "model.num_query_groups") {
+  const std::string_view flag = switched_flag(s, value);
+  if (!flag.empty()) {
+    if (flag != "off") all.add(s, std::string(flag));
+  } else if (s.name == "model.num_query_groups") {
     all.add(s, "--group-query-attention");
     all.add(s, "--num-query-groups", s.words);
-    return true;
-  }
-  if (s.name == "model.bias" || s.name == "model.add_bias_linear")
-    return flag(!is_true(s), "--disable-bias-linear");
-  if (s.name == "model.activation") return flag(value.ends_with("swiglu"), "--swiglu");
-  if (s.name == "model.gated_linear_unit") return flag(is_true(s), "--swiglu");
-  if (s.name == "model.share_embeddings_and_output_weights")
-    return flag(!is_true(s), "--untie-embeddings-and-output-weights");
-  if (s.name == "model.gradient_accumulation_fusion")
-    return flag(!is_true(s), "--no-gradient-accumulation-fusion");
-  if (s.name == "ddp.grad_reduce_in_fp32") return flag(!is_true(s), "--grad-reduce-in-bf16");
-  if (s.name == "model.optim.grad_sync_dtype")
-    return flag(value == "bf16", "--grad-reduce-in-bf16");
-  if (s.name == "model.optim.name")
-    return flag(value == "mcore_distributed_optim" || value == "distributed_fused_adam",
-                "--use-distributed-optimizer");
-  if (s.name == "model.normalization") {
-    const auto names = [&value](std::string_view part) {
-      return value.find(part) != std::string::npos;
-    };
-    const bool layer = names("layernorm") || names("LayerNorm");
-    const bool rms = names("rmsnorm") || names("RMSNorm");
-    all.add(s, "--normalization", {rms ? "RMSNorm" : layer ? "LayerNorm" : value});
-    return true;
-  }
-  if (s.name == "trainer.precision" || s.name == "mixed_precision") {
+  } else if (s.name == "model.normalization") {
+    all.add(s, "--normalization", {normalization_word(value)});
+  } else if (s.name == "trainer.precision" || s.name == "mixed_precision") {
     translate_precision(all, s, value, draft);
-    return true;
-  }
-  if (s.name.starts_with("optimizer.") && s.name.ends_with("_dtype")) {
+  } else if (s.name.starts_with("optimizer.") && s.name.ends_with("_dtype")) {
     translate_state(all, s, value);
-    return true;
-  }
-  if (s.name == "model.fp8") {
+  } else if (s.name == "model.fp8") {
     if (value != "false" && value != "null") all.add(s, "--fp8-format", {"hybrid"});
-    return true;
+  } else {
+    return false;
   }
-  return false;
+  return true;
 }
 
 /// The flags that a row of the table names: `--recompute-method`.

@@ -88,11 +88,31 @@ void import_flavor(Job& job) {
                   "model.attention.window lacks, allowed: up to 8192");
 }
 
+const Setting* degree_of(const Job& job, const char* name) {
+  return job.args.find(std::string("parallelism.") + name);
+}
+
+void import_fsdp(Job& job) {
+  const std::int64_t replicate = job.args.count_or("parallelism.data_parallel_replicate_degree", 1);
+  const std::int64_t shard = job.args.count_or("parallelism.data_parallel_shard_degree", -1);
+  const bool sharded = shard != 1 || job.cp > 1;
+  if (replicate > 1 && sharded)
+    job.draft.set("parallel.dp_replicate", replicate,
+                  {degree_of(job, "data_parallel_replicate_degree")});
+  const std::string reshard = job.args.text("parallelism.fsdp_reshard_after_forward", "default");
+  const bool keeps = reshard == "never" || (reshard == "default" && job.pp > 1);
+  job.draft.set(
+      "parallel.zero",
+      !sharded ? 0
+      : keeps  ? 2
+               : 3,
+      {degree_of(job, "data_parallel_shard_degree"), degree_of(job, "fsdp_reshard_after_forward")});
+  job.draft.set("communication.gradient.overlap", true, {}, "of its sharding");
+}
+
 void import_degrees(Job& job) {
   Draft& draft = job.draft;
-  const auto degree = [&](const char* name) {
-    return job.args.find(std::string("parallelism.") + name);
-  };
+  const auto degree = [&](const char* name) { return degree_of(job, name); };
   draft.set("parallel.tp", job.tp, {degree("tensor_parallel_degree")});
   draft.set("parallel.pp", job.pp, {degree("pipeline_parallel_degree")});
   draft.set("parallel.cp", job.cp, {degree("context_parallel_degree")});
@@ -119,19 +139,7 @@ void import_degrees(Job& job) {
     draft.set("communication.tensor.overlap",
               "chunks(" + std::to_string(std::min<std::int64_t>(job.tp, 64)) + ")",
               {degree("enable_async_tensor_parallel")});
-  const std::int64_t replicate = job.args.count_or("parallelism.data_parallel_replicate_degree", 1);
-  const std::int64_t shard = job.args.count_or("parallelism.data_parallel_shard_degree", -1);
-  const bool sharded = shard != 1 || job.cp > 1;
-  if (replicate > 1 && sharded)
-    draft.set("parallel.dp_replicate", replicate, {degree("data_parallel_replicate_degree")});
-  const std::string reshard = job.args.text("parallelism.fsdp_reshard_after_forward", "default");
-  const bool keeps = reshard == "never" || (reshard == "default" && job.pp > 1);
-  draft.set("parallel.zero",
-            !sharded ? 0
-            : keeps  ? 2
-                     : 3,
-            {degree("data_parallel_shard_degree"), degree("fsdp_reshard_after_forward")});
-  draft.set("communication.gradient.overlap", true, {}, "of its sharding");
+  import_fsdp(job);
 }
 
 /// Chunks of n layers, where embedding and head count as layers of the first and last.

@@ -37,8 +37,7 @@ std::string text_of(const Scenario& scenario) {
   add("ep", plan.ep), add("etp", plan.etp), add("mb", training.micro_batch, true);
   add("zero", plan.zero, true);
   text += std::string(plan.sequence_parallel ? " sp " : " ") + scenario.schedule.name();
-  const char* modes[] = {"none", "selective", "full", "table", "modules"};
-  return text + " recompute=" + modes[static_cast<std::size_t>(training.recompute)];
+  return text + " recompute=" + name(training.recompute);
 }
 
 /// Strategy, devices, tokens, time, peak, then the parts, a line each.

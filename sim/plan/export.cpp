@@ -44,42 +44,6 @@ void put(Tree& root, const std::string& setting) {
   node->child(path).value = setting.substr(equals + 1);
 }
 
-/// Layers of each chunk and stage against the even share, as MindFormers' `offset` has it.
-std::string offsets(const LayerTable& layers, std::int64_t base) {
-  std::string text = "[";
-  for (const auto& chunk : layers.slices) {
-    text += text.size() > 1 ? ", [" : "[";
-    for (std::size_t s = 0; s < chunk.size(); ++s)
-      text += (s > 0 ? ", " : "") + std::to_string(chunk[s].count - base);
-    text += "]";
-  }
-  return text + "]";
-}
-
-/// MindFormers takes a table of layers or a word for all of them.
-std::string recomputed(const TrainingSpec& training, const LayerTable& layers) {
-  if (training.recompute == TrainingSpec::Recompute::full) return "True";
-  if (training.recompute != TrainingSpec::Recompute::table) return "False";
-  std::string text = "[";
-  for (std::size_t c = 0; c < layers.slices.size(); ++c) {
-    text += c > 0 ? ", [" : "[";
-    for (std::size_t s = 0; s < layers.slices[c].size(); ++s)
-      text += (s > 0 ? ", " : "") + std::to_string(training.recompute_layers[c][s]);
-    text += "]";
-  }
-  return text + "]";
-}
-
-/// MindSpore's name of a schedule; its zero_bubble_v has the phases of dualpipe_v
-/// (docs/models/pipeline.md).
-std::string mindspore_schedule(const std::string& name) {
-  if (name == "interleaved_1f1b") return "1f1b";
-  if (name == "dualpipe_v") return "zero_bubble_v";
-  const bool same = name == "gpipe" || name == "1f1b" || name == "seqpipe" || name == "seqvpp" ||
-                    name == "seqsmartvpp";
-  return same ? name : "# " + name + " has no counterpart";
-}
-
 /// A run draws one seed, so that its step is not the time by which the plan has decided.
 std::string seeds_comment(const PlanSpace& space, const PlanPoint& point) {
   if (!point.seeds) return {};
@@ -110,44 +74,20 @@ std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
          "'\n" + root.text(0);
 }
 
-std::string mindformers_keys(const Scenario& scenario) {
-  const ParallelPlan& plan = scenario.workload.plan;
-  const LayerTable layers = assign_layers(scenario.workload, scenario.cluster.device);
-  const std::int64_t base = scenario.workload.model.layers / plan.chunk_map().virtual_stages();
-  std::string text = "parallel_config:\n";
-  const auto line = [&](const char* key, std::int64_t value) {
-    text += fmt::format("  {}: {}\n", key, value);
-  };
-  line("data_parallel", plan.dp);
-  line("model_parallel", plan.tp);
-  line("context_parallel", plan.cp);
-  line("expert_parallel", plan.ep);
-  line("pipeline_stage", plan.pp);
-  line("micro_batch_num", scenario.micro_batches());
-  if (scenario.schedule.slices > 1) line("seq_split_num", scenario.schedule.slices);
-  text += fmt::format("  use_seq_parallel: {}\n", plan.sequence_parallel ? "True" : "False");
-  text += fmt::format("runner_config:\n  batch_size: {}\n", scenario.workload.training.micro_batch);
-  text +=
-      fmt::format("parallel:\n  enable_parallel_optimizer: {}\n", plan.zero > 0 ? "True" : "False");
-  if (plan.zero > 1)
-    text += "  parallel_optimizer_config:\n    gradient_accumulation_shard: True\n";
-  text +=
-      fmt::format("  pipeline_config:\n    pipeline_interleave: {}\n    pipeline_scheduler: {}\n",
-                  plan.vpp > 1 ? "True" : "False", mindspore_schedule(scenario.schedule.pipeline));
-  text += fmt::format("recompute_config:\n  recompute: {}\n",
-                      recomputed(scenario.workload.training, layers));
-  if (scenario.workload.training.recompute == TrainingSpec::Recompute::selective)
-    text += "  select_recompute: True\n";
-  return text + fmt::format("model:\n  model_config:\n    pp_interleave_num: {}\n    offset: {}\n",
-                            plan.vpp, offsets(layers, base));
-}
-
-/// The reader's way, since flags are held against the file that they came from.
-std::string megatron_arguments(const Scenario& scenario) {
-  const LaunchExport flags = export_megatron(scenario);
-  if (flags.lacking.empty()) return flags.arguments + "\n";
-  std::string text = "none, since no flag says\n";
-  for (const std::string& key : flags.lacking) text += "  " + key + "\n";
+/// The frameworks that run on the hardware, the usual one first.
+std::string launch_files(const Scenario& scenario) {
+  std::vector<std::string> kinds{usual_export(scenario)};
+  if (kinds.front() != "megatron")
+    kinds.emplace_back(kinds.front() == "mindspeed" ? "mindformers" : "mindspeed");
+  std::string text;
+  for (const std::string& kind : kinds) {
+    const LaunchExport file = export_launch(scenario, kind);
+    if (file.lacking.empty())
+      return text + "Launch file for " + kind + " (stepcast export --to " + kind + "):\n" +
+             file.text;
+    text += "No launch file for " + kind + ", since nothing in it says\n";
+    for (const std::string& key : file.lacking) text += "  " + key + "\n";
+  }
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include "place_best.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
@@ -139,6 +140,7 @@ std::string PlanSearch::time_block(const std::vector<PlanPoint*>& points, std::s
 
 /// Points are timed in blocks, because starting a process costs as much as timing several of them.
 void PlanSearch::time(std::vector<PlanPoint*> points) {
+  begin_phase("timing points without contention");
   const std::size_t blocks = (points.size() + timed_per_process - 1) / timed_per_process;
   const auto key = [&](std::size_t block) {
     std::string keys;
@@ -166,6 +168,7 @@ void PlanSearch::time(std::vector<PlanPoint*> points) {
 /// Every point is read again from its settings as text, so that what is printed is what a user
 /// would run.
 void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
+  begin_phase("simulating points");
   run_kept(
       store_.get(), points.size(), workers_,
       [&](std::size_t i) { return key_of("simulate", *points[i]); },
@@ -341,6 +344,7 @@ void PlanSearch::explain_nothing() {
 /// those.
 PlanResult PlanSearch::run() {
   result_.measures = frontier_measures(space_.spec);
+  begin_phase("estimating all points");
   Enumeration all = enumerate(space_, costs_);
   points_ = std::move(all.kept);
   result_.counts = std::move(all.counts);
@@ -357,8 +361,10 @@ PlanResult PlanSearch::run() {
   take_back();
   settle_frontier();
   finish();
+  begin_phase("placing layers");
   result_.placed = place_best(space_, search_, workers_, candidates_to_place(), store_.get(),
                               [&](const PlanPoint& p) { return key_of("place", p); });
+  begin_phase("running the finalists and the baseline");
   if (space_.spec.seeds > 0)
     result_.finalists = run_finalists(space_, search_, workers_, finalists(), store_.get(),
                                       [&](const PlanPoint& p) { return stalled_key(p); });

@@ -93,22 +93,6 @@ std::vector<Strategy> neighbours(const PlanSpace& space, const Strategy& strateg
 
 namespace {
 
-const char* word(TrainingSpec::Recompute mode) {
-  switch (mode) {
-    case TrainingSpec::Recompute::none:
-      return "none";
-    case TrainingSpec::Recompute::selective:
-      return "selective";
-    case TrainingSpec::Recompute::full:
-      return "full";
-    case TrainingSpec::Recompute::table:
-      return "table";
-    case TrainingSpec::Recompute::modules:
-      break;
-  }
-  return "modules";
-}
-
 bool searches_recompute(const PlanSpace& space, const Strategy& strategy) {
   return std::ranges::any_of(space.bases.at(strategy.base).settings, [](const auto& setting) {
     return setting.first == "training.recompute";
@@ -133,7 +117,7 @@ std::string strategy_text(const PlanSpace& space, const Strategy& strategy,
     text += " " + space.dimensions.schedules.at(strategy.schedule);
   if (!placement && !searches_recompute(space, strategy))
     text += std::string(" recompute=") +
-            word(space.bases.at(strategy.base).scenario.workload.training.recompute);
+            name(space.bases.at(strategy.base).scenario.workload.training.recompute);
   for (const auto& [path, value] : space.bases.at(strategy.base).settings)
     if (!placement || path != "training.recompute")
       text += " " + path.substr(path.rfind('.') + 1) + "=" + value;

@@ -71,6 +71,7 @@ void Writer::flat(const std::string& pattern) {
     case CollectiveKind::broadcast:
       return broadcast(sets, bytes_, pattern);
     case all_to_all:
+      if (pattern == "ring") return ring_pass(sets, bytes_ * count(members_) / 2);
       return mesh_pass(sets, bytes_ / count(members_));
     case send_recv:
       break;
@@ -248,7 +249,7 @@ std::vector<Turn> Writer::write(const std::string& algorithm) {
     all_to_all_in_turn({members_}, bytes_ / count(members_));
   else if (algorithm == "one_shot")
     mesh_pass({members_}, bytes_);
-  else if (algorithm == "ring" && nccl)
+  else if (algorithm == "ring" && nccl && call_.kind != all_to_all)
     chunked_ring();
   else
     flat(algorithm);

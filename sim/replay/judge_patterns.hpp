@@ -22,6 +22,7 @@ class Patterns {
   void mesh_pass(const Rings& sets, double bytes_per_pair);
   void scatter(const Rings& sets, double bytes);
   /// A reduce-scatter, or an all-gather.
+  void ring_pass(const Rings& sets, double bytes);
   void one_pass(const Rings& sets, double bytes, const std::string& pattern, bool reduce);
   void all_reduce(const Rings& sets, double bytes, const std::string& pattern);
   void broadcast(const Rings& sets, double bytes, const std::string& pattern);
@@ -34,7 +35,6 @@ class Patterns {
 
  private:
   void grid_pass(const Rings& sets, double bytes, bool reduce);
-  void ring_pass(const Rings& sets, double bytes);
   void nhr_pass(const Rings& sets, double bytes, bool halving);
   void halving_pass(const Rings& sets, double bytes, bool halving);
   void halving_all_reduce(const Rings& sets, double bytes);

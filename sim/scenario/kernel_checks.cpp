@@ -6,7 +6,8 @@
 namespace stepcast {
 namespace {
 
-void check_fp8(const WorkloadSpec& workload, Checks& checks) {
+void check_fp8(const Scenario& scenario, Checks& checks) {
+  const WorkloadSpec& workload = scenario.workload;
   using Recipe = TrainingSpec::Fp8Recipe;
   using Scales = KernelSpec::Scales;
   const TrainingSpec& training = workload.training;
@@ -14,6 +15,11 @@ void check_fp8(const WorkloadSpec& workload, Checks& checks) {
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
   checks.require(fp8 || training.fp8_recipe == Recipe::delayed, "training.fp8_recipe",
                  "is set but training.precision is not fp8_mixed, allowed: delayed");
+  checks.require(!fp8 || training.fp8_recipe != Recipe::mxfp8 || scenario.cluster.device.mxfp8 ||
+                     !checks.good({"cluster.device"}),
+                 "training.fp8_recipe",
+                 "is mxfp8 but the products of the device take no scales of 32 numbers "
+                 "(cluster.device.mxfp8), allowed: delayed, tensorwise, rowwise, blockwise");
   checks.require(scales == Scales::joined || (fp8 && training.fp8_recipe == Recipe::mxfp8),
                  "runtime.kernels.scales",
                  "is set but training.fp8_recipe is not mxfp8, allowed: joined");
@@ -72,7 +78,7 @@ void check_clamped(const WorkloadSpec& workload, Checks& checks) {
 
 void check_kernels(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& workload = scenario.workload;
-  check_fp8(workload, checks);
+  check_fp8(scenario, checks);
   check_clamped(workload, checks);
   if (workload.runtime.graphs == 0) return;
   checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",

@@ -38,13 +38,21 @@ bool names_task_graph(const Node& root) {
 
 Node without_job(const Node& root, Reading& reading) {
   Node kept = root;
+  // A trace names no algorithm of its collectives.
+  const Node* workload = root.find("workload");
+  const bool traces = workload->find("chakra") != nullptr;
   std::erase_if(kept.entries, [&](const Node::Entry& entry) {
+    const std::vector<Node::Entry>& below = entry.value.entries;
+    if (traces && entry.key == "communication" && below.size() == 1 &&
+        below.front().key == "algorithm")
+      return true;  // read with the traces
     constexpr std::array<std::string_view, 6> said{"parallel", "training",      "schedule",
                                                    "moe",      "communication", "runtime"};
     if (std::ranges::find(said, entry.key) == said.end()) return false;
     reading.report(entry.place, entry.key,
                    "is said by the graph of the workload, allowed beside it: name, cluster, "
-                   "stalls, simulate");
+                   "stalls, simulate" +
+                       std::string(traces ? ", communication.algorithm" : ""));
     return true;
   });
   return kept;
@@ -68,7 +76,20 @@ void read_task_graph(const Node& root, const SearchPath& search, ScenarioDraft& 
   }
   const TaskGraph& graph = *scenario.graph;
   scenario.workload.plan = graph.plan;
-  scenario.workload.communication.algorithms = graph.algorithms;
+  CollectiveChoice& algorithms = scenario.workload.communication.algorithms;
+  const Node* said = root.find("communication");
+  if (const Node* chosen = folder && said != nullptr ? said->find("algorithm") : nullptr) {
+    Section section{*chosen, "communication.algorithm", reading};
+    describe(section, algorithms);
+    section.finish();
+  } else {
+    algorithms = graph.algorithms;
+  }
+  if (graph.stalls && root.find("stalls") == nullptr) {
+    Section section{*graph.stalls, "stalls", reading};
+    describe(section, scenario.stalls);
+    section.finish();
+  }
   scenario.workload.training.micro_batch = graph.micro_batch;
   scenario.workload.training.global_batch = graph.global_batch;
   scenario.schedule.p2p = graph.p2p;

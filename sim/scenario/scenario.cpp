@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "model_config.hpp"
 #include "read_factors.hpp"
 #include "read_lengths.hpp"
 #include "read_platform.hpp"
@@ -47,6 +48,7 @@ Node load(std::string_view text, const std::string& path, const std::vector<std:
       append(wrong, error);
     }
   }
+  give_way_to_config(root);
   // Overrides may give every key of a plan one value: a scenario is left.
   require_kind(kind == FileKind::plan ? file_kind(root) : kind, wanted, path);
   for (const Diagnostic& d : repeated) {
@@ -202,6 +204,9 @@ std::string content_of(ScenarioDraft draft) {
   add("moe.routing.counts=", scenario.workload.moe.routing.counts);
   if (const auto& platform = scenario.cluster.network.platform; platform && platform->text)
     text += "cluster.network.platform.text=" + sha256(*platform->text) + "\n";
+  if (scenario.graph && scenario.graph->traced)
+    for (const std::string& word : scenario.workload.communication.algorithms.algorithm)
+      text += "communication.algorithm=" + word + "\n";
   if (auto& spread = scenario.stalls.spread)
     for (const auto& [name, part] : distributions(*spread))
       add(("stalls.spread." + name + ".factors=").c_str(), part->factors);
@@ -213,8 +218,15 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
                 Reading& reading) {
   draft.names_graph = names_task_graph(root);
   const Node all = with_platform(root, "cluster.");
-  read(draft.names_graph ? without_job(all, reading) : all, reading,
-       [&](Visitor& visitor) { describe(visitor, draft); });
+  const auto read_keys = [&](const Node& keys) {
+    read(keys, reading, [&](Visitor& visitor) { describe(visitor, draft); });
+  };
+  if (draft.names_graph)
+    read_keys(without_job(all, reading));
+  else if (const auto plain = without_config_keys(all))
+    read_keys(*plain);
+  else
+    read_keys(all);
   Scenario& scenario = draft.scenario;
   read_platform_file(root, search, "cluster.", scenario.cluster, reading);
   if (draft.source == ScenarioDraft::from_workload) scenario.synthetic = draft.synthetic;
@@ -223,6 +235,7 @@ void read_draft(const Node& root, const SearchPath& search, ScenarioDraft& draft
   if (draft.model_source == ScenarioDraft::from_config &&
       !reading.failed.contains("model.hf_config")) {
     read_config(root, "model.hf_config", draft.hf_config, scenario.workload.model, search, reading);
+    read_beside_config(root, scenario.workload.model, reading);
   }
   if (auto& documents = scenario.schedule.data.documents;
       documents && !documents->file.empty() &&

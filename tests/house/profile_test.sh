@@ -21,6 +21,19 @@ grep -q "optimizer: 2 launches take 1.300 times as long" "$folder/slow.md" || fa
 grep -q '"kind":"profile"' "$folder/slow.html" || fail "the page lacks its answer"
 grep -q '"causes"' "$folder/slow.json" || fail "the JSON lacks causes"
 
+# The same with the 33 columns of the profiler's own files, as msprof-analyze's tests have them: steps, a tab behind absolute start times, quoted shapes.
+mkdir "$folder/columns"
+awk -F, -v OFS=, '
+  NR == 1 {print "Step Id,Model ID,Task ID,Stream ID,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,Mix Block Dim," \
+    "Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID,aicore_time(us),aic_total_cycles," \
+    "aic_mac_ratio,aic_mac_int8_ratio,aic_cube_fops,aic_vector_fops,aiv_time(us),aiv_total_cycles,aiv_vec_fp32_ratio,aiv_vec_fp16_ratio," \
+    "aiv_vec_int32_ratio,aiv_vec_misc_ratio,aiv_cube_fops,aiv_vector_fops"; next}
+  {printf "1,4294967295,%d,%s,%s,%s,%s,%.3f\t,%s,0,24,0,\"\"\"4,1025\"\"\",INT64,FORMAT_ND,\"\"\"4,1025\"\"\",INT32,FORMAT_ND,N/A", NR, $2, $3, $4, $5, 1699529623106750 + $6, $7
+   for (i = 0; i < 14; ++i) printf ",%s", $5 == "AI_CPU" ? "N/A" : 0
+   print ""}' "$folder/same/kernel_details.csv" >"$folder/columns/kernel_details.csv"
+"$stepcast" compare "$scenario" "$folder/columns" >"$folder/columns.txt"
+grep -q "matmul .* 1.000$" "$folder/columns.txt" || fail "the columns of the profiler are not read: $(cat "$folder/columns.txt")"
+
 # refused WORDS COMMAND...: exit 2 with these words.
 refused() {
   local words=$1 status=0

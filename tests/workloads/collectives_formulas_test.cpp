@@ -61,6 +61,8 @@ TEST(CollectiveFormulas, PairwiseTakesAStepPerPeer) {
   EXPECT_NEAR(time_of(one_node(8), {Kind::all_to_all, size}, "pairwise"), 7 * (10e-6 + part),
               1e-12);
   EXPECT_NEAR(time_of(one_node(8), {Kind::all_to_all, size}, "mesh"), 10e-6 + part, 1e-12);
+  // around a ring: in step k of n - 1 the parts of n - k others, n (n - 1) / 2 in all
+  EXPECT_NEAR(time_of(flat(8), {Kind::all_to_all, size}, "ring"), 7 * 10e-6 + 28 * part, 1e-12);
 }
 
 TEST(CollectiveFormulas, Broadcasts) {

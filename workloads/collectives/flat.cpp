@@ -28,6 +28,11 @@ Plan flat(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm 
     case CollectiveKind::send_recv:
       return std::nullopt;
     case CollectiveKind::all_to_all:
+      if (pattern == Pattern::ring && call.skew.factor.empty()) {
+        // In step k of p - 1 everybody hands on what is for p - k others: p/2 parts each time.
+        ring_pass(schedule, sets, call.bytes * (static_cast<double>(members.size()) / 2));
+        break;
+      }
       if (pattern != Pattern::mesh) return std::nullopt;
       if (!call.skew.factor.empty())
         full_mesh(schedule, sets, message_sizes(members, call));
@@ -50,8 +55,9 @@ Seconds slowdown(const Fabric& fabric, const CollectivePlan& ports, Reached reac
 }  // namespace
 
 Plan ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
-  if (call.kind == CollectiveKind::all_to_all || call.kind == CollectiveKind::send_recv)
-    return std::nullopt;
+  if (call.kind == CollectiveKind::send_recv) return std::nullopt;
+  if (call.kind == CollectiveKind::all_to_all)
+    return flat(fabric, members, call, form, Pattern::ring, "ring");
   if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl)
     return nccl_ring(fabric, members, call, form);
   return flat(fabric, members, call, form, Pattern::ring, "ring");

@@ -11,7 +11,7 @@ namespace stepcast {
 namespace {
 
 constexpr std::array<NamedAlgorithm, 12> algorithms{
-    {{"ring", collectives::ring, {true, true, true, false, true, false}},
+    {{"ring", collectives::ring, {true, true, true, true, true, false}},
      {"mesh", collectives::mesh, {true, true, true, true, true, false}},
      {"one_shot", collectives::one_shot, {true, false, false, false, false, false}},
      {"nhr", collectives::nhr, {true, true, true, false, true, false}},

@@ -50,6 +50,7 @@ struct DeviceSpec {
   std::string name;
   FlopsPerSecond matmul_peak{0};      ///< dense BF16/FP16 on the cube cores
   FlopsPerSecond matmul_peak_fp8{0};  ///< 0: the device has no FP8
+  bool mxfp8 = true;                  ///< FP8 products take a scale for each 32 numbers
   FlopsPerSecond vector_peak{0};
   std::int64_t cube_cores = 1;
   std::int64_t vector_cores = 1;

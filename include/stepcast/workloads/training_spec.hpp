@@ -62,6 +62,8 @@ struct TrainingSpec {
 inline constexpr std::array<std::string_view, 7> recompute_modules{
     "core_attn", "mla_up_proj", "layernorm", "mlp", "moe", "moe_act", "shared_experts"};
 void describe(Visitor& visitor, TrainingSpec& spec);
+/// Its word in a scenario: none, selective, full, table, modules.
+const char* name(TrainingSpec::Recompute recompute);
 /// The generation of the fused kernel of `training.attention`, which is not `unfused`.
 AttentionGeneration generation_of(TrainingSpec::Attention attention);
 

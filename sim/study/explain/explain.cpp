@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/kept_network.hpp"
@@ -68,6 +69,7 @@ Explanation explain(const Scenario& scenario, int workers) {
   KnownStep own{step_key(scenario, layers)};
   Variants alone;
   alone.add([&] { return step_time(scenario); });
+  begin_phase("running the step alone");
   alone.run(workers);
   own.time = Seconds{alone.time(0).value()};
   Variants variants;
@@ -96,6 +98,7 @@ Explanation explain(const Scenario& scenario, int workers) {
       scenario.workload.moe.routing.distribution != balanced.workload.moe.routing.distribution;
   if (uneven)
     bounds.emplace_back("experts balanced", variants.add([&] { return step_time(balanced); }));
+  begin_phase("running variants");
   variants.run(workers);
 
   Explanation result;

@@ -69,6 +69,35 @@ TEST(Reading, ListShowsPresetsAndAWrongNameIsAnswered) {
       << extended.err;
 }
 
+TEST(Reading, ClustersAndListsGuessWhatWasMeant) {
+  const TemporaryFiles files;
+  const std::string launch = files.write("train.sh", "torchrun pretrain_gpt.py --num-layers 2\n");
+  const Ran cluster = stepcast_run(files, "run '" + launch + "' --cluster dgx-h10");
+  EXPECT_EQ(cluster.code, 2);
+  EXPECT_NE(cluster.err.find("did you mean clusters/dgx-h100.yaml?"), std::string::npos)
+      << cluster.err;
+  const Ran part = stepcast_run(files, "list b200"), near = stepcast_run(files, "list dgx-h10");
+  EXPECT_NE(part.out.find("clusters/dgx-b200.yaml"), std::string::npos) << part.out;
+  EXPECT_EQ(part.out.find("clusters/dgx-h100.yaml"), std::string::npos) << part.out;
+  EXPECT_NE(near.out.find("clusters/dgx-h100.yaml"), std::string::npos) << near.out;
+  const Ran typed = stepcast_run(files, "list dgx-h001");
+  EXPECT_EQ(typed.code, 2);
+  EXPECT_NE(typed.err.find("did you mean dgx-h100?"), std::string::npos) << typed.err;
+}
+
+TEST(Reading, PhasesOfARunAreLoggedWhenAskedFor) {
+  const TemporaryFiles files;
+  const std::string run = "run '" + scenarios + "llama2-7b-8.yaml'";
+  const Ran plain = stepcast_run(files, run), verbose = stepcast_run(files, "-v " + run);
+  EXPECT_EQ(plain.out, verbose.out);
+  for (const char* phase :
+       {"reading", "lowering the model to programs", "building the network of the job",
+        "replaying the step", "counting memory, FLOPs and times", "writing the report"})
+    EXPECT_NE(verbose.err.find(std::string("debug: ") + phase + " took "), std::string::npos)
+        << verbose.err;
+  EXPECT_EQ(plain.err.find(" took "), std::string::npos) << plain.err;
+}
+
 TEST(Reading, AWholeNumberTakesNoThousand) {
   const TemporaryFiles files;
   const std::string run = "run '" + scenarios + "ideal-pipeline.yaml' --set training.global_batch=";
@@ -96,7 +125,8 @@ TEST(Reading, ProgressIsOnStderrAndOnlyWhenAskedFor) {
   ASSERT_EQ(plain.code, 0) << plain.err;
   EXPECT_EQ(plain.err, "");
   EXPECT_EQ(plain.out, verbose.out);
-  EXPECT_NE(verbose.err.find("explain, phase 1: "), std::string::npos) << verbose.err;
+  EXPECT_NE(verbose.err.find("explain, running the step alone: "), std::string::npos)
+      << verbose.err;
   EXPECT_NE(verbose.err.find("/s, 0 s left"), std::string::npos) << verbose.err;
 }
 

@@ -50,8 +50,10 @@ std::vector<double> ends_of(const Job& job) {
   for (std::size_t r = 0; r < traces.of_rank.size(); ++r)
     files.write("t/job." + std::to_string(r) + ".et", traces.of_rank[r]);
   const std::string devices = std::to_string(traces.of_rank.size());
+  // The rings of the table; without the key an exchange of tokens goes directly.
   const std::string file = files.write(
-      "s.yaml", std::string("stepcast: 1\nname: traced\n") + cluster + "workload: {chakra: t}\n");
+      "s.yaml", std::string("stepcast: 1\nname: traced\n") + cluster +
+                    "communication: {algorithm: {all_to_all: ring}}\nworkload: {chakra: t}\n");
   const Scenario scenario =
       prepare_scenario(file, {"cluster.devices=" + devices}, default_search_path({}));
   return testing::in_child([&] {
@@ -76,9 +78,7 @@ TEST_P(ChakraImport, EndsWithinFivePercentPerStage) {
   }
 }
 
-// All but the last, I: its replay sends the messages of an all-to-all around a ring, n/2 = 2 times
-// the bytes that ours sends directly.
-INSTANTIATE_TEST_SUITE_P(Jobs, ChakraImport, ::testing::ValuesIn(jobs().begin(), jobs().end() - 1),
+INSTANTIATE_TEST_SUITE_P(Jobs, ChakraImport, ::testing::ValuesIn(jobs()),
                          [](const auto& job) { return job.param.name; });
 
 }  // namespace

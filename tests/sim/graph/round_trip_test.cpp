@@ -75,6 +75,31 @@ TEST(GraphRoundTrip, PairsOfUnits) {
   expect_same({"moe.overlap=fb_pair", "schedule.warmup=extra(1)"}, "pairs");
 }
 
+// Pauses, slow devices and what is drawn are in the file, and are those of the step again.
+TEST(GraphRoundTrip, StallsComeAlong) {
+  for (const std::string stall :
+       {"compute_jitter={sigma: 0.05, seed: 3}", "slow_devices=[{devices: [3], factor: 1.3}]",
+        "gc_pauses={duration: 20ms, period: 100ms}", "slow_hosts=[{nodes: [1], factor: 2}]",
+        "throttling=[{devices: [1], factor: 1.5, from: 1ms, until: 30ms}]",
+        "allocator_pauses={duration: 2ms, probability: 0.1}",
+        "degraded_links=[{link: 'nic:1', bandwidth_factor: 0.5}]"})
+    expect_same({"stalls." + stall}, stall);
+}
+
+TEST(GraphFiles, StallsBesideTheGraphTakeThePlaceOfItsOwn) {
+  const test::TemporaryFiles files;
+  const Scenario stalled =
+      prepare_scenario(files.write("s.yaml", test::small_scenario),
+                       {"stalls.slow_devices=[{devices: [3], factor: 2}]"}, {});
+  files.write("graph.json", graph_json(step_graph(stalled)));
+  const std::string again = cluster_of(test::small_scenario);
+  const auto read = [&](const std::string& more) {
+    return prepare_scenario(files.write("again.yaml", again + more), {}, {}).stalls;
+  };
+  EXPECT_EQ(read(""), stalled.stalls);
+  EXPECT_EQ(read("stalls: {}\n"), StallsSpec{});
+}
+
 TEST(GraphFiles, SameInputSameBytes) {
   const test::TemporaryFiles files;
   const Scenario scenario = prepare_scenario(files.write("s.yaml", test::small_scenario), {}, {});
@@ -85,12 +110,12 @@ TEST(GraphFiles, WhatNoGraphSaysIsRefused) {
   const test::TemporaryFiles files;
   const Scenario scenario =
       prepare_scenario(files.write("s.yaml", test::small_scenario),
-                       {"stalls.compute_jitter={sigma: 0.1}", "simulate.steps=2"}, {});
+                       {"moe.routing={distribution: zipf}", "simulate.steps=2"}, {});
   try {
     (void)step_graph(scenario);
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("stalls: are no part"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("moe.routing: loads ranks"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("simulate.steps: are several"), std::string::npos);
   }
 }

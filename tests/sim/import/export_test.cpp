@@ -27,24 +27,30 @@ Subject subject_of(const std::string& id) {
 TEST(Export, AnImportedLaunchIsSaidAgainInFlags) {
   int tried = 0;
   for (const Subject& subject : subjects()) {
-    if (!subject.id.starts_with("mlm-")) continue;
-    const LaunchExport flags = export_megatron(imported(subject));
+    const std::string kind = subject.id.starts_with("mlm-")   ? "megatron"
+                             : subject.id.starts_with("msl-") ? "mindspeed"
+                             : subject.id.starts_with("mf-")  ? "mindformers"
+                                                              : "";
+    if (kind.empty()) continue;
+    const LaunchExport flags = export_launch(imported(subject), kind);
     EXPECT_TRUE(flags.lacking.empty()) << subject.id << ": " << joined(flags.lacking) << "\n"
-                                       << flags.arguments;
+                                       << flags.text;
     ++tried;
   }
-  EXPECT_GE(tried, 7);
+  EXPECT_GE(tried, 26);
 }
 
 TEST(Export, LayersOfEachChunkAreWrittenOut) {
-  const LaunchExport flags = export_megatron(imported(subject_of("mlm-deepseek-v3-proxy")));
-  EXPECT_NE(flags.arguments.find("'Et*2|t*2|t*2|t*2|t*2|t*2|t*1|t*1mL'"), std::string::npos)
-      << flags.arguments;
+  const LaunchExport flags =
+      export_launch(imported(subject_of("mlm-deepseek-v3-proxy")), "megatron");
+  EXPECT_NE(flags.text.find("'Et*2|t*2|t*2|t*2|t*2|t*2|t*1|t*1mL'"), std::string::npos)
+      << flags.text;
 }
 
 TEST(Export, WhatTheFrameworkLacksIsNamed) {
   const auto lacking = [](const std::string& set) {
-    return joined(export_megatron(imported(subject_of("mlm-mixtral-8x22b"), {set})).lacking);
+    return joined(
+        export_launch(imported(subject_of("mlm-mixtral-8x22b"), {set}), "megatron").lacking);
   };
   EXPECT_EQ(lacking("training.micro_batch=1"), "");
   EXPECT_NE(lacking("schedule.pipeline=zb_h1").find("schedule.pipeline"), std::string::npos);
@@ -55,7 +61,7 @@ TEST(Export, WhatTheFrameworkLacksIsNamed) {
 }
 
 LaunchExport exported(const std::vector<std::string>& sets) {
-  return export_megatron(imported(subject_of("mlm-mixtral-8x22b"), sets));
+  return export_launch(imported(subject_of("mlm-mixtral-8x22b"), sets), "megatron");
 }
 
 TEST(Export, RecipesOfFp8AndGraphsAreWritten) {
@@ -63,13 +69,14 @@ TEST(Export, RecipesOfFp8AndGraphsAreWritten) {
   for (const std::string recipe : {"delayed", "tensorwise", "blockwise", "mxfp8"})
     for (const std::string padding : {"none", "copies"}) {
       const LaunchExport flags =
-          exported({fp8, "training.fp8_recipe=" + recipe, "moe.row_padding=" + padding});
+          exported({fp8, "cluster.device.mxfp8=true", "training.fp8_recipe=" + recipe,
+                    "moe.row_padding=" + padding});
       EXPECT_TRUE(flags.lacking.empty()) << recipe << ": " << joined(flags.lacking);
-      EXPECT_NE(flags.arguments.find("--fp8-recipe " + recipe), std::string::npos);
+      EXPECT_NE(flags.text.find("--fp8-recipe " + recipe), std::string::npos);
     }
   const LaunchExport graphs = exported({"runtime.graphs={scopes: [attn, moe_router]}"});
   EXPECT_TRUE(graphs.lacking.empty()) << joined(graphs.lacking);
-  EXPECT_NE(graphs.arguments.find("--cuda-graph-scope attn moe_router"), std::string::npos);
+  EXPECT_NE(graphs.text.find("--cuda-graph-scope attn moe_router"), std::string::npos);
 }
 
 TEST(Export, ARecipeThatMegatronLacksIsNamed) {

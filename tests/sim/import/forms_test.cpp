@@ -108,7 +108,7 @@ std::string titan(const std::string& converters, const std::string& more = {}) {
 
 /// The scenario of a file for 16 devices.
 std::string scenario_of(const std::string& path) {
-  ImportOptions options = on("dgx-h100");
+  ImportOptions options = on("dgx-b200");  // runs every recipe of FP8
   options.devices = 16;
   return import_launch(path, options, default_search_path({})).text;
 }

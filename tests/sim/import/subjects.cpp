@@ -24,22 +24,6 @@ std::vector<std::string> fields_of(const std::string& line) {
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
-std::string recompute_of(const TrainingSpec& training) {
-  switch (training.recompute) {
-    case TrainingSpec::Recompute::none:
-      return "none";
-    case TrainingSpec::Recompute::selective:
-      return "selective";
-    case TrainingSpec::Recompute::full:
-      return "full";
-    case TrainingSpec::Recompute::table:
-      return "table";
-    case TrainingSpec::Recompute::modules:
-      return "modules";
-  }
-  return {};
-}
-
 std::string expert_value(const ExpertSpec& moe, const std::string& column) {
   if (column == "experts") return text(moe.experts);
   if (column == "top_k") return text(moe.top_k);
@@ -104,7 +88,7 @@ std::string imported_value(const Scenario& scenario, const std::string& column) 
   if (column == "kv_heads") return gqa == nullptr ? "mla" : text(gqa->kv_heads);
   if (column == "head_dim") return gqa == nullptr ? "" : text(gqa->head_dim);
   if (column == "sequence_parallel") return plan.sequence_parallel ? "true" : "false";
-  if (column == "recompute") return recompute_of(training);
+  if (column == "recompute") return name(training.recompute);
   return model.moe ? expert_value(*model.moe, column) : "";
 }
 

@@ -333,25 +333,6 @@ runtime: {dispatch: graph_sink}
   EXPECT_THROW(file.read({"plan.baseline=nowhere.yaml"}), InputError);
 }
 
-TEST(Plan, ExportsNameTheScheduleOrSayThatThereIsNone) {
-  const PlanFile file(dense);
-  const PlanSpace space =
-      file.read({"schedule.pipeline=[dualpipe_v, zb_h1, seqpipe, 1f1b]", "schedule.slices=[1, 4]"});
-  const auto scenario = [&](std::uint32_t schedule, std::uint32_t base) {
-    Strategy s;
-    s.base = base, s.schedule = schedule, s.pp = 2, s.vpp = schedule == 0 ? 2 : 1;
-    return scenario_of(space, s);
-  };
-  const std::uint32_t sliced = static_cast<std::uint32_t>(space.bases.size()) - 1;
-  const auto holds = [](const std::string& text, const char* part) {
-    return text.find(part) != std::string::npos;
-  };
-  EXPECT_TRUE(holds(mindformers_keys(scenario(0, 0)), "pipeline_scheduler: zero_bubble_v"));
-  EXPECT_TRUE(holds(mindformers_keys(scenario(1, 0)), "zb_h1 has no counterpart"));
-  EXPECT_TRUE(holds(mindformers_keys(scenario(2, sliced)), "seq_split_num: 4"));
-  EXPECT_FALSE(holds(mindformers_keys(scenario(3, 0)), "seq_split_num"));
-}
-
 // Placements included: their solver is limited by work.
 TEST(Plan, AnswersDoNotDependOnTheNumberOfWorkers) {
   const PlanFile file(dense);
@@ -363,19 +344,19 @@ TEST(Plan, AnswersDoNotDependOnTheNumberOfWorkers) {
   EXPECT_EQ(plan_table(space, one), plan_table(space, three));
 }
 
-// A scenario that was not read has no document to hold the flags against.
-TEST(Plan, FlagsOfThePointAreReadBackOrTheKeysNamed) {
+// Each point is read back as an import would; what its framework lacks is named.
+TEST(Plan, LaunchFilesSayThePointOrNameTheKeys) {
   const PlanFile file(dense);
   const PlanSpace space = file.read({"schedule.pipeline=[zb_h1, 1f1b]"});
-  const auto flags = [&](std::uint32_t schedule) {
+  const auto files = [&](std::uint32_t schedule) {
     PlanPoint point;
     point.strategy.schedule = schedule, point.strategy.pp = 2;
-    return megatron_arguments(read_point(space, point, default_search_path({})));
+    return launch_files(read_point(space, point, default_search_path({})));
   };
-  EXPECT_TRUE(flags(0).starts_with("none, since no flag says\n")) << flags(0);
-  EXPECT_NE(flags(0).find("  schedule.pipeline (zb_h1"), std::string::npos) << flags(0);
-  EXPECT_EQ(flags(0).find("  workload"), std::string::npos) << flags(0);
-  EXPECT_EQ(flags(1).find("  schedule.pipeline"), std::string::npos) << flags(1);
+  EXPECT_TRUE(files(0).starts_with("No launch file for ")) << files(0);
+  EXPECT_NE(files(0).find("  schedule.pipeline (zb_h1"), std::string::npos) << files(0);
+  EXPECT_EQ(files(0).find("  workload"), std::string::npos) << files(0);
+  EXPECT_EQ(files(1).find("  schedule.pipeline"), std::string::npos) << files(1);
 }
 
 TEST(Plan, RanksWithTiesAsSpearmanDoes) {

@@ -181,6 +181,34 @@ TEST(Scenario, ModelOfAHuggingFaceConfig) {
   EXPECT_EQ(s.sha256, small({"parallel.ep=1", "model.moe=none"}).sha256);
 }
 
+// Of --set a config.json takes the place of the file's model; other keys of --set stand beside it.
+TEST(Scenario, AConfigTakesThePlaceOfAModel) {
+  const TemporaryFiles files;
+  const std::string config = files.write(
+      "config.json",
+      R"({"model_type": "mixtral", "num_hidden_layers": 16, "hidden_size": 2048, "vocab_size": 64000,
+    "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 4096,
+    "num_local_experts": 16, "num_experts_per_tok": 2})");
+  const std::string file = files.write("s.yaml", small_scenario);
+  const auto read = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), "model.hf_config=" + config);
+    return read_scenario(file, more, {}).workload.model;
+  };
+  EXPECT_EQ(read({}).name, "mixtral");
+  EXPECT_EQ(read({}).layers, 16);
+  EXPECT_EQ(read({}).moe->experts, 16);
+  const ModelSpec changed =
+      read({"model.layers=8", "model.moe.top_k=4", "model.attention.heads=8"});
+  EXPECT_EQ(changed.layers, 8);
+  EXPECT_EQ(changed.hidden, 2048);
+  EXPECT_EQ(changed.moe->experts, 16);
+  EXPECT_EQ(changed.moe->top_k, 4);
+  EXPECT_EQ(std::get<GroupedQueryAttention>(changed.attention).heads, 8);
+  EXPECT_EQ(std::get<GroupedQueryAttention>(changed.attention).kv_heads, 4);
+  EXPECT_FALSE(read({"model.moe=none", "model.ffn.hidden=8192", "parallel.ep=1"}).moe.has_value());
+  EXPECT_THROW((void)read({"model.layer=8"}), InputError);
+}
+
 TEST(Scenario, AlgorithmsServeTheKindsThatTheTableSays) {
   const Fabric fabric(small().cluster);
   const std::string torus =

@@ -137,8 +137,8 @@ inline constexpr WrongRow wrong_keys[] = {
      "expect:", "workload: {chunks: [{forward: 1ms, backward_input: 1ms}]}\nexpect:",
      "s.yaml:50:1: workload: stands beside model, allowed: exactly one of model, workload"},
     {"model_keys_and_config", "  name: tiny", "  name: tiny\n  hf_config: config.json",
-     "s.yaml:30:3: model.hf_config: stands beside layers, allowed: exactly one of layers, "
-     "hf_config"},
+     "s.yaml:30:14: model.hf_config: names 'config.json', which does not exist, allowed: the path "
+     "of a config.json"},
     {"table_with_a_word", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[2, two], [2, 2]]",
      "s.yaml:41:21: parallel.layers_per_chunk: holds 'two', allowed: auto, even, a table "
      "[chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 0 to 100000"},

@@ -211,6 +211,12 @@ const WrongOverride wrong_overrides[] = {
      "--set communication.parameter.precision=fp8: communication.parameter.precision: is fp8 but "
      "every rank casts rows and columns of BF16 weights itself with training.fp8_recipe mxfp8 and "
      "rowwise, allowed: bf16"},
+    {"scales_of_32_that_products_lack",
+     {"cluster.device.matmul_peak_fp8=600TFLOPS", "cluster.device.mxfp8=false",
+      "training.precision=fp8_mixed", "training.fp8_recipe=mxfp8"},
+     "--set training.fp8_recipe=mxfp8: training.fp8_recipe: is mxfp8 but the products of the "
+     "device take no scales of 32 numbers (cluster.device.mxfp8), allowed: delayed, tensorwise, "
+     "rowwise, blockwise"},
     {"gathers_in_fp8_of_lone_ranks",
      {"communication.parameter.precision=fp8", "cluster.device.matmul_peak_fp8=600TFLOPS",
       "training.precision=fp8_mixed", "parallel.tp=8", "parallel.ep=8"},

@@ -194,9 +194,9 @@ inline constexpr WrongRow wrong_plans[] = {
      "s.yaml:36:33: moe.inner: is super_node but the cluster has none, allowed: auto, node"},
     {"algorithm_of_another_collective", "vocabulary: 32000",
      "vocabulary: 32000\ncommunication:\n"
-     "  algorithm: {all_to_all: ring, broadcast: tree, all_reduce: ring}",
-     "s.yaml:37:27: communication.algorithm.all_to_all: is ring, which makes no all_to_all, "
-     "allowed: auto, mesh, pairwise, hierarchical\n"
+     "  algorithm: {all_to_all: tree, broadcast: tree, all_reduce: ring}",
+     "s.yaml:37:27: communication.algorithm.all_to_all: is tree, which makes no all_to_all, "
+     "allowed: auto, ring, mesh, pairwise, hierarchical\n"
      "s.yaml:37:44: communication.algorithm.broadcast: is tree, which makes no broadcast, allowed: "
      "auto, ring, mesh, nhr, nb, hd, hierarchical, dimensions"},
     {"shared_expert_overlap_without_one", "vocabulary: 32000",

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "stepcast/base/document.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/workloads/program.hpp"
 
@@ -21,6 +22,7 @@ struct TaskGraph {
   std::int64_t micro_batch = 1, global_batch = 1;  ///< sequences
   std::optional<Seconds> boundary_latency;         ///< replaces the network for transfers
   CollectiveChoice algorithms;
+  std::optional<Node> stalls;          ///< `stalls:` of the step, where it has some
   std::vector<StageProgram> programs;  ///< [stage]
   std::vector<StageOrder> orders;      ///< [stage]
   /// Of a trace every rank is a stage, and calls name their members themselves: groups[of_call].

@@ -46,11 +46,9 @@ std::string plan_failure(const PlanSpace& space, const PlanResult& result);
 /// takes it. `directory` is where it will stand.
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
                           const std::string& directory);
-/// These are the keys of a MindFormers configuration, as YAML.
-std::string mindformers_keys(const Scenario& scenario);
-/// These are the arguments of Megatron-LM, or with HCCL those of MindSpeed-LLM, in one line, of a
-/// scenario that was read from a document; where an import of them would give another scenario,
-/// the keys that differ, one per line.
-std::string megatron_arguments(const Scenario& scenario);
+/// This is the launch file of a scenario that was read from a document, for the first framework of
+/// its hardware that can say it (Megatron-LM; with HCCL MindFormers or MindSpeed-LLM), and what
+/// those before it lack, a key per line.
+std::string launch_files(const Scenario& scenario);
 
 }  // namespace stepcast

@@ -1,0 +1,54 @@
+#include "stepcast/sim/import/export.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands.hpp"
+#include "stepcast/base/text.hpp"
+
+namespace stepcast::cli {
+namespace {
+
+/// Which frameworks can say a scenario, and what the others lack.
+std::string exports_table(const Scenario& scenario) {
+  std::string text = "  framework    says this scenario\n";
+  for (const std::string& kind : export_kinds()) {
+    const LaunchExport file = export_launch(scenario, kind);
+    text += fmt::format("  {:<12} {}\n", kind,
+                        file.lacking.empty() ? "yes" : "no, for no flag or field of it says");
+    for (const std::string& key : file.lacking) text += "                 " + key + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Outcome export_file(const ExportOptions& options) {
+  const std::vector<std::string> kinds = export_kinds();
+  if (!options.to.empty() && std::ranges::find(kinds, options.to) == kinds.end())
+    bad_option("--to", "is '" + options.to + "', allowed: " + joined(kinds));
+  if (options.to.empty() && !options.output.empty())
+    bad_option("--output", "needs --to, allowed: " + joined(kinds));
+  Outcome outcome;
+  const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
+                                            default_search_path(options.presets), outcome.warnings);
+  if (options.to.empty()) {
+    outcome.text = exports_table(scenario);
+    return outcome;
+  }
+  LaunchExport file = export_launch(scenario, options.to);
+  if (!file.lacking.empty()) {
+    std::vector<Diagnostic> all;
+    for (const std::string& key : file.lacking)
+      all.push_back({{options.scenario}, {}, options.to + " has no way to say " + key});
+    throw InputError(std::move(all));
+  }
+  if (options.output.empty() || options.output == "-")
+    outcome.text = std::move(file.text);
+  else
+    write_file(options.output, file.text);
+  return outcome;
+}
+
+}  // namespace stepcast::cli

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <map>
+
+#include "export_flags.hpp"
+#include "forms.hpp"
+#include "stepcast/base/canonical.hpp"
+#include "stepcast/sim/scenario/draft.hpp"
+#include "stepcast/workloads/program.hpp"
+
+// An export against what an import makes of it.
+namespace stepcast {
+namespace {
+
+/// Keys of a scenario as its specs have them now: a plan changes those of its file.
+std::map<std::string, std::string> keys_of(const Scenario& scenario) {
+  ScenarioDraft draft;
+  draft.scenario = scenario;
+  draft.scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
+  draft.scenario.workload.plan.dp_given = scenario.workload.plan.dp;
+  const std::string content =
+      canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
+  std::map<std::string, std::string> all;
+  for (std::size_t at = 0; at < content.size();) {
+    const std::size_t end = std::min(content.find('\n', at), content.size());
+    const std::string line = content.substr(at, end - at);
+    const std::size_t equals = std::min(line.find('='), line.size());
+    all[line.substr(0, equals)] = line.substr(std::min(equals + 1, line.size()));
+    at = end + 1;
+  }
+  return all;
+}
+
+/// Keys that no framework says, or that are compared by what they mean.
+bool is_apart(const std::string& path) {
+  return path.starts_with("cluster.") || path.starts_with("simulate.") ||
+         path.starts_with("stalls.") || path == "model.name" ||
+         path == "parallel.layers_per_chunk" || path == "stepcast";
+}
+
+/// What an import makes of the text, on the same cluster and of the size that the text says.
+Scenario read_back(const Scenario& scenario, std::string_view kind, const std::string& text) {
+  const auto forms = launch::launch_forms();
+  const auto form = std::ranges::find(forms, kind, &launch::LaunchForm::name);
+  expects(form != forms.end(), "what is exported is a form of launch files");
+  launch::Draft draft{{}};
+  draft.set("stepcast", 1, {});
+  draft.set("name", std::string("exported"), {});
+  const auto devices = form->import("exported", text, ImportOptions{}, draft);
+  if (!draft.wrong().empty()) throw InputError(draft.wrong());
+  expects(devices.has_value(), "an export says how many devices there are");
+  Node root = parse_document(draft.yaml(), "exported");
+  const Node* cluster = scenario.document ? scenario.document->find("cluster") : nullptr;
+  expects(cluster != nullptr, "an exported scenario was read from a document with a cluster");
+  set_value(root, "cluster", *cluster);
+  Node count{.kind = Node::Kind::scalar, .text = std::to_string(*devices)};
+  set_value(root, "cluster.devices", count);
+  return read_scenario(ScenarioDocument{std::move(root), "exported", {}}, {});
+}
+
+}  // namespace
+
+ChunkLayers chunk_layers(const Scenario& scenario) {
+  ChunkLayers all;
+  for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
+    all.emplace_back();
+    for (const auto& slice : row) all.back().push_back(slice.count);
+  }
+  return all;
+}
+
+std::vector<std::string> lacking_keys(const Scenario& scenario, std::string_view kind,
+                                      const std::string& text) {
+  std::vector<std::string> lacking;
+  try {
+    const Scenario again = read_back(scenario, kind, text);
+    if (again.cluster.devices != scenario.cluster.devices) lacking.push_back("cluster.devices");
+    const auto here = keys_of(scenario), there = keys_of(again);
+    for (const auto& [path, value] : here) {
+      const auto found = there.find(path);
+      const std::string other = found == there.end() ? "nothing" : found->second;
+      if (!is_apart(path) && other != value)
+        lacking.push_back(path + " (" + value + ", the framework has " + other + ")");
+    }
+    if (chunk_layers(scenario) != chunk_layers(again))
+      lacking.push_back("parallel.layers_per_chunk");
+  } catch (const InputError& error) {
+    for (const Diagnostic& d : error.diagnostics())
+      lacking.push_back((d.path.empty() ? "" : d.path + ": ") + d.message);
+  }
+  return lacking;
+}
+
+}  // namespace stepcast

@@ -1,0 +1,63 @@
+#include "model_config.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace stepcast {
+namespace {
+
+/// The mapping of a model that names a config.json; null: there is none.
+template <class AnyNode>
+AnyNode* config_model(AnyNode& root) {
+  if (root.kind != Node::Kind::mapping) return nullptr;
+  AnyNode* model = root.find("model");
+  if (model == nullptr || model->kind != Node::Kind::mapping) return nullptr;
+  return model->find("hf_config") == nullptr ? nullptr : model;
+}
+
+bool is_config_key(const Node::Entry& entry) {
+  return entry.key == "hf_config" || entry.key == "name" || entry.key == "stepcast";
+}
+
+/// Leaves what --set gives of a value; false: nothing.
+bool keep_given(Node& value) {
+  if (value.kind != Node::Kind::mapping) return value.place.file.starts_with("--set ");
+  std::erase_if(value.entries, [](Node::Entry& entry) { return !keep_given(entry.value); });
+  return !value.entries.empty();
+}
+
+}  // namespace
+
+void give_way_to_config(Node& root) {
+  Node* model = config_model(root);
+  if (model == nullptr || !model->find("hf_config")->place.file.starts_with("--set ")) return;
+  keep_given(*model);
+}
+
+std::optional<Node> without_config_keys(const Node& root) {
+  const Node* model = config_model(root);
+  if (model == nullptr || std::ranges::all_of(model->entries, is_config_key)) return {};
+  Node plain = root;
+  std::erase_if(plain.find("model")->entries,
+                [](const Node::Entry& e) { return !is_config_key(e); });
+  return plain;
+}
+
+void read_beside_config(const Node& root, ModelSpec& model, Reading& reading) {
+  const Node* given = config_model(root);
+  if (given == nullptr || reading.failed.contains("model")) return;
+  Node beside = *given;
+  std::erase_if(beside.entries, is_config_key);
+  if (beside.entries.empty()) return;
+  const auto experts = model.moe;
+  Reading partial{.partial = true};
+  Section section{beside, "model", partial};
+  describe(section, model);
+  section.finish();
+  if (beside.find("moe") == nullptr) model.moe = experts;
+  reading.failed.insert(partial.failed.begin(), partial.failed.end());
+  std::ranges::move(partial.diagnostics, std::back_inserter(reading.diagnostics));
+  std::ranges::move(partial.assumptions, std::back_inserter(reading.assumptions));
+}
+
+}  // namespace stepcast
