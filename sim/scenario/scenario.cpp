@@ -8,6 +8,7 @@
 #include "read_lengths.hpp"
 #include "read_platform.hpp"
 #include "read_task_graph.hpp"
+#include "scenario_content.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/known_keys.hpp"
 #include "stepcast/base/text.hpp"
@@ -163,13 +164,6 @@ void read_orders(const Node& root, Scenario& scenario, const SearchPath& search,
   reading.failed.insert(path);
 }
 
-/// All that a table of orders says, for the hash.
-std::string text_of(const OrderTable& table) {
-  std::string text = std::to_string(static_cast<int>(table.shape.placement));
-  for (const StageOrder& order : table.orders) text += "; " + to_string(order, table.shape);
-  return text;
-}
-
 /// Nothing depends on the factor of an affinity that no host has.
 void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& assumptions) {
   using Affinity = StallsSpec::SlowHosts::Affinity;
@@ -180,37 +174,6 @@ void drop_unused_affinities(const StallsSpec& stalls, std::vector<Assumption>& a
       continue;
     std::erase_if(assumptions, [path = path](const Assumption& a) { return a.path == path; });
   }
-}
-
-/// What the scenario means: what `auto` stands for, and a model however it was given.
-std::string content_of(ScenarioDraft draft) {
-  Scenario& scenario = draft.scenario;
-  scenario.schedule.pipeline_group_given = scenario.pipeline_shape().group;
-  scenario.workload.plan.dp_given = scenario.workload.plan.dp;
-  if (scenario.order_table) scenario.schedule.table = text_of(*scenario.order_table);
-  draft.model_source = ScenarioDraft::from_keys;
-  if (auto& platform = scenario.cluster.network.platform)
-    platform->file.clear();  // its text counts
-  if (scenario.graph) draft.graph = scenario.graph->sha256;
-  std::string text = canonical_text([&](Visitor& visitor) { describe_content(visitor, draft); });
-  const auto add = [&text](const char* key, const auto& numbers) {
-    if (numbers.empty()) return;
-    text += key;
-    for (const auto number : numbers) text += shortest(static_cast<double>(number)) + " ";
-    text += "\n";
-  };
-  if (const auto& documents = scenario.schedule.data.documents)
-    add("schedule.data.documents.lengths=", documents->lengths);
-  add("moe.routing.counts=", scenario.workload.moe.routing.counts);
-  if (const auto& platform = scenario.cluster.network.platform; platform && platform->text)
-    text += "cluster.network.platform.text=" + sha256(*platform->text) + "\n";
-  if (scenario.graph && scenario.graph->traced)
-    for (const std::string& word : scenario.workload.communication.algorithms.algorithm)
-      text += "communication.algorithm=" + word + "\n";
-  if (auto& spread = scenario.stalls.spread)
-    for (const auto& [name, part] : distributions(*spread))
-      add(("stalls.spread." + name + ".factors=").c_str(), part->factors);
-  return text;
 }
 
 /// Every key by itself, and the files that keys name.
