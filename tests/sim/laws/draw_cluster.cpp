@@ -14,21 +14,12 @@ void Drawing::pick_cluster() {
   set("cluster.devices", world());
   set("cluster.host.device_link.shared.devices", std::min<std::int64_t>(node_, 2));
   take("cluster.collectives.library", "library", word({"hccl", "nccl"}));
-  topology_ = word({"single_switch", "leaf_spine", "rail_optimized"});
-  hit("topology " + topology_);
-  std::string leaves = topology_ == "single_switch"
-                           ? ""
-                           : ", leaf_ports: " + word({"2", "4", "6"}) +
-                                 ", oversubscription: " + word({"1", "2", "3"});
-  const bool pods = topology_ == "leaf_spine" && chance(30);
-  if (pods) {
-    hit("pods");
-    leaves += ", pod_leaves: 2, pod_oversubscription: " + word({"1", "2"});
-  }
-  set("cluster.network.topology", "{kind: " + topology_ + leaves + "}");
-  if (topology_ != "single_switch" && !pods) pick_disturbance();
+  pick_topology();
   kinds_ = world() / node_ >= 2 && chance(18);
-  if (!kinds_) return pick_fabric();
+  if (!kinds_) {
+    pick_allocation();
+    return pick_fabric();
+  }
   hit("node kinds");
   const std::int64_t nodes = world() / node_, first = 1 + below(nodes - 1);
   const std::string size = std::to_string(node_);
@@ -38,6 +29,40 @@ void Drawing::pick_cluster() {
   };
   set("cluster.kinds",
       "[" + kind("cluster.yaml", first) + ", " + kind("slower.yaml", nodes - first) + "]");
+}
+
+void Drawing::pick_topology() {
+  topology_ = word({"single_switch", "leaf_spine", "leaf_spine", "rail_optimized", "rail_optimized",
+                    "dragonfly"});
+  hit("topology " + topology_);
+  leaves_ = topology_ == "leaf_spine" || topology_ == "rail_optimized";
+  const bool pods = topology_ == "leaf_spine" && chance(30);
+  std::string keys;
+  if (leaves_)
+    keys =
+        ", leaf_ports: " + word({"2", "4", "6"}) + ", oversubscription: " + word({"1", "2", "3"});
+  if (pods) {
+    hit("pods");
+    keys += ", pod_leaves: 2, pod_oversubscription: " + word({"1", "2"});
+  }
+  if (topology_ == "dragonfly")
+    keys =
+        ", router_ports: 2, group_routers: 2, local: {bandwidth: 90Gbps, latency: 1us}, "
+        "global: {links: " +
+        word({"1", "2"}) + ", bandwidth: 80Gbps, latency: 2us}";
+  set("cluster.network.topology", "{kind: " + topology_ + keys + "}");
+  if (leaves_ && !pods) pick_disturbance();
+}
+
+/// Nodes of a larger machine, with one left out in the middle.
+void Drawing::pick_allocation() {
+  const std::int64_t nodes = world() / node_;
+  if (topology_ == "single_switch" || nodes < 2 || !chance(20)) return;
+  hit("allocation");
+  const std::int64_t first = 1 + below(nodes - 1);
+  set("cluster.allocation", "[{first: 1, nodes: " + std::to_string(first) +
+                                "}, {first: " + std::to_string(first + 2) +
+                                ", nodes: " + std::to_string(nodes - first) + "}]");
 }
 
 /// Flows that hash onto the same uplink, and other jobs there.
@@ -116,7 +141,11 @@ void Drawing::pick_faults() {
   } else if (meshed && chance(25)) {
     hit("failed mesh link");
     set("stalls.failed_links", "[{link: \"hccs:0-1\"}]");
-  } else if (topology_ != "single_switch" && chance(15)) {
+  } else if (nic_ == "device" && chance(12)) {
+    hit("failed plane");
+    set("cluster.network.nic.planes", std::int64_t{2});
+    set("stalls.failed_links", "[{link: \"nic_plane:1\"}]");
+  } else if (leaves_ && chance(15)) {
     hit("failed leaf ports");
     set("stalls.failed_links", "[{link: \"leaf:0\", ports: 1}]");
   }

@@ -21,6 +21,7 @@ void Drawing::pick_runtime() {
     set("cluster.host.queue_depth", std::int64_t{1});
     set("cluster.host.blocking", "25us");
   }
+  if (chance(20)) take("cluster.host.library_launch", "library launch", word({"2us", "15us"}));
   if (experts() && chance(15)) {
     hit("compile misses");
     set("runtime.compile", "{misses: 0.3, hidden: " + word({"true", "false"}) + "}");

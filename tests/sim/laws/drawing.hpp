@@ -78,6 +78,8 @@ class Drawing {
   void pick_cluster();
   void pick_fabric();
   void pick_wires();
+  void pick_topology();
+  void pick_allocation();
   void pick_disturbance();
   void pick_schedule();
   void pick_slices();
@@ -115,7 +117,7 @@ class Drawing {
   std::int64_t layers_ = 8, sequence_ = 2048, slices_ = 1;
   std::string node_fabric_ = "mesh", nic_ = "device", topology_ = "single_switch", recompute_;
   bool super_node_ = false, kinds_ = false, unfused_ = false, fb_pair_ = false;
-  bool eager_ = false, padded_ = false;
+  bool eager_ = false, padded_ = false, leaves_ = false;
   std::string recipe_;  ///< of FP8; empty: none
 
   std::int64_t world() const { return tp_ * pp_ * cp_ * dp_; }
