@@ -59,24 +59,6 @@ std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-/// yaml-cpp takes any bytes, so what is no text is refused before it.
-void check_text(std::string_view text, const std::string& name) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool control =
-        (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7F;
-    const std::size_t length = control ? 0 : utf8_length(text.substr(i));
-    if (length == 0) {
-      char hex[8];
-      std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned>(byte));
-      throw InputError({{place_at(text, i, name),
-                         {},
-                         std::string("holds the byte ") + hex + ", allowed: YAML text in UTF-8"}});
-    }
-    i += length;
-  }
-}
-
 class Builder : public YAML::EventHandler {
  public:
   Builder(std::string_view text, std::string name, Dialect dialect)
@@ -282,7 +264,7 @@ class Builder : public YAML::EventHandler {
 Node parse(std::string_view text, const std::string& name, Dialect dialect,
            std::vector<Diagnostic>* repeated) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  check_text(text, name);
+  check_text(text, name, {}, "YAML");  // yaml-cpp takes any bytes
   Builder builder{text, name, dialect};
   try {
     std::istringstream stream{std::string(text)};
@@ -308,6 +290,24 @@ Node parse_document(std::string_view text, const std::string& name,
 
 Node parse_foreign_document(std::string_view text, const std::string& name) {
   return parse(text, name, Dialect::foreign, nullptr);
+}
+
+void check_text(std::string_view text, const std::string& name, const std::string& path,
+                const std::string& format) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool control =
+        (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t') || byte == 0x7F;
+    const std::size_t length = control ? 0 : utf8_length(text.substr(i));
+    if (length == 0) {
+      char hex[8];
+      std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned>(byte));
+      throw InputError(
+          {{place_at(text, i, name), path,
+            std::string("holds the byte ") + hex + ", allowed: " + format + " text in UTF-8"}});
+    }
+    i += length;
+  }
 }
 
 }  // namespace stepcast

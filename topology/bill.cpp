@@ -51,10 +51,8 @@ NetworkParts dragonfly_parts(const Fabric& fabric, std::int64_t ports) {
   return parts;
 }
 
-}  // namespace
-
-/// A leaf has all its uplinks, also where few NICs hang below it: trunks are as wide.
-NetworkParts network_parts(const Fabric& fabric, std::int64_t ports) {
+/// Of one plane. A leaf has all its uplinks, also where few NICs hang below it: trunks are as wide.
+NetworkParts parts_of_plane(const Fabric& fabric, std::int64_t ports) {
   const NetworkSpec& network = fabric.cluster().network;
   const auto nics = static_cast<double>(fabric.nics());
   NetworkParts parts;
@@ -75,6 +73,15 @@ NetworkParts network_parts(const Fabric& fabric, std::int64_t ports) {
   parts.cables += trunks + core;
   parts.spines = on_ports(trunks + core, ports);
   parts.core = on_ports(core, ports);
+  return parts;
+}
+
+}  // namespace
+
+NetworkParts network_parts(const Fabric& fabric, std::int64_t ports) {
+  NetworkParts parts = parts_of_plane(fabric, ports);
+  const auto planes = static_cast<double>(fabric.cluster().network.nic.planes);
+  for (double* part : {&parts.leaves, &parts.spines, &parts.core, &parts.cables}) *part *= planes;
   return parts;
 }
 

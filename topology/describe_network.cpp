@@ -8,6 +8,7 @@ namespace {
 
 constexpr Range port_count = between(1, max_devices);
 constexpr Range plane_count = between(1, 64);
+constexpr std::int64_t most_group_routers = 4096;  ///< each two of which have a channel
 constexpr Range oversubscription_range = between(1, 1000);
 
 void describe_nic(Visitor& visitor, NicSpec& spec) {
@@ -48,7 +49,7 @@ void describe_groups(Visitor& visitor, DragonflySpec& spec) {
 void describe_dragonfly(Visitor& visitor, NetworkSpec& spec) {
   visitor.field({"router_ports", &spec.leaf_ports, "NICs below one router", port_count});
   visitor.field({"group_routers", &spec.dragonfly.group_routers, "routers of one group",
-                 between(2, max_devices)});
+                 between(2, most_group_routers)});
   visitor.section("local", "the link of each two routers of a group",
                   [&](Visitor& v) { describe_link(v, spec.dragonfly.local); });
   describe_groups(visitor, spec.dragonfly);

@@ -64,7 +64,7 @@ void HostOffload::optimize_there(double parameters, double kept_weights, Instruc
     if (k + 1 < optimizer_parts) builder_.to_host(gradients, fetch_slots_[(k + 1) % 2], out);
     out.push_back(Wait{fetch_slots_[k % 2]});
     out.push_back(HostSync{});
-    builder_.host_work("optimizer on the host", work, out);
+    builder_.memory_work("optimizer on the host", work, out);
     if (kept_weights > 0) builder_.from_host(weights, store_slot_, out);
   }
   if (kept_weights > 0) out.push_back(Wait{store_slot_});

@@ -106,6 +106,8 @@ ClusterSpec with_faster_links(ClusterSpec cluster) {
       cluster.node_fabric);
   if (cluster.super_node) hurry(cluster.super_node->fabric.port);
   hurry(cluster.network.nic.link);
+  hurry(cluster.network.dragonfly.local);
+  hurry(cluster.network.dragonfly.global);
   return cluster;
 }
 

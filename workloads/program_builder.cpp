@@ -195,9 +195,13 @@ void ProgramBuilder::compute(const Operator& op, Instructions& out) {
 }
 
 void ProgramBuilder::host_work(const char* name, Seconds time, Instructions& out) {
+  memory_work(name, Seconds{time.value() / spec_.runtime.host_speed}, out);
+}
+
+void ProgramBuilder::memory_work(const char* name, Seconds time, Instructions& out) {
   if (time.value() == 0) return;
   OperatorCost work;
-  work.main = time.value() / spec_.runtime.host_speed;
+  work.main = time.value();
   Run run;
   add(name, work, run);
   out.push_back(Compute{segment_of({std::move(run)})});

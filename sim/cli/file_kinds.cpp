@@ -1,6 +1,7 @@
 #include "file_kinds.hpp"
 
 #include "stepcast/base/schema.hpp"
+#include "stepcast/base/section.hpp"
 #include "stepcast/sim/engine/platform_file.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan.hpp"
@@ -47,6 +48,17 @@ Describe description_of(FileKind kind) {
   return nullptr;
 }
 
+/// What is wrong with a platform file stands where the document names it.
+void load_platform_of(const Node& root, ClusterSpec& cluster) {
+  try {
+    load_platform(cluster, {});
+  } catch (const InputError& error) {
+    std::vector<Diagnostic> all = error.diagnostics();
+    for (Diagnostic& d : all) d.place = place_of(root, d.path);
+    throw InputError(std::move(all));
+  }
+}
+
 /// A cluster file that names neither a device nor itself is a part of others.
 std::string check_cluster_file(const std::string& path, const SearchPath& search) {
   const Node root = load_document(path, search);
@@ -54,7 +66,7 @@ std::string check_cluster_file(const std::string& path, const SearchPath& search
   const bool named = device != nullptr && device->find("name") != nullptr;
   if (named || root.find("name") != nullptr) {
     ClusterSpec cluster = read_cluster(path, {}, search);
-    load_platform(cluster, {});
+    load_platform_of(root, cluster);
     return "";
   }
   check_cluster_part(path, search);

@@ -32,8 +32,10 @@ ClusterSpec cluster_option(const std::string& path, const std::string& devices,
     return cluster;
   } catch (const InputError& error) {
     std::vector<Diagnostic> all = error.diagnostics();
-    for (Diagnostic& d : all)
+    for (Diagnostic& d : all) {
       if (d.place.file.starts_with("--set ")) d = {{}, "--devices", d.message};
+      if (d.place.file.empty() && d.path.starts_with("network.platform.")) d.place.file = path;
+    }
     throw InputError(std::move(all));
   }
 }

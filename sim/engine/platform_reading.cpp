@@ -183,8 +183,8 @@ PlatformTable read_apart(const PlatformSpec& platform, std::int64_t devices,
   throw InputError({{{}, key + text.substr(1, end - 1), text.substr(end + 1)}});
 }
 
-/// The narrowest link on the best way between two nodes: by it a library reckons what it would by a
-/// NIC.
+/// The narrowest link on any route between two nodes, over all pairs of devices: by it a library
+/// reckons what it would by a NIC.
 BytesPerSecond narrowest_between_nodes(const PlatformTable& table, std::int64_t node) {
   double narrowest = std::numeric_limits<double>::infinity();
   const auto size = static_cast<std::uint32_t>(node);

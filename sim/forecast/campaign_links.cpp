@@ -28,12 +28,17 @@ BytesPerSecond least_of_a_nic(const ClusterSpec& cluster) {
   return least;
 }
 
-/// What a cluster has beside the writing.
+/// What a cluster has beside the writing. Trunks follow NICs; channels lose the same part.
 ClusterSpec beside(ClusterSpec cluster, BytesPerSecond written) {
   const auto take = [&](NicSpec& nic, std::int64_t node_devices) {
     nic.link.bandwidth = nic.link.bandwidth - written * devices_of(nic, node_devices);
   };
-  take(cluster.network.nic, cluster.node_devices);
+  NicSpec& nic = cluster.network.nic;
+  const BytesPerSecond whole = nic.link.bandwidth;
+  take(nic, cluster.node_devices);
+  const double left = nic.link.bandwidth / whole;
+  for (LinkSpec* channel : {&cluster.network.dragonfly.local, &cluster.network.dragonfly.global})
+    channel->bandwidth = left * channel->bandwidth;
   for (NodeKind& kind : cluster.kinds) take(kind.nic, kind.node_devices);
   return cluster;
 }

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "graph_names.hpp"
@@ -134,6 +135,8 @@ Json value_json(const Node& node) {
   if (node.is_word("true") || node.is_word("false")) return node.is_word("true");
   const auto number = node.quoted ? std::nullopt : parse_number(node.text);
   if (!number) return node.text;
+  constexpr double most_whole = 9e15;  // beyond it a double does not tell whole numbers apart
+  if (!(std::abs(*number) < most_whole)) return *number;
   const auto whole = static_cast<std::int64_t>(*number);
   if (static_cast<double>(whole) == *number) return whole;
   return *number;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <sstream>
 
 #include "megatron.hpp"
 #include "stepcast/base/foreign_document.hpp"
@@ -223,6 +224,19 @@ void import_sizes(Recipe& r) {
   import_shares(r);
 }
 
+/// Whether `--enable_pass=` of the flags names the pass; other options may name it as well.
+bool enables(const std::string& flags, std::string_view pass) {
+  constexpr std::string_view option = "--enable_pass=";
+  std::istringstream options(flags);
+  for (std::string word; options >> word;) {
+    if (!word.starts_with(option)) continue;
+    std::istringstream passes(word.substr(option.size()));
+    for (std::string name; std::getline(passes, name, ',');)
+      if (name == pass) return true;
+  }
+  return false;
+}
+
 void import_runtime(Recipe& r) {
   Draft& draft = r.draft;
   const Setting* type = r.field({"compute_dtype"});
@@ -242,8 +256,8 @@ void import_runtime(Recipe& r) {
     draft.set("training.offload.optimizer", true, {r.args.find("optimizer.swap")});
   draft.set("communication.gradient.precision", std::string("fp32"), {});
   const Setting* passes = r.args.find("context.graph_kernel_flags");
-  const bool fused = passes != nullptr &&
-                     r.args.text(passes->name).find("matmul_assignadd_fusion") != std::string::npos;
+  const bool fused =
+      passes != nullptr && enables(r.args.text(passes->name), "matmul_assignadd_fusion");
   draft.set("communication.gradient.accumulation", std::string(fused ? "fused" : "separate"),
             {passes});
   draft.set("communication.gradient.overlap", true, {});

@@ -109,6 +109,35 @@ std::string token_cost(const StepCost& cost, const std::string& currency) {
                      : std::string();
 }
 
+bool fits_device(const MemoryBudget& memory) { return memory.peak() <= memory.capacity; }
+
+/// Of the host that keeps most; none where nothing is offloaded or the size of hosts is not known.
+const MemoryBudget* fullest_host(const Forecast& forecast) {
+  const MemoryBudget* most = nullptr;
+  for (const StageForecast& s : forecast.stages)
+    if (s.memory && (!most || s.memory->host > most->host)) most = &*s.memory;
+  const bool known = most && most->host > Bytes{0} && most->host_capacity > Bytes{0};
+  return known ? most : nullptr;
+}
+
+/// card(label, value, note, bad): of the fullest device and of the fullest host.
+void memory_cards(const Forecast& forecast, MemoryFit fit, const auto& card) {
+  const StageForecast* worst = nullptr;
+  for (const StageForecast& s : forecast.stages)
+    if (s.memory && (!worst || s.memory->peak() > worst->memory->peak())) worst = &s;
+  if (worst)
+    card("memory peak", human(worst->memory->peak()),
+         fmt::format("of {}: {}{}", human(worst->memory->capacity),
+                     fits_device(*worst->memory) ? "fits" : "does not fit",
+                     fit == MemoryFit::tight ? ", tight" : ""),
+         !fits_device(*worst->memory));
+  if (const MemoryBudget* host = fullest_host(forecast))
+    card("host memory", human(host->host),
+         fmt::format("of {} per host: {}", human(host->host_capacity),
+                     host->fits_host() ? "fits" : "does not fit"),
+         !host->fits_host());
+}
+
 Json PageData::headline() const {
   const Metrics m = metrics_of(scenario_, run_.forecast);
   Json list = Json::array();
@@ -135,15 +164,7 @@ Json PageData::headline() const {
   }
   card("bubble ratio", fmt::format("{:.1f} %", 100 * run_.forecast.bubble_ratio()),
        "pipeline waiting over step time");
-  const StageForecast* worst = nullptr;
-  for (const StageForecast& s : run_.forecast.stages)
-    if (s.memory && (!worst || s.memory->peak() > worst->memory->peak())) worst = &s;
-  if (worst)
-    card("memory peak", human(worst->memory->peak()),
-         fmt::format("of {}: {}{}", human(worst->memory->capacity),
-                     worst->memory->fits() ? "fits" : "does not fit",
-                     m.memory_fit == MemoryFit::tight ? ", tight" : ""),
-         !worst->memory->fits());
+  memory_cards(run_.forecast, m.memory_fit, card);
   if (const auto cost = step_cost(scenario_, run_.forecast)) {
     const std::string& currency = scenario_.cluster.costs->currency;
     card("cost of a step", fmt::format("{:.4g} {}", cost->step, currency),

@@ -162,6 +162,25 @@ double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
   return 2 * moved + work + (optimizer_parts - 1) * std::max(moved, work);
 }
 
+/// Experts that live on the host are updated from there, whatever part of the others is.
+double LayoutEstimate::away(std::int64_t zero) const {
+  const TrainingSpec& training = input_.scenario.workload.training;
+  const double part = training.offload_optimizer ? training.offload_optimizer_part : 0;
+  if (!training.offload_experts) return part;
+  const ParallelPlan& plan = input_.scenario.workload.plan;
+  const auto dense_ranks = static_cast<double>(plan.dp * plan.cp);
+  const auto expert_ranks = static_cast<double>(plan.edp());
+  double most = 0, there = 0;
+  for (const StageLayout& stage : layout_.kinds) {
+    const double dense = stage.dense / shards(zero, Shards::optimizer, dense_ranks);
+    const double expert = stage.expert / shards(zero, Shards::optimizer, expert_ranks);
+    if (dense + expert <= most) continue;
+    most = dense + expert;
+    there = part * dense + expert;
+  }
+  return most > 0 ? there / most : part;
+}
+
 /// Of the gradients that two directions update together.
 double LayoutEstimate::between_directions(std::int64_t zero) const {
   const ParallelPlan& plan = input_.scenario.workload.plan;
@@ -297,8 +316,7 @@ double LayoutEstimate::estimate(const PipelineSchedule& schedule, std::int64_t z
   double exposed = gradients(layout_.kind_of.front(), true, zero);
   for (std::size_t k = 0; k < layout_.kinds.size(); ++k)
     exposed = std::max(exposed, gradients(k, false, zero));
-  const TrainingSpec& training = input_.scenario.workload.training;
-  const double away = training.offload_optimizer ? training.offload_optimizer_part : 0;
+  const double away = this->away(zero);
   const double update = (away > 0 ? away * offloaded_optimizer(zero) : 0) +
                         (away < 1 ? (1 - away) * optimizer(zero) : 0);
   return pipeline(schedule, zero) + transfers(schedule) + exposed + between_directions(zero) +

@@ -67,6 +67,8 @@ class LayoutEstimate {
   double optimizer(std::int64_t zero) const { return zero == 0 ? whole_step_ : sharded_step_; }
   double longest_step(double dense_ranks, double expert_ranks) const;
   double offloaded_optimizer(std::int64_t zero) const;
+  /// The part of the parameters of the fullest stage whose states live on the host.
+  double away(std::int64_t zero) const;
   double between_directions(std::int64_t zero) const;
   /// Time of a micro-batch on a kind of stage, with what ZeRO moves for each [s].
   double paced(std::size_t kind, std::int64_t zero, UnitForm form, bool forwards_apart) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operators.hpp"
 #include "stepcast/workloads/states.hpp"
 
@@ -216,6 +217,8 @@ LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times) {
   }
   LayerCosts costs;
   costs.pieces = piece_parameters(scenario);
+  const double active = active_experts(spec.model, spec.training, spec.moe);
+  for (PieceCost& piece : costs.pieces) piece.expert *= active;
   for (std::size_t c = 0; c < chunks.pieces.size(); ++c) {
     PieceCost& cost = costs.pieces[index_of(chunks.pieces[c])];
     for (std::size_t slice = 0; slice < program.slices; ++slice) {

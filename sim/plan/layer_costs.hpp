@@ -20,7 +20,7 @@ struct PieceCost {
   double pair = 0;               ///< of the device, a forward and a backward as one; 0: none [s]
   double fetched = 0;            ///< over the host link in each direction, hidden or not [s]
   double near = 0, wide = 0;     ///< collectives that gradients meet, inside a node and beyond [s]
-  double dense = 0, expert = 0;  ///< parameters of one rank
+  double dense = 0, expert = 0;  ///< parameters of one rank that work in a step
 };
 
 /// How many pieces of each kind.
@@ -52,7 +52,7 @@ LayerCosts layer_costs(const Scenario& scenario, CollectiveTimes& times);
 double device_time(const Instructions& code, const StageProgram& program,
                    const std::vector<double>& call_times);
 
-/// Parameters of one rank by kind of piece.
+/// Parameters of one rank by kind of piece, with experts that do not work in a step.
 std::array<PieceCost, plan_pieces> piece_parameters(const Scenario& scenario);
 
 }  // namespace stepcast

@@ -19,7 +19,8 @@ void check_switches(const ClusterSpec& cluster, const std::string& key, Checks& 
     return;
   const NetworkParts parts = network_parts(Fabric(cluster), costs.switch_ports);
   const bool known = costs.switch_ports > 0;
-  checks.require(known || !priced || parts.leaves <= 1, key + "switch.ports",
+  const bool alone = parts.leaves <= static_cast<double>(cluster.network.nic.planes);
+  checks.require(known || !priced || alone, key + "switch.ports",
                  "is 0, so that the switches above " + shortest(parts.leaves) +
                      " leaves cannot be counted, allowed: the ports of a switch, or switch.count");
   checks.require(

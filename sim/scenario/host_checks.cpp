@@ -12,6 +12,31 @@ void check_update(const HostSpec& host, const std::string& path, Checks& checks)
                  "training.offload.update", "is host but " + key + " is 0, allowed: device");
 }
 
+/// The memory of the host at `path` is shared by the devices of its node at most.
+void check_sharing(const HostSpec& host, std::int64_t node_devices, const std::string& path,
+                   Checks& checks) {
+  const bool known = host.memory_capacity.value() > 0 || host.memory_bandwidth.value() > 0;
+  const bool good = checks.good({"cluster.node.devices", path + ".devices_per_host"});
+  checks.require(!known || !good || host.devices_per_host <= node_devices,
+                 path + ".devices_per_host",
+                 "is " + count_text(host.devices_per_host) + ", allowed: at most the " +
+                     count_text(node_devices) + " devices of a node");
+}
+
+/// What lives on hosts shares their memory.
+void check_hosts(const Scenario& scenario, Checks& checks) {
+  const TrainingSpec& training = scenario.workload.training;
+  const bool offloads = training.offload_activations > 0 || training.offload_optimizer ||
+                        training.offload_experts ||
+                        training.offload_update == TrainingSpec::OffloadUpdate::host;
+  if (!offloads) return;
+  const ClusterSpec& cluster = scenario.cluster;
+  check_sharing(cluster.host, cluster.node_devices, "cluster.host", checks);
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
+    check_sharing(cluster.kinds[k].host, cluster.kinds[k].node_devices,
+                  "cluster.kinds." + std::to_string(k) + ".host", checks);
+}
+
 void check_offload(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
   const bool link = scenario.cluster.host.device_link_bandwidth.value() > 0;
@@ -45,6 +70,7 @@ void check_domains(const Scenario& scenario, Checks& checks) {
   if (routing.domains == 1 && routing.step_domains == 1) return;
   const std::string domains = count_text(routing.domains);
   const char* key = routing.domains > 1 ? "moe.routing.domains" : "moe.routing.domains_per_step";
+  if (!checks.good({"model"})) return;
   const auto& moe = scenario.workload.model.moe;
   if (scenario.synthetic || !moe) {
     checks.fail(key, "is given but the model has no experts, allowed: 1");
@@ -77,7 +103,7 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
                  "is given but parallel.zero 3 shards the parameters, allowed: with zero 0 to 2");
   const double held =
       static_cast<double>(scenario.workload.model.moe->experts) / static_cast<double>(plan.ep);
-  if (routed && !checks.good({"moe", "training"})) return;
+  if (routed && !(checks.good_below("moe") && checks.good_below("training"))) return;
   const MoeSpec& routing = scenario.workload.moe;
   const double works = active_experts(scenario.workload.model, training, routing);
   constexpr double rounding = 1e-9;  // of an expectation, which is a whole expert at best
@@ -123,6 +149,7 @@ void check_barriers(const Scenario& scenario, Checks& checks) {
 
 void check_host(const Scenario& scenario, Checks& checks) {
   check_offload(scenario, checks);
+  check_hosts(scenario, checks);
   check_domains(scenario, checks);
   check_expert_offload(scenario, checks);
   check_compile(scenario, checks);

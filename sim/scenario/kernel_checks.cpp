@@ -6,6 +6,13 @@
 namespace stepcast {
 namespace {
 
+/// Of the device at `path`, which multiplies operands in MXFP8.
+void check_mxfp8(const DeviceSpec& device, const std::string& path, Checks& checks) {
+  checks.require(device.mxfp8 || !checks.good({path}), "training.fp8_recipe",
+                 "is mxfp8 but the products of the device take no scales of 32 numbers (" + path +
+                     ".mxfp8), allowed: delayed, tensorwise, rowwise, blockwise");
+}
+
 void check_fp8(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& workload = scenario.workload;
   using Recipe = TrainingSpec::Fp8Recipe;
@@ -15,11 +22,12 @@ void check_fp8(const Scenario& scenario, Checks& checks) {
   const bool fp8 = training.precision == TrainingSpec::Precision::fp8_mixed;
   checks.require(fp8 || training.fp8_recipe == Recipe::delayed, "training.fp8_recipe",
                  "is set but training.precision is not fp8_mixed, allowed: delayed");
-  checks.require(!fp8 || training.fp8_recipe != Recipe::mxfp8 || scenario.cluster.device.mxfp8 ||
-                     !checks.good({"cluster.device"}),
-                 "training.fp8_recipe",
-                 "is mxfp8 but the products of the device take no scales of 32 numbers "
-                 "(cluster.device.mxfp8), allowed: delayed, tensorwise, rowwise, blockwise");
+  if (fp8 && training.fp8_recipe == Recipe::mxfp8) {
+    check_mxfp8(scenario.cluster.device, "cluster.device", checks);
+    const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
+    for (std::size_t k = 0; k < kinds.size(); ++k)
+      check_mxfp8(kinds[k].device, "cluster.kinds." + std::to_string(k) + ".device", checks);
+  }
   checks.require(scales == Scales::joined || (fp8 && training.fp8_recipe == Recipe::mxfp8),
                  "runtime.kernels.scales",
                  "is set but training.fp8_recipe is not mxfp8, allowed: joined");

@@ -26,6 +26,24 @@ bool keep_given(Node& value) {
   return !value.entries.empty();
 }
 
+/// Of another attention, or of experts that the config.json lacks, keys that are not said would
+/// have values that nobody gave.
+void refuse_other_kinds(const Node& beside, const ModelSpec& config, const ModelSpec& model,
+                        Reading& reading) {
+  constexpr const char* attentions[] = {"gqa", "mla"};
+  const auto refuse = [&](const std::string& key, const std::string& message) {
+    reading.failed.insert("model");  // nothing more can be said of it
+    reading.failed.insert("model." + key);
+    reading.report(place_of(beside, key), "model." + key, message);
+  };
+  if (const std::size_t own = config.attention.index(); model.attention.index() != own)
+    refuse("attention.kind", std::string("is ") + attentions[model.attention.index()] +
+                                 " but the config.json has " + attentions[own] +
+                                 ", allowed: " + attentions[own]);
+  if (model.moe && !config.moe)
+    refuse("moe", "is given but the config.json has no experts, allowed: none");
+}
+
 }  // namespace
 
 void give_way_to_config(Node& root) {
@@ -49,12 +67,13 @@ void read_beside_config(const Node& root, ModelSpec& model, Reading& reading) {
   Node beside = *given;
   std::erase_if(beside.entries, is_config_key);
   if (beside.entries.empty()) return;
-  const auto experts = model.moe;
+  const ModelSpec config = model;
   Reading partial{.partial = true};
   Section section{beside, "model", partial};
   describe(section, model);
   section.finish();
-  if (beside.find("moe") == nullptr) model.moe = experts;
+  if (beside.find("moe") == nullptr) model.moe = config.moe;
+  refuse_other_kinds(beside, config, model, partial);
   reading.failed.insert(partial.failed.begin(), partial.failed.end());
   std::ranges::move(partial.diagnostics, std::back_inserter(reading.diagnostics));
   std::ranges::move(partial.assumptions, std::back_inserter(reading.assumptions));

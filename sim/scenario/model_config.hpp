@@ -15,7 +15,8 @@ void give_way_to_config(Node& root);
 /// already.
 std::optional<Node> without_config_keys(const Node& root);
 
-/// The keys that without_config_keys leaves out, over what the config.json gave.
+/// The keys that without_config_keys leaves out, over what the config.json gave. Another kind of
+/// attention and experts that the config.json lacks are reported.
 void read_beside_config(const Node& root, ModelSpec& model, Reading& reading);
 
 }  // namespace stepcast

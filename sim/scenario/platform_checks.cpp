@@ -45,6 +45,9 @@ void check_platform(const ClusterSpec& cluster, const std::string& prefix, Check
 void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const std::string list = prefix + "allocation";
   if (cluster.allocation.empty() || !checks.good_below(list)) return;
+  checks.require(!cluster.costs, prefix + "costs",
+                 "counts switches and super-nodes from the first node on, where an allocation may "
+                 "have none, allowed: none, or no allocation");
   std::int64_t end = 0, nodes = 0;
   for (std::size_t i = 0; i < cluster.allocation.size(); ++i) {
     const NodeRun& run = cluster.allocation[i];

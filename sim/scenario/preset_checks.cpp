@@ -113,6 +113,24 @@ void check_super_node(const NodeKind& kind, const ClusterSpec& cluster, const st
                      count_text(wanted) + " nodes");
 }
 
+/// What fails of a plane is the same part on all nodes.
+void check_kind_planes(const NodeKind& kind, const NodeKind& first, const std::string& key,
+                       Checks& checks) {
+  const auto same = [&](std::int64_t planes, std::int64_t wanted, const char* name) {
+    checks.require(
+        planes == wanted, key + name,
+        "is " + count_text(planes) + ", allowed: " + count_text(wanted) + " as in the first kind");
+  };
+  same(kind.nic.planes, first.nic.planes, "network.nic.planes");
+  const auto* ports = std::get_if<SwitchFabric>(&kind.node_fabric);
+  const auto* others = std::get_if<SwitchFabric>(&first.node_fabric);
+  if (ports != nullptr && others != nullptr)
+    same(ports->planes, others->planes, "node.fabric.planes");
+  if (kind.super_node && first.super_node)
+    same(kind.super_node->fabric.planes, first.super_node->fabric.planes,
+         "super_node.fabric.planes");
+}
+
 /// Kinds differ in devices, hosts and speeds of links, not in shape.
 void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const std::string list = prefix + "kinds";
@@ -131,6 +149,7 @@ void check_kinds(const ClusterSpec& cluster, const std::string& prefix, Checks& 
     checks.require(kind.nic.per == cluster.network.nic.per, key + "network.nic.per",
                    "must be that of the other nodes");
     check_super_node(kind, cluster, key, checks);
+    check_kind_planes(kind, cluster.kinds.front(), key, checks);
   }
   checks.require(cluster.kinds.empty() || nodes == cluster.nodes(), list,
                  "have " + count_text(nodes) + " nodes, allowed: the " +

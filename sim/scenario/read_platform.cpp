@@ -84,6 +84,7 @@ void read_platform_file(const Node& root, const SearchPath& search, const std::s
     return fail("which does not exist, allowed: the path of a platform file of SimGrid (XML)");
   try {
     platform.text = std::make_shared<const std::string>(read_document_text(file->string(), search));
+    check_text(*platform.text, file->string(), key, "XML");
   } catch (const InputError& error) {
     reading.failed.insert(key);
     for (const Diagnostic& d : error.diagnostics()) reading.diagnostics.push_back(d);

@@ -292,6 +292,13 @@ void check_layers(const Scenario& scenario, Checks& checks) {
       "holds " + count_text(sum) + " layers, allowed: the " + count_text(layers) + " of the model");
 }
 
+/// Of the device at `path`, which multiplies in FP8.
+void check_fp8_peak(const DeviceSpec& device, const std::string& path, Checks& checks) {
+  checks.require(
+      device.matmul_peak_fp8.value() > 0 || !checks.good({path}), "training.precision",
+      "is fp8_mixed but the device has no " + path + ".matmul_peak_fp8, allowed: bf16, fp16");
+}
+
 void check_width(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& spec = scenario.workload;
   if (checks.good({"model.ffn", "parallel.tp"})) {
@@ -300,11 +307,12 @@ void check_width(const Scenario& scenario, Checks& checks) {
         "is " + count_text(spec.plan.tp) + ", must divide the hidden width of a dense layer (" +
             count_text(spec.model.ffn.hidden) + "), allowed: " + divisors(spec.model.ffn.hidden));
   }
-  checks.require(
-      spec.training.precision != TrainingSpec::Precision::fp8_mixed ||
-          scenario.cluster.device.matmul_peak_fp8.value() > 0 || !checks.good({"cluster.device"}),
-      "training.precision",
-      "is fp8_mixed but the device has no cluster.device.matmul_peak_fp8, allowed: bf16, fp16");
+  if (spec.training.precision == TrainingSpec::Precision::fp8_mixed) {
+    check_fp8_peak(scenario.cluster.device, "cluster.device", checks);
+    const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
+    for (std::size_t k = 0; k < kinds.size(); ++k)
+      check_fp8_peak(kinds[k].device, "cluster.kinds." + std::to_string(k) + ".device", checks);
+  }
   checks.require(
       spec.communication.tensor_chunks == 1 || spec.plan.tp > 1 || !checks.good({"parallel.tp"}),
       "communication.tensor.overlap",

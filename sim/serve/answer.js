@@ -11,6 +11,9 @@ const seconds = value => {
 const signed = share => `${share >= 0 ? '+' : '-'}${(100 * Math.abs(share)).toFixed(1)} %`;
 const between80 = (low, high, text) => low === null || low === undefined ? undefined : `80 %: ${text(low)} to ${text(high)}`;
 const fullest = result => result.stages.reduce((most, s) => s.memory_bytes && (!most || s.memory_bytes.peak > most.peak) ? s.memory_bytes : most, null);
+/* The host that keeps most, where something is offloaded and the size of hosts is known. */
+const fullestHost = result => result.stages.map(s => s.memory_bytes).filter(m => m && m.host > 0 && m.host_capacity > 0)
+  .reduce((most, m) => !most || m.host > most.host ? m : most, null);
 
 function cards(result) {
   const memory = fullest(result), list = [['step_time_s', 'step time', result.step_time_s, seconds(result.step_time_s),
@@ -20,6 +23,8 @@ function cards(result) {
       ['mfu', 'MFU', result.mfu, percent(result.mfu)]);
   list.push(['bubble_ratio', 'bubble', result.bubble_ratio, percent(result.bubble_ratio)]);
   if (memory) list.push(['peak', 'memory', memory.peak, gib(memory.peak), memoryNote(result, memory), memory.peak > memory.capacity]);
+  const host = fullestHost(result);
+  if (host) list.push(['host', 'host memory', host.host, gib(host.host), `of ${gib(host.host_capacity)} per host${host.host > host.host_capacity ? ': does not fit' : ''}`, host.host > host.host_capacity]);
   if (result.cost) list.push(costCard(result.cost));
   return list;
 }

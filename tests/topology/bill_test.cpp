@@ -54,6 +54,15 @@ TEST(Bill, NicsBelowOneSwitchNeedNoSpine) {
   EXPECT_EQ(network_parts(Fabric(c), 0).leaf_ports, 64);
 }
 
+TEST(Bill, EveryPlaneIsANetwork) {
+  ClusterSpec c = cluster(2048, 32);
+  c.network.nic.planes = 2;
+  const NetworkParts parts = network_parts(Fabric(c), 64);
+  EXPECT_EQ(parts.switches(), 2 * 3 * 2048 / 64);
+  EXPECT_EQ(parts.cables, 2 * 2 * 2048);
+  EXPECT_EQ(parts.leaf_ports, 64);
+}
+
 TEST(Bill, AddsUpPartsAndWritesThemOff) {
   ClusterSpec c = cluster(2048, 32);
   CostSpec& costs = c.costs.emplace();

@@ -204,6 +204,9 @@ TEST(HostOffload, TheHostUpdatesWhatLivesThere) {
   EXPECT_NEAR(epilogue.in, 2 * parameters, 1e-9 * states);
   EXPECT_NEAR(host_work(there, there.epilogue), 30 * parameters / 25e9, 1e-9 * states / 25e9);
   EXPECT_NEAR(there.update_flops, plain.update_flops - 14 * parameters, 1e-6 * parameters);
+  spec.runtime.host_speed = 0.125;  // of threads that issue, not of memory
+  const StageProgram slow = lowered(spec, cluster_with_host());
+  EXPECT_DOUBLE_EQ(host_work(slow, slow.epilogue), host_work(there, there.epilogue));
 }
 
 TEST(HostOffload, FewCoresSlowTheUpdate) {

@@ -222,8 +222,9 @@ void Step::send_at_once(const Members& members, Bytes bytes) {
     each_run(std::span<const std::uint32_t>(meshes), std::identity{},
              [&](auto mesh) { most = std::max(most, meshes.size() - mesh.size()); });
   }
-  // Ways over wires differ, those over ports are alike.
-  const Seconds slowest = wiring_->wired() ? latency_ : slowest_message(members);
+  // Ways over wires and channels differ, those over ports are alike.
+  const bool differ = wiring_->wired() || wiring_->channels();
+  const Seconds slowest = differ ? latency_ : slowest_message(members);
   latency_ =
       std::max({before, latency_, slowest + wiring_->node_step() * static_cast<double>(most - 1)});
 }
@@ -247,17 +248,17 @@ bool beside(const std::map<std::uint32_t, double>& counts, std::uint32_t router)
 }  // namespace
 
 /// Pairs are counted by router and group; those of one super-node, which stay inside, are taken off
-/// again before bytes are counted.
+/// again before bytes are counted. Only channels that carry something have a latency.
 void Step::load_channels(const Seats& seats, double bytes) {
   const Dragonfly& fly = wiring_->dragonfly();
   std::map<std::uint32_t, double> pairs;  // by channel
-  Seconds slowest{0};
+  std::map<std::uint32_t, Seconds> ways;  // over a channel, the slowest of them
   const auto in_group = [&](const auto& routers, double sign) {
     for (const auto& [from, senders] : routers)
       for (const auto& [to, receivers] : routers) {
         if (from == to || fly.plus()) continue;
         pairs[fly.local(from, to)] += sign * senders * receivers;
-        slowest = std::max(slowest, wiring_->local_latency());
+        ways[fly.local(from, to)] = wiring_->local_latency();
       }
   };
   const auto between = [&](std::uint32_t g, std::uint32_t h, const RouterCounts& groups,
@@ -276,7 +277,8 @@ void Step::load_channels(const Seats& seats, double bytes) {
       way += wiring_->local_latency() * (beside(own, gate) ? 1 : 0);
       way += wiring_->local_latency() * (beside(others, fly.gateway(h, g)) ? 1 : 0);
     }
-    slowest = std::max(slowest, way);
+    Seconds& known = ways[wiring_->global_channel(fly.global(g, h))];
+    known = std::max(known, way);
   };
   const auto count = [&](std::span<const std::uint32_t> some, double sign) {
     RouterCounts groups;
@@ -293,9 +295,11 @@ void Step::load_channels(const Seats& seats, double bytes) {
       std::span<const std::uint32_t>(seats),
       [&](std::uint32_t i) { return wiring_->seat(i).super_node; },
       [&](auto super) { count(super, -1); });
-  latency_ = std::max(latency_, wiring_->latency(Part::nic) + slowest);
-  for (const auto& [channel, number] : pairs)
-    if (number > 0 && bytes > 0) add_to_channel(channel, number * bytes);
+  for (const auto& [channel, number] : pairs) {
+    if (number <= 0) continue;
+    latency_ = std::max(latency_, wiring_->latency(Part::nic) + ways[channel]);
+    if (bytes > 0) add_to_channel(channel, number * bytes);
+  }
 }
 
 void Step::load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seats& seats,

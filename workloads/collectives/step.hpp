@@ -47,12 +47,12 @@ class Step {
   void reach(Part part, std::uint32_t seat, std::uint32_t place, double bytes);
   void pairs_in_node(std::span<const std::uint32_t> seats, double bytes);
   void climb(Part part, std::uint32_t seat, std::uint32_t from, std::uint32_t to, double bytes);
-  /// Of all pairs: the links above leaves or pods.
   /// One message between the routers of two seats.
   void send_over_channels(std::uint32_t i, std::uint32_t j, double bytes);
   /// Of all pairs of different super-nodes.
   void load_channels(const Seats& seats, double bytes);
   void add_to_channel(std::uint32_t channel, double bytes);
+  /// Of all pairs: the links above leaves or pods.
   void load_trunks(Part part, std::uint32_t Wiring::Seat::*above, const Seats& seats, double bytes);
 
   const Wiring* wiring_;

@@ -50,6 +50,12 @@ struct SearchPath {
 Node parse_document(std::string_view text, const std::string& name,
                     std::vector<Diagnostic>* repeated = nullptr);
 
+/// Throws InputError at the first byte of the file `name` that is no text: a control character but
+/// for tabs and line ends, or what is no UTF-8. `path` is the key that the error names, `format`
+/// what is allowed ("YAML").
+void check_text(std::string_view text, const std::string& name, const std::string& path,
+                const std::string& format);
+
 /// Reads a file (`-` is standard input) and merges what its mappings extend, deeply: lists and
 /// scalars replace, mappings merge, the extending side wins, and a mapping whose `kind` changes
 /// replaces. A relative `extends` is looked up beside the file it stands in, then on the search

@@ -22,7 +22,8 @@ struct Bill {
   double power() const;  ///< all the time, the building included [W]
 };
 
-/// Switches and cables between NICs, as the fabric needs them.
+/// Switches and cables between NICs, as the fabric needs them: of all planes, each of which is a
+/// network of its own.
 struct NetworkParts {
   double leaves = 0, spines = 0, core = 0;  ///< switches
   double cables = 0;                        ///< from NICs, and between switches

@@ -97,7 +97,8 @@ std::set<std::string> families_of(const Rows& rows) {
 
 /// What the half width of the plain range of all sources but one has to be multiplied by so that
 /// 80 % of the rows of sources left out in turn lie inside: rows of one source resemble each other
-/// more than those of two. 1 where there is no second source.
+/// more than those of two. At least 1, so that no range is narrower than the plain one, and 1 where
+/// there is no second source.
 double stretch_of(const Rows& rows, const Widening& classes, Quotient quotient) {
   const Rows judged = class_of(rows, classes);
   std::vector<double> distances;  // from the middle, in half widths
@@ -108,7 +109,7 @@ double stretch_of(const Rows& rows, const Widening& classes, Quotient quotient) 
       if (row->family == family)
         distances.push_back(std::abs(std::log(quotient(*row)) - range.middle()) / range.half());
   }
-  return distances.empty() ? 1 : quantile(distances, 1 - 2 * tail);
+  return distances.empty() ? 1 : std::max(1.0, quantile(distances, 1 - 2 * tail));
 }
 
 QuotientRange range_of(const Rows& rows, const Widening& classes, Quotient quotient) {

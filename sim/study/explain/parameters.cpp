@@ -40,13 +40,15 @@ class NumberVisitor : public Visitor {
       quantity(o->target, Nature::time);
     if (auto* const* b = std::get_if<BytesPerSecond*>(&field.target)) quantity(*b, Nature::rate);
     if (auto* const* f = std::get_if<FlopsPerSecond*>(&field.target)) quantity(*f, Nature::rate);
-    if (auto* const* d = std::get_if<double*>(&field.target)) {
-      double* target = *d;
+    double* target = nullptr;
+    if (auto* const* d = std::get_if<double*>(&field.target)) target = *d;
+    if (const auto* o = std::get_if<OptionalNumber>(&field.target); o && *o->target)
+      target = &**o->target;
+    if (target != nullptr)
       found_(child(field.key),
              {Nature::plain, *target, fmt::format("{:.4g}", *target),
               [target](double value) { *target = value; }},
              field.range);
-    }
   }
   void section(std::string_view key, std::string_view, const Body& body) override {
     NumberVisitor inner{child(key), found_};

@@ -121,6 +121,31 @@ TEST_F(Kinds, OfAnotherShapeAreRefused) {
             "cluster.kinds.1.super_node: has 2 nodes, allowed: none as the cluster has");
 }
 
+/// Every device of a job multiplies in its precision.
+TEST_F(Kinds, Fp8IsForDevicesOfAllKinds) {
+  const std::string peak = "300TFLOPS, source: datasheet, note: \"dense BF16\"}";
+  const std::string fp8 = peak + "\n  matmul_peak_fp8: 600TFLOPS";
+  files.write("fp8.yaml", cluster_file({{peak, fp8 + "\n  mxfp8: false"}}));
+  files.write("mxfp8.yaml", cluster_file({{peak, fp8 + "\n  mxfp8: true"}}));
+  const auto said = [&](const std::string& second, const std::string& recipe) {
+    std::string text = "no error";
+    try {
+      read("mxfp8.yaml", second,
+           {"cluster.device.matmul_peak_fp8=600TFLOPS", "cluster.device.mxfp8=true",
+            "training.precision=fp8_mixed", "training.fp8_recipe=" + recipe});
+    } catch (const InputError& error) {
+      text = error.what();
+    }
+    return text;
+  };
+  EXPECT_EQ(said("mxfp8.yaml", "mxfp8"), "no error");
+  EXPECT_EQ(said("fp8.yaml", "delayed"), "no error");
+  EXPECT_NE(
+      said("base.yaml", "delayed").find("the device has no cluster.kinds.1.device.matmul_peak_fp8"),
+      std::string::npos);
+  EXPECT_NE(said("fp8.yaml", "mxfp8").find("(cluster.kinds.1.device.mxfp8)"), std::string::npos);
+}
+
 const std::string super_node =
     "super_node: {nodes: 2, fabric: {kind: switch, port: {bandwidth: 100GB/s}}}";
 const std::string slow_super_node =

@@ -117,6 +117,16 @@ TEST_F(PlatformScenario, WhatItNamesMustBeThere) {
             std::string::npos);
 }
 
+TEST_F(PlatformScenario, WhatIsNoTextIsRefusedAtItsByte) {
+  const std::string cure = ", allowed: XML text in UTF-8";
+  files.write("p.xml", "<?xml version='1.0'?>\n<!-- \x1b -->\n");
+  EXPECT_EQ(errors(platform_text("devices_per_node: 8")),
+            "p.xml:2:6: cluster.network.platform.file: holds the byte 0x1b" + cure);
+  files.write("p.xml", "<?xml version='1.0'?>\n<!--\xff-->\n");
+  EXPECT_EQ(errors(platform_text("devices_per_node: 8")),
+            "p.xml:2:5: cluster.network.platform.file: holds the byte 0xff" + cure);
+}
+
 TEST_F(PlatformScenario, WhatTheFileMayNotHoldIsRefusedAtItsLine) {
   const auto holding = [&](const std::string& line) {
     files.write("p.xml", "<?xml version='1.0'?>\n<!-- <config/> -->\n<platform version=\"4.1\">\n" +

@@ -97,6 +97,21 @@ TEST_P(EachFlag, ChangesTheScenarioBesideWhatItNeeds) {
   }
 }
 
+TEST(GraphKernelFlags, FuseWhereThePassIsEnabled) {
+  const Form form{Framework::mindformers, "mindformers", "train.yaml", yaml, {}, {}, words};
+  const auto means = [&](const std::string& flags) {
+    Keys keys = mindformers_dense;
+    keys["context.graph_kernel_flags"] = flags;
+    std::string said;
+    return meaning(form, keys, said);
+  };
+  const std::string separate = means("--opt_level=1");
+  ASSERT_FALSE(separate.empty());
+  EXPECT_EQ(means("--disable_pass=matmul_assignadd_fusion"), separate);
+  EXPECT_EQ(means("--enable_pass=grouped_matmul_assignadd_fusion"), separate);
+  EXPECT_NE(means("--opt_level=1 --enable_pass=matmul_assignadd_fusion"), separate);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Frameworks, EachFlag,
     ::testing::Values(Form{Framework::megatron,

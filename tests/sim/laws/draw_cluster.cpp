@@ -59,6 +59,7 @@ void Drawing::pick_allocation() {
   const std::int64_t nodes = world() / node_;
   if (topology_ == "single_switch" || nodes < 2 || !chance(20)) return;
   hit("allocation");
+  allocated_ = true;
   const std::int64_t first = 1 + below(nodes - 1);
   set("cluster.allocation", "[{first: 1, nodes: " + std::to_string(first) +
                                 "}, {first: " + std::to_string(first + 2) +
@@ -115,9 +116,9 @@ void Drawing::pick_fabric() {
       "{nodes: 2, fabric: {kind: switch, port: {bandwidth: 40GB/s, latency: 2us}}}");
 }
 
-/// Prices and power, which move no time. Other kinds of nodes have none.
+/// Prices and power, which move no time. Other kinds of nodes and allocations have none.
 void Drawing::pick_costs() {
-  if (kinds_ || !chance(15)) return;
+  if (kinds_ || allocated_ || !chance(15)) return;
   hit("costs");
   const std::string switches = chance(50) ? "count: 3" : "ports: 64";
   set("cluster.costs",

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -169,6 +170,7 @@ void Drawing::pick_states() {
   const bool away = has("training.offload.optimizer=true") || has("training.offload.experts=true");
   if (away && !kinds_ && chance(50)) {
     set("cluster.host.memory.bandwidth", "400GB/s");
+    set("cluster.host.devices_per_host", std::min<std::int64_t>(node_, 4));
     take("training.offload.update", "offload update", "host");
   }
   if (has("runtime.optimizer=elementwise") || !chance(25)) return;

@@ -82,6 +82,43 @@ TEST(MachineParts, AnAllocationNamesTheNodesOfTheCluster) {
             std::string::npos);
 }
 
+TEST(MachineParts, AnAllocationHasNoBill) {
+  const std::string costs = "  costs: {currency: usd, amortisation: 1000d}\n";
+  EXPECT_EQ(with(costs), "no error");
+  EXPECT_NE(with("  allocation: [{first: 3, nodes: 1}, {first: 9, nodes: 1}]\n" + costs)
+                .find("cluster.costs: counts switches and super-nodes from the first node on"),
+            std::string::npos);
+}
+
+TEST(MachineParts, KindsHaveTheSamePlanes) {
+  const auto kind = [](const std::string& planes) {
+    return "{extends: c.yaml, nodes: 1, network: {nic: {planes: " + planes + "}}}";
+  };
+  const auto kinds = [&](const std::string& planes) {
+    const TemporaryFiles files;
+    const std::string small{test::small_scenario};
+    const std::size_t from = small.find("cluster:\n") + 9, to = small.find("model:\n");
+    std::string cluster = "stepcast: 1\n";  // and two columns to the left
+    for (std::size_t at = from; at < to; at = small.find('\n', at) + 1)
+      cluster += small.substr(at + 2, small.find('\n', at) + 1 - at - 2);
+    files.write("c.yaml", cluster);
+    files.write("s.yaml", small);
+    const std::string both = kind("2") + ", " + kind(planes);
+    return errors_of(files,
+                     files.write("t.yaml", "extends: s.yaml\ncluster:\n  kinds: [" + both + "]\n"));
+  };
+  EXPECT_EQ(kinds("2").find("planes"), std::string::npos);
+  EXPECT_NE(kinds("4").find("network.nic.planes: is 4, allowed: 2 as in the first kind"),
+            std::string::npos);
+}
+
+TEST(MachineParts, GroupsHaveFewRouters) {
+  EXPECT_NE(with("  network: {topology: {kind: dragonfly, router_ports: 4, group_routers: 4097, "
+                 "local: {bandwidth: 25GB/s}, global: {links: 2, bandwidth: 25GB/s}}}\n")
+                .find("cluster.network.topology.group_routers: is 4097, allowed: 2 to 4096"),
+            std::string::npos);
+}
+
 TEST(MachineParts, ADragonflyHashesNothing) {
   const auto flying = [](const std::string& more) {
     return with(

@@ -182,6 +182,43 @@ TEST(WrongFiles, AFileOfLengths) {
       "allowed: one per line");
 }
 
+// How many experts it routes to is not known then, so that nothing is said of those that work.
+TEST(WrongFiles, AFileOfCountsThatRoutesOffloadedExperts) {
+  const TemporaryFiles files;
+  const std::string counts = "vocabulary: 32000\nmoe: {routing: {distribution: file, file: ";
+  files.write("counts.csv", "1, many\n");
+  const std::string said =
+      errors_of(files, files.write("a.yaml", spoiled("vocabulary: 32000", counts + "counts.csv}}")),
+                {"cluster.host.device_link={bandwidth: 64GB/s}",
+                 "training.offload={experts: true, active_experts: routed}"});
+  EXPECT_NE(said.find("moe.routing.file: names 'counts.csv', which holds 'many'"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(said.find("active_experts"), std::string::npos) << said;
+}
+
+/// What is said of keys beside the config.json of a dense model with grouped queries.
+std::string errors_beside_config(const std::string& keys) {
+  const TemporaryFiles files;
+  files.write(
+      "config.json",
+      R"({"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 1024, "vocab_size": 32000,
+    "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 4096, "hidden_act": "silu",
+    "tie_word_embeddings": false})");
+  std::string text{small_scenario};
+  const std::size_t first = text.find("  name: tiny"), last = text.find("parallel:");
+  text.replace(first, last - first, "  hf_config: config.json\n" + keys);
+  return errors_of(files, files.write("a.yaml", text), {"parallel.ep=1"});
+}
+
+TEST(WrongFiles, KeysOfAnotherKindBesideAConfig) {
+  EXPECT_EQ(errors_beside_config("  attention: {kind: gqa, heads: 8}\n"), "no error");
+  EXPECT_EQ(errors_beside_config("  attention: {kind: mla}\n"),
+            "a.yaml:30:21: model.attention.kind: is mla but the config.json has gqa, allowed: gqa");
+  EXPECT_EQ(errors_beside_config("  moe: {experts: 8, top_k: 2}\n"),
+            "a.yaml:30:8: model.moe: is given but the config.json has no experts, allowed: none");
+}
+
 TEST(WrongFiles, AMissingConfig) {
   const TemporaryFiles files;
   std::string text{small_scenario};

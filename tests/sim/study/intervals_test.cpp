@@ -96,6 +96,17 @@ TEST(Intervals, AreStretchedByWhatSourcesDifferIn) {
   EXPECT_NEAR(all.range.high, std::exp((low + high) / 2 + half), 1e-12);
 }
 
+/// Without the one source the other, which lies inside its wide range, is near the middle.
+TEST(Intervals, AreNotNarrowerThanTheirOwnRowsWhereSourcesAgree) {
+  Ledger ledger;
+  add(ledger, "one", "a100", 101);
+  add(ledger, "two", "a100", 101);
+  add(ledger, "one", "h100", 3, 4);  // 4, 4.04, 4.08
+  const QuotientRange small = find(interval_classes(ledger), "dense, H100").range;
+  EXPECT_GT(small.high, 4.05);
+  EXPECT_LT(small.low, 1.15);
+}
+
 TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {
   Ledger ledger;
   add(ledger, "one", "a100", 101);
