@@ -21,6 +21,19 @@ void describe(Visitor& visitor, IdleClock& clock) {
                  between(0, 1)});
 }
 
+void describe(Visitor& visitor, PowerCap& cap) {
+  constexpr Range part = between(0, 1);
+  visitor.field({"window", &cap.window,
+                 "time at the power limit that a device can save up at most while it draws less",
+                 state_time, true});
+  visitor.field({"attention", &cap.attention,
+                 "of the power limit above idle, drawn by fused attention", part, true});
+  visitor.field({"other", &cap.other,
+                 "of the power limit above idle, drawn by kernels without products", part, true});
+  visitor.field(
+      {"waiting", &cap.waiting, "of the power limit above idle, drawn without work", part});
+}
+
 void describe(Visitor& visitor, PowerSpec& power) {
   visitor.field({"idle", &power.idle, "of a device without work, in watts", watts, true});
   visitor.field(
@@ -59,6 +72,10 @@ void describe_states(Visitor& visitor, DeviceSpec& spec) {
   optional_part(visitor, "idle_clock",
                 "a clock that falls without work (docs/models/clocks.md); none: it never does",
                 spec.idle_clock);
+  optional_part(visitor, "power_cap",
+                "a clock that rises above that of efficiency.matmul.sustained after lighter work "
+                "(docs/models/clocks.md); none: it never does",
+                spec.power_cap);
   optional_part(visitor, "power",
                 "what a device takes in a step (docs/models/clocks.md); none: no energy",
                 spec.power);

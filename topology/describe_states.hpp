@@ -6,7 +6,7 @@ namespace stepcast {
 
 /// `network.routing` and what belongs to it.
 void describe_routing(Visitor& visitor, NetworkSpec& spec);
-/// `device.idle_clock` and `device.power`.
+/// `device.idle_clock`, `device.power_cap` and `device.power`.
 void describe_states(Visitor& visitor, DeviceSpec& spec);
 /// `costs`.
 void describe_costs(Visitor& visitor, std::optional<CostSpec>& spec);

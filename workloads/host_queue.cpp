@@ -28,7 +28,7 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, double host_
   const auto issue = [&](const Clocks& now, const OperatorCost& op) {
     const double main = now.main + host_factor * op.main;
     const double worker = std::max(now.worker, main) + host_factor * op.worker;
-    return Clocks{main, worker, end_of(std::max(now.device, worker + op.launch), op.device)};
+    return Clocks{main, worker, end_of(std::max(now.device, worker + op.launch), op)};
   };
   const Clocks after = operator_loop(clocks, segment, issue);
   remember({issued_, true, &segment, {}, clocks, after.device});

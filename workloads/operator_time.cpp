@@ -61,6 +61,20 @@ const MatmulEfficiency& grouped_efficiency(const EfficiencySpec& spec, bool in_f
   return in_fp8 && spec.grouped_matmul_fp8 ? *spec.grouped_matmul_fp8 : spec.grouped_matmul;
 }
 
+bool runs_in_fp8(const Operator& op, const DeviceSpec& device, bool fp8) {
+  return fp8 && op.fp8 != Fp8::none && device.matmul_peak_fp8.value() > 0;
+}
+
+/// The device with a limit that no product reaches.
+DeviceSpec without_power_limit(DeviceSpec device) {
+  EfficiencySpec& efficiency = device.efficiency;
+  efficiency.matmul.sustained = efficiency.grouped_matmul.sustained = 1;
+  for (std::optional<MatmulEfficiency>* in_fp8 :
+       {&efficiency.matmul_fp8, &efficiency.grouped_matmul_fp8})
+    if (*in_fp8) (*in_fp8)->sustained = 1;
+  return device;
+}
+
 /// A kernel of products: its ramp, the longest of tiles, sustained clock and operands, and what of
 /// the operands' and the products' shorter time the other one does not hide.
 Seconds product_time(const Operator& op, const GroupedMatmulWork& w,
@@ -129,12 +143,36 @@ Seconds fused_time(const Operator& op, const FusedWork& w, const DeviceSpec& dev
 
 }  // namespace
 
+double power_draw(const Operator& op, const DeviceSpec& device, bool fp8) {
+  const double time = operator_time(op, device, fp8).value();
+  if (!(time > 0)) return 0;
+  const double full = operator_time(op, without_power_limit(device), fp8).value();
+  if (full < time) return time / full;
+  const PowerCap& cap = *device.power_cap;
+  const bool in_fp8 = runs_in_fp8(op, device, fp8);
+  const FlopsPerSecond peak = in_fp8 ? device.matmul_peak_fp8 : device.matmul_peak;
+  const auto of_product = [&](const MatmulEfficiency& efficiency) {
+    return std::min(1.0, (op.flops / (efficiency.sustained * peak)).value() / time);
+  };
+  return std::visit(
+      Overloaded{[&](const MatmulWork&) {
+                   return of_product(product_efficiency(device.efficiency, in_fp8));
+                 },
+                 [&](const GroupedMatmulWork& w) {
+                   return of_product(w.batched ? product_efficiency(device.efficiency, in_fp8)
+                                               : grouped_efficiency(device.efficiency, in_fp8));
+                 },
+                 [&](const AttentionWork&) { return cap.attention; },
+                 [&](const auto&) { return cap.other; }},
+      op.work);
+}
+
 Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
   if (const auto* fixed = std::get_if<FixedWork>(&op.work)) return fixed->time;
   if (const auto* fused = std::get_if<FusedWork>(&op.work))
     return fused_time(op, *fused, device, fp8);
   if (op.flops.value() == 0 && op.bytes.value() == 0) return Seconds{0};
-  const bool in_fp8 = fp8 && op.fp8 != Fp8::none && device.matmul_peak_fp8.value() > 0;
+  const bool in_fp8 = runs_in_fp8(op, device, fp8);
   const FlopsPerSecond peak = in_fp8 ? device.matmul_peak_fp8 : device.matmul_peak;
   const EfficiencySpec& efficiency = device.efficiency;
   return std::visit(

@@ -269,7 +269,14 @@ OperatorCost ProgramBuilder::cost(const Operator& op) const {
   if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, device_, fp8).value();
-  if (cost.device > 0) cost.device += start_cost(op.launch).value();
+  if (!(cost.device > 0)) return cost;
+  const double start = start_cost(op.launch).value();
+  if (device_.power_cap) {
+    // What starts a kernel takes as long at any clock.
+    const double draw = power_draw(op, device_, fp8), kernel = cost.device;
+    cost.draw = draw > 1 ? (kernel + start) / (kernel / draw + start) : draw;
+  }
+  cost.device += start;
   return cost;
 }
 
@@ -339,11 +346,12 @@ std::uint32_t ProgramBuilder::keep(const Operator& op, const OperatorCost& cost)
 
 std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
                                          const AttentionScaling& scaling) {
-  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0}};
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0, 0}};
   for (const Run& run : variants) {
     for (std::size_t i = 0; i < run.costs.size(); ++i) {
       const OperatorCost& c = run.costs[i];
-      key.push_back({c.main, c.worker, c.launch, c.device, static_cast<double>(run.names[i])});
+      key.push_back(
+          {c.main, c.worker, c.launch, c.device, c.draw, static_cast<double>(run.names[i])});
     }
   }
   const auto next = static_cast<std::uint32_t>(program_.segments.size());

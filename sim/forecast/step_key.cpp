@@ -14,7 +14,8 @@ namespace stepcast {
 namespace {
 
 void write_cost(const OperatorCost& cost, KeyWriter& key) {
-  for (const double time : {cost.main, cost.worker, cost.launch, cost.device}) key.number(time);
+  for (const double number : {cost.main, cost.worker, cost.launch, cost.device, cost.draw})
+    key.number(number);
 }
 
 void write_segments(const std::vector<Segment>& segments, KeyWriter& key) {

@@ -34,6 +34,15 @@ void refuse_stalls(const PlanSpace& space, const Node& root, const Node& plan, R
       return refuse("stalls", "are those of all points, allowed: one value of each key");
 }
 
+/// Bounds take every product at the clock of the power limit.
+void refuse_power_cap(const PlanSpace& space, const Node& root, Reading& reading) {
+  for (const PlanBase& base : space.bases)
+    if (base.scenario.cluster.device.power_cap)
+      return reading.report(
+          place_of(root, "cluster"), "cluster.device.power_cap",
+          "is not searched: bounds hold at the clock of the limit, allowed: none");
+}
+
 /// What nothing is known of is not compared.
 void refuse_measures(const PlanSpace& space, const Node& plan, Reading& reading) {
   const std::vector<std::string>& names = space.spec.frontier;
@@ -95,6 +104,7 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
   };
   if (first.synthetic) refuse("workload", "has no model to split, allowed: a model");
   refuse_stalls(space, root, plan, reading);
+  refuse_power_cap(space, root, reading);
   if (first.workload.training.recompute == TrainingSpec::Recompute::table)
     refuse("training.recompute", "is a table of one plan, allowed: none, selective, full, search");
   if (first.workload.training.recompute == TrainingSpec::Recompute::modules)

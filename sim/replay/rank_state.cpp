@@ -95,6 +95,7 @@ void RankState::append_state(bool free_host, bool follows_clock, double origin,
   if (follows_clock) {
     write.time(clock_state.worked_until());
     write.time(std::max(clock_state.slow_until(), clocks.device));
+    write.number(power_reserve.saved());
   }
   log.append_state(origin, state);
 }
@@ -120,6 +121,7 @@ void RankState::shift(double time, std::uint32_t micro_batches) {
   last_send_arrival += time;
   last_send_start += time;
   clock_state.shift(time);
+  power_reserve.shift(time);
   log.shift(time);
 }
 

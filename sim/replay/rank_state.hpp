@@ -8,6 +8,7 @@
 #include "communication_log.hpp"
 #include "fifo.hpp"
 #include "idle_clock.hpp"
+#include "power_reserve.hpp"
 #include "stepcast/scheduler/stage_order.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/replay/recording.hpp"
@@ -130,6 +131,7 @@ struct RankState {
   bool met_after_pipeline = false;
 
   ClockState clock_state;
+  PowerReserve power_reserve;
   std::vector<double> step_begins;  ///< of the last steps, for the data loader
   double data_ready = 0;            ///< when the last batch was loaded
 
@@ -138,8 +140,8 @@ struct RankState {
   double end = 0;     ///< of the last step
 
   /// Appends all that the rank's future depends on, times and micro-batches relative to a mark.
-  /// `free_host`: the host cannot hold the device up any more; `follows_clock`: the clock falls
-  /// without work.
+  /// `free_host`: the host cannot hold the device up any more; `follows_clock`: the clock
+  /// depends on what was before.
   void append_state(bool free_host, bool follows_clock, double origin, std::uint32_t micro_batch,
                     std::vector<double>& state) const;
   /// Moves everything to come.

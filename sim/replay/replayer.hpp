@@ -64,6 +64,7 @@ class Replayer : public EngineClient {
   void save_checkpoint(RankIndex r);
   double jitter(RankIndex r);
   double run_segment(RankIndex r, const Segment& segment, double work_factor);
+  double time_by_clock(RankState& rank, double start, double work, double draw) const;
   double run_by_clock(RankIndex r, const Segment& segment, const SpeedFactors& speed);
 
   // steady state

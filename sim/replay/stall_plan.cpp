@@ -128,6 +128,7 @@ StallPlan plan_stalls(const StallsSpec& spec, const Placement& placement,
   plan.spec = spec;
   plan.speed = speeds(spec, placement, cluster);
   plan.idle_clock = cluster.device.idle_clock;
+  plan.power_cap = cluster.device.power_cap;
   throttle(plan, placement);
   if (collects_garbage(spec)) plan.gc_offset = gc_offsets(*spec.gc_pauses, placement.world());
   return plan;
@@ -149,7 +150,7 @@ bool StallPlan::holds_host() const {
 
 /// Damaged links are not asked for: the fabric has them, and the replay sees only their flows.
 bool StallPlan::any() const {
-  return irregular() || !speed.empty() || idle_clock ||
+  return irregular() || !speed.empty() || idle_clock || power_cap ||
          spec.host_sync != StallsSpec::HostSyncAt::none;
 }
 

@@ -90,12 +90,13 @@ double Replayer::run_segment(RankIndex r, const Segment& segment, double work_fa
   if (input_.stalls) {
     speed.device *= jitter(r);
     const SpeedProfile& profile = *rank.profile;
-    if (input_.stalls->idle_clock) return run_by_clock(r, segment, speed);
+    if (input_.stalls->idle_clock || input_.stalls->power_cap)
+      return run_by_clock(r, segment, speed);
     if (!profile.steady()) {
       double worked = 0;
-      rank.clocks =
-          rank.host_queue.run(rank.clocks, segment, speed.host, [&](double start, double work) {
-            const double end = profile.end_of(start, speed.device * work);
+      rank.clocks = rank.host_queue.run(
+          rank.clocks, segment, speed.host, [&](double start, const OperatorCost& op) {
+            const double end = profile.end_of(start, speed.device * op.device);
             worked += end - start;
             return end;
           });
@@ -107,29 +108,37 @@ double Replayer::run_segment(RankIndex r, const Segment& segment, double work_fa
   return speed.device * segment.device_time();
 }
 
-/// Operator by operator, because the clock may fall while the host is late. A throttled clock
-/// stretches what an idle one leaves to do.
+/// Of an operator that begins at `start`, in seconds. At most one of the clock's two states is set.
+double Replayer::time_by_clock(RankState& rank, double start, double work, double draw) const {
+  if (input_.stalls->power_cap)
+    return rank.power_reserve.time_of(*input_.stalls->power_cap, start, work, draw);
+  return rank.clock_state.time_of(*input_.stalls->idle_clock, start, work);
+}
+
+/// Operator by operator, because the clock may fall while the host is late, and because operators
+/// draw unlike. A throttled clock stretches what this one leaves to do.
 double Replayer::run_by_clock(RankIndex r, const Segment& segment, const SpeedFactors& speed) {
   RankState& rank = ranks_[r];
-  const IdleClock& clock = *input_.stalls->idle_clock;
   const SpeedProfile& profile = *rank.profile;
   double worked = 0, lost = 0;
-  const auto end_of = [&](double start, double work) {
+  const auto end_of = [&](double start, const OperatorCost& op) {
+    const double work = speed.device * op.device;
     if (!(work > 0)) return start;
-    const double time = rank.clock_state.time_of(clock, start, speed.device * work);
-    lost += time - speed.device * work;
+    const double time = time_by_clock(rank, start, work, op.draw);
+    lost += time - work;
     const double end = profile.steady() ? start + time : profile.end_of(start, time);
     rank.clock_state.end(end);
+    rank.power_reserve.end(end);
     worked += end - start;
     return end;
   };
   if (host_is_free_) {
     for (const OperatorCost& op : segment.operators())
-      rank.clocks.device = end_of(rank.clocks.device, op.device);
+      rank.clocks.device = end_of(rank.clocks.device, op);
   } else {
     rank.clocks = rank.host_queue.run(rank.clocks, segment, speed.host, end_of);
   }
-  rank.times().idle_clock += Seconds{lost};
+  rank.times().clock += Seconds{lost};
   return worked;
 }
 

@@ -77,7 +77,8 @@ bool Replayer::skip_since(const Mark& before, const Mark& now) {
 
 /// What the future depends on, relative to the mark, and the counters that move on with it.
 void Replayer::describe(Mark& mark) const {
-  const bool follows_clock = input_.stalls && input_.stalls->idle_clock;
+  const bool follows_clock =
+      input_.stalls && (input_.stalls->idle_clock || input_.stalls->power_cap);
   for (const RankState& rank : ranks_) {
     mark.ranks.push_back({rank.unit, rank.forwards, rank.gradients, rank.books});
     const bool free_host =

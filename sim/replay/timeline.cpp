@@ -29,7 +29,7 @@ void add(RankTimes& sum, const RankTimes& part, double weight) {
   sum.communication += part.communication * weight;
   sum.segments += part.segments * weight;
   sum.host_bound_segments += part.host_bound_segments * weight;
-  sum.idle_clock += part.idle_clock * weight;
+  sum.clock += part.clock * weight;
 }
 
 /// A step after the first, on average. A rank counts from its own end of the first step, the job

@@ -238,7 +238,8 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   if (forecast.spread) add_spread(json, forecast);
   if (forecast.fullest_uplink) json["collisions"] = collisions_json(scenario, forecast);
-  if (scenario.cluster.device.idle_clock) json["idle_clock_s"] = forecast.mean.idle_clock.value();
+  if (scenario.cluster.device.idle_clock) json["idle_clock_s"] = forecast.mean.clock.value();
+  if (scenario.cluster.device.power_cap) json["power_cap_s"] = 0 - forecast.mean.clock.value();
   if (forecast.energy) json["energy"] = energy_json(scenario, *forecast.energy);
   if (const auto cost = step_cost(scenario, forecast)) json["cost"] = cost_json(scenario, *cost);
   if (forecast.seeds) {

@@ -173,8 +173,10 @@ std::string state_lines(const Scenario& scenario, const Forecast& forecast) {
     text += fmt::format("  collisions     {:>10.2f}    senders on the fullest uplink\n",
                         *forecast.fullest_uplink);
   if (scenario.cluster.device.idle_clock)
-    text +=
-        fmt::format("  idle clock     {:>10}    more computing\n", human(forecast.mean.idle_clock));
+    text += fmt::format("  idle clock     {:>10}    more computing\n", human(forecast.mean.clock));
+  if (scenario.cluster.device.power_cap)
+    text += fmt::format("  power cap      {:>10}    less computing, by power that was saved up\n",
+                        human(Seconds{0} - forecast.mean.clock));
   constexpr double mega = 1e6;
   if (const auto cost = step_cost(scenario, forecast)) {
     text += fmt::format("  cost           {:>10.4g}    {} a step", cost->step,

@@ -32,6 +32,8 @@ void check_step_engine(const Scenario& scenario, Checks& checks) {
                  "is set" + why + "0");
   checks.require(!scenario.cluster.device.idle_clock, "cluster.device.idle_clock",
                  "is set" + why + "none");
+  checks.require(!scenario.cluster.device.power_cap, "cluster.device.power_cap",
+                 "is set" + why + "none");
   checks.require(!scenario.graph, "workload", "is a task graph" + why + "a model");
   checks.require(!scenario.workload.documents, "schedule.data.documents",
                  "is set" + why + "whole sequences");

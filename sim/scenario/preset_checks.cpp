@@ -202,6 +202,25 @@ void check_routing(const NetworkSpec& network, const std::string& prefix, Checks
                      " but routing ideal hashes nothing, allowed: 1, or routing ecmp or adaptive");
 }
 
+/// The limit holds some product, and the clock has one state.
+void check_power_cap(const DeviceSpec& device, const std::string& key, Checks& checks) {
+  if (!device.power_cap) return;
+  const std::string cap = key + "device.power_cap";
+  const EfficiencySpec& efficiency = device.efficiency;
+  const auto held = [](const std::optional<MatmulEfficiency>& e) { return e && e->sustained < 1; };
+  checks.require(efficiency.matmul.sustained < 1 || efficiency.grouped_matmul.sustained < 1 ||
+                     held(efficiency.matmul_fp8) || held(efficiency.grouped_matmul_fp8),
+                 cap, "changes nothing where no efficiency.*.sustained is below 1, allowed: none");
+  checks.require(!device.idle_clock, cap, "is set beside idle_clock, allowed: one of them");
+  checks.require(device.step_clock == 1, cap,
+                 "is set beside step_clock " + shortest(device.step_clock) +
+                     ", which is the clock that busy devices leave already, allowed: none, or "
+                     "step_clock 1");
+  if (checks.good_below(cap))
+    checks.require(device.power_cap->window > Seconds{0}, cap + ".window",
+                   "is 0, so that nothing is saved up, allowed: above 0s");
+}
+
 /// Clocks and power are those of one kind of device.
 void check_states(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const auto check = [&](const DeviceSpec& device, const std::string& key) {
@@ -210,6 +229,7 @@ void check_states(const ClusterSpec& cluster, const std::string& prefix, Checks&
           device.idle_clock->slowness() > 1 && device.idle_clock->ramp > Seconds{0},
           key + "device.idle_clock",
           "changes nothing, allowed: none, or speed below 1, core_share and ramp above 0");
+    check_power_cap(device, key, checks);
     if (device.power && checks.good_below(key + "device.power"))
       checks.require(device.power->idle <= device.power->computing &&
                          device.power->idle <= device.power->communicating,
@@ -222,6 +242,8 @@ void check_states(const ClusterSpec& cluster, const std::string& prefix, Checks&
     const std::string key = prefix + "kinds." + std::to_string(k) + ".";
     const DeviceSpec& device = cluster.kinds[k].device;
     checks.require(!device.idle_clock, key + "device.idle_clock",
+                   "is given in a cluster of several kinds of nodes, allowed: none");
+    checks.require(!device.power_cap, key + "device.power_cap",
                    "is given in a cluster of several kinds of nodes, allowed: none");
     checks.require(!device.power, key + "device.power",
                    "is given in a cluster of several kinds of nodes, allowed: none");

@@ -106,6 +106,8 @@ void check_task_graph(const Scenario& scenario, Checks& checks) {
                  "cluster.devices",
                  "is " + std::to_string(scenario.cluster.devices) + " and the graph has " +
                      std::to_string(ranks) + " ranks, allowed: " + std::to_string(ranks));
+  checks.require(!scenario.cluster.device.power_cap, "cluster.device.power_cap",
+                 "is set, but a task graph does not say what its operators draw, allowed: none");
   check_stalls(scenario, checks);
 }
 

@@ -351,6 +351,8 @@ void check_scenario(const Scenario& scenario, Checks& checks) {
   if (scenario.synthetic) {
     check_experts(scenario, checks);
     check_synthetic(scenario, checks);
+    checks.require(!scenario.cluster.device.power_cap, "cluster.device.power_cap",
+                   "is set, but times do not say what their work draws, allowed: none");
   } else if (checks.good({"model"})) {
     check_model(scenario.workload.model, "model.", checks);
     if (checks.good({"model.moe.experts", "model.moe.expert_hidden"}))

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "topology/describe_network.hpp"
 #include "topology/describe_states.hpp"
 
 // What the descriptions of a network allow, at its edges.
@@ -16,9 +17,13 @@ class Ranges : public Visitor {
   void optional_section(std::string_view, std::string_view, bool&, const Body& body) override {
     body(*this);
   }
-  void alternatives(std::string_view, std::string_view, std::size_t&,
-                    const std::vector<Alternative>&) override {}
-  void one_of(std::size_t&, const std::vector<Alternative>&) override {}
+  void alternatives(std::string_view, std::string_view, std::size_t& chosen,
+                    const std::vector<Alternative>& all) override {
+    all[chosen].body(*this);
+  }
+  void one_of(std::size_t& chosen, const std::vector<Alternative>& all) override {
+    all[chosen].body(*this);
+  }
   void list(std::string_view, std::string_view, std::size_t,
             const std::function<void(std::size_t)>&,
             const std::function<void(Visitor&, std::size_t)>&) override {}
@@ -42,14 +47,28 @@ TEST(Ranges, OfRoutingLeaveAJobSomeOfItsUplinks) {
   EXPECT_FALSE(background.contains(0.991));
 }
 
+TEST(Ranges, OfADragonflyAreThoseOfItsRouters) {
+  NetworkSpec network;
+  network.kind = NetworkSpec::Kind::dragonfly;
+  Ranges ranges;
+  describe_network(ranges, network);
+  EXPECT_EQ(ranges.of.at("group_routers").low, 2);
+  EXPECT_EQ(ranges.of.at("group_routers").high, 4096);
+}
+
 TEST(Ranges, OfStatesAreThoseOfClocksAndWatts) {
   DeviceSpec device;
   device.idle_clock.emplace();
+  device.power_cap.emplace();
   device.power.emplace();
   Ranges ranges;
   describe_states(ranges, device);
   EXPECT_EQ(ranges.of.at("speed").high, 1);
   EXPECT_EQ(ranges.of.at("core_share").high, 1);
+  for (const char* draw : {"attention", "other", "waiting"}) {
+    EXPECT_EQ(ranges.of.at(draw).low, 0) << draw;
+    EXPECT_EQ(ranges.of.at(draw).high, 1) << draw;
+  }
   EXPECT_EQ(ranges.of.at("overhead").low, 1);
   EXPECT_EQ(ranges.of.at("overhead").high, 10);
 }

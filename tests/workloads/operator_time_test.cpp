@@ -44,6 +44,37 @@ TEST(OperatorTime, FullWavesOfFullTilesReachThePeak) {
   EXPECT_NEAR(seconds(op, device), op.flops.value() / (0.8 * 300e12), 1e-15);
 }
 
+// Products that run at 0.8 of the peak where 0.5 is what the limit holds draw 1.6 times the limit.
+TEST(PowerDraw, IsTheRateOfProductsOverTheSustainedOne) {
+  DeviceSpec device = plain_device();
+  device.power_cap = PowerCap{Seconds{1}, 0.9, 0.4, 0};
+  device.efficiency.matmul = {0.8, 128, 256, 0};
+  device.efficiency.matmul.sustained = 0.5;
+  device.efficiency.grouped_matmul = device.efficiency.matmul;
+  const Operator op = matmul(128 * 24, 256, 4096);
+  EXPECT_NEAR(power_draw(op, device, false), 0.8 / 0.5, 1e-12);
+  EXPECT_NEAR(power_draw(grouped(24, 128, 256, 4096), device, false), 0.8 / 0.5, 1e-12);
+  // one tile on one of 24 cores draws as much less as it is slower
+  EXPECT_NEAR(power_draw(matmul(64, 64, 4096), device, false),
+              power_draw(matmul(64 * 6, 64, 4096), device, false) / 6, 1e-12);
+  EXPECT_EQ(power_draw(attention(4096, 128, false), device, false), 0.9);
+  EXPECT_EQ(power_draw(vector_work(1e6, 1e9), device, false), 0.4);
+  EXPECT_EQ(power_draw(vector_work(0, 0), device, false), 0);
+}
+
+TEST(PowerDraw, OfFp8IsThatOfItsOwnLimit) {
+  DeviceSpec device = plain_device();
+  device.power_cap = PowerCap{Seconds{1}, 1, 1, 0};
+  device.matmul_peak_fp8 = 2 * device.matmul_peak;
+  device.efficiency.matmul = {0.8, 128, 256, 0};
+  device.efficiency.matmul_fp8 = device.efficiency.matmul;
+  device.efficiency.matmul_fp8->sustained = 0.4;
+  Operator op = matmul(128 * 24, 256, 4096);
+  op.fp8 = Fp8::ready;
+  EXPECT_NEAR(power_draw(op, device, true), 2, 1e-12);
+  EXPECT_NEAR(power_draw(op, device, false), 0.8, 1e-12);
+}
+
 TEST(OperatorTime, OneTileMoreCostsOneWaveMore) {
   DeviceSpec device = plain_device();
   device.efficiency.matmul = {1, 128, 256, 64};

@@ -38,6 +38,16 @@ struct IdleClock {
   double slowness() const { return core_share / speed + 1 - core_share; }
 };
 
+/// The clock of a device whose products are held by a power limit (MatmulEfficiency::sustained) is
+/// higher after lighter work: what that leaves of the limit is saved up. Draws are parts of what
+/// the limit leaves above a device without work. Model: docs/models/clocks.md.
+struct PowerCap {
+  Seconds window{0};     ///< at the limit, that can be saved up at most
+  double attention = 1;  ///< drawn by fused attention
+  double other = 1;      ///< drawn by kernels without products
+  double waiting = 0;    ///< drawn without work
+};
+
 /// This is what a device takes in a step, by what it does [W]. Model: docs/models/clocks.md.
 struct PowerSpec {
   double idle = 0;
@@ -68,6 +78,7 @@ struct DeviceSpec {
   /// memory, and some collectives run on vector cores.
   double interference_matmul = 1, interference_vector = 1;
   std::optional<IdleClock> idle_clock;  ///< none: the clock never falls
+  std::optional<PowerCap> power_cap;    ///< none: the power limit holds every product alike
   std::optional<PowerSpec> power;       ///< none: energy is not forecast
 };
 

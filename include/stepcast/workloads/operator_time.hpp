@@ -11,6 +11,11 @@ namespace stepcast {
 /// one. Forms and sources: docs/models/operators.md.
 Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8);
 
+/// The part of the device's power limit above idle that an operator draws at the full clock, on the
+/// mean of its time. Above 1 the limit holds it: operator_time() is this many times what the full
+/// clock would take. The device has a power cap. Model: docs/models/clocks.md.
+double power_draw(const Operator& op, const DeviceSpec& device, bool fp8);
+
 /// What a fused attention kernel loses on each query, over what it works on each query: time is
 /// proportional to 1 + this. The device has numbers for the kernel's generation.
 double attention_loss(const Operator& op, const AttentionWork& work, const DeviceSpec& device);

@@ -16,9 +16,11 @@ namespace stepcast {
 /// These costs are issue and execution of one operator. The main host thread spends `main`; the
 /// second thread takes over and spends `worker` (0 without task_queue, where it is transparent);
 /// `launch` later the compute stream may start, and works for `device`. issue_operator() is the
-/// definition.
+/// definition. `draw` is the part of the device's power limit that it draws at the full clock:
+/// above 1 the limit holds it, and `device` is the time that this leaves (docs/models/clocks.md).
 struct OperatorCost {
   double main = 0, worker = 0, launch = 0, device = 0;
+  double draw = 1;
 };
 
 /// These are factors on time: 2 is half as fast. Launch is not scaled.
@@ -108,9 +110,9 @@ class HostQueue {
   /// These are the clocks after the segment. It takes the matrix when the queue cannot bind, the
   /// operator loop otherwise. The segment must outlive the queue.
   Clocks run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed);
-  /// This is the end of device work of that many seconds that begins at `start`; it never decreases
+  /// This is the end of the device work of an operator that begins at `start`; it never decreases
   /// with `start`.
-  using EndOfWork = std::function<double(double start, double work)>;
+  using EndOfWork = std::function<double(double start, const OperatorCost& op)>;
   /// This runs the segment where the device's speed changes during it: operator by operator.
   Clocks run(const Clocks& clocks, const Segment& segment, double host_factor,
              const EndOfWork& end_of);

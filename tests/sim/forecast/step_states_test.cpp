@@ -109,14 +109,49 @@ TEST(StepStates, AnIdleClockCostsAndCountsWhatItCosts) {
   const double plain = step_of({});
   const std::vector<double> slow = in_child([&] {
     const Forecast f = forecast(small(clock));
-    return std::vector<double>{f.step_time.value(), f.mean.idle_clock.value(),
-                               f.mean.total().value()};
+    return std::vector<double>{f.step_time.value(), f.mean.clock.value(), f.mean.total().value()};
   });
   EXPECT_GT(slow[0], plain);
   EXPECT_GT(slow[1], 0);
   EXPECT_NEAR(slow[2], slow[0], 1e-9 * slow[0]);
   EXPECT_NEAR(step_of({clock[0], clock[2], "cluster.device.idle_clock.hold=1000s"}), plain,
               1e-9 * plain);
+}
+
+TEST(StepStates, PowerThatIsSavedUpIsSpentAboveTheSustainedClock) {
+  const Overrides held{"cluster.device.efficiency.matmul.sustained=0.3"};
+  const auto with_window = [&](const char* window) {
+    Overrides all = held;
+    all.push_back("cluster.device.power_cap={window: " + std::string(window) +
+                  ", attention: 0.6, other: 0.4}");
+    return in_child([&] {
+      const Forecast f = forecast(small(all));
+      return std::vector<double>{f.step_time.value(), f.mean.clock.value(), f.mean.total().value(),
+                                 f.mean.computing.value()};
+    });
+  };
+  const double steady = step_of(held), full = step_of({});
+  const std::vector<double> none = with_window("1ns"), some = with_window("1ms"),
+                            all = with_window("1000s");
+  EXPECT_NEAR(none[0], steady, 1e-5 * steady);
+  EXPECT_LT(some[0], none[0]);
+  EXPECT_LE(all[0], some[0]);
+  EXPECT_GE(all[0], full * (1 - 1e-9));
+  for (const auto& step : {none, some, all}) {
+    EXPECT_LT(step[1], 0);
+    EXPECT_NEAR(step[2], step[0], 1e-9 * step[0]);
+    EXPECT_NEAR(step[3] - step[1], none[3] - none[1], 1e-9 * none[3]) << "the same work";
+  }
+}
+
+// Kernels that draw the whole limit and a device that draws it waiting leave nothing to save.
+TEST(StepStates, UnderConstantLoadAPowerCapIsTheSustainedClock) {
+  Overrides held{"cluster.device.efficiency.matmul.sustained=0.001",
+                 "cluster.device.efficiency.grouped_matmul.sustained=0.001"};
+  const double steady = step_of(held);
+  held.push_back("cluster.device.power_cap={window: 1s, attention: 1, other: 1, waiting: 1}");
+  const double state = step_of(held);
+  EXPECT_NEAR(state, steady, 1e-9 * steady);
 }
 
 }  // namespace

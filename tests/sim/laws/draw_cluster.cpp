@@ -207,6 +207,10 @@ void Drawing::pick_barriers() {
   if (!kinds_ && chance(12)) {
     hit("idle clock");
     set("cluster.device.idle_clock", "{speed: 0.5, hold: 0.2ms, ramp: 1ms}");
+  } else if (!kinds_ && chance(12)) {
+    hit("power cap");
+    set("cluster.device.efficiency.matmul.sustained", word({"0.2", "0.5"}));
+    set("cluster.device.power_cap", "{window: 1ms, attention: 0.7, other: 0.5, waiting: 0.2}");
   }
 }
 

@@ -192,9 +192,10 @@ bool Examination::same_choices(const Scenario& scenario, const Forecast& other) 
   if (base_.collectives.size() != other.collectives.size()) return false;
   for (std::size_t i = 0; i < other.collectives.size(); ++i)
     if (base_.collectives[i].algorithm != other.collectives[i].algorithm) return false;
-  // Collections that were missed happen once, and a clock falls further while a faster device
-  // waits.
-  return !scenario.stalls.gc_pauses && !scenario.cluster.device.idle_clock;
+  // Collections that were missed happen once, and a clock falls further, or saves less, while a
+  // faster device waits.
+  const DeviceSpec& device = scenario.cluster.device;
+  return !scenario.stalls.gc_pauses && !device.idle_clock && !device.power_cap;
 }
 
 void Examination::faster(const std::string& what, const Scenario& scenario) {

@@ -37,7 +37,7 @@ TEST(IdleClock, WhatNeverFallsCostsNothing) {
   c.stalls = &plan;
   const Timeline same = run_pipeline(c);
   EXPECT_NEAR(same.step_time.value(), 4, 4e-9);
-  EXPECT_EQ(same.classes[0].idle_clock.value(), 0);
+  EXPECT_EQ(same.classes[0].clock.value(), 0);
 }
 
 // Stage 1 begins after 1 s without work and is slow throughout, stage 0 waits for 4 s and is slow.
@@ -47,8 +47,8 @@ TEST(IdleClock, GapsMakeTheWorkBehindThemLonger) {
   c.stalls = &plan;
   const Timeline slow = run_pipeline(c);
   EXPECT_DOUBLE_EQ(slow.step_time.value(), 1 + 2 + 2 + 2);
-  EXPECT_DOUBLE_EQ(slow.classes[0].idle_clock.value(), 1);
-  EXPECT_DOUBLE_EQ(slow.classes[1].idle_clock.value(), 2);
+  EXPECT_DOUBLE_EQ(slow.classes[0].clock.value(), 1);
+  EXPECT_DOUBLE_EQ(slow.classes[1].clock.value(), 2);
   EXPECT_DOUBLE_EQ(slow.classes[0].computing.value(), 3);
 }
 
@@ -74,7 +74,7 @@ TEST(IdleClock, SkippingTheSteadyStateChangesNothing) {
     EXPECT_GT(skipped.skipped_micro_batches, 100U);
     EXPECT_NEAR(skipped.step_time.value(), full.step_time.value(), 1e-9 * full.step_time.value());
     for (std::size_t r = 0; r < 4; ++r)
-      EXPECT_NEAR(skipped.classes[r].idle_clock.value(), full.classes[r].idle_clock.value(), 1e-7);
+      EXPECT_NEAR(skipped.classes[r].clock.value(), full.classes[r].clock.value(), 1e-7);
   }
 }
 

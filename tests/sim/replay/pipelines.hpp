@@ -11,6 +11,7 @@ struct PipelineCase {
   PipelineShape shape;
   SyntheticChunk costs{Seconds{1}, Seconds{1}, Seconds{1}};
   double latency = 0;
+  double draw = 1;  ///< OperatorCost::draw of all work
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
   std::int64_t steps = 1;
   bool skip_recurring = true;
@@ -36,6 +37,12 @@ inline NetworkMap free_network(std::uint32_t stages) {
   return map;
 }
 
+inline Segment drawing(const Segment& segment, double draw) {
+  std::vector<OperatorCost> operators = segment.operators();
+  for (OperatorCost& op : operators) op.draw = draw;
+  return Segment{std::move(operators)};
+}
+
 inline Timeline run_pipeline(const PipelineCase& c) {
   ParallelPlan plan;
   plan.pp = c.shape.stages;
@@ -47,6 +54,8 @@ inline Timeline run_pipeline(const PipelineCase& c) {
   std::vector<StageProgram> programs;
   for (std::uint32_t s = 0; s < plan.pp; ++s)
     programs.push_back(lower_synthetic(synthetic, plan, Stage{s}));
+  for (StageProgram& program : programs)
+    for (Segment& segment : program.segments) segment = drawing(segment, c.draw);
   const NetworkMap network = free_network(static_cast<std::uint32_t>(plan.pp));
   const PipelineSchedule& schedule = pipeline_schedule(c.schedule);
   const auto orders =

@@ -45,6 +45,7 @@ struct StallPlan {
   std::vector<SpeedProfile> profiles{SpeedProfile{}};
   std::vector<double> gc_offset;        ///< [rank] first garbage collection [s]; empty: none
   std::optional<IdleClock> idle_clock;  ///< of every device
+  std::optional<PowerCap> power_cap;    ///< of every device, which has no idle clock then
   StallsSpec spec;
 
   /// This says whether the replay has something to heed. Damaged links are the fabric's and

@@ -22,7 +22,9 @@ struct RankTimes {
   Seconds end{0};                  ///< when the rank was done with its last step
   double segments = 0;             ///< that the device ran
   double host_bound_segments = 0;  ///< of these, that ended later because the host was late
-  Seconds idle_clock{0};  ///< of computing: what the idle clock made longer (docs/models/clocks.md)
+  /// Of computing: what the state of the clock made longer, below 0 shorter
+  /// (docs/models/clocks.md).
+  Seconds clock{0};
 
   Seconds exposed_total() const;
   /// This is the share of the segments that the host held up.
