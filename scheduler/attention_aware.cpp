@@ -104,14 +104,19 @@ std::vector<std::vector<Pack>> slots_of(std::vector<Pack> packs, const BatchShap
   return slots;
 }
 
+std::vector<double> costs_of(const std::vector<std::vector<Pack>>& slots) {
+  std::vector<double> costs;
+  costs.reserve(slots.size());
+  for (const auto& slot : slots) costs.push_back(attention_cost(std::span<const Pack>{slot}));
+  return costs;
+}
+
 /// Slots of like cost get the same micro-batch index; every second index deals the replicas in
 /// reverse, so that their sums come out alike.
 void place(std::vector<std::vector<Pack>> slots, PackedBatch& batch) {
-  std::vector<double> costs;
-  for (const auto& slot : slots) costs.push_back(attention_cost(std::span<const Pack>{slot}));
   const BatchShape& shape = batch.shape;
   std::int64_t i = 0;
-  for (const std::size_t s : by_cost(costs)) {
+  for (const std::size_t s : by_cost(costs_of(slots))) {
     const std::int64_t m = i / shape.replicas, k = i % shape.replicas;
     const std::int64_t replica = m % 2 == 0 ? k : shape.replicas - 1 - k;
     std::ranges::move(slots[s],
@@ -139,9 +144,7 @@ std::vector<std::vector<Pack>> slots_as_they_are(const PackedBatch& batch) {
 }
 
 double costliest(const std::vector<std::vector<Pack>>& slots) {
-  double most = 0;
-  for (const auto& slot : slots) most = std::max(most, attention_cost(std::span<const Pack>{slot}));
-  return most;
+  return std::ranges::max(costs_of(slots));
 }
 
 /// The slots of one micro-batch index, by replica.
@@ -155,7 +158,7 @@ std::vector<std::vector<Pack>> slots_of_index(const PackedBatch& batch, std::int
 }
 
 /// The same sequences in other slots, none of which is costlier than the costliest was.
-std::vector<std::vector<Pack>> regrouped(std::vector<std::vector<Pack>> slots,
+std::vector<std::vector<Pack>> regrouped(const std::vector<std::vector<Pack>>& slots,
                                          std::int64_t sequences) {
   std::vector<Pack> packs;
   for (const auto& slot : slots) packs.insert(packs.end(), slot.begin(), slot.end());
@@ -172,8 +175,7 @@ PackedBatch balance_micro_batches(const PackedBatch& batch) {
   std::vector<double> so_far(static_cast<std::size_t>(shape.replicas), 0);
   for (std::int64_t m = 0; m < shape.micro_batches; ++m) {
     auto slots = regrouped(slots_of_index(batch, m), shape.sequences);
-    std::vector<double> costs;
-    for (const auto& slot : slots) costs.push_back(attention_cost(std::span<const Pack>{slot}));
+    const std::vector<double> costs = costs_of(slots);
     const std::vector<std::size_t> busiest_first = by_cost(so_far);
     std::size_t next = busiest_first.size();
     for (const std::size_t s : by_cost(costs)) {

@@ -114,6 +114,7 @@ ProfileCalibration calibrate_from_profile(const Profile& profile, const ClusterS
   p.rounds = 60;
   const FitResult fitted = fit(p, [&](const std::vector<Point>& points) {
     std::vector<Point> all;
+    all.reserve(points.size());
     for (const Point& x : points)
       all.push_back(log_errors(profile.samples, with_numbers(cluster, x)));
     return all;

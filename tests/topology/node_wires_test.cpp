@@ -52,6 +52,20 @@ std::vector<int> exchange_loads(const NodeWires& wires) {
   return loads;
 }
 
+TEST(NodeWires, BandwidthIsThatOfTheWireTimesWhatTheFabricReaches) {
+  TorusFabric torus{.dimensions = sides({3, 2})};
+  torus.dimensions[1].link.bandwidth = BytesPerSecond{20e9};
+  torus.efficiency = 0.5;
+  const Fabric fabric(nodes_of(torus, 6));
+  std::set<double> seen;
+  for (std::uint32_t w = 0; w < 18; ++w) {
+    const LinkId id = fabric.wire_link(NodeId{0}, w);
+    EXPECT_EQ(fabric.planned_bandwidth(id), fabric.link(id).bandwidth) << w;
+    seen.insert(fabric.planned_bandwidth(id).value());
+  }
+  EXPECT_EQ(seen, (std::set<double>{10e9, 25e9}));
+}
+
 TEST(NodeWires, WaysAreShortestAndJoined) {
   EXPECT_TRUE(rc::check([] {
     const bool rings = *rc::gen::arbitrary<bool>();
