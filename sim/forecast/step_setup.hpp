@@ -28,6 +28,8 @@ struct StepSetup {
   /// are replayed; otherwise, with spread, every rank is a class of its own.
   bool folds_worst() const;
   bool judged() const;  ///< by SimGrid alone (simulate.engine)
+  /// This is what a replay needs, but for the stalls.
+  ReplayInput replay_input() const;
   /// A process makes at most one run in which flows meet.
   Timeline replayed(const StallPlan& stalls, Recording* record = nullptr,
                     const RecordedClasses& recorded = {}) const;
