@@ -117,7 +117,7 @@ Job small_job() {
     program.slots = 1;
     ChunkProgram chunk;
     chunk.forward = chunk.first_forward = {Compute{0}};
-    chunk.backward = {Compute{0}, Compute{0}, Communicate{0, 0, true}};
+    chunk.backward = {Compute{0}, Communicate{0, 0, true}, Compute{0}};
     chunk.last_backward = chunk.backward;
     (s == 0 ? chunk.send_forward : chunk.send_backward) = Bytes{8e6};
     program.chunks = {chunk};
