@@ -148,7 +148,9 @@ std::int64_t Replayer::recurrences(const Mark& before, const Mark& now) const {
       if (a.begun.forwards[c] < 2) return 0;
       const std::uint32_t moved = b.begun.gradients[c] - a.begun.gradients[c];
       if (moved > 0)
-        times = std::min(times, (std::int64_t{gradients_per_chunk(input_.shape)} - 1 - b.begun.gradients[c]) / moved);
+        times = std::min(
+            times,
+            (std::int64_t{gradients_per_chunk(input_.shape)} - 1 - b.begun.gradients[c]) / moved);
     }
     const StageOrder& order = *ranks_[r].order;
     std::size_t i = a.unit;
@@ -182,8 +184,10 @@ void Replayer::skip(const Mark& before, const Mark& now, std::int64_t times) {
     rank.unit += units;
     if (rank.marked_unit != no_unit) rank.marked_unit += units;
     for (std::size_t c = 0; c < a.begun.forwards.size(); ++c) {
-      rank.begun.forwards[c] += static_cast<std::uint32_t>(times) * (b.begun.forwards[c] - a.begun.forwards[c]);
-      rank.begun.gradients[c] += static_cast<std::uint32_t>(times) * (b.begun.gradients[c] - a.begun.gradients[c]);
+      rank.begun.forwards[c] +=
+          static_cast<std::uint32_t>(times) * (b.begun.forwards[c] - a.begun.forwards[c]);
+      rank.begun.gradients[c] +=
+          static_cast<std::uint32_t>(times) * (b.begun.gradients[c] - a.begun.gradients[c]);
     }
     for (std::size_t k = 0; k < rank.books.times.size(); ++k) {
       RankTimes period = b.books.times[k];

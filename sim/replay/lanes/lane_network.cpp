@@ -6,21 +6,25 @@ namespace stepcast {
 void LaneReplayer::communicate(RankIndex r, const StepOp& op) {
   LaneRank& rank = ranks_[r];
   const StageCall& call = rank.program->calls[op.index];
-  LaneIssue issued{.call = op.index, .slot = op.slot};
-  issued.ready = issue(rank, call.issue);
+  LaneIssue issued{0, issue(rank, call.issue)};
   if (op.after_compute) issued.ready = later(issued.ready, rank.clocks.device);
   LaneSlot& slot = rank.slots[op.slot];
-  slot.end = {};
-  issued.issue = ++slot.issue;
+  slot.end.unknown = lanes;
+  ++slot.issue;
   issued.meeting = meeting_of(r, op.index);
   LaneMeeting& meeting = meetings_[issued.meeting];
-  meeting.members.push_back({r, op.slot, issued.issue, call.stream});
+  meeting.members.push_back({r, op.index, op.slot, slot.issue, call.stream});
   LaneStream& stream = rank.stream[static_cast<std::size_t>(call.stream)];
   if (!shared_[static_cast<std::size_t>(call.stream)]) {
-    stream.together.push_back(issued);
-    pump_together(r, call.stream);
+    if (stream.busy || !stream.together.empty()) {
+      stream.together.push_back(issued);
+    } else {
+      stream.busy = true;
+      arrive_together(issued.meeting, later(issued.ready, stream.free_at));
+    }
     return;
   }
+  slot.end.at = LaneTimes::all(unknown_date);
   stream.apart.push_back(issued);
   for (std::size_t l = 0; l < lanes; ++l) pump(r, call.stream, l);
 }
@@ -36,7 +40,7 @@ std::uint32_t LaneReplayer::meeting_of(RankIndex r, std::uint32_t call) {
   auto found = std::ranges::find(open, nth, &OpenMeeting::nth);
   if (found == open.end()) found = open.insert(found, {nth, new_meeting(ranks_[r].call_of[call])});
   const std::uint32_t id = found->id;
-  if (meetings_[id].members.size() + 1 == map_.calls[meetings_[id].call].arrivals) {
+  if (meetings_[id].members.size() + 1 == planned.arrivals) {
     *found = open.back();
     open.pop_back();
   }
@@ -74,7 +78,8 @@ double LaneReplayer::alone(RankIndex r, std::uint32_t call) const {
 void LaneReplayer::pump_together(RankIndex r, Stream stream) {
   LaneStream& state = ranks_[r].stream[static_cast<std::size_t>(stream)];
   if (state.busy || state.together.empty()) return;
-  const LaneIssue& head = state.together.front();
+  const LaneIssue head = state.together.front();
+  state.together.pop_front();
   state.busy = true;
   arrive_together(head.meeting, later(head.ready, state.free_at));
 }
@@ -85,13 +90,10 @@ void LaneReplayer::arrive_together(std::uint32_t id, const LaneTimes& start) {
   meeting.start = meeting.together == 0 ? start : later(meeting.start, start);
   if (++meeting.together < map_.calls[meeting.call].arrivals) return;
   const LaneMeeting::Member& first = meeting.members.front();
-  const LaneIssue& head =
-      ranks_[first.rank].stream[static_cast<std::size_t>(first.stream)].together.front();
-  const LaneTimes end = meeting.start + alone(first.rank, head.call);
+  const LaneTimes end = meeting.start + alone(first.rank, first.call);
   for (const LaneMeeting::Member& member : meeting.members) {
     LaneRank& rank = ranks_[member.rank];
     LaneStream& state = rank.stream[static_cast<std::size_t>(member.stream)];
-    state.together.pop_front();
     state.busy = false;
     state.free_at = end;
     if (!state.together.empty()) free_streams_.emplace_back(member.rank, member.stream);
@@ -118,9 +120,7 @@ void LaneReplayer::arrive(std::uint32_t id, std::size_t lane, double start) {
   if (++meeting.arrived[lane] < call.arrivals) return;
   if (call.lone) {
     const LaneMeeting::Member& first = meeting.members.front();
-    const LaneIssue& head =
-        ranks_[first.rank].stream[static_cast<std::size_t>(first.stream)].apart.front(lane);
-    finish(id, lane, meeting.start[lane] + alone(first.rank, head.call));
+    finish(id, lane, meeting.start[lane] + alone(first.rank, first.call));
   } else {
     post(lane, meeting.start[lane], tag_of(Tag::meeting, id));
   }
@@ -141,8 +141,8 @@ void LaneReplayer::begin_phase(std::uint32_t id, std::size_t lane, double now) {
     if (flow.path.empty()) {
       post(lane, now + flow.latency + flow.alone, part);
     } else {
-      start_flow(lane, flow,
-                 tag_of(Tag::phase_part, id + (static_cast<std::uint64_t>(i) << 32U)), part);
+      start_flow(lane, flow, tag_of(Tag::phase_part, id + (static_cast<std::uint64_t>(i) << 32U)),
+                 part);
     }
   }
 }

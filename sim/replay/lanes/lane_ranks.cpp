@@ -54,8 +54,7 @@ bool LaneReplayer::execute(RankIndex r, const StepOp& op) {
       synchronise(rank);
       return true;
     case StepOp::Kind::sync_of_copy:
-      rank.clocks.main =
-          later(rank.clocks.main, rank.copied) + input_.host.synchronise.value();
+      rank.clocks.main = later(rank.clocks.main, rank.copied) + input_.host.synchronise.value();
       return true;
     case StepOp::Kind::copy:
       rank.copied = rank.clocks.device;

@@ -30,9 +30,7 @@ class LaneReplayer {
     LaneReplayer* replayer = nullptr;
     std::size_t lane = 0;
     void on_event(double now, std::uint64_t tag) override { replayer->event(lane, now, tag); }
-    void on_flow_end(double now, std::uint64_t tag) override {
-      replayer->flow_end(lane, now, tag);
-    }
+    void on_flow_end(double now, std::uint64_t tag) override { replayer->flow_end(lane, now, tag); }
   };
   struct Lane {
     Engine engine;
@@ -109,9 +107,9 @@ class LaneReplayer {
   std::vector<std::uint64_t> seeds_;
   double sigma_;
   bool host_is_free_;
-  std::size_t plans_;  ///< lanes that count
-  std::vector<bool> shared_;      ///< [stream] something on it may meet other flows
-  std::vector<StepCode> codes_;   ///< [stage]
+  std::size_t plans_;                         ///< lanes that count
+  std::vector<bool> shared_;                  ///< [stream] something on it may meet other flows
+  std::vector<std::vector<StepCode>> codes_;  ///< [stage][variant]
   std::vector<LaneRank> ranks_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::deque<RankIndex> ready_;

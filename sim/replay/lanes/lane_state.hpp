@@ -55,7 +55,6 @@ struct LaneSlot {
 /// An issued collective of a rank.
 struct LaneIssue {
   std::uint32_t meeting = 0;
-  std::uint32_t call = 0, slot = 0, issue = 0;
   LaneTimes ready;
 };
 
@@ -70,13 +69,13 @@ struct LaneStream {
 
 struct LaneMeeting {
   struct Member {
-    std::uint32_t rank, slot, issue;
+    std::uint32_t rank, call, slot, issue;
     Stream stream;
   };
-  std::uint32_t call = 0;
+  std::uint32_t call = 0;       ///< NetworkCall that describes it
+  std::uint32_t together = 0;   ///< members that have arrived in all lanes at once
   std::vector<Member> members;  ///< that have issued it
   LaneTimes start;              ///< when the last of those that have arrived is ready
-  std::uint32_t together = 0;   ///< members that have arrived in all lanes at once
   std::array<std::uint32_t, lanes> arrived{}, phase{}, running{};
   std::uint32_t lanes_left = lanes;
 };
@@ -98,10 +97,10 @@ struct LaneMessage {
 };
 
 struct LaneRank {
-  LaneRank(std::uint64_t queue_depth, std::size_t slot_count)
-      : queue{queue_depth}, slots(slot_count) {}
+  LaneRank(const StepCode& its_code, std::size_t slot_count)
+      : code{&its_code}, queue{its_code.queue}, slots(slot_count) {}
 
-  const StepCode* code = nullptr;
+  const StepCode* code;
   const StageProgram* program = nullptr;
   const std::uint32_t* call_of = nullptr;  ///< [call of the program] -> NetworkMap::calls
   Rank id{0};

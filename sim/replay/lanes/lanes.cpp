@@ -29,7 +29,8 @@ bool kinds_have_one_stream(const ReplayInput& input) {
   for (const StageProgram& program : input.programs)
     for (const StageCall& call : program.calls)
       if (!call.over_host_link() &&
-          stream_of.try_emplace(call.group, call.stream).first->second != call.stream) return false;
+          stream_of.try_emplace(call.group, call.stream).first->second != call.stream)
+        return false;
   return std::ranges::none_of(input.network.calls, [](const NetworkCall& c) { return c.once; });
 }
 
@@ -66,8 +67,11 @@ LaneReplayer::LaneReplayer(const ReplayInput& input, std::span<const StallPlan> 
   for (const NetworkCall& call : map_.calls)
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);
   open_meetings_.resize(groups + 1);
-  for (std::uint32_t s = 0; s < input.programs.size(); ++s)
-    codes_.push_back(step_code(input, Stage{s}, shared_));
+  for (std::uint32_t s = 0; s < input.programs.size(); ++s) {
+    auto& variants = codes_.emplace_back();
+    for (std::uint32_t v = 0; v <= input.programs[s].variants.size(); ++v)
+      variants.push_back(step_code(input, Stage{s}, v, shared_));
+  }
   const auto plan = [&](std::size_t l) -> const StallPlan& {
     return plans[std::min(l, plans.size() - 1)];
   };
@@ -81,13 +85,12 @@ LaneReplayer::LaneReplayer(const ReplayInput& input, std::span<const StallPlan> 
   for (RankIndex r = 0; r < map_.classes.representative.size(); ++r) {
     const std::uint32_t stage = map_.classes.stage[r].value;
     const StageProgram& program = input.programs[stage];
-    LaneRank& rank =
-        ranks_.emplace_back(static_cast<std::uint64_t>(input.host.queue_depth), program.slots);
-    rank.code = &codes_[stage];
+    const std::uint32_t variant = map_.classes.variant[r];
+    LaneRank& rank = ranks_.emplace_back(codes_[stage][variant], program.slots);
     rank.program = &program;
     rank.call_of = map_.call_of[r].data();
     rank.id = map_.classes.representative[r];
-    rank.variant = map_.classes.variant[r];
+    rank.variant = variant;
     for (std::size_t l = 0; l < lanes; ++l) {
       const SpeedFactors speed = plan(l).speed_of(rank.id);
       rank.speeds.device[l] = speed.device * plan(l).profile_of(rank.id).factor_at(0);

@@ -102,18 +102,25 @@ class CodeWriter {
 
 }  // namespace
 
-StepCode step_code(const ReplayInput& input, Stage stage, const std::vector<bool>& shared) {
+StepCode step_code(const ReplayInput& input, Stage stage, std::uint32_t variant,
+                   const std::vector<bool>& shared) {
   const StageProgram& program = input.programs[stage.value];
-  StepCode code{CodeWriter(input, stage).write(), {}};
+  std::vector<StepOp> ops = CodeWriter(input, stage).write();
+  std::vector<std::size_t> sizes;
+  for (const StepOp& op : ops) {
+    if (op.kind != StepOp::Kind::compute) continue;
+    const std::size_t size = program.segment(op.index, variant).size();
+    if (size > 0) sizes.push_back(size);
+  }
+  StepCode code{std::move(ops), {}, {static_cast<std::uint64_t>(input.host.queue_depth), sizes}};
   code.ahead.resize(code.ops.size() + 1);
   double ahead = code.ahead.back() = std::numeric_limits<double>::infinity();
   for (std::size_t i = code.ops.size(); i-- > 0;) {
     const StepOp& op = code.ops[i];
-    if (op.kind == StepOp::Kind::compute) ahead += program.segments[op.index].device_time();
-    const bool felt =
-        op.kind == StepOp::Kind::send ||
-        (op.kind == StepOp::Kind::communicate &&
-         shared[static_cast<std::size_t>(program.calls[op.index].stream)]);
+    if (op.kind == StepOp::Kind::compute) ahead += program.segment(op.index, variant).device_time();
+    const bool felt = op.kind == StepOp::Kind::send ||
+                      (op.kind == StepOp::Kind::communicate &&
+                       shared[static_cast<std::size_t>(program.calls[op.index].stream)]);
     if (felt) ahead = 0;
     code.ahead[i] = ahead;
   }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lane_queue.hpp"
 #include "stepcast/sim/replay/replay.hpp"
 
 namespace stepcast {
@@ -32,9 +33,12 @@ struct StepOp {
 struct StepCode {
   std::vector<StepOp> ops;
   std::vector<double> ahead;  ///< [op] from its begin on, at factor 1 [s]; infinite at the end
+  QueuePlan queue;
 };
 
-/// `shared[s]`: communications of that stream may meet others on links.
-StepCode step_code(const ReplayInput& input, Stage stage, const std::vector<bool>& shared);
+/// This is the code of a stage for ranks that run that variant of its program. `shared[s]`:
+/// communications of that stream may meet others on links.
+StepCode step_code(const ReplayInput& input, Stage stage, std::uint32_t variant,
+                   const std::vector<bool>& shared);
 
 }  // namespace stepcast

@@ -82,8 +82,8 @@ RC_GTEST_PROP(Lanes, AreReplaysOfTheirOwn, ()) {
   const auto p2p = *rc::gen::element(ScheduleSpec::PointToPoint::overlapped,
                                      ScheduleSpec::PointToPoint::blocking);
   const auto seeds = *rc::gen::inRange<std::size_t>(1, most_lanes + 1);
-  const auto boundary = *rc::gen::element<std::optional<Seconds>>(
-      std::nullopt, std::nullopt, Seconds{1e-4});
+  const auto boundary =
+      *rc::gen::element<std::optional<Seconds>>(std::nullopt, std::nullopt, Seconds{1e-4});
   const Compared c =
       compared(jittered(job, *rc::gen::element(0.01, 0.1, 0.5)), seeds, p2p, boundary);
   RC_ASSERT(c.unequal == 0U);
