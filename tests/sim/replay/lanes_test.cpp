@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "random_job.hpp"
+#include "sim/replay/lanes/lane_queue.hpp"
 
 // Several seeds in one replay against replays of their own, which are the reference: equal to the
 // bit wherever lanes answer at all.
@@ -90,6 +91,52 @@ RC_GTEST_PROP(Lanes, AreReplaysOfTheirOwn, ()) {
   RC_CLASSIFY(c.served == seeds, "all served");
   RC_CLASSIFY(c.served == 0, "none served");
   RC_CLASSIFY(c.flows > 0, "flows met");
+}
+
+/// Host and device times that make a queue of few operators bind now and then.
+std::vector<Segment> random_segments() {
+  std::vector<Segment> segments;
+  const auto time = [](int most) { return *rc::gen::inRange(0, most) * 1e-6; };
+  for (int i = *rc::gen::inRange(1, 6); i > 0; --i) {
+    std::vector<OperatorCost> operators;
+    for (int o = *rc::gen::inRange(0, 7); o > 0; --o)
+      operators.push_back({time(20), time(5), time(3), time(60)});
+    segments.emplace_back(operators);
+  }
+  return segments;
+}
+
+RC_GTEST_PROP(Lanes, HaveTheHostQueueOfEach, ()) {
+  const std::vector<Segment> segments = random_segments();
+  const auto depth = *rc::gen::element<std::uint64_t>(1, 2, 3, 8, 20);
+  const auto order = *rc::gen::container<std::vector<std::uint32_t>>(
+      40, rc::gen::inRange(0U, static_cast<std::uint32_t>(segments.size())));
+  std::vector<std::size_t> sizes;
+  for (const std::uint32_t s : order)
+    if (segments[s].size() > 0) sizes.push_back(segments[s].size());
+  const QueuePlan plan(depth, sizes);
+  LaneQueue together(plan);
+  std::vector<HostQueue> apart(lanes, HostQueue(depth));
+  LaneClocks clocks;
+  std::uint64_t draw = 0;
+  for (const std::uint32_t s : order) {
+    LaneSpeeds speeds;
+    LaneClocks before = clocks;
+    for (std::size_t l = 0; l < lanes; ++l) {
+      speeds.device[l] = 0.5 + uniform_number(l, 0, 0, draw);
+      // What the device or the host waits for between segments.
+      before.device[l] += 5e-5 * std::max(0.0, uniform_number(l, 1, 0, draw) - 0.7);
+      before.main[l] += 1e-3 * std::max(0.0, uniform_number(l, 2, 0, draw) - 0.9);
+    }
+    ++draw;
+    clocks = before;
+    together.run(clocks, segments[s], speeds);
+    for (std::size_t l = 0; l < lanes; ++l)
+      RC_ASSERT(apart[l].run(before.of(l), segments[s], speeds.of(l)) == clocks.of(l));
+  }
+  std::uint64_t loops = 0;
+  for (const HostQueue& queue : apart) loops += queue.operator_loops();
+  RC_CLASSIFY(loops > 0, "queues bind");
 }
 
 /// A pipeline of two stages over four replicas whose gradients meet their transfers.
