@@ -32,9 +32,7 @@ class Engine::Driver : private NetworkWatcher {
  public:
   Driver(std::vector<double> bandwidths, Sharing sharing)
       : bandwidths_{std::move(bandwidths)}, table_{bandwidths_} {
-    const bool many = bandwidths_.size() > most_links_of_simgrid;
-    if (sharing == Sharing::incremental || (sharing == Sharing::automatic && many))
-      incremental_.emplace(bandwidths_);
+    if (shares_incrementally(sharing, bandwidths_.size())) incremental_.emplace(bandwidths_);
   }
 
   void post(double time, std::uint64_t tag) {
@@ -54,6 +52,28 @@ class Engine::Driver : private NetworkWatcher {
         foresee_end(index);
       }
     }
+  }
+
+  double next_date() {
+    return queue_.empty() ? incremental_->next_end()
+                          : std::min(queue_.top().time, incremental_->next_end());
+  }
+
+  bool run_before(EngineClient& client, const double& bound) {
+    expects(incremental_.has_value(), "SimGrid runs to the end");
+    client_ = &client;
+    bool moved = false;
+    for (; next_date() < bound; moved = true) {
+      const double horizon = incremental_->next_end();
+      if (!queue_.empty() && queue_.top().time < horizon) {
+        step();
+        while (!starts_.empty() && !queue_.empty() && queue_.top().time <= now_) step();
+        enter_starts();
+      } else {
+        end_flows(horizon);
+      }
+    }
+    return moved;
   }
 
   void run(EngineClient& client) {
@@ -173,18 +193,29 @@ class Engine::Driver : private NetworkWatcher {
 
   void run_incremental() {
     for (;;) {
-      deliver_ended(now_);
       const double horizon = incremental_->next_end();
       step_until(horizon);
-      for (const FlowTable::Index flow : starts_) {
-        incremental_->add(flow, table_[flow].path, table_[flow].bytes, now_);
-        ++flows_;
-      }
-      if (!std::exchange(starts_, {}).empty()) continue;
+      if (enter_starts()) continue;
       if (horizon == std::numeric_limits<double>::infinity()) return;
-      now_ = std::max(now_, horizon);
-      incremental_->take_ended(now_, precision_at(now_), ended_);
+      end_flows(horizon);
     }
+  }
+
+  /// False: no flow began to share links.
+  bool enter_starts() {
+    const bool any = !starts_.empty();
+    for (const FlowTable::Index flow : starts_) {
+      incremental_->add(flow, table_[flow].path, table_[flow].bytes, now_);
+      ++flows_;
+    }
+    starts_.clear();
+    return any;
+  }
+
+  void end_flows(double date) {
+    now_ = std::max(now_, date);
+    incremental_->take_ended(now_, precision_at(now_), ended_);
+    deliver_ended(now_);
   }
 
   /// Runs the events before that date; when some start flows that meet, only those up to the date
@@ -274,6 +305,10 @@ void Engine::start_flow(std::span<const LinkUse> path, double bytes, std::uint64
   driver_->start_flow(path, bytes, tag);
 }
 void Engine::run(EngineClient& client) { driver_->run(client); }
+bool Engine::run_before(EngineClient& client, const double& bound) {
+  return driver_->run_before(client, bound);
+}
+double Engine::next_date() { return driver_->next_date(); }
 double Engine::now() const { return driver_->now(); }
 double Engine::earliest() const { return driver_->earliest(); }
 bool Engine::between_flows() const { return driver_->between_flows(); }

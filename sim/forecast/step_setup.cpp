@@ -183,23 +183,35 @@ void StepSetup::check_judged(const StallPlan& plan) const {
     throw InputError(key + "which knows no ideal machine, allowed: fast");
 }
 
+/// Under jitter no two ranks are alike, so that the links of all of them are joined, and seeds can
+/// share a replay only without SimGrid.
+Sharing StepSetup::sharing() const {
+  const auto& jitter = scenario.stalls.compute_jitter;
+  const bool choose = scenario.simulate.sharing == Sharing::automatic;
+  return choose && jitter && jitter->sigma > 0 ? Sharing::incremental : scenario.simulate.sharing;
+}
+
+ReplayInput StepSetup::replay_input() const {
+  return {.programs = programs,
+          .network = network,
+          .host = host,
+          .shape = scenario.pipeline_shape(),
+          .orders = orders,
+          .p2p = scenario.schedule.p2p,
+          .boundary_latency = latency,
+          .steps = scenario.replayed_steps(),
+          .loads = loads,
+          .kinds = kinds ? &*kinds : nullptr,
+          .sharing = sharing(),
+          .await_inputs = !ideal.no_bubble};
+}
+
 Timeline StepSetup::replayed(const StallPlan& stalls, Recording* record,
                              const RecordedClasses& recorded) const {
-  const ReplayInput input{.programs = programs,
-                          .network = network,
-                          .host = host,
-                          .shape = scenario.pipeline_shape(),
-                          .orders = orders,
-                          .p2p = scenario.schedule.p2p,
-                          .boundary_latency = latency,
-                          .stalls = stalls.any() ? &stalls : nullptr,
-                          .steps = scenario.replayed_steps(),
-                          .loads = loads,
-                          .kinds = kinds ? &*kinds : nullptr,
-                          .sharing = scenario.simulate.sharing,
-                          .await_inputs = !ideal.no_bubble,
-                          .record = record,
-                          .recorded = recorded};
+  ReplayInput input = replay_input();
+  input.stalls = stalls.any() ? &stalls : nullptr;
+  input.record = record;
+  input.recorded = recorded;
   if (!judged()) return replay(input);
   if (record != nullptr)
     throw InputError("simulate.engine: is simgrid, which records nothing, allowed: fast");

@@ -15,6 +15,7 @@
 #include "stepcast/sim/replay/stall_plan.hpp"
 #include "stepcast/sim/replay/timeline.hpp"
 #include "stepcast/workloads/program.hpp"
+#include "unit_code.hpp"
 
 /// State of the replay: what a rank class has done and what it waits for.
 namespace stepcast {
@@ -92,7 +93,9 @@ enum class Waiting { nothing, slot, message, send, done };
 
 struct RankState {
   RankState(std::uint64_t queue_depth, std::size_t slot_count, std::size_t chunks)
-      : forwards(chunks), gradients(chunks), host_queue{queue_depth}, slots(slot_count) {}
+      : begun{std::vector<std::uint32_t>(chunks), std::vector<std::uint32_t>(chunks)},
+        host_queue{queue_depth},
+        slots(slot_count) {}
 
   Clocks clocks;
   SpeedFactors speed;
@@ -110,8 +113,7 @@ struct RankState {
   enum class Part { receive, code, second, send, settle } part = Part::receive;
   std::size_t pc = 0;
   std::size_t marked_unit = no_unit;  ///< the last one before which it let the others catch up
-  /// [chunk] Units begun so far in this step: forwards, and those that make gradients of weights.
-  std::vector<std::uint32_t> forwards, gradients;
+  UnitCounts begun;                   ///< so far in this step
 
   Waiting waiting = Waiting::nothing;
   std::uint32_t waiting_slot = 0;

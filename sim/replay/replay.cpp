@@ -37,6 +37,10 @@ bool some_cost_host_time(const ReplayInput& input) {
 
 }  // namespace
 
+bool host_is_free(const ReplayInput& input) {
+  return !(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input);
+}
+
 /// Whether anything may recur is settled once: jitter, pauses and documents that differ rule it out
 /// for the whole run.
 Replayer::Replayer(const ReplayInput& input)
@@ -47,7 +51,7 @@ Replayer::Replayer(const ReplayInput& input)
       may_recur_{input.skip_recurring && !input.record &&
                  !(input.stalls && input.stalls->irregular()) &&
                  !(input.loads && !input.loads->repeats())},
-      host_is_free_{!(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input)} {
+      host_is_free_{host_is_free(input)} {
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
@@ -148,8 +152,8 @@ void Replayer::end_step(RankIndex r) {
   rank.phase = RankState::Phase::begin;
   rank.part = RankState::Part::receive;
   rank.unit = rank.pc = 0;
-  std::ranges::fill(rank.forwards, 0U);
-  std::ranges::fill(rank.gradients, 0U);
+  std::ranges::fill(rank.begun.forwards, 0U);
+  std::ranges::fill(rank.begun.gradients, 0U);
   rank.met_after_pipeline = false;
   rank.marked_unit = no_unit;
   if (r == 0) marks_ = {};
@@ -228,42 +232,6 @@ void Replayer::compute(RankIndex r, std::uint32_t index) {
   }
 }
 
-/// Units of a chunk that make gradients of its weights in one step.
-std::uint32_t Replayer::gradients_per_chunk() const {
-  return static_cast<std::uint32_t>(micro_batches_per_chunk(input_.shape) * input_.shape.slices);
-}
-
-/// The first forward awaits gathered parameters and the last gradients start reductions, so that
-/// both have code of their own.
-const Instructions& Replayer::unit_code(const RankState& rank, const StageProgram& program,
-                                        const Unit& unit) const {
-  const ChunkProgram& chunk = program.of(unit.chunk, unit.slice);
-  const bool last = rank.gradients[unit.chunk.value] == gradients_per_chunk();
-  switch (unit.kind) {
-    case UnitKind::forward:
-      return rank.forwards[unit.chunk.value] == 1 ? chunk.first_forward : chunk.forward;
-    case UnitKind::backward_input:
-      return chunk.backward_input;
-    case UnitKind::backward_weight:
-      return last ? chunk.last_backward_weight : chunk.backward_weight;
-    case UnitKind::backward:
-      break;
-  }
-  return last ? chunk.last_backward : chunk.backward;
-}
-
-/// The code of a pair as one; nothing where the two run one after the other: the first forward of a
-/// chunk, the last backward and what the program does not pair.
-const Instructions* Replayer::pair_code(const RankState& rank, const StageProgram& program) const {
-  const Unit& forward = (*rank.order)[rank.unit];
-  if (!forward.with_next) return nullptr;
-  const Unit& backward = (*rank.order)[rank.unit + 1];
-  const auto& paired = program.of(forward.chunk, forward.slice).paired;
-  const bool apart = paired.empty() || rank.forwards[forward.chunk.value] == 1 ||
-                     rank.gradients[backward.chunk.value] == gradients_per_chunk();
-  return apart ? nullptr : &paired[backward.chunk.value];
-}
-
 /// Waits for what the unit, or both units of the pair, need; then they count as begun.
 bool Replayer::receive_inputs(RankIndex r) {
   RankState& rank = ranks_[r];
@@ -276,12 +244,7 @@ bool Replayer::receive_inputs(RankIndex r) {
   for (; rank.pc <= units; ++rank.pc) {
     if (!receive(r, unit[rank.pc - 1])) return false;
   }
-  for (std::size_t i = 0; i < units; ++i) {
-    if (unit[i].kind == UnitKind::forward) ++rank.forwards[unit[i].chunk.value];
-    const bool makes_gradients =
-        unit[i].kind == UnitKind::backward || unit[i].kind == UnitKind::backward_weight;
-    if (makes_gradients) ++rank.gradients[unit[i].chunk.value];
-  }
+  for (std::size_t i = 0; i < units; ++i) rank.begun.begin(unit[i]);
   return true;
 }
 
@@ -289,15 +252,19 @@ bool Replayer::receive_inputs(RankIndex r) {
 bool Replayer::run_code(RankIndex r) {
   RankState& rank = ranks_[r];
   const Unit* unit = &(*rank.order)[rank.unit];
-  const Instructions* together = pair_code(rank, program(r));
+  const auto alone = [&](const Unit& u) -> const Instructions& {
+    return unit_code(rank.begun, program(r), input_.shape, u);
+  };
+  const Instructions* together =
+      unit->with_next ? pair_code(rank.begun, program(r), input_.shape, *unit, unit[1]) : nullptr;
   if (rank.part == RankState::Part::code) {
-    const Instructions& code = together ? *together : unit_code(rank, program(r), *unit);
+    const Instructions& code = together ? *together : alone(*unit);
     if (!next_instruction(r, code)) return false;
     rank.pc = 0;
     rank.part = RankState::Part::second;
   }
   if (together || !unit->with_next) return true;
-  return next_instruction(r, unit_code(rank, program(r), unit[1]));
+  return next_instruction(r, alone(unit[1]));
 }
 
 /// One unit or pair: wait for its inputs, run its code, send its outputs.

@@ -22,6 +22,9 @@ constexpr std::uint64_t tag_of(Tag kind, std::uint64_t index) {
   return index * tag_kinds + static_cast<std::uint64_t>(kind);
 }
 
+/// No instruction costs host time and nothing holds a host, so that the device never waits for it.
+bool host_is_free(const ReplayInput& input);
+
 /// One replay. Program execution is in replay.cpp, stalls in stalls.cpp, transfers in
 /// transfers.cpp, collectives in collectives.cpp, skipping in steady_state.cpp, the result in
 /// timeline.cpp.
@@ -42,10 +45,6 @@ class Replayer : public EngineClient {
   bool run_step(RankIndex r);
   bool next_instruction(RankIndex r, const Instructions& code);
   bool execute(RankIndex r, const Instruction& instruction);
-  std::uint32_t gradients_per_chunk() const;
-  const Instructions& unit_code(const RankState& rank, const StageProgram& program,
-                                const Unit& unit) const;
-  const Instructions* pair_code(const RankState& rank, const StageProgram& program) const;
   bool receive_inputs(RankIndex r);
   bool run_code(RankIndex r);
   bool run_unit(RankIndex r);
@@ -74,7 +73,7 @@ class Replayer : public EngineClient {
   struct Mark {
     struct Rank {
       std::size_t unit;
-      std::vector<std::uint32_t> forwards, gradients;
+      UnitCounts begun;
       StepBooks books;
     };
     double time = 0, length = 0;  ///< and how long the period before it took

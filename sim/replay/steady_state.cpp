@@ -80,7 +80,7 @@ void Replayer::describe(Mark& mark) const {
   const bool follows_clock =
       input_.stalls && (input_.stalls->idle_clock || input_.stalls->power_cap);
   for (const RankState& rank : ranks_) {
-    mark.ranks.push_back({rank.unit, rank.forwards, rank.gradients, rank.books});
+    mark.ranks.push_back({rank.unit, rank.begun, rank.books});
     const bool free_host =
         host_is_free_ && std::max(rank.clocks.main, rank.clocks.worker) <= rank.clocks.device;
     rank.append_state(free_host, follows_clock, mark.time, mark.micro_batch, mark.state);
@@ -145,11 +145,13 @@ std::int64_t Replayer::recurrences(const Mark& before, const Mark& now) const {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const Mark::Rank &a = before.ranks[r], &b = now.ranks[r];
     if (b.unit - a.unit != units || ranks_[r].phase != RankState::Phase::units) return 0;
-    for (std::size_t c = 0; c < a.forwards.size(); ++c) {
-      if (a.forwards[c] < 2) return 0;
-      const std::uint32_t moved = b.gradients[c] - a.gradients[c];
+    for (std::size_t c = 0; c < a.begun.forwards.size(); ++c) {
+      if (a.begun.forwards[c] < 2) return 0;
+      const std::uint32_t moved = b.begun.gradients[c] - a.begun.gradients[c];
       if (moved > 0)
-        times = std::min(times, (std::int64_t{gradients_per_chunk()} - 1 - b.gradients[c]) / moved);
+        times = std::min(
+            times,
+            (std::int64_t{gradients_per_chunk(input_.shape)} - 1 - b.begun.gradients[c]) / moved);
     }
     const StageOrder& order = *ranks_[r].order;
     std::size_t i = a.unit;
@@ -182,9 +184,11 @@ void Replayer::skip(const Mark& before, const Mark& now, std::int64_t times) {
     const std::size_t units = static_cast<std::size_t>(times) * (b.unit - a.unit);
     rank.unit += units;
     if (rank.marked_unit != no_unit) rank.marked_unit += units;
-    for (std::size_t c = 0; c < a.forwards.size(); ++c) {
-      rank.forwards[c] += static_cast<std::uint32_t>(times) * (b.forwards[c] - a.forwards[c]);
-      rank.gradients[c] += static_cast<std::uint32_t>(times) * (b.gradients[c] - a.gradients[c]);
+    for (std::size_t c = 0; c < a.begun.forwards.size(); ++c) {
+      rank.begun.forwards[c] +=
+          static_cast<std::uint32_t>(times) * (b.begun.forwards[c] - a.begun.forwards[c]);
+      rank.begun.gradients[c] +=
+          static_cast<std::uint32_t>(times) * (b.begun.gradients[c] - a.begun.gradients[c]);
     }
     for (std::size_t k = 0; k < rank.books.times.size(); ++k) {
       RankTimes period = b.books.times[k];

@@ -38,6 +38,12 @@ inline constexpr double latest_date = 1e9;
 /// More links than this are shared incrementally where the choice is automatic.
 inline constexpr std::size_t most_links_of_simgrid = 4096;
 
+/// This says whether an engine over so many links shares them incrementally.
+constexpr bool shares_incrementally(Sharing sharing, std::size_t links) {
+  return sharing == Sharing::incremental ||
+         (sharing == Sharing::automatic && links > most_links_of_simgrid);
+}
+
 /// An engine is one run. Flows share links max-min fairly; a lone flow takes exactly max over links
 /// of count * bytes / bandwidth. A flow enters SimGrid when it first meets another one on a link,
 /// with the bytes that it has left, so a run in which none meet costs nothing of it. A process
@@ -59,6 +65,12 @@ class Engine {
   /// This runs until nothing is pending. Throws EngineError when a started flow did not finish,
   /// InputError when that was beyond latest_date, or something is to happen at no finite date.
   void run(EngineClient& client);
+  /// This runs all that happens before `bound`, which the callbacks may move, and says whether
+  /// anything did. It is for engines that are incremental, of which a process may have many.
+  bool run_before(EngineClient& client, const double& bound);
+  /// When the next thing happens; infinity when nothing is pending. For engines that are
+  /// incremental.
+  double next_date();
 
   double now() const;
   /// Nothing of the engine happens before this time; infinity when nothing is pending.
