@@ -153,7 +153,8 @@ void LoneStage::run_unit(const Unit& unit, bool first, bool last) {
     case UnitKind::backward_input:
       return run_again(chunk.backward_input, cell(unit, 1));
     case UnitKind::backward_weight:
-      return last ? run(chunk.last_backward_weight) : run_again(chunk.backward_weight, cell(unit, 2));
+      return last ? run(chunk.last_backward_weight)
+                  : run_again(chunk.backward_weight, cell(unit, 2));
     case UnitKind::backward:
       break;
   }
@@ -173,8 +174,7 @@ void LoneStage::run_units(const Unit* unit, std::uint32_t last) {
   }
   const auto& paired = program_.of(unit->chunk, unit->slice).paired;
   if (units == 2 && !paired.empty() && !first[0] && !final[1])
-    return run_again(paired[unit[1].chunk.value],
-                     cell(*unit, unit_codes + unit[1].chunk.value));
+    return run_again(paired[unit[1].chunk.value], cell(*unit, unit_codes + unit[1].chunk.value));
   for (std::size_t i = 0; i < units; ++i) run_unit(unit[i], first[i], final[i]);
 }
 
@@ -183,20 +183,21 @@ class LonePipeline {
  public:
   explicit LonePipeline(const LoneStepInput& input)
       : input_{input},
-        gradients_per_chunk_{static_cast<std::uint32_t>(micro_batches_per_chunk(input.shape) *
-                                                        input.shape.slices)},
+        gradients_per_chunk_{
+            static_cast<std::uint32_t>(micro_batches_per_chunk(input.shape) * input.shape.slices)},
         place_(input.orders.size(), 0) {
     const auto stages = static_cast<std::uint32_t>(input.programs.size());
     const std::int64_t each = 2 * input.shape.chunks * gradients_per_chunk_;
     arrivals_.assign(stages, std::vector<double>(static_cast<std::size_t>(each), unknown));
     channel_free_.assign(stages, {});
     for (std::uint32_t s = 0; s < stages; ++s)
-      stages_.emplace_back(input.programs[s], input.network, s, stages).run(
-          input.programs[s].prologue);
+      stages_.emplace_back(input.programs[s], input.network, s, stages)
+          .run(input.programs[s].prologue);
   }
 
   double run() {
-    for (std::uint32_t s = static_cast<std::uint32_t>(stages_.size()); s-- > 0;) awake_.push_back(s);
+    for (std::uint32_t s = static_cast<std::uint32_t>(stages_.size()); s-- > 0;)
+      awake_.push_back(s);
     while (!awake_.empty()) {
       const std::uint32_t stage = awake_.back();
       awake_.pop_back();
@@ -208,7 +209,8 @@ class LonePipeline {
  private:
   std::size_t message(const Unit& unit, std::uint32_t chunk) const {
     const std::size_t row =
-        (unit.kind == UnitKind::forward ? 0 : static_cast<std::size_t>(input_.shape.chunks)) + chunk;
+        (unit.kind == UnitKind::forward ? 0 : static_cast<std::size_t>(input_.shape.chunks)) +
+        chunk;
     return row * gradients_per_chunk_ +
            unit.micro_batch.value * static_cast<std::size_t>(input_.shape.slices) +
            unit.slice.value;
@@ -221,8 +223,8 @@ class LonePipeline {
   const LoneStepInput& input_;
   std::uint32_t gradients_per_chunk_;
   std::vector<LoneStage> stages_;
-  std::vector<std::size_t> place_;                         ///< [stage] next unit of its order
-  std::vector<std::vector<double>> arrivals_;              ///< [stage][message]
+  std::vector<std::size_t> place_;                          ///< [stage] next unit of its order
+  std::vector<std::vector<double>> arrivals_;               ///< [stage][message]
   std::vector<std::array<double, channels>> channel_free_;  ///< [stage]
   std::vector<std::uint32_t> awake_;
 };

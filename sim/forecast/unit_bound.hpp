@@ -16,10 +16,10 @@ struct LoneStepInput {
   ScheduleSpec::PointToPoint p2p = ScheduleSpec::PointToPoint::overlapped;
 };
 
-/// No replay of the step is shorter [s]. Every unit takes what its code takes on a free device whose
-/// host keeps ahead, and waits for its inputs; each kind of unit is run once and then counted. The
-/// first forwards, the last backwards and what stands around the units are run with the streams as
-/// they are then (docs/models/plan.md).
+/// No replay of the step is shorter [s]. Every unit takes what its code takes on a free device
+/// whose host keeps ahead, and waits for its inputs; each kind of unit is run once and then
+/// counted. The first forwards, the last backwards and what stands around the units are run with
+/// the streams as they are then (docs/models/plan.md).
 double unit_bound(const LoneStepInput& input);
 
 }  // namespace stepcast

@@ -14,8 +14,7 @@ double least_states(const Scenario& scenario, const std::array<PieceCost, plan_p
   const PieceCounts counts = model_pieces(spec.model);
   const double weight = least_weight_bytes(spec.communication);
   const double gradient = gradient_bytes(spec.communication);
-  const double states =
-      spec.training.offload_optimizer ? 0 : optimizer_state_bytes(spec.training);
+  const double states = spec.training.offload_optimizer ? 0 : optimizer_state_bytes(spec.training);
   const double expert_states = spec.training.offload_experts ? 0 : states;
   const double active = active_experts(spec.model, spec.training, spec.moe);
   const auto bytes = [&](double count, double replicas, double kept) {
