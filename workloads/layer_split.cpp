@@ -59,7 +59,13 @@ struct Evenness {
 class LayerMoves {
  public:
   LayerMoves(const LayerTimes& times, const ChunkMap& map)
-      : times_{times}, map_{map}, devices_{parts_of_devices(map)} {}
+      : times_{times},
+        map_{map},
+        devices_{parts_of_devices(map)},
+        device_of_(static_cast<std::size_t>(map.virtual_stages())) {
+    for (std::size_t device = 0; device < devices_.size(); ++device)
+      for (const std::size_t part : devices_[device]) device_of_[part] = device;
+  }
 
   /// One with a busier device than `most` is not worth another look, so that only that is told.
   Evenness evenness(const std::vector<double>& parts,
@@ -75,10 +81,12 @@ class LayerMoves {
     Evenness result;
   };
   Move best_move(const Move& now, double most_period) const;
+  double device_time(const std::vector<std::size_t>& ends, std::size_t part) const;
 
   const LayerTimes& times_;
   const ChunkMap& map_;
   std::vector<std::vector<std::size_t>> devices_;
+  std::vector<std::size_t> device_of_;  ///< [part]
 };
 
 Evenness LayerMoves::evenness(const std::vector<double>& parts, double most) const {
@@ -107,6 +115,13 @@ void move_layer(std::vector<std::size_t>& ends, std::size_t from, std::size_t to
   for (std::size_t i = to; i < from; ++i) ends[i] += 1;
 }
 
+/// Of the device that holds the part, added up as evenness() does.
+double LayerMoves::device_time(const std::vector<std::size_t>& ends, std::size_t part) const {
+  double sum = 0;
+  for (const std::size_t own : devices_[device_of_[part]]) sum += part_time(times_, ends, own);
+  return sum;
+}
+
 /// All pairs of virtual stages; `now` where no move is better. Among equals the earliest takes the
 /// layer: a long late stage delays first backwards too.
 LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) const {
@@ -120,10 +135,15 @@ LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) cons
     for (std::size_t to = 0; to < parts; ++to) {
       if (to == from) continue;
       move_layer(ends, from, to);
+      const double most = best.result.load.device * (1 + rounding);
+      if (device_time(ends, to) > most) {  // as most moves end, which spares all the rest
+        move_layer(ends, to, from);
+        continue;
+      }
       const auto [first, last] = std::minmax(from, to);
       for (std::size_t part = first; part <= last; ++part)
         times[part] = part_time(times_, ends, part);
-      const Evenness result = evenness(times, best.result.load.device * (1 + rounding));
+      const Evenness result = evenness(times, most);
       if (result.load.period <= most_period && result.less_than(best.result)) best = {ends, result};
       move_layer(ends, to, from);
       std::copy(before.begin() + static_cast<std::ptrdiff_t>(first),

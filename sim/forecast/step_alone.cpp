@@ -3,21 +3,37 @@
 #include "stepcast/sim/forecast/stage_programs.hpp"
 #include "stepcast/sim/network/lone_map.hpp"
 #include "stepcast/sim/replay/replay.hpp"
+#include "unit_bound.hpp"
 
 namespace stepcast {
 
-Seconds step_alone(const Scenario& scenario, CollectiveTimes& times) {
-  const Placement placement(scenario.workload.plan);
-  const LayerTable layers = assign_layers(scenario.workload, scenario.cluster.device);
-  const std::vector<StageProgram> programs = stage_programs(scenario, layers);
-  const NetworkMap map = map_without_contention(placement, programs, times);
-  return replay({.programs = programs,
-                 .network = map,
-                 .host = scenario.cluster.host,
-                 .shape = scenario.pipeline_shape(),
-                 .orders = scenario.orders(),
-                 .p2p = scenario.schedule.p2p})
+LoneStep::LoneStep(const Scenario& scenario, CollectiveTimes& times)
+    : scenario_{scenario},
+      programs_{
+          stage_programs(scenario, assign_layers(scenario.workload, scenario.cluster.device))},
+      network_{map_without_contention(Placement(scenario.workload.plan), programs_, times)},
+      orders_{scenario.orders()} {}
+
+Seconds LoneStep::bound() const {
+  return Seconds{unit_bound({.programs = programs_,
+                             .network = network_,
+                             .shape = scenario_.pipeline_shape(),
+                             .orders = orders_,
+                             .p2p = scenario_.schedule.p2p})};
+}
+
+Seconds LoneStep::replayed() const {
+  return replay({.programs = programs_,
+                 .network = network_,
+                 .host = scenario_.cluster.host,
+                 .shape = scenario_.pipeline_shape(),
+                 .orders = orders_,
+                 .p2p = scenario_.schedule.p2p})
       .step_time;
+}
+
+Seconds step_alone(const Scenario& scenario, CollectiveTimes& times) {
+  return LoneStep(scenario, times).replayed();
 }
 
 }  // namespace stepcast

@@ -135,6 +135,7 @@ Json counts(const PlanCounts& counts) {
     list.push_back(Json::array({"infeasible: " + reason, points}));
   list.push_back(Json::array({"with a bound above what was kept", counts.bounded}));
   list.push_back(Json::array({"estimated", counts.estimated}));
+  list.push_back(Json::array({"bounded by their units", counts.unit_bounded}));
   list.push_back(Json::array({"timed without contention", counts.timed}));
   list.push_back(Json::array({"simulated", counts.simulated}));
   return list;

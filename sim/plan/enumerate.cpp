@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "least_states.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
-#include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
 namespace {
@@ -47,7 +47,7 @@ class Enumerator {
   void branch_experts(Strategy strategy);
   void branch_batch(Strategy strategy);
   BaseCosts::Sized& sized(const Scenario& scenario, const Strategy& s);
-  double least_states(const Scenario& scenario, const Strategy& s);
+  double states(const Scenario& scenario, const Strategy& s);
   double capacity(const Scenario& scenario) const;
   /// What the layouts of a family share.
   struct Shared {
@@ -129,7 +129,7 @@ void Enumerator::branch_experts(Strategy s) {
         refuse(wrong, points);
       } else if (const Misfit uneven = expert_parts_misfit(scenario_of(space_, s).workload.plan)) {
         refuse(uneven, points);
-      } else if (least_states(scenario_of(space_, s), s) > capacity(scenario)) {
+      } else if (states(scenario_of(space_, s), s) > capacity(scenario)) {
         refuse("memory: parameters and optimizer alone", points);
       } else {
         branch_batch(s);
@@ -194,31 +194,13 @@ BaseCosts::Sized& Enumerator::sized(const Scenario& scenario, const Strategy& s)
   return known.emplace(key, std::move(fresh)).first->second;
 }
 
-/// Bytes of weights, gradients and optimizer on the mean stage under the largest zero: the fullest
-/// stage has no less.
-double Enumerator::least_states(const Scenario& scenario, const Strategy& s) {
+/// Parameters are counted once for all points that cut them alike; the largest zero leaves least.
+double Enumerator::states(const Scenario& scenario, const Strategy& s) {
   auto& known = costs_[s.base].parameters;
   const std::array<std::int64_t, 4> key{s.tp, s.ep, s.etp, s.cp};
   auto found = known.find(key);
   if (found == known.end()) found = known.emplace(key, piece_parameters(scenario)).first;
-  const PieceCounts counts = model_pieces(scenario.workload.model);
-  const ParallelPlan& plan = scenario.workload.plan;
-  const std::int64_t zero = *std::ranges::max_element(dims_.zero);
-  const double gradient = gradient_bytes(scenario.workload.communication);
-  // an offloaded optimizer leaves a part of its states, which is not counted here
-  const TrainingSpec& training = scenario.workload.training;
-  const double states = training.offload_optimizer ? 0 : optimizer_state_bytes(training);
-  const double weight = least_weight_bytes(scenario.workload.communication);
-  const auto bytes = [&](double parameters, double replicas) {
-    return parameters * (weight / shards(zero, Shards::parameters, replicas) +
-                         gradient / shards(zero, Shards::gradients, replicas) +
-                         states / shards(zero, Shards::optimizer, replicas));
-  };
-  double sum = 0;
-  for (std::size_t i = 0; i < plan_pieces; ++i)
-    sum += counts[i] * (bytes(found->second[i].dense, static_cast<double>(plan.dp * plan.cp)) +
-                        bytes(found->second[i].expert, static_cast<double>(plan.edp())));
-  return sum / static_cast<double>(plan.pp);
+  return least_states(scenario, found->second, *std::ranges::max_element(dims_.zero));
 }
 
 /// Points that are taken back are ordered by their bounds: their estimates have dropped them

@@ -16,8 +16,6 @@ namespace {
 constexpr std::size_t most_rows = 20, most_beaten = 10;
 constexpr double least_difference = 5e-4;  // of a step: a tenth of a percent when rounded
 
-Seconds best_time(const PlanPoint& p) { return p.simulated.value_or(p.alone.value_or(p.estimate)); }
-
 /// A point that is equal in all beats nobody, so that twins do not remove each other.
 bool beats(const std::vector<PlanMeasure>& measures, const PlanPoint& a, const PlanPoint& b) {
   bool better = false;
@@ -63,8 +61,10 @@ std::string counts_text(const PlanCounts& counts) {
   for (const auto& [reason, points] : counts.infeasible)
     text += fmt::format("  {:>12.0f} infeasible: {}\n", points, reason);
   text += fmt::format("  {:>12.0f} with a bound above what was kept\n", counts.bounded);
-  text += fmt::format("  {:>12.0f} estimated, {:.0f} timed without contention, {:.0f} simulated\n",
-                      counts.estimated, counts.timed, counts.simulated);
+  text += fmt::format(
+      "  {:>12.0f} estimated, {:.0f} bounded by their units, {:.0f} timed without contention, "
+      "{:.0f} simulated\n",
+      counts.estimated, counts.unit_bounded, counts.timed, counts.simulated);
   return text;
 }
 

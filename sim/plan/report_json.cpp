@@ -22,6 +22,7 @@ Json point_json(const PlanSpace& space, const PlanPoint& p) {
             {"devices", p.devices},
             {"simulated_s", nullptr},
             {"alone_s", nullptr},
+            {"unit_bound_s", nullptr},
             {"bound_s", p.bound.value()},
             {"estimate_s", p.estimate.value()},
             {"peak_memory_bytes", p.peak.value()},
@@ -34,6 +35,7 @@ Json point_json(const PlanSpace& space, const PlanPoint& p) {
   if (p.energy && looks_at(space.spec, PlanMeasure::energy)) json["energy_per_token_j"] = *p.energy;
   if (looks_at(space.spec, PlanMeasure::throughput))
     json["tokens_per_s"] = 1 / measured(PlanMeasure::throughput, p);
+  if (p.unit_bound) json["unit_bound_s"] = p.unit_bound->value();
   if (p.alone && std::isfinite(p.alone->value())) json["alone_s"] = p.alone->value();
   return json;
 }
@@ -101,9 +103,13 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
   json["rank_correlation"] = optional_json(result.rank_correlation);
   Json infeasible = Json::object();
   for (const auto& [reason, points] : result.counts.infeasible) infeasible[reason] = points;
-  json["counts"] = {{"points", result.counts.points},   {"infeasible", infeasible},
-                    {"bounded", result.counts.bounded}, {"estimated", result.counts.estimated},
-                    {"timed", result.counts.timed},     {"simulated", result.counts.simulated}};
+  json["counts"] = {{"points", result.counts.points},
+                    {"infeasible", infeasible},
+                    {"bounded", result.counts.bounded},
+                    {"estimated", result.counts.estimated},
+                    {"unit_bounded", result.counts.unit_bounded},
+                    {"timed", result.counts.timed},
+                    {"simulated", result.counts.simulated}};
   json["comparison"] = comparison_json(result);
   json["best"] = Json::array();
   for (const PlanPoint& p : result.best) json["best"].push_back(point_json(space, p));

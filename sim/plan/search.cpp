@@ -12,12 +12,12 @@
 #include "finalists.hpp"
 #include "nearest.hpp"
 #include "place_best.hpp"
+#include "point_times.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/base/canonical.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
-#include "stepcast/sim/forecast/step_alone.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/resolved_scenario.hpp"
@@ -26,7 +26,6 @@
 namespace stepcast {
 namespace {
 
-constexpr std::size_t timed_per_process = 16;
 constexpr std::size_t simulated_together = 4;
 // Timing a point takes milliseconds, while a bound that is a tenth below keeps thousands open.
 constexpr std::size_t taken_back_per_kept = 8;
@@ -52,8 +51,16 @@ class PlanSearch {
  public:
   PlanSearch(const PlanSpace& space, const SearchPath& search, int workers,
              const std::string& store)
-      : space_{space}, search_{search}, workers_{workers} {
-    if (!store.empty()) store_ = std::make_unique<AnswerStore>(store);
+      : space_{space},
+        search_{search},
+        workers_{workers},
+        store_{store.empty() ? nullptr : std::make_unique<AnswerStore>(store)},
+        times_{space,
+               costs_,
+               workers,
+               store_.get(),
+               [this](const char* job, const PlanPoint& p) { return key_of(job, p); },
+               result_.counts} {
     for (const PlanBase& base : space.bases) {
       costs_.emplace_back(base);
       if (store_) base_keys_.push_back(sha256(base_text(space, base)));
@@ -64,13 +71,18 @@ class PlanSearch {
  private:
   std::string key_of(const char* job, const PlanPoint& point) const;
   std::string stalled_key(const PlanPoint& point) const;
-  void time(std::vector<PlanPoint*> points);
-  std::string time_block(const std::vector<PlanPoint*>& points, std::size_t block);
   void simulate(const std::vector<PlanPoint*>& points);
-  std::vector<PlanPoint*> promising(bool timed, std::size_t most);
+  std::vector<PlanPoint*> promising(bool bounded, std::size_t most);
+  std::vector<PlanPoint*> next_to_simulate(std::size_t most);
+  void bound_promising(std::size_t most = std::numeric_limits<std::size_t>::max()) {
+    times_.bound(promising(false, most));
+  }
   void prove();
   void simulate_promising();
   void take_back();
+  std::vector<PlanPoint*> unbeaten();
+  std::vector<PlanPoint*> replay_frontier();
+  PlanScore least_left();
   std::vector<PlanPoint*> open_frontier(bool (*lacks)(const PlanPoint&));
   void settle_frontier();
   bool search_around();
@@ -97,6 +109,7 @@ class PlanSearch {
   PlanScore dropped_bound_;
   std::vector<PlanPoint> refused_;  ///< by memory, those with the least bounds
   PlanResult result_;
+  PointTimes times_;
 };
 
 /// Under this the store has the answer of a job about a point.
@@ -123,48 +136,6 @@ PlanScore PlanSearch::best() const {
   return least;
 }
 
-/// One line per point: its time without contention, or what the reader finds wrong with it.
-std::string PlanSearch::time_block(const std::vector<PlanPoint*>& points, std::size_t block) {
-  std::string text;
-  const std::size_t end = std::min((block + 1) * timed_per_process, points.size());
-  for (std::size_t i = block * timed_per_process; i < end; ++i) {
-    const Scenario scenario = scenario_of(space_, points[i]->strategy);
-    const std::string finding = reader_finding(scenario);
-    text += finding.empty()
-                ? shortest(step_alone(scenario, costs_[points[i]->strategy.base].times).value())
-                : "wrong " + finding;
-    text += "\n";
-  }
-  return text;
-}
-
-/// Points are timed in blocks, because starting a process costs as much as timing several of them.
-void PlanSearch::time(std::vector<PlanPoint*> points) {
-  begin_phase("timing points without contention");
-  const std::size_t blocks = (points.size() + timed_per_process - 1) / timed_per_process;
-  const auto key = [&](std::size_t block) {
-    std::string keys;
-    const std::size_t end = std::min((block + 1) * timed_per_process, points.size());
-    for (std::size_t i = block * timed_per_process; i < end; ++i)
-      keys += key_of("time", *points[i]);
-    return sha256(keys);
-  };
-  run_kept(
-      store_.get(), blocks, workers_, key,
-      [&](std::size_t block) { return time_block(points, block); },
-      [&](const WorkerAnswer& answer) {
-        if (answer.failed()) throw_failure("a point could not be timed", answer);
-        std::istringstream lines(answer.text);
-        std::string line;
-        for (std::size_t i = answer.index * timed_per_process; std::getline(lines, line); ++i) {
-          const auto time = parse_number(line);
-          points[i]->alone = Seconds{time.value_or(std::numeric_limits<double>::infinity())};
-          if (!time) result_.counts.infeasible[line.substr(line.find(' ') + 1)] += 1;
-          result_.counts.timed += time ? 1 : 0;
-        }
-      });
-}
-
 /// Every point is read again from its settings as text, so that what is printed is what a user
 /// would run.
 void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
@@ -185,26 +156,38 @@ void PlanSearch::simulate(const std::vector<PlanPoint*>& points) {
       });
 }
 
-/// Points that may still be better than the best: not timed yet, or timed and not simulated.
-std::vector<PlanPoint*> PlanSearch::promising(bool timed, std::size_t most) {
+/// Points that may still be better than the best: not bounded by their units yet, or bounded and
+/// not simulated.
+std::vector<PlanPoint*> PlanSearch::promising(bool bounded, std::size_t most) {
   const PlanScore limit = best();
   std::vector<PlanPoint*> chosen;
   for (PlanPoint& p : points_) {
-    if (p.simulated || p.alone.has_value() != timed) continue;
-    if (score(p, timed ? *p.alone : p.bound) < limit) chosen.push_back(&p);
+    if (p.simulated || (p.alone || p.unit_bound) != bounded) continue;
+    if (score(p, bounded ? best_time(p) : p.bound) < limit) chosen.push_back(&p);
   }
-  std::ranges::stable_sort(
-      chosen, {}, [&](const PlanPoint* p) { return score(*p, timed ? *p->alone : p->estimate); });
+  std::ranges::stable_sort(chosen, {},
+                           [&](const PlanPoint* p) { return score(*p, best_time(*p)); });
   if (chosen.size() > most) chosen.resize(most);
   return chosen;
+}
+
+/// Those with the least times alone, of which no more is replayed than tells them from the others.
+std::vector<PlanPoint*> PlanSearch::next_to_simulate(std::size_t most) {
+  for (;;) {
+    std::vector<PlanPoint*> chosen = promising(true, most), open;
+    std::ranges::copy_if(chosen, std::back_inserter(open),
+                         [](const PlanPoint* p) { return !p->alone; });
+    if (open.empty()) return chosen;
+    times_.replay(open);
+  }
 }
 
 /// Simulates until nothing that is left can be better, or the number of simulations is used up.
 void PlanSearch::prove() {
   const auto top = static_cast<std::size_t>(space_.spec.top);
-  time(promising(false, 4 * top));
-  simulate(promising(true, top));
-  time(promising(false, points_.size()));
+  bound_promising(4 * top);
+  simulate(next_to_simulate(top));
+  bound_promising();
   simulate_promising();
 }
 
@@ -212,7 +195,7 @@ void PlanSearch::prove() {
 /// that these show in no answer.
 void PlanSearch::simulate_promising() {
   while (simulations_left() > 0) {
-    const auto next = promising(true, std::min(simulations_left(), simulated_together));
+    const auto next = next_to_simulate(std::min(simulations_left(), simulated_together));
     if (next.empty()) return;
     simulate(next);
   }
@@ -231,8 +214,8 @@ bool PlanSearch::search_around() {
     if (const auto point = estimate_point(space_, costs_, s)) found.push_back(*point);
   }
   points_.insert(points_.end(), found.begin(), found.end());
-  time(promising(false, points_.size()));
-  simulate(promising(true, std::max<std::size_t>(simulations_left(), 1)));
+  bound_promising();
+  simulate(next_to_simulate(std::max<std::size_t>(simulations_left(), 1)));
   return best() < before;
 }
 
@@ -244,24 +227,44 @@ void PlanSearch::take_back() {
   for (const PlanPoint& p : below.kept)
     if (std::ranges::count(points_, p.strategy, &PlanPoint::strategy) == 0) points_.push_back(p);
   dropped_bound_ = below.dropped_bound;
-  time(promising(false, points_.size()));
+  bound_promising();
   simulate_promising();
 }
 
-/// Points that nothing beats so far and that lack what `lacks` asks for.
-std::vector<PlanPoint*> PlanSearch::open_frontier(bool (*lacks)(const PlanPoint&)) {
+std::vector<PlanPoint*> PlanSearch::unbeaten() {
   result_.shortlist = points_;
-  std::vector<PlanPoint*> open;
+  std::vector<PlanPoint*> chosen;
   for (const FrontierEntry& entry : frontier(result_))
-    if (entry.dominator == nullptr && lacks(*entry.point))
-      open.push_back(&points_[static_cast<std::size_t>(entry.point - result_.shortlist.data())]);
+    if (entry.dominator == nullptr)
+      chosen.push_back(&points_[static_cast<std::size_t>(entry.point - result_.shortlist.data())]);
+  return chosen;
+}
+
+/// The points that nothing beats so far. Whoever is beaten with the bound of its units is beaten
+/// with its time; who is not is replayed.
+std::vector<PlanPoint*> PlanSearch::replay_frontier() {
+  for (;;) {
+    std::vector<PlanPoint*> open = unbeaten(), bounded;
+    std::ranges::copy_if(open, std::back_inserter(bounded), [](const PlanPoint* p) {
+      return p->unit_bound && !p->alone && !p->simulated;
+    });
+    if (bounded.empty()) return open;
+    times_.replay(bounded);
+  }
+}
+
+/// Those of the frontier that lack what `lacks` asks for.
+std::vector<PlanPoint*> PlanSearch::open_frontier(bool (*lacks)(const PlanPoint&)) {
+  std::vector<PlanPoint*> open = replay_frontier();
+  std::erase_if(open, [&](const PlanPoint* p) { return !lacks(*p); });
   return open;
 }
 
 /// The frontier by estimates is timed, then simulated, so that it is told by one measure; at most
 /// `simulations` points more.
 void PlanSearch::settle_frontier() {
-  time(open_frontier([](const PlanPoint& p) { return !p.alone; }));
+  const auto unknown = open_frontier([](const PlanPoint& p) { return !p.alone && !p.simulated; });
+  times_.bound(unknown);
   for (auto left = static_cast<std::size_t>(space_.spec.simulations); left > 0;) {
     auto open = open_frontier([](const PlanPoint& p) { return !p.simulated; });
     if (open.empty()) return;
@@ -269,20 +272,33 @@ void PlanSearch::settle_frontier() {
     left -= open.size();
     simulate(open);
   }
+  replay_frontier();
+}
+
+/// The least that a point which was not simulated may score.
+PlanScore PlanSearch::least_left() {
+  for (;;) {
+    PlanScore left = dropped_bound_;
+    PlanPoint* least = nullptr;
+    for (PlanPoint& p : points_) {
+      if (p.simulated) continue;
+      const PlanScore own = score(p, p.alone.value_or(p.unit_bound.value_or(p.bound)));
+      if (own < left) left = own, least = &p;
+    }
+    if (least == nullptr || least->alone || !least->unit_bound) return left;
+    times_.replay({least});
+  }
 }
 
 /// The proof is a statement about what was not simulated: the least bound of all of it.
 void PlanSearch::finish() {
-  PlanScore left = dropped_bound_;
+  const PlanScore left = least_left();
   std::vector<PlanScore> estimates, simulated;
   for (const PlanPoint& p : points_) {
-    if (p.simulated) {
-      result_.best.push_back(p);
-      estimates.push_back(score(p, p.estimate));
-      simulated.push_back(score(p, *p.simulated));
-    } else {
-      left = std::min(left, score(p, p.alone.value_or(p.bound)));
-    }
+    if (!p.simulated) continue;
+    result_.best.push_back(p);
+    estimates.push_back(score(p, p.estimate));
+    simulated.push_back(score(p, *p.simulated));
   }
   std::ranges::stable_sort(result_.best, {},
                            [&](const PlanPoint& p) { return score(p, *p.simulated); });

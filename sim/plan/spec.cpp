@@ -83,8 +83,14 @@ PlanScore plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time)
   return {time.value()};
 }
 
+Seconds best_time(const PlanPoint& point) {
+  for (const std::optional<Seconds>& time : {point.simulated, point.alone, point.unit_bound})
+    if (time) return *time;
+  return point.estimate;
+}
+
 double measured(PlanMeasure measure, const PlanPoint& point) {
-  const Seconds time = point.simulated.value_or(point.alone.value_or(point.estimate));
+  const Seconds time = best_time(point);
   switch (measure) {
     case PlanMeasure::time:
       break;

@@ -19,8 +19,10 @@ void expect_ranked(const char* text) {
   EXPECT_EQ(compared.failed, 0U);
   EXPECT_TRUE(compared.broken.empty()) << compared.broken.front();
   EXPECT_GE(compared.rank_correlation(), 0.95);
+  EXPECT_GE(compared.median_unit_bound(), 0.95);
   std::cout << space.points() << " points, rank correlation " << compared.rank_correlation()
-            << ", worst estimate " << 100 * compared.worst() << " % off\n";
+            << ", worst estimate " << 100 * compared.worst() << " % off, median bound by units "
+            << compared.median_unit_bound() << " of the time alone\n";
 }
 
 TEST(PlanPoints, EstimatesOfADenseModelRankAsItsSimulations) {

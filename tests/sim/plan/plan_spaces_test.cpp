@@ -9,6 +9,7 @@
 #include "small_plans.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/step_alone.hpp"
+#include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/study/correlation.hpp"
 
 // Ten small spaces, every point of which is simulated: what the search finds is the optimum.
@@ -132,6 +133,34 @@ bool same_as_without(const PlanSpace& space, const Strategy& s) {
   return s.sequence_parallel && s.tp == 1 && space.dimensions.sequence_parallel.size() > 1;
 }
 
+/// Strategies that nothing beats.
+std::vector<std::string> unbeaten(const PlanSpace& space, const PlanResult& result) {
+  std::vector<std::string> points;
+  for (const FrontierEntry& entry : frontier(result))
+    if (entry.dominator == nullptr) points.push_back(strategy_text(space, entry.point->strategy));
+  return points;
+}
+
+/// The search replays few of the points that it has bounded by their units. Were all of them
+/// replayed, the frontier, the least bound and what is simulated first would be the same.
+void expect_as_if_all_were_replayed(const PlanSpace& space, std::vector<BaseCosts>& costs,
+                                    const PlanResult& plan) {
+  PlanResult eager = plan;
+  double least = std::numeric_limits<double>::infinity();
+  for (PlanPoint& p : eager.shortlist) {
+    const bool lazy = p.unit_bound && !p.alone;
+    if (lazy) p.alone = step_alone(scenario_of(space, p.strategy), costs[p.strategy.base].times);
+    if (!p.unit_bound) continue;
+    EXPECT_LE(*p.unit_bound, *p.alone) << strategy_text(space, p.strategy);
+    if (lazy) {
+      EXPECT_GE(*p.alone, *plan.best.front().simulated) << strategy_text(space, p.strategy);
+    }
+    if (!p.simulated) least = std::min(least, p.alone->value());
+  }
+  EXPECT_EQ(unbeaten(space, eager), unbeaten(space, plan));
+  EXPECT_TRUE(!plan.least_bound || *plan.least_bound <= least);
+}
+
 TEST_P(SmallSpaces, TheWinnerIsTheExhaustiveOptimum) {
   const test::PlanFile file(file_of(GetParam()));
   const PlanSpace space =
@@ -170,6 +199,7 @@ TEST_P(SmallSpaces, TheWinnerIsTheExhaustiveOptimum) {
             << rank_correlation(estimates, times) << '\n';
   EXPECT_TRUE(plan.proven);
   EXPECT_NEAR(plan.best.front().simulated->value(), best, 1e-9 * best);
+  expect_as_if_all_were_replayed(space, costs, plan);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ten, SmallSpaces, ::testing::ValuesIn(spaces),

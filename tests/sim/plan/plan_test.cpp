@@ -119,6 +119,32 @@ TEST(Plan, MemoryIsThatOfTheForecast) {
   }
 }
 
+TEST(Plan, CountsNoStatesOfExpertsThatLiveOnTheHost) {
+  const PlanFile file(experts);
+  std::vector<std::string> settings = {"parallel.tp=2",
+                                       "parallel.pp=2",
+                                       "parallel.vpp=1",
+                                       "parallel.ep=2",
+                                       "parallel.etp=1",
+                                       "parallel.zero=1",
+                                       "training.recompute=full",
+                                       "training.micro_batch=1",
+                                       "schedule.pipeline=1f1b",
+                                       "training.offload.experts=true",
+                                       "training.offload.active_experts=0.25"};
+  const PlanSpace roomy = file.read(settings);
+  auto costs = costs_of(roomy);
+  const Enumeration all = enumerate(roomy, costs);
+  ASSERT_EQ(all.kept.size(), 1U);
+  const Scenario& base = roomy.bases.front().scenario;
+  const double needed = all.kept.front().peak.value() + base.cluster.device.memory_reserve.value();
+  settings.push_back("cluster.device.memory.capacity=" +
+                     std::to_string(static_cast<std::int64_t>(std::ceil(needed))) + "B");
+  const PlanSpace tight = file.read(settings);
+  auto tight_costs = costs_of(tight);
+  EXPECT_EQ(enumerate(tight, tight_costs).kept.size(), 1U);
+}
+
 TEST(Plan, SaysWhatStandsInTheWayWhenNothingIsFeasible) {
   const PlanFile file(dense);
   const PlanSpace small = file.read({"cluster.device.memory.capacity=8GiB"});

@@ -23,10 +23,17 @@ class RandomPoints {
 
   struct Compared {
     std::vector<double> estimates, simulations;
-    std::size_t failed = 0;           ///< not simulated
-    std::vector<std::string> broken;  ///< points whose bound or time alone is above the simulation
+    std::size_t failed = 0;  ///< not simulated
+    /// Points of which a bound is above the time alone, or that above the simulation.
+    std::vector<std::string> broken;
+    std::vector<double> unit_bounds;  ///< over the time alone
     double drawn = 0;
     double rank_correlation() const { return stepcast::rank_correlation(estimates, simulations); }
+    double median_unit_bound() const {
+      std::vector<double> sorted(unit_bounds);
+      std::ranges::sort(sorted);
+      return sorted[sorted.size() / 2];
+    }
     /// The largest |estimate / simulation - 1|.
     double worst() const {
       double most = 0;
@@ -73,13 +80,14 @@ class RandomPoints {
       ++result.failed;
       return;
     }
-    const double alone = step_alone(scenario, costs_[point.strategy.base].times).value();
+    const LoneStep step(scenario, costs_[point.strategy.base].times);
+    const double alone = step.replayed().value(), by_units = step.bound().value();
     constexpr double rounding = 1 + 1e-9;
-    if (std::max(point.bound.value(), alone) > time[0] * rounding ||
-        point.bound.value() > alone * rounding)
+    if (alone > time[0] * rounding || point.bound.value() > alone * rounding || by_units > alone)
       result.broken.push_back(strategy_text(space_, point.strategy));
     result.estimates.push_back(point.estimate.value());
     result.simulations.push_back(time[0]);
+    result.unit_bounds.push_back(by_units / alone);
   }
 
   const PlanSpace& space_;

@@ -139,8 +139,10 @@ struct PlanPoint {
   Strategy strategy;
   std::optional<PlanPlacement> placement;  ///< nothing: balanced
   std::int64_t devices = 0;
-  Seconds bound{0};                  ///< no simulation of the point is faster
-  Seconds estimate{0};               ///< closed form
+  Seconds bound{0};     ///< no simulation of the point is faster
+  Seconds estimate{0};  ///< closed form
+  /// Never above `alone`: its units in their order; nothing: not asked for.
+  std::optional<Seconds> unit_bound;
   std::optional<Seconds> alone;      ///< replayed without contention: the tight bound
   std::optional<Seconds> simulated;  ///< replayed on the network
   std::optional<PlanSeeds> seeds;    ///< of finalists
@@ -163,6 +165,7 @@ struct PlanCounts {
   std::map<std::string, double> infeasible;  ///< by reason
   double bounded = 0;                        ///< whose bound is above what is kept
   double estimated = 0;                      ///< whose estimate was made
+  double unit_bounded = 0;                   ///< whose units were added up in their order
   double timed = 0;                          ///< replayed without contention
   double simulated = 0;
 };
@@ -235,7 +238,11 @@ struct PlanScore {
 };
 PlanScore plan_score(const PlanSpec& spec, const PlanPoint& point, Seconds time);
 
-/// A measure of a point by what is known best of it; less is better.
+/// The time that is known best of a point: simulated, else alone, else the bound of its units, else
+/// estimated.
+Seconds best_time(const PlanPoint& point);
+
+/// A measure of a point by its best_time(); less is better.
 double measured(PlanMeasure measure, const PlanPoint& point);
 
 }  // namespace stepcast
