@@ -54,8 +54,12 @@ class SchemaWriter : public Visitor {
       bodies[i].body(parts.emplace_back(shared_));
     }
     for (const SchemaWriter& part : parts) adopt(part);
+    std::vector<SchemaWriter> apart;  // what does not go together
+    for (std::size_t i = 0; i < bodies.size(); ++i)
+      if (!bodies[i].with_others) apart.push_back(parts[i]);
     for (std::size_t i = 0; i < bodies.size(); ++i) {
-      exclude({{"required", Json::array({std::string(bodies[i].name)})}}, parts[i], parts);
+      if (bodies[i].with_others) continue;
+      exclude({{"required", Json::array({std::string(bodies[i].name)})}}, parts[i], apart);
     }
   }
   void list(std::string_view key, std::string_view doc, std::size_t,

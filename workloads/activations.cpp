@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "linear_attention.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/states.hpp"
@@ -17,6 +18,7 @@ constexpr double mask = 1;  // byte of a dropout mask per element
 struct PerToken {
   double whole = 0;  ///< split over it with sequence parallelism only
   double split = 0;
+  double every = 0;  ///< what each of them holds
 };
 
 double tokens(const WorkloadSpec& spec) {
@@ -54,14 +56,46 @@ PerToken core(const GroupedQueryAttention& a, const WorkloadSpec& spec, double s
   // the norms of queries and keys keep what they read
   const double normed =
       spec.model.qk_norm == ModelSpec::QkNorm::none ? 0 : half_bytes * (heads + kv_heads);
-  return {.split = head_dim *
-                       (half_bytes * (heads + 2 * kv_heads) + input_bytes(spec) * heads + normed) +
+  // a gate, and the output that it has not met
+  const double gated = a.output_gate ? 2 * half_bytes * heads : 0;
+  return {.split = head_dim * (half_bytes * (heads + 2 * kv_heads) + input_bytes(spec) * heads +
+                               normed + gated) +
                    softmax * heads};
+}
+
+/// Attention to chosen tokens: latents with positions are the keys, queries and outputs are as wide
+/// as these, and of the indexer its queries, key, weights, chosen tokens and their target remain.
+PerToken sparse_core(const LatentAttention& a, const WorkloadSpec& spec, double softmax) {
+  const auto heads = static_cast<double>(a.heads);
+  const auto latent = static_cast<double>(a.kv_lora_rank), rope = static_cast<double>(a.rope_dim);
+  const auto ranks = static_cast<double>(a.q_lora_rank) + latent;
+  const auto chosen = static_cast<double>(std::min(a.index_top_k, spec.training.sequence));
+  const auto index_heads = static_cast<double>(a.index_heads);
+  const auto width = static_cast<double>(a.index_dim);
+  return {
+      .whole = (half_bytes + input_bytes(spec)) * ranks + half_bytes * rope,
+      .split = heads * (half_bytes * (static_cast<double>(a.nope_dim) + 2 * latent + rope) +
+                        input_bytes(spec) * static_cast<double>(a.v_dim) + softmax),
+      .every = half_bytes * (index_heads * (width + 1) + 2 * width) + 2 * single_bytes * chosen};
+}
+
+/// What a linear layer keeps between its projections: docs/models/memory.md.
+PerToken linear_core(const LinearAttention& a, const WorkloadSpec& spec) {
+  const LinearAttentionSizes sizes = linear_attention_sizes(a);
+  const auto heads = static_cast<double>(a.value_heads);
+  const double output = (2 * half_bytes + input_bytes(spec)) * sizes.values;  // with its gate
+  if (a.kind == LinearAttention::Kind::lightning)
+    return {.split = 2 * half_bytes * (2 * sizes.keys + sizes.values) + output};
+  const double read = heads * 2 * static_cast<double>(a.key_dim) + sizes.values;
+  const double inverse = heads * static_cast<double>(a.chunk);
+  return {.split = half_bytes * (sizes.convolved + 2 * sizes.keys + read + inverse) +
+                   single_bytes * sizes.gates + output};
 }
 
 /// `again`: latents are projected up once more, and neither their norms nor the heads stay, but
 /// what of a query that no latent leads to.
 PerToken core(const LatentAttention& a, const WorkloadSpec& spec, double softmax, bool again) {
+  if (a.sparse()) return sparse_core(a, spec, softmax);
   const auto heads = static_cast<double>(a.heads);
   const auto qk = static_cast<double>(a.nope_dim + a.rope_dim);
   const auto v = static_cast<double>(a.v_dim);
@@ -112,7 +146,8 @@ double moe_bytes(const WorkloadSpec& spec, const Again& again) {
 }
 
 double on_rank(const WorkloadSpec& spec, PerToken bytes) {
-  return tokens(spec) * (bytes.whole / sequence_split(spec) + bytes.split / tensor(spec));
+  const double divided = bytes.whole / sequence_split(spec) + bytes.split / tensor(spec);
+  return tokens(spec) * (bytes.every > 0 ? divided + bytes.every : divided);
 }
 
 }  // namespace
@@ -131,7 +166,7 @@ double cache_bytes(const WorkloadSpec& spec) {
 }  // namespace
 
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
-                        SoftmaxState state) {
+                        SoftmaxState state, bool linear) {
   const auto hidden = static_cast<double>(spec.model.hidden);
   if (mode == TrainingSpec::Recompute::full)
     return Bytes{on_rank(spec, {.whole = half_bytes * hidden, .split = cache_bytes(spec)})};
@@ -143,8 +178,9 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
   // the core runs again from query, key and value, its output stays for the projection
   const double softmax = again(Module::core_attn) ? 0 : core_state_bytes(spec, state);
   const bool up = again(Module::mla_up_proj);
-  PerToken sum =
-      std::visit([&](const auto& a) { return core(a, spec, softmax, up); }, spec.model.attention);
+  PerToken sum = linear ? linear_core(*spec.model.linear, spec)
+                        : std::visit([&](const auto& a) { return core(a, spec, softmax, up); },
+                                     spec.model.attention);
   const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
   sum.whole += norms * half_bytes * hidden;  // their inputs
   if (!again(Module::layernorm))

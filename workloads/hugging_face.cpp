@@ -199,6 +199,10 @@ void read_mixtral(JsonConfig& config, ModelSpec& model) {
                          .expert_hidden = model.ffn.hidden};
 }
 
+}  // namespace
+
+namespace hugging_face {
+
 void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
   read_qwen3(config, model);
   model.moe = ExpertSpec{.experts = config.count({"num_experts"}),
@@ -214,6 +218,10 @@ void read_qwen3_moe(JsonConfig& config, ModelSpec& model) {
   place_moe_layers(config, "mlp_only_layers", marked, model);
 }
 
+}  // namespace hugging_face
+
+namespace {
+
 /// DeepSeek's layout: latent attention, shared experts, a dense prefix, MTP modules.
 void read_latent_moe(JsonConfig& config, ModelSpec& model) {
   read_latent_attention(config, model);
@@ -225,6 +233,15 @@ void read_deepseek_v3(JsonConfig& config, ModelSpec& model) {
   read_latent_moe(config, model);
   if (model.moe)
     model.moe->correction_bias = config.text_or("noaux_tc", {"topk_method"}) == "noaux_tc";
+}
+
+/// DeepSeek-V3.2: an indexer in every layer.
+void read_sparse_moe(JsonConfig& config, ModelSpec& model) {
+  read_deepseek_v3(config, model);
+  auto& attention = std::get<LatentAttention>(model.attention);
+  attention.index_heads = config.count({"index_n_heads"});
+  attention.index_dim = config.count({"index_head_dim"});
+  attention.index_top_k = config.count({"index_topk"});
 }
 
 void read_pangu(JsonConfig& config, ModelSpec& model) {
@@ -241,6 +258,8 @@ constexpr Family own_families[] = {{"llama", read_dense},
                                    {"mixtral", read_mixtral},
                                    {"deepseek_v2", read_latent_moe},
                                    {"deepseek_v3", read_deepseek_v3},
+                                   {"deepseek_v32", read_sparse_moe},
+                                   {"glm_moe_dsa", read_sparse_moe},
                                    {"kimi_k2", read_deepseek_v3},
                                    {"telechat3_moe", read_deepseek_v3},
                                    {"pangu_ultra_moe", read_pangu},

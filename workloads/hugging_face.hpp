@@ -25,6 +25,7 @@ void read_latent_attention(JsonConfig& config, ModelSpec& model);
 void read_bias(JsonConfig& config, ModelSpec& model, bool attention_default);
 /// Grouped attention, in all layers with the window that the file may have.
 void read_dense(JsonConfig& config, ModelSpec& model);
+void read_qwen3_moe(JsonConfig& config, ModelSpec& model);
 /// Experts as DeepSeek names them.
 void read_fine_experts(JsonConfig& config, ModelSpec& model);
 /// Sets first_dense and period so that exactly the marked layers are MoE layers; `key` is at fault.

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "hugging_face.hpp"
 
@@ -163,7 +165,78 @@ void read_gpt_oss(JsonConfig& config, ModelSpec& model) {
   model.bias = ModelSpec::Bias::all;
 }
 
-constexpr Family families[] = {{"phi3", read_dense},
+/// The layers that are `full` in a list of all of them are every n-th.
+void place_full(JsonConfig& config, ModelSpec& model, std::string_view key,
+                const std::vector<bool>& full) {
+  if (full.empty()) return;
+  const auto first = std::ranges::find(full, true);
+  model.linear->full_every = first == full.end() ? 0 : first - full.begin() + 1;
+  bool regular = static_cast<std::int64_t>(full.size()) == model.layers &&
+                 !std::ranges::all_of(full, [](bool all) { return all; });
+  for (std::size_t layer = 0; regular && layer < full.size(); ++layer)
+    regular = full[layer] != model.is_linear(static_cast<std::int64_t>(layer));
+  if (!regular && config.good({"num_hidden_layers"}))
+    config.fail(key,
+                "places linear attention irregularly, allowed: full attention in every n-th layer, "
+                "linear in the others");
+}
+
+/// A gated delta net in three of four layers; the output of the others has a gate.
+void read_qwen3_next(JsonConfig& config, ModelSpec& model) {
+  read_qwen3_moe(config, model);
+  std::get<GroupedQueryAttention>(model.attention).output_gate = true;
+  if (model.moe) {
+    model.moe->shared_hidden = config.count_or(0, {"shared_expert_intermediate_size"}, 0);
+    model.moe->shared_experts = model.moe->shared_hidden > 0 ? 1 : 0;
+    model.moe->shared_gate = model.moe->shared_experts > 0;
+  }
+  model.mtp_layers = config.count_or(0, {"num_nextn_predict_layers", "mtp_num_hidden_layers"}, 0);
+  model.linear = LinearAttention{.key_heads = config.count({"linear_num_key_heads"}),
+                                 .value_heads = config.count({"linear_num_value_heads"}),
+                                 .key_dim = config.count({"linear_key_head_dim"}),
+                                 .value_dim = config.count({"linear_value_head_dim"}),
+                                 .convolution = config.count({"linear_conv_kernel_dim"}),
+                                 .full_every = config.count_or(4, {"full_attention_interval"})};
+  if (model.linear->value_heads % model.linear->key_heads != 0 &&
+      config.good({"linear_num_key_heads", "linear_num_value_heads"}))
+    config.fail("linear_num_value_heads", "is no multiple of linear_num_key_heads (" +
+                                              std::to_string(model.linear->key_heads) + ")");
+  std::vector<bool> full;
+  for (const std::string& type : config.texts({"layer_types"})) {
+    full.push_back(type == "full_attention");
+    if (type != "full_attention" && type != "linear_attention")
+      return config.fail("layer_types",
+                         "has '" + type + "', allowed: full_attention, linear_attention");
+  }
+  place_full(config, model, "layer_types", full);
+}
+
+/// Lightning attention; `attn_type_list` has a 1 where a layer has softmax attention.
+void read_minimax_m1(JsonConfig& config, ModelSpec& model) {
+  read_dense(config, model);
+  model.moe = ExpertSpec{.experts = config.count({"num_local_experts"}),
+                         .top_k = config.count({"num_experts_per_tok"}),
+                         .expert_hidden = model.ffn.hidden};
+  const auto& attention = std::get<GroupedQueryAttention>(model.attention);
+  model.linear = LinearAttention{.kind = LinearAttention::Kind::lightning,
+                                 .key_heads = attention.heads,
+                                 .value_heads = attention.heads,
+                                 .key_dim = attention.head_dim,
+                                 .value_dim = attention.head_dim,
+                                 .convolution = 0,
+                                 .chunk = config.count_or(256, {"block_size"})};
+  std::vector<bool> full;
+  for (const std::int64_t type : config.counts({"attn_type_list"})) full.push_back(type == 1);
+  for (const std::string& type : config.texts({"layer_types"}))
+    full.push_back(type == "full_attention");
+  if (full.empty() && config.good({"attn_type_list"}))
+    config.fail("attn_type_list", "is missing, allowed: 0 (linear) or 1 (softmax) for each layer");
+  place_full(config, model, "attn_type_list", full);
+}
+
+constexpr Family families[] = {{"qwen3_next", read_qwen3_next},
+                               {"minimax_m1", read_minimax_m1},
+                               {"phi3", read_dense},
                                {"gemma2", read_gemma2},
                                {"gemma3_text", read_gemma3},
                                {"gpt_oss", read_gpt_oss},
@@ -186,7 +259,6 @@ constexpr Family families[] = {{"phi3", read_dense},
                                {"bailing_moe_v2", read_normed_fine}};
 
 constexpr std::string_view heads = "other heads in layers without a window than in those with one";
-constexpr std::string_view linear = "linear attention in some layers";
 constexpr std::string_view sparse = "an indexer and attention to chosen keys";
 
 constexpr RefusedFamily refused[] = {{"gemma3", "a vision part beside its text_config"},
@@ -194,13 +266,9 @@ constexpr RefusedFamily refused[] = {{"gemma3", "a vision part beside its text_c
                                      {"gemma4", heads},
                                      {"llama4", "attention in chunks"},
                                      {"llama4_text", "attention in chunks"},
-                                     {"qwen3_next", linear},
-                                     {"qwen3_5", linear},
-                                     {"minimax_m1", linear},
+                                     {"qwen3_5", "a vision part beside its text_config"},
                                      {"minimax_m3", sparse},
-                                     {"deepseek_v32", sparse},
                                      {"deepseek_v4", "compressed attention and hyper-connections"},
-                                     {"glm_moe_dsa", sparse},
                                      {"hunyuan", "keys and values that layers share"},
                                      {"hy_v3", "layers that are not published"},
                                      {"nemotron_h", "Mamba layers"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "activations.hpp"
+#include "linear_attention.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
@@ -51,8 +52,11 @@ double largest_tensor(const WorkloadSpec& spec, const std::vector<Slice>& slices
   if (model.moe)
     width = std::max(width, gated * static_cast<double>(model.moe->expert_hidden) /
                                 static_cast<double>(spec.plan.etp));
-  if (const auto* a = std::get_if<GroupedQueryAttention>(&model.attention))
-    width = std::max(width, static_cast<double>((a->heads + 2 * a->kv_heads) * a->head_dim) / tp);
+  if (const auto* a = std::get_if<GroupedQueryAttention>(&model.attention)) {
+    const std::int64_t queries = a->output_gate ? 2 * a->heads : a->heads;
+    width = std::max(width, static_cast<double>((queries + 2 * a->kv_heads) * a->head_dim) / tp);
+  }
+  if (model.linear) width = std::max(width, linear_attention_sizes(*model.linear).projected / tp);
   for (const Slice& slice : slices)
     if (slice.embedding || slice.head || slice.mtp > 0)
       width = std::max(width, static_cast<double>(model.vocabulary) / tp);
@@ -79,9 +83,9 @@ StageParameters stage_parameters(const WorkloadSpec& spec, const std::vector<Sli
   add(ends(spec.model, slices), {});
   for (const Slice& slice : slices) {
     for (std::int64_t layer = slice.first; layer < slice.first + slice.count; ++layer) {
-      const bool moe = spec.model.is_moe_layer(layer);
+      const LayerParts parts = parts_of(spec.model, layer);
       const double size =
-          add(layer_parameters(spec.model, moe), product_parameters(spec.model, moe));
+          add(layer_parameters(spec.model, parts), product_parameters(spec.model, parts));
       sum.largest_layer = std::max(sum.largest_layer, size);
     }
     for (std::int64_t module = 0; module < slice.mtp; ++module) {
@@ -148,14 +152,14 @@ class StageActivations {
     Bytes& away = away_.emplace_back();
     if (slice.embedding) per_micro_batch += input_activations(spec_);
     for (std::int64_t i = 0; i < slice.count; ++i) {
-      const Bytes kept = layer(spec_.model.is_moe_layer(slice.first + i), mode(i, recomputed));
+      const Bytes kept = layer(parts_of(spec_.model, slice.first + i), mode(i, recomputed));
       per_micro_batch += (1 - spec_.training.offload_activations) * kept;
       away += spec_.training.offload_activations * kept;
       // the layer at hand and the one that is fetched ahead, or is still on its way out
       fetched_ = std::max(fetched_, 2 * spec_.training.offload_activations * kept);
     }
     for (std::int64_t module = 0; module < slice.mtp; ++module) {
-      per_micro_batch += layer(mtp_is_moe(spec_.model), mtp_mode());
+      per_micro_batch += layer({mtp_is_moe(spec_.model)}, mtp_mode());
       per_micro_batch += mtp_activations(spec_);
     }
     if (slice.head) beside_ += static_cast<double>(1 + slice.mtp) * head_activations(spec_);
@@ -201,10 +205,13 @@ class StageActivations {
     return how == Recompute::table ? Recompute::none : how;
   }
 
-  Bytes layer(bool moe, Recompute how) {
-    const Bytes kept = layer_activations(spec_, moe, how, state_);
+  Bytes layer(LayerParts parts, Recompute how) {
+    const auto bytes = [&](Recompute mode) {
+      return layer_activations(spec_, parts.moe, mode, state_, parts.linear);
+    };
+    const Bytes kept = bytes(how);
     // one layer at a time is rebuilt beside what is kept
-    rebuilt_ = std::max(rebuilt_, layer_activations(spec_, moe, Recompute::none, state_) - kept);
+    rebuilt_ = std::max(rebuilt_, bytes(Recompute::none) - kept);
     return kept;
   }
 
@@ -257,7 +264,7 @@ void add_working_copies(MemoryBudget& budget, StageActivations& activations,
 double model_products(const ModelSpec& model) {
   double sum = static_cast<double>(model.mtp_layers) * mtp_product_parameters(model).sum();
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    sum += product_parameters(model, model.is_moe_layer(layer)).sum();
+    sum += product_parameters(model, parts_of(model, layer)).sum();
   return sum;
 }
 

@@ -25,6 +25,8 @@ void describe(Visitor& visitor, GroupedQueryAttention& spec) {
   visitor.field({"full_every", &spec.full_every,
                  "beside a window, every n-th layer sees all tokens; 0: none does",
                  between(0, 100000)});
+  visitor.field({"output_gate", &spec.output_gate,
+                 "a gate as wide as the queries, on the output of the core"});
 }
 
 void describe(Visitor& visitor, LatentAttention& spec) {
@@ -36,6 +38,12 @@ void describe(Visitor& visitor, LatentAttention& spec) {
   visitor.field({"nope_dim", &spec.nope_dim, "width of a head without position", width, true});
   visitor.field({"rope_dim", &spec.rope_dim, "width of a head with position", width, true});
   visitor.field({"v_dim", &spec.v_dim, "width of a value head", width, true});
+  visitor.field({"index_heads", &spec.index_heads,
+                 "heads of an indexer that chooses what a query sees; 0: it sees all before it",
+                 between(0, 65536)});
+  visitor.field({"index_dim", &spec.index_dim, "width of a head of the indexer", width});
+  visitor.field({"index_top_k", &spec.index_top_k, "tokens that the indexer chooses for a query",
+                 between(1, 1 << 30)});
 }
 
 void describe(Visitor& visitor, AttentionSpec& spec) {
@@ -43,6 +51,46 @@ void describe(Visitor& visitor, AttentionSpec& spec) {
   visitor.alternatives("kind", "gqa: grouped queries; mla: multi-head latent attention", kind,
                        {{"gqa", [&](Visitor& v) { describe(v, as<GroupedQueryAttention>(spec)); }},
                         {"mla", [&](Visitor& v) { describe(v, as<LatentAttention>(spec)); }}});
+}
+
+void describe_state_heads(Visitor& visitor, LinearAttention& spec) {
+  visitor.field({"key_heads", &spec.key_heads, "heads of queries and keys", heads, true});
+  visitor.field(
+      {"value_heads", &spec.value_heads, "heads of values, each with a state", heads, true});
+  visitor.field({"key_dim", &spec.key_dim, "width of a query or key", width, true});
+  visitor.field({"value_dim", &spec.value_dim, "width of a value", width, true});
+  visitor.field({"convolution", &spec.convolution,
+                 "tokens that the convolution on queries, keys and values sees; 0: there is none",
+                 between(0, 64)});
+  visitor.field({"chunk", &spec.chunk, "tokens that its kernels take at once", between(1, 65536)});
+}
+
+/// Heads and widths of keys are those of values, and there is no convolution.
+void describe_lightning(Visitor& visitor, LinearAttention& spec) {
+  visitor.field({"heads", &spec.value_heads, "heads, each with a state", heads, true});
+  visitor.field({"head_dim", &spec.value_dim, "width of one head", width, true});
+  visitor.field(
+      {"chunk", &spec.chunk, "tokens that its kernels take at once", between(1, 65536), true});
+  spec.key_heads = spec.value_heads;
+  spec.key_dim = spec.value_dim;
+  spec.convolution = 0;
+}
+
+void describe(Visitor& visitor, LinearAttention& spec) {
+  using Kind = LinearAttention::Kind;
+  auto kind = static_cast<std::size_t>(spec.kind);
+  const auto of = [&](Kind which, void (*keys)(Visitor&, LinearAttention&)) {
+    return [&spec, which, keys](Visitor& v) {
+      spec.kind = which;
+      keys(v, spec);
+    };
+  };
+  visitor.alternatives(
+      "kind", "gated_delta: gated delta nets; lightning: lightning attention with a gate", kind,
+      {{"gated_delta", of(Kind::gated_delta, describe_state_heads)},
+       {"lightning", of(Kind::lightning, describe_lightning)}});
+  visitor.field({"full_every", &spec.full_every,
+                 "every n-th layer has attention instead; 0: none has", between(0, 100000)});
 }
 
 void describe(Visitor& visitor, ExpertSpec& spec) {
@@ -62,6 +110,8 @@ void describe(Visitor& visitor, ExpertSpec& spec) {
   visitor.field({"top_groups", &spec.top_groups, "groups that one token may visit", experts});
   visitor.field({"correction_bias", &spec.correction_bias,
                  "one bias per expert in the router (balancing without auxiliary loss)"});
+  visitor.field({"shared_gate", &spec.shared_gate,
+                 "a gate of one column on the output of the shared experts"});
 }
 
 }  // namespace
@@ -72,8 +122,15 @@ void describe(Visitor& visitor, ModelSpec& spec) {
   visitor.field({"name", Identifier{&spec.name}, "name of the model"});
   visitor.field({"layers", &spec.layers, "transformer layers", between(1, 100000), true});
   visitor.field({"hidden", &spec.hidden, "hidden width", width, true});
-  visitor.section("attention", "attention of every layer",
+  visitor.section("attention", "attention of every layer that has no linear one",
                   [&](Visitor& v) { describe(v, spec.attention); });
+  bool has_states = spec.linear.has_value();
+  visitor.optional_section("linear_attention", "attention without a softmax", has_states,
+                           [&](Visitor& v) {
+                             if (!spec.linear) spec.linear.emplace();
+                             describe(v, *spec.linear);
+                           });
+  if (!has_states) spec.linear.reset();
   visitor.section("ffn", "feed-forward of the dense layers", [&](Visitor& v) {
     v.field({"kind", choice<Kind>(spec.ffn.kind, {{"swiglu"}, {"gelu"}}),
              "swiglu: three matrices; gelu: two; also of the experts"});

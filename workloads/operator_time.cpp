@@ -88,6 +88,15 @@ Seconds product_time(const Operator& op, const GroupedMatmulWork& w,
   return efficiency.ramp + std::max(time, memory) + efficiency.exposed * std::min(time, memory);
 }
 
+/// A kernel that no table measures: products at the clock that products hold, bytes at the rate
+/// that they stream at, whichever is longer (docs/models/linear_attention.md).
+Seconds roof_time(const Operator& op, const MatmulEfficiency& products, FlopsPerSecond peak,
+                  const DeviceSpec& device) {
+  const Seconds compute =
+      op.flops.value() == 0 ? Seconds{0} : op.flops / (products.sustained * peak);
+  return std::max(compute, memory_time(op.bytes, device.efficiency.memory.peak, device));
+}
+
 /// Whether kernels of the kind find in the cache what the one before has left. Activations did not:
 /// docs/models/kernels.md.
 bool reads_cache(VectorKind kind) {
@@ -189,6 +198,12 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
                    const Seconds memory = memory_time(op.bytes, efficiency.memory.peak, device);
                    return attention_pass(w, device).ramp +
                           std::max(attention_compute_time(op, w, device), memory);
+                 },
+                 [&](const LinearAttentionWork&) {
+                   return roof_time(op, product_efficiency(efficiency, in_fp8), peak, device);
+                 },
+                 [&](const SparseAttentionWork&) {
+                   return roof_time(op, product_efficiency(efficiency, in_fp8), peak, device);
                  },
                  [&](const MemoryBoundWork& w) { return stream_time(op, w, device); },
                  [](const FixedWork& w) { return w.time; },

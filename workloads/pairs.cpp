@@ -47,17 +47,16 @@ Instructions PieceLibrary::with_own_slots(Instructions code) {
   return code;
 }
 
-const Instructions& PieceLibrary::moe_pair(std::int64_t forward_window,
-                                           std::int64_t backward_window) {
-  Instructions& pair = moe_pairs_[{forward_window, backward_window}];
+const Instructions& PieceLibrary::moe_pair(const PieceKey& forward, const PieceKey& backward) {
+  Instructions& pair = moe_pairs_[{forward, backward}];
   if (!pair.empty()) return pair;
-  const auto passes = [&](std::int64_t window, double load) {
-    const PieceKey key{.kind = PieceKind::moe_layer, .window = window};
+  const auto passes = [&](PieceKey key, double load) {
+    key.slice = 0;  // pairs are of whole sequences
     return build_passes(spec_, builder_.device(), key, loads_, load);
   };
   std::vector<LayerItems> pairs;
   for (const double load : loads_.distinct)
-    pairs.push_back(paired_layers(passes(forward_window, load), passes(backward_window, load)));
+    pairs.push_back(paired_layers(passes(forward, load), passes(backward, load)));
   builder_.lower(pairs, pair);
   return pair;
 }
@@ -78,7 +77,7 @@ Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward)
     if (b_alone) append_backward(out, *b++);
     if (f_alone || b_alone) continue;
     if (b->recomputed) append_code(out, b->piece->recompute);
-    append_code(out, moe_pair(f->piece->key.window, b->piece->key.window));
+    append_code(out, moe_pair(f->piece->key, b->piece->key));
     ++f, ++b;
   }
   return out;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "linear_attention.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -23,7 +24,8 @@ ParameterGroups parameters(const GroupedQueryAttention& attention, const ModelSp
   const auto hidden = static_cast<double>(model.hidden);
   const auto query = static_cast<double>(attention.heads * attention.head_dim);
   const auto key_value = static_cast<double>(2 * attention.kv_heads * attention.head_dim);
-  ParameterGroups groups{.tensor = 2 * hidden * query, .key_value = hidden * key_value};
+  const double matrices = attention.output_gate ? 3 : 2;  // of queries, output and gate
+  ParameterGroups groups{.tensor = matrices * hidden * query, .key_value = hidden * key_value};
   if (model.bias != ModelSpec::Bias::none) {
     groups.tensor += query;
     groups.key_value += key_value;
@@ -40,6 +42,19 @@ ParameterGroups parameters(const GroupedQueryAttention& attention, const ModelSp
       break;
   }
   return groups;
+}
+
+/// Every tensor rank holds the indexer whole (Megatron-LM, `parallel_mode="duplicated"`): queries
+/// from their latents, one key and a weight per head from the hidden state, a layer norm on keys.
+double indexer_weights(const LatentAttention& attention, const ModelSpec& model) {
+  const auto heads = static_cast<double>(attention.index_heads);
+  const auto width = static_cast<double>(attention.index_dim);
+  return static_cast<double>(attention.q_lora_rank) * heads * width +
+         static_cast<double>(model.hidden) * (width + heads);
+}
+
+double indexer_norm(const LatentAttention& attention) {
+  return 2 * static_cast<double>(attention.index_dim);
 }
 
 ParameterGroups parameters(const LatentAttention& attention, const ModelSpec& model) {
@@ -65,6 +80,8 @@ ParameterGroups parameters(const LatentAttention& attention, const ModelSpec& mo
     if (attention.q_lora_rank == 0) groups.tensor += query;
   }
   if (model.bias == ModelSpec::Bias::all) groups.replicated += hidden;
+  if (attention.sparse())
+    groups.replicated += indexer_weights(attention, model) + indexer_norm(attention);
   return groups;
 }
 
@@ -97,6 +114,16 @@ ParameterGroups attention_parameters(const ModelSpec& model) {
                     model.attention);
 }
 
+ParameterGroups linear_attention_parameters(const ModelSpec& model) {
+  expects(model.linear.has_value(), "its parameters need a model with linear attention");
+  const LinearAttentionSizes sizes = linear_attention_sizes(*model.linear);
+  const auto hidden = static_cast<double>(model.hidden);
+  // each head has a rate and an offset of its decay, as many numbers as it has gates
+  return {.tensor = hidden * (sizes.projected + sizes.values) + sizes.gates +
+                    sizes.convolved * static_cast<double>(model.linear->convolution),
+          .replicated = sizes.norm};
+}
+
 ParameterGroups dense_ffn_parameters(const ModelSpec& model) {
   const FeedForwardSize size = feed_forward(model, static_cast<double>(model.ffn.hidden));
   return {.tensor = size.weights + size.inner_biases, .replicated = size.outer_biases};
@@ -115,6 +142,7 @@ ParameterGroups moe_ffn_parameters(const ModelSpec& model) {
   groups.replicated =
       shared_experts * shared.outer_biases + static_cast<double>(model.hidden) * experts;
   if (moe.correction_bias) groups.replicated += experts;
+  if (moe.shared_gate) groups.replicated += static_cast<double>(model.hidden);
   return groups;
 }
 
@@ -126,22 +154,46 @@ ParameterGroups norm_parameters(const ModelSpec& model) {
   return {.replicated = (model.norm == ModelSpec::Norm::sandwich ? 4 : 2) * norm_width(model)};
 }
 
-ParameterGroups layer_parameters(const ModelSpec& model, bool moe_layer) {
-  ParameterGroups groups = attention_parameters(model);
-  groups += moe_layer ? moe_ffn_parameters(model) : dense_ffn_parameters(model);
+LayerParts parts_of(const ModelSpec& model, std::int64_t layer) {
+  return {model.is_moe_layer(layer), model.is_linear(layer)};
+}
+
+ParameterGroups layer_parameters(const ModelSpec& model, LayerParts parts) {
+  ParameterGroups groups =
+      parts.linear ? linear_attention_parameters(model) : attention_parameters(model);
+  groups += parts.moe ? moe_ffn_parameters(model) : dense_ffn_parameters(model);
   groups += norm_parameters(model);
   return groups;
 }
 
-ParameterGroups product_parameters(const ModelSpec& model, bool moe_layer) {
+ParameterGroups mixer_products(const ModelSpec& model, bool linear) {
+  if (linear) {
+    const LinearAttentionSizes sizes = linear_attention_sizes(*model.linear);
+    return {.tensor = static_cast<double>(model.hidden) * (sizes.projected + sizes.values)};
+  }
   ModelSpec plain = model;
   plain.bias = ModelSpec::Bias::none;
   plain.qk_norm = ModelSpec::QkNorm::none;
   ParameterGroups groups = attention_parameters(plain);
-  if (const auto* latent = std::get_if<LatentAttention>(&model.attention))
+  if (const auto* latent = std::get_if<LatentAttention>(&model.attention)) {
     groups.replicated -= static_cast<double>(latent->q_lora_rank + latent->kv_lora_rank);
-  if (!moe_layer) return groups += dense_ffn_parameters(plain);
+    if (latent->sparse()) groups.replicated -= indexer_norm(*latent);
+  }
+  return groups;
+}
+
+double indexer_products(const ModelSpec& model) {
+  if (!model.has_indexer()) return 0;
+  return indexer_weights(std::get<LatentAttention>(model.attention), model);
+}
+
+ParameterGroups product_parameters(const ModelSpec& model, LayerParts parts) {
+  ModelSpec plain = model;
+  plain.bias = ModelSpec::Bias::none;
+  ParameterGroups groups = mixer_products(model, parts.linear);
+  if (!parts.moe) return groups += dense_ffn_parameters(plain);
   plain.moe->correction_bias = false;
+  plain.moe->shared_gate = false;
   groups += moe_ffn_parameters(plain);
   groups.replicated -= static_cast<double>(model.hidden * plain.moe->experts);
   return groups;
@@ -151,7 +203,7 @@ bool mtp_is_moe(const ModelSpec& model) { return model.is_moe_layer(model.layers
 
 ParameterGroups mtp_parameters(const ModelSpec& model) {
   const auto hidden = static_cast<double>(model.hidden);
-  ParameterGroups groups = layer_parameters(model, mtp_is_moe(model));
+  ParameterGroups groups = layer_parameters(model, {mtp_is_moe(model)});
   groups.tensor += 2 * hidden * hidden;
   groups.replicated += 3 * norm_width(model);
   return groups;
@@ -159,7 +211,7 @@ ParameterGroups mtp_parameters(const ModelSpec& model) {
 
 ParameterGroups mtp_product_parameters(const ModelSpec& model) {
   const auto hidden = static_cast<double>(model.hidden);
-  ParameterGroups groups = product_parameters(model, mtp_is_moe(model));
+  ParameterGroups groups = product_parameters(model, {mtp_is_moe(model)});
   groups.tensor += 2 * hidden * hidden;
   return groups;
 }

@@ -19,14 +19,25 @@ struct ParameterGroups {
 };
 
 ParameterGroups attention_parameters(const ModelSpec& model);
+/// Of a layer with linear attention; needs `model.linear`.
+ParameterGroups linear_attention_parameters(const ModelSpec& model);
 ParameterGroups dense_ffn_parameters(const ModelSpec& model);
 /// Router, routed and shared experts. Needs `model.moe`.
 ParameterGroups moe_ffn_parameters(const ModelSpec& model);
 ParameterGroups norm_parameters(const ModelSpec& model);
+/// What a layer consists of.
+struct LayerParts {
+  bool moe = false, linear = false;
+};
+LayerParts parts_of(const ModelSpec& model, std::int64_t layer);
 /// Attention, feed-forward part and norms of one layer.
-ParameterGroups layer_parameters(const ModelSpec& model, bool moe_layer);
+ParameterGroups layer_parameters(const ModelSpec& model, LayerParts parts);
 /// Of these, weights of products: no norms, no biases, no router.
-ParameterGroups product_parameters(const ModelSpec& model, bool moe_layer);
+ParameterGroups product_parameters(const ModelSpec& model, LayerParts parts);
+/// Of the attention of a layer alone.
+ParameterGroups mixer_products(const ModelSpec& model, bool linear);
+/// Of these, weights of the indexer; 0: there is none.
+double indexer_products(const ModelSpec& model);
 /// What one MTP module adds; embedding and head are the model's own.
 ParameterGroups mtp_parameters(const ModelSpec& model);
 

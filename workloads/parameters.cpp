@@ -1,3 +1,4 @@
+#include "linear_attention.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/workloads/model_spec.hpp"
 
@@ -11,16 +12,19 @@ std::int64_t moe_layers(const ModelSpec& model) {
   return count;
 }
 
-/// Weights of matrix products that one token passes in a layer: no biases, no norms, chosen experts
-/// only.
+std::int64_t linear_layers(const ModelSpec& model) {
+  std::int64_t count = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    count += model.is_linear(layer) ? 1 : 0;
+  return count;
+}
+
+/// Weights of matrix products that one token passes in a layer whose attention is not linear: no
+/// biases, no norms, chosen experts only.
 double matmul_weights(const ModelSpec& model, bool moe_layer) {
   ModelSpec plain = model;
   plain.bias = ModelSpec::Bias::none;
-  plain.qk_norm = ModelSpec::QkNorm::none;
-  double weights = attention_parameters(plain).sum();
-  if (const auto* latent = std::get_if<LatentAttention>(&model.attention)) {
-    weights -= static_cast<double>(latent->q_lora_rank + latent->kv_lora_rank);  // their norms
-  }
+  const double weights = mixer_products(model, false).sum();
   if (!moe_layer) return weights + dense_ffn_parameters(plain).sum();
   plain.moe->correction_bias = false;
   const ParameterGroups groups = moe_ffn_parameters(plain);
@@ -45,6 +49,47 @@ double core_flops(const ModelSpec& model, std::int64_t sequence, std::int64_t wi
          static_cast<double>(latent.heads * (latent.nope_dim + latent.rope_dim + latent.v_dim));
 }
 
+/// Twice the keys that a query sees on average, of `window` at most; 0: of all.
+double twice_keys(std::int64_t sequence, std::int64_t window) {
+  const auto all = static_cast<double>(sequence), seen = static_cast<double>(window);
+  return window <= 0 || window >= sequence ? all : 2 * seen - seen * seen / all;
+}
+
+/// What the indexer of one layer does otherwise than 3 x forward, per token: it learns from its own
+/// loss, so that nothing goes back into its inputs, and from chosen tokens alone.
+double indexer_saves(const LatentAttention& a, const ModelSpec& model, std::int64_t sequence) {
+  if (!a.sparse()) return 0;
+  const double pairs = twice_keys(sequence, 0) - twice_keys(sequence, a.index_top_k);
+  return 2 * indexer_products(model) + 2 * pairs * static_cast<double>(a.index_heads * a.index_dim);
+}
+
+/// FLOPs of training one token in one layer, without its feed-forward part.
+double mixer_flops(const ModelSpec& model, std::int64_t sequence, std::int64_t window,
+                   bool linear) {
+  if (linear) return 3 * (2 * mixer_products(model, true).sum() + recurrence_flops(*model.linear));
+  const double products = 3 * 2 * mixer_products(model, false).sum();
+  const auto* latent = std::get_if<LatentAttention>(&model.attention);
+  if (latent == nullptr || !latent->sparse())
+    return products + 3 * core_flops(model, sequence, window);
+  const double scores =
+      twice_keys(sequence, 0) * static_cast<double>(latent->index_heads * latent->index_dim);
+  return products + 3 * (core_flops(model, sequence, latent->index_top_k) + scores) -
+         indexer_saves(*latent, model, sequence);
+}
+
+/// What layers of a model that has several kinds of attention do otherwise than `attention` over
+/// all tokens.
+double other_mixers(const ModelSpec& model, std::int64_t sequence, bool with_mtp) {
+  const double plain =
+      3 * (2 * mixer_products(model, false).sum() + core_flops(model, sequence, 0));
+  double sum = 0;
+  for (std::int64_t i = 0; i < model.layers; ++i)
+    sum += mixer_flops(model, sequence, model.window_of(i), model.is_linear(i)) - plain;
+  if (with_mtp)
+    sum += static_cast<double>(model.mtp_layers) * (mixer_flops(model, sequence, 0, false) - plain);
+  return sum;
+}
+
 }  // namespace
 
 ParameterCount count_parameters(const ModelSpec& model) {
@@ -57,9 +102,11 @@ ParameterCount count_parameters(const ModelSpec& model) {
   count.attention_per_layer = attention_parameters(model).sum();
   count.dense_ffn_per_layer = dense_ffn_parameters(model).sum();
   count.norms_per_layer = norm_parameters(model).sum();
+  if (model.linear) count.linear_attention_per_layer = linear_attention_parameters(model).sum();
 
   const auto moe_count = static_cast<double>(moe_layers(model));
   const auto layers = static_cast<double>(model.layers);
+  const auto linear = static_cast<double>(linear_layers(model));
   double idle_experts = 0;  // of one MoE layer: what a token does not choose
   if (model.moe) {
     const ParameterGroups moe = moe_ffn_parameters(model);
@@ -70,10 +117,11 @@ ParameterCount count_parameters(const ModelSpec& model) {
   if (model.mtp_layers > 0) {
     count.mtp = static_cast<double>(model.mtp_layers) * mtp_parameters(model).sum();
   }
-  count.total_without_mtp = count.embedding + count.head + count.positions + count.final_norm +
-                            layers * (count.attention_per_layer + count.norms_per_layer) +
-                            (layers - moe_count) * count.dense_ffn_per_layer +
-                            moe_count * count.moe_ffn_per_layer;
+  count.total_without_mtp =
+      count.embedding + count.head + count.positions + count.final_norm +
+      (layers - linear) * count.attention_per_layer + linear * count.linear_attention_per_layer +
+      layers * count.norms_per_layer + (layers - moe_count) * count.dense_ffn_per_layer +
+      moe_count * count.moe_ffn_per_layer;
   count.total = count.total_without_mtp + count.mtp;
   count.active = count.total_without_mtp - moe_count * idle_experts;
   return count;
@@ -95,10 +143,12 @@ double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, b
     forward +=
         static_cast<double>(model.mtp_layers) * (layer(mtp_is_moe(model)) + projection + head);
   }
-  if (model.has_windows())
+  if (model.has_windows() && !model.linear) {
     for (std::int64_t i = 0; i < model.layers; ++i)
       forward -= core_flops(model, sequence, 0) - core_flops(model, sequence, model.window_of(i));
-  return 3 * forward;
+  }
+  const bool mixed = model.linear || model.has_indexer();
+  return 3 * forward + (mixed ? other_mixers(model, sequence, with_mtp) : 0);
 }
 
 }  // namespace stepcast

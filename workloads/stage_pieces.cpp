@@ -33,21 +33,23 @@ double attention_flops(const LayerItems& items) {
   double sum = 0;
   for (const LayerItem& item : items)
     if (const auto* op = std::get_if<Operator>(&item);
-        op != nullptr && std::holds_alternative<AttentionWork>(op->work))
+        op != nullptr && (std::holds_alternative<AttentionWork>(op->work) ||
+                          std::holds_alternative<SparseAttentionWork>(op->work)))
       sum += op->flops.value();
   return sum;
 }
 
 /// Weights of products that are cast before they are gathered.
-Share gathered_in_fp8(const WorkloadSpec& spec, PieceKind kind) {
+Share gathered_in_fp8(const WorkloadSpec& spec, const PieceKey& key) {
   using enum PieceKind;
-  const bool layer = kind == dense_layer || kind == moe_layer;
+  const bool layer = key.kind == dense_layer || key.kind == moe_layer;
   if (spec.communication.gather_precision == CommunicationSpec::GatherPrecision::bf16 ||
-      (!layer && kind != mtp_module))
+      (!layer && key.kind != mtp_module))
     return {};
-  const RankParameters rank = on_rank(spec.model, spec.plan,
-                                      layer ? product_parameters(spec.model, kind == moe_layer)
-                                            : mtp_product_parameters(spec.model));
+  const LayerParts parts{key.kind == moe_layer, key.linear};
+  const RankParameters rank =
+      on_rank(spec.model, spec.plan,
+              layer ? product_parameters(spec.model, parts) : mtp_product_parameters(spec.model));
   return {rank.dense, rank.experts};
 }
 
@@ -78,6 +80,7 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .slice = key.slice,
           .router = spec.runtime.kernels.router,
           .window = key.window,
+          .linear = key.linear,
           .graphs = spec.runtime.graphs};
 }
 
@@ -133,7 +136,7 @@ Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const E
 
 PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slice) {
   return {model.is_moe_layer(layer) ? PieceKind::moe_layer : PieceKind::dense_layer, slice,
-          model.window_of(layer)};
+          model.window_of(layer), model.is_linear(layer)};
 }
 
 const Piece& PieceLibrary::piece(const PieceKey& key) {
@@ -160,7 +163,7 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
     items[4].push_back(std::move(passes.recomputed));
   }
   piece.key = key;
-  piece.one_byte = gathered_in_fp8(spec_, key.kind);
+  piece.one_byte = gathered_in_fp8(spec_, key);
   builder_.lower(items[0], piece.forward);
   builder_.lower(items[1], piece.backward);
   builder_.lower(items[2], piece.backward_input);
@@ -175,18 +178,18 @@ double PieceLibrary::ranks_with(double load) const {
          static_cast<double>(loads_.of_rank.size());
 }
 
-double PieceLibrary::offloaded(PieceKind kind, bool recomputed, std::int64_t slice) const {
+double PieceLibrary::offloaded(const PieceKey& key, bool recomputed) const {
   using Recompute = TrainingSpec::Recompute;
   const TrainingSpec& training = spec_.training;
-  const bool layer = kind == PieceKind::dense_layer || kind == PieceKind::moe_layer;
-  if (!layer || training.offload_activations <= 0) return 0;
+  const bool moe = key.kind == PieceKind::moe_layer;
+  if ((key.kind != PieceKind::dense_layer && !moe) || training.offload_activations <= 0) return 0;
   Recompute mode = recomputed ? Recompute::full : Recompute::none;
   if (training.recompute == Recompute::selective || training.recompute == Recompute::modules)
     mode = training.recompute;
-  const Bytes whole =
-      layer_activations(spec_, kind == PieceKind::moe_layer, mode, builder_.softmax_state());
+  const Bytes whole = layer_activations(spec_, moe, mode, builder_.softmax_state(), key.linear);
   return training.offload_activations * whole.value() *
-         spec_.plan.slice_weight(training.sequence, slice) / static_cast<double>(spec_.plan.slices);
+         spec_.plan.slice_weight(training.sequence, key.slice) /
+         static_cast<double>(spec_.plan.slices);
 }
 
 /// Whether some chunk of the stage reads the input.
@@ -203,7 +206,7 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   const auto put = [&](const PieceKey& key, bool again) {
     const Piece& lowered = piece(key);
     pieces.push_back(
-        {&lowered, again, lowered.parameters, lowered.one_byte, offloaded(key.kind, again, slice)});
+        {&lowered, again, lowered.parameters, lowered.one_byte, offloaded(key, again)});
     pieces.back().parameters.expert *= active_;
   };
   const auto place = [&](PieceKind kind, bool again) { put({kind, slice}, again); };

@@ -29,6 +29,7 @@ struct PieceKey {
   PieceKind kind = PieceKind::embedding;
   std::int64_t slice = 0;   ///< of the sequence
   std::int64_t window = 0;  ///< ModelSpec::window_of the layer
+  bool linear = false;      ///< ModelSpec::is_linear of the layer
   friend auto operator<=>(const PieceKey&, const PieceKey&) = default;
 };
 
@@ -83,8 +84,8 @@ class PieceLibrary {
  private:
   const Piece& piece(const PieceKey& key);
   double ranks_with(double load) const;
-  double offloaded(PieceKind kind, bool recomputed, std::int64_t slice) const;
-  const Instructions& moe_pair(std::int64_t forward_window, std::int64_t backward_window);
+  double offloaded(const PieceKey& key, bool recomputed) const;
+  const Instructions& moe_pair(const PieceKey& forward, const PieceKey& backward);
   Instructions zipped(const Pieces& forward, const Pieces& backward);
   Instructions with_own_slots(Instructions code);
   bool holds_embedding(Stage stage) const;
@@ -94,7 +95,7 @@ class PieceLibrary {
   ProgramBuilder& builder_;
   const double active_;  ///< part of the experts that work in a step
   std::map<PieceKey, Piece> lowered_;
-  std::map<std::pair<std::int64_t, std::int64_t>, Instructions> moe_pairs_;  ///< by windows
+  std::map<std::pair<PieceKey, PieceKey>, Instructions> moe_pairs_;
   std::map<std::uint32_t, std::uint32_t> own_slots_;  ///< of backwards in pairs
 };
 

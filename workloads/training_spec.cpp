@@ -323,7 +323,10 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
                  "whether other threads compile while old kernels serve"});
       });
   visitor.field(
-      {"host_speed", &spec.host_speed, "all host times are divided by it", between(1e-6, 1e6)});
+      {"host_speed", &spec.host_speed,
+       "host times are divided by it, but those of updates of offloaded optimizer states, which "
+       "the host's memory bounds",
+       between(1e-6, 1e6)});
   visitor.section(
       "barriers", "where all ranks wait for the last one, once per step (docs/models/barriers.md)",
       [&](Visitor& v) {

@@ -16,23 +16,25 @@ std::string row(const std::string& name, double count) {
 
 std::string as_json(const ModelSpec& spec, const ParameterCount& count, std::int64_t sequence,
                     double flops) {
-  const nlohmann::ordered_json json{{"model", spec.name},
-                                    {"layers", spec.layers},
-                                    {"hidden", spec.hidden},
-                                    {"vocabulary", spec.vocabulary},
-                                    {"parameters",
-                                     {{"total", count.total_without_mtp},
-                                      {"total_with_mtp", count.total},
-                                      {"active_per_token", count.active},
-                                      {"embedding", count.embedding},
-                                      {"position_embedding", count.positions},
-                                      {"head", count.head},
-                                      {"attention_per_layer", count.attention_per_layer},
-                                      {"dense_ffn_per_layer", count.dense_ffn_per_layer},
-                                      {"moe_ffn_per_layer", count.moe_ffn_per_layer},
-                                      {"mtp", count.mtp}}},
-                                    {"sequence", sequence},
-                                    {"training_flops_per_token", flops}};
+  const nlohmann::ordered_json json{
+      {"model", spec.name},
+      {"layers", spec.layers},
+      {"hidden", spec.hidden},
+      {"vocabulary", spec.vocabulary},
+      {"parameters",
+       {{"total", count.total_without_mtp},
+        {"total_with_mtp", count.total},
+        {"active_per_token", count.active},
+        {"embedding", count.embedding},
+        {"position_embedding", count.positions},
+        {"head", count.head},
+        {"attention_per_layer", count.attention_per_layer},
+        {"linear_attention_per_layer", count.linear_attention_per_layer},
+        {"dense_ffn_per_layer", count.dense_ffn_per_layer},
+        {"moe_ffn_per_layer", count.moe_ffn_per_layer},
+        {"mtp", count.mtp}}},
+      {"sequence", sequence},
+      {"training_flops_per_token", flops}};
   return json.dump(2) + "\n";
 }
 
@@ -50,6 +52,7 @@ Outcome model(const ModelOptions& options) {
   text += row("active per token", count.active);
   text += "\n" + row("embedding", count.embedding) + row("position embedding", count.positions) +
           row("head", count.head) + row("attention, per layer", count.attention_per_layer) +
+          row("linear attention, per layer", count.linear_attention_per_layer) +
           row("dense feed-forward, per layer", count.dense_ffn_per_layer) +
           row("experts and router, per layer", count.moe_ffn_per_layer) +
           row("MTP modules", count.mtp);

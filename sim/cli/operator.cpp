@@ -20,9 +20,10 @@ std::string option_of(OperatorColumn column, bool collective) {
 /// Columns that say something about this kind.
 bool serves(const OperatorKind& kind, OperatorColumn column) {
   const bool attention = kind.of == OperatorClass::attention;
-  const bool of_attention = column == OperatorColumn::batch || column == OperatorColumn::causal ||
-                            column == OperatorColumn::generation;
+  const bool of_attention =
+      column == OperatorColumn::causal || column == OperatorColumn::generation;
   return column == OperatorColumn::type || (attention && of_attention) ||
+         (column == OperatorColumn::batch && has_sequences(kind.of)) ||
          std::ranges::find(kind.sizes, column) != kind.sizes.end();
 }
 

@@ -35,58 +35,71 @@ std::vector<Setting> without_auto(std::vector<Setting> settings, Draft& draft) {
   return settings;
 }
 
+/// Sizes that the file says or --set gives, and what they leave to be found.
+struct BatchSizes {
+  const Setting *all, *piece, *steps;
+  std::optional<std::int64_t> global{}, micro{}, count{};
+};
+
+std::optional<std::int64_t> positive(Json& json, const Setting* setting) {
+  if (setting == nullptr) return {};
+  const auto value = json.args.count(setting->name);
+  if (!value || *value >= 1) return value;
+  json.args.fail(*setting, "is " + std::to_string(*value) + ", allowed: at least 1");
+  return {};
+}
+
+/// A size of the file beside one of --set, which counts.
+std::optional<std::int64_t> beside_said(Json& json, const Setting* setting, const char* key,
+                                        std::optional<std::int64_t> value) {
+  const auto said = json.draft.count(key);
+  if (json.draft.given(key)) return said;
+  if (setting != nullptr && said && value && *said != *value)
+    json.args.fail(*setting, "is " + std::to_string(*value) + ", and " + key + " is " +
+                                 std::to_string(*said) + " beside it, allowed: the same");
+  return value ? value : said;
+}
+
+/// Two of three give the third; three must multiply.
+bool complete(Json& json, BatchSizes& s) {
+  const auto dp = json.replicas();
+  if (s.micro && s.global && s.count && dp && *s.micro * *s.count * *dp != *s.global) {
+    json.args.fail(s.all != nullptr ? *s.all : *s.steps,
+                   "gives " + std::to_string(*s.global) + " sequences, and micro-batch x " +
+                       "accumulation x DP are " + std::to_string(*s.micro) + " x " +
+                       std::to_string(*s.count) + " x " + std::to_string(*dp) +
+                       ", allowed: the same");
+    return false;
+  }
+  if (!s.micro && s.global && dp && *s.global % (*dp * s.count.value_or(1)) == 0)
+    s.micro = *s.global / (*dp * s.count.value_or(1));
+  if (!s.global && s.micro && dp) s.global = *s.micro * s.count.value_or(1) * *dp;
+  return true;
+}
+
 void import_batch(Json& json) {
   Arguments& args = json.args;
   Draft& draft = json.draft;
-  const Setting* all = args.find("train_batch_size");
-  const Setting* piece = args.find("train_micro_batch_size_per_gpu");
-  const Setting* steps = args.find("gradient_accumulation_steps");
-  const auto size = [&](const Setting* setting) -> std::optional<std::int64_t> {
-    if (setting == nullptr) return {};
-    const auto value = args.count(setting->name);
-    if (!value || *value >= 1) return value;
-    args.fail(*setting, "is " + std::to_string(*value) + ", allowed: at least 1");
-    return {};
-  };
-  std::optional<std::int64_t> global = size(all), micro = size(piece), count = size(steps);
-  const auto dp = json.replicas();
-  const auto held_to = [&](const Setting* setting, const char* key,
-                           std::optional<std::int64_t> value) {
-    const auto said = draft.count(key);
-    if (setting != nullptr && said && value && *said != *value)
-      args.fail(*setting, "is " + std::to_string(*value) + ", and " + key + " is " +
-                              std::to_string(*said) + " beside it, allowed: the same");
-  };
-  if (!draft.given("training.micro_batch"))
-    held_to(piece, "training.micro_batch", micro);
-  else
-    micro = draft.count("training.micro_batch");
-  if (!draft.given("training.global_batch"))
-    held_to(all, "training.global_batch", global);
-  else
-    global = draft.count("training.global_batch");
-  if (!micro) micro = draft.count("training.micro_batch");
-  if (!global) global = draft.count("training.global_batch");
-  if (micro && global && count && dp && *micro * *count * *dp != *global)
-    return args.fail(all != nullptr ? *all : *steps,
-                     "gives " + std::to_string(*global) + " sequences, and micro-batch x " +
-                         "accumulation x DP are " + std::to_string(*micro) + " x " +
-                         std::to_string(*count) + " x " + std::to_string(*dp) +
-                         ", allowed: the same");
-  if (!micro && global && dp && *global % (*dp * count.value_or(1)) == 0)
-    micro = *global / (*dp * count.value_or(1));
-  if (!global && micro && dp) global = *micro * count.value_or(1) * *dp;
+  BatchSizes s{args.find("train_batch_size"), args.find("train_micro_batch_size_per_gpu"),
+               args.find("gradient_accumulation_steps")};
+  s.global = positive(json, s.all);
+  s.micro = positive(json, s.piece);
+  s.count = positive(json, s.steps);
+  s.micro = beside_said(json, s.piece, "training.micro_batch", s.micro);
+  s.global = beside_said(json, s.all, "training.global_batch", s.global);
+  if (!complete(json, s)) return;
   const auto ask = [&](const char* key) {
     draft.wrong({{}, key, "is not said by the file; give --set " + std::string(key) + "=N"});
   };
-  if (micro)
-    draft.set("training.micro_batch", *micro, {piece, piece == nullptr ? all : nullptr});
+  if (s.micro)
+    draft.set("training.micro_batch", *s.micro, {s.piece, s.piece == nullptr ? s.all : nullptr});
   else
     ask("training.micro_batch");
-  if (global)
-    draft.set("training.global_batch", *global, {all, all == nullptr ? piece : nullptr, steps},
-              all == nullptr ? "micro x accumulation x DP" : "");
-  else if (dp)
+  if (s.global)
+    draft.set("training.global_batch", *s.global,
+              {s.all, s.all == nullptr ? s.piece : nullptr, s.steps},
+              s.all == nullptr ? "micro x accumulation x DP" : "");
+  else if (json.replicas())
     ask("training.global_batch");
 }
 

@@ -25,6 +25,30 @@ void add_window(Flags& flags, const GroupedQueryAttention& attention) {
   if (attention.full_every > 0) flags.add("--window-attn-skip-freq", attention.full_every);
 }
 
+void add_linear(Flags& flags, const LinearAttention& a) {
+  if (a.kind != LinearAttention::Kind::gated_delta || a.full_every == 0) return;
+  if (flags.framework == Framework::mindspeed) {
+    flags.add("--full-attention-interval", a.full_every);
+    flags.add("--mamba-d-conv", a.convolution);
+  } else {
+    flags.add("--experimental-attention-variant", std::string("gated_delta_net"));
+    flags.add("--linear-attention-freq", a.full_every);
+    flags.add("--linear-conv-kernel-dim", a.convolution);
+  }
+  flags.add("--linear-key-head-dim", a.key_dim);
+  flags.add("--linear-value-head-dim", a.value_dim);
+  flags.add("--linear-num-key-heads", a.key_heads);
+  flags.add("--linear-num-value-heads", a.value_heads);
+}
+
+void add_indexer(Flags& flags, const LatentAttention& a) {
+  if (!a.sparse()) return;
+  flags.add("--experimental-attention-variant", std::string("dsa"));
+  flags.add("--dsa-indexer-n-heads", a.index_heads);
+  flags.add("--dsa-indexer-head-dim", a.index_dim);
+  flags.add("--dsa-indexer-topk", a.index_top_k);
+}
+
 void add_attention(Flags& flags, const ModelSpec& model) {
   if (const auto* a = std::get_if<GroupedQueryAttention>(&model.attention)) {
     flags.add("--num-attention-heads", a->heads);
@@ -34,6 +58,7 @@ void add_attention(Flags& flags, const ModelSpec& model) {
       flags.add("--num-query-groups", a->kv_heads);
     }
     flags.when(model.qk_norm == ModelSpec::QkNorm::head, "--qk-layernorm");
+    flags.when(a->output_gate, "--attention-output-gate");
     add_window(flags, *a);
     return;
   }
@@ -45,12 +70,14 @@ void add_attention(Flags& flags, const ModelSpec& model) {
   flags.add("--qk-head-dim", a.nope_dim);
   flags.add("--qk-pos-emb-head-dim", a.rope_dim);
   flags.add("--v-head-dim", a.v_dim);
+  add_indexer(flags, a);
 }
 
 void add_model(Flags& flags, const ModelSpec& model) {
   flags.add("--num-layers", model.layers);
   flags.add("--hidden-size", model.hidden);
   add_attention(flags, model);
+  if (model.linear) add_linear(flags, *model.linear);
   if (model.ffn.hidden > 0) flags.add("--ffn-hidden-size", model.ffn.hidden);
   flags.when(model.ffn.kind == FeedForwardSpec::Kind::swiglu, "--swiglu");
   flags.add("--padded-vocab-size", model.vocabulary);
@@ -88,6 +115,7 @@ void add_experts(Flags& flags, const Scenario& scenario) {
     flags.add("--n-shared-experts", moe.shared_experts);
   else if (moe.shared_experts > 0)
     flags.add("--moe-shared-expert-intermediate-size", moe.shared_experts * moe.shared_hidden);
+  flags.when(moe.shared_gate, "--moe-shared-expert-gate");
   if (moe.groups > 1) flags.add("--moe-router-num-groups", moe.groups);
   if (moe.groups > 1) flags.add("--moe-router-group-topk", moe.top_groups);
   flags.when(moe.correction_bias, "--moe-router-enable-expert-bias");

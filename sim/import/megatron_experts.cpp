@@ -45,6 +45,15 @@ void import_pattern(MegatronLaunch& launch) {
 }
 
 void import_shared(MegatronLaunch& launch, std::int64_t expert_hidden) {
+  const Setting* width_flag =
+      launch.args.find({"--n-shared-experts", "--moe-shared-expert-intermediate-size"});
+  if (const Setting* gate =
+          launch.args.find({"--moe-shared-expert-gate", "--shared-expert-gate"})) {
+    if (width_flag != nullptr)
+      launch.draft.set("model.moe.shared_gate", true, {gate});
+    else
+      launch.draft.note(*gate, "counts only with shared experts");
+  }
   if (const Setting* count = launch.flag("--n-shared-experts")) {
     const std::int64_t shared = launch.args.count_or("--n-shared-experts", 0);
     launch.draft.set("model.moe.shared_experts", shared, {count});

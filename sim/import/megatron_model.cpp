@@ -65,6 +65,8 @@ void import_grouped(MegatronLaunch& launch, std::int64_t heads, std::int64_t hid
   if (const Setting* norm = launch.flag("--qk-layernorm");
       norm != nullptr && launch.args.on("--qk-layernorm"))
     launch.draft.set("model.qk_norm", std::string("head"), {norm});
+  if (const Setting* gate = launch.flag("--attention-output-gate"))
+    launch.draft.set("model.attention.output_gate", true, {gate});
 }
 
 void import_latent(MegatronLaunch& launch, const Setting* kind, std::int64_t heads) {
@@ -83,6 +85,8 @@ void import_latent(MegatronLaunch& launch, const Setting* kind, std::int64_t hea
   dimension("model.attention.nope_dim", {"--qk-nope-head-dim", "--qk-head-dim"}, 128);
   dimension("model.attention.rope_dim", {"--qk-rope-head-dim", "--qk-pos-emb-head-dim"}, 64);
   dimension("model.attention.v_dim", {"--v-head-dim"}, 128);
+  if (const Setting* gate = launch.flag("--attention-output-gate"))
+    launch.args.fail(*gate, "gates grouped queries, allowed: without --multi-latent-attention");
 }
 
 bool gated(const MegatronLaunch& launch) {
@@ -183,6 +187,7 @@ void import_model(MegatronLaunch& launch) {
   const Setting* latent =
       launch.args.find({"--multi-latent-attention", "--multi-head-latent-attention"});
   launch.latent ? import_latent(launch, latent, heads) : import_grouped(launch, heads, hidden);
+  import_variant(launch);
   import_feed_forward(launch, hidden);
   import_vocabulary(launch);
   import_choices(launch);

@@ -55,6 +55,7 @@ class Shell {
   Truth run_each(const Command& command);
   Truth run_loop(const Command& command);
   Truth run_words(const Command& command, const std::vector<Traced>& words);
+  std::optional<Truth> change_state(const std::vector<Traced>& words, std::uint32_t origin);
   Truth run_text(const Traced& text, std::uint32_t origin);
   Truth run_source(const std::vector<Traced>& words, std::uint32_t origin);
   Truth run_function(const std::vector<Traced>& words);

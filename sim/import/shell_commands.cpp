@@ -51,16 +51,9 @@ Truth Shell::run_simple(const Command& command) {
   return run_words(command, words);
 }
 
-Truth Shell::run_words(const Command& command, const std::vector<Traced>& words) {
+/// Words of the shell that change its state; nothing for others.
+std::optional<Truth> Shell::change_state(const std::vector<Traced>& words, std::uint32_t origin) {
   const std::string& first = words.front().text;
-  const std::uint32_t origin = command.origin;
-  if (functions_.contains(first)) return run_function(words);
-  if (first == "[" || first == "test") {
-    std::vector<Traced> inner(words.begin() + 1, words.end());
-    if (first == "[" && !inner.empty() && inner.back().text == "]") inner.pop_back();
-    return test(inner, false);
-  }
-  if (first == "source" || first == ".") return run_source(words, origin);
   if (first == "unset") {
     for (const Traced& name : words) {
       state_.variables.erase(name.text);
@@ -77,14 +70,35 @@ Truth Shell::run_words(const Command& command, const std::vector<Traced>& words)
     if (dashes != words.end()) state_.positional.assign(dashes + 1, words.end());
     return Truth::yes;
   }
+  if (first == "return") {
+    state_.returned = true;
+    return Truth::yes;
+  }
+  if (first == "read" || first == "mapfile" || first == "readarray") {
+    Traced mark;
+    mark.add(unknown_mark, origin);
+    for (std::size_t i = 1; i < words.size(); ++i)
+      if (!words[i].text.starts_with('-')) variable(words[i].text) = {false, {mark}};
+    return Truth::unknown;
+  }
+  return {};
+}
+
+Truth Shell::run_words(const Command& command, const std::vector<Traced>& words) {
+  const std::string& first = words.front().text;
+  const std::uint32_t origin = command.origin;
+  if (functions_.contains(first)) return run_function(words);
+  if (first == "[" || first == "test") {
+    std::vector<Traced> inner(words.begin() + 1, words.end());
+    if (first == "[" && !inner.empty() && inner.back().text == "]") inner.pop_back();
+    return test(inner, false);
+  }
+  if (first == "source" || first == ".") return run_source(words, origin);
+  if (const auto changed = change_state(words, origin)) return *changed;
   if (first == "exit" || first == "exec") {
     if (first == "exit") state_.ended = origin;
     if (first == "exit" || words.size() < 2) return Truth::unknown;
     return run_words(command, {words.begin() + 1, words.end()});
-  }
-  if (first == "return") {
-    state_.returned = true;
-    return Truth::yes;
   }
   if (first == "eval") {
     Traced text;
@@ -93,13 +107,6 @@ Truth Shell::run_words(const Command& command, const std::vector<Traced>& words)
       text.add(words[i]);
     }
     return run_text(text, origin);
-  }
-  if (first == "read" || first == "mapfile" || first == "readarray") {
-    Traced mark;
-    mark.add(unknown_mark, origin);
-    for (std::size_t i = 1; i < words.size(); ++i)
-      if (!words[i].text.starts_with('-')) variable(words[i].text) = {false, {mark}};
-    return Truth::unknown;
   }
   if (launches(words)) {
     state_.launches.push_back(words);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dealt_layers.hpp"
 #include "megatron.hpp"
 #include "structured.hpp"
 
@@ -142,7 +143,44 @@ void import_degrees(Job& job) {
   import_fsdp(job);
 }
 
+struct KnownSchedule {
+  std::string_view name, key;
+  std::int64_t chunks;
+};
+constexpr std::array<KnownSchedule, 5> known_schedules{{{"GPipe", "gpipe", 1},
+                                                        {"1F1B", "1f1b", 1},
+                                                        {"Interleaved1F1B", "interleaved_1f1b", 2},
+                                                        {"ZBVZeroBubble", "zb_v", 2},
+                                                        {"DualPipeV", "dualpipe_v", 2}}};
+
 /// Chunks of n layers, where embedding and head count as layers of the first and last.
+void import_chunks(Job& job, const KnownSchedule& known, const Setting* schedule) {
+  const EndLayers ends{
+      job.args.count_or("parallelism.pipeline_parallel_first_stage_less_layers", 1),
+      job.args.count_or("parallelism.pipeline_parallel_last_stage_less_layers", 1)};
+  const Setting* each = job.args.find("parallelism.pipeline_parallel_layers_per_stage");
+  const std::int64_t all = job.flavor.layers + ends.first + ends.last;
+  std::int64_t chunks = known.chunks;
+  if (each != nullptr) {
+    const std::int64_t n = std::max<std::int64_t>(job.args.count_or(each->name, 1), 1);
+    if (((all + n - 1) / n) % job.pp != 0)
+      return job.args.fail(*each, "makes chunks that the stages do not divide");
+    chunks = (all + n - 1) / n / job.pp;
+  }
+  const std::int64_t count = chunks * job.pp;
+  if (count > 4096 || ends.first < 0 || ends.last < 0)
+    return job.args.fail("parallelism.pipeline_parallel_degree", "makes more than 4096 chunks");
+  auto table = dealt_layers(job.flavor.layers, ends, job.pp, count);
+  if (table.empty())
+    return job.args.fail("parallelism.pipeline_parallel_degree",
+                         "makes more chunks than embedding, layers and head fill");
+  const bool turned = known.key == "zb_v" || known.key == "dualpipe_v";
+  if (turned && table.size() == 2) std::ranges::reverse(table[1]);
+  job.draft.set("parallel.vpp", chunks, {schedule, each});
+  job.draft.set("parallel.layers_per_chunk", table_text(table), {each},
+                "embedding and head count as layers");
+}
+
 void import_stages(Job& job) {
   Draft& draft = job.draft;
   const Setting* schedule = job.args.find("parallelism.pipeline_parallel_schedule");
@@ -153,55 +191,13 @@ void import_stages(Job& job) {
     draft.set("parallel.layers_per_chunk", std::string("even"), {});
     return;
   }
-  struct Known {
-    std::string_view name, key;
-    std::int64_t chunks;
-  };
-  constexpr std::array<Known, 5> known{{{"GPipe", "gpipe", 1},
-                                        {"1F1B", "1f1b", 1},
-                                        {"Interleaved1F1B", "interleaved_1f1b", 2},
-                                        {"ZBVZeroBubble", "zb_v", 2},
-                                        {"DualPipeV", "dualpipe_v", 2}}};
-  const auto found = std::ranges::find(known, name, &Known::name);
-  if (found == known.end())
+  const auto found = std::ranges::find(known_schedules, name, &KnownSchedule::name);
+  if (found == known_schedules.end())
     return job.args.fail(
         "parallelism.pipeline_parallel_schedule",
         "is '" + name + "', allowed: GPipe, 1F1B, Interleaved1F1B, ZBVZeroBubble, DualPipeV");
   draft.set("schedule.pipeline", std::string(found->key), {schedule});
-  const std::int64_t first =
-      job.args.count_or("parallelism.pipeline_parallel_first_stage_less_layers", 1);
-  const std::int64_t last =
-      job.args.count_or("parallelism.pipeline_parallel_last_stage_less_layers", 1);
-  const Setting* each = job.args.find("parallelism.pipeline_parallel_layers_per_stage");
-  const std::int64_t all = job.flavor.layers + first + last;
-  std::int64_t chunks = found->chunks;
-  if (each != nullptr) {
-    const std::int64_t n = std::max<std::int64_t>(job.args.count_or(each->name, 1), 1);
-    if (((all + n - 1) / n) % job.pp != 0)
-      return job.args.fail(*each, "makes chunks that the stages do not divide");
-    chunks = (all + n - 1) / n / job.pp;
-  }
-  const std::int64_t count = chunks * job.pp;
-  if (count > 4096 || first < 0 || last < 0)
-    return job.args.fail("parallelism.pipeline_parallel_degree", "makes more than 4096 chunks");
-  // layers are dealt out evenly, the first chunks take what is left
-  std::vector<std::int64_t> dealt;
-  for (std::int64_t i = 0; i < count; ++i) dealt.push_back(all / count + (i < all % count ? 1 : 0));
-  dealt.front() -= first;
-  dealt.back() -= last;
-  if (std::ranges::min(dealt) < 0)
-    return job.args.fail("parallelism.pipeline_parallel_degree",
-                         "makes more chunks than embedding, layers and head fill");
-  std::vector<std::vector<std::int64_t>> table;
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (i % job.pp == 0) table.emplace_back();
-    table.back().push_back(dealt[static_cast<std::size_t>(i)]);
-  }
-  const bool turned = found->key == "zb_v" || found->key == "dualpipe_v";
-  if (turned && table.size() == 2) std::ranges::reverse(table[1]);
-  draft.set("parallel.vpp", chunks, {schedule, each});
-  draft.set("parallel.layers_per_chunk", table_text(table), {each},
-            "embedding and head count as layers");
+  import_chunks(job, *found, schedule);
 }
 
 void import_batches(Job& job) {

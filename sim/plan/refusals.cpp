@@ -112,6 +112,10 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
            "is by module, which plans do not search, allowed: none, selective, full, search");
   if (first.workload.model.has_windows())
     refuse("model.attention.window", "is not searched: plans take layers as alike, allowed: none");
+  if (first.workload.model.linear)
+    refuse("model.linear_attention", "is not searched: plans take layers as alike, allowed: none");
+  if (first.workload.model.has_indexer())
+    refuse("model.attention.index_heads", "is not searched, allowed: 0");
   if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
   if (first.workload.communication.scatter_gather)

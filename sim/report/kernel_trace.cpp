@@ -169,10 +169,19 @@ class Tracer {
 }  // namespace
 
 const char* profiler_type(KernelClass which) {
-  static constexpr std::array types{
-      "MatMulV3",  "GroupedMatmul",   "FlashAttentionScore", "RmsNorm",    "SwiGlu",
-      "RotaryMul", "MoeTokenPermute", "CrossEntropyLoss",    "ApplyAdamW", "Add",
-      "Given"};
+  static constexpr std::array types{"MatMulV3",
+                                    "GroupedMatmul",
+                                    "FlashAttentionScore",
+                                    "ChunkGatedDeltaRule",
+                                    "SparseFlashAttention",
+                                    "RmsNorm",
+                                    "SwiGlu",
+                                    "RotaryMul",
+                                    "MoeTokenPermute",
+                                    "CrossEntropyLoss",
+                                    "ApplyAdamW",
+                                    "Add",
+                                    "Given"};
   static_assert(types.size() == kernel_classes);
   return types[static_cast<std::size_t>(which)];
 }
@@ -192,7 +201,9 @@ std::string kernel_details_csv(const KernelTrace& trace, Rank rank) {
                                                   : profiler_type(class_of_name(kernel.of));
     const bool cube = kernel.of == name(KernelClass::matmul) ||
                       kernel.of == name(KernelClass::grouped_matmul) ||
-                      kernel.of == name(KernelClass::attention);
+                      kernel.of == name(KernelClass::attention) ||
+                      kernel.of == name(KernelClass::linear_attention) ||
+                      kernel.of == name(KernelClass::sparse_attention);
     const char* core = kernel.communication ? "COMMUNICATION" : cube ? "AI_CORE" : "AI_VECTOR_CORE";
     text += fmt::format("{},{},{},{},{},{:.6f},{:.6f},N/A,N/A,N/A,N/A\n", rank.value, kernel.stream,
                         csv_cell(kernel.name), type, core, kernel.start * per_microsecond,

@@ -175,6 +175,14 @@ std::string shape_of(const AttentionWork& w) {
   return fmt::format("{}x{} heads {}x{}x{}", size(w.sequences), size(w.heads), size(w.query_length),
                      size(w.key_length), dims);
 }
+std::string shape_of(const LinearAttentionWork& w) {
+  return fmt::format("{}x{} heads {}x{}/{} chunks of {}", size(w.sequences), size(w.heads),
+                     size(w.length), size(w.key_dim), size(w.value_dim), size(w.chunk));
+}
+std::string shape_of(const SparseAttentionWork& w) {
+  return fmt::format("{}x{} heads {}x{}x{}/{}", size(w.sequences), size(w.heads),
+                     size(w.query_length), size(w.keys), size(w.qk_dim), size(w.v_dim));
+}
 std::string shape_of(const MemoryBoundWork& w) { return w.row > 0 ? "rows of " + size(w.row) : ""; }
 std::string shape_of(const FixedWork&) { return ""; }
 std::string shape_of(const FusedWork& w) { return size(w.tiles) + " tiles"; }
@@ -219,9 +227,10 @@ KernelClass class_of_role(OperatorRole role, const MemoryBoundWork& work) {
 }  // namespace
 
 const char* name(KernelClass which) {
-  static constexpr std::array names{"matmul",     "grouped matmul", "attention", "norm",
-                                    "activation", "rotary",         "routing",   "loss",
-                                    "optimizer",  "elementwise",    "given"};
+  static constexpr std::array names{
+      "matmul",    "grouped matmul", "attention", "linear attention", "sparse attention",
+      "norm",      "activation",     "rotary",    "routing",          "loss",
+      "optimizer", "elementwise",    "given"};
   static_assert(names.size() == kernel_classes);
   return names[static_cast<std::size_t>(which)];
 }
@@ -232,26 +241,28 @@ KernelClass class_of(const Operator& op) {
   if (begins("optimizer") || begins("gradient norm")) return KernelClass::optimizer;
   if (begins("sort") || begins("unsort")) return KernelClass::routing;
   if (begins("loss")) return KernelClass::loss;
-  return std::visit(Overloaded{[](const MatmulWork&) { return KernelClass::matmul; },
-                               [](const GroupedMatmulWork& w) {
-                                 return w.batched ? KernelClass::matmul
-                                                  : KernelClass::grouped_matmul;
-                               },
-                               [](const AttentionWork&) { return KernelClass::attention; },
-                               [&](const MemoryBoundWork& w) { return class_of_role(op.role, w); },
-                               [](const FixedWork&) { return KernelClass::given; },
-                               [](const FusedWork& w) {
-                                 for (const FusedStage& stage : w.stages) {
-                                   if (std::holds_alternative<AttentionWork>(stage.work))
-                                     return KernelClass::attention;
-                                   if (std::holds_alternative<GroupedMatmulWork>(stage.work))
-                                     return KernelClass::grouped_matmul;
-                                   if (std::holds_alternative<MatmulWork>(stage.work))
-                                     return KernelClass::matmul;
-                                 }
-                                 return KernelClass::elementwise;
-                               }},
-                    op.work);
+  if (begins("index top-k") || begins("index loss")) return KernelClass::sparse_attention;
+  return std::visit(
+      Overloaded{[](const MatmulWork&) { return KernelClass::matmul; },
+                 [](const GroupedMatmulWork& w) {
+                   return w.batched ? KernelClass::matmul : KernelClass::grouped_matmul;
+                 },
+                 [](const AttentionWork&) { return KernelClass::attention; },
+                 [](const LinearAttentionWork&) { return KernelClass::linear_attention; },
+                 [](const SparseAttentionWork&) { return KernelClass::sparse_attention; },
+                 [&](const MemoryBoundWork& w) { return class_of_role(op.role, w); },
+                 [](const FixedWork&) { return KernelClass::given; },
+                 [](const FusedWork& w) {
+                   for (const FusedStage& stage : w.stages) {
+                     if (std::holds_alternative<AttentionWork>(stage.work))
+                       return KernelClass::attention;
+                     if (std::holds_alternative<GroupedMatmulWork>(stage.work))
+                       return KernelClass::grouped_matmul;
+                     if (std::holds_alternative<MatmulWork>(stage.work)) return KernelClass::matmul;
+                   }
+                   return KernelClass::elementwise;
+                 }},
+      op.work);
 }
 
 std::string shape_text(const Operator& op) {

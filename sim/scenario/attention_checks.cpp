@@ -69,11 +69,68 @@ void check_window(const Scenario& scenario, Checks& checks) {
                  "allowed: none");
 }
 
+/// A state goes from token to token: ranks either hold whole sequences of some heads, or it would
+/// have to travel, which no framework that we know does.
+void check_linear(const Scenario& scenario, Checks& checks) {
+  using Algorithm = ParallelPlan::ContextAlgorithm;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const ModelSpec& model = scenario.workload.model;
+  if (!model.linear) return;
+  const LinearAttention& a = *model.linear;
+  checks.require(plan.cp == 1 || plan.context_algorithm == Algorithm::ulysses,
+                 "parallel.context_algorithm",
+                 "cuts sequences, but states of linear attention (model.linear_attention) go "
+                 "through whole ones, allowed: ulysses, or cp 1");
+  checks.require(plan.slices == 1, "schedule.slices",
+                 "is " + count_text(plan.slices) +
+                     ", but states of linear attention (model.linear_attention) are not handed "
+                     "from slice to slice, allowed: 1");
+  checks.require(!scenario.schedule.data.documents, "schedule.data.documents",
+                 "are given, but states of linear attention (model.linear_attention) end with none "
+                 "of them, allowed: none");
+  checks.require(a.kind != LinearAttention::Kind::lightning || plan.tp == 1, "parallel.tp",
+                 "is " + count_text(plan.tp) +
+                     " beside lightning attention, whose norm over all heads crosses no ranks, "
+                     "allowed: 1");
+  const std::int64_t ranks = plan.tp * plan.cp;
+  checks.require(a.key_heads % ranks == 0, plan.cp > 1 ? "parallel.cp" : "parallel.tp",
+                 "is " + count_text(plan.cp > 1 ? plan.cp : plan.tp) + ", but tp x cp = " +
+                     count_text(ranks) + " must divide the " + count_text(a.key_heads) +
+                     " key heads of model.linear_attention, allowed: " + divisors(a.key_heads));
+}
+
+/// Each query reads tokens of its own choice.
+void check_indexer(const Scenario& scenario, Checks& checks) {
+  const WorkloadSpec& workload = scenario.workload;
+  if (!workload.model.has_indexer()) return;
+  const std::string why = ", but an indexer (model.attention.index_heads) chooses among all tokens";
+  checks.require(workload.plan.cp == 1, "parallel.cp",
+                 "is " + count_text(workload.plan.cp) + why + " of a sequence, allowed: 1");
+  checks.require(workload.plan.slices == 1, "schedule.slices",
+                 "is " + count_text(workload.plan.slices) + why + " of a sequence, allowed: 1");
+  checks.require(!scenario.schedule.data.documents, "schedule.data.documents",
+                 "are given" + why + " of whole sequences, allowed: none");
+  checks.require(workload.training.attention != TrainingSpec::Attention::unfused,
+                 "training.attention", "is unfused" + why + ", allowed: fused");
+  checks.require(!workload.training.attention_head, "training.attention_head",
+                 "is set" + why + " by latents, which have no heads, allowed: none");
+  checks.require(!workload.training.recomputes(TrainingSpec::Module::mla_up_proj),
+                 "training.recompute",
+                 "names mla_up_proj, which sparse attention applies to queries and outputs, "
+                 "allowed: without it");
+}
+
 }  // namespace
 
 void check_attention_kernel(const Scenario& scenario, Checks& checks) {
   check_attention_head(scenario.workload, checks);
   if (checks.good({"parallel.cp", "schedule.slices"})) check_window(scenario, checks);
+  if (checks.good({"parallel.tp", "parallel.cp", "schedule.slices"}) &&
+      checks.good_below("model.linear_attention"))
+    check_linear(scenario, checks);
+  if (checks.good({"parallel.cp", "schedule.slices", "training.attention"}) &&
+      checks.good_below("model.attention"))
+    check_indexer(scenario, checks);
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
 }
 

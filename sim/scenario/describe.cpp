@@ -132,11 +132,15 @@ void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
                     std::size_t& source) {
   visitor.one_of(source,
                  {{"layers", [&](Visitor& v) { describe(v, model); }},
-                  {"hf_config", [&](Visitor& v) {
+                  {"hf_config",
+                   [&](Visitor& v) {
                      describe_format_version(v);
                      v.field({"name", Identifier{&model.name}, "name of the model"});
-                     v.field({"hf_config", &hf_config, "path of a Hugging Face config.json"});
-                   }}});
+                     v.field({"hf_config", &hf_config,
+                              "path of a Hugging Face config.json; keys of a model beside it "
+                              "count instead of the file's"});
+                   },
+                   true, true}});
 }
 
 namespace {

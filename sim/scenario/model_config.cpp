@@ -42,6 +42,10 @@ void refuse_other_kinds(const Node& beside, const ModelSpec& config, const Model
                                  ", allowed: " + attentions[own]);
   if (model.moe && !config.moe)
     refuse("moe", "is given but the config.json has no experts, allowed: none");
+  if (model.linear && !config.linear)
+    refuse("linear_attention", "is given but the config.json has none, allowed: none");
+  if (model.linear && config.linear && model.linear->kind != config.linear->kind)
+    refuse("linear_attention.kind", "is not that of the config.json");
 }
 
 }  // namespace
@@ -73,6 +77,7 @@ void read_beside_config(const Node& root, ModelSpec& model, Reading& reading) {
   describe(section, model);
   section.finish();
   if (beside.find("moe") == nullptr) model.moe = config.moe;
+  if (beside.find("linear_attention") == nullptr) model.linear = config.linear;
   refuse_other_kinds(beside, config, model, partial);
   reading.failed.insert(partial.failed.begin(), partial.failed.end());
   std::ranges::move(partial.diagnostics, std::back_inserter(reading.diagnostics));

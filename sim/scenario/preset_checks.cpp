@@ -308,6 +308,40 @@ void check_windows(const GroupedQueryAttention& attention, const std::string& pr
                  "is 1, which leaves no layer its window, allowed: 0, or at least 2");
 }
 
+/// Values have as many heads as queries and keys, or several for each.
+void check_linear_attention(const ModelSpec& model, const std::string& prefix, Checks& checks) {
+  if (!model.linear) return;
+  const LinearAttention& a = *model.linear;
+  const std::string key = prefix + "linear_attention.";
+  if (checks.good({key + "key_heads"}))
+    checks.require(a.value_heads % a.key_heads == 0, key + "value_heads",
+                   "is " + count_text(a.value_heads) + ", must be a multiple of the " +
+                       count_text(a.key_heads) + " key heads");
+  checks.require(a.full_every != 1, key + "full_every",
+                 "is 1, which leaves no layer its linear attention, allowed: 0, or at least 2");
+  checks.require(!model.has_windows(), prefix + "attention.window",
+                 "is given beside linear attention, allowed: none");
+  checks.require(!model.has_indexer(), prefix + "attention.index_heads",
+                 "is given beside linear attention, allowed: 0");
+  checks.require(model.bias == ModelSpec::Bias::none, prefix + "bias",
+                 "is given beside linear attention, whose projections have none, allowed: none");
+}
+
+void check_indexer(const LatentAttention& a, const std::string& prefix, Checks& checks) {
+  const LatentAttention plain;
+  const std::string key = prefix + "attention.";
+  checks.require(a.sparse() || a.index_dim == plain.index_dim, key + "index_dim",
+                 "is given without index_heads, allowed: with them");
+  checks.require(a.sparse() || a.index_top_k == plain.index_top_k, key + "index_top_k",
+                 "is given without index_heads, allowed: with them");
+  if (!a.sparse()) return;
+  checks.require(a.q_lora_rank > 0, key + "q_lora_rank",
+                 "is 0, but the indexer reads the latents of queries, allowed: at least 1");
+  checks.require(a.index_dim >= a.rope_dim, key + "index_dim",
+                 "is " + count_text(a.index_dim) + ", less than rope_dim, allowed: at least " +
+                     count_text(a.rope_dim));
+}
+
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks) {
   if (!checks.good({prefix + "layers"})) return;
   const auto* gqa = std::get_if<GroupedQueryAttention>(&model.attention);
@@ -317,6 +351,9 @@ void check_model(const ModelSpec& model, const std::string& prefix, Checks& chec
                        count_text(gqa->heads) + " heads, allowed: " + divisors(gqa->heads));
   }
   if (gqa != nullptr) check_windows(*gqa, prefix, checks);
+  if (gqa == nullptr && checks.good_below(prefix + "attention"))
+    check_indexer(std::get<LatentAttention>(model.attention), prefix, checks);
+  if (checks.good_below(prefix + "linear_attention")) check_linear_attention(model, prefix, checks);
   checks.require(gqa != nullptr || model.qk_norm == ModelSpec::QkNorm::none, prefix + "qk_norm",
                  "is set beside latent attention, which has norms of its own, allowed: none");
   if (model.moe && checks.good({prefix + "moe", prefix + "moe.experts"}))

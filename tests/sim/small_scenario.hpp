@@ -58,4 +58,10 @@ expect:
   step_time: {value: 1.5s, tolerance: 1%}
 )";
 
+/// The model of small_scenario without its experts, as a Hugging Face config.json.
+inline constexpr const char* small_llama_config =
+    R"({"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 1024, "vocab_size": 32000,
+    "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 4096, "hidden_act": "silu",
+    "tie_word_embeddings": false})";
+
 }  // namespace stepcast::test

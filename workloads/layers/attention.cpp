@@ -8,6 +8,7 @@ namespace {
 
 struct Sizes {
   double q, kv, heads;  ///< widths per rank (kv: of k or of v), heads per rank
+  double gate;          ///< width of the gate on the output; 0: there is none
 };
 
 /// With more tensor ranks than KV heads every rank keeps a copy of one.
@@ -15,11 +16,11 @@ Sizes sizes(const Shape& shape, const GroupedQueryAttention& a) {
   const double d = static_cast<double>(a.head_dim);
   const double heads = static_cast<double>(a.heads) / shape.tp;
   const double kv_heads = std::max(1.0, static_cast<double>(a.kv_heads) / shape.tp);
-  return {heads * d, kv_heads * d, heads};
+  return {heads * d, kv_heads * d, heads, a.output_gate ? heads * d : 0};
 }
 
 Linear qkv(const Shape& shape, const Sizes& size) {
-  return {"qkv", shape.tokens, shape.hidden, size.q + 2 * size.kv};
+  return {"qkv", shape.tokens, shape.hidden, size.q + size.gate + 2 * size.kv};
 }
 
 Linear out(const Shape& shape, const Sizes& size) {
@@ -46,6 +47,22 @@ void qk_norms_backward(Backward& backward, const LayerContext& context, const Sh
   backward.add_input(norm_backward(context.model, "query norm", shape.tokens * size.q));
 }
 
+/// The output times the sigmoid of its gate; backward both are read with the gradient and both have
+/// one.
+void gate_forward(LayerItems& items, const Shape& shape, const Sizes& size) {
+  const double count = shape.tokens * size.gate;
+  if (count > 0)
+    items.push_back(
+        vector_row_of(VectorKind::activation, "attention gate", 5 * count, 3 * element * count));
+}
+
+void gate_backward(Backward& backward, const Shape& shape, const Sizes& size) {
+  const double count = shape.tokens * size.gate;
+  if (count > 0)
+    backward.add_input(vector_row_of(VectorKind::activation_backward, "attention gate backward",
+                                     8 * count, 5 * element * count));
+}
+
 double rotated(const Shape& shape, const Sizes& size) { return shape.tokens * (size.q + size.kv); }
 
 void grouped_query_forward(LayerItems& items, const LayerContext& context,
@@ -60,6 +77,7 @@ void grouped_query_forward(LayerItems& items, const LayerContext& context,
   if (context.model.position == ModelSpec::Position::rope)
     items.push_back(rope_forward(rotated(shape, size)));
   core_forward(items, context, core(size, a));
+  gate_forward(items, shape, size);
   row_forward(items, shape, out(shape, size));
 }
 
@@ -70,6 +88,7 @@ void grouped_query_backward(Backward& backward, const LayerContext& context,
   row_backward(backward, shape, out(shape, size));
   if (context.model.bias == ModelSpec::Bias::all)
     backward.add_weight(bias_gradient("attention out", shape.shard * shape.hidden));
+  gate_backward(backward, shape, size);
   core_backward(backward, context, core(size, a));
   if (context.model.position == ModelSpec::Position::rope)
     backward.add_input(rope_backward(rotated(shape, size)));
@@ -83,14 +102,18 @@ void grouped_query_backward(Backward& backward, const LayerContext& context,
 }  // namespace
 
 void attention_forward(LayerItems& items, const LayerContext& context) {
+  if (context.linear) return linear_forward(items, context, *context.model.linear);
   if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
-    return latent_forward(items, context, *latent);
+    return latent->sparse() ? sparse_forward(items, context, *latent)
+                            : latent_forward(items, context, *latent);
   grouped_query_forward(items, context, std::get<GroupedQueryAttention>(context.model.attention));
 }
 
 void attention_backward_pass(Backward& backward, const LayerContext& context) {
+  if (context.linear) return linear_backward(backward, context, *context.model.linear);
   if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
-    return latent_backward(backward, context, *latent);
+    return latent->sparse() ? sparse_backward(backward, context, *latent)
+                            : latent_backward(backward, context, *latent);
   grouped_query_backward(backward, context,
                          std::get<GroupedQueryAttention>(context.model.attention));
 }

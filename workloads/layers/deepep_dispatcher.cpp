@@ -6,7 +6,7 @@ namespace stepcast::rows {
 
 namespace {
 
-constexpr double number = 8;  ///< bytes of an expert number, int64
+constexpr double number_bytes = 8;  ///< bytes of an expert number, int64
 
 /// Queues are cleared, and all ranks have come.
 void meet(LayerItems& items, const Experts& e, const char* name) {
@@ -16,7 +16,7 @@ void meet(LayerItems& items, const Experts& e, const char* name) {
 }  // namespace
 
 void announce_deepep(LayerItems& items, const Experts& e) {
-  put(items, {"dispatch layout", {1}, number * e.copies + e.tokens * e.ep});
+  put(items, {"dispatch layout", {1}, number_bytes * e.copies + e.tokens * e.ep});
   communicate(items, "notify dispatch", GroupKind::expert, e.ep, CollectiveKind::all_reduce,
               fp32 * e.count);
   items.push_back(HostReadback{"expert splits"});  // the host spins on the counts
@@ -32,7 +32,7 @@ LayerItems notify_deepep(const Experts& e, const std::string& name) {
 // are added up. The place of each is made once.
 LayerItems expand_deepep(const Experts& e, const std::string& name, Sort sort) {
   LayerItems items;
-  if (sort == Sort::forth) put(items, {name + " map", {2}, 2 * number * e.rows});
+  if (sort == Sort::forth) put(items, {name + " map", {2}, 2 * number_bytes * e.rows});
   const bool added = sort == Sort::back || sort == Sort::forth_gradient;
   put_rows(items, e, name + (added ? " reduce" : " expand"), {1}, e.arrived_rows() + e.rows,
            VectorKind::gather);

@@ -13,6 +13,19 @@ void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
                 e.row_bytes(e.shape.tokens));
 }
 
+/// One column decides how much of the shared experts' output counts.
+void shared_gate_forward(LayerItems& items, const Experts& e) {
+  if (!e.spec.shared_gate) return;
+  const double count = e.shape.shard * e.shape.hidden;
+  items.push_back(vector_row("shared experts gate", 3 * count, 4 * element * count));
+}
+
+void shared_gate_backward(Backward& backward, const Experts& e) {
+  if (!e.spec.shared_gate) return;
+  const double count = e.shape.shard * e.shape.hidden;
+  backward.add_input(vector_row("shared experts gate backward", 6 * count, 6 * element * count));
+}
+
 void shared_forward(LayerItems& items, const Experts& e) {
   if (e.shared_width() <= 0) return;
   captured(items, e.context.captures(GraphScope::shared_experts),
@@ -40,12 +53,14 @@ void moe_forward(LayerItems& items, const LayerContext& context) {
     routed_forward(items, e);
     gather_tokens(items, e, "all_gather tokens");
     if (!e.hides) shared_forward(items, e);
+    shared_gate_forward(items, e);
   });
 }
 
 void moe_backward(Backward& backward, const LayerContext& context) {
   const Experts e{context, 1};
   captured(backward, context.captures(GraphScope::moe), [&] {
+    shared_gate_backward(backward, e);
     routed_backward(backward, e, [&] {
       if (!e.hides) shared_backward(backward, e);
     });

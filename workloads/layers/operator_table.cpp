@@ -57,6 +57,36 @@ KernelList attention_both(const KernelShape& s) {
   return {attention(s, false), attention(s, true)};
 }
 
+/// The core of linear attention, with as many heads of keys as of values, of one size.
+template <LinearAttention::Kind kind, bool backward>
+KernelList core_of(const KernelShape& s) {
+  // as its libraries cut sequences: docs/models/linear_attention.md
+  constexpr std::int64_t chunk = kind == LinearAttention::Kind::lightning ? 256 : 64;
+  const LinearAttention of{.kind = kind,
+                           .key_dim = static_cast<std::int64_t>(s.head_size),
+                           .value_dim = static_cast<std::int64_t>(s.head_size),
+                           .chunk = chunk};
+  const rows::StateHeads heads{s.batch, s.batch * s.sequence, s.heads};
+  const LayerItems items =
+      backward ? rows::linear_core_backward(heads, of) : rows::linear_core_forward(heads, of);
+  KernelList kernels;
+  for (const LayerItem& item : items) kernels.push_back(std::get<Operator>(item));
+  return kernels;
+}
+
+rows::ChosenTokens chosen_of(const KernelShape& s) { return {s.batch, s.sequence, s.top_k}; }
+
+template <bool backward>
+KernelList chosen_core(const KernelShape& s) {
+  return {rows::sparse_attention(chosen_of(s), s.heads, s.k, s.head_size, backward)};
+}
+
+KernelList scores_of_index(const KernelShape& s) {
+  return {rows::index_scores({s.batch, s.sequence, s.sequence}, s.heads, s.head_size, false)};
+}
+
+KernelList choice_of_index(const KernelShape& s) { return {rows::index_top_k(chosen_of(s))}; }
+
 template <ModelSpec::Norm norm, bool backward>
 KernelList norm_kernel(const KernelShape& s) {
   ModelSpec model;
@@ -105,8 +135,10 @@ std::vector<OperatorKind> all_kinds() {
   using enum ElementType;
   using Norm = ModelSpec::Norm;
   using Unit = FeedForwardSpec::Kind;
+  using Linear = LinearAttention::Kind;
   const std::vector<OperatorColumn> product_sizes{m_or_bytes, k, n}, matrix{m_or_bytes, n},
-      heads_of{heads, head_size, sequence}, of_group{m_or_bytes, ranks};
+      heads_of{heads, head_size, sequence}, chosen{heads, k, head_size, sequence, top_k},
+      of_group{m_or_bytes, ranks};
   const std::vector<ElementType> half{bf16, fp16}, products{bf16, fp16, fp8};
   std::vector<OperatorKind> kinds{
       {"matmul", product, "[m x k] x [k x n]", product_sizes, products, matmul},
@@ -122,6 +154,30 @@ std::vector<OperatorKind> all_kinds() {
        attention_backward},
       {"attention_forward_backward", OperatorClass::attention, "both, one after the other",
        heads_of, half, attention_both},
+      {"gated_delta", OperatorClass::linear_attention,
+       "chunkwise core of a gated delta net, chunks of 64 tokens", heads_of, half,
+       core_of<Linear::gated_delta, false>},
+      {"gated_delta_backward", OperatorClass::linear_attention, "its gradient", heads_of, half,
+       core_of<Linear::gated_delta, true>},
+      {"lightning_attention", OperatorClass::linear_attention,
+       "chunkwise core of lightning attention, chunks of 256 tokens", heads_of, half,
+       core_of<Linear::lightning, false>},
+      {"lightning_attention_backward", OperatorClass::linear_attention, "its gradient", heads_of,
+       half, core_of<Linear::lightning, true>},
+      {"sparse_attention", OperatorClass::sparse_attention,
+       "queries of k that share top_k chosen keys, the first head_size of which are values", chosen,
+       half, chosen_core<false>},
+      {"sparse_attention_backward", OperatorClass::sparse_attention, "its gradient", chosen, half,
+       chosen_core<true>},
+      {"index_scores", OperatorClass::sparse_attention,
+       "scores of an indexer: heads of queries against one key of every earlier token", heads_of,
+       products, scores_of_index},
+      {"index_top_k",
+       OperatorClass::sparse_attention,
+       "the top_k largest of these scores",
+       {sequence, top_k},
+       half,
+       choice_of_index},
       {"norm", vector, "RMS norm of m rows of n as training frameworks fuse it", matrix, half,
        norm_kernel<Norm::rms, false>},
       {"norm_backward", vector, "its gradient", matrix, half, norm_kernel<Norm::rms, true>},
@@ -176,6 +232,7 @@ constexpr std::array<OperatorColumnInfo, operator_columns> column_infos{{
     {"causal", "--causal", "yes or no, yes where it is empty"},
     {"generation", "--generation", "of an attention kernel, the cluster's where it is empty"},
     {"type", "--type", "of the operands; bytes for a collective"},
+    {"top_k", "--top-k", "tokens that a query of sparse attention sees"},
 }};
 
 constexpr std::array<AttentionGenerationName, 7> known_generations{
@@ -207,6 +264,8 @@ double KernelShape::*size_in(OperatorColumn column) {
       return &KernelShape::sequence;
     case OperatorColumn::batch:
       return &KernelShape::batch;
+    case OperatorColumn::top_k:
+      return &KernelShape::top_k;
     case OperatorColumn::ranks:
     case OperatorColumn::device:
     case OperatorColumn::kind:
@@ -228,8 +287,24 @@ const char* name(ElementType type) {
 }
 
 const char* name(OperatorClass which) {
-  constexpr std::array names{"product", "grouped product", "attention", "vector", "collective"};
+  constexpr std::array names{"product",          "grouped product", "attention", "linear attention",
+                             "sparse attention", "vector",          "collective"};
   return names[static_cast<std::size_t>(which)];
+}
+
+bool has_sequences(OperatorClass which) {
+  switch (which) {
+    case OperatorClass::attention:
+    case OperatorClass::linear_attention:
+    case OperatorClass::sparse_attention:
+      return true;
+    case OperatorClass::product:
+    case OperatorClass::grouped_product:
+    case OperatorClass::vector:
+    case OperatorClass::collective:
+      break;
+  }
+  return false;
 }
 
 std::span<const AttentionGenerationName> named_generations() { return known_generations; }

@@ -119,6 +119,36 @@ void latent_forward(LayerItems& items, const LayerContext& context,
 void latent_backward(Backward& backward, const LayerContext& context,
                      const LatentAttention& attention);
 
+/// Latent attention to tokens that an indexer chooses: docs/models/sparse_attention.md.
+void sparse_forward(LayerItems& items, const LayerContext& context,
+                    const LatentAttention& attention);
+void sparse_backward(Backward& backward, const LayerContext& context,
+                     const LatentAttention& attention);
+/// Attention whose heads keep a state: docs/models/linear_attention.md.
+void linear_forward(LayerItems& items, const LayerContext& context,
+                    const LinearAttention& attention);
+void linear_backward(Backward& backward, const LayerContext& context,
+                     const LinearAttention& attention);
+/// Kernels of its core over `tokens` of `heads` states, in `sequences`.
+struct StateHeads {
+  double sequences, tokens, heads;
+};
+LayerItems linear_core_forward(const StateHeads& heads, const LinearAttention& attention);
+LayerItems linear_core_backward(const StateHeads& heads, const LinearAttention& attention);
+/// Kernels that score, choose and attend, of `tokens` of whole sequences of `length`.
+struct ChosenTokens {
+  double sequences, length;
+  double top_k;  ///< that a query sees at most
+  /// Twice the tokens that a query sees on average: of all before it, and of those chosen.
+  double twice_all() const { return length; }
+  double twice_chosen() const;
+};
+Operator index_scores(const ChosenTokens& chosen, double heads, double width, bool backward);
+Operator index_top_k(const ChosenTokens& chosen);
+/// `heads` queries that share keys of `qk_dim`, the first `v_dim` of which are values.
+Operator sparse_attention(const ChosenTokens& chosen, double heads, double qk_dim, double v_dim,
+                          bool backward);
+
 /// Elements per token and rank of q, k, v and the output, and what the kernel sees.
 struct Core {
   double heads, qk_dim, v_dim;

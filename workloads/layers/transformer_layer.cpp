@@ -109,8 +109,9 @@ Passes transformer_layer(const LayerContext& context, LayerKind kind) {
   rows::layer_forward(forward, context, kind);
   rows::layer_backward(backward, context, kind);
   LayerItems recomputed = forward;
-  Passes passes = rows::assemble(context, std::move(forward), std::move(backward),
-                                 layer_parameters(context.model, rows::is_moe(context, kind)));
+  Passes passes = rows::assemble(
+      context, std::move(forward), std::move(backward),
+      layer_parameters(context.model, {rows::is_moe(context, kind), context.linear}));
   passes.recomputed = std::move(recomputed);
   return passes;
 }

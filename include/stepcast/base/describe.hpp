@@ -170,6 +170,7 @@ class Visitor {
     std::string_view name;
     Body body;
     bool built = true;
+    bool with_others = false;  ///< keys of the others may stand beside its own (one_of)
   };
 
   virtual ~Visitor() = default;

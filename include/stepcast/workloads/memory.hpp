@@ -37,9 +37,9 @@ Bytes counted(const MemoryBudget& budget, MemoryCount count);
 /// One micro-batch leaves these bytes of activations behind on one layer of one rank, by recompute
 /// mode. `selective` recomputes the attention core, `full` keeps the layer's input only; `table`
 /// counts as `none`, as the recomputed layers of a table are `full` ones. `moe_layer` needs a model
-/// with experts.
+/// with experts, `linear` one with linear attention.
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
-                        SoftmaxState state = SoftmaxState::wide);
+                        SoftmaxState state = SoftmaxState::wide, bool linear = false);
 
 /// `moments[moment][chunk]`: micro-batches of each chunk (with plan.slices, slices of them, each by
 /// its plan.slice_weight) whose activations are held at once on this stage; the moment that holds

@@ -16,13 +16,32 @@ struct GroupedQueryAttention {
   std::int64_t heads = 1, kv_heads = 1, head_dim = 128;
   std::optional<std::int64_t> window;  ///< tokens that a query sees, itself among them
   std::int64_t full_every = 0;         ///< every n-th layer sees all tokens; 0: none does
+  bool output_gate = false;            ///< a gate as wide as the queries, on the output of the core
 };
-/// This is multi-head latent attention (DeepSeek); q_lora_rank 0 projects q directly.
+/// This is multi-head latent attention (DeepSeek); q_lora_rank 0 projects q directly. With index
+/// heads a query sees the tokens alone that an indexer chooses (DeepSeek sparse attention).
 struct LatentAttention {
   std::int64_t heads = 1, q_lora_rank = 0, kv_lora_rank = 512, nope_dim = 128, rope_dim = 64,
                v_dim = 128;
+  std::int64_t index_heads = 0, index_dim = 128;  ///< of the indexer; no heads: no indexer
+  std::int64_t index_top_k = 2048;                ///< tokens that it chooses for a query
+
+  bool sparse() const { return index_heads > 0; }
 };
 using AttentionSpec = std::variant<GroupedQueryAttention, LatentAttention>;
+
+/// This is attention without a softmax, whose heads keep a state of key_dim x value_dim instead of
+/// all earlier tokens: docs/models/linear_attention.md.
+struct LinearAttention {
+  /// A gated delta net decays its state and replaces what a key has written before; lightning
+  /// attention decays it and adds.
+  enum class Kind { gated_delta, lightning };
+  Kind kind = Kind::gated_delta;
+  std::int64_t key_heads = 1, value_heads = 1, key_dim = 128, value_dim = 128;
+  std::int64_t convolution = 4;  ///< tokens that a short convolution sees; 0: there is none
+  std::int64_t chunk = 64;       ///< tokens that a kernel takes at once
+  std::int64_t full_every = 0;   ///< every n-th layer has `attention` instead; 0: none has
+};
 
 struct FeedForwardSpec {
   enum class Kind { swiglu, gelu };
@@ -37,6 +56,7 @@ struct ExpertSpec {
   std::int64_t shared_experts = 0, shared_hidden = 0;  ///< shared_hidden is per shared expert
   std::int64_t groups = 1, top_groups = 1;             ///< node-limited routing
   bool correction_bias = false;  ///< one bias per expert in the router (aux-loss-free balancing)
+  bool shared_gate = false;      ///< a gate of one column on the output of the shared experts
 };
 
 struct ModelSpec {
@@ -47,6 +67,7 @@ struct ModelSpec {
   std::string name;
   std::int64_t layers = 0, hidden = 0;
   AttentionSpec attention;
+  std::optional<LinearAttention> linear;  ///< of the layers that is_linear names
   FeedForwardSpec ffn;
   std::optional<ExpertSpec> moe;
   std::int64_t mtp_layers = 0;
@@ -68,6 +89,15 @@ struct ModelSpec {
     const auto* a = std::get_if<GroupedQueryAttention>(&attention);
     return a != nullptr && a->window.has_value();
   }
+  /// Whether the layer has linear attention. MTP modules have `attention`.
+  bool is_linear(std::int64_t layer) const {
+    return linear && (linear->full_every == 0 || (layer + 1) % linear->full_every != 0);
+  }
+  /// Whether an indexer chooses what a query sees.
+  bool has_indexer() const {
+    const auto* a = std::get_if<LatentAttention>(&attention);
+    return a != nullptr && a->sparse();
+  }
   bool is_moe_layer(std::int64_t layer) const {
     return moe && layer >= moe->first_dense && (layer - moe->first_dense) % moe->period == 0;
   }
@@ -87,14 +117,17 @@ struct ParameterCount {
   double embedding = 0, head = 0, positions = 0, final_norm = 0;
   double attention_per_layer = 0, dense_ffn_per_layer = 0, moe_ffn_per_layer = 0,
          norms_per_layer = 0;
-  double mtp = 0;  ///< all MTP modules; embedding and head are shared
+  double linear_attention_per_layer = 0;  ///< of layers that have it; 0: none has
+  double mtp = 0;                         ///< all MTP modules; embedding and head are shared
   double total_without_mtp = 0, total = 0;
   double active = 0;  ///< per token, embedding and head included, without MTP
 };
 ParameterCount count_parameters(const ModelSpec& model);
 
 /// These are the model FLOPs of training one token at `sequence`: 3 x forward, causal attention
-/// counted half [FLOP]. `with_mtp` adds the MTP modules with their head.
+/// counted half, linear attention as its recurrence, an indexer as it is trained
+/// (docs/models/linear_attention.md, sparse_attention.md) [FLOP]. `with_mtp` adds the MTP modules
+/// with their head.
 double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, bool with_mtp);
 
 }  // namespace stepcast

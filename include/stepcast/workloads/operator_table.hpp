@@ -28,9 +28,10 @@ enum class OperatorColumn {
   batch,
   causal,
   generation,
-  type
+  type,
+  top_k
 };
-inline constexpr std::size_t operator_columns = 14;
+inline constexpr std::size_t operator_columns = 15;
 struct OperatorColumnInfo {
   std::string_view name;    ///< in the header of a table
   std::string_view option;  ///< of `stepcast operator`; empty: there is none
@@ -55,6 +56,7 @@ struct KernelShape {
   double m = 0;  ///< rows; of a group; parameters of an optimizer; bytes of a collective
   double k = 0, n = 0, groups = 1;
   double heads = 0, head_size = 0, sequence = 0, batch = 1;
+  double top_k = 0;  ///< tokens that a query of sparse attention sees
   bool causal = true;
   const AttentionGenerationName* generation = nullptr;  ///< of attention; nullptr: the cluster's
   ElementType type = ElementType::bf16;
@@ -64,8 +66,18 @@ struct KernelShape {
 double KernelShape::*size_in(OperatorColumn column);
 
 /// The class says how errors of kinds are put together.
-enum class OperatorClass { product, grouped_product, attention, vector, collective };
+enum class OperatorClass {
+  product,
+  grouped_product,
+  attention,
+  linear_attention,
+  sparse_attention,
+  vector,
+  collective
+};
 const char* name(OperatorClass which);
+/// Whether its kernels take several sequences at once.
+bool has_sequences(OperatorClass which);
 
 /// This is one kind of operator: a row of the one table.
 struct OperatorKind {

@@ -43,6 +43,16 @@ struct AttentionWork {
   AttentionGeneration generation = AttentionGeneration::fused;
   double window = 0;  ///< keys that a query sees at most, of a causal kernel; 0: all before it
 };
+/// This is one kernel of chunkwise linear attention, over `heads` states of key_dim x value_dim
+/// (docs/models/linear_attention.md). No table measures it: its time is the roof.
+struct LinearAttentionWork {
+  double sequences, length, heads, key_dim, value_dim, chunk;
+};
+/// This is one kernel of attention to chosen tokens or of the indexer that chooses them: each query
+/// meets `keys` on average (docs/models/sparse_attention.md). No table measures it either.
+struct SparseAttentionWork {
+  double sequences, query_length, keys, heads, qk_dim, v_dim;
+};
 /// This is vector work that is bound by HBM or by the vector cores.
 struct MemoryBoundWork {
   VectorKind kind = VectorKind::elementwise;
@@ -52,8 +62,8 @@ struct MemoryBoundWork {
 struct FixedWork {
   Seconds time;
 };
-using PlainWork =
-    std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork>;
+using PlainWork = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, LinearAttentionWork,
+                               SparseAttentionWork, MemoryBoundWork, FixedWork>;
 /// This says what a step in `precision: fp8_mixed` does with a product: computes it in BF16 all the
 /// same, casts its left operand to FP8 first, or finds both operands in FP8.
 enum class Fp8 { none, casts, ready };
@@ -71,8 +81,8 @@ struct FusedWork {
   std::vector<FusedStage> stages;
   double tiles = 1;
 };
-using Work = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, MemoryBoundWork, FixedWork,
-                          FusedWork>;
+using Work = std::variant<MatmulWork, GroupedMatmulWork, AttentionWork, LinearAttentionWork,
+                          SparseAttentionWork, MemoryBoundWork, FixedWork, FusedWork>;
 
 /// The class says who starts an operator and what that costs; with `in_kernel` a kernel that runs
 /// already does.
@@ -228,6 +238,7 @@ struct LayerContext {
   std::int64_t slice = 0;  ///< of plan.slices: which part of the sequence, counted from 0
   KernelSpec::Router router = KernelSpec::Router::fused;
   std::int64_t window = 0;   ///< ModelSpec::window_of the layer
+  bool linear = false;       ///< ModelSpec::is_linear of the layer
   std::uint32_t graphs = 0;  ///< RuntimeSpec::graphs
 
   bool captures(GraphScope scope) const {

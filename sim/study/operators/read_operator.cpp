@@ -35,6 +35,8 @@ class OperatorReader {
       return {};
     }
     for (const OperatorColumn column : request_.kind->sizes) size(column);
+    if (has_sequences(request_.kind->of) && given(OperatorColumn::batch))
+      size(OperatorColumn::batch);
     if (request_.kind->of == OperatorClass::attention) attention();
     type();
     if (problems_.size() > before) return {};
@@ -102,7 +104,6 @@ class OperatorReader {
 
   void attention() {
     KernelShape& s = request_.shape;
-    if (given(OperatorColumn::batch)) size(OperatorColumn::batch);
     if (const auto causal = given(OperatorColumn::causal)) {
       s.causal = *causal == "yes";
       if (!s.causal && *causal != "no") refuse(OperatorColumn::causal, *causal, "yes, no");

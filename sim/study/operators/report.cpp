@@ -25,8 +25,8 @@ OperatorJson forecast_json(const OperatorRequest& request, const OperatorForecas
   OperatorJson json{{"operator", request.kind->name}, {"cluster", cluster.cluster().name}};
   for (const OperatorColumn column : request.kind->sizes)
     json[std::string(info(column).name)] = shown_size(request, column);
+  if (has_sequences(request.kind->of)) json["batch"] = request.shape.batch;
   if (request.kind->of == OperatorClass::attention) {
-    json["batch"] = request.shape.batch;
     json["causal"] = request.shape.causal;
     if (request.shape.generation != nullptr) json["generation"] = request.shape.generation->name;
   }
@@ -58,9 +58,9 @@ std::string operator_text(const OperatorRequest& request, const OperatorForecast
                     column == OperatorColumn::m_or_bytes ? (is_collective(request) ? "bytes" : "m")
                                                          : info(column).name,
                     shortest(shown_size(request, column)));
-  if (request.kind->of == OperatorClass::attention)
-    text += fmt::format(" batch {}{}", shortest(request.shape.batch),
-                        request.shape.causal ? " causal" : "");
+  if (has_sequences(request.kind->of))
+    text += fmt::format(" batch {}", shortest(request.shape.batch));
+  if (request.kind->of == OperatorClass::attention && request.shape.causal) text += " causal";
   text += fmt::format(" in {} on {}\n\n", name(request.shape.type), cluster.cluster().name);
   const auto add = [&](std::string row) {
     row.erase(row.find_last_not_of(' ') + 1);

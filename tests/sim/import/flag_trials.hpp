@@ -266,7 +266,30 @@ inline const Keys rebuilt_blocks{{"--recompute-granularity", "full"},
                                  {"--recompute-method", "block"},
                                  {"--recompute-num-layers", "1"}};
 inline const Keys chunked{{"--num-layers-per-virtual-pipeline-stage", "2"}};
+inline const Keys linear_dims{{"--disable-bias-linear", ""},     {"--linear-attention-freq", "4"},
+                              {"--linear-conv-kernel-dim", "4"}, {"--linear-key-head-dim", "64"},
+                              {"--linear-value-head-dim", "64"}, {"--linear-num-key-heads", "8"},
+                              {"--linear-num-value-heads", "16"}};
+inline const Keys linear_layers =
+    with(linear_dims, {{"--experimental-attention-variant", "gated_delta_net"}});
+inline const Keys latent_dims{{"--multi-latent-attention", ""}, {"--q-lora-rank", "128"},
+                              {"--disable-bias-linear", ""},    {"--dsa-indexer-n-heads", "4"},
+                              {"--dsa-indexer-head-dim", "64"}, {"--dsa-indexer-topk", "256"}};
+inline const Keys sparse_layers = with(latent_dims, {{"--experimental-attention-variant", "dsa"}});
 inline const std::vector<Trial> megatron_trials{
+    {"--experimental-attention-variant", "gated_delta_net", linear_dims},
+    {"--experimental-attention-variant", "dsa", latent_dims},
+    {"--linear-attention-freq", "2", linear_layers},
+    {"--linear-conv-kernel-dim", "2", linear_layers},
+    {"--linear-key-head-dim", "32", linear_layers},
+    {"--linear-value-head-dim", "32", linear_layers},
+    {"--linear-num-key-heads", "4", linear_layers},
+    {"--linear-num-value-heads", "32", linear_layers},
+    {"--dsa-indexer-n-heads", "8", sparse_layers},
+    {"--dsa-indexer-head-dim", "128", sparse_layers},
+    {"--dsa-indexer-topk", "512", sparse_layers},
+    {"--attention-output-gate", ""},
+    {"--moe-shared-expert-gate", "", {}, 1},
     {"--encoder-num-layers", "16", {{"--num-layers", gone}}},
     {"--encoder-seq-length", "512", {{"--seq-length", gone}}},
     {"--swiglu", "", {{"--swiglu", gone}}},

@@ -116,6 +116,31 @@ TEST(ImportRefusals, ModulesAndWindowsAreTaken) {
       has(refusal("--window-size 127,0 --window-attn-skip-freq 1,1,0"), "--window-attn-skip-freq"));
 }
 
+TEST(ImportRefusals, VariantsOfAttentionAreTakenWhole) {
+  const std::string dims =
+      " --disable-bias-linear --linear-conv-kernel-dim 4 --linear-key-head-dim 64 "
+      "--linear-value-head-dim 64 --linear-num-key-heads 8 --linear-num-value-heads 16";
+  const std::string variant = "--experimental-attention-variant ";
+  const std::string linear = imported(variant + "gated_delta_net --linear-attention-freq 4" + dims);
+  for (const char* line : {"kind: gated_delta", "full_every: 4", "key_heads: 8", "value_heads: 16",
+                           "key_dim: 64", "value_dim: 64", "convolution: 4"})
+    EXPECT_TRUE(has(linear, line)) << line << "\n" << linear;
+  EXPECT_TRUE(has(refusal(variant + "gated_delta_net" + dims), "--linear-attention-freq"));
+  EXPECT_TRUE(has(refusal(variant + "gated_delta_net --linear-attention-freq 4"),
+                  "--linear-num-key-heads: is missing"));
+  EXPECT_TRUE(
+      has(refusal(variant + "gated_delta_net --linear-attention-freq \"([1]*3+[0]*1)*2\"" + dims),
+          "--linear-attention-freq"));
+  EXPECT_TRUE(has(refusal(variant + "mamba"), "is 'mamba', allowed: gated_delta_net, dsa"));
+  const std::string index =
+      " --dsa-indexer-n-heads 4 --dsa-indexer-head-dim 64 --dsa-indexer-topk 256";
+  EXPECT_TRUE(has(refusal(variant + "dsa" + index), "with --multi-latent-attention"));
+  const std::string sparse =
+      imported("--multi-latent-attention --q-lora-rank 128 " + variant + "dsa" + index);
+  for (const char* line : {"index_heads: 4", "index_dim: 64", "index_top_k: 256"})
+    EXPECT_TRUE(has(sparse, line)) << line << "\n" << sparse;
+}
+
 TEST(ImportRefusals, RecipesOfFp8AreTaken) {
   const std::string fp8 = "--fp8-format hybrid ";
   EXPECT_TRUE(has(imported(fp8), "fp8_recipe: delayed"));

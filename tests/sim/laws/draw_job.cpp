@@ -108,8 +108,10 @@ void Drawing::pick_training() {
     hit("window");
     set("model.attention.window", word({"256", "512"}));
     if (chance(50)) set("model.attention.full_every", "2");
+  } else if (!given() && cp_ == 1 && slices_ == 1) {
+    pick_mixer();
   }
-  unfused_ = cp_ == 1 && chance(25);
+  unfused_ = cp_ == 1 && !sparse_ && chance(25);
   take("training.attention", "attention",
        unfused_ ? "unfused" : word({"fused", "fused", "flash_1"}));
   if (slices_ > 1 && unfused_) hit("unfused slices");
@@ -126,7 +128,7 @@ void Drawing::pick_training() {
     hit("offload activations");
   }
   if (chance(12)) take("training.offload.optimizer", "offload optimizer", "true");
-  if (draft_.file == "latent.yaml" && !unfused_ && chance(45))
+  if (draft_.file == "latent.yaml" && !unfused_ && !sparse_ && chance(45))
     take("training.attention_head", "attention_head", "128");
 }
 
@@ -170,8 +172,26 @@ void Drawing::pick_layers() {
   set("parallel.layers_per_chunk", "[" + table + "]");
 }
 
+/// Layers without a softmax, or an indexer before latent attention.
+void Drawing::pick_mixer() {
+  const bool latent = draft_.file == "latent.yaml";
+  if (latent && recompute_ != "modules" && chance(20)) {
+    hit("indexer");
+    sparse_ = true;
+    set("model.attention.index_heads", "4");
+    set("model.attention.index_dim", "32");
+    set("model.attention.index_top_k", word({"128", "512"}));
+    return;
+  }
+  if (!chance(15)) return;
+  hit("linear attention");
+  linear_ = true;
+  set("model.linear_attention", "{key_heads: 16, value_heads: 32, key_dim: 32, value_dim: 32}");
+  if (chance(60)) set("model.linear_attention.full_every", "2");
+}
+
 void Drawing::pick_documents() {
-  if (slices_ > 1 || schedule_->pairs || !chance(25)) return;
+  if (slices_ > 1 || schedule_->pairs || sparse_ || linear_ || !chance(25)) return;
   hit("documents");
   set("schedule.data.documents", "{distribution: lognormal, mean: 600, sigma: 1}");
   take("schedule.data.mask", "mask", word({"causal", "document", "document"}));

@@ -48,6 +48,8 @@ const std::vector<std::string>& all_features() {
                              "recompute table",
                              "recompute modules",
                              "window",
+                             "indexer",
+                             "linear attention",
                              "attention fused",
                              "attention flash_1",
                              "attention unfused",

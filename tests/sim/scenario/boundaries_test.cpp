@@ -46,6 +46,12 @@ const std::vector<std::string> latent{
     "model.attention={kind: mla, heads: 16, kv_lora_rank: 128, nope_dim: 64, rope_dim: 32, "
     "v_dim: 64}"};
 
+const std::vector<std::string> sparse{
+    "model.attention={kind: mla, heads: 16, q_lora_rank: 64, kv_lora_rank: 128, nope_dim: 64, "
+    "rope_dim: 32, v_dim: 64, index_heads: 4, index_top_k: 512}"};
+const std::string linear_layers =
+    "model.linear_attention={key_heads: 8, value_heads: 16, key_dim: 64, value_dim: 64}";
+
 const Boundary boundaries[] = {
     // ---- the model
     {"dense_layers", {}, "model.moe.first_dense", "7", "8"},
@@ -63,6 +69,19 @@ const Boundary boundaries[] = {
      "2",
      "0"},
     {"windows", {"model.attention.window=256"}, "model.attention.full_every", "2", "1"},
+    {"states",
+     {linear_layers, "parallel.sequence_parallel=false", "parallel.ep=1", "parallel.tp=1"},
+     "model.linear_attention.full_every",
+     "2",
+     "1"},
+    {"values_of_keys", {linear_layers}, "model.linear_attention.value_heads", "24", "20"},
+    {"heads_of_states", {linear_layers}, "model.linear_attention.key_heads", "8", "1"},
+    {"slices_of_states", {linear_layers}, "schedule.slices", "1", "2"},
+    {"indexer", sparse, "parallel.cp", "1", "2"},
+    {"latents_of_queries", sparse, "model.attention.q_lora_rank", "64", "0"},
+    {"width_of_an_indexer", sparse, "model.attention.index_dim", "32", "31"},
+    {"kernel_of_an_indexer", sparse, "training.attention", "fused", "unfused"},
+    {"heads_of_an_indexer", latent, "model.attention.index_top_k", "2048", "512"},
     {"positions", {"model.position=learned(2048)"}, "training.sequence", "2048", "2050"},
     {"padded_heads", latent, "training.attention_head", "96", "95"},
     // ---- the cluster

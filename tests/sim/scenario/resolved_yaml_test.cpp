@@ -71,6 +71,11 @@ TEST(ResolvedYaml, WritesEveryFormOfValue) {
   expect_lines(resolved({"training.recompute={modules: [moe_act, mlp]}",
                          "model.attention.window=512", "model.attention.full_every=4"}),
                {"  recompute: {modules: [mlp, moe_act]}", "    window: 512", "    full_every: 4"});
+  expect_lines(resolved({"model.linear_attention={kind: lightning, heads: 8, head_dim: 64, chunk: "
+                         "256, full_every: 8}",
+                         "parallel.sequence_parallel=false", "parallel.ep=1", "parallel.tp=1"}),
+               {"  linear_attention:", "    kind: lightning", "    heads: 8", "    head_dim: 64",
+                "    chunk: 256", "    full_every: 8"});
   expect_lines(
       resolved({"moe.overlap=chunks(4)", "moe.capacity_factor=1.5",
                 "communication.gradient.bucket=40M", "cluster.collectives.selection_latency=7us"}),

@@ -166,11 +166,7 @@ TEST(Scenario, SyntheticChunksAreOneOrAllOfTheStages) {
 
 TEST(Scenario, ModelOfAHuggingFaceConfig) {
   const TemporaryFiles files;
-  files.write(
-      "config.json",
-      R"({"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 1024, "vocab_size": 32000,
-    "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 4096, "hidden_act": "silu",
-    "tie_word_embeddings": false})");
+  files.write("config.json", small_llama_config);
   std::string text{small_scenario};
   const std::size_t first = text.find("  name: tiny"), last = text.find("parallel:");
   text.replace(first, last - first, "  hf_config: config.json\n  name: tiny\n");

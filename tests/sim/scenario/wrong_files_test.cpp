@@ -200,11 +200,7 @@ TEST(WrongFiles, AFileOfCountsThatRoutesOffloadedExperts) {
 /// What is said of keys beside the config.json of a dense model with grouped queries.
 std::string errors_beside_config(const std::string& keys) {
   const TemporaryFiles files;
-  files.write(
-      "config.json",
-      R"({"model_type": "llama", "num_hidden_layers": 8, "hidden_size": 1024, "vocab_size": 32000,
-    "num_attention_heads": 16, "num_key_value_heads": 4, "intermediate_size": 4096, "hidden_act": "silu",
-    "tie_word_embeddings": false})");
+  files.write("config.json", small_llama_config);
   std::string text{small_scenario};
   const std::size_t first = text.find("  name: tiny"), last = text.find("parallel:");
   text.replace(first, last - first, "  hf_config: config.json\n" + keys);

@@ -278,6 +278,13 @@ const WrongOverride wrong_overrides[] = {
      {"model.attention.window=128", "parallel.cp=2", "parallel.context_algorithm=ring"},
      "--set parallel.context_algorithm=ring: parallel.context_algorithm: sends blocks round, but a "
      "window (model.attention.window) sees a few of them, allowed: ulysses, allgather, or cp 1"},
+    {"states_in_a_ring",
+     {"model.linear_attention={key_heads: 8, value_heads: 8, key_dim: 64, value_dim: 64}",
+      "parallel.cp=2", "parallel.context_algorithm=ring"},
+     "--set parallel.context_algorithm=ring: parallel.context_algorithm: cuts sequences, but "
+     "states "
+     "of linear attention (model.linear_attention) go through whole ones, allowed: ulysses, or cp "
+     "1"},
     {"pairs_of_sharded_gradients",
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.zero=2"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which keeps whole gradients, allowed: "

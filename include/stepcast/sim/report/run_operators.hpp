@@ -15,6 +15,8 @@ enum class KernelClass {
   matmul,
   grouped_matmul,
   attention,
+  linear_attention,
+  sparse_attention,  ///< to tokens that an indexer chooses, and the indexer itself
   norm,
   activation,
   rotary,
@@ -24,7 +26,7 @@ enum class KernelClass {
   elementwise,
   given  ///< a time from outside, of a synthetic workload
 };
-inline constexpr std::size_t kernel_classes = 11;
+inline constexpr std::size_t kernel_classes = 13;
 const char* name(KernelClass which);
 KernelClass class_of(const Operator& op);
 /// This writes `4096x1024x5120` (m x k x n), `16 of 512x5120x1536`, `1x8 heads 4096x4096x128`.
