@@ -163,16 +163,21 @@ double power_draw(const Operator& op, const DeviceSpec& device, bool fp8) {
   const auto of_product = [&](const MatmulEfficiency& efficiency) {
     return std::min(1.0, (op.flops / (efficiency.sustained * peak)).value() / time);
   };
+  const auto of_plain_product = [&] {
+    return of_product(product_efficiency(device.efficiency, in_fp8));
+  };
   return std::visit(
-      Overloaded{[&](const MatmulWork&) {
-                   return of_product(product_efficiency(device.efficiency, in_fp8));
-                 },
+      Overloaded{[&](const MatmulWork&) { return of_plain_product(); },
+                 [&](const LinearAttentionWork&) { return of_plain_product(); },
+                 [&](const SparseAttentionWork&) { return of_plain_product(); },
                  [&](const GroupedMatmulWork& w) {
                    return of_product(w.batched ? product_efficiency(device.efficiency, in_fp8)
                                                : grouped_efficiency(device.efficiency, in_fp8));
                  },
                  [&](const AttentionWork&) { return cap.attention; },
-                 [&](const auto&) { return cap.other; }},
+                 [&](const MemoryBoundWork&) { return cap.other; },
+                 [&](const FixedWork&) { return cap.other; },
+                 [&](const FusedWork&) { return cap.other; }},
       op.work);
 }
 

@@ -9,8 +9,9 @@ namespace stepcast {
 /// PowerCap::window (docs/models/clocks.md).
 class PowerReserve {
  public:
-  /// Work that takes `work` seconds at the clock of the limit and begins at `start` takes this long;
-  /// `start` never decreases, and end() is told when it has ended. `draw`: OperatorCost::draw.
+  /// Work that takes `work` seconds at the clock of the limit and begins at `start` takes this
+  /// long; `start` never decreases, and end() is told when it has ended. `draw`:
+  /// OperatorCost::draw.
   double time_of(const PowerCap& cap, double start, double work, double draw) {
     save(cap, (start - worked_until_) * (1 - cap.waiting));
     if (draw <= 1) {
