@@ -20,7 +20,7 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
   visitor.field(
       {"network", choice(spec.network, {{"ports"}, {"pairwise"}}),
        "ports: one flow per collective phase over the ports of its members; pairwise: one "
-       "per message, groups of up to 128 ranks"});
+       "per message, up to 1048576 in a step"});
   visitor.field({"sharing", choice(spec.sharing, {{"auto"}, {"simgrid"}, {"incremental"}}),
                  "who shares links among the flows that meet; the rates are the same. incremental: "
                  "solves only what a change moves; auto: that above 4096 links"});
