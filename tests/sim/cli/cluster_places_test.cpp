@@ -10,6 +10,7 @@ namespace {
 
 const std::string xml =
     "<?xml version='1.0'?>\n"
+    "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
     "<platform version=\"4.1\">\n"
     "<cluster id=\"c\" prefix=\"node-\" suffix=\"\" radical=\"0-7\" speed=\"1Gf\" bw=\"25GBps\""
     " lat=\"1us\"/>\n"

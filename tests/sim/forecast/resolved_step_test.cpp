@@ -166,7 +166,8 @@ TEST(Resolved, JobsOfPairsHaveSoManyMessages) {
                     "model.moe.experts=" + std::to_string(experts),
                     "parallel.ep=" + std::to_string(experts),
                     "training.global_batch=" + std::to_string(8 * ranks),
-                    "cluster.devices=" + std::to_string(ranks)});
+                    "cluster.devices=" + std::to_string(ranks),
+                    "communication.algorithm.all_to_all=pairwise"});
   };
   EXPECT_EQ(said(192, 192), "no error");
   EXPECT_THAT(
