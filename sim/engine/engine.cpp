@@ -32,9 +32,7 @@ class Engine::Driver : private NetworkWatcher {
  public:
   Driver(std::vector<double> bandwidths, Sharing sharing)
       : bandwidths_{std::move(bandwidths)}, table_{bandwidths_} {
-    const bool many = bandwidths_.size() > most_links_of_simgrid;
-    if (sharing == Sharing::incremental || (sharing == Sharing::automatic && many))
-      incremental_.emplace(bandwidths_);
+    if (sharing != Sharing::simgrid) incremental_.emplace(bandwidths_);
   }
 
   void post(double time, std::uint64_t tag) {

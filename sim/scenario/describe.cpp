@@ -23,7 +23,7 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
        "per message, up to 1048576 in a step"});
   visitor.field({"sharing", choice(spec.sharing, {{"auto"}, {"simgrid"}, {"incremental"}}),
                  "who shares links among the flows that meet; the rates are the same. incremental: "
-                 "solves only what a change moves; auto: that above 4096 links"});
+                 "solves only what a change moves; auto: what costs less, which is that"});
 }
 
 /// `{value, tolerance}`; `Value` is the type that the value is written in.

@@ -34,8 +34,8 @@ bool are_meshes(const Fabric& fabric, const Sets& nodes) {
 }  // namespace
 
 Plan parallel(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
-  const bool reduces = call.kind == CollectiveKind::all_reduce ||
-                       call.kind == CollectiveKind::reduce_scatter;
+  const bool reduces =
+      call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::reduce_scatter;
   const bool gathers =
       call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::all_gather;
   if (!reduces && !gathers) return std::nullopt;

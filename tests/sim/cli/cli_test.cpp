@@ -324,8 +324,9 @@ TEST(Cli, ModulesLieBesideTheProgram) {
   const std::string program = files.write("moved/bin/stepcast", "");
   fs::copy_file(STEPCAST_BINARY, program, fs::copy_options::overwrite_existing);
   fs::permissions(program, fs::perms::owner_all);
-  const std::string run = "'" + program + "' run '" + STEPCAST_SOURCE_DIR +
-                          "/scenarios/telechat3-36b-2048.yaml' --json -";
+  const std::string run =
+      "'" + program + "' run '" + STEPCAST_SOURCE_DIR +
+      "/scenarios/telechat3-36b-2048.yaml' --set simulate.sharing=simgrid --json -";
   const test::Ran missing = test::shell(files, run);
   EXPECT_EQ(missing.code, 3);
   EXPECT_EQ(missing.out, "");

@@ -22,10 +22,9 @@ class ClusterPlaces : public ::testing::Test {
 
   /// A cluster whose fifth line is `network`.
   void write(const std::string& network) {
-    path_ = files_.write("c.yaml", std::string("stepcast: 1\nname: c\nextends: ") +
-                                       STEPCAST_SOURCE_DIR +
-                                       "/scenarios/clusters/atlas-800t-a2.yaml\ndevices: 8\n" +
-                                       network + "\n");
+    path_ = files_.write(
+        "c.yaml", std::string("stepcast: 1\nname: c\nextends: ") + STEPCAST_SOURCE_DIR +
+                      "/scenarios/clusters/atlas-800t-a2.yaml\ndevices: 8\n" + network + "\n");
   }
   void each_command_says(const std::string& place) {
     for (const std::string& command :
@@ -60,13 +59,15 @@ TEST_F(ClusterPlaces, OfWhatAPlatformLacks) {
 
 // What SimGrid itself says of a file has no line of it, but that of the key which names it.
 TEST_F(ClusterPlaces, OfWhatSimGridDoesNotLike) {
-  files_.write("p.xml", "<?xml version='1.0'?>\n<platform version=\"4.1\">\n<bogus/>\n</platform>\n");
+  files_.write("p.xml",
+               "<?xml version='1.0'?>\n<platform version=\"4.1\">\n<bogus/>\n</platform>\n");
   write("network: {platform: {file: p.xml, hosts: \"node-*\", devices_per_node: 8}}");
   each_command_says("c.yaml:5:28: network.platform.file: ");
 }
 
 TEST_F(ClusterPlaces, OfRoutesThatACollectiveAloneHasNot) {
-  write("network: {routing: ecmp, topology: {kind: leaf_spine, leaf_ports: 4, oversubscription: 2}}");
+  write(
+      "network: {routing: ecmp, topology: {kind: leaf_spine, leaf_ports: 4, oversubscription: 2}}");
   const test::Ran ran = test::stepcast_run(
       files_, "collective all_reduce --ranks 4 --size 1MiB --cluster '" + path_ + "'");
   EXPECT_EQ(ran.code, 2);
