@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/report/lines.hpp"
 #include "stepcast/workloads/collectives.hpp"
@@ -56,14 +57,24 @@ Group group_of(const CollectiveOptions& options, const ClusterSpec& cluster) {
   return group;
 }
 
-bool wants_pairwise(const CollectiveOptions& options, std::size_t ranks) {
+bool wants_pairwise(const CollectiveOptions& options) {
   if (options.network != "ports" && options.network != "pairwise")
     bad_option("--network", fmt::format("is '{}', allowed: ports, pairwise", options.network));
-  const bool pairwise = options.network == "pairwise";
-  if (pairwise && ranks > most_pairwise_members)
-    bad_option("--network", fmt::format("is pairwise with {} ranks, allowed: ports, or up to {}",
-                                        ranks, most_pairwise_members));
-  return pairwise;
+  return options.network == "pairwise";
+}
+
+/// Time of every message as a flow of its own.
+Seconds pairwise_time(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call,
+                      std::string_view algorithm) {
+  try {
+    return lone_time(fabric,
+                     plan_collective(fabric, members, call, algorithm, NetworkForm::pairwise));
+  } catch (const InputError&) {
+    bad_option("--network",
+               fmt::format("is pairwise, but {} of {} ranks has a step of more than {} messages, "
+                           "allowed: ports, or fewer ranks",
+                           algorithm, members.size(), most_pairwise_messages));
+  }
 }
 
 struct Row {
@@ -81,8 +92,7 @@ std::vector<Row> rows_of(const Fabric& fabric, std::span<const DeviceId> members
     Row& row = rows.emplace_back(
         Row{std::string(algorithm), plan.algorithm, launch + lone_time(fabric, plan)});
     if (!pairwise) return;
-    const auto pairs = plan_collective(fabric, members, call, algorithm, NetworkForm::pairwise);
-    row.pairwise = launch + lone_time(fabric, pairs);
+    row.pairwise = launch + pairwise_time(fabric, members, call, algorithm);
   };
   if (wanted.empty() || wanted == "auto")
     add("auto", plan_collective(fabric, members, call, "auto"));
@@ -150,14 +160,16 @@ Outcome collective(const CollectiveOptions& options) {
   check_algorithm(options.algorithm);
   const ClusterSpec cluster = cluster_option(options.cluster, options.devices, options);
   if (cluster.network.routing != NetworkSpec::Routing::ideal)
-    throw InputError({{{},
-                       "network.routing",
-                       "is not ideal, but flows collide with those of other groups of a job, which "
-                       "a collective by itself has not, allowed: ideal"}});
+    throw InputError(
+        {{place_of(load_document(options.cluster, default_search_path(options.presets)),
+                   "network.routing"),
+          "network.routing",
+          "is not ideal, but flows collide with those of other groups of a job, which "
+          "a collective by itself has not, allowed: ideal"}});
   const Group group = group_of(options, cluster);
   const std::size_t ranks = group.members.size();
   const Fabric fabric(cluster);
-  const bool pairwise = wants_pairwise(options, ranks);
+  const bool pairwise = wants_pairwise(options);
   const std::vector<Row> rows = rows_of(fabric, group.members, call, options.algorithm, pairwise);
   if (rows.empty()) refuse_algorithm(options.algorithm, fabric, group.members, call);
   const Seconds bound = bandwidth_bound(fabric, group.members, call);

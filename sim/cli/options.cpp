@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "commands.hpp"
+#include "stepcast/base/section.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/platform_file.hpp"
 
@@ -26,15 +27,17 @@ ClusterSpec cluster_option(const std::string& path, const std::string& devices,
                            const PresetOptions& options) {
   std::vector<std::string> overrides;
   if (!devices.empty()) overrides.push_back("devices=" + devices);
+  const SearchPath search = default_search_path(options.presets);
   try {
-    ClusterSpec cluster = read_cluster(path, overrides, default_search_path(options.presets));
+    ClusterSpec cluster = read_cluster(path, overrides, search);
     load_platform(cluster, {});
     return cluster;
   } catch (const InputError& error) {
     std::vector<Diagnostic> all = error.diagnostics();
     for (Diagnostic& d : all) {
       if (d.place.file.starts_with("--set ")) d = {{}, "--devices", d.message};
-      if (d.place.file.empty() && d.path.starts_with("network.platform.")) d.place.file = path;
+      if (d.place.file.empty() && d.path.starts_with("network.platform."))
+        d.place = place_of(load_document(path, search), d.path);
     }
     throw InputError(std::move(all));
   }

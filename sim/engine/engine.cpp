@@ -32,7 +32,7 @@ class Engine::Driver : private NetworkWatcher {
  public:
   Driver(std::vector<double> bandwidths, Sharing sharing)
       : bandwidths_{std::move(bandwidths)}, table_{bandwidths_} {
-    if (shares_incrementally(sharing, bandwidths_.size())) incremental_.emplace(bandwidths_);
+    if (sharing != Sharing::simgrid) incremental_.emplace(bandwidths_);
   }
 
   void post(double time, std::uint64_t tag) {

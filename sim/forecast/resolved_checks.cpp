@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
 
 #include "node_kinds.hpp"
 #include "resolving.hpp"
@@ -11,6 +14,9 @@
 // What can be checked only once the layers are assigned and the programs are lowered.
 namespace stepcast {
 namespace {
+
+/// Each of them takes 0.03 to 0.1 ms to simulate (docs/models/collectives.md, "As pairs").
+constexpr double most_job_messages = 8 * 1024 * 1024;
 
 /// A stage cannot compute more layers again than it has.
 void check_recompute(const Scenario& scenario, const LayerTable& layers, Checks& checks) {
@@ -28,34 +34,51 @@ void check_recompute(const Scenario& scenario, const LayerTable& layers, Checks&
   }
 }
 
-struct LargestGroup {
-  std::uint32_t ranks = 0;
-  GroupKind kind = GroupKind::world;
-  std::string call;
-};
-
-/// Of all groups that a call of the job uses; world calls that run alone stay ports.
-LargestGroup largest_group(const std::vector<StageProgram>& programs, const Placement& placement) {
+/// Messages of all calls that stand in the programs, each call once for every group that makes it.
+/// Equal calls of equal groups are counted by the first of them; world calls that run alone stay
+/// ports. Throws InputError where a step has too many.
+double messages_of(const Scenario& scenario, const std::vector<StageProgram>& programs,
+                   const Placement& placement) {
+  using Key = std::tuple<GroupKind, CollectiveKind, double, std::string>;
+  const Fabric fabric = fabric_of(scenario);
   const bool world_alone = world_runs_alone(programs);
-  LargestGroup largest;
-  for (const StageProgram& program : programs)
-    for (const StageCall& call : program.calls) {
+  const double ranks = placement.world() / static_cast<double>(programs.size());
+  double all = 0;
+  for (std::uint32_t stage = 0; stage < programs.size(); ++stage) {
+    std::map<Key, double> known;
+    for (const StageCall& call : programs[stage].calls) {
       if (call.over_host_link() || (call.group == GroupKind::world && world_alone)) continue;
-      const std::uint32_t ranks = placement.group_size(call.group);
-      if (ranks > largest.ranks) largest = {ranks, call.group, call.name};
+      const std::string& chosen = call.algorithm.empty()
+                                      ? scenario.workload.communication.algorithms
+                                            .algorithm[static_cast<std::size_t>(call.call.kind)]
+                                      : call.algorithm;
+      const auto [place, fresh] =
+          known.try_emplace({call.group, call.call.kind, call.call.bytes.value(), chosen}, 0);
+      if (fresh) {
+        std::vector<DeviceId> members;
+        for (const Rank member : placement.group(call.group, placement.first_of(Stage{stage})))
+          members.push_back(placement.device_of(member));
+        const CollectivePlan plan = plan_collective(
+            fabric, members, {call.call.kind, call.call.bytes}, chosen, NetworkForm::pairwise);
+        for (const Phase& phase : plan.phases)
+          place->second += static_cast<double>(phase.flows.size());
+        place->second *= ranks / static_cast<double>(members.size());
+      }
+      all += place->second;
     }
-  return largest;
+  }
+  return all;
 }
 
-/// `simulate.network: pairwise` has a largest group.
-void check_pairwise(const std::vector<StageProgram>& programs, const Placement& placement,
-                    Checks& checks) {
-  const LargestGroup largest = largest_group(programs, placement);
-  checks.require(largest.ranks <= most_pairwise_members, "simulate.network",
-                 "is pairwise, but the " + std::string(name(largest.kind)) + " group of " +
-                     largest.call + " has " + std::to_string(largest.ranks) +
-                     " ranks, allowed: ports, or groups of up to " +
-                     std::to_string(most_pairwise_members));
+/// `simulate.network: pairwise` has a largest job.
+void check_pairwise(const Scenario& scenario, const std::vector<StageProgram>& programs,
+                    const Placement& placement, Checks& checks) {
+  const double messages = messages_of(scenario, programs, placement);
+  checks.require(messages <= most_job_messages, "simulate.network",
+                 "is pairwise, but the calls of all groups have about " +
+                     count_text(static_cast<std::int64_t>(messages)) +
+                     " messages, allowed: ports, or jobs of up to " +
+                     count_text(static_cast<std::int64_t>(most_job_messages)));
 }
 
 /// A named algorithm must fit every group that calls it: planning the calls of the network says so.
@@ -86,7 +109,7 @@ void check_resolved(const Scenario& scenario, Checks& checks) {
   if (!checks.all_good() || (!pairwise && !named)) return;
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
   const Placement placement(scenario.workload.plan);
-  if (pairwise) check_pairwise(programs, placement, checks);
+  if (pairwise) check_pairwise(scenario, programs, placement, checks);
   if (named && checks.all_good()) check_algorithms(scenario, programs, placement);
 }
 

@@ -69,4 +69,35 @@ void Patterns::grid_pass(const Rings& sets, double bytes, bool reduce) {
   for (Turn& turn : turns) together(std::move(turn.rounds));
 }
 
+/// A part goes from its sender to the line of its receiver along one axis after the other; a share
+/// of all parts begins with each axis, and in a turn a message carries what goes to all members
+/// that have the coordinate of its receiver.
+void Patterns::grid_exchange(const Ring& set, double bytes) {
+  std::vector<std::size_t> axes;
+  for (std::size_t k = 0; k < sides_.size(); ++k)
+    if (std::ranges::any_of(set, [&](std::uint32_t m) {
+          return place_of(m, sides_)[k] != place_of(set.front(), sides_)[k];
+        }))
+      axes.push_back(k);
+  for (std::size_t t = 0; t < axes.size(); ++t) {
+    Round round;
+    for (std::size_t r = 0; r < axes.size(); ++r) {
+      const std::size_t axis = axes[(r + t) % axes.size()];
+      for (const std::uint32_t from : set)
+        for (const std::uint32_t to : set) {
+          Place differs = place_of(to, sides_);
+          if (to == from) continue;
+          differs[axis] = place_of(from, sides_)[axis];
+          if (differs != place_of(from, sides_)) continue;
+          const auto alike = std::ranges::count_if(set, [&](std::uint32_t m) {
+            return place_of(m, sides_)[axis] == place_of(to, sides_)[axis];
+          });
+          round.messages.push_back(
+              {from, to, bytes / count(axes) * static_cast<double>(alike) / count(set)});
+        }
+    }
+    together({round});
+  }
+}
+
 }  // namespace stepcast::judge

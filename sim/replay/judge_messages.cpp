@@ -28,6 +28,7 @@ class Writer : private Patterns {
   void flat(const std::string& pattern);
   void all_to_all_in_turn(const Rings& sets, double per_pair);
   void pipeline();
+  void parallel();
   void hierarchical(const std::string& patterns);
   void down(const std::vector<std::pair<Rings, std::string>>& tiers, std::size_t tier,
             double bytes);
@@ -72,6 +73,7 @@ void Writer::flat(const std::string& pattern) {
       return broadcast(sets, bytes_, pattern);
     case all_to_all:
       if (pattern == "ring") return ring_pass(sets, bytes_ * count(members_) / 2);
+      if (pattern == "dimensions") return grid_exchange(members_, bytes_);
       return mesh_pass(sets, bytes_ / count(members_));
     case send_recv:
       break;
@@ -121,6 +123,34 @@ void Writer::pipeline() {
   if (call_.kind != reduce_scatter) {
     together(both);
     then(inside.messages);
+  }
+}
+
+/// Half of the bytes inside first and half between first, then what each has left the other way.
+/// The mesh has done as much of its bytes as NHR of its own.
+void Writer::parallel() {
+  const Rings nodes = parts(members_, false), rails = across(nodes);
+  const auto both = [&](double inside, double between, bool halving) {
+    std::vector<std::vector<Post>> steps = nhr_steps(rails, between);
+    if (!halving) std::ranges::reverse(steps);
+    for (std::vector<Post>& step : steps) {
+      const double done = step.front().bytes * count(nodes) / (between * (count(nodes) - 1));
+      Round mesh, nhr{std::move(step), 1};
+      for (const Ring& node : nodes)
+        for (const std::uint32_t a : node)
+          for (const std::uint32_t b : node)
+            if (a != b) mesh.messages.push_back({a, b, inside * done / count(node)});
+      together({mesh, nhr});
+    }
+  };
+  const double half = bytes_ / 2;
+  if (call_.kind != all_gather) {
+    both(half, half, true);
+    both(half / count(nodes), half / count(rails), true);
+  }
+  if (call_.kind != reduce_scatter) {
+    both(half / count(nodes), half / count(rails), false);
+    both(half, half, false);
   }
 }
 
@@ -243,6 +273,8 @@ std::vector<Turn> Writer::write(const std::string& algorithm) {
     hierarchical(algorithm.substr(13, algorithm.size() - 14));
   else if (algorithm == "pipeline")
     pipeline();
+  else if (algorithm == "parallel")
+    parallel();
   else if (algorithm == "tree")
     trees();
   else if (algorithm == "pairwise")

@@ -69,21 +69,25 @@ void Patterns::scatter(const Rings& sets, double bytes) {
 }
 
 /// A slice that has to go j places on leaves in the step of the lowest bit of j.
-void Patterns::nhr_pass(const Rings& sets, double bytes, bool halving) {
+std::vector<std::vector<Post>> Patterns::nhr_steps(const Rings& sets, double bytes) {
   const std::size_t size = sets.front().size();
-  std::vector<std::size_t> distances;
-  for (std::size_t d = 1; d < size; d *= 2) distances.push_back(d);
-  if (!halving) std::ranges::reverse(distances);
-  for (const std::size_t d : distances) {
+  std::vector<std::vector<Post>> steps;
+  for (std::size_t d = 1; d < size; d *= 2) {
     double slices = 0;
     for (std::size_t j = 1; j < size; ++j)
       if ((j & (~j + 1)) == d) ++slices;
-    std::vector<Post> all;
+    std::vector<Post>& all = steps.emplace_back();
     for (const Ring& set : sets)
       for (std::size_t i = 0; i < size; ++i)
         all.push_back({set[i], set[(i + d) % size], bytes * slices / static_cast<double>(size)});
-    then(std::move(all));
   }
+  return steps;
+}
+
+void Patterns::nhr_pass(const Rings& sets, double bytes, bool halving) {
+  std::vector<std::vector<Post>> steps = nhr_steps(sets, bytes);
+  if (!halving) std::ranges::reverse(steps);
+  for (std::vector<Post>& step : steps) then(std::move(step));
 }
 
 /// Partners at distance d swap all parts of the members that lie on the partner's side.

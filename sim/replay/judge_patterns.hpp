@@ -26,6 +26,9 @@ class Patterns {
   void one_pass(const Rings& sets, double bytes, const std::string& pattern, bool reduce);
   void all_reduce(const Rings& sets, double bytes, const std::string& pattern);
   void broadcast(const Rings& sets, double bytes, const std::string& pattern);
+  void grid_exchange(const Ring& set, double bytes);
+  /// Each step of a reduce-scatter or all-gather by NHR, from the nearest peers on.
+  static std::vector<std::vector<Post>> nhr_steps(const Rings& sets, double bytes);
 
   std::vector<Turn> turns_;
   /// Sides of the grid that the devices of a node are; empty without one. Along them: rings or

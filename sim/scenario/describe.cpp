@@ -20,10 +20,10 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
   visitor.field(
       {"network", choice(spec.network, {{"ports"}, {"pairwise"}}),
        "ports: one flow per collective phase over the ports of its members; pairwise: one "
-       "per message, groups of up to 128 ranks"});
+       "per message, up to 1048576 in a step"});
   visitor.field({"sharing", choice(spec.sharing, {{"auto"}, {"simgrid"}, {"incremental"}}),
                  "who shares links among the flows that meet; the rates are the same. incremental: "
-                 "solves only what a change moves; auto: that above 4096 links and under jitter"});
+                 "solves only what a change moves; auto: what costs less, which is that"});
 }
 
 /// `{value, tolerance}`; `Value` is the type that the value is written in.
@@ -132,15 +132,11 @@ void describe_model(Visitor& visitor, ModelSpec& model, std::string& hf_config,
                     std::size_t& source) {
   visitor.one_of(source,
                  {{"layers", [&](Visitor& v) { describe(v, model); }},
-                  {"hf_config",
-                   [&](Visitor& v) {
+                  {"hf_config", [&](Visitor& v) {
                      describe_format_version(v);
                      v.field({"name", Identifier{&model.name}, "name of the model"});
-                     v.field({"hf_config", &hf_config,
-                              "path of a Hugging Face config.json; keys of a model beside it "
-                              "count instead of the file's"});
-                   },
-                   true, true}});
+                     v.field({"hf_config", &hf_config, "path of a Hugging Face config.json"});
+                   }}});
 }
 
 namespace {

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "collective_fabrics.hpp"
@@ -57,6 +59,32 @@ TEST(WiredCollectives, AnExchangeTakesTheLongestSide) {
               1e-9);
   EXPECT_NEAR(time_of(grid(false, {8, 4}), {Kind::all_to_all, size}, "auto"), bytes / (4 * rate),
               1e-9);
+}
+
+// By dimension, everybody's bytes take each side in a share of the turns.
+TEST(WiredCollectives, AnExchangeByDimensionTakesTheSidesInTurn) {
+  const double bytes = size.value();
+  const CollectiveCall exchange{Kind::all_to_all, size};
+  EXPECT_NEAR(time_of(grid(true, {4, 4, 8}), exchange, "dimensions"), bytes * 8 / (8 * rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(false, {8, 8}), exchange, "dimensions"), bytes / (8 * rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(false, {8, 4}), exchange, "dimensions"), bytes / (4 * rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(false, {5}), exchange, "dimensions"), bytes / (5 * rate), 1e-9);
+}
+
+// Half of the bytes are reduced inside the nodes while the other half is between them: by NHR a NIC
+// sends what the other NICs of its rail lack.
+TEST(WiredCollectives, ParallelUsesMeshAndNicsAtOnce) {
+  ClusterSpec spec = grid(false, {4}, Seconds{0}, 8);
+  const double half = size.value() / 2, nic = 22e9;
+  const auto turn = [&](double inside, double between) {
+    return std::max(inside / 4 / rate, between * 7 / 8 / nic);
+  };
+  spec.network.nic.link = {BytesPerSecond{nic}, Seconds{0}};
+  spec.network.nic.efficiency = 1;
+  spec.collectives.step_latency = Seconds{0};
+  const double pass = turn(half, half) + turn(half / 8, half / 4);
+  EXPECT_NEAR(time_of(spec, {Kind::all_gather, size}, "parallel"), pass, 1e-9);
+  EXPECT_NEAR(time_of(spec, {Kind::all_reduce, size}, "parallel"), 2 * pass, 1e-9);
 }
 
 // Of a ring's turn the slowest message passes one wire, of a mesh's exchange one for each side.
@@ -120,6 +148,61 @@ TEST(WiredCollectives, BoxesAreNeverFasterThanTheirBound) {
             .value();
     RC_ASSERT(pairs >= bound * (1 - 1e-9));
   }));
+}
+
+/// A random box of a random grid of so many sides, of 4 to 64 members.
+std::pair<ClusterSpec, std::vector<DeviceId>> random_group(bool rings) {
+  std::vector<std::int64_t> sides;
+  for (int k = *rc::gen::inRange(2, 4); k > 0; --k)
+    sides.push_back(*rc::gen::inRange<std::int64_t>(2, 9));
+  std::vector<DeviceId> members = *rc::gen::suchThat(
+      rc::gen::exec([&] { return random_box(sides); }),
+      [](const std::vector<DeviceId>& box) { return box.size() >= 4 && box.size() <= 64; });
+  return {grid(rings, sides, Seconds{1e-6}), std::move(members)};
+}
+
+// What counting bytes on links leaves out: that messages of one step meet and share.
+TEST(WiredCollectives, TakeWhatTheirMessagesTake) {
+  EXPECT_TRUE(rc::check([] {
+    const auto [spec, members] = random_group(*rc::gen::arbitrary<bool>());
+    const Fabric fabric(spec);
+    const Kind kind = *rc::gen::element(Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather,
+                                        Kind::all_to_all);
+    const Bytes bytes{65536.0 * std::pow(4.0, *rc::gen::inRange(0, 8))};
+    const char* algorithm =
+        kind == Kind::all_to_all && *rc::gen::arbitrary<bool>() ? "auto" : "dimensions";
+    const auto alone = [&](NetworkForm form) {
+      return lone_time(fabric, plan_collective(fabric, members, {kind, bytes}, algorithm, form));
+    };
+    const Seconds counted = alone(NetworkForm::ports), messages = alone(NetworkForm::pairwise);
+    RC_ASSERT(counted >= bandwidth_bound(fabric, members, {kind, bytes}) * (1 - 1e-9));
+    RC_ASSERT(counted >= messages * 0.97);
+    RC_ASSERT(counted <= messages * 1.03);
+  }));
+}
+
+// The same between nodes with wires, by the tiers of the library and side by side.
+TEST(WiredCollectives, TakeWhatTheirMessagesTakeBetweenNodes) {
+  for (const std::int64_t nodes : {2, 3, 5, 8})
+    for (const std::int64_t side : {2, 4, 8}) {
+      const ClusterSpec spec = grid(false, {side}, Seconds{1e-6}, nodes);
+      const Fabric fabric(spec);
+      const auto members = first_devices(spec.devices);
+      for (const Kind kind : {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather})
+        for (const char* algorithm : {"hierarchical", "parallel"})
+          for (const double bytes : {65536.0, 1048576.0, 1073741824.0}) {
+            const CollectiveCall call{kind, Bytes{bytes}};
+            const auto alone = [&](NetworkForm form) {
+              return lone_time(fabric, plan_collective(fabric, members, call, algorithm, form))
+                  .value();
+            };
+            const double counted = alone(NetworkForm::ports);
+            EXPECT_GE(counted, bandwidth_bound(fabric, members, call).value() * (1 - 1e-9));
+            const double messages = alone(NetworkForm::pairwise);
+            EXPECT_NEAR(counted, messages, 0.03 * messages)
+                << algorithm << ' ' << name(kind) << ' ' << nodes << 'x' << side;
+          }
+    }
 }
 
 }  // namespace

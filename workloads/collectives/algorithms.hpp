@@ -17,6 +17,8 @@ Plan nb(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm fo
 Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+/// A mesh inside nodes and NHR between them, both all the time, each with a slice.
+Plan parallel(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 /// Dimension by dimension of a torus or nD full mesh, as many rotations at once as there are.
 Plan dimensions(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);

@@ -52,9 +52,12 @@ std::optional<std::vector<Box>> boxes_of(const Fabric& fabric, const Sets& sets)
   return boxes;
 }
 
+/// How the members of a line hand their parts to each other: around it, or each to every other one.
+enum class Handing { around, to_each };
+
 /// Everybody's part of `bytes` along one side: to both neighbours of a ring, half of the parts each
 /// way, or to every other one.
-void along(Step& step, const Box& box, std::size_t side, Bytes bytes, bool rings) {
+void along(Step& step, const Box& box, std::size_t side, Bytes bytes, Handing handing) {
   std::size_t stride = 1;
   for (std::size_t k = 0; k < side; ++k) stride *= box.sides[k];
   const std::size_t size = box.sides[side];
@@ -64,7 +67,7 @@ void along(Step& step, const Box& box, std::size_t side, Bytes bytes, bool rings
     const auto send = [&](std::size_t place, Bytes sent) {
       step.send(box.at[i], box.at[first + place % size * stride], sent);
     };
-    if (rings) {
+    if (handing == Handing::around) {
       const Bytes half = part * (static_cast<double>(size - 1) / 2);
       send(own + 1, half);
       send(own + size - 1, half);
@@ -81,12 +84,19 @@ bool are_boxes(const Fabric& fabric, const Sets& sets) {
   return boxes_of(fabric, sets).has_value();
 }
 
+bool are_mesh_lines(const Fabric& fabric, const Sets& sets) {
+  if (fabric.wires().rings()) return false;
+  const auto boxes = boxes_of(fabric, sets);
+  return boxes && boxes->front().sides.size() == 1;
+}
+
 /// As many rotations of the order of sides as there are sides, each with its share of the bytes, so
 /// that all sides are busy all the time.
 void dimension_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
   const std::vector<Box> boxes = boxes_of(schedule.fabric(), sets).value();
   const std::vector<std::size_t>& sides = boxes.front().sides;
   const bool rings = schedule.fabric().wires().rings();
+  const Handing handing = rings ? Handing::around : Handing::to_each;
   const std::size_t longest = *std::ranges::max_element(sides);
   for (std::size_t t = 0; t < sides.size(); ++t) {
     const std::size_t turn = direction == Direction::halving ? t : sides.size() - 1 - t;
@@ -95,10 +105,26 @@ void dimension_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction
       Bytes share = bytes / static_cast<double>(sides.size());
       for (std::size_t before = 0; before < turn; ++before)
         share = share / static_cast<double>(sides[(rotation + before) % sides.size()]);
-      for (const Box& box : boxes) along(step, box, (rotation + turn) % sides.size(), share, rings);
+      for (const Box& box : boxes)
+        along(step, box, (rotation + turn) % sides.size(), share, handing);
     }
     const double steps = rings ? static_cast<double>(longest - 1) : 1;
     schedule.then_together({{step, 1, step.latency() * steps}});
+  }
+}
+
+/// As many rotations again. In each turn everybody sends, of a share, what belongs to any place
+/// with that coordinate, so that after the last turn each part has come to its own.
+void dimension_exchange(Schedule& schedule, const Sets& sets, Bytes bytes) {
+  const std::vector<Box> boxes = boxes_of(schedule.fabric(), sets).value();
+  const std::size_t sides = boxes.front().sides.size();
+  for (std::size_t turn = 0; turn < sides; ++turn) {
+    Step step = schedule.step();
+    for (std::size_t rotation = 0; rotation < sides; ++rotation)
+      for (const Box& box : boxes)
+        along(step, box, (rotation + turn) % sides, bytes / static_cast<double>(sides),
+              Handing::to_each);
+    schedule.then_together({{step, 1}});
   }
 }
 
@@ -120,6 +146,9 @@ Plan dimensions(const Fabric& fabric, Group members, CollectiveCall call, Networ
       broadcast(schedule, sets, call.bytes, Pattern::dimensions);
       break;
     case CollectiveKind::all_to_all:
+      if (!call.skew.factor.empty()) return std::nullopt;
+      dimension_exchange(schedule, sets, call.bytes);
+      break;
     case CollectiveKind::send_recv:
       return std::nullopt;
   }

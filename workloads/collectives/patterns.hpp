@@ -32,13 +32,21 @@ void pairwise(Schedule& schedule, const Sets& sets, const MessageSize& bytes);
 
 /// Whether each set is a whole box of a torus or mesh of one node, all of the same sides.
 bool are_boxes(const Fabric& fabric, const Sets& sets);
+/// Whether each set is a line of one node's full mesh: a wire for each pair.
+bool are_mesh_lines(const Fabric& fabric, const Sets& sets);
 
 /// Parts of the above, a file each.
 void ring_pass(Schedule& schedule, const Sets& sets, Bytes bytes);
 void ring_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes);
 enum class Direction { halving, doubling };
 void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction);
+/// Steps of one pass of NHR, the parts that a member sends to the one 2^k further on, and that
+/// step.
+std::size_t nhr_steps(std::size_t members);
+std::size_t nhr_parts(std::size_t members, std::size_t k);
+void nhr_step(Step& step, const Sets& sets, Bytes bytes, std::size_t k);
 void dimension_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction);
+void dimension_exchange(Schedule& schedule, const Sets& sets, Bytes bytes);
 void hd_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction);
 void hd_all_reduce(Schedule& schedule, const Sets& sets, Bytes bytes);
 void hd_broadcast(Schedule& schedule, const Sets& sets, Bytes bytes);

@@ -68,18 +68,28 @@ void exchange(Schedule& schedule, const Sets& sets, Bytes part, std::size_t doub
 
 }  // namespace
 
-void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
+std::size_t nhr_steps(std::size_t members) {
+  return static_cast<std::size_t>(std::bit_width(members - 1));
+}
+
+std::size_t nhr_parts(std::size_t members, std::size_t k) {
+  const std::size_t distance = std::size_t{1} << k;
+  return (members - 1 + distance) / (2 * distance);
+}
+
+void nhr_step(Step& step, const Sets& sets, Bytes bytes, std::size_t k) {
   const std::size_t size = sets.front().size();
-  const auto steps = static_cast<std::size_t>(std::bit_width(size - 1));
+  const Bytes sent = bytes * (static_cast<double>(nhr_parts(size, k)) / static_cast<double>(size));
+  for (const Members& set : sets)
+    for (std::size_t i = 0; i < size; ++i)
+      step.send(set[i], set[(i + (std::size_t{1} << k)) % size], sent);
+}
+
+void nhr_pass(Schedule& schedule, const Sets& sets, Bytes bytes, Direction direction) {
   Step step = schedule.step();
-  each_power(steps, direction, [&](std::size_t k) {
+  each_power(nhr_steps(sets.front().size()), direction, [&](std::size_t k) {
     step.clear();
-    const std::size_t distance = std::size_t{1} << k;
-    const std::size_t slices = (size - 1 + distance) / (2 * distance);
-    for (const Members& set : sets)
-      for (std::size_t i = 0; i < size; ++i)
-        step.send(set[i], set[(i + distance) % size],
-                  bytes * (static_cast<double>(slices) / static_cast<double>(size)));
+    nhr_step(step, sets, bytes, k);
     schedule.then(step);
   });
 }

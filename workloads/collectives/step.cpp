@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <string>
 #include <tuple>
 #include <utility>
+
+#include "stepcast/base/errors.hpp"
 
 namespace stepcast::collectives {
 namespace {
@@ -36,6 +39,17 @@ void Step::clear() {
   first_ = UINT32_MAX;
   last_ = 0;
   latency_ = Seconds{0};
+}
+
+void Step::post(DeviceId from, DeviceId to, Bytes bytes) {
+  if (messages_.size() == most_pairwise_messages)
+    throw InputError(
+        {Diagnostic{{},
+                    "simulate.network",
+                    "is pairwise, but a step of a call has more than " +
+                        std::to_string(most_pairwise_messages) +
+                        " messages, allowed: ports, or groups whose calls have fewer"}});
+  messages_.push_back({from, to, bytes});
 }
 
 void Step::touch(Part part, std::uint32_t seat) {
@@ -78,7 +92,7 @@ void Step::send(DeviceId a, DeviceId b, Bytes bytes) {
   cross(part);
   if (part == Part::nic && wiring_->channels()) send_over_channels(i, j, bytes.value());
   if (bytes.value() <= 0) return;
-  if (form_ == NetworkForm::pairwise) return messages_.push_back({a, b, bytes});
+  if (form_ == NetworkForm::pairwise) return post(a, b, bytes);
   if (part == Part::mesh) {
     touch(part, i);
     touch(part, j);
@@ -132,7 +146,7 @@ void Step::send_over_wires(std::uint32_t i, std::uint32_t j, Bytes bytes) {
   });
   latency_ = std::max(latency_, way);
   if (form_ == NetworkForm::pairwise && bytes.value() > 0)
-    messages_.push_back({{wiring_->seat(i).device}, {wiring_->seat(j).device}, bytes});
+    post({wiring_->seat(i).device}, {wiring_->seat(j).device}, bytes);
 }
 
 void Step::pairs_in_node(std::span<const std::uint32_t> seats, double bytes) {

@@ -34,6 +34,8 @@ class Step {
     Bytes bytes;
   };
   using Seats = std::vector<std::uint32_t>;
+  /// One message more, as pairs. Throws InputError when the step has too many.
+  void post(DeviceId from, DeviceId to, Bytes bytes);
   void cross(Part part) { latency_ = std::max(latency_, wiring_->latency(part)); }
   /// One message between seats of a node with wires.
   void send_over_wires(std::uint32_t i, std::uint32_t j, Bytes bytes);

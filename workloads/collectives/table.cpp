@@ -10,7 +10,7 @@
 namespace stepcast {
 namespace {
 
-constexpr std::array<NamedAlgorithm, 12> algorithms{
+constexpr std::array<NamedAlgorithm, 13> algorithms{
     {{"ring", collectives::ring, {true, true, true, true, true, false}},
      {"mesh", collectives::mesh, {true, true, true, true, true, false}},
      {"one_shot", collectives::one_shot, {true, false, false, false, false, false}},
@@ -19,8 +19,9 @@ constexpr std::array<NamedAlgorithm, 12> algorithms{
      {"hd", collectives::hd, {true, true, true, false, true, false}},
      {"pairwise", collectives::pairwise, {false, false, false, true, false, false}},
      {"pipeline", collectives::pipeline, {true, true, true, false, false, false}},
+     {"parallel", collectives::parallel, {true, true, true, false, false, false}},
      {"hierarchical", collectives::hierarchical, {true, true, true, true, true, false}},
-     {"dimensions", collectives::dimensions, {true, true, true, false, true, false}},
+     {"dimensions", collectives::dimensions, {true, true, true, true, true, false}},
      {"tree", collectives::tree, {true, false, false, false, false, false}},
      {"direct", collectives::direct, {false, false, false, false, false, true}}}};
 
@@ -35,14 +36,6 @@ constexpr std::array<NamedAlgorithm, 12> algorithms{
                   "is '" + std::string(algorithm) + "', which does not fit a group of " +
                       std::to_string(members.size()) + " devices from device " +
                       std::to_string(members.front().value) + ", allowed: " + joined(usable)}});
-}
-
-[[noreturn]] void refuse_pairwise(std::size_t members) {
-  throw InputError({Diagnostic{{},
-                               "simulate.network",
-                               "is pairwise, but a group has " + std::to_string(members) +
-                                   " members, allowed: ports, or groups of up to " +
-                                   std::to_string(most_pairwise_members)}});
 }
 
 /// Time of flows that start together.
@@ -78,8 +71,6 @@ CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> m
                                CollectiveCall call, std::string_view algorithm, NetworkForm form) {
   expects(!members.empty(), "a collective has members");
   if (members.size() == 1 || call.bytes.value() <= 0) return {"none", {}};
-  if (form == NetworkForm::pairwise && members.size() > most_pairwise_members)
-    refuse_pairwise(members.size());
   const std::string_view wanted =
       algorithm == "auto" ? collectives::select(fabric, members, call) : algorithm;
   const auto found = std::ranges::find(algorithms, wanted, &NamedAlgorithm::name);

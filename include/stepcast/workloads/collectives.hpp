@@ -71,8 +71,8 @@ struct Phase {
   std::vector<PhaseFlow> flows;
 };
 
-/// No group of the pairwise form is larger.
-inline constexpr std::size_t most_pairwise_members = 128;
+/// No call of the pairwise form has a step of more messages: an exchange of 1024 members has fewer.
+inline constexpr std::size_t most_pairwise_messages = std::size_t{1} << 20U;
 
 /// This is what `auto` chose, or what was asked for, for one group.
 struct CollectivePlan {
@@ -100,8 +100,8 @@ struct NamedAlgorithm {
   CollectiveAlgorithm plan;
   std::array<bool, collective_kinds> serves;  ///< kinds that it makes on some group
 };
-/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, hierarchical, dimensions,
-/// tree, direct.
+/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, parallel, hierarchical,
+/// dimensions, tree, direct.
 std::span<const NamedAlgorithm> collective_algorithms();
 
 /// These are the phases of one call. `members` are distinct devices in ring order (ascending rank
@@ -109,7 +109,7 @@ std::span<const NamedAlgorithm> collective_algorithms();
 /// broadcast starts at the first. Steps that load the same links are one phase; reduction is in
 /// line and takes no time of its own. Algorithm `auto` follows the library of the cluster (hccl or
 /// nccl), whatever the form. Throws InputError when the named algorithm does not apply to the
-/// group, or the group is larger than the form allows.
+/// group, or a step has more messages than the form allows.
 CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members,
                                CollectiveCall call, std::string_view algorithm,
                                NetworkForm form = NetworkForm::ports);

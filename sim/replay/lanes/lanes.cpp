@@ -39,7 +39,7 @@ bool kinds_have_one_stream(const ReplayInput& input) {
 bool may_run_in_lanes(const ReplayInput& input, const StallPlan& stalls) {
   return only_draws_segments(stalls) && input.steps == 1 && input.record == nullptr &&
          input.loads == nullptr && input.kinds == nullptr && input.await_inputs &&
-         shares_incrementally(input.sharing, input.network.bandwidths.size()) &&
+         input.sharing != Sharing::simgrid &&
          kinds_have_one_stream(input);
 }
 

@@ -146,9 +146,10 @@ TEST(Cli, WrongUseExitsWithTwoAndSaysWhatIsWrong) {
       {"schedule 1f1b --pp 256 --micro-batches 1Ki --svg -",
        "524288 units, allowed: at most 65536"},
       {gather + "--size 1MiB --network both", "--network: is 'both', allowed: ports, pairwise"},
-      {"collective all_gather --cluster clusters/atlas-800t-a2.yaml --devices 256 --ranks 129 "
-       "--size 1MiB --network pairwise",
-       "--network: is pairwise with 129 ranks, allowed: ports, or up to 128"},
+      {"collective all_to_all --cluster clusters/atlas-800t-a2.yaml --devices 2048 --ranks 1025 "
+       "--size 1GiB --network pairwise --algorithm pairwise",
+       "--network: is pairwise, but pairwise of 1025 ranks has a step of more than 1048576 "
+       "messages, allowed: ports, or fewer ranks"},
       {gather + "--size 64", "is '64', allowed: a size such as 64MiB"},
       {gather + "--size 1e300MiB", "is '1e300MiB', allowed: a size such as 64MiB"},
   };
@@ -323,8 +324,9 @@ TEST(Cli, ModulesLieBesideTheProgram) {
   const std::string program = files.write("moved/bin/stepcast", "");
   fs::copy_file(STEPCAST_BINARY, program, fs::copy_options::overwrite_existing);
   fs::permissions(program, fs::perms::owner_all);
-  const std::string run = "'" + program + "' run '" + STEPCAST_SOURCE_DIR +
-                          "/scenarios/telechat3-36b-2048.yaml' --json -";
+  const std::string run =
+      "'" + program + "' run '" + STEPCAST_SOURCE_DIR +
+      "/scenarios/telechat3-36b-2048.yaml' --set simulate.sharing=simgrid --json -";
   const test::Ran missing = test::shell(files, run);
   EXPECT_EQ(missing.code, 3);
   EXPECT_EQ(missing.out, "");

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -158,15 +159,26 @@ TEST(Resolved, AStageRecomputesNoMoreLayersThanItHas) {
             "0 to 2");
 }
 
-TEST(Resolved, PairwiseGroupsHaveAtMost128Ranks) {
-  const auto said = [](int ranks) {
-    return refusal({"simulate.network=pairwise", "parallel.pp=1", "parallel.vpp=1", "parallel.ep=1",
-                    "parallel.tp=1", "parallel.sequence_parallel=false", "schedule.pipeline=1f1b",
+TEST(Resolved, JobsOfPairsHaveSoManyMessages) {
+  const auto said = [](int experts, int ranks) {
+    return refusal({"simulate.network=pairwise", "parallel.pp=1", "parallel.vpp=1", "parallel.tp=1",
+                    "parallel.sequence_parallel=false", "schedule.pipeline=1f1b",
+                    "model.moe.experts=" + std::to_string(experts),
+                    "parallel.ep=" + std::to_string(experts),
                     "training.global_batch=" + std::to_string(8 * ranks),
-                    "cluster.devices=" + std::to_string(ranks)});
+                    "cluster.devices=" + std::to_string(ranks),
+                    "communication.algorithm.all_to_all=pairwise"});
   };
-  EXPECT_EQ(said(128), "no error");
-  EXPECT_TRUE(said(136).ends_with("has 136 ranks, allowed: ports, or groups of up to 128"));
+  EXPECT_EQ(said(192, 192), "no error");
+  EXPECT_THAT(
+      said(1032, 1032),
+      ::testing::EndsWith("is pairwise, but a step of a call has more than 1048576 messages, "
+                          "allowed: ports, or groups whose calls have fewer"));
+  EXPECT_THAT(
+      said(512, 32768),
+      ::testing::AllOf(
+          ::testing::HasSubstr("simulate.network: is pairwise, but the calls of all groups"),
+          ::testing::EndsWith("messages, allowed: ports, or jobs of up to 8388608")));
 }
 
 // Told how many weight gradients wait, a stage keeps for each all but the state of its attention

@@ -33,7 +33,7 @@ void Drawing::pick_cluster() {
 
 void Drawing::pick_topology() {
   topology_ = word({"single_switch", "leaf_spine", "leaf_spine", "rail_optimized", "rail_optimized",
-                    "dragonfly"});
+                    "dragonfly", "dragonfly_plus"});
   hit("topology " + topology_);
   leaves_ = topology_ == "leaf_spine" || topology_ == "rail_optimized";
   const bool pods = topology_ == "leaf_spine" && chance(30);
@@ -46,10 +46,11 @@ void Drawing::pick_topology() {
     keys += ", pod_leaves: 2, pod_oversubscription: " + word({"1", "2"});
   }
   if (topology_ == "dragonfly")
-    keys =
-        ", router_ports: 2, group_routers: 2, local: {bandwidth: 90Gbps, latency: 1us}, "
-        "global: {links: " +
-        word({"1", "2"}) + ", bandwidth: 80Gbps, latency: 2us}";
+    keys = ", router_ports: 2, group_routers: 2, local: {bandwidth: 90Gbps, latency: 1us}";
+  if (topology_ == "dragonfly_plus")
+    keys = ", leaf_ports: 2, group_leaves: 2, oversubscription: " + word({"1", "2"});
+  if (topology_ == "dragonfly" || topology_ == "dragonfly_plus")
+    keys += ", global: {links: " + word({"1", "2"}) + ", bandwidth: 80Gbps, latency: 2us}";
   set("cluster.network.topology", "{kind: " + topology_ + keys + "}");
   if (leaves_ && !pods) pick_disturbance();
 }
@@ -146,6 +147,10 @@ void Drawing::pick_faults() {
     hit("failed plane");
     set("cluster.network.nic.planes", std::int64_t{2});
     set("stalls.failed_links", "[{link: \"nic_plane:1\"}]");
+  } else if (node_fabric_ == "switch" && chance(25)) {
+    hit("failed port plane");
+    set("cluster.node.fabric.planes", std::int64_t{2});
+    set("stalls.failed_links", word({"[{link: \"plane:1\"}]", "[{link: \"port:0\", ports: 1}]"}));
   } else if (leaves_ && chance(15)) {
     hit("failed leaf ports");
     set("stalls.failed_links", "[{link: \"leaf:0\", ports: 1}]");

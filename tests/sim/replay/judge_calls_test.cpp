@@ -64,10 +64,11 @@ TEST(JudgedCalls, OfEveryAlgorithmTakeAsLong) {
   const NodeFabric mesh = MeshFabric{fast, 1}, port = SwitchFabric{{60_GBps, 1_us}, 1};
   const NodeFabric torus = TorusFabric{{{4, fast}, {2, slow}}};
   const NodeFabric full = FullMeshFabric{{{3, fast}, {2, slow}}};
-  std::vector<ClusterSpec> clusters{cluster_of(1, 5, mesh, hccl), cluster_of(2, 4, port, hccl),
-                                    cluster_of(3, 2, mesh, hccl), cluster_of(1, 8, torus, hccl),
-                                    cluster_of(1, 6, full, hccl), cluster_of(3, 2, port, nccl),
-                                    cluster_of(4, 2, mesh, nccl), cluster_of(4, 2, mesh, hccl)};
+  const NodeFabric line = FullMeshFabric{{{3, fast}}};
+  std::vector<ClusterSpec> clusters{
+      cluster_of(1, 5, mesh, hccl),  cluster_of(2, 4, port, hccl), cluster_of(3, 2, mesh, hccl),
+      cluster_of(1, 8, torus, hccl), cluster_of(1, 6, full, hccl), cluster_of(3, 2, port, nccl),
+      cluster_of(4, 2, mesh, nccl),  cluster_of(5, 3, line, hccl), cluster_of(4, 2, mesh, hccl)};
   clusters.back().super_node =
       SuperNodeSpec{.nodes = 2, .fabric = SwitchFabric{{40_GBps, 1_us}, 1}};
   std::size_t all = 0;

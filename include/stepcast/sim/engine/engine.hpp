@@ -35,20 +35,11 @@ inline constexpr double latest_date = 1e9;
 /// Throws InputError that says so.
 [[noreturn]] void refuse_late_date();
 
-/// More links than this are shared incrementally where the choice is automatic.
-inline constexpr std::size_t most_links_of_simgrid = 4096;
-
-/// This says whether an engine over so many links shares them incrementally.
-constexpr bool shares_incrementally(Sharing sharing, std::size_t links) {
-  return sharing == Sharing::incremental ||
-         (sharing == Sharing::automatic && links > most_links_of_simgrid);
-}
-
 /// An engine is one run. Flows share links max-min fairly; a lone flow takes exactly max over links
-/// of count * bytes / bandwidth. A flow enters SimGrid when it first meets another one on a link,
-/// with the bytes that it has left, so a run in which none meet costs nothing of it. A process
-/// makes at most one run in which flows meet in SimGrid: its clock is not reset, and a later run
-/// would get other last digits.
+/// of count * bytes / bandwidth. A flow enters the solver when it first meets another one on a
+/// link, with the bytes that it has left, so a run in which none meet costs nothing of it. A
+/// process makes at most one run in which flows meet in SimGrid: its clock is not reset, and a
+/// later run would get other last digits.
 class Engine {
  public:
   /// `bandwidths` are in B/s, by link index.
