@@ -23,7 +23,7 @@ void describe(Visitor& visitor, SimulateSpec& spec) {
        "per message, groups of up to 128 ranks"});
   visitor.field({"sharing", choice(spec.sharing, {{"auto"}, {"simgrid"}, {"incremental"}}),
                  "who shares links among the flows that meet; the rates are the same. incremental: "
-                 "solves only what a change moves; auto: that above 4096 links and under jitter"});
+                 "solves only what a change moves; auto: that above 4096 links"});
 }
 
 /// `{value, tolerance}`; `Value` is the type that the value is written in.

@@ -14,7 +14,7 @@ enum class StepEngine { fast, simgrid };
 
 /// This says who shares the links among the flows that meet. All give the same rates; `incremental`
 /// solves only what a change moves, which pays where thousands of links are joined; `automatic`
-/// takes it above `most_links_of_simgrid` links and under jitter (docs/models/engine.md).
+/// takes it from `most_links_of_simgrid` links on (docs/models/engine.md).
 enum class Sharing { automatic, simgrid, incremental };
 
 }  // namespace stepcast
