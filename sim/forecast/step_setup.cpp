@@ -183,14 +183,6 @@ void StepSetup::check_judged(const StallPlan& plan) const {
     throw InputError(key + "which knows no ideal machine, allowed: fast");
 }
 
-/// Under jitter no two ranks are alike, so that the links of all of them are joined, and seeds can
-/// share a replay only without SimGrid.
-Sharing StepSetup::sharing() const {
-  const auto& jitter = scenario.stalls.compute_jitter;
-  const bool choose = scenario.simulate.sharing == Sharing::automatic;
-  return choose && jitter && jitter->sigma > 0 ? Sharing::incremental : scenario.simulate.sharing;
-}
-
 ReplayInput StepSetup::replay_input() const {
   return {.programs = programs,
           .network = network,
@@ -202,7 +194,7 @@ ReplayInput StepSetup::replay_input() const {
           .steps = scenario.replayed_steps(),
           .loads = loads,
           .kinds = kinds ? &*kinds : nullptr,
-          .sharing = sharing(),
+          .sharing = scenario.simulate.sharing,
           .await_inputs = !ideal.no_bubble};
 }
 

@@ -27,8 +27,7 @@ struct StepSetup {
   /// This says whether the classes are those of a job without spread, of which the worst replicas
   /// are replayed; otherwise, with spread, every rank is a class of its own.
   bool folds_worst() const;
-  bool judged() const;      ///< by SimGrid alone (simulate.engine)
-  Sharing sharing() const;  ///< `simulate.sharing`, chosen where it is automatic
+  bool judged() const;  ///< by SimGrid alone (simulate.engine)
   /// This is what a replay needs, but for the stalls.
   ReplayInput replay_input() const;
   /// A process makes at most one run in which flows meet.

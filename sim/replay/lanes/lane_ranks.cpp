@@ -13,6 +13,8 @@ constexpr double surely_ahead = 0.5;
 
 }  // namespace
 
+/// Who was woken last goes on first: ranks that meet each other often stay in the cache until all
+/// that they can do is done.
 void LaneReplayer::work() {
   while (!ready_.empty() || !free_streams_.empty()) {
     if (!free_streams_.empty()) {
@@ -20,8 +22,8 @@ void LaneReplayer::work() {
       free_streams_.pop_back();
       pump_together(r, stream);
     } else {
-      const RankIndex r = ready_.front();
-      ready_.pop_front();
+      const RankIndex r = ready_.back();
+      ready_.pop_back();
       advance(r);
     }
   }

@@ -1,6 +1,5 @@
 #pragma once
 #include <array>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -112,7 +111,7 @@ class LaneReplayer {
   std::vector<std::vector<StepCode>> codes_;  ///< [stage][variant]
   std::vector<LaneRank> ranks_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::deque<RankIndex> ready_;
+  std::vector<RankIndex> ready_;
   std::vector<RankIndex> held_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< of those that go together
   std::vector<LaneMeeting> meetings_;
