@@ -25,6 +25,14 @@ Share total(const Pieces& pieces) {
   return sum;
 }
 
+/// Elements of the largest matrix of one routed expert on a rank; gate and value are one.
+double largest_of_expert(const WorkloadSpec& spec) {
+  if (!spec.model.moe) return 0;
+  const double parts = spec.model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
+  return parts * static_cast<double>(spec.model.hidden) *
+         static_cast<double>(spec.model.moe->expert_hidden) / static_cast<double>(spec.plan.etp);
+}
+
 GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : GroupKind::dense_data; }
 
 }  // namespace
@@ -63,7 +71,9 @@ double DataParallel::sharing(Part part) const {
 }
 
 double DataParallel::bucket(Part part) const {
-  return bucket_elements(spec_.communication, replicas(part));
+  const double elements = bucket_elements(spec_.communication, replicas(part));
+  if (part == Part::dense || spec_.communication.bucket) return elements;
+  return std::max(elements, largest_of_expert(spec_));
 }
 
 Share DataParallel::owned(const Share& share) const {
@@ -159,7 +169,10 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
   for (std::size_t first = 0; first < pieces.size();) {
     Share share, bytes;
     std::size_t end = first;
-    for (; end < pieces.size() && share.dense / dense + share.expert / expert < 1; ++end) {
+    const auto open = [&] {
+      return !in_buckets() || share.dense / dense + share.expert / expert < 1;
+    };
+    for (; end < pieces.size() && open(); ++end) {
       share += resident(pieces[end].parameters);
       bytes += resident(weights(pieces[end]));
     }
@@ -199,6 +212,7 @@ Instructions DataParallel::reducing_backward(const Pieces& pieces, Pass pass) {
   for (std::size_t i = pieces.size(); i-- > 0;) {
     run_backward(pieces, i, pass, out);
     filled += pieces[i].parameters;
+    if (!in_buckets()) continue;
     Slots slots;
     reduce_buckets(Part::dense, filled.dense, slots, out);
     reduce_buckets(Part::expert, filled.expert, slots, out);
@@ -266,7 +280,9 @@ void DataParallel::lower_replicated(const Pieces& pieces, bool first_slice, Chun
   }
 }
 
-void DataParallel::lower_chunk(const Pieces& pieces, bool first_slice, ChunkProgram& chunk) {
+void DataParallel::lower_chunk(const Pieces& pieces, std::size_t index, bool first_slice,
+                               ChunkProgram& chunk) {
+  chunk_ = index;
   if (first_slice) of_chunk_.clear();
   if (partitioned())
     lower_partitioned(pieces, chunk);
