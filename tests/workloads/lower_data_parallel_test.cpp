@@ -103,7 +103,7 @@ TEST(Lower, OneWorkQueueLetsNothingStartBeforeTheCollectiveIssuedBeforeIt) {
   spec.runtime.start_order = RuntimeSpec::StartOrder::as_issued;
   const StageProgram one = lower_all(spec)[0];
   // the next gather waits for the reduction before it, and so does what is computed behind both
-  EXPECT_EQ(around_collectives(one, one.chunks[0].backward), "gwgwcrwgvwc...");
+  EXPECT_EQ(around_collectives(one, one.chunks[0].backward), "ggwwcrwgvwcrwgvwcrwgvwcrwwcrv");
 }
 
 TEST(Lower, OneWorkQueueOnlyAddsWaits) {
