@@ -1,6 +1,5 @@
 #include "data_parallel.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <tuple>
 
@@ -23,14 +22,6 @@ Share total(const Pieces& pieces) {
   Share sum;
   for (const PlacedPiece& placed : pieces) sum += placed.parameters;
   return sum;
-}
-
-/// Elements of the largest matrix of one routed expert on a rank; gate and value are one.
-double largest_of_expert(const WorkloadSpec& spec) {
-  if (!spec.model.moe) return 0;
-  const double parts = spec.model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
-  return parts * static_cast<double>(spec.model.hidden) *
-         static_cast<double>(spec.model.moe->expert_hidden) / static_cast<double>(spec.plan.etp);
 }
 
 GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : GroupKind::dense_data; }
@@ -68,12 +59,6 @@ double DataParallel::replicas(Part part) const {
 double DataParallel::sharing(Part part) const {
   const ParallelPlan& plan = spec_.plan;
   return static_cast<double>(part == Part::expert ? plan.expert_shards() : plan.dense_shards());
-}
-
-double DataParallel::bucket(Part part) const {
-  const double elements = bucket_elements(spec_.communication, replicas(part));
-  if (part == Part::dense || spec_.communication.bucket) return elements;
-  return std::max(elements, largest_of_expert(spec_));
 }
 
 Share DataParallel::owned(const Share& share) const {
@@ -118,22 +103,6 @@ void DataParallel::gather(const Share& bytes, bool after_compute, Slots& slots, 
   gather(Part::expert, bytes.expert, after_compute, slots, out, source);
 }
 
-void DataParallel::reduce_hybrid(Part part, double parameters, Slots& slots, Instructions& out) {
-  const bool expert = part == Part::expert;
-  const std::string of = expert ? "expert gradients" : "gradients";
-  const auto issue = [&](const std::string& verb, GroupKind group, CollectiveKind kind,
-                         double elements) {
-    slots.push_back(next_reduction());
-    builder_.issue(verb + of, group, {kind, Bytes{gradient_size() * elements}}, slots.back(), true,
-                   out);
-  };
-  if (sharing(part) > 1)
-    issue("reduce_scatter ", expert ? GroupKind::expert_shard : GroupKind::dense_shard,
-          CollectiveKind::reduce_scatter, parameters);
-  issue("all_reduce shards of ", expert ? GroupKind::expert_replica : GroupKind::dense_replica,
-        CollectiveKind::all_reduce, parameters / sharing(part));
-}
-
 void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructions& out) {
   if (replicas(part) <= 1 || parameters <= 0) return;
   if (hybrid()) return reduce_hybrid(part, parameters, slots, out);
@@ -150,11 +119,6 @@ void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructio
 void DataParallel::reduce(const Share& share, Slots& slots, Instructions& out) {
   reduce(Part::dense, share.dense, slots, out);
   reduce(Part::expert, share.expert, slots, out);
-}
-
-void DataParallel::reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out) {
-  const double size = bucket(part);
-  for (; parameters >= size; parameters -= size) reduce(part, size, slots, out);
 }
 
 void DataParallel::settle(const Slots& slots, Instructions& out) {
