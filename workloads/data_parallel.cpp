@@ -1,6 +1,5 @@
 #include "data_parallel.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <tuple>
 
@@ -62,10 +61,6 @@ double DataParallel::sharing(Part part) const {
   return static_cast<double>(part == Part::expert ? plan.expert_shards() : plan.dense_shards());
 }
 
-double DataParallel::bucket(Part part) const {
-  return bucket_elements(spec_.communication, replicas(part));
-}
-
 Share DataParallel::owned(const Share& share) const {
   if (spec_.plan.zero == 0) return share;
   return {share.dense / sharing(Part::dense), share.expert / sharing(Part::expert)};
@@ -108,22 +103,6 @@ void DataParallel::gather(const Share& bytes, bool after_compute, Slots& slots, 
   gather(Part::expert, bytes.expert, after_compute, slots, out, source);
 }
 
-void DataParallel::reduce_hybrid(Part part, double parameters, Slots& slots, Instructions& out) {
-  const bool expert = part == Part::expert;
-  const std::string of = expert ? "expert gradients" : "gradients";
-  const auto issue = [&](const std::string& verb, GroupKind group, CollectiveKind kind,
-                         double elements) {
-    slots.push_back(next_reduction());
-    builder_.issue(verb + of, group, {kind, Bytes{gradient_size() * elements}}, slots.back(), true,
-                   out);
-  };
-  if (sharing(part) > 1)
-    issue("reduce_scatter ", expert ? GroupKind::expert_shard : GroupKind::dense_shard,
-          CollectiveKind::reduce_scatter, parameters);
-  issue("all_reduce shards of ", expert ? GroupKind::expert_replica : GroupKind::dense_replica,
-        CollectiveKind::all_reduce, parameters / sharing(part));
-}
-
 void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructions& out) {
   if (replicas(part) <= 1 || parameters <= 0) return;
   if (hybrid()) return reduce_hybrid(part, parameters, slots, out);
@@ -142,11 +121,6 @@ void DataParallel::reduce(const Share& share, Slots& slots, Instructions& out) {
   reduce(Part::expert, share.expert, slots, out);
 }
 
-void DataParallel::reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out) {
-  const double size = bucket(part);
-  for (; parameters >= size; parameters -= size) reduce(part, size, slots, out);
-}
-
 void DataParallel::settle(const Slots& slots, Instructions& out) {
   if (!overlaps()) wait(out, slots);
 }
@@ -159,7 +133,10 @@ Instructions DataParallel::gathered_forward(const Pieces& pieces) {
   for (std::size_t first = 0; first < pieces.size();) {
     Share share, bytes;
     std::size_t end = first;
-    for (; end < pieces.size() && share.dense / dense + share.expert / expert < 1; ++end) {
+    const auto open = [&] {
+      return !in_buckets() || share.dense / dense + share.expert / expert < 1;
+    };
+    for (; end < pieces.size() && open(); ++end) {
       share += resident(pieces[end].parameters);
       bytes += resident(weights(pieces[end]));
     }
@@ -199,6 +176,7 @@ Instructions DataParallel::reducing_backward(const Pieces& pieces, Pass pass) {
   for (std::size_t i = pieces.size(); i-- > 0;) {
     run_backward(pieces, i, pass, out);
     filled += pieces[i].parameters;
+    if (!in_buckets()) continue;
     Slots slots;
     reduce_buckets(Part::dense, filled.dense, slots, out);
     reduce_buckets(Part::expert, filled.expert, slots, out);
@@ -266,7 +244,9 @@ void DataParallel::lower_replicated(const Pieces& pieces, bool first_slice, Chun
   }
 }
 
-void DataParallel::lower_chunk(const Pieces& pieces, bool first_slice, ChunkProgram& chunk) {
+void DataParallel::lower_chunk(const Pieces& pieces, std::size_t index, bool first_slice,
+                               ChunkProgram& chunk) {
+  chunk_ = index;
   if (first_slice) of_chunk_.clear();
   if (partitioned())
     lower_partitioned(pieces, chunk);

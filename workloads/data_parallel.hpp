@@ -17,8 +17,9 @@ class DataParallel {
 
   /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
   /// to the prologue. Slices of a chunk after the first gather nothing ahead and reduce into the
-  /// same slots.
-  void lower_chunk(const Pieces& pieces, bool first_slice, ChunkProgram& chunk);
+  /// same slots. With zero 0 and 1 only the first chunk of a stage (`index` 0) has buckets, but
+  /// where chunks go in two directions.
+  void lower_chunk(const Pieces& pieces, std::size_t index, bool first_slice, ChunkProgram& chunk);
   /// Reductions, gradient norm, optimizer and gathers after the last unit. `embedding_copies`: the
   /// stage holds one of the two copies of the embedding.
   void lower_epilogue(const std::vector<Pieces>& chunks, bool embedding_copies);
@@ -42,8 +43,11 @@ class DataParallel {
   /// between two steps.
   Share weights(const PlacedPiece& placed) const;
   Share resident_weights(const Pieces& pieces) const;
-  /// Elements: as given, or Megatron-LM's default for the replicas.
+  /// Elements: as given, or Megatron-LM's default for the replicas, which cuts no expert's matrix.
   double bucket(Part part) const;
+  bool in_buckets() const {
+    return chunk_ == 0 || reduces_always() || spec_.plan.chunk_map().copies() > 1;
+  }
   Share owned(const Share& share) const;
   /// Of the parameters that the host updates: experts that live there stay, unless they are told().
   double weights_back(const Share& own, double part) const;
@@ -95,9 +99,10 @@ class DataParallel {
   const WorkloadSpec& spec_;
   ProgramBuilder& builder_;
   HostOffload offload_;
-  Slots reducing_;        ///< issued in the backward passes, awaited in the epilogue
-  Slots of_chunk_;        ///< reductions of the chunk under construction
-  std::size_t next_ = 0;  ///< of them
+  Slots reducing_;         ///< issued in the backward passes, awaited in the epilogue
+  Slots of_chunk_;         ///< reductions of the chunk under construction
+  std::size_t next_ = 0;   ///< of them
+  std::size_t chunk_ = 0;  ///< under construction
 };
 
 }  // namespace stepcast

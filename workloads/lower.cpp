@@ -2,6 +2,7 @@
 #include "model_flops.hpp"
 #include "program_builder.hpp"
 #include "stage_pieces.hpp"
+#include "start_order.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/operator_inventory.hpp"
 #include "stepcast/workloads/states.hpp"
@@ -86,7 +87,7 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
     for (std::int64_t slice = 0; slice < spec.plan.slices; ++slice) {
       const Pieces pieces = library.pieces(held, chunk, stage, slice);
       ChunkProgram& chunk_program = program.chunks.emplace_back();
-      data_parallel.lower_chunk(pieces, slice == 0, chunk_program);
+      data_parallel.lower_chunk(pieces, chunk, slice == 0, chunk_program);
       chunk_program.send_forward = held.head ? Bytes{0} : boundary_bytes(spec, slice);
       chunk_program.send_backward = held.embedding ? Bytes{0} : boundary_bytes(spec, slice);
       program.executed_flops += executed_flops(pieces) * micro_batches(spec);
@@ -101,6 +102,8 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
       for (const Pieces& backward : chunks)
         program.chunks[f].paired.push_back(library.pair(chunks[f], backward));
   }
+  if (spec.runtime.start_order == RuntimeSpec::StartOrder::as_issued)
+    for (ChunkProgram& chunk : program.chunks) start_as_issued(program.calls, chunk);
   data_parallel.lower_epilogue(chunks, holds_embedding_copy(spec, layers, stage));
   return std::move(program);
 }

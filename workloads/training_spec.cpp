@@ -300,6 +300,9 @@ void describe(Visitor& visitor, KernelSpec& spec) {
 void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"dispatch", choice(spec.dispatch, {{"eager"}, {"task_queue"}, {"graph_sink"}}),
                  "how the host issues operators"});
+  visitor.field({"start_order", choice(spec.start_order, {{"by_stream"}, {"as_issued"}}),
+                 "as_issued: kernels of all streams start in the order in which the host issued "
+                 "them (CUDA_DEVICE_MAX_CONNECTIONS=1; docs/models/replay.md)"});
   Choice graphs{{{"none"}, {"scopes"}},
                 [&spec] { return std::size_t{spec.graphs != 0 ? 1U : 0U}; },
                 [&spec](std::size_t i) {

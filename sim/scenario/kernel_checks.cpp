@@ -82,12 +82,22 @@ void check_clamped(const WorkloadSpec& workload, Checks& checks) {
                  "(runtime.kernels.activation clamped) has no fuser, allowed: none");
 }
 
+void check_start_order(const WorkloadSpec& workload, Checks& checks) {
+  if (workload.runtime.start_order == RuntimeSpec::StartOrder::by_stream) return;
+  checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.start_order",
+                 "is as_issued but runtime.dispatch is not eager, allowed: by_stream");
+  checks.require(workload.communication.gradient_overlap, "runtime.start_order",
+                 "is as_issued but communication.gradient.overlap is false: nothing is issued "
+                 "beside a running collective, allowed: by_stream");
+}
+
 }  // namespace
 
 void check_kernels(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& workload = scenario.workload;
   check_fp8(scenario, checks);
   check_clamped(workload, checks);
+  check_start_order(workload, checks);
   if (workload.runtime.graphs == 0) return;
   checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",
                  "is set but runtime.dispatch is not eager, allowed: none");

@@ -36,6 +36,8 @@ void check_operator_keys(const WorkloadSpec& workload, Checks& checks) {
   neutral(runtime.kernels.norm == KernelSpec::Norm::fused, "runtime.kernels.norm", "fused");
   neutral(runtime.kernels.rope == KernelSpec::Rope::fused, "runtime.kernels.rope", "fused");
   neutral(runtime.graphs == 0, "runtime.graphs", "none");
+  neutral(runtime.start_order == RuntimeSpec::StartOrder::by_stream, "runtime.start_order",
+          "by_stream");
   neutral(runtime.kernels.scales == KernelSpec::Scales::joined, "runtime.kernels.scales", "joined");
   neutral(training.fp8_recipe == TrainingSpec::Fp8Recipe::delayed, "training.fp8_recipe",
           "delayed");

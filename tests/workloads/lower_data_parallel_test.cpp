@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string>
 
 #include "lowered_steps.hpp"
 
@@ -72,6 +74,70 @@ TEST(Lower, GathersCanStayBehindTheUpdateWhileReductionsOverlap) {
   EXPECT_EQ(reduced(reductions), reduced(both));
 }
 
+/// What the compute stream does around collectives of sharded data, a letter each: gather, reduce,
+/// wait for a gather or for a reduction (w, v), compute.
+std::string around_collectives(const StageProgram& program, const Instructions& code) {
+  std::map<std::uint32_t, bool> gathers;  // by slot
+  std::string out;
+  for (const Instruction& instruction : code) {
+    if (const auto* call = std::get_if<Communicate>(&instruction)) {
+      const StageCall& target = program.calls[call->call];
+      if (target.group != GroupKind::dense_data) continue;
+      gathers[call->slot] = target.call.kind == CollectiveKind::all_gather;
+      out += gathers[call->slot] ? 'g' : 'r';
+    } else if (const auto* wait = std::get_if<Wait>(&instruction)) {
+      const auto known = gathers.find(wait->slot);
+      if (known != gathers.end()) out += known->second ? 'w' : 'v';
+    } else if (std::holds_alternative<Compute>(instruction) && !out.ends_with('c')) {
+      out += 'c';
+    }
+  }
+  return out;
+}
+
+TEST(Lower, OneWorkQueueLetsNothingStartBeforeTheCollectiveIssuedBeforeIt) {
+  WorkloadSpec spec = replicated(3, true);
+  spec.model.layers = 3;
+  const StageProgram apart = lower_all(spec)[0];
+  EXPECT_EQ(around_collectives(apart, apart.chunks[0].backward), "ggwcrgwcrgwcrgwcrwcr");
+  spec.runtime.start_order = RuntimeSpec::StartOrder::as_issued;
+  const StageProgram one = lower_all(spec)[0];
+  // the next gather waits for the reduction before it, and so does what is computed behind both
+  EXPECT_EQ(around_collectives(one, one.chunks[0].backward), "ggwwcrwgvwcrwgvwcrwgvwcrwwcrv");
+}
+
+TEST(Lower, OneWorkQueueOnlyAddsWaits) {
+  EXPECT_TRUE(rc::check([] {
+    WorkloadSpec spec = any_workload();
+    const std::vector<StageProgram> apart = lower_all(spec);
+    spec.runtime.start_order = RuntimeSpec::StartOrder::as_issued;
+    const std::vector<StageProgram> one = lower_all(spec);
+    for (std::size_t stage = 0; stage < apart.size(); ++stage) {
+      check_slots(one[stage], step(one[stage], 2));
+      const auto without_waits = [](Instructions code) {
+        std::erase_if(code, [](const Instruction& i) { return std::holds_alternative<Wait>(i); });
+        return code.size();
+      };
+      const Instructions before = step(apart[stage], 2), after = step(one[stage], 2);
+      RC_ASSERT(without_waits(before) == without_waits(after));
+      RC_ASSERT(before.size() <= after.size());
+    }
+  }));
+}
+
+TEST(Lower, OnlyTheFirstChunkOfAStageHasBuckets) {
+  WorkloadSpec spec = replicated(1, true);
+  spec.model.layers = 4;
+  spec.plan.pp = 2;
+  spec.plan.vpp = 2;
+  const StageProgram program = lower_all(spec)[0];
+  const auto reductions = [&](const ChunkProgram& chunk) {
+    return std::ranges::count(around_collectives(program, chunk.last_backward), 'r');
+  };
+  EXPECT_GT(reductions(program.chunks[0]), 1);
+  EXPECT_EQ(reductions(program.chunks[1]), 1);
+}
+
 /// Bytes of the largest reduction of a group.
 double largest_reduction(const StageProgram& program, GroupKind group) {
   Bytes largest{0};
@@ -79,6 +145,15 @@ double largest_reduction(const StageProgram& program, GroupKind group) {
     if (call.group == group && call.call.kind == CollectiveKind::reduce_scatter)
       largest = std::max(largest, call.call.bytes);
   return largest.value();
+}
+
+TEST(Lower, BucketsCutNoMatrixOfAnExpert) {
+  WorkloadSpec spec = workload(known_models::deepseek_v3());
+  spec.model.moe->expert_hidden = 16384;
+  spec.plan.dp = 8;
+  spec.plan.ep = 2;
+  const double matrix = 2.0 * 7168 * 16384;
+  EXPECT_EQ(largest_reduction(lower_all(spec)[0], GroupKind::expert_data), 4 * matrix);
 }
 
 TEST(Lower, BucketsGrowWithTheReplicasOfWhatTheyHold) {

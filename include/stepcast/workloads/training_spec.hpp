@@ -200,7 +200,10 @@ inline constexpr std::array<std::string_view, 6> graph_scopes{
 struct RuntimeSpec {
   enum class Dispatch { eager, task_queue, graph_sink };
   enum class Fusion { none, pattern, dvm };
+  /// as_issued: one work queue for all streams (docs/models/replay.md, "Order of starts").
+  enum class StartOrder { by_stream, as_issued };
   Dispatch dispatch = Dispatch::eager;
+  StartOrder start_order = StartOrder::by_stream;
   Fusion fusion = Fusion::none;
   KernelSpec kernels;
   enum class OptimizerKernels { fused, elementwise };

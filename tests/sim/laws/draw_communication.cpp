@@ -153,6 +153,8 @@ void Drawing::pick_sharding() {
     cut = groups;
   }
   pick_gathers(ranks > cut || (experts() && edp > cut));
+  if (has("runtime.dispatch=eager") && !has("communication.gradient.overlap=false") && chance(30))
+    take("runtime.start_order", "starts", "as_issued");
 }
 
 void Drawing::pick_gathers(bool shares) {

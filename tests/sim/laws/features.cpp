@@ -139,6 +139,7 @@ const std::vector<std::string>& all_features() {
                              "gradient bf16",
                              "accumulation separate",
                              "gradient overlap false",
+                             "starts as_issued",
                              "bucket",
                              "tensor overlap chunks",
                              "scatter_gather true",

@@ -37,6 +37,15 @@ inline constexpr WrongRow wrong_kernels[] = {
     {"graphs_in_a_sunk_graph", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {dispatch: graph_sink, graphs: {scopes: [attn]}}",
      "s.yaml:36:41: runtime.graphs: is set but runtime.dispatch is not eager, allowed: none"},
+    {"start_order_of_a_sunk_graph", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {dispatch: graph_sink, start_order: as_issued}",
+     "s.yaml:36:46: runtime.start_order: is as_issued but runtime.dispatch is not eager, allowed: "
+     "by_stream"},
+    {"start_order_without_overlap", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {start_order: as_issued}\n"
+     "communication: {gradient: {overlap: false}}",
+     "s.yaml:36:24: runtime.start_order: is as_issued but communication.gradient.overlap is false: "
+     "nothing is issued beside a running collective, allowed: by_stream"},
 };
 
 }  // namespace stepcast::test

@@ -1,0 +1,47 @@
+#include <algorithm>
+
+#include "data_parallel.hpp"
+
+// How gradients are cut, and reduced where replicas share out in groups.
+namespace stepcast {
+
+namespace {
+
+/// Elements of the largest matrix of one routed expert on a rank; gate and value are one.
+double largest_of_expert(const WorkloadSpec& spec) {
+  if (!spec.model.moe) return 0;
+  const double parts = spec.model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
+  return parts * static_cast<double>(spec.model.hidden) *
+         static_cast<double>(spec.model.moe->expert_hidden) / static_cast<double>(spec.plan.etp);
+}
+
+}  // namespace
+
+double DataParallel::bucket(Part part) const {
+  const double elements = bucket_elements(spec_.communication, replicas(part));
+  if (part == Part::dense || spec_.communication.bucket) return elements;
+  return std::max(elements, largest_of_expert(spec_));
+}
+
+void DataParallel::reduce_hybrid(Part part, double parameters, Slots& slots, Instructions& out) {
+  const bool expert = part == Part::expert;
+  const std::string of = expert ? "expert gradients" : "gradients";
+  const auto issue = [&](const std::string& verb, GroupKind group, CollectiveKind kind,
+                         double elements) {
+    slots.push_back(next_reduction());
+    builder_.issue(verb + of, group, {kind, Bytes{gradient_size() * elements}}, slots.back(), true,
+                   out);
+  };
+  if (sharing(part) > 1)
+    issue("reduce_scatter ", expert ? GroupKind::expert_shard : GroupKind::dense_shard,
+          CollectiveKind::reduce_scatter, parameters);
+  issue("all_reduce shards of ", expert ? GroupKind::expert_replica : GroupKind::dense_replica,
+        CollectiveKind::all_reduce, parameters / sharing(part));
+}
+
+void DataParallel::reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out) {
+  const double size = bucket(part);
+  for (; parameters >= size; parameters -= size) reduce(part, size, slots, out);
+}
+
+}  // namespace stepcast
