@@ -13,12 +13,17 @@ constexpr double rounding = 1e-12;  // of prefix sums
 /// turn round was less in the plans that docs/models/pipeline.md shows.
 constexpr double least_gain = 0.015;
 
-/// Time of one virtual stage.
-double part_time(const LayerTimes& times, const std::vector<std::size_t>& ends, std::size_t part) {
-  double time = times.prefix[ends[part]] - times.prefix[part == 0 ? 0 : ends[part - 1]];
+/// Time of one of so many virtual stages, which holds the layers [first, end).
+double part_time(const LayerTimes& times, std::size_t part, std::size_t parts, std::size_t first,
+                 std::size_t end) {
+  double time = times.prefix[end] - times.prefix[first];
   if (part == 0) time += times.before;
-  if (part + 1 == ends.size()) time += times.after;
+  if (part + 1 == parts) time += times.after;
   return time;
+}
+
+double part_time(const LayerTimes& times, const std::vector<std::size_t>& ends, std::size_t part) {
+  return part_time(times, part, ends.size(), part == 0 ? 0 : ends[part - 1], ends[part]);
 }
 
 /// Times of the virtual stages.
@@ -81,7 +86,7 @@ class LayerMoves {
     Evenness result;
   };
   Move best_move(const Move& now, double most_period) const;
-  double device_time(const std::vector<std::size_t>& ends, std::size_t part) const;
+  double taking(const std::vector<std::size_t>& ends, std::size_t from, std::size_t to) const;
 
   const LayerTimes& times_;
   const ChunkMap& map_;
@@ -115,10 +120,16 @@ void move_layer(std::vector<std::size_t>& ends, std::size_t from, std::size_t to
   for (std::size_t i = to; i < from; ++i) ends[i] += 1;
 }
 
-/// Of the device that holds the part, added up as evenness() does.
-double LayerMoves::device_time(const std::vector<std::size_t>& ends, std::size_t part) const {
+/// Time of the device that takes a layer on its part `to` from part `from`, added up as evenness()
+/// does.
+double LayerMoves::taking(const std::vector<std::size_t>& ends, std::size_t from,
+                          std::size_t to) const {
+  const auto end = [&](std::size_t part) {
+    return ends[part] - (from <= part && part < to ? 1 : 0) + (to <= part && part < from ? 1 : 0);
+  };
   double sum = 0;
-  for (const std::size_t own : devices_[device_of_[part]]) sum += part_time(times_, ends, own);
+  for (const std::size_t part : devices_[device_of_[to]])
+    sum += part_time(times_, part, ends.size(), part == 0 ? 0 : end(part - 1), end(part));
   return sum;
 }
 
@@ -134,12 +145,9 @@ LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) cons
     if (now.ends[from] - (from == 0 ? 0 : now.ends[from - 1]) <= least) continue;
     for (std::size_t to = 0; to < parts; ++to) {
       if (to == from) continue;
-      move_layer(ends, from, to);
       const double most = best.result.load.device * (1 + rounding);
-      if (device_time(ends, to) > most) {  // as most moves end, which spares all the rest
-        move_layer(ends, to, from);
-        continue;
-      }
+      if (taking(now.ends, from, to) > most) continue;  // as most moves end
+      move_layer(ends, from, to);
       const auto [first, last] = std::minmax(from, to);
       for (std::size_t part = first; part <= last; ++part)
         times[part] = part_time(times_, ends, part);

@@ -14,8 +14,8 @@
 namespace stepcast {
 namespace {
 
-// Starting a process costs as much as several of these.
-constexpr std::size_t bounded_together = 64, replayed_together = 4;
+// Starting a process costs as much as several of these, and collectives are planned anew in each.
+constexpr std::size_t bounded_together = 256, replayed_together = 4;
 
 }  // namespace
 
