@@ -12,10 +12,11 @@ constexpr std::array<std::string_view, 6> linear_flags{
 constexpr std::array<std::string_view, 3> index_flags{
     "--dsa-indexer-n-heads", "--dsa-indexer-head-dim", "--dsa-indexer-topk"};
 
-/// A count that the framework wants said.
-void needed(MegatronLaunch& launch, const char* key, std::string_view name) {
+/// A count that the framework wants said, beside the `variant` that makes it count.
+void needed(MegatronLaunch& launch, const char* key, std::string_view name,
+            const Setting* variant = nullptr) {
   if (const Setting* given = launch.flag(name))
-    return launch.draft.set(key, launch.args.count_or(name, 1), {given});
+    return launch.draft.set(key, launch.args.count_or(name, 1), {given, variant});
   launch.args.fail(name,
                    "is missing, and no number is taken for it: " + std::string(key) + " needs one");
 }
@@ -35,7 +36,7 @@ void import_linear(MegatronLaunch& launch, const Setting* variant, const Setting
     launch.args.fail("--linear-attention-freq", "is missing, and says which layers are linear");
   else
     import_interval(launch, *interval);
-  needed(launch, "model.linear_attention.key_heads", "--linear-num-key-heads");
+  needed(launch, "model.linear_attention.key_heads", "--linear-num-key-heads", variant);
   needed(launch, "model.linear_attention.value_heads", "--linear-num-value-heads");
   needed(launch, "model.linear_attention.key_dim", "--linear-key-head-dim");
   needed(launch, "model.linear_attention.value_dim", "--linear-value-head-dim");
@@ -51,7 +52,7 @@ void import_sparse(MegatronLaunch& launch, const Setting& variant) {
     return launch.args.fail(variant,
                             "is dsa, which chooses latents, allowed: with "
                             "--multi-latent-attention");
-  needed(launch, "model.attention.index_heads", "--dsa-indexer-n-heads");
+  needed(launch, "model.attention.index_heads", "--dsa-indexer-n-heads", &variant);
   needed(launch, "model.attention.index_dim", "--dsa-indexer-head-dim");
   needed(launch, "model.attention.index_top_k", "--dsa-indexer-topk");
 }

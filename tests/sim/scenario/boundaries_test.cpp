@@ -51,6 +51,8 @@ const std::vector<std::string> sparse{
     "rope_dim: 32, v_dim: 64, index_heads: 4, index_top_k: 512}"};
 const std::string linear_layers =
     "model.linear_attention={key_heads: 8, value_heads: 16, key_dim: 64, value_dim: 64}";
+const std::string few_states =
+    "model.linear_attention={key_heads: 2, value_heads: 16, key_dim: 64, value_dim: 64}";
 
 const Boundary boundaries[] = {
     // ---- the model
@@ -75,7 +77,7 @@ const Boundary boundaries[] = {
      "2",
      "1"},
     {"values_of_keys", {linear_layers}, "model.linear_attention.value_heads", "24", "20"},
-    {"heads_of_states", {linear_layers}, "model.linear_attention.key_heads", "8", "1"},
+    {"heads_of_states", {few_states}, "parallel.tp", "2", "4"},
     {"slices_of_states", {linear_layers}, "schedule.slices", "1", "2"},
     {"indexer", sparse, "parallel.cp", "1", "2"},
     {"latents_of_queries", sparse, "model.attention.q_lora_rank", "64", "0"},

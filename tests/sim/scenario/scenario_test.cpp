@@ -166,7 +166,7 @@ TEST(Scenario, SyntheticChunksAreOneOrAllOfTheStages) {
 
 TEST(Scenario, ModelOfAHuggingFaceConfig) {
   const TemporaryFiles files;
-  files.write("config.json", small_llama_config);
+  files.write("config.json", test::small_llama_config);
   std::string text{small_scenario};
   const std::size_t first = text.find("  name: tiny"), last = text.find("parallel:");
   text.replace(first, last - first, "  hf_config: config.json\n  name: tiny\n");

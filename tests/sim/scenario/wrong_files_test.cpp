@@ -200,7 +200,7 @@ TEST(WrongFiles, AFileOfCountsThatRoutesOffloadedExperts) {
 /// What is said of keys beside the config.json of a dense model with grouped queries.
 std::string errors_beside_config(const std::string& keys) {
   const TemporaryFiles files;
-  files.write("config.json", small_llama_config);
+  files.write("config.json", test::small_llama_config);
   std::string text{small_scenario};
   const std::size_t first = text.find("  name: tiny"), last = text.find("parallel:");
   text.replace(first, last - first, "  hf_config: config.json\n" + keys);

@@ -13,7 +13,8 @@ inline constexpr WrongRow wrong_keys[] = {
      "s.yaml:44:1: trainig: is not a known key; did you mean training?"},
     {"unknown_key", "  hidden: 1024", "  hidden: 1024\n  nonsense: 1",
      "s.yaml:32:3: model.nonsense: is not a known key, allowed: stepcast, name, layers, hidden, "
-     "attention, ffn, moe, mtp_layers, vocabulary, tied_embeddings, norm, position, bias, qk_norm"},
+     "attention, linear_attention, ffn, moe, mtp_layers, vocabulary, tied_embeddings, norm, "
+     "position, bias, qk_norm"},
     {"repeated_key", "  tp: 2", "  tp: 2\n  tp: 4",
      "s.yaml:38:3: parallel.tp: is given twice, first in line 37, allowed: each key once"},
     {"repeated_key_beside_other_errors", "  tp: 2", "  tp: 2\n  tp: 4\n  ppp: 1",
