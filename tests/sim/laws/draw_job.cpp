@@ -183,7 +183,7 @@ void Drawing::pick_mixer() {
     set("model.attention.index_top_k", word({"128", "512"}));
     return;
   }
-  if (!chance(30)) return;
+  if (!chance(12)) return;
   hit("linear attention");
   linear_ = true;
   set("model.linear_attention", "{key_heads: 16, value_heads: 32, key_dim: 32, value_dim: 32}");
