@@ -175,7 +175,7 @@ void Drawing::pick_layers() {
 /// Layers without a softmax, or an indexer before latent attention.
 void Drawing::pick_mixer() {
   const bool latent = draft_.file == "latent.yaml";
-  if (latent && recompute_ != "modules" && chance(20)) {
+  if (latent && recompute_ != "modules" && chance(50)) {
     hit("indexer");
     sparse_ = true;
     set("model.attention.index_heads", "4");
@@ -183,7 +183,7 @@ void Drawing::pick_mixer() {
     set("model.attention.index_top_k", word({"128", "512"}));
     return;
   }
-  if (!chance(15)) return;
+  if (!chance(12)) return;
   hit("linear attention");
   linear_ = true;
   set("model.linear_attention", "{key_heads: 16, value_heads: 32, key_dim: 32, value_dim: 32}");
