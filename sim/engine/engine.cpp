@@ -146,6 +146,7 @@ class Engine::Driver : private NetworkWatcher {
   std::uint64_t flows() const { return flows_; }
   std::uint64_t lone_flows() const { return lone_flows_; }
   std::uint64_t events() const { return events_; }
+  std::uint64_t entries() const { return entries_; }
 
  private:
   /// A flow without company ends by itself, unless another comes to meet it.
@@ -201,9 +202,25 @@ class Engine::Driver : private NetworkWatcher {
     }
   }
 
+  /// What comes to the links at one time comes in an order of its own, whoever posted it first:
+  /// sums of rates are made in that order. Equal flows have equal rates.
+  void order_starts() {
+    if (starts_.size() < 2) return;
+    const auto before = [](const LinkUse& a, const LinkUse& b) {
+      return std::tie(a.link, a.count) < std::tie(b.link, b.count);
+    };
+    std::ranges::sort(starts_, [&](FlowTable::Index i, FlowTable::Index j) {
+      const FlowTable::Flow &a = table_[i], &b = table_[j];
+      if (a.bytes != b.bytes) return a.bytes < b.bytes;
+      return std::ranges::lexicographical_compare(a.path, b.path, before);
+    });
+  }
+
   /// False: no flow began to share links.
   bool enter_starts() {
     const bool any = !starts_.empty();
+    order_starts();
+    if (any) ++entries_;
     for (const FlowTable::Index flow : starts_) {
       incremental_->add(flow, table_[flow].path, table_[flow].bytes, now_);
       ++flows_;
@@ -286,7 +303,7 @@ class Engine::Driver : private NetworkWatcher {
   std::vector<double> bandwidths_;
   EngineClient* client_ = nullptr;
   EventQueue queue_, shifted_;
-  std::uint64_t sequence_ = 0, events_ = 0, flows_ = 0, lone_flows_ = 0;
+  std::uint64_t sequence_ = 0, events_ = 0, flows_ = 0, lone_flows_ = 0, entries_ = 0;
   double now_ = 0, precision_ = finest_precision;
   double offset_ = 0;  ///< our clock is so far ahead of SimGrid's
   FlowTable table_;
@@ -321,6 +338,7 @@ bool Engine::incremental() const { return driver_->incremental(); }
 std::uint64_t Engine::flows() const { return driver_->flows(); }
 std::uint64_t Engine::lone_flows() const { return driver_->lone_flows(); }
 std::uint64_t Engine::events() const { return driver_->events(); }
+std::uint64_t Engine::entries() const { return driver_->entries(); }
 
 void refuse_late_date() {
   throw InputError("the step goes on beyond " + human(Seconds{latest_date}) +

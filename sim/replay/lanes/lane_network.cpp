@@ -286,20 +286,22 @@ void LaneReplayer::post(std::size_t lane, double time, std::uint64_t tag) {
   own.engine.post(time, tag);
 }
 
-/// Which flows come first on a link that others come to at the same date, posting decides, and that
-/// may be in another order here: rates are sums over the flows of a link, in order. Where they have
-/// no link in common, no sum is another one.
+/// Flows that come to a link together have an order of their own. Where they come to it at the same
+/// date one after another, posting decides who is first, and that may be in another order here:
+/// rates are sums over the flows of a link, in order. Where they have no link in common, no sum is
+/// another one.
 void LaneReplayer::start_flow(std::size_t lane, const NetworkFlow& flow, std::uint64_t tag,
                               std::uint64_t starter) {
   Lane& own = *lanes_[lane];
   if (own.engine.now() != own.last_start) own.started.clear();
   own.last_start = own.engine.now();
-  for (const auto& [link, whose] : own.started) {
-    if (whose == starter) continue;
-    const bool shared = std::ranges::find(flow.path, link, &LinkUse::link) != flow.path.end();
+  const std::uint64_t entries = own.engine.entries();
+  for (const Lane::Started& other : own.started) {
+    if (other.starter == starter || other.entries == entries) continue;
+    const bool shared = std::ranges::find(flow.path, other.link, &LinkUse::link) != flow.path.end();
     own.certain = own.certain && !shared;
   }
-  for (const LinkUse& use : flow.path) own.started.emplace_back(use.link, starter);
+  for (const LinkUse& use : flow.path) own.started.push_back({use.link, starter, entries});
   own.engine.start_flow(flow.path, flow.bytes, tag);
 }
 

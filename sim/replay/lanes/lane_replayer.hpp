@@ -38,8 +38,12 @@ class LaneReplayer {
     bool certain = true;
     bool in_event = false;
     double last_start = -1;
-    std::vector<std::pair<std::uint32_t, std::uint64_t>>
-        started;  ///< at that date: link, and whose flow
+    struct Started {
+      std::uint32_t link;
+      std::uint64_t starter;
+      std::uint64_t entries;  ///< Engine::entries() then
+    };
+    std::vector<Started> started;  ///< at that date
     Lane(const NetworkMap& map, Sharing sharing) : engine{map.bandwidths, sharing} {}
   };
 

@@ -39,8 +39,7 @@ bool kinds_have_one_stream(const ReplayInput& input) {
 bool may_run_in_lanes(const ReplayInput& input, const StallPlan& stalls) {
   return only_draws_segments(stalls) && input.steps == 1 && input.record == nullptr &&
          input.loads == nullptr && input.kinds == nullptr && input.await_inputs &&
-         input.sharing != Sharing::simgrid &&
-         kinds_have_one_stream(input);
+         input.sharing != Sharing::simgrid && kinds_have_one_stream(input);
 }
 
 std::vector<bool> shared_streams(const ReplayInput& input) {

@@ -83,6 +83,9 @@ class Engine {
   std::uint64_t flows() const;       ///< that met another on a link
   std::uint64_t lone_flows() const;  ///< that had their links to themselves all the time
   std::uint64_t events() const;      ///< handled so far
+  /// How often flows came to share links so far. What comes at one time is ordered by what it is,
+  /// not by who posted it first. For engines that are incremental.
+  std::uint64_t entries() const;
 
   /// This is the version of the SimGrid library that the build found, `3.32`.
   static std::string simgrid_version();
