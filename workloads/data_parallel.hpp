@@ -4,6 +4,7 @@
 
 #include "host_offload.hpp"
 #include "stage_pieces.hpp"
+#include "stepcast/workloads/buckets.hpp"
 #include "stepcast/workloads/states.hpp"
 
 /// Gathers of parameters and reductions of gradients around the chunks of a stage:
@@ -17,8 +18,7 @@ class DataParallel {
 
   /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
   /// to the prologue. Slices of a chunk after the first gather nothing ahead and reduce into the
-  /// same slots. With zero 0 and 1 only the first chunk of a stage (`index` 0) has buckets, but
-  /// where chunks go in two directions.
+  /// same slots. `index` is the chunk's in its stage: not all have buckets.
   void lower_chunk(const Pieces& pieces, std::size_t index, bool first_slice, ChunkProgram& chunk);
   /// Reductions, gradient norm, optimizer and gathers after the last unit. `embedding_copies`: the
   /// stage holds one of the two copies of the embedding.
@@ -43,10 +43,9 @@ class DataParallel {
   /// between two steps.
   Share weights(const PlacedPiece& placed) const;
   Share resident_weights(const Pieces& pieces) const;
-  /// Elements: as given, or Megatron-LM's default for the replicas, which cuts no expert's matrix.
-  double bucket(Part part) const;
+  double bucket(Part part) const;  ///< elements
   bool in_buckets() const {
-    return chunk_ == 0 || reduces_always() || spec_.plan.chunk_map().copies() > 1;
+    return has_buckets(chunk_, spec_.plan.zero, spec_.plan.chunk_map().copies());
   }
   Share owned(const Share& share) const;
   /// Of the parameters that the host updates: experts that live there stay, unless they are told().

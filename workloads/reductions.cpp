@@ -17,10 +17,20 @@ double largest_of_expert(const WorkloadSpec& spec) {
 
 }  // namespace
 
+double bucket_elements(const WorkloadSpec& spec, GroupKind group) {
+  const auto replicas = static_cast<double>(group_size(spec.plan, group));
+  const double elements = bucket_elements(spec.communication, replicas);
+  if (group != GroupKind::expert_data || spec.communication.bucket) return elements;
+  return std::max(elements, largest_of_expert(spec));
+}
+
+bool has_buckets(std::size_t chunk, std::int64_t zero, std::int64_t copies) {
+  return chunk == 0 || zero >= 2 || copies > 1;
+}
+
 double DataParallel::bucket(Part part) const {
-  const double elements = bucket_elements(spec_.communication, replicas(part));
-  if (part == Part::dense || spec_.communication.bucket) return elements;
-  return std::max(elements, largest_of_expert(spec_));
+  return bucket_elements(spec_,
+                         part == Part::expert ? GroupKind::expert_data : GroupKind::dense_data);
 }
 
 void DataParallel::reduce_hybrid(Part part, double parameters, Slots& slots, Instructions& out) {

@@ -214,8 +214,11 @@ Flags flags_of(const Scenario& scenario, Framework framework) {
 
 }  // namespace
 
+/// The environment says how many work queues the driver has.
 std::string megatron_script(const Scenario& scenario) {
-  return script_of(scenario, flags_of(scenario, Framework::megatron), {});
+  const bool one = scenario.workload.runtime.start_order == RuntimeSpec::StartOrder::as_issued;
+  return script_of(scenario, flags_of(scenario, Framework::megatron),
+                   one ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "");
 }
 
 /// The queue of launches is said by the environment, which also tells this framework's scripts.

@@ -277,6 +277,21 @@ void import_graphs(MegatronLaunch& launch) {
                      {scope, made, external});
 }
 
+/// Of GPUs. Where it holds nothing back nothing is said, as most scripts set the variable.
+void import_start_order(MegatronLaunch& launch) {
+  Draft& draft = launch.draft;
+  const Setting* connections = launch.environment.find("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (launch.mindspeed() || connections == nullptr) return;
+  const bool one = launch.environment.text("CUDA_DEVICE_MAX_CONNECTIONS") == "1";
+  if (one && draft.says("communication.gradient.overlap", "true") &&
+      (!draft.given("runtime.dispatch") || draft.says("runtime.dispatch", "eager")))
+    draft.set("runtime.start_order", std::string("as_issued"), {connections});
+  if (!one && (launch.tp > 1 || launch.cp > 1))
+    draft.note(
+        *connections,
+        "must be 1 before Blackwell with tensor or context parallelism, or overlaps are lost");
+}
+
 void import_environment(MegatronLaunch& launch) {
   Draft& draft = launch.draft;
   if (launch.mindspeed()) {
@@ -305,12 +320,7 @@ void import_environment(MegatronLaunch& launch) {
                               " MB; --set cluster.collectives.buffer=" +
                               launch.environment.text("HCCL_BUFFSIZE") + "MiB takes it");
   }
-  const Setting* connections = launch.environment.find("CUDA_DEVICE_MAX_CONNECTIONS");
-  if (!launch.mindspeed() && (launch.tp > 1 || launch.cp > 1) && connections != nullptr &&
-      launch.environment.text("CUDA_DEVICE_MAX_CONNECTIONS") != "1")
-    draft.note(
-        *connections,
-        "must be 1 before Blackwell with tensor or context parallelism, or overlaps are lost");
+  import_start_order(launch);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stepcast/workloads/buckets.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 #include "stepcast/workloads/states.hpp"
 
@@ -215,6 +216,8 @@ double LayoutEstimate::contention(const StageLayout& stage, double unit, double 
 }
 
 double LayoutEstimate::gathered_units(const StageLayout& stage) const {
+  const bool queued =
+      input_.scenario.workload.runtime.start_order == RuntimeSpec::StartOrder::as_issued;
   double time = 0;
   for (const PieceCounts& counts : stage.pieces) {
     double first = 0;
@@ -222,8 +225,10 @@ double LayoutEstimate::gathered_units(const StageLayout& stage) const {
       if (counts[k] == 0) continue;
       const PieceCost& piece = input_.costs.pieces[k];
       const auto [gather, reduce] = input_.network.pieces()[k];
-      time +=
-          counts[k] * (std::max(piece.forward, gather) + std::max(piece.backward, gather + reduce));
+      // the next gather is issued behind a reduction, which then hides behind nothing
+      const double backward = queued ? std::max(piece.backward, gather) + reduce
+                                     : std::max(piece.backward, gather + reduce);
+      time += counts[k] * (std::max(piece.forward, gather) + backward);
       first = std::max(first, gather);
     }
     time += 2 * first;
@@ -239,10 +244,12 @@ double LayoutEstimate::paced(std::size_t kind, std::int64_t zero, UnitForm form,
   if (zero < 2) return unit;
   const double moved = of.reduce + (zero == 3 ? 2 * of.gather : 0);
   if (!input_.scenario.workload.communication.gradient_overlap) return unit + moved;
+  const StageLayout& stage = layout_.kinds[kind];
+  const double stalled = unit + this->stalled(stage, moved, of.backward);
   const double busy = zero == 3        ? std::max(unit, of.gathered_units)
-                      : forwards_apart ? of.forward + std::max(unit - of.forward, moved)
-                                       : std::max(unit, moved);
-  return busy + contention(layout_.kinds[kind], unit, moved);
+                      : forwards_apart ? of.forward + std::max(stalled - of.forward, moved)
+                                       : std::max(stalled, moved);
+  return busy + contention(stage, unit, moved);
 }
 
 /// Transfers that the pipeline waits for, as docs/models/pipeline.md has them for equal stages.
@@ -292,30 +299,77 @@ double LayoutEstimate::pipeline(const PipelineSchedule& schedule, std::int64_t z
   return longest;
 }
 
+/// What one bucket is of them all, as if every chunk had buckets.
+double LayoutEstimate::bucket(const StageLayout& stage) const {
+  const WorkloadSpec& spec = input_.scenario.workload;
+  const double cut = stage.dense / bucket_elements(spec, GroupKind::dense_data) +
+                     stage.expert / bucket_elements(spec, GroupKind::expert_data);
+  return 1 / std::max(static_cast<double>(stage.forward.size()), cut);
+}
+
+/// Chunks begin, and end, a round of stages apart, which hides what each moves; of one in buckets
+/// its own pass does, too. `moved` is of all chunks, which have a part each.
+double LayoutEstimate::unhidden(std::size_t chunk, std::size_t chunks, double moved, double pass,
+                                std::int64_t zero) const {
+  const std::int64_t copies = input_.scenario.workload.plan.chunk_map().copies();
+  const auto rounds = static_cast<double>(chunk * layout_.stages());
+  const double own = has_buckets(chunk, zero, copies) ? pass : 0;
+  return moved * static_cast<double>(chunk + 1) / static_cast<double>(chunks) - rounds * pass - own;
+}
+
+/// With one work queue a bucket waits for the one before it, and so does what is computed behind
+/// it: of `moved` seconds in buckets that `passes` seconds fill. Of those that one piece fills only
+/// the last is beside what comes next.
+double LayoutEstimate::stalled(const StageLayout& stage, double moved, double passes) const {
+  const WorkloadSpec& spec = input_.scenario.workload;
+  if (spec.runtime.start_order == RuntimeSpec::StartOrder::by_stream) return 0;
+  double pieces = 0;
+  for (const PieceCounts& counts : stage.pieces)
+    for (const auto count : counts) pieces += static_cast<double>(count);
+  const double cut = std::max(stage.dense / bucket_elements(spec, GroupKind::dense_data),
+                              stage.expert / bucket_elements(spec, GroupKind::expert_data));
+  const double beside = std::min(pieces / cut, 1.0);
+  const double last =
+      std::max(bucket(stage), 1 / pieces) * static_cast<double>(stage.pieces.size());
+  return (1 - beside) * moved + std::max(1 - last, 0.0) * std::max(beside * moved - passes, 0.0);
+}
+
+/// In the last backward of the first chunk, for which the stages before it wait.
+double LayoutEstimate::last_stall(std::size_t kind, std::int64_t zero) const {
+  if (zero >= 2) return 0;
+  const StageLayout& stage = layout_.kinds[kind];
+  const double reduced = (zero == 0 ? 2 : 1) * moved_[kind].reduce;
+  return stalled(stage, reduced / static_cast<double>(stage.forward.size()),
+                 stage.backward.front());
+}
+
 /// What of the gathers before and the reductions behind the work of a stage nothing hides: the last
-/// bucket, or what is left when the chunks have ended, which they do a round of stages apart.
+/// bucket, or what is left when the chunks have ended.
 double LayoutEstimate::gradients(std::size_t kind, bool first, std::int64_t zero) const {
   const auto& spec = input_.scenario.workload;
   const StageLayout& stage = layout_.kinds[kind];
   const double reduced = (zero == 0 ? 2 : 1) * moved_[kind].reduce;
   const double gathered = zero == 0 || zero == 3 ? 0 : moved_[kind].gather;
   if (!spec.communication.gradient_overlap) return (zero < 2 ? reduced : 0) + gathered;
-  const double bucket =
-      bucket_elements(spec.communication, static_cast<double>(spec.plan.dp * spec.plan.cp));
-  const auto chunks = static_cast<double>(stage.forward.size());
-  const double buckets = std::max(chunks, (stage.dense + stage.expert) / bucket);
-  const double rounds = (chunks - 1) * static_cast<double>(layout_.stages()) + 1;
-  const double tail = std::max(reduced / buckets, reduced - rounds * stage.backward.front());
-  const double ahead = std::max(gathered / buckets, gathered / chunks - stage.forward.front());
-  const double before = spec.communication.gather_overlap ? (first ? ahead : 0) : gathered;
-  return (zero < 2 ? tail : reduced / buckets) + before;
+  const double bucket = this->bucket(stage);
+  const std::size_t chunks = stage.forward.size();
+  double tail = last_stall(kind, zero) + reduced * bucket, ahead = first ? gathered * bucket : 0;
+  for (std::size_t c = 0; c < chunks; ++c) {
+    tail = std::max(tail, unhidden(c, chunks, reduced, stage.backward.front(), zero));
+    if (c > 0 || first)
+      ahead = std::max(ahead, unhidden(c, chunks, gathered, stage.forward.front(), zero));
+  }
+  const double before = spec.communication.gather_overlap ? ahead : gathered;
+  return (zero < 2 ? tail : reduced * bucket) + before;
 }
 
 /// Parts are added and not overlapped: what hides behind what is in the parts already.
 double LayoutEstimate::estimate(const PipelineSchedule& schedule, std::int64_t zero) const {
-  double exposed = gradients(layout_.kind_of.front(), true, zero);
+  const std::size_t front = layout_.kind_of.front();
+  double exposed = gradients(front, true, zero) - last_stall(front, zero);
   for (std::size_t k = 0; k < layout_.kinds.size(); ++k)
-    exposed = std::max(exposed, gradients(k, false, zero));
+    exposed = std::max(exposed, gradients(k, false, zero) - last_stall(k, zero));
+  for (const std::size_t kind : layout_.kind_of) exposed += last_stall(kind, zero);
   const double away = this->away(zero);
   const double update = (away > 0 ? away * offloaded_optimizer(zero) : 0) +
                         (away < 1 ? (1 - away) * optimizer(zero) : 0);

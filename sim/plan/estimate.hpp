@@ -64,6 +64,12 @@ class LayoutEstimate {
   double scheduled(const PipelineSchedule& schedule, std::int64_t zero) const;
   double transfers(const PipelineSchedule& schedule) const;
   double gradients(std::size_t kind, bool first, std::int64_t zero) const;
+  double bucket(const StageLayout& stage) const;
+  /// Of what a chunk and those beside it move, what shows [s]; below 0: nothing does.
+  double unhidden(std::size_t chunk, std::size_t chunks, double moved, double pass,
+                  std::int64_t zero) const;
+  double stalled(const StageLayout& stage, double moved, double passes) const;
+  double last_stall(std::size_t kind, std::int64_t zero) const;
   double optimizer(std::int64_t zero) const { return zero == 0 ? whole_step_ : sharded_step_; }
   double longest_step(double dense_ranks, double expert_ranks) const;
   double offloaded_optimizer(std::int64_t zero) const;

@@ -79,6 +79,30 @@ TEST(Export, RecipesOfFp8AndGraphsAreWritten) {
   EXPECT_NE(graphs.text.find("--cuda-graph-scope attn moe_router"), std::string::npos);
 }
 
+TEST(Export, OneWorkQueueStandsInTheEnvironment) {
+  const auto order = [](const std::string& id, std::vector<std::string> sets = {}) {
+    return imported(subject_of(id), std::move(sets)).workload.runtime.start_order;
+  };
+  using Order = RuntimeSpec::StartOrder;
+  EXPECT_EQ(order("mlm-mixtral-8x22b"), Order::as_issued);
+  EXPECT_EQ(order("mlm-deepseek-v3-proxy"), Order::by_stream) << "the variable is absent";
+  EXPECT_EQ(order("mlm-gpt3-175b"), Order::by_stream) << "nothing overlaps";
+  EXPECT_EQ(order("mlm-mixtral-8x22b", {"communication.gradient.overlap=false"}), Order::by_stream);
+  EXPECT_EQ(order("mlm-mixtral-8x22b", {"runtime.dispatch=graph_sink"}), Order::by_stream);
+  EXPECT_EQ(order("msl-qwen3-32b"), Order::by_stream) << "an NPU has no such queue";
+  const std::string variable = "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
+  const LaunchExport one = exported({}), apart = exported({"runtime.start_order=by_stream"});
+  EXPECT_TRUE(one.lacking.empty()) << joined(one.lacking);
+  EXPECT_TRUE(apart.lacking.empty()) << joined(apart.lacking);
+  EXPECT_NE(one.text.find(variable), std::string::npos);
+  EXPECT_EQ(apart.text.find(variable), std::string::npos);
+  const LaunchExport npu =
+      export_launch(imported(subject_of("msl-qwen3-32b"),
+                             {"runtime.dispatch=eager", "runtime.start_order=as_issued"}),
+                    "mindspeed");
+  EXPECT_NE(joined(npu.lacking).find("runtime.start_order"), std::string::npos);
+}
+
 TEST(Export, ARecipeThatMegatronLacksIsNamed) {
   const LaunchExport flags =
       exported({"training.precision=fp8_mixed", "training.fp8_recipe=rowwise"});

@@ -74,7 +74,7 @@ TEST(Plan, ArithmeticAndReaderAgreeOnWhatIsFeasible) {
 }
 
 TEST(Plan, BoundsAreNeverAboveTheSimulationAndEstimatesRankAlike) {
-  for (const char* text : {dense, experts}) {
+  for (const char* text : {dense, experts, test::queued_plan}) {
     const PlanFile file(text);
     const PlanSpace space = file.read();
     auto costs = costs_of(space);

@@ -9,6 +9,19 @@
 
 namespace stepcast::test {
 
+/// One work queue, with buckets that take longer than what fills them.
+inline constexpr const char* queued_plan = R"(
+stepcast: 1
+name: small-queued-plan
+cluster: {extends: clusters/dgx-a100.yaml, devices: 32}
+model: {extends: models/llama2-7b.yaml, layers: 8}
+parallel: {tp: [1, 2, 4], pp: [1, 2, 4], vpp: [1, 2], zero: [0, 1, 2, 3], sequence_parallel: [true]}
+training: {sequence: 2048, global_batch: 64, micro_batch: [1, 2], recompute: [none, full]}
+schedule: {pipeline: [1f1b, gpipe, interleaved_1f1b]}
+runtime: {dispatch: eager, start_order: as_issued}
+plan: {top: 4, shortlist: 4000, simulations: 500}
+)";
+
 inline SearchPath presets() { return default_search_path({}); }
 
 class PlanFile {
