@@ -12,8 +12,11 @@ Energy step_energy(const Scenario& scenario, const Forecast& forecast) {
   const double communicating = mean.exposed_total().value();
   const double step = forecast.step_time.value();
   const double idle = ranks * (step - computing - communicating) + unused * step;
+  // Power that was saved up is spent all the same: the same work takes the same energy.
+  const double worked =
+      scenario.cluster.device.power_cap ? computing - mean.clock.value() : computing;
   return {.idle = power.overhead * power.idle * idle,
-          .computing = power.overhead * power.computing * ranks * computing,
+          .computing = power.overhead * power.computing * ranks * worked,
           .communicating = power.overhead * power.communicating * ranks * communicating};
 }
 

@@ -22,6 +22,8 @@ std::vector<Diagnostic> beyond_graphs(const Scenario& scenario, const LayerTable
          "stalls.spread",
          "takes factors from a file, which a task graph does not hold, allowed: a graph without "
          "it, and stalls beside workload.graph");
+  refuse(scenario.cluster.device.power_cap.has_value(), "cluster.device.power_cap",
+         "is set, and a task graph does not hold what its operators draw, allowed: none");
   refuse(scenario.schedule.post_validation, "schedule.post_validation",
          "is true, and a task graph holds one step, allowed: false");
   refuse(scenario.simulate.steps > 1, "simulate.steps",

@@ -29,8 +29,14 @@ const std::vector<Taken>& loss_table_of_causes() {
   static const std::vector<Taken> table{
       {"spread and stalls", always,
        [](Scenario& s, Ideal&) { s.stalls = without_draws(s.stalls); }},
-      {"clocks", [](const Scenario& s) { return s.cluster.device.idle_clock.has_value(); },
-       [](Scenario& s, Ideal&) { s.cluster.device.idle_clock.reset(); }},
+      {"clocks",
+       [](const Scenario& s) {
+         return s.cluster.device.idle_clock.has_value() || s.cluster.device.power_cap.has_value();
+       },
+       [](Scenario& s, Ideal&) {
+         s.cluster.device.idle_clock.reset();
+         s.cluster.device.power_cap.reset();
+       }},
       {"collisions", [](const Scenario& s) { return !s.cluster.network.undisturbed(); },
        [](Scenario& s, Ideal&) {
          s.cluster.network.routing = NetworkSpec::Routing::ideal;
