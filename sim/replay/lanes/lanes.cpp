@@ -114,8 +114,9 @@ std::vector<std::optional<Seconds>> LaneReplayer::run() {
   return steps;
 }
 
-/// Where all lanes hold each other back, each takes one step all the same; whether that was too
-/// far, posts tell. False: nothing is to come, and ranks wait for ever.
+/// Where all lanes hold each other back, the one that has the least to fear takes one step all the
+/// same: of what is to come it goes least beyond its bound. Whether that was too far, posts tell.
+/// False: nothing is to come, and ranks wait for ever.
 bool LaneReplayer::step_engines() {
   refresh_bounds();
   const auto run = [&](Lane& lane) {
@@ -127,11 +128,14 @@ bool LaneReplayer::step_engines() {
   bool moved = false;
   for (auto& lane : lanes_) moved = run(*lane) || moved;
   if (moved) return true;
-  for (auto& lane : lanes_) {
-    lane->bound = std::nextafter(lane->engine.next_date(), unknown_date);
-    moved = run(*lane) || moved;
-  }
-  return moved;
+  const auto beyond = [](const auto& lane) {
+    const double next = lane->engine.next_date();
+    if (std::isfinite(next) && !lane->certain) return -unknown_date;  // it counts no more
+    return std::isfinite(next) ? next - lane->bound : unknown_date;
+  };
+  Lane& next = **std::ranges::min_element(lanes_, {}, beyond);
+  next.bound = std::nextafter(next.engine.next_date(), unknown_date);
+  return run(next);
 }
 
 std::vector<std::optional<Seconds>> replay_in_lanes(const ReplayInput& input,

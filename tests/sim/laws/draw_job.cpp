@@ -175,7 +175,7 @@ void Drawing::pick_layers() {
 /// Layers without a softmax, or an indexer before latent attention.
 void Drawing::pick_mixer() {
   const bool latent = draft_.file == "latent.yaml";
-  if (latent && recompute_ != "modules" && chance(50)) {
+  if (latent && recompute_ != "modules" && chance(65)) {
     hit("indexer");
     sparse_ = true;
     set("model.attention.index_heads", "4");
@@ -191,7 +191,7 @@ void Drawing::pick_mixer() {
 }
 
 void Drawing::pick_documents() {
-  if (slices_ > 1 || schedule_->pairs || sparse_ || linear_ || !chance(25)) return;
+  if (slices_ > 1 || schedule_->pairs || sparse_ || linear_ || !chance(33)) return;
   hit("documents");
   set("schedule.data.documents", "{distribution: lognormal, mean: 600, sigma: 1}");
   take("schedule.data.mask", "mask", word({"causal", "document", "document"}));
