@@ -347,6 +347,5 @@ void refuse_late_date() {
 }
 
 std::string Engine::simgrid_version() { return STEPCAST_SIMGRID_VERSION; }
-void Engine::load_simgrid() { stepcast::load_simgrid(); }
 
 }  // namespace stepcast

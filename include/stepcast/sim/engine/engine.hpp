@@ -89,9 +89,6 @@ class Engine {
 
   /// This is the version of the SimGrid library that the build found, `3.32`.
   static std::string simgrid_version();
-  /// SimGrid is loaded when flows first meet in it; this loads it now, so that processes forked
-  /// from this one have it. Throws EngineError when its module is missing.
-  static void load_simgrid();
 
  private:
   class Driver;
