@@ -8,9 +8,9 @@
 
 #include "stepcast/sim/scenario/options.hpp"
 
-/// The engine is the clock and the sharing of links: SimGrid behind our own event queue. Settings
-/// and measured reasons: docs/models/engine.md. Times are seconds since the start of the run, as
-/// doubles.
+/// The engine is the clock and the sharing of links: our own event queue and our own solver, or
+/// SimGrid's where Sharing::simgrid asks for it. Settings and measured reasons:
+/// docs/models/engine.md. Times are seconds since the start of the run, as doubles.
 namespace stepcast {
 
 /// A flow occupies `count` shares of link `link`: it takes count times its own rate there.
