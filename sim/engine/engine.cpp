@@ -55,6 +55,7 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   double next_date() {
+    expects(incremental_.has_value(), "SimGrid tells its dates while it runs");
     return queue_.empty() ? incremental_->next_end()
                           : std::min(queue_.top().time, incremental_->next_end());
   }
