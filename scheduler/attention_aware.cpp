@@ -144,6 +144,7 @@ std::vector<std::vector<Pack>> slots_as_they_are(const PackedBatch& batch) {
 }
 
 double costliest(const std::vector<std::vector<Pack>>& slots) {
+  expects(!slots.empty(), "the costliest slot is one of some");
   return std::ranges::max(costs_of(slots));
 }
 

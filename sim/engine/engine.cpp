@@ -55,6 +55,7 @@ class Engine::Driver : private NetworkWatcher {
   }
 
   double next_date() {
+    expects(incremental_.has_value(), "SimGrid tells its dates while it runs");
     return queue_.empty() ? incremental_->next_end()
                           : std::min(queue_.top().time, incremental_->next_end());
   }
@@ -347,6 +348,5 @@ void refuse_late_date() {
 }
 
 std::string Engine::simgrid_version() { return STEPCAST_SIMGRID_VERSION; }
-void Engine::load_simgrid() { stepcast::load_simgrid(); }
 
 }  // namespace stepcast

@@ -46,7 +46,4 @@ FlowNetwork& simgrid_network(const std::vector<double>& bandwidths);
 /// The world of the judge, likewise.
 ReferenceWorld* simgrid_world(const Platform& platform);
 
-/// This loads the module, so that processes which are forked from this one have it.
-void load_simgrid();
-
 }  // namespace stepcast

@@ -14,7 +14,6 @@
 #include <new>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/sim/engine/engine.hpp"
 
 namespace stepcast {
 namespace {
@@ -84,8 +83,6 @@ JobPool::~JobPool() {
 void JobPool::start(std::size_t index, const std::function<std::string()>& job,
                     const JobLimits& limits) {
   std::array<int, 2> channel{};
-  // A single job may well not need it, many should not load it each.
-  if (started_++ > 0) Engine::load_simgrid();
   if (pipe(channel.data()) != 0)
     throw EngineError(fmt::format("no pipe for a worker: {}", std::strerror(errno)));
   const pid_t parent = getpid();

@@ -8,21 +8,11 @@ namespace stepcast {
 
 const std::string& simgrid_fingerprint();  // cmake/fingerprint.cmake
 
-namespace {
-
-using ReadPlatform = Platform*(const std::string&);
-
-MakeSimgridNetwork* maker() {
-  static auto* const found = reinterpret_cast<MakeSimgridNetwork*>(
+FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) {
+  auto* const make = reinterpret_cast<MakeSimgridNetwork*>(
       module_entry("simgrid", "stepcast_simgrid_network", simgrid_fingerprint()));
-  return found;
+  return *make(bandwidths);
 }
-
-}  // namespace
-
-FlowNetwork& simgrid_network(const std::vector<double>& bandwidths) { return *maker()(bandwidths); }
-
-void load_simgrid() { maker(); }
 
 ReferenceWorld* simgrid_world(const Platform& platform) {
   auto* const make = reinterpret_cast<ReferenceWorld* (*)(const Platform&)>(
@@ -39,7 +29,8 @@ PlatformAnswer read_platform_table(const std::string& file, const std::string& p
 }
 
 Platform read_platform(const std::string& file) {
-  auto* const read = reinterpret_cast<ReadPlatform*>(
+  using Read = Platform*(const std::string&);
+  auto* const read = reinterpret_cast<Read*>(
       module_entry("simgrid", "stepcast_read_platform", simgrid_fingerprint()));
   return *std::unique_ptr<Platform>(read(file));
 }

@@ -15,7 +15,8 @@
 namespace stepcast {
 namespace {
 
-/// Each of them takes 0.03 to 0.1 ms to simulate (docs/models/collectives.md, "As pairs").
+/// Each of them took 0.03 to 0.1 ms to simulate in the jobs measured, with all executions of its
+/// call (docs/models/collectives.md, "As pairs").
 constexpr double most_job_messages = 8 * 1024 * 1024;
 
 /// A stage cannot compute more layers again than it has.
@@ -34,7 +35,8 @@ void check_recompute(const Scenario& scenario, const LayerTable& layers, Checks&
   }
 }
 
-/// Messages of all calls that stand in the programs, each call once for every group that makes it.
+/// Messages of all calls that stand in the programs, each call once for every group that makes it,
+/// however often a step executes it.
 /// Equal calls of equal groups are counted by the first of them; world calls that run alone stay
 /// ports. Throws InputError where a step has too many.
 double messages_of(const Scenario& scenario, const std::vector<StageProgram>& programs,

@@ -30,7 +30,7 @@ struct StepSetup {
   bool judged() const;  ///< by SimGrid alone (simulate.engine)
   /// This is what a replay needs, but for the stalls.
   ReplayInput replay_input() const;
-  /// A process makes at most one run in which flows meet.
+  /// A process makes at most one run in which SimGrid shares flows.
   Timeline replayed(const StallPlan& stalls, Recording* record = nullptr,
                     const RecordedClasses& recorded = {}) const;
 

@@ -1,3 +1,5 @@
+#include <ranges>
+
 #include "lane_replayer.hpp"
 
 // What ranks exchange: together in all lanes where nothing can meet it, lane by lane elsewhere.
@@ -154,11 +156,10 @@ void LaneReplayer::part_ended(std::uint32_t id, std::size_t lane, double now) {
   begin_phase(id, lane, now);
 }
 
-/// The meeting is freed before the streams go on, because what they hold may use its place.
+/// Its streams go on behind it, the first of them first.
 void LaneReplayer::finish(std::uint32_t id, std::size_t lane, double end) {
-  const std::vector<LaneMeeting::Member> members = meetings_[id].members;
-  if (--meetings_[id].lanes_left == 0) free_meeting(id);
-  for (const LaneMeeting::Member& member : members) {
+  LaneMeeting& meeting = meetings_[id];
+  for (const LaneMeeting::Member& member : meeting.members) {
     LaneRank& rank = ranks_[member.rank];
     LaneStream& state = rank.stream[static_cast<std::size_t>(member.stream)];
     state.apart.pop_front(lane);
@@ -170,7 +171,23 @@ void LaneReplayer::finish(std::uint32_t id, std::size_t lane, double end) {
     if (rank.waiting == Waiting::slot && rank.awaited == member.slot)
       known(member.rank, lane, slot.end);
   }
-  for (const LaneMeeting::Member& member : members) pump(member.rank, member.stream, lane);
+  for (const LaneMeeting::Member& member : meeting.members | std::views::reverse)
+    lane_streams_.push_back({member.rank, member.stream, lane});
+  if (--meeting.lanes_left == 0) free_meeting(id);
+  pump_lanes();
+}
+
+/// What a stream holds may end at once and free more streams, as many as collectives are queued.
+/// Those are only noted, on top of what is left: the order is that of calls inside each other.
+void LaneReplayer::pump_lanes() {
+  if (pumping_) return;
+  pumping_ = true;
+  while (!lane_streams_.empty()) {
+    const LaneStreamAt next = lane_streams_.back();
+    lane_streams_.pop_back();
+    pump(next.rank, next.stream, next.lane);
+  }
+  pumping_ = false;
 }
 
 void LaneReplayer::send(RankIndex r, const StepOp& op) {

@@ -76,6 +76,7 @@ class LaneReplayer {
   void begin_phase(std::uint32_t id, std::size_t lane, double now);
   void part_ended(std::uint32_t id, std::size_t lane, double now);
   void finish(std::uint32_t id, std::size_t lane, double end);
+  void pump_lanes();
   std::uint32_t new_meeting(std::uint32_t call);
   void free_meeting(std::uint32_t id);
   double alone(RankIndex r, std::uint32_t call) const;
@@ -118,6 +119,13 @@ class LaneReplayer {
   std::vector<RankIndex> ready_;
   std::vector<RankIndex> held_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< of those that go together
+  struct LaneStreamAt {
+    RankIndex rank;
+    Stream stream;
+    std::size_t lane;
+  };
+  std::vector<LaneStreamAt> lane_streams_;  ///< that became free in one lane; the last is next
+  bool pumping_ = false;
   std::vector<LaneMeeting> meetings_;
   std::vector<std::uint32_t> free_meetings_;
   struct OpenMeeting {

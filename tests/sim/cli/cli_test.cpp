@@ -333,6 +333,10 @@ TEST(Cli, ModulesLieBesideTheProgram) {
   EXPECT_NE(missing.err.find("moved/lib/stepcast/simgrid.so: does not exist"), std::string::npos)
       << missing.err;
   EXPECT_EQ(test::shell(files, "'" + program + "' --version").code, 0);
+  const test::Ran unneeded =
+      test::shell(files, "'" + program + "' scale '" + STEPCAST_SOURCE_DIR +
+                             "/scenarios/ideal-pipeline.yaml' --devices 4,8 --strong");
+  EXPECT_EQ(unneeded.code, 0) << "many runs of which none asks for SimGrid: " << unneeded.err;
   const std::string module = files.write("moved/lib/stepcast/simgrid.so", "");
   fs::copy_file(fs::path(STEPCAST_BINARY).parent_path() / "lib/stepcast/simgrid.so", module,
                 fs::copy_options::overwrite_existing);

@@ -8,9 +8,9 @@
 
 #include "stepcast/sim/scenario/options.hpp"
 
-/// The engine is the clock and the sharing of links: SimGrid behind our own event queue. Settings
-/// and measured reasons: docs/models/engine.md. Times are seconds since the start of the run, as
-/// doubles.
+/// The engine is the clock and the sharing of links: our own event queue and our own solver, or
+/// SimGrid's where Sharing::simgrid asks for it. Settings and measured reasons:
+/// docs/models/engine.md. Times are seconds since the start of the run, as doubles.
 namespace stepcast {
 
 /// A flow occupies `count` shares of link `link`: it takes count times its own rate there.
@@ -57,10 +57,12 @@ class Engine {
   /// InputError when that was beyond latest_date, or something is to happen at no finite date.
   void run(EngineClient& client);
   /// This runs all that happens before `bound`, which the callbacks may move, and says whether
-  /// anything did. It is for engines that are incremental, of which a process may have many.
+  /// anything did. It is for engines that are incremental, of which a process may have many;
+  /// requires incremental(). What run() refuses at its end it does not: a flow that never finishes,
+  /// or something at no finite date, just stays pending, which the caller has to see for itself.
   bool run_before(EngineClient& client, const double& bound);
-  /// When the next thing happens; infinity when nothing is pending. For engines that are
-  /// incremental.
+  /// When the next thing happens; infinity when nothing is pending, or nothing at a finite date.
+  /// Requires incremental().
   double next_date();
 
   double now() const;
@@ -89,9 +91,6 @@ class Engine {
 
   /// This is the version of the SimGrid library that the build found, `3.32`.
   static std::string simgrid_version();
-  /// SimGrid is loaded when flows first meet in it; this loads it now, so that processes forked
-  /// from this one have it. Throws EngineError when its module is missing.
-  static void load_simgrid();
 
  private:
   class Driver;

@@ -18,8 +18,9 @@ struct JobLimits {
   int nice = 0;                    ///< added to the priority of the calling process
 };
 
-/// Jobs under way, a process each: a process makes at most one run in which flows meet. The pool is
-/// of one thread. A job ends with the thread that started it, and with the pool.
+/// Jobs under way, a process each: a process makes at most one run in which SimGrid shares flows,
+/// and loads SimGrid itself where it does. The pool is of one thread. A job ends with the thread
+/// that started it, and with the pool.
 class JobPool {
  public:
   JobPool() = default;
@@ -52,7 +53,6 @@ class JobPool {
   static void end(const Job& job);
 
   std::vector<Job> jobs_;
-  std::size_t started_ = 0;  ///< ever
 };
 
 }  // namespace stepcast

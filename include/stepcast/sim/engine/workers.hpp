@@ -18,11 +18,11 @@ struct WorkerAnswer {
 [[noreturn]] void throw_failure(const std::string& what, const WorkerAnswer& answer);
 
 /// This calls `job(i)` for i = 0 .. count-1, each in a process of its own (a process makes at most
-/// one run in which flows meet), at most `workers` >= 1 at a time, begun in order of i. `done` runs
-/// in the calling process, in the order in which the jobs end. What `job` changes in memory is
-/// lost. Where descriptors or processes are short, fewer run at a time. When `done` throws, the
-/// jobs under way are stopped and the exception goes on. Throws EngineError when no process can be
-/// started.
+/// one run in which SimGrid shares flows), at most `workers` >= 1 at a time, begun in order of i.
+/// `done` runs in the calling process, in the order in which the jobs end. What `job` changes in
+/// memory is lost. Where descriptors or processes are short, fewer run at a time. When `done`
+/// throws, the jobs under way are stopped and the exception goes on. Throws EngineError when no
+/// process can be started.
 void run_in_workers(std::size_t count, int workers,
                     const std::function<std::string(std::size_t)>& job,
                     const std::function<void(const WorkerAnswer&)>& done);

@@ -49,7 +49,7 @@ struct Timeline {
   Solver solver = Solver::closed_form;
   std::uint64_t tasks = 0;       ///< instructions and transfers executed
   std::uint64_t events = 0;      ///< handled by the queue
-  std::uint64_t flows = 0;       ///< that entered SimGrid
+  std::uint64_t flows = 0;       ///< that met another on a link
   std::uint64_t lone_flows = 0;  ///< that could meet no other and took their closed form
 };
 
