@@ -183,6 +183,23 @@ TEST(Lanes, ServeSeedsWhoseFlowsMeet) {
   EXPECT_EQ(c.unequal, 0U);
 }
 
+// Transfers to the host queue behind a reduction: each ends at once when the one before it has.
+TEST(Lanes, TakeLongQueuesBehindOneThatIsBusy) {
+  constexpr std::size_t queued = 50'000;  // calls inside each other would leave the stack
+  Job job = jittered(small_job(), 0.05);
+  StageProgram& program = job.programs.front();
+  program.calls.push_back(program.calls.front());
+  program.calls.back().host_link = 1_us;
+  program.slots = 2;
+  Instructions epilogue(queued, Communicate{1, 1, false});
+  epilogue.insert(epilogue.end(), {Wait{1}, Wait{0}, Compute{0}});
+  program.epilogue = epilogue;
+  const Compared c = compared(job, 2, ScheduleSpec::PointToPoint::overlapped);
+  EXPECT_GT(c.flows, 0U);
+  EXPECT_GT(c.served, 0U);
+  EXPECT_EQ(c.unequal, 0U);
+}
+
 TEST(Lanes, AreRefusedWhereSomethingElseThanDrawsCounts) {
   const Job job = jittered(small_job(), 0.05);
   const Placement placement(job.plan);
