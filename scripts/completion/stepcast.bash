@@ -33,7 +33,7 @@ _stepcast_options() {
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;
     collective) echo "--cluster --ranks --stride --size --devices --algorithm --network --json --presets --help" ;;
-    operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --generation --type --bytes --table --csv --json --set --presets --help" ;;
+    operator) echo "--cluster --ranks --m --k --n --groups --heads --head-size --sequence --batch --causal --top-k --generation --type --bytes --table --csv --json --set --presets --help" ;;
     list) echo "--presets --help" ;;
     model) echo "--sequence --as --json --presets --help" ;;
     schedule) echo "--pp --micro-batches --vpp --slices --group --warmup --costs --pair --put-off --latency --orders --width --svg --json --help" ;;
