@@ -18,6 +18,7 @@ void expect_ranked(const char* text) {
   EXPECT_EQ(compared.simulations.size(), compared_points);
   EXPECT_EQ(compared.failed, 0U);
   EXPECT_TRUE(compared.broken.empty()) << compared.broken.front();
+  EXPECT_GT(compared.exchanging, 0U);
   EXPECT_GE(compared.rank_correlation(), 0.95);
   EXPECT_GE(compared.median_unit_bound(), 0.95);
   std::cout << space.points() << " points, rank correlation " << compared.rank_correlation()
