@@ -92,16 +92,22 @@ void add_times(Forecast& result, const RankClasses& classes, std::size_t stages)
   }
 }
 
-/// Part of the activations that the weight gradients of a layer need: all but the state of the
-/// attention core. What else backward_input has read gives its place to the gradients of outputs.
-/// Counted where the schedule is told how many weight gradients wait.
+/// Part of the activations that the weight gradients of the layers need: all but the states of
+/// softmax in attention cores. What else backward_input has read gives its place to the gradients
+/// of outputs. Counted where the schedule is told how many weight gradients wait.
 double kept_for_weights(const Scenario& scenario) {
   const WorkloadSpec& spec = scenario.workload;
   const bool told = scenario.schedule.put_off.has_value();
   if (!told || spec.model.moe || spec.training.recompute != TrainingSpec::Recompute::none) return 1;
   const SoftmaxState state = scenario.cluster.device.softmax_state;
+  double linear = 0;
+  for (std::int64_t layer = 0; layer < spec.model.layers; ++layer)
+    linear += spec.model.is_linear(layer) ? 1 : 0;
+  const double share = linear / static_cast<double>(spec.model.layers);
   const auto bytes = [&](TrainingSpec::Recompute mode) {
-    return layer_activations(spec, false, mode, state);
+    const Bytes softmax = (1 - share) * layer_activations(spec, false, mode, state);
+    return share > 0 ? softmax + share * layer_activations(spec, false, mode, state, true)
+                     : softmax;
   };
   return bytes(TrainingSpec::Recompute::selective) / bytes(TrainingSpec::Recompute::none);
 }

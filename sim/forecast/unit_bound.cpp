@@ -217,7 +217,7 @@ class LonePipeline {
   }
   void advance(std::uint32_t stage);
   bool receive(std::uint32_t stage, const Unit& unit);
-  void send(std::uint32_t stage, const Unit& unit);
+  double send(std::uint32_t stage, const Unit& unit);
   double end() const;
 
   const LoneStepInput& input_;
@@ -239,9 +239,10 @@ bool LonePipeline::receive(std::uint32_t stage, const Unit& unit) {
   return true;
 }
 
-void LonePipeline::send(std::uint32_t stage, const Unit& unit) {
+/// When the message arrives; nothing is known of a unit that sends none.
+double LonePipeline::send(std::uint32_t stage, const Unit& unit) {
   const auto reader = reader_of(input_.shape, unit, Stage{stage});
-  if (!reader || reader->stage.value == stage) return;
+  if (!reader || reader->stage.value == stage) return unknown;
   const Channel channel =
       channel_of(input_.shape.placement, unit.chunk, unit.kind == UnitKind::forward);
   const NetworkFlow& flow = input_.network.hop(channel, stage).flow;
@@ -249,11 +250,12 @@ void LonePipeline::send(std::uint32_t stage, const Unit& unit) {
   free = std::max(free, stages_[stage].device()) + flow.alone;
   const double arrival = free + flow.latency;
   arrivals_[reader->stage.value][message(unit, reader->chunk.value)] = arrival;
-  if (input_.p2p == ScheduleSpec::PointToPoint::blocking) stages_[stage].wait(arrival);
   awake_.push_back(reader->stage.value);
+  return arrival;
 }
 
-/// A unit whose input is there may wait for it more than once, which changes nothing.
+/// A unit whose input is there may wait for it more than once, which changes nothing. Both outputs
+/// of a pair are sent before a blocking transfer is waited for, as Replayer::run_unit has it.
 void LonePipeline::advance(std::uint32_t stage) {
   const StageOrder& order = input_.orders[stage];
   std::size_t& place = place_[stage];
@@ -263,7 +265,9 @@ void LonePipeline::advance(std::uint32_t stage) {
     for (std::size_t i = 0; i < units; ++i)
       if (!receive(stage, unit[i])) return;
     stages_[stage].run_units(unit, gradients_per_chunk_);
-    for (std::size_t i = 0; i < units; ++i) send(stage, unit[i]);
+    double sent = unknown;
+    for (std::size_t i = 0; i < units; ++i) sent = std::max(sent, send(stage, unit[i]));
+    if (input_.p2p == ScheduleSpec::PointToPoint::blocking) stages_[stage].wait(sent);
     place += units;
   }
 }

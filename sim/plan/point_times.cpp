@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <sstream>
+#include <string_view>
 
 #include "stepcast/base/canonical.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/engine/workers.hpp"
@@ -16,6 +18,14 @@ namespace {
 
 // Starting a process costs as much as several of these, and collectives are planned anew in each.
 constexpr std::size_t bounded_together = 256, replayed_together = 4;
+/// Before what the reader finds wrong with a point.
+constexpr std::string_view finding_mark = "wrong ";
+
+/// A process or a store of answers gave less than was put into it.
+[[noreturn]] void refuse_line(const std::string& line) {
+  throw EngineError("a point could not be timed: its answer is '" + visible(shortened(line)) +
+                    "', which is no time; with --store, a new file may help");
+}
 
 }  // namespace
 
@@ -44,7 +54,7 @@ void PointTimes::ask(const char* job, const std::vector<PlanPoint*>& points, std
         std::istringstream lines(answer.text);
         std::string line;
         each(answer.index, [&](PlanPoint& point) {
-          std::getline(lines, line);
+          if (!std::getline(lines, line)) refuse_line("");
           told(point, line);
         });
       });
@@ -58,16 +68,18 @@ void PointTimes::bound(const std::vector<PlanPoint*>& points) {
       [&](const PlanPoint& point) {
         const Scenario scenario = scenario_of(space_, point.strategy);
         const std::string finding = reader_finding(scenario);
-        if (!finding.empty()) return "wrong " + finding;
+        if (!finding.empty()) return std::string(finding_mark) + finding;
         return shortest(LoneStep(scenario, costs_[point.strategy.base].times).bound().value());
       },
       [&](PlanPoint& point, const std::string& line) {
         if (const auto time = parse_number(line)) {
           point.unit_bound = Seconds{*time};
           counts_.unit_bounded += 1;
-        } else {
+        } else if (line.starts_with(finding_mark)) {
           point.alone = Seconds{std::numeric_limits<double>::infinity()};
-          counts_.infeasible[line.substr(line.find(' ') + 1)] += 1;
+          counts_.infeasible[line.substr(finding_mark.size())] += 1;
+        } else {
+          refuse_line(line);
         }
       });
 }
@@ -82,7 +94,9 @@ void PointTimes::replay(const std::vector<PlanPoint*>& points) {
                 .value());
       },
       [&](PlanPoint& point, const std::string& line) {
-        point.alone = Seconds{*parse_number(line)};
+        const auto time = parse_number(line);
+        if (!time) refuse_line(line);
+        point.alone = Seconds{*time};
         counts_.timed += 1;
       });
 }

@@ -99,6 +99,24 @@ void check_linear(const Scenario& scenario, Checks& checks) {
                      " key heads of model.linear_attention, allowed: " + divisors(a.key_heads));
 }
 
+/// Keys of softmax attention do nothing where no layer has it.
+void check_without_softmax(const WorkloadSpec& workload, Checks& checks) {
+  const ModelSpec& model = workload.model;
+  if (!model.linear || model.linear->full_every > 0 || model.mtp_layers > 0) return;
+  const TrainingSpec& training = workload.training;
+  const std::string why =
+      " but no layer has softmax attention (model.linear_attention.full_every 0)";
+  checks.require(training.attention == TrainingSpec::Attention::fused, "training.attention",
+                 "is not fused" + why + ", allowed: fused");
+  checks.require(!training.attention_head, "training.attention_head",
+                 "is set" + why + ", allowed: none");
+  const bool selective = training.recompute == TrainingSpec::Recompute::selective;
+  checks.require(!training.recomputes(TrainingSpec::Module::core_attn), "training.recompute",
+                 (selective ? "is selective" : "names core_attn") + why +
+                     (selective ? ", allowed: none, full, a table, modules without core_attn"
+                                : ", allowed: without it"));
+}
+
 /// Each query reads tokens of its own choice.
 void check_indexer(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& workload = scenario.workload;
@@ -128,6 +146,8 @@ void check_attention_kernel(const Scenario& scenario, Checks& checks) {
   if (checks.good({"parallel.tp", "parallel.cp", "schedule.slices"}) &&
       checks.good_below("model.linear_attention"))
     check_linear(scenario, checks);
+  if (checks.good({"model.mtp_layers"}) && checks.good_below("model.linear_attention"))
+    check_without_softmax(scenario.workload, checks);
   if (checks.good({"parallel.cp", "schedule.slices", "training.attention"}) &&
       checks.good_below("model.attention"))
     check_indexer(scenario, checks);

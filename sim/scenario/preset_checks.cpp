@@ -29,6 +29,8 @@ void check_experts(const ModelSpec& model, const std::string& prefix, Checks& ch
   checks.require(
       moe.shared_experts == 0 || moe.shared_hidden > 0, key("shared_hidden"),
       "is 0 with " + count_text(moe.shared_experts) + " shared experts, allowed: at least 1");
+  checks.require(!moe.shared_gate || moe.shared_experts > 0, key("shared_gate"),
+                 "is true but the model has no shared experts, allowed: false");
 }
 
 }  // namespace

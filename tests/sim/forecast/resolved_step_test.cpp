@@ -12,6 +12,7 @@
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_graph.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
+#include "stepcast/workloads/memory.hpp"
 #include "temporary_files.hpp"
 
 // What a step is made of before it is replayed: ideal machines, experts, links, and what is
@@ -195,6 +196,29 @@ TEST(MemoryOfAStep, WaitingWeightGradientsKeepAPart) {
   EXPECT_LT(part, whole);
   EXPECT_GT(part, 0.4 * whole);
   EXPECT_LT(activations("1", "none"), activations("2", "none"));
+}
+
+// States of linear attention are no softmax: of such layers a weight gradient keeps all.
+TEST(MemoryOfAStep, WaitingWeightGradientsKeepLinearAttention) {
+  const auto a_wait_in_layers = [](const std::string& full_every) {
+    const auto prepared = [&](const char* put_off) {
+      return small({"model.moe=none", "parallel.ep=1", "parallel.vpp=1", "schedule.pipeline=zb_h1",
+                    "model.linear_attention={key_heads: 8, value_heads: 8, key_dim: 64, "
+                    "value_dim: 64, full_every: " +
+                        full_every + "}",
+                    "parallel.layers_per_chunk=even", "training.global_batch=64",
+                    std::string("schedule.put_off=") + put_off});
+    };
+    const auto activations = [&](const char* put_off) {
+      return memory_forecast(prepared(put_off)).stages.back().memory->activations;
+    };
+    const Scenario s = prepared("1");
+    const Bytes layer = layer_activations(s.workload, false, TrainingSpec::Recompute::none,
+                                          s.cluster.device.softmax_state, true);
+    return (activations("2") - activations("1")) / layer;
+  };
+  EXPECT_NEAR(a_wait_in_layers("0"), 4, 1e-9);
+  EXPECT_LT(a_wait_in_layers("2"), 4);
 }
 
 TEST(StepGraph, HoldsOneStep) {

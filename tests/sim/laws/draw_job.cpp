@@ -111,9 +111,9 @@ void Drawing::pick_training() {
   } else if (!given() && cp_ == 1 && slices_ == 1) {
     pick_mixer();
   }
-  unfused_ = cp_ == 1 && !sparse_ && chance(25);
-  take("training.attention", "attention",
-       unfused_ ? "unfused" : word({"fused", "fused", "flash_1"}));
+  unfused_ = cp_ == 1 && !sparse_ && !no_softmax_ && chance(25);
+  const std::string fused = no_softmax_ ? "fused" : word({"fused", "fused", "flash_1"});
+  take("training.attention", "attention", unfused_ ? "unfused" : fused);
   if (slices_ > 1 && unfused_) hit("unfused slices");
   if (chance(35)) {
     take("training.precision", "precision", "fp8_mixed");
@@ -128,7 +128,7 @@ void Drawing::pick_training() {
     hit("offload activations");
   }
   if (chance(12)) take("training.offload.optimizer", "offload optimizer", "true");
-  if (draft_.file == "latent.yaml" && !unfused_ && !sparse_ && chance(45))
+  if (draft_.file == "latent.yaml" && !unfused_ && !sparse_ && !no_softmax_ && chance(45))
     take("training.attention_head", "attention_head", "128");
 }
 
@@ -187,7 +187,9 @@ void Drawing::pick_mixer() {
   hit("linear attention");
   linear_ = true;
   set("model.linear_attention", "{key_heads: 16, value_heads: 32, key_dim: 32, value_dim: 32}");
-  if (chance(60)) set("model.linear_attention.full_every", "2");
+  const bool runs_cores_again = recompute_ == "selective" || recompute_ == "modules";
+  no_softmax_ = !runs_cores_again && !chance(60);
+  if (!no_softmax_) set("model.linear_attention.full_every", "2");
 }
 
 void Drawing::pick_documents() {

@@ -118,7 +118,7 @@ class Drawing {
   std::int64_t layers_ = 8, sequence_ = 2048, slices_ = 1;
   std::string node_fabric_ = "mesh", nic_ = "device", topology_ = "single_switch", recompute_;
   bool super_node_ = false, kinds_ = false, allocated_ = false, unfused_ = false, sparse_ = false,
-       linear_ = false, fb_pair_ = false;
+       linear_ = false, no_softmax_ = false, fb_pair_ = false;
   bool eager_ = false, padded_ = false, leaves_ = false;
   std::string recipe_;  ///< of FP8; empty: none
 

@@ -3,7 +3,10 @@
 #include <iostream>
 
 #include "random_points.hpp"
+#include "sim/plan/point_times.hpp"
 #include "small_plans.hpp"
+#include "stepcast/base/canonical.hpp"
+#include "stepcast/base/errors.hpp"
 
 namespace stepcast {
 namespace {
@@ -18,6 +21,7 @@ void expect_ranked(const char* text) {
   EXPECT_EQ(compared.simulations.size(), compared_points);
   EXPECT_EQ(compared.failed, 0U);
   EXPECT_TRUE(compared.broken.empty()) << compared.broken.front();
+  EXPECT_GT(compared.exchanging, 0U);
   EXPECT_GE(compared.rank_correlation(), 0.95);
   EXPECT_GE(compared.median_unit_bound(), 0.95);
   std::cout << space.points() << " points, rank correlation " << compared.rank_correlation()
@@ -49,6 +53,39 @@ parallel: {tp: search, pp: search, vpp: search, cp: [1, 2, 4], ep: search, etp: 
 training: {sequence: 4096, global_batch: 64, micro_batch: search, recompute: search}
 schedule: {pipeline: search}
 )");
+}
+
+// What a store gives back may be less than what was put into it.
+TEST(PlanPoints, AnAnswerThatLostItsEndIsNoTime) {
+  const test::TemporaryFiles files;
+  const PlanSpace space = test::PlanFile(R"(
+stepcast: 1
+name: small
+cluster: {extends: clusters/atlas-800t-a2.yaml, devices: 8}
+model: {extends: models/llama2-7b.yaml, layers: 4}
+parallel: {tp: [4, 8]}
+training: {sequence: 4096, global_batch: 8}
+)")
+                              .read();
+  std::vector<BaseCosts> costs = test::costs_of(space);
+  AnswerStore store(files.path("answers"));
+  const auto key = [](const char* job, const PlanPoint&) { return std::string(job); };
+  PlanCounts counts;
+  PointTimes times(space, costs, 1, &store, key, counts);
+  std::vector<PlanPoint> points(2);
+  const std::vector<PlanPoint*> both{&points[0], &points[1]};
+  const auto keep = [&](const std::string& job, const std::string& answer) {
+    store.put(sha256(job + job), answer);
+  };
+  keep("time", "1.5\n2.5\n");
+  times.replay(both);
+  EXPECT_EQ(points[1].alone, Seconds{2.5});
+  for (const char* answer : {"", "1.5\n", "1.5\n\n", "1.5\nwrong\n"}) {
+    keep("time", answer);
+    EXPECT_THROW(times.replay(both), EngineError) << answer;
+    keep("units", answer);
+    EXPECT_THROW(times.bound(both), EngineError) << answer;
+  }
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ class RandomPoints {
     /// Points of which a bound is above the time alone, or that above the simulation.
     std::vector<std::string> broken;
     std::vector<double> unit_bounds;  ///< over the time alone
+    std::size_t exchanging = 0;       ///< some units of which run in pairs when transfers block
     double drawn = 0;
     double rank_correlation() const { return stepcast::rank_correlation(estimates, simulations); }
     double median_unit_bound() const {
@@ -88,6 +89,22 @@ class RandomPoints {
     result.estimates.push_back(point.estimate.value());
     result.simulations.push_back(time[0]);
     result.unit_bounds.push_back(by_units / alone);
+    add_blocking(scenario, point, result);
+  }
+
+  /// The same point with transfers that block, which also gives other orders.
+  void add_blocking(Scenario scenario, const PlanPoint& point, Compared& result) {
+    scenario.schedule.p2p = ScheduleSpec::PointToPoint::blocking;
+    if (!reader_finding(scenario).empty()) return;
+    const auto pairs = [](const StageOrder& order) {
+      return std::ranges::any_of(order, &Unit::with_next);
+    };
+    result.exchanging += std::ranges::any_of(scenario.orders(), pairs) ? 1 : 0;
+    const LoneStep step(scenario, costs_[point.strategy.base].times);
+    const double alone = step.replayed().value();
+    constexpr double rounding = 1 + 1e-9;
+    if (point.bound.value() > alone * rounding || step.bound().value() > alone)
+      result.broken.push_back(strategy_text(space_, point.strategy) + " with p2p blocking");
   }
 
   const PlanSpace& space_;

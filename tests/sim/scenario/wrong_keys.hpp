@@ -140,6 +140,9 @@ inline constexpr WrongRow wrong_keys[] = {
     {"model_keys_and_config", "  name: tiny", "  name: tiny\n  hf_config: config.json",
      "s.yaml:30:14: model.hf_config: names 'config.json', which does not exist, allowed: the path "
      "of a config.json"},
+    {"gate_of_missing_experts", "top_k: 2", "top_k: 2, shared_gate: true",
+     "s.yaml:34:60: model.moe.shared_gate: is true but the model has no shared experts, allowed: "
+     "false"},
     {"table_with_a_word", "  cp: 1", "  cp: 1\n  layers_per_chunk: [[2, two], [2, 2]]",
      "s.yaml:41:21: parallel.layers_per_chunk: holds 'two', allowed: auto, even, a table "
      "[chunk][stage] of whole numbers such as [[4, 4], [4, 3]], 0 to 100000"},
