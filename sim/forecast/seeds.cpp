@@ -94,31 +94,45 @@ std::string lane_text(const SeedJob& job, std::int64_t first, std::int64_t count
   return text;
 }
 
-/// Runs what lanes serve; returns the places of the seeds that are left.
-std::vector<std::size_t> run_in_lanes(const SeedJob& job, int workers, SeedRuns& runs) {
-  const auto count = static_cast<std::int64_t>(runs.steps.size());
+/// Of `served` seeds those of the blocks from `begin` on, before `end`, each in lanes.
+void run_blocks(const SeedJob& job, int workers, std::size_t begin, std::size_t end,
+                std::int64_t served, SeedRuns& runs, std::vector<bool>& done) {
   const auto at_once = static_cast<std::int64_t>(most_lanes);
-  std::vector<bool> done(runs.steps.size());
-  std::int64_t served = 0;
-  if (count >= fewest_lanes && job.takes_lanes())
-    served = count % at_once < fewest_lanes ? count - count % at_once : count;
   run_in_workers(
-      static_cast<std::size_t>((served + at_once - 1) / at_once), workers,
+      end - begin, workers,
       [&](std::size_t i) {
-        const std::int64_t first = static_cast<std::int64_t>(i) * at_once;
+        const std::int64_t first = static_cast<std::int64_t>(begin + i) * at_once;
         return lane_text(job, first, std::min(at_once, served - first));
       },
       [&](const WorkerAnswer& answer) {
         if (answer.failed()) throw_failure("seeds in lanes", answer);
         std::istringstream lines(answer.text);
         std::string line;
-        for (std::size_t i = answer.index * most_lanes; std::getline(lines, line); ++i) {
+        for (std::size_t i = (begin + answer.index) * most_lanes; std::getline(lines, line); ++i) {
           const auto seconds = parse_number(line);
           done[i] = seconds.has_value();
           if (seconds) runs.steps[i] = Seconds{*seconds};
         }
       });
-  runs.in_lanes = std::ranges::count(done, true);
+}
+
+/// Runs what lanes serve; returns the places of the seeds that are left. Where lanes hold each
+/// other back they serve nobody: the first blocks tell, whatever the number of workers.
+std::vector<std::size_t> run_in_lanes(const SeedJob& job, int workers, SeedRuns& runs) {
+  constexpr std::size_t tried = 2;
+  const auto count = static_cast<std::int64_t>(runs.steps.size());
+  const auto at_once = static_cast<std::int64_t>(most_lanes);
+  std::vector<bool> done(runs.steps.size());
+  std::int64_t served = 0;
+  if (count >= fewest_lanes && job.takes_lanes())
+    served = count % at_once < fewest_lanes ? count - count % at_once : count;
+  const auto blocks = static_cast<std::size_t>((served + at_once - 1) / at_once);
+  const std::size_t first = std::min(blocks, tried);
+  run_blocks(job, workers, 0, first, served, runs, done);
+  const auto in_lanes = [&] { return std::ranges::count(done, true); };
+  if (2 * static_cast<std::size_t>(in_lanes()) >= first * most_lanes)
+    run_blocks(job, workers, first, blocks, served, runs, done);
+  runs.in_lanes = in_lanes();
   std::vector<std::size_t> left;
   for (std::size_t i = 0; i < done.size(); ++i)
     if (!done[i]) left.push_back(i);

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "shell.hpp"
 #include "sim/small_scenario.hpp"
@@ -47,6 +49,30 @@ TEST_F(SeedsCli, RunGivesQuantilesBesideTheScenariosOwnSeed) {
   EXPECT_EQ(json::parse(ran("run " + scenario + spread + " --set simulate.fold=off --json -")
                             .out)["engine"]["fold"],
             "off");
+}
+
+// Nine seeds are a replay of eight lanes and one that is left over; in lanes or not, each has the
+// bits of its own run.
+TEST_F(SeedsCli, SeedsInLanesHaveTheBitsOfTheirOwnRuns) {
+  std::int64_t in_lanes = 0;
+  const std::string shipped = STEPCAST_SOURCE_DIR "/scenarios/llama2-7b-8.yaml";
+  for (const std::string& file : {scenario, shipped}) {
+    const std::string run = "run " + file + " --set stalls.compute_jitter.sigma=0.01 --json - ";
+    const test::Ran many = ran(run + "--seeds 9");
+    ASSERT_EQ(many.code, 0) << many.err;
+    const json seeds = json::parse(many.out)["result"]["seeds"];
+    in_lanes += seeds["in_lanes"].get<std::int64_t>();
+    std::vector<double> own;
+    for (int seed = seeds["first"]; seed < seeds["first"].get<int>() + 9; ++seed) {
+      const test::Ran one = ran(run + "--set stalls.compute_jitter.seed=" + std::to_string(seed));
+      own.push_back(json::parse(one.out)["result"]["step_time_s"]);
+    }
+    std::ranges::sort(own);
+    EXPECT_EQ(seeds["step_time_s"]["p10"], own[0]) << file;
+    EXPECT_EQ(seeds["step_time_s"]["p50"], own[4]) << file;
+    EXPECT_EQ(seeds["step_time_s"]["p90"], own[8]) << file;
+  }
+  EXPECT_GE(in_lanes, 8);
 }
 
 TEST_F(SeedsCli, ScaleGivesABandWhateverTheNumberOfProcesses) {
