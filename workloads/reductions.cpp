@@ -51,7 +51,10 @@ void DataParallel::reduce_hybrid(Part part, double parameters, Slots& slots, Ins
 
 void DataParallel::reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out) {
   const double size = bucket(part);
-  for (; parameters >= size; parameters -= size) reduce(part, size, slots, out);
+  while (parameters >= size) {
+    reduce(part, size, slots, out);
+    parameters -= size;
+  }
 }
 
 }  // namespace stepcast

@@ -70,8 +70,8 @@ bool is_of_pairwise(const InputError& error) {
 }
 
 /// Time of every message as a flow of its own.
-Seconds pairwise_time(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call,
-                      std::string_view algorithm) {
+Seconds pairwise_time(const Fabric& fabric, std::span<const DeviceId> members,
+                      const CollectiveCall& call, std::string_view algorithm) {
   try {
     return lone_time(fabric,
                      plan_collective(fabric, members, call, algorithm, NetworkForm::pairwise));
@@ -120,7 +120,7 @@ void check_algorithm(const std::string& wanted) {
 }
 
 [[noreturn]] void refuse_algorithm(const std::string& wanted, const Fabric& fabric,
-                                   std::span<const DeviceId> members, CollectiveCall call) {
+                                   std::span<const DeviceId> members, const CollectiveCall& call) {
   std::vector<std::string> usable;
   for (const Row& row : rows_of(fabric, members, call, "", false)) usable.push_back(row.algorithm);
   bad_option("--algorithm", fmt::format("is {}, which makes no {} of these {} ranks, allowed: {}",

@@ -196,8 +196,7 @@ class LonePipeline {
   }
 
   double run() {
-    for (std::uint32_t s = static_cast<std::uint32_t>(stages_.size()); s-- > 0;)
-      awake_.push_back(s);
+    for (auto s = static_cast<std::uint32_t>(stages_.size()); s-- > 0;) awake_.push_back(s);
     while (!awake_.empty()) {
       const std::uint32_t stage = awake_.back();
       awake_.pop_back();

@@ -81,7 +81,7 @@ void import_variant(MegatronLaunch& launch) {
     import_linear(launch, variant, interval);
   else
     idle(launch, linear_flags, "--experimental-attention-variant gated_delta_net");
-  if (kind == "dsa")
+  if (variant != nullptr && !linear)
     import_sparse(launch, *variant);
   else
     idle(launch, index_flags, "--experimental-attention-variant dsa");

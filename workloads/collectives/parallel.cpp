@@ -45,8 +45,9 @@ Plan parallel(const Fabric& fabric, Group members, CollectiveCall call, NetworkF
   const auto nodes = static_cast<double>(parts->inside.size());
   const auto local = static_cast<double>(parts->across.size());
   const Bytes first = call.bytes * inside_first, second = call.bytes * (1 - inside_first);
-  Schedule schedule(fabric, members, call, form);
-  schedule.repeats(call.period);
+  const auto period = call.period;
+  Schedule schedule(fabric, members, std::move(call), form);
+  schedule.repeats(period);
   if (reduces) {
     side_by_side(schedule, *parts, first, second, Direction::halving);
     side_by_side(schedule, *parts, second / nodes, first / local, Direction::halving);

@@ -99,7 +99,7 @@ LaneReplayer::LaneReplayer(const ReplayInput& input, std::span<const StallPlan> 
 }
 
 std::vector<std::optional<Seconds>> LaneReplayer::run() {
-  for (RankIndex r = static_cast<RankIndex>(ranks_.size()); r-- > 0;) wake(r);
+  for (auto r = static_cast<RankIndex>(ranks_.size()); r-- > 0;) wake(r);
   work();
   const auto certain = [&](std::size_t l) { return lanes_[l]->certain; };
   std::vector<std::optional<Seconds>> steps(plans_);
