@@ -66,6 +66,7 @@ OperatorRequest request_of(const OperatorOptions& given, const OperatorForecaste
   if (problems.empty()) return *request;
   const bool collective = kind != nullptr && kind->of == OperatorClass::collective;
   std::vector<Diagnostic> wrong;
+  wrong.reserve(problems.size());
   for (const OperatorProblem& problem : problems)
     wrong.push_back({{}, option_of(problem.column, collective), problem.message});
   throw InputError(std::move(wrong));

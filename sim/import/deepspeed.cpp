@@ -188,7 +188,7 @@ void apply_deepspeed(const Node& root, DeepSpeedJob job, const ImportOptions& op
     draft.set("parallel.tp", tensor, {args.find("tensor_parallel.autotp_size")});
     job.ranks_per_replica *= tensor;
   }
-  Json json{args, draft, std::move(job)};
+  Json json{args, draft, job};
   import_batch(json);
   import_sharding(json);
   import_precision(json);
