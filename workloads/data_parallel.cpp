@@ -72,8 +72,9 @@ Share DataParallel::resident(const Share& share) const {
 
 Share DataParallel::weights(const PlacedPiece& placed) const {
   constexpr double saved = weight_bytes - fp8_weight_bytes;
-  return {weight_bytes * placed.parameters.dense - saved * placed.one_byte.dense,
-          weight_bytes * placed.parameters.expert - saved * placed.one_byte.expert};
+  const double each = gathered_weight_bytes(spec_.training);
+  return {each * placed.parameters.dense - saved * placed.one_byte.dense,
+          each * placed.parameters.expert - saved * placed.one_byte.expert};
 }
 
 Share DataParallel::resident_weights(const Pieces& pieces) const {

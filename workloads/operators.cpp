@@ -12,7 +12,8 @@ Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime,
   const bool fused = runtime.optimizer == RuntimeSpec::OptimizerKernels::fused;
   // gradient and weight; master weight and moments are read and written
   const double states = 2 * (moved_master_bytes(training) + moment_bytes(training));
-  const double bytes = fused ? single_bytes + half_bytes + states : 156;
+  const bool stored = training.master_weights == TrainingSpec::MasterWeights::stored;
+  const double bytes = fused ? single_bytes + (stored ? 0 : half_bytes) + states : 156;
   return {.name = "optimizer",
           .work = MemoryBoundWork{},
           .flops = Flops{14 * owned_parameters},

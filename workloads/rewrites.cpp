@@ -1,5 +1,7 @@
 #include "stepcast/workloads/rewrites.hpp"
 
+#include <optional>
+
 #include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
@@ -39,6 +41,22 @@ LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
   return out;
 }
 
+LayerItems with_weight_casts(LayerItems items) {
+  constexpr double moved = half_bytes + single_bytes;
+  LayerItems out;
+  for (LayerItem& item : items) {
+    const auto* op = std::get_if<Operator>(&item);
+    const double read = op != nullptr ? op->weights : 0;
+    const double written = op != nullptr ? op->accumulated : 0;
+    if (read > 0) out.push_back(beside(*op, " weights cast", 0, moved * read));
+    std::optional<Operator> gradient;
+    if (written > 0) gradient = beside(*op, " cast", 0, moved * written);
+    out.push_back(std::move(item));
+    if (gradient) out.push_back(std::move(*gradient));
+  }
+  return out;
+}
+
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device,
                   FusionChoices& choices) {
   if (!spec.runtime.kernels.all_fused())
@@ -51,6 +69,8 @@ LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& 
                            {.recipe = spec.training.fp8_recipe,
                             .scales = spec.runtime.kernels.scales,
                             .per_expert = spec.moe.products != MoeSpec::Products::grouped});
+  if (spec.training.master_weights == TrainingSpec::MasterWeights::stored)
+    items = with_weight_casts(std::move(items));
   if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
     items = with_separate_accumulation(std::move(items), gradient_bytes(spec.communication));
   return items;

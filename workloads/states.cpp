@@ -21,6 +21,11 @@ double gradient_bytes(const CommunicationSpec& spec) {
   return half_bytes;
 }
 
+double gathered_weight_bytes(const TrainingSpec& training) {
+  return training.master_weights == TrainingSpec::MasterWeights::stored ? single_bytes
+                                                                        : weight_bytes;
+}
+
 double least_weight_bytes(const CommunicationSpec& spec) {
   return spec.gather_precision == CommunicationSpec::GatherPrecision::fp8 ? fp8_weight_bytes
                                                                           : weight_bytes;
@@ -54,6 +59,7 @@ double moved_master_bytes(const TrainingSpec& training) {
 double optimizer_state_bytes(const TrainingSpec& training) {
   switch (training.master_weights) {
     case TrainingSpec::MasterWeights::full:
+    case TrainingSpec::MasterWeights::stored:  // beside the cast copies, which count as weights
       return single_bytes + moment_bytes(training);
     case TrainingSpec::MasterWeights::remainder:
       return single_bytes - half_bytes + moment_bytes(training);

@@ -83,9 +83,11 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "what the optimizer's update allocates (docs/models/memory.md); tensor: an FP32 "
                  "copy of the largest parameter; flat: its gradients, copied and cast"});
   visitor.field(
-      {"master_weights", choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}}),
+      {"master_weights",
+       choice(spec.master_weights, {{"full"}, {"remainder"}, {"fp16"}, {"stored"}}),
        "full: FP32 beside the half-precision weight; remainder, memory alone: the 2 bytes that the "
-       "weight lacks of it; fp16: 2 bytes, held and moved (docs/models/memory.md)"});
+       "weight lacks of it; fp16: 2 bytes, held and moved (docs/models/memory.md); stored: weights "
+       "are FP32 themselves, gathered so and cast for each product (docs/models/operators.md)"});
   const auto moment = [&](const char* key, TrainingSpec::Moment& of, const char* which) {
     visitor.field({key, choice(of, {{"fp32"}, {"bf16"}, {"fp16"}, {"fp8"}}), which});
   };
@@ -282,8 +284,11 @@ void describe(Visitor& visitor, KernelSpec& spec) {
   visitor.field(
       {"rope", choice(spec.rope, {{"fused"}, {"unfused"}}), "rotation of queries and keys"});
   visitor.field(
-      {"activation", choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}, {"clamped"}}),
-       "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; "
+      {"activation",
+       choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}, {"clamped"}, {"apart"}}),
+       "of the feed-forward; unfused: SwiGLU as silu and product, GELU behind its bias; apart: "
+       "silu "
+       "and product of what two projections wrote, with no half to copy; "
        "formula: the statements of the tanh approximation of GELU; clamped: gate and value are "
        "clamped and joined before the product, whose offset the host copies"});
   visitor.field({"router", choice(spec.router, {{"fused"}, {"statements"}}),

@@ -75,6 +75,13 @@ const Kernels gated_backward{
     {"value gradient", 1, binary, "ds>c"}, {"copy gate", 0, copy, "g>e"},
     {"gate", 7, binary, "be>f"},           {"halves", 0, 2 * copy, "cf>Y"}};
 
+/// silu(x1) * x2 of what two projections wrote (MindFormers, LlamaFeedForward); backward as
+/// autograd derives it.
+const Kernels gated_apart{{"gate", 5, unary, "g>a"}, {"product", 1, binary, "av>y"}};
+const Kernels gated_apart_backward{{"gate gradient", 1, binary, "dv>b"},
+                                   {"value gradient", 1, binary, "ds>c"},
+                                   {"gate", 7, binary, "bg>e"}};
+
 /// gelu(x + bias); the sum of the bias' gradient is a row of the up projection.
 const Kernels biased{{"bias", 1, unary, "x>a"}, {"gelu", 8, unary, "a>y"}};
 const Kernels biased_backward{{"gelu", 12, binary, "ga>y"}};
@@ -186,6 +193,11 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
     table.push_back({{rope_backward}, copy, &rotation_backward, 2});
   }
   if (spec.activation == Activation::fused) return table;
+  if (spec.activation == Activation::apart) {
+    table.push_back({{activation}, 3 * half_bytes, &gated_apart, 1});
+    table.push_back({{activation_backward}, 5 * half_bytes, &gated_apart_backward, 1});
+    return table;
+  }
   if (spec.activation == Activation::clamped) {
     table.push_back({{activation}, 3 * half_bytes, &clamped, 1});
     table.push_back({{activation_backward}, 5 * half_bytes, &clamped_backward, 1});

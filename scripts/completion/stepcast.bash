@@ -46,7 +46,7 @@ _stepcast_options() {
     compare) echo "--report --set --rank --markdown --json --presets --help" ;;
     plan) echo "--devices --top --jobs --store --output --report --csv --set --json --presets --help" ;;
     accuracy) echo "--components --intervals --json --write --check --jobs --presets --help" ;;
-    calibrate) echo "--cluster --start --from-results --device --output --jobs --presets --help" ;;
+    calibrate) echo "--cluster --start --from-results --device --numbers --output --jobs --presets --help" ;;
     worker) echo "--jobs --memory --seconds --no-files --confined --folder --help" ;;
     choices) echo "--set --json --presets --help" ;;
     serve) echo "--port --host --allow-host --folder --jobs --open --help" ;;

@@ -122,9 +122,11 @@ void add_unfitted(std::vector<FittedValue>& values, const ClusterSpec& start) {
 
 Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
                                    const std::vector<std::string>& devices,
-                                   const std::optional<ClusterSpec>& start, int workers) {
+                                   const std::optional<ClusterSpec>& start, int workers,
+                                   std::size_t most) {
   const Rows chosen = chosen_rows(rows, devices);
-  const Numbers numbers = numbers_of_steps(chosen.fitted.size());
+  const Numbers told = numbers_of_steps(chosen.fitted.size());
+  const Numbers numbers = told.first(std::min(most, told.size()));
   const FitProblem p =
       problem(chosen.fitted, numbers, start ? *start : chosen.fitted.front()->scenario.cluster);
   const FitResult fitted = fit(p, [&](const std::vector<Point>& points) {

@@ -152,7 +152,8 @@ Outcome calibrate(const CalibrateOptions& options) {
   if (!options.start.empty()) start = cluster_option(options.start, "", options);
   const PhaseProgress progress("calibrate");
   const Calibration fitted =
-      calibrate_from_results(rows, options.devices, start, workers_of(options.workers));
+      calibrate_from_results(rows, options.devices, start, workers_of(options.workers),
+                             static_cast<std::size_t>(options.numbers));
   if (!options.output.empty())
     write_file(options.output, calibration_yaml(fitted,
                                                 "which numbers of " + joined(options.devices) +

@@ -21,6 +21,7 @@ struct CalibrateOptions : PresetOptions {
   std::string cluster;               ///< where the fit starts; with `results` what `output` extends
   std::string results;               ///< --from-results, with `devices`
   std::vector<std::string> devices;  ///< --device
+  int numbers = 4;                   ///< that are fitted to step times, at most
   std::string output;
   int workers = 0;
 };

@@ -57,6 +57,10 @@ void add_calibrate(CommandLine& line) {
   sub->add_option("--device", options->devices, "beginning of the device names to fit (repeatable)")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  sub->add_option("--numbers", options->numbers,
+                  "numbers that are fitted to step times, at most, in the order of the table")
+      ->check(CLI::Range(1, 4))
+      ->type_name("N");
   sub->add_option("--start", options->start,
                   "cluster file whose numbers the fit to step times starts at")
       ->type_name("CLUSTER");

@@ -71,15 +71,39 @@ void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
           "moe_router, moe_preprocess, shared_experts");
 }
 
-void check_clamped(const WorkloadSpec& workload, Checks& checks) {
-  if (workload.runtime.kernels.activation != KernelSpec::Activation::clamped) return;
+void check_gated_statements(const WorkloadSpec& workload, Checks& checks) {
+  using Activation = KernelSpec::Activation;
+  const Activation activation = workload.runtime.kernels.activation;
+  const bool clamped = activation == Activation::clamped;
+  if (!clamped && activation != Activation::apart) return;
   checks.require(
       workload.model.ffn.kind == FeedForwardSpec::Kind::swiglu || !checks.good({"model.ffn"}),
       "runtime.kernels.activation",
-      "is clamped but model.ffn.kind is not gated, allowed: fused, unfused, formula");
+      std::string(clamped ? "is clamped" : "is apart") +
+          " but model.ffn.kind is not gated, allowed: fused, unfused, formula");
   checks.require(workload.runtime.fusion == RuntimeSpec::Fusion::none, "runtime.fusion",
-                 "is set, but a host that waits inside the activation "
-                 "(runtime.kernels.activation clamped) has no fuser, allowed: none");
+                 clamped ? "is set, but a host that waits inside the activation "
+                           "(runtime.kernels.activation clamped) has no fuser, allowed: none"
+                         : "is set, but silu and product of two projections "
+                           "(runtime.kernels.activation apart) have no fuser, allowed: none");
+}
+
+/// Weights that are FP32 themselves: gradients of their casts are FP32, and what moves or casts
+/// half-precision weights elsewhere has none.
+void check_stored_weights(const WorkloadSpec& workload, Checks& checks) {
+  const TrainingSpec& training = workload.training;
+  if (training.master_weights != TrainingSpec::MasterWeights::stored) return;
+  const auto require = [&](bool held, const char* why) {
+    checks.require(held, "training.master_weights",
+                   std::string("is stored but ") + why + ", allowed: full");
+  };
+  require(training.precision != TrainingSpec::Precision::fp8_mixed,
+          "training.precision fp8_mixed casts weights of its own");
+  require(workload.communication.gradient_precision == CommunicationSpec::GradientPrecision::fp32,
+          "communication.gradient.precision is not fp32, in which gradients of casts are");
+  require(workload.plan.zero < 3, "parallel.zero 3 gathers half-precision weights");
+  require(!training.offload_optimizer && !training.offload_experts,
+          "training.offload moves half-precision weights");
 }
 
 void check_start_order(const WorkloadSpec& workload, Checks& checks) {
@@ -96,7 +120,8 @@ void check_start_order(const WorkloadSpec& workload, Checks& checks) {
 void check_kernels(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& workload = scenario.workload;
   check_fp8(scenario, checks);
-  check_clamped(workload, checks);
+  check_gated_statements(workload, checks);
+  check_stored_weights(workload, checks);
   check_start_order(workload, checks);
   if (workload.runtime.graphs == 0) return;
   checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",

@@ -105,6 +105,9 @@ void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
   require(training.second_moment == Moment::fp32, "training.second_moment", "fp32");
   require(training.master_weights != TrainingSpec::MasterWeights::fp16, "training.master_weights",
           "full");
+  checks.require(!synthetic || training.master_weights != TrainingSpec::MasterWeights::stored,
+                 "training.master_weights",
+                 "is stored but the workload has no operators, allowed: full");
   checks.require(training.offload_optimizer || training.offload_optimizer_part == 1,
                  "training.offload.optimizer_part",
                  "is " + shortest(training.offload_optimizer_part) +

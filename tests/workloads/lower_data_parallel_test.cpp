@@ -74,6 +74,17 @@ TEST(Lower, GathersCanStayBehindTheUpdateWhileReductionsOverlap) {
   EXPECT_EQ(reduced(reductions), reduced(both));
 }
 
+TEST(Lower, StoredWeightsAreGatheredInFp32) {
+  WorkloadSpec spec = replicated(1, true);
+  const auto gathered = [](const StageProgram& p) {
+    return bytes_of(p, p.prologue, GroupKind::dense_data, CollectiveKind::all_gather);
+  };
+  const double half = gathered(lower_all(spec)[0]);
+  spec.training.master_weights = TrainingSpec::MasterWeights::stored;
+  EXPECT_GT(half, 0);
+  EXPECT_NEAR(gathered(lower_all(spec)[0]), 2 * half, 1);
+}
+
 /// What the compute stream does around collectives of sharded data, a letter each: gather, reduce,
 /// wait for a gather or for a reduction (w, v), compute.
 std::string around_collectives(const StageProgram& program, const Instructions& code) {

@@ -49,6 +49,15 @@ TEST(MasterWeights, ARemainderIsTwoBytesLess) {
   EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 10);
 }
 
+TEST(MasterWeights, StoredWeightsAreMovedWithoutAHalfPrecisionCopy) {
+  TrainingSpec training;
+  EXPECT_DOUBLE_EQ(gathered_weight_bytes(training), 2);
+  training.master_weights = TrainingSpec::MasterWeights::stored;
+  EXPECT_DOUBLE_EQ(gathered_weight_bytes(training), 4);
+  EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 12);
+  EXPECT_DOUBLE_EQ(optimizer_step(10, RuntimeSpec{}, training).bytes.value(), 10 * 28);
+}
+
 TEST(Moments, LowerPrecisionIsHeldAndMoved) {
   using Moment = TrainingSpec::Moment;
   TrainingSpec training;

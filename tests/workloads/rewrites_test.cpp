@@ -69,6 +69,38 @@ TEST(Rewrites, StandBeforeTheirProductsAndChangeNothingElse) {
   EXPECT_EQ(at, plain.size());
 }
 
+double named_bytes(const LayerItems& items, const std::string& end) {
+  double sum = 0;
+  for (const Operator& op : operators(items))
+    if (op.name.ends_with(end)) sum += op.bytes.value();
+  return sum;
+}
+
+TEST(Rewrites, StoredWeightsAreCastOnceForwardAndTheirGradientsBack) {
+  Step step;
+  step.spec.model = lowering::small_dense();
+  step.spec.training.sequence = 512;
+  const Passes passes = transformer_layer(step.context(), LayerKind::dense);
+  // qkv, attention out, up with its gate, down
+  const double weights = 1024 * (2048 + 1024 + 2 * 4096 + 4096);
+  EXPECT_DOUBLE_EQ(named_bytes(with_weight_casts(passes.forward), " weights cast"), 6 * weights);
+  EXPECT_DOUBLE_EQ(named_bytes(with_weight_casts(passes.backward), " weights cast"), 0);
+  EXPECT_DOUBLE_EQ(named_bytes(with_weight_casts(passes.backward), " wgrad cast"), 6 * weights);
+  EXPECT_DOUBLE_EQ(named_bytes(with_weight_casts(passes.backward_weight), " wgrad cast"),
+                   6 * weights);
+}
+
+TEST(Rewrites, StoredWeightsOfExpertsAreThoseOfAllOfTheRank) {
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.training.sequence = 512;
+  const LayerItems cast =
+      with_weight_casts(transformer_layer(step.context(), LayerKind::moe).forward);
+  const double experts = 16 * 512;  // their widths together
+  EXPECT_DOUBLE_EQ(named_bytes(cast, "experts up weights cast"), 6 * 1024 * 2 * experts);
+  EXPECT_DOUBLE_EQ(named_bytes(cast, "experts down weights cast"), 6 * 1024 * experts);
+}
+
 TEST(Rewrites, HeadRouterAndScoresStayInBf16) {
   Step step;
   step.spec.model = lowering::small_moe();

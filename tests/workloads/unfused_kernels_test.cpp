@@ -124,6 +124,18 @@ TEST(UnfusedKernels, ClampedHalvesAreJoinedAndTheHostWaitsForTheirOffset) {
   EXPECT_EQ(std::get<Operator>(wait[1]).name, "feed-forward activation product");
 }
 
+TEST(UnfusedKernels, SiluAndProductOfTwoProjectionsCopyNoHalf) {
+  Unfused layer{small_dense()};
+  layer.spec.runtime.kernels.activation = KernelSpec::Activation::apart;
+  const double inner = layer.tokens() * 4096;
+  const LayerItems forward = layer.forward(), backward = layer.backward();
+  EXPECT_DOUBLE_EQ(bytes(forward, "feed-forward activation"), ((2 + 2) + (2 + 2 + 2)) * inner);
+  EXPECT_EQ(count(forward, "feed-forward activation"), 2U);
+  // gradients of both factors, and of silu
+  EXPECT_DOUBLE_EQ(bytes(backward, "feed-forward activation"), 3 * (2 + 2 + 2) * inner);
+  EXPECT_EQ(count(backward, "feed-forward activation"), 3U);
+}
+
 TEST(UnfusedKernels, GeluStandsBehindItsBias) {
   ModelSpec model = small_dense();
   model.ffn.kind = FeedForwardSpec::Kind::gelu;

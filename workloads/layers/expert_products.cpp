@@ -29,6 +29,7 @@ LayerItems launched(const Experts& e, LayerItems products) {
   call.bytes = Bytes{0};
   call.fp8 = Fp8::none;
   call.accumulated = 0;
+  call.weights = 0;
   call.in_call = true;
   products.insert(products.end(), static_cast<std::size_t>(experts_of(e) - 1), call);
   return products;

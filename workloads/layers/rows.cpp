@@ -96,7 +96,9 @@ Operator grouped(std::string name, double groups, double m, double n, double k, 
 }  // namespace
 
 Operator forward(const Linear& l) {
-  return matmul(l.name, l.tokens, l.out, l.in, element, l.fp8(Fp8::casts));
+  Operator op = matmul(l.name, l.tokens, l.out, l.in, element, l.fp8(Fp8::casts));
+  op.weights = l.in * l.out;
+  return op;
 }
 
 Operator input_gradient(const Linear& l) {
@@ -113,7 +115,9 @@ Operator weight_gradient(const Linear& l, double gradient_bytes) {
 }
 
 Operator grouped_forward(const Linear& l, double groups) {
-  return grouped(l.name, groups, l.tokens, l.out, l.in, element, l.fp8(Fp8::casts));
+  Operator op = grouped(l.name, groups, l.tokens, l.out, l.in, element, l.fp8(Fp8::casts));
+  op.weights = groups * l.in * l.out;
+  return op;
 }
 
 Operator grouped_input_gradient(const Linear& l, double groups) {

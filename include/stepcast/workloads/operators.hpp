@@ -160,6 +160,7 @@ struct Operator {
   bool routed = false;  ///< its shape follows from the routing of the micro-batch
   Fp8 fp8 = Fp8::none;
   double accumulated = 0;  ///< weights whose gradient it adds to what earlier micro-batches left
+  double weights = 0;      ///< that a forward product reads
   OperatorRole role = OperatorRole::other;
   std::shared_ptr<const VectorFlow> flow = nullptr;  ///< of a statement that may be fused
   bool input_gradient = false;                       ///< of a product

@@ -26,6 +26,11 @@ LayerItems with_fp8_casts(LayerItems items, const Fp8Casts& how = {});
 /// read and written there, which is what the product did itself before.
 LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes);
 
+/// This gives the items of a layer whose weights are FP32: each forward product has its weights
+/// cast by a vector operator `NAME weights cast` before it, which backward passes read again, and
+/// each weight gradient is cast back behind it, as the gradient of that cast.
+LayerItems with_weight_casts(LayerItems items);
+
 /// This gives the items with the norms, rotations and activations that `kernels` does not fuse as
 /// the kernels that eager PyTorch launches for them, forward and in autograd, each with the bytes
 /// of its operands. Layer norms stay. Kernels and sources: docs/models/operators.md.

@@ -14,6 +14,8 @@ inline constexpr double single_bytes = 4;  ///< of FP32
 inline constexpr double weight_bytes = half_bytes;
 /// Of one that is gathered in FP8 (CommunicationSpec::gather_precision), its scales left out.
 inline constexpr double fp8_weight_bytes = half_bytes / 2;
+/// Of one as it is gathered, where no product's precision says otherwise: FP32 of stored weights.
+double gathered_weight_bytes(const TrainingSpec& training);
 /// As it is gathered, and kept with it, at least: of a weight of products.
 double least_weight_bytes(const CommunicationSpec& spec);
 /// Of a weight of products, as its ranks keep it: shards of zero 3 are cast when they are gathered.

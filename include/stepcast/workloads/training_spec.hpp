@@ -23,7 +23,7 @@ struct TrainingSpec {
   enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, unfused };
   enum class CrossEntropy { unfused, fused };
   enum class UpdateMemory { in_place, tensor, flat };
-  enum class MasterWeights { full, remainder, fp16 };
+  enum class MasterWeights { full, remainder, fp16, stored };
   enum class Moment { fp32, bf16, fp16, fp8 };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
@@ -164,7 +164,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 struct KernelSpec {
   enum class Norm { fused, unfused };
   enum class Rope { fused, unfused };
-  enum class Activation { fused, unfused, formula, clamped };
+  enum class Activation { fused, unfused, formula, clamped, apart };
   enum class Router { fused, statements };
   /// Kernels that bring the scales of MXFP8 operands into the order of the products' library.
   enum class Scales { joined, apart, zeroed };

@@ -175,6 +175,12 @@ void Drawing::pick_states() {
     set("cluster.host.devices_per_host", std::min<std::int64_t>(node_, 4));
     take("training.offload.update", "offload update", "host");
   }
+  const bool half = has("training.precision=fp8_mixed") || has("parallel.zero=3") ||
+                    has("communication.gradient.precision=bf16");
+  if (!away && !half && chance(15)) {
+    take("training.master_weights", "master", "stored");
+    return;
+  }
   if (has("runtime.optimizer=elementwise") || !chance(25)) return;
   take("training.first_moment", "first moment", word({"bf16", "fp16", "fp8"}));
   take("training.second_moment", "second moment", word({"fp32", "bf16", "fp8"}));

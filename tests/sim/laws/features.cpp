@@ -136,6 +136,7 @@ const std::vector<std::string>& all_features() {
                              "offload part 0.5",
                              "first moment fp8",
                              "master fp16",
+                             "master stored",
                              "gradient bf16",
                              "accumulation separate",
                              "gradient overlap false",

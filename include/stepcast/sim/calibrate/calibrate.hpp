@@ -90,11 +90,12 @@ struct Calibration {
 };
 
 /// This fits the numbers of all rows whose device name begins with one of `devices`, on the half
-/// that is not held out, starting at `start` or else at the first row's own cluster. Throws
-/// InputError without such rows.
+/// that is not held out, starting at `start` or else at the first row's own cluster; the first
+/// `numbers` of numbers_of_steps() at most. Throws InputError without such rows.
 Calibration calibrate_from_results(const std::vector<PublishedRow>& rows,
                                    const std::vector<std::string>& devices,
-                                   const std::optional<ClusterSpec>& start, int workers);
+                                   const std::optional<ClusterSpec>& start, int workers,
+                                   std::size_t numbers = 4);
 
 std::string calibration_text(const Calibration& calibration);
 /// This is a part of a cluster file that a preset extends, each number with `source: fitted`. It
