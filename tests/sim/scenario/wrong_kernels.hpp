@@ -17,9 +17,8 @@ inline constexpr WrongRow wrong_kernels[] = {
      "(training.precision fp8_mixed), allowed: none"},
     {"stored_weights_and_half_gradients", "micro_batch: 1",
      "micro_batch: 1\n  master_weights: stored\ncommunication: {gradient: {precision: bf16}}",
-     "training.master_weights: is stored but communication.gradient.precision is not fp32, in "
-     "which "
-     "gradients of casts are, allowed: full"},
+     "s.yaml:48:19: training.master_weights: is stored but communication.gradient.precision is not "
+     "fp32, in which gradients of casts are, allowed: full"},
     {"apart_and_fused", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {fusion: pattern, kernels: {activation: apart}}",
      "s.yaml:36:19: runtime.fusion: is set, but silu and product of two projections "
