@@ -253,6 +253,10 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
         {"precision", choice(spec.gather_precision, {{"bf16"}, {"fp8"}}),
          "fp8: weights of FP8 products are cast before they are gathered, and with zero 1 and 2 "
          "kept so (docs/models/fp8.md)"});
+    v.field({"exchange", choice(spec.exchange, {{"buffer"}, {"lists"}, {"broadcast"}}),
+             "buffer: every rank has a part of all; lists: of each matrix, gathered into a list of "
+             "tensors (zero 3; DeepSpeed of 2021); broadcast: whole tensors, which their owners "
+             "broadcast (zero 1; InternEvo) (docs/models/data_parallel.md)"});
   });
   visitor.section("tensor", "tensor parallel collectives", [&](Visitor& v) {
     Choice overlap{{{"none"}, {"chunks", true, true}},
