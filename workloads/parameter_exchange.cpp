@@ -52,8 +52,7 @@ double tensors(const PieceKey& key, const ModelSpec& model) {
   if (products == 0) return 0;
   const bool head = key.kind == PieceKind::head;
   if (products == 1) return head ? 2 : 1;
-  return static_cast<double>(products) +
-         (model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 3 : 2);
+  return static_cast<double>(products) + (model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 3 : 2);
 }
 
 }  // namespace
@@ -108,8 +107,7 @@ void DataParallel::broadcast_owned(const Pieces& pieces, Instructions& out) {
   const double ranks = sharing(Part::dense), bytes = resident_weights(pieces).dense;
   if (ranks <= 1 || bytes <= 0) return;
   double owned = 0;
-  for (const PlacedPiece& placed : pieces)
-    owned += tensors(placed.piece->key, spec_.model);
+  for (const PlacedPiece& placed : pieces) owned += tensors(placed.piece->key, spec_.model);
   const double owners = std::min(ranks, owned);
   Slots slots;
   for (double owner = 0; owner < owners; ++owner) {

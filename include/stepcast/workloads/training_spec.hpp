@@ -20,7 +20,7 @@ struct TrainingSpec {
   enum class Recompute { none, selective, full, table, modules };
   /// Parts of a layer that `modules` names; `selective` is the first alone.
   enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
-  enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, unfused };
+  enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, flash_triton, unfused };
   enum class CrossEntropy { unfused, fused };
   enum class UpdateMemory { in_place, tensor, flat };
   enum class MasterWeights { full, remainder, fp16 };
