@@ -83,6 +83,8 @@ void describe(Visitor& visitor, AttentionEfficiency& spec) {
   describe(visitor, "flash_2", "FlashAttention 2", spec.flash_2);
   describe(visitor, "flash_3", "FlashAttention 3", spec.flash_3);
   describe(visitor, "cudnn", "attention of cuDNN 9", spec.cudnn);
+  describe(visitor, "flash_triton", "FlashAttention 1 in Triton (flash_attn_triton.py)",
+           spec.flash_triton);
 }
 
 void describe(Visitor& visitor, MemoryEfficiency& spec) {
@@ -131,6 +133,8 @@ const AttentionKernel* AttentionEfficiency::of(AttentionGeneration generation) c
       return given(flash_3);
     case AttentionGeneration::cudnn:
       return given(cudnn);
+    case AttentionGeneration::flash_triton:
+      return given(flash_triton);
   }
   return nullptr;
 }

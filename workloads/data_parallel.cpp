@@ -106,8 +106,8 @@ void DataParallel::gather(const Share& bytes, bool after_compute, Slots& slots, 
 
 void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructions& out) {
   if (replicas(part) <= 1 || parameters <= 0) return;
-  if (hybrid()) return reduce_hybrid(part, parameters, slots, out);
-  const bool whole = spec_.plan.zero == 0;
+  const bool whole = spec_.plan.zero == 0 || by_owners();
+  if (hybrid() && !whole) return reduce_hybrid(part, parameters, slots, out);
   const std::string verb = whole ? "all_reduce " : "reduce_scatter ";
   slots.push_back(next_reduction());
   builder_.issue(verb + (part == Part::expert ? "expert gradients" : "gradients"),
@@ -192,12 +192,14 @@ Instructions DataParallel::reducing_backward(const Pieces& pieces, Pass pass) {
 /// The next piece is gathered while this one runs; without overlap each is gathered when it is
 /// needed.
 Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
-  const bool ahead = overlaps();
+  const bool ahead = overlaps() || in_lists();
   Instructions out;
+  Slots none;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (i == 0 || !ahead) gather(weights(pieces[i]), true, slots[i], out);
-    if (ahead && i + 1 < pieces.size()) gather(weights(pieces[i + 1]), true, slots[i + 1], out);
+    if (i == 0 || !ahead) fetch(pieces[i], slots[i], out);
+    if (in_lists()) wait_for_all(slots[i], none, out);
+    if (ahead && i + 1 < pieces.size()) fetch(pieces[i + 1], slots[i + 1], out);
     wait(out, slots[i]);
     run_forward(pieces[i], out);
   }
@@ -206,21 +208,27 @@ Instructions DataParallel::partitioned_forward(const Pieces& pieces) {
 
 /// Gradients of weights need no weights, so only the part for the input gathers.
 Instructions DataParallel::partitioned_backward(const Pieces& pieces, Pass pass) {
-  const bool gathers = pass != Pass::weight, ahead = overlaps() && gathers;
+  const bool gathers = pass != Pass::weight, ahead = (overlaps() || in_lists()) && gathers;
   const Source source = spec_.plan.hpz > 1 ? Source::second_copy : Source::shards;
   Instructions out;
   next_ = 0;
+  Slots reducing;
   std::vector<Slots> slots(pieces.size());
   for (std::size_t i = pieces.size(); i-- > 0;) {
     if (gathers && (i + 1 == pieces.size() || !ahead))
-      gather(weights(pieces[i]), true, slots[i], out, source);
-    if (ahead && i > 0) gather(weights(pieces[i - 1]), true, slots[i - 1], out, source);
+      fetch_for_backward(pieces[i], slots[i], out, source);
+    if (in_lists() && gathers) wait_for_all(slots[i], reducing, out);
+    if (ahead && i > 0) fetch_for_backward(pieces[i - 1], slots[i - 1], out, source);
     wait(out, slots[i]);
     run_backward(pieces, i, pass, out);
     if (pass == Pass::input) continue;
     Slots reduced;
-    reduce(pieces[i].parameters, reduced, out);
+    if (in_lists())
+      reduce_lists(pieces[i], reduced, out);
+    else
+      reduce(pieces[i].parameters, reduced, out);
     settle(reduced, out);
+    reducing.insert(reducing.end(), reduced.begin(), reduced.end());
   }
   return out;
 }
@@ -371,6 +379,10 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
 void DataParallel::gather_updated(const std::vector<Pieces>& chunks, Instructions& out) {
   if (spec_.plan.zero == 0 || partitioned() || gathers_ahead()) return;
   for (const Pieces& pieces : chunks) {
+    if (by_owners()) {
+      broadcast_owned(pieces, out);
+      continue;
+    }
     Slots slots;
     gather(resident_weights(pieces), true, slots, out);
     wait(out, slots);

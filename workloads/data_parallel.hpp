@@ -26,10 +26,13 @@ class DataParallel {
 
  private:
   using Slots = std::vector<std::uint32_t>;
+  using Exchange = CommunicationSpec::Exchange;
   enum class Part { dense, expert };
 
   bool overlaps() const { return spec_.communication.gradient_overlap; }
   bool gathers_ahead() const;
+  bool in_lists() const { return spec_.communication.exchange == Exchange::lists; }
+  bool by_owners() const { return spec_.communication.exchange == Exchange::broadcast; }
   /// Gradients are sharded, so that no micro-batch keeps its own.
   bool reduces_always() const { return spec_.plan.zero >= 2; }
   bool reduces_in_backward() const { return overlaps() || reduces_always(); }
@@ -62,6 +65,16 @@ class DataParallel {
               Source source = Source::shards);
   void gather(const Share& bytes, bool after_compute, Slots& slots, Instructions& out,
               Source source = Source::shards);
+  /// The weights of a piece that are sharded over all passes.
+  void fetch(const PlacedPiece& placed, Slots& slots, Instructions& out,
+             Source source = Source::shards);
+  void fetch_for_backward(const PlacedPiece& placed, Slots& slots, Instructions& out,
+                          Source source);
+  void gather_list(const PlacedPiece& placed, double share, Slots& slots, Instructions& out);
+  void reduce_lists(const PlacedPiece& placed, Slots& slots, Instructions& out);
+  /// The host waits for all that computes and moves before it gathers ahead.
+  static void wait_for_all(const Slots& gathered, Slots& reducing, Instructions& out);
+  void broadcast_owned(const Pieces& pieces, Instructions& out);
   void reduce(Part part, double parameters, Slots& slots, Instructions& out);
   /// Inside the ranks that share out, then of each share across the others.
   void reduce_hybrid(Part part, double parameters, Slots& slots, Instructions& out);

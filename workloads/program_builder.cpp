@@ -207,6 +207,11 @@ void ProgramBuilder::memory_work(const char* name, Seconds time, Instructions& o
   out.push_back(Compute{segment_of({std::move(run)})});
 }
 
+void ProgramBuilder::library_launches(const char* name, double count, Instructions& out) {
+  const OperatorCost one = issue_cost(LaunchClass::vector, spec_.runtime, cluster_, true);
+  memory_work(name, Seconds{count * one.main}, out);
+}
+
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
                            std::uint32_t slot, bool after_compute, Instructions& out,
                            const std::string& algorithm, bool in_kernel) {

@@ -71,11 +71,16 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
       {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}}),
        "unfused: the loss passes over FP32 logits once per operator; fused: once in BF16"});
   visitor.field({"attention",
-                 choice(spec.attention,
-                        {{"fused"}, {"flash_1"}, {"flash_2"}, {"flash_3"}, {"cudnn"}, {"unfused"}}),
+                 choice(spec.attention, {{"fused"},
+                                         {"flash_1"},
+                                         {"flash_2"},
+                                         {"flash_3"},
+                                         {"cudnn"},
+                                         {"flash_triton"},
+                                         {"unfused"}}),
                  "fused: one kernel, causal blocks left out, as the device's usual library has it; "
-                 "flash_1, flash_2, flash_3, cudnn: that kernel; unfused: products, softmax and "
-                 "dropout over the whole matrix of scores"});
+                 "flash_1, flash_2, flash_3, cudnn, flash_triton: that kernel; unfused: products, "
+                 "softmax and dropout over the whole matrix of scores"});
   visitor.field({"dropout", &spec.dropout,
                  "what joins the residual stream drops out behind embedding, attention and "
                  "feed-forward part: masks are kept, and backwards have a pass more"});
@@ -255,6 +260,10 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
         {"precision", choice(spec.gather_precision, {{"bf16"}, {"fp8"}}),
          "fp8: weights of FP8 products are cast before they are gathered, and with zero 1 and 2 "
          "kept so (docs/models/fp8.md)"});
+    v.field({"exchange", choice(spec.exchange, {{"buffer"}, {"lists"}, {"broadcast"}}),
+             "buffer: every rank has a part of all; lists: of each matrix, gathered into a list of "
+             "tensors (zero 3; DeepSpeed of 2021); broadcast: whole tensors, which their owners "
+             "broadcast (zero 1; InternEvo) (docs/models/data_parallel.md)"});
   });
   visitor.section("tensor", "tensor parallel collectives", [&](Visitor& v) {
     Choice overlap{{{"none"}, {"chunks", true, true}},
@@ -357,6 +366,8 @@ AttentionGeneration generation_of(TrainingSpec::Attention attention) {
       return AttentionGeneration::flash_3;
     case Attention::cudnn:
       return AttentionGeneration::cudnn;
+    case Attention::flash_triton:
+      return AttentionGeneration::flash_triton;
     case Attention::fused:
     case Attention::unfused:
       break;

@@ -85,6 +85,7 @@ Misfit wrong_zero(const WorkloadSpec& workload, std::int64_t zero) {
   plan.zero = zero;
   return first_of({paired_gradients_misfit(workload.moe, plan),
                    idle_gather_overlap_misfit(workload.communication, plan),
+                   wrong_exchange_misfit(workload.communication, plan),
                    idle_gather_precision_misfit(workload.communication, plan),
                    lone_gather_misfit(workload.communication, workload.model, plan)});
 }

@@ -125,6 +125,19 @@ Misfit idle_gather_overlap_misfit(const CommunicationSpec& spec, const ParallelP
   return unless(spec.gather_overlap || ahead, "no gather could run ahead: zero 1 or 2");
 }
 
+Misfit wrong_exchange_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
+  using enum CommunicationSpec::Exchange;
+  switch (spec.exchange) {
+    case buffer:
+      break;
+    case lists:
+      return unless(plan.zero == 3 && plan.dense_shards() > 1, "lists are gathered with zero 3");
+    case broadcast:
+      return unless(plan.zero == 1 && plan.dense_shards() > 1, "owners broadcast with zero 1");
+  }
+  return nullptr;
+}
+
 Misfit idle_gather_precision_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
   return unless(!gathers_in_fp8(spec) || plan.zero > 0, "nothing is gathered: zero 1 to 3");
 }

@@ -1,4 +1,5 @@
 #include <string>
+#include <variant>
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
@@ -89,6 +90,42 @@ void check_gathers(const WorkloadSpec& workload, bool synthetic, Checks& checks)
   require(!training.offload_experts, "training.offload.experts moves BF16 weights");
 }
 
+/// Exchanges tensor by tensor, as DeepSpeed (lists) and InternEvo (broadcast) have them.
+void check_exchange(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
+  using enum CommunicationSpec::Exchange;
+  const CommunicationSpec& spec = workload.communication;
+  const ParallelPlan& plan = workload.plan;
+  if (spec.exchange == buffer) return;
+  const bool in_lists = spec.exchange == lists;
+  checks.require(!in_lists || spec.gradient_overlap, "communication.gradient.overlap",
+                 "is false but communication.parameter.exchange is lists, whose host waits for "
+                 "every reduction before it gathers what comes next, allowed: true");
+  const auto require = [&](bool holds, const char* why) {
+    return checks.require(holds, "communication.parameter.exchange",
+                          std::string("is ") + (in_lists ? "lists" : "broadcast") + " but " + why +
+                              ", allowed: buffer");
+  };
+  if (!require(!synthetic, "the workload has no operators")) return;
+  require(plan.zero == (in_lists ? 3 : 1),
+          in_lists ? "parallel.zero is not 3" : "parallel.zero is not 1");
+  require(spec.gather_precision == GatherPrecision::bf16,
+          "communication.parameter.precision casts a buffer");
+  require(in_lists || !spec.gradient_overlap || !spec.gather_overlap,
+          "owners broadcast behind the update: communication.parameter.overlap false");
+  require(workload.runtime.dispatch != RuntimeSpec::Dispatch::graph_sink,
+          "runtime.dispatch is graph_sink, whose host issues nothing");
+  if (checks.good({"model"})) {
+    require(!workload.model.moe, "who owns which expert is not known");
+    require(std::holds_alternative<GroupedQueryAttention>(workload.model.attention) &&
+                !workload.model.linear,
+            "only matrices of attention with grouped queries are counted");
+  }
+  if (!checks.good({"parallel.dp", "parallel.cp", "parallel.dp_replicate", "parallel.hpz"})) return;
+  require(plan.dense_shards() > 1, "nothing is shared out: one rank");
+  require(!in_lists || (plan.dp_replicate == 1 && plan.hpz == 1),
+          "lists come from all ranks: dp_replicate and hpz 1");
+}
+
 /// The statements of an elementwise optimizer pass over FP32 states.
 void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
   using Moment = TrainingSpec::Moment;
@@ -121,6 +158,7 @@ void check_sharding(const Scenario& scenario, Checks& checks) {
   check_replicas(scenario, checks);
   check_second_copy(scenario, checks);
   check_gathers(workload, scenario.synthetic.has_value(), checks);
+  check_exchange(workload, scenario.synthetic.has_value(), checks);
   check_states(workload, scenario.synthetic.has_value(), checks);
 }
 

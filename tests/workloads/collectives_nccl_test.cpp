@@ -49,6 +49,13 @@ TEST(NcclRings, HideTheRestOfTheLatenciesBehindTheSecondSlice) {
   EXPECT_NEAR(ring(spec, Kind::all_gather, 4e9), first + bytes(4e9), 1e-12);
 }
 
+TEST(NcclRings, OfABroadcastHideNoLatency) {
+  const ClusterSpec spec = nodes_of_eight(64);
+  const double path = 64 * 7 * 2e-6 + 63 * 10e-6;
+  for (const double n : {1e6, 100e6, 4e9})
+    EXPECT_NEAR(ring(spec, Kind::broadcast, n), path + n / 8 / 20e9, 1e-12);
+}
+
 TEST(NcclRings, Ll128PassesChunksOnByLine) {
   ClusterSpec spec = nodes_of_eight(64);
   spec.collectives.ll128 = RingProtocolSpec{.start = Seconds{14e-6},

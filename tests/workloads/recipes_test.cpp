@@ -95,6 +95,7 @@ TEST(FlashAttention, EachGenerationHasItsOwnNumbers) {
   DeviceSpec device = plain_device();
   device.efficiency.attention.fused.forward.cube = 0.8;
   device.efficiency.attention.flash_1 = AttentionKernel{{.cube = 0.4}, {}};
+  device.efficiency.attention.flash_triton = AttentionKernel{{.cube = 0.5}, {}};
   device.efficiency.attention.cudnn = AttentionKernel{{.cube = 0.6}, {}};
   const auto rate = [&](TrainingSpec::Attention attention) {
     spec.training.attention = attention;
@@ -105,6 +106,7 @@ TEST(FlashAttention, EachGenerationHasItsOwnNumbers) {
   EXPECT_NEAR(rate(TrainingSpec::Attention::fused), 0.8, 1e-12);
   EXPECT_NEAR(rate(TrainingSpec::Attention::flash_1), 0.4, 1e-12);
   EXPECT_NEAR(rate(TrainingSpec::Attention::cudnn), 0.6, 1e-12);
+  EXPECT_NEAR(rate(TrainingSpec::Attention::flash_triton), 0.5, 1e-12);
 }
 
 TEST(FusedCrossEntropy, ReadsLogitsOnceAndMakesGradientsInPlace) {

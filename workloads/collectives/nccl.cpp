@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "algorithms.hpp"
 
@@ -87,6 +88,13 @@ ChunkPath ring_path(const Fabric& fabric, const Wiring& wiring, Group members,
   return path;
 }
 
+/// Of a broadcast only the root has anything to send before the path is filled, so that no step of
+/// it hides bytes.
+ChunkPath broadcast_path(ChunkPath path) {
+  for (std::size_t p = 0; p < link_tiers; ++p) path.first[p] += std::exchange(path.rest[p], 0.0);
+  return path;
+}
+
 /// As many rings as a node has members, so that every NIC carries one; each crosses between NICs of
 /// one index.
 void load_ring(Step& step, Group members, const std::optional<Split>& parts, Bytes sent) {
@@ -163,14 +171,17 @@ Plan nccl_ring(const Fabric& fabric, Group members, CollectiveCall call, Network
   const bool whole = call.kind == CollectiveKind::broadcast;
   const double passes = reduces ? 2 : 1;
   const Bytes sent = call.bytes * (whole ? 1 : passes * (ranks - 1) / ranks);
-  return plan_chunked(
-      fabric, members, form,
-      {.algorithm = "ring",
-       .load = [&](Step& step) { load_ring(step, members, parts, sent); },
-       .path =
-           [&](const Wiring& wiring) { return ring_path(fabric, wiring, members, parts, passes); },
-       .period = whole ? 0 : call.period,
-       .near = reduces ? reduced_part(fabric, members) : 1});
+  return plan_chunked(fabric, members, form,
+                      {.algorithm = "ring",
+                       .load = [&](Step& step) { load_ring(step, members, parts, sent); },
+                       .path =
+                           [&](const Wiring& wiring) {
+                             const ChunkPath path =
+                                 ring_path(fabric, wiring, members, parts, passes);
+                             return whole ? broadcast_path(path) : path;
+                           },
+                       .period = whole ? 0 : call.period,
+                       .near = reduces ? reduced_part(fabric, members) : 1});
 }
 
 }  // namespace stepcast::collectives

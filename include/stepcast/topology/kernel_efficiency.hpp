@@ -42,12 +42,12 @@ struct AttentionKernel {
 };
 
 /// Generations of fused attention kernels. `fused` is what the usual library of the device runs.
-enum class AttentionGeneration { fused, flash_1, flash_2, flash_3, cudnn };
-inline constexpr std::size_t attention_generations = 5;
+enum class AttentionGeneration { fused, flash_1, flash_2, flash_3, cudnn, flash_triton };
+inline constexpr std::size_t attention_generations = 6;
 
 struct AttentionEfficiency {
   AttentionKernel fused;
-  std::optional<AttentionKernel> flash_1, flash_2, flash_3, cudnn;
+  std::optional<AttentionKernel> flash_1, flash_2, flash_3, cudnn, flash_triton;
 
   /// The numbers of a generation, nothing where the device has none.
   const AttentionKernel* of(AttentionGeneration generation) const;

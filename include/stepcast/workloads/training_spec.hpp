@@ -20,7 +20,7 @@ struct TrainingSpec {
   enum class Recompute { none, selective, full, table, modules };
   /// Parts of a layer that `modules` names; `selective` is the first alone.
   enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
-  enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, unfused };
+  enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, flash_triton, unfused };
   enum class CrossEntropy { unfused, fused };
   enum class UpdateMemory { in_place, tensor, flat };
   enum class MasterWeights { full, remainder, fp16, stored };
@@ -143,12 +143,16 @@ struct CommunicationSpec {
   enum class Accumulation { fused, separate };
   enum class Kept { accumulated, both };
   enum class GatherPrecision { bf16, fp8 };
+  /// What replicas hand each other of sharded parameters: one buffer, in which every rank has a
+  /// part of everything; each matrix as a list of parts; the whole tensors of each owner.
+  enum class Exchange { buffer, lists, broadcast };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
   Accumulation accumulation = Accumulation::fused;  ///< over micro-batches: by the product itself
   Kept gradients_kept = Kept::accumulated;          ///< both: and those of the last micro-batch
   bool gradient_overlap = true;  ///< reduce buckets while the backward pass still runs
   bool gather_overlap = true;    ///< and gather buckets of parameters ahead, beside it
   GatherPrecision gather_precision = GatherPrecision::bf16;  ///< of weights of FP8 products
+  Exchange exchange = Exchange::buffer;
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
   /// A matrix product overlaps its tensor-parallel collective in this many pieces; with 1 they do
   /// not overlap.

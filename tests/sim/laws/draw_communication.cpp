@@ -155,6 +155,19 @@ void Drawing::pick_sharding() {
   pick_gathers(ranks > cut || (experts() && edp > cut));
   if (has("runtime.dispatch=eager") && !has("communication.gradient.overlap=false") && chance(30))
     take("runtime.start_order", "starts", "as_issued");
+  const bool copied = has("parallel.hpz=" + std::to_string(ranks / groups));
+  if (ranks > cut && !experts() && !linear_) pick_exchange(cut == 1 && !copied);
+}
+
+void Drawing::pick_exchange(bool from_all) {
+  const bool reduced_behind = has("communication.gradient.overlap=false");
+  if (has("communication.parameter.precision=fp8") || has("runtime.dispatch=graph_sink") ||
+      !chance(90))
+    return;
+  if (has("parallel.zero=1") && (reduced_behind || has("communication.parameter.overlap=false")))
+    take("communication.parameter.exchange", "exchange", "broadcast");
+  if (has("parallel.zero=3") && !reduced_behind && from_all)
+    take("communication.parameter.exchange", "exchange", "lists");
 }
 
 void Drawing::pick_gathers(bool shares) {

@@ -105,6 +105,8 @@ class Drawing {
   void pick_states();
   /// `shares`: some ranks share parameters out.
   void pick_gathers(bool shares);
+  /// `from_all`: every rank has a part of each parameter.
+  void pick_exchange(bool from_all);
   /// Whether the draft has this setting, written `key=value`.
   bool has(const std::string& setting) const {
     return std::ranges::find(draft_.settings, setting) != draft_.settings.end();

@@ -133,6 +133,8 @@ const std::vector<std::string>& all_features() {
                              "hpz",
                              "gather overlap false",
                              "gather fp8",
+                             "exchange lists",
+                             "exchange broadcast",
                              "offload part 0.5",
                              "first moment fp8",
                              "master fp16",

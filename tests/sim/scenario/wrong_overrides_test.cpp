@@ -204,6 +204,15 @@ const WrongOverride wrong_overrides[] = {
      "--set communication.parameter.overlap=false: communication.parameter.overlap: is false, "
      "which "
      "counts only with communication.gradient.overlap and parallel.zero 1 or 2, allowed: true"},
+    {"lists_that_are_not_gathered",
+     {"communication.parameter.exchange=lists", "parallel.zero=2"},
+     "--set communication.parameter.exchange=lists: communication.parameter.exchange: is lists but "
+     "parallel.zero is not 3, allowed: buffer"},
+    {"owners_that_broadcast_ahead",
+     {"communication.parameter.exchange=broadcast"},
+     "--set communication.parameter.exchange=broadcast: communication.parameter.exchange: is "
+     "broadcast but owners broadcast behind the update: communication.parameter.overlap false, "
+     "allowed: buffer"},
     {"gathers_in_fp8_of_bf16",
      {"communication.parameter.precision=fp8"},
      "--set communication.parameter.precision=fp8: communication.parameter.precision: is fp8 but "

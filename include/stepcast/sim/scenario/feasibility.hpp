@@ -55,6 +55,7 @@ Misfit paired_gradients_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 /// `communication.parameter` against zero, which says whether parameters are gathered, and when.
 Misfit idle_gather_overlap_misfit(const CommunicationSpec& spec, const ParallelPlan& plan);
 Misfit idle_gather_precision_misfit(const CommunicationSpec& spec, const ParallelPlan& plan);
+Misfit wrong_exchange_misfit(const CommunicationSpec& spec, const ParallelPlan& plan);
 /// Its precision against the sizes of the groups that share parameters out.
 Misfit lone_gather_misfit(const CommunicationSpec& spec, const ModelSpec& model,
                           const ParallelPlan& plan);

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <numeric>
+#include <variant>
+
+#include "data_parallel.hpp"
+
+// Parameters that replicas exchange tensor by tensor: docs/models/data_parallel.md, "Tensor by
+// tensor". Models with experts have none of it.
+namespace stepcast {
+
+namespace {
+
+/// DeepSpeed keeps a parameter that is read again within so many others
+/// (stage3_max_reuse_distance).
+constexpr double reuse_distance = 1e9;
+
+/// The shares that the products of a layer have of its parameters, in forward order: query, key and
+/// value; output; what widens, gate included; what narrows.
+std::vector<double> of_layer(const ModelSpec& model) {
+  const auto& attention = std::get<GroupedQueryAttention>(model.attention);
+  const auto queries = static_cast<double>(attention.heads * attention.head_dim);
+  const auto keys = static_cast<double>(attention.kv_heads * attention.head_dim);
+  const auto wide = static_cast<double>(model.ffn.hidden);
+  const bool gate = model.ffn.kind == FeedForwardSpec::Kind::swiglu;
+  std::vector<double> out{queries + 2 * keys, queries, (gate ? 2 : 1) * wide, wide};
+  const double all = std::accumulate(out.begin(), out.end(), 0.0);
+  for (double& share : out) share /= all;
+  return out;
+}
+
+/// Of a piece: its products and tables, as shares of its parameters. Vectors are shared out among
+/// them.
+std::vector<double> matrices(const PieceKey& key, const ModelSpec& model) {
+  switch (key.kind) {
+    case PieceKind::dense_layer:
+    case PieceKind::moe_layer:
+    case PieceKind::mtp_module:
+      return of_layer(model);
+    case PieceKind::embedding:
+    case PieceKind::head:
+      return {1};
+    case PieceKind::received_input:
+    case PieceKind::received_gradient:
+      break;
+  }
+  return {};
+}
+
+/// Every parameter that can have an owner: a gate is one of its own, and so are norms.
+double tensors(const PieceKey& key, const ModelSpec& model) {
+  const std::size_t products = matrices(key, model).size();
+  if (products == 0) return 0;
+  const bool head = key.kind == PieceKind::head;
+  if (products == 1) return head ? 2 : 1;
+  return static_cast<double>(products) + (model.ffn.kind == FeedForwardSpec::Kind::swiglu ? 3 : 2);
+}
+
+}  // namespace
+
+void DataParallel::fetch(const PlacedPiece& placed, Slots& slots, Instructions& out,
+                         Source source) {
+  if (!in_lists()) return gather(weights(placed), true, slots, out, source);
+  for (const double share : matrices(placed.piece->key, spec_.model))
+    gather_list(placed, share, slots, out);
+}
+
+/// What runs again is gathered for that, and what is not read again soon enough once more for its
+/// gradient.
+void DataParallel::fetch_for_backward(const PlacedPiece& placed, Slots& slots, Instructions& out,
+                                      Source source) {
+  fetch(placed, slots, out, source);
+  if (!in_lists() || !placed.recomputed) return;
+  const std::vector<double> shares = matrices(placed.piece->key, spec_.model);
+  double behind = 0;  // of what comes behind it in the layer
+  for (auto share = shares.rbegin(); share != shares.rend(); ++share) {
+    if (2 * behind * placed.parameters.dense >= reuse_distance)
+      gather_list(placed, *share, slots, out);
+    behind += *share;
+  }
+}
+
+/// The output is a list of as many tensors as there are ranks, which the library fills by a copy
+/// each.
+void DataParallel::gather_list(const PlacedPiece& placed, double share, Slots& slots,
+                               Instructions& out) {
+  builder_.library_launches("parts of gathered parameters", replicas(Part::dense), out);
+  gather(Part::dense, weights(placed).dense * share, true, slots, out);
+}
+
+void DataParallel::reduce_lists(const PlacedPiece& placed, Slots& slots, Instructions& out) {
+  for (const double share : matrices(placed.piece->key, spec_.model)) {
+    builder_.library_launches("parts of reduced gradients", replicas(Part::dense), out);
+    reduce(Part::dense, placed.parameters.dense * share, slots, out);
+  }
+}
+
+void DataParallel::wait_for_all(const Slots& gathered, Slots& reducing, Instructions& out) {
+  for (const Slots* slots : {&gathered, static_cast<const Slots*>(&reducing)})
+    for (const std::uint32_t slot : *slots) out.push_back(Wait{slot});
+  reducing.clear();
+  out.push_back(HostSync{});
+}
+
+/// One broadcast for each rank that owns something, of all that it owns. Owners are taken to own
+/// alike.
+void DataParallel::broadcast_owned(const Pieces& pieces, Instructions& out) {
+  const double ranks = sharing(Part::dense), bytes = resident_weights(pieces).dense;
+  if (ranks <= 1 || bytes <= 0) return;
+  double owned = 0;
+  for (const PlacedPiece& placed : pieces) owned += tensors(placed.piece->key, spec_.model);
+  const double owners = std::min(ranks, owned);
+  Slots slots;
+  for (double owner = 0; owner < owners; ++owner) {
+    slots.push_back(builder_.new_slot());
+    builder_.issue("broadcast parameters", gathered_over(Part::dense, Source::shards),
+                   {CollectiveKind::broadcast, Bytes{bytes / owners}}, slots.back(), true, out);
+  }
+  for (const std::uint32_t slot : slots) out.push_back(Wait{slot});
+}
+
+}  // namespace stepcast
