@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "experts_json.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
@@ -17,7 +16,7 @@
 namespace stepcast {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = ReportJson;
 
 Json parts(const RankTimes& t) {
   return {{"computing", t.computing.value()},
@@ -46,17 +45,6 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
     json["memory_bytes"]["host_capacity"] = m.host_capacity.value();
   }
   return json;
-}
-
-Json experts_json(const ExpertForecast& e) {
-  return {{"expert_max_over_mean", e.expert_imbalance},
-          {"rank_max_over_mean", e.rank_imbalance},
-          {"dropped", e.dropped},
-          {"matmul_balanced_s", e.balanced.value()},
-          {"matmul_fullest_s", e.fullest.value()},
-          {"imbalance_cost_s", e.cost.value()},
-          {"module_forward_s", e.module.forward.value()},
-          {"module_backward_s", e.module.backward.value()}};
 }
 
 Json scenario_json(const Scenario& s) {
@@ -135,10 +123,6 @@ void add_reliability(Json& json, const Reliability& r) {
                          {"optimal_interval_s", or_null(r.optimal_interval)},
                          {"optimal_every_steps", or_null(r.optimal_every_steps)},
                          {"goodput_at_optimum", or_null(r.goodput_at_optimum)}};
-}
-
-Json quantiles_json(const Quantiles& q) {
-  return {{"mean", q.mean}, {"p10", q.p10}, {"p50", q.p50}, {"p90", q.p90}};
 }
 
 Json seeds_json(const SeedStatistics& s) {
@@ -235,6 +219,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
                               {"mixed", reach.mixed}});
   if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
   if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
+  if (forecast.load_steps) json["load_steps"] = load_steps_json(*forecast.load_steps);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   if (forecast.spread) add_spread(json, forecast);
