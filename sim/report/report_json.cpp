@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
-#include "experts_json.hpp"
+#include <nlohmann/json.hpp>
+
 #include "stepcast/base/build.hpp"
 #include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
@@ -16,7 +17,7 @@
 namespace stepcast {
 namespace {
 
-using Json = ReportJson;
+using Json = nlohmann::ordered_json;
 
 Json parts(const RankTimes& t) {
   return {{"computing", t.computing.value()},
@@ -44,6 +45,19 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
     json["memory_bytes"]["host"] = m.host.value();
     json["memory_bytes"]["host_capacity"] = m.host_capacity.value();
   }
+  return json;
+}
+
+Json experts_json(const ExpertForecast& e) {
+  Json json{{"expert_max_over_mean", e.expert_imbalance},
+            {"rank_max_over_mean", e.rank_imbalance},
+            {"dropped", e.dropped},
+            {"matmul_balanced_s", e.balanced.value()},
+            {"matmul_fullest_s", e.fullest.value()},
+            {"imbalance_cost_s", e.cost.value()},
+            {"module_forward_s", e.module.forward.value()},
+            {"module_backward_s", e.module.backward.value()}};
+  if (e.copied > Bytes{0}) json["copied_bytes"] = e.copied.value();
   return json;
 }
 
@@ -125,6 +139,10 @@ void add_reliability(Json& json, const Reliability& r) {
                          {"goodput_at_optimum", or_null(r.goodput_at_optimum)}};
 }
 
+Json quantiles_json(const Quantiles& q) {
+  return {{"mean", q.mean}, {"p10", q.p10}, {"p50", q.p50}, {"p90", q.p90}};
+}
+
 Json seeds_json(const SeedStatistics& s) {
   return {{"count", s.count},
           {"first", s.first},
@@ -133,6 +151,20 @@ Json seeds_json(const SeedStatistics& s) {
           {"step_time_s", quantiles_json(s.step_time)},
           {"tokens_per_s", s.tokens_per_s ? quantiles_json(*s.tokens_per_s) : Json(nullptr)},
           {"efficiency", quantiles_json(s.efficiency)}};
+}
+
+void add_load_steps(Json& json, const LoadSteps& s) {
+  json = {{"count", s.count}, {"first", s.first}, {"even_step_time_s", s.even.value()}};
+  json["step_time_s"] = quantiles_json(s.step_time);
+  json["rank_max_over_mean"] = quantiles_json(s.rank_imbalance);
+  if (const auto& r = s.relocation)
+    json["relocation"] = {{"times", r->times},
+                          {"moved_bytes", r->moved.value()},
+                          {"time_s", r->time.value()},
+                          {"per_step_s", r->per_step.value()}};
+  if (!s.skewed) return;
+  json["skewed_step_time_s"] = s.skewed->value();
+  json["gain"] = *s.skewed / s.mean();
 }
 
 Json bounds_json(const StepInterval::Bounds& b) { return {{"low_s", b.low}, {"high_s", b.high}}; }
@@ -219,7 +251,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
                               {"mixed", reach.mixed}});
   if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
   if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
-  if (forecast.load_steps) json["load_steps"] = load_steps_json(*forecast.load_steps);
+  if (forecast.load_steps) add_load_steps(json["load_steps"], *forecast.load_steps);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   if (forecast.spread) add_spread(json, forecast);

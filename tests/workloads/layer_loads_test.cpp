@@ -119,8 +119,8 @@ TEST(LivingLoads, TokensAreKept) {
   EXPECT_TRUE(rc::check([] {
     WorkloadSpec spec = drifting(20, *rc::gen::inRange(0, 200));
     spec.plan.dp = spec.plan.ep = *rc::gen::element(2, 4, 8);
-    spec.moe.routing.layers = *rc::gen::element(RoutingSpec::Layers::shared,
-                                                RoutingSpec::Layers::own);
+    spec.moe.routing.layers =
+        *rc::gen::element(RoutingSpec::Layers::shared, RoutingSpec::Layers::own);
     spec.moe.placement = *rc::gen::element(Placement::contiguous, Placement::balanced);
     spec.moe.spare_experts = *rc::gen::inRange(0, 4);
     spec.moe.relocation.every = 10;

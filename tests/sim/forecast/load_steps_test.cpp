@@ -61,8 +61,8 @@ TEST(LoadSteps, BalanceGainsAndRelocationIsALineOfItsOwn) {
   EXPECT_EQ(steps.relocation->times, 2);  // before the steps 2 and 4
   EXPECT_GT(steps.relocation->moved, Bytes{0});
   EXPECT_NEAR(steps.relocation->per_step.value(), steps.relocation->time.value() * 2 / 5, 1e-15);
-  EXPECT_NEAR(steps.mean().value(),
-              mean_of_steps(balanced, 5) + steps.relocation->per_step.value(), 1e-12);
+  EXPECT_NEAR(steps.mean().value(), mean_of_steps(balanced, 5) + steps.relocation->per_step.value(),
+              1e-12);
 }
 
 // Copies on every rank balance whatever comes, and their weights cost in every step.
@@ -76,8 +76,7 @@ TEST(LoadSteps, CopiesOfAllExpertsBalanceAll) {
 }
 
 TEST(LoadSteps, FoldAsEveryRankByItself) {
-  const Overrides all{zipf, "moe.placement=balanced", "moe.spare_experts=1",
-                      "moe.routing.step=2"};
+  const Overrides all{zipf, "moe.placement=balanced", "moe.spare_experts=1", "moe.routing.step=2"};
   const double folded = step_of(all);
   EXPECT_NEAR(step_of(with(all, "simulate.fold=off")), folded, 1e-9 * folded);
 }
