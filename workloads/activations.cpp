@@ -131,7 +131,7 @@ double moe_bytes(const WorkloadSpec& spec, const Again& again) {
   const double router = 2 * single_bytes * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
   // the rank with the most popular experts is the fullest
-  const double load = expert_loads(spec).largest();
+  const double load = layer_loads(spec).fullest();
   const double dispatched =
       load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
   const double inside =

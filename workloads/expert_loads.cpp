@@ -1,93 +1,22 @@
 #include "stepcast/workloads/expert_loads.hpp"
 
-#include <Random123/philox.h>
-
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <functional>
+#include <map>
 #include <numeric>
 
-#include "stepcast/base/errors.hpp"
+#include "expert_popularity.hpp"
+#include "parameter_groups.hpp"
 
 namespace stepcast {
 
 namespace {
 
-/// Keeps these draws apart from those of the stalls, which count up from 0.
-constexpr std::uint32_t routing_stream = 0x4d6f45;
-
-/// In (0, 1), 32 random bits.
-double uniform(std::int64_t seed, std::uint32_t index, std::uint32_t part) {
-  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
-  const auto wide = static_cast<std::uint64_t>(seed);
-  const r123::Philox4x32::ctr_type counter = {{index, part, 0, routing_stream}};
-  const r123::Philox4x32::key_type key = {{low(wide), low(wide >> 32)}};
-  return std::ldexp(static_cast<double>(r123::Philox4x32()(counter, key)[0]) + 0.5, -32);
-}
-
-double normal(std::int64_t seed, std::uint32_t index) {
-  const double radius = std::sqrt(-2 * std::log(uniform(seed, index, 0)));
-  return radius * std::cos(2 * std::numbers::pi * uniform(seed, index, 1));
-}
-
-/// Scaled to a mean of 1.
-std::vector<double> relative(std::vector<double> counts) {
-  const double mean =
-      std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
-  for (double& c : counts) c = mean > 0 ? c / mean : 1;
-  return counts;
-}
-
-/// The i-th most popular expert gets a share of 1 / i^exponent; the seed says which expert that is.
-std::vector<double> zipf(std::size_t experts, double exponent, std::int64_t seed) {
-  std::vector<double> shares(experts);
-  for (std::size_t i = 0; i < experts; ++i)
-    shares[i] = std::pow(static_cast<double>(i + 1), -exponent);
-  for (std::size_t i = experts - 1; i > 0; --i) {
-    const double draw = uniform(seed, static_cast<std::uint32_t>(i), 0);
-    std::swap(shares[i], shares[static_cast<std::size_t>(draw * static_cast<double>(i + 1))]);
-  }
-  return relative(std::move(shares));
-}
-
-/// Multinomial counts of `draws` draws, by their normal approximation.
-std::vector<double> drawn(std::size_t experts, double draws, std::int64_t seed) {
-  const double mean = draws / static_cast<double>(experts);
-  const double spread = std::sqrt(mean * (1 - 1 / static_cast<double>(experts)));
-  std::vector<double> counts(experts);
-  for (std::size_t i = 0; i < experts; ++i)
-    counts[i] = std::max(0.0, mean + spread * normal(seed, static_cast<std::uint32_t>(i)));
-  return relative(std::move(counts));
-}
-
-/// (token, expert) pairs of one micro-batch in one expert group.
-double pairs_of_group(const WorkloadSpec& spec) {
-  const double tokens = static_cast<double>(spec.training.micro_batch) *
-                        static_cast<double>(spec.training.sequence) /
-                        static_cast<double>(spec.plan.cp * spec.plan.tp);
-  return tokens * static_cast<double>(spec.model.moe->top_k * spec.plan.ep * spec.plan.etp);
-}
-
 /// The probability that one of the tokens, each with `top_k` different experts, goes to an expert
 /// with this share of all pairs.
 double gets_a_token(double share, double top_k, double tokens) {
   return 1 - std::pow(1 - std::min(1.0, top_k * share), tokens);
-}
-
-std::vector<double> popularity(const WorkloadSpec& spec) {
-  const auto experts = static_cast<std::size_t>(spec.model.moe->experts);
-  const RoutingSpec& routing = spec.moe.routing;
-  switch (routing.distribution) {
-    case RoutingSpec::Distribution::zipf:
-      return zipf(experts, routing.exponent, routing.seed);
-    case RoutingSpec::Distribution::random:
-      return drawn(experts, pairs_of_group(spec), routing.seed);
-    case RoutingSpec::Distribution::file:
-      return relative(routing.counts);
-    case RoutingSpec::Distribution::uniform:
-      break;
-  }
-  return std::vector<double>(experts, 1);
 }
 
 /// An expert takes ceil(factor x mean) pairs and drops the others. Where each rank pads its pairs
@@ -125,11 +54,8 @@ double active_experts(const ModelSpec& model, const TrainingSpec& training, cons
   if (training.active_experts) return *training.active_experts;
   if (!model.moe) return 1;
   const RoutingSpec& routing = moe.routing;
-  const auto count = static_cast<std::size_t>(model.moe->experts);
-  std::vector<double> loads(count, 1);  // random draws are alike in the mean
-  if (routing.distribution == RoutingSpec::Distribution::zipf)
-    loads = zipf(count, routing.exponent, routing.seed);
-  if (routing.distribution == RoutingSpec::Distribution::file) loads = relative(routing.counts);
+  const std::vector<double> loads = mean_popularity(model, routing);
+  const std::size_t count = loads.size();
   const double groups =
       static_cast<double>(routing.step_domains) / static_cast<double>(routing.domains);
   const double reached = groups * static_cast<double>(count);
@@ -144,53 +70,145 @@ double active_experts(const ModelSpec& model, const TrainingSpec& training, cons
 double ExpertLoads::expert_imbalance() const { return imbalance(of_expert); }
 double ExpertLoads::rank_imbalance() const { return imbalance(of_rank); }
 
-std::vector<std::uint32_t> place_experts(const std::vector<double>& loads, std::uint32_t ranks,
-                                         MoeSpec::Placement placement) {
-  const std::size_t each = loads.size() / ranks;
-  expects(each * ranks == loads.size(), "the expert ranks divide the experts");
-  std::vector<std::uint32_t> rank_of(loads.size());
-  if (placement == MoeSpec::Placement::contiguous) {
-    for (std::size_t i = 0; i < loads.size(); ++i)
-      rank_of[i] = static_cast<std::uint32_t>(i / each);
-    return rank_of;
-  }
-  std::vector<std::size_t> heaviest_first(loads.size());
-  std::iota(heaviest_first.begin(), heaviest_first.end(), 0);
-  std::ranges::stable_sort(heaviest_first, std::greater<>{},
-                           [&](std::size_t i) { return loads[i]; });
-  std::vector<double> sum(ranks, 0);
-  std::vector<std::size_t> held(ranks, 0);
-  for (const std::size_t expert : heaviest_first) {
-    std::uint32_t best = ranks;
-    for (std::uint32_t r = 0; r < ranks; ++r)
-      if (held[r] < each && (best == ranks || sum[r] < sum[best])) best = r;
-    rank_of[expert] = best;
-    sum[best] += loads[expert];
-    ++held[best];
-  }
-  return rank_of;
+std::size_t count_moe_layers(const ModelSpec& model) {
+  std::size_t count = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) count += model.is_moe_layer(layer);
+  return count + (mtp_is_moe(model) ? static_cast<std::size_t>(model.mtp_layers) : 0);
 }
 
-ExpertLoads expert_loads(const WorkloadSpec& spec) {
+namespace {
+
+/// What experts are loaded with at a moment, behind their capacity.
+ExpertLoads kept_loads(const WorkloadSpec& spec, ExpertMoment moment) {
   ExpertLoads loads;
-  loads.variant_of.resize(static_cast<std::size_t>(spec.plan.ep), 0);
-  if (!spec.model.moe) return loads;
-  loads.of_expert = popularity(spec);
+  loads.of_expert = popularity(spec, moment);
   drop(spec, loads);
+  return loads;
+}
+
+/// Who holds the experts after a relocation at that step: by the mean of what was seen before, or
+/// at the start by the loads of the step itself.
+ExpertHolders holders_from(const WorkloadSpec& spec, ExpertMoment placed) {
   const auto ranks = static_cast<std::uint32_t>(spec.plan.ep);
-  const auto rank_of = place_experts(loads.of_expert, ranks, spec.moe.placement);
-  loads.of_rank.assign(ranks, 0);
-  for (std::size_t i = 0; i < rank_of.size(); ++i) loads.of_rank[rank_of[i]] += loads.of_expert[i];
-  const double each = static_cast<double>(loads.of_expert.size()) / ranks;
-  for (double& load : loads.of_rank) load /= each;
+  const MoeSpec& moe = spec.moe;
+  const std::int64_t first = std::max<std::int64_t>(0, placed.step - moe.relocation.history);
+  std::vector<double> seen(static_cast<std::size_t>(spec.model.moe->experts), 0);
+  for (std::int64_t step = first; step < placed.step; ++step) {
+    const std::vector<double> then = kept_loads(spec, {placed.layer, step}).of_expert;
+    std::ranges::transform(seen, then, seen.begin(), std::plus<>{});
+  }
+  if (placed.step == 0) seen = kept_loads(spec, placed).of_expert;
+  return place_copies(seen, ranks, moe.placement, moe.spare_experts);
+}
+
+std::int64_t last_relocation(const MoeSpec& moe, std::int64_t step) {
+  return moe.relocation.every ? step - step % *moe.relocation.every : 0;
+}
+
+/// The distinct loads and who has which.
+void tell_apart(ExpertLoads& loads) {
   loads.distinct = loads.of_rank;
   std::ranges::sort(loads.distinct);
   loads.distinct.erase(std::unique(loads.distinct.begin(), loads.distinct.end()),
                        loads.distinct.end());
-  for (std::uint32_t r = 0; r < ranks; ++r)
-    loads.variant_of[r] = static_cast<std::uint32_t>(
-        std::ranges::lower_bound(loads.distinct, loads.of_rank[r]) - loads.distinct.begin());
+  for (const double load : loads.of_rank)
+    loads.variant_of.push_back(static_cast<std::uint32_t>(
+        std::ranges::lower_bound(loads.distinct, load) - loads.distinct.begin()));
+}
+
+double mean_of(const std::vector<ExpertLoads>& layers,
+               const std::function<double(const ExpertLoads&)>& what) {
+  double sum = 0;
+  for (const ExpertLoads& loads : layers) sum += what(loads);
+  return sum / static_cast<double>(layers.size());
+}
+
+}  // namespace
+
+ExpertLoads expert_loads(const WorkloadSpec& spec, std::size_t layer) {
+  const auto ranks = static_cast<std::size_t>(spec.plan.ep);
+  if (!spec.model.moe) {
+    ExpertLoads none;
+    none.variant_of.resize(ranks, 0);
+    return none;
+  }
+  const std::int64_t step = spec.moe.routing.step;
+  ExpertLoads loads = kept_loads(spec, {layer, step});
+  loads.holders = holders_from(spec, {layer, last_relocation(spec.moe, step)});
+  loads.of_rank.assign(ranks, 0);
+  for (std::size_t e = 0; e < loads.holders.size(); ++e)
+    for (const std::uint32_t rank : loads.holders[e])
+      loads.of_rank[rank] += loads.of_expert[e] / static_cast<double>(loads.holders[e].size());
+  const double each = static_cast<double>(loads.of_expert.size()) / static_cast<double>(ranks);
+  for (double& load : loads.of_rank) load /= each;
+  tell_apart(loads);
   return loads;
+}
+
+std::vector<double> relocated_experts(const WorkloadSpec& spec, std::size_t layer) {
+  const auto ranks = static_cast<std::uint32_t>(spec.plan.ep);
+  const MoeSpec& moe = spec.moe;
+  const std::int64_t step = moe.routing.step;
+  if (!moe.relocation.every || step == 0 || step % *moe.relocation.every != 0)
+    return std::vector<double>(ranks, 0);
+  return moved_experts(holders_from(spec, {layer, step - *moe.relocation.every}),
+                       holders_from(spec, {layer, step}), ranks);
+}
+
+LayerLoads layer_loads(const WorkloadSpec& spec) {
+  LayerLoads result;
+  const bool own = spec.model.moe && spec.moe.routing.layers == RoutingSpec::Layers::own;
+  const std::size_t count = own ? count_moe_layers(spec.model) : 1;
+  for (std::size_t layer = 0; layer < count; ++layer)
+    result.layers.push_back(expert_loads(spec, layer));
+  const auto ranks = static_cast<std::size_t>(spec.plan.ep);
+  std::map<std::vector<double>, std::vector<std::uint32_t>> alike;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    std::vector<double> of_layers;
+    for (const ExpertLoads& loads : result.layers)
+      of_layers.push_back(spec.model.moe ? loads.of_rank[rank] : 1);
+    alike[of_layers].push_back(rank);
+  }
+  result.variant_of.resize(ranks);
+  result.rank_of.clear();
+  for (const auto& [loads, members] : alike) {
+    for (const std::uint32_t rank : members)
+      result.variant_of[rank] = static_cast<std::uint32_t>(result.rank_of.size());
+    result.rank_of.push_back(members.front());
+  }
+  return result;
+}
+
+double LayerLoads::load(std::size_t layer, std::size_t variant) const {
+  const ExpertLoads& loads = of(layer);
+  return even() || loads.of_rank.empty() ? loads.largest() : loads.of_rank[rank_of.at(variant)];
+}
+
+double LayerLoads::part_of_ranks(std::size_t variant) const {
+  return static_cast<double>(std::ranges::count(variant_of, variant)) /
+         static_cast<double>(variant_of.size());
+}
+
+double LayerLoads::fullest() const {
+  double most = 0;
+  for (std::size_t variant = 0; variant < rank_of.size(); ++variant) {
+    double sum = 0;
+    for (std::size_t layer = 0; layer < layers.size(); ++layer) sum += load(layer, variant);
+    most = std::max(most, sum / static_cast<double>(layers.size()));
+  }
+  return most;
+}
+
+double LayerLoads::dropped() const {
+  return mean_of(layers, [](const ExpertLoads& loads) { return loads.dropped; });
+}
+
+double LayerLoads::expert_imbalance() const {
+  return mean_of(layers, [](const ExpertLoads& loads) { return loads.expert_imbalance(); });
+}
+
+double LayerLoads::rank_imbalance() const {
+  return mean_of(layers, [](const ExpertLoads& loads) { return loads.rank_imbalance(); });
 }
 
 double expected_parts(double parts, double experts, double top_k, double most) {

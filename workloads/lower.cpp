@@ -1,4 +1,5 @@
 #include "data_parallel.hpp"
+#include "expert_copies.hpp"
 #include "model_flops.hpp"
 #include "program_builder.hpp"
 #include "stage_pieces.hpp"
@@ -71,14 +72,16 @@ bool runs_pairs(const WorkloadSpec& spec) {
 StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const ClusterSpec& cluster,
                      Stage stage, OperatorInventory* inventory) {
   expects(layers.slices.size() == static_cast<std::size_t>(spec.plan.vpp), "one row per chunk");
-  const ExpertLoads loads = expert_loads(spec);
-  ProgramBuilder builder{spec, cluster, loads.distinct.size(), inventory};
+  const LayerLoads loads = layer_loads(spec);
+  ProgramBuilder builder{spec, cluster, loads.rank_of.size(), inventory};
   PieceLibrary library{spec, loads, builder};
+  const ExpertCopies copies{spec, loads, layers, stage};
   DataParallel data_parallel{spec, builder};
   StageProgram& program = builder.program();
   builder.host_work("between steps", cluster.host.step_overhead, program.prologue);
   if (spec.runtime.dispatch == RuntimeSpec::Dispatch::graph_sink)
     builder.host_work("launch of the graph", cluster.host.graph_launch, program.prologue);
+  copies.get_weights(builder, program.prologue);
 
   program.slices = static_cast<std::uint32_t>(spec.plan.slices);
   std::vector<Pieces> chunks;  // as the first slice has them
@@ -104,6 +107,7 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
   }
   if (spec.runtime.start_order == RuntimeSpec::StartOrder::as_issued)
     for (ChunkProgram& chunk : program.chunks) start_as_issued(program.calls, chunk);
+  copies.give_gradients(builder, program.epilogue);
   data_parallel.lower_epilogue(chunks, holds_embedding_copy(spec, layers, stage));
   return std::move(program);
 }

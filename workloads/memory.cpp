@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "activations.hpp"
+#include "expert_copies.hpp"
 #include "linear_attention.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/base/errors.hpp"
@@ -136,6 +137,17 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   budget.host = Bytes{optimizer_state_bytes(training) * states_away + weight_bytes * whole_experts};
   // the gathered layer in use and the one that is gathered ahead
   if (plan.zero >= 3) budget.buffers += Bytes{2 * parameters.largest_layer};
+}
+
+/// Weights and gradients of copies of experts (`moe.spare_experts`).
+void add_copies(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable& layers,
+                Stage stage) {
+  if (!spec.model.moe || spec.moe.spare_experts == 0) return;
+  const double parameters = static_cast<double>(spec.moe.spare_experts) *
+                            parameters_of_expert(spec.model, spec.plan) *
+                            static_cast<double>(moe_layers_of(spec.model, layers, stage).size());
+  budget.parameters += Bytes{weight_bytes * parameters};
+  budget.gradients += Bytes{gradient_bytes(spec.communication) * parameters};
 }
 
 /// The activations of one stage, chunk by chunk.
@@ -296,6 +308,7 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
   budget.reserve = cluster.device.memory_reserve;
   budget.capacity = cluster.device.memory_capacity - budget.reserve;
   add_states(budget, spec, stage_parameters(spec, slices));
+  add_copies(budget, spec, layers, stage);
 
   StageActivations activations{spec, cluster.device.softmax_state};
   for (std::size_t chunk = 0; chunk < slices.size(); ++chunk) {

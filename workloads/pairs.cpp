@@ -50,13 +50,14 @@ Instructions PieceLibrary::with_own_slots(Instructions code) {
 const Instructions& PieceLibrary::moe_pair(const PieceKey& forward, const PieceKey& backward) {
   Instructions& pair = moe_pairs_[{forward, backward}];
   if (!pair.empty()) return pair;
-  const auto passes = [&](PieceKey key, double load) {
+  const auto passes = [&](PieceKey key, std::size_t variant) {
     key.slice = 0;  // pairs are of whole sequences
-    return build_passes(spec_, builder_.device(), key, loads_, load);
+    return build_passes(spec_, builder_.device(), key, loads_.of(key.loads),
+                        loads_.load(key.loads, variant));
   };
   std::vector<LayerItems> pairs;
-  for (const double load : loads_.distinct)
-    pairs.push_back(paired_layers(passes(forward, load), passes(backward, load)));
+  for (std::size_t variant = 0; variant < loads_.rank_of.size(); ++variant)
+    pairs.push_back(paired_layers(passes(forward, variant), passes(backward, variant)));
   builder_.lower(pairs, pair);
   return pair;
 }

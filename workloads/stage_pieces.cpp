@@ -144,11 +144,12 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
   Piece& piece = place->second;
   if (!fresh) return piece;
   const bool experts = has_experts(spec_.model, key.kind) && !loads_.even();
-  const std::vector<double> all = experts ? loads_.distinct : std::vector<double>{loads_.largest()};
   std::array<std::vector<LayerItems>, 5> items;
-  for (const double load : all) {
-    Passes passes = build_passes(spec_, builder_.device(), key, loads_, load);
-    const double ranks = experts ? ranks_with(load) : 1;
+  for (std::size_t variant = 0; variant < (experts ? loads_.rank_of.size() : 1); ++variant) {
+    const ExpertLoads& of_layer = loads_.of(key.loads);
+    const double load = experts ? loads_.load(key.loads, variant) : of_layer.largest();
+    Passes passes = build_passes(spec_, builder_.device(), key, of_layer, load);
+    const double ranks = experts ? loads_.part_of_ranks(variant) : 1;
     piece.forward_flops += ranks * total_flops(passes.forward).value();
     piece.backward_flops += ranks * total_flops(passes.backward).value();
     piece.recompute_flops += ranks * total_flops(passes.recomputed).value();
@@ -172,10 +173,9 @@ const Piece& PieceLibrary::piece(const PieceKey& key) {
   return piece;
 }
 
-/// Part of the expert ranks that have this load.
-double PieceLibrary::ranks_with(double load) const {
-  return static_cast<double>(std::ranges::count(loads_.of_rank, load)) /
-         static_cast<double>(loads_.of_rank.size());
+PieceKey PieceLibrary::with_loads(PieceKey key, std::size_t moe_layer) const {
+  if (has_experts(spec_.model, key.kind) && loads_.layers.size() > 1) key.loads = moe_layer;
+  return key;
 }
 
 double PieceLibrary::offloaded(const PieceKey& key, bool recomputed) const {
@@ -214,12 +214,17 @@ Pieces PieceLibrary::pieces(const LayerTable::Slice& layers, std::size_t chunk, 
   const bool in_parts = spec_.communication.scatter_gather;
   if (layers.embedding) place(PieceKind::embedding, false);
   if (in_parts && !layers.embedding) place(PieceKind::received_input, false);
-  for (std::int64_t i = 0; i < layers.count; ++i)
-    put(layer_key(spec_.model, layers.first + i, slice), i < recomputed);
+  std::size_t moe_layer = 0;
+  for (std::int64_t i = 0; i < layers.first; ++i) moe_layer += spec_.model.is_moe_layer(i) ? 1 : 0;
+  for (std::int64_t i = 0; i < layers.count; ++i) {
+    put(with_loads(layer_key(spec_.model, layers.first + i, slice), moe_layer), i < recomputed);
+    moe_layer += spec_.model.is_moe_layer(layers.first + i) ? 1 : 0;
+  }
   if (layers.head) place(PieceKind::head, false);
   if (in_parts && !layers.head) place(PieceKind::received_gradient, false);
   for (std::int64_t i = 0; i < layers.mtp; ++i) {
-    place(PieceKind::mtp_module, spec_.training.recompute == TrainingSpec::Recompute::full);
+    put(with_loads({PieceKind::mtp_module, slice}, moe_layer + static_cast<std::size_t>(i)),
+        spec_.training.recompute == TrainingSpec::Recompute::full);
     const bool copies = i == 0 && !holds_embedding(stage) && !spec_.model.tied_embeddings;
     if (copies)
       pieces.back().parameters.dense += static_cast<double>(spec_.model.vocabulary) *

@@ -30,6 +30,7 @@ struct PieceKey {
   std::int64_t slice = 0;   ///< of the sequence
   std::int64_t window = 0;  ///< ModelSpec::window_of the layer
   bool linear = false;      ///< ModelSpec::is_linear of the layer
+  std::size_t loads = 0;    ///< LayerLoads::layers of the layer; 0 where all are alike
   friend auto operator<=>(const PieceKey&, const PieceKey&) = default;
 };
 
@@ -70,7 +71,7 @@ PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slic
 
 class PieceLibrary {
  public:
-  PieceLibrary(const WorkloadSpec& spec, const ExpertLoads& loads, ProgramBuilder& builder)
+  PieceLibrary(const WorkloadSpec& spec, const LayerLoads& loads, ProgramBuilder& builder)
       : spec_{spec},
         loads_{loads},
         builder_{builder},
@@ -83,7 +84,8 @@ class PieceLibrary {
 
  private:
   const Piece& piece(const PieceKey& key);
-  double ranks_with(double load) const;
+  /// Of the next layer or MTP module that is placed, from the number of its first on.
+  PieceKey with_loads(PieceKey key, std::size_t moe_layer) const;
   double offloaded(const PieceKey& key, bool recomputed) const;
   const Instructions& moe_pair(const PieceKey& forward, const PieceKey& backward);
   Instructions zipped(const Pieces& forward, const Pieces& backward);
@@ -91,7 +93,7 @@ class PieceLibrary {
   bool holds_embedding(Stage stage) const;
 
   const WorkloadSpec& spec_;
-  const ExpertLoads& loads_;
+  const LayerLoads& loads_;
   ProgramBuilder& builder_;
   const double active_;  ///< part of the experts that work in a step
   std::map<PieceKey, Piece> lowered_;

@@ -109,6 +109,17 @@ namespace {
 /// More pieces than this leave nothing to overlap but start costs.
 constexpr Range pieces = between(1, 64);
 
+/// Of which loads are drawn: the last word of a counter has room for them beside the layers.
+constexpr double most_steps = 1e6;
+
+void describe(Visitor& visitor, RelocationSpec& spec) {
+  visitor.field({"every", OptionalCount{&spec.every, "never"},
+                 "steps after which experts and copies are placed by the loads that were seen",
+                 between(1, most_steps)});
+  visitor.field({"history", &spec.history, "steps before it whose mean loads decide",
+                 between(1, most_steps)});
+}
+
 void describe(Visitor& visitor, RoutingSpec& spec) {
   auto current = static_cast<std::size_t>(spec.distribution);
   const auto take = [&spec](RoutingSpec::Distribution d) { spec.distribution = d; };
@@ -126,6 +137,9 @@ void describe(Visitor& visitor, RoutingSpec& spec) {
         [&](Visitor& v) {
           take(Distribution::zipf);
           v.field({"exponent", &spec.exponent, "0: all alike", between(0, 10)});
+          v.field({"lifetime", OptionalCount{&spec.lifetime, "none"},
+                   "steps in which the order of popularity becomes another; none: it stays",
+                   between(1, most_steps)});
           seed(v);
         }},
        {"random",
@@ -136,9 +150,14 @@ void describe(Visitor& visitor, RoutingSpec& spec) {
        {"file", [&](Visitor& v) {
           take(Distribution::file);
           v.field({"file", &spec.file,
-                   "path of a text file with one number per expert, separated by commas or space",
+                   "path of a text file with one number per expert, separated by commas or space; "
+                   "of several layers (layers own) and steps one behind the other",
                    any_number(), true});
         }}});
+  visitor.field({"layers", choice(spec.layers, {{"shared"}, {"own"}}),
+                 "own: every layer has a popularity of its own, drawn or read"});
+  visitor.field({"step", &spec.step, "the step whose loads these are, as they drift or were read",
+                 between(0, most_steps)});
   constexpr Range groups = between(1, 1 << 20);
   visitor.field({"domains", &spec.domains,
                  "groups of experts, one per domain of the data (training.offload.active_experts "
@@ -184,6 +203,12 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                  "permutation does it; copies: kernels around the experts"});
   visitor.field({"placement", choice(spec.placement, {{"contiguous"}, {"balanced"}}),
                  "which experts a rank holds; balanced: heaviest first to the least loaded rank"});
+  visitor.field({"spare_experts", &spec.spare_experts,
+                 "places of a rank beside its experts, for copies of popular ones that share their "
+                 "tokens",
+                 between(0, 1 << 20)});
+  visitor.section("relocation", "when experts and copies are placed anew",
+                  [&](Visitor& v) { describe(v, spec.relocation); });
   visitor.field({"wire_precision", choice(spec.wire, {{"bf16"}, {"fp8"}}),
                  "of tokens on their way to the experts; combine stays bf16"});
   visitor.field({"permutation", choice(spec.permutation, {{"fused"}, {"indexed"}}),

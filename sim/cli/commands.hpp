@@ -49,6 +49,7 @@ struct RunOptions : PresetOptions {
   std::string operators_csv;       ///< file, `-` for stdout instead of the table
   std::string graph, graph_ranks;  ///< file; `0,8`, empty: as the form has it
   std::string seeds;               ///< how many; empty: that of the scenario alone
+  std::string load_steps;          ///< how many; empty: that of the scenario alone
   bool records() const {
     return pipeline || operators || !operators_csv.empty() || !trace.empty() || !report.empty() ||
            !step_trace.empty() || !kernel_details.empty();

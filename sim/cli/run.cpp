@@ -15,6 +15,7 @@
 #include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/report/step_trace.hpp"
 #include "stepcast/sim/report/trace.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 #include "terminal.hpp"
 #include "text_file.hpp"
 
@@ -119,6 +120,19 @@ std::optional<SeedRuns> seeds_of(const RunOptions& options, const Scenario& scen
   return run_seeds(scenario, count, usable_processors());
 }
 
+/// The steps of changing loads that are asked for.
+std::optional<LoadSteps> load_steps_of(const RunOptions& options, const Scenario& scenario) {
+  if (options.load_steps.empty()) return {};
+  const bool experts = !scenario.synthetic && scenario.workload.model.moe;
+  if (!experts || !loads_change(scenario.workload))
+    bad_option("--load-steps",
+               "is given but loads of experts are the same in every step, allowed with "
+               "moe.routing zipf and a lifetime, random, or a file of several steps");
+  const std::int64_t most = std::min(most_load_steps, load_steps_left(scenario));
+  const std::int64_t count = count_option("--load-steps", options.load_steps, 1, most);
+  return run_load_steps(scenario, count, usable_processors());
+}
+
 /// What a recording shows: the median seed of several.
 Scenario shown_scenario(const Scenario& scenario, const std::optional<SeedRuns>& seeds) {
   Scenario shown = scenario;
@@ -153,6 +167,7 @@ Outcome run(const RunOptions& options) {
   std::string& drawing = recorded.text;
   const auto begin = std::chrono::steady_clock::now();
   Forecast result = forecast(scenario);
+  result.load_steps = load_steps_of(options, scenario);
   if (seeds) {
     result.seeds = seed_statistics(scenario, *seeds);
     if (options.records())

@@ -48,6 +48,9 @@ void add_run(CommandLine& line) {
   sub->add_option("--seeds", options->seeds,
                   "run so many seeds and report their quantiles; trace and report show the median")
       ->type_name("N");
+  sub->add_option("--load-steps", options->load_steps,
+                  "run so many steps of changing expert loads and report their quantiles")
+      ->type_name("N");
   sub->add_flag("--fail-on-oom", options->fail_on_oom,
                 "exit 1 when the step does not fit into device memory");
   CommandLine::presets(sub, *options);

@@ -19,6 +19,7 @@
 #include "stepcast/sim/replay/replay.hpp"
 #include "stepcast/topology/collisions.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
+#include "stepcast/workloads/relocation.hpp"
 
 namespace stepcast {
 namespace {
@@ -39,20 +40,29 @@ double most_moe_layers(const ModelSpec& model, const LayerTable& layers, std::si
   return most;
 }
 
+/// Products of a layer on its fullest rank, mean over the layers.
+Seconds mean_fullest(const Scenario& scenario, const LayerLoads& loads) {
+  Seconds sum{0};
+  for (const ExpertLoads& of_layer : loads.layers)
+    sum += expert_matmul_time(scenario.workload, scenario.cluster.device, of_layer.largest());
+  return sum / static_cast<double>(loads.layers.size());
+}
+
 ExpertForecast expert_forecast(const Scenario& scenario, const StepSetup& setup) {
   const LayerTable& layers = setup.layers;
-  const ExpertLoads& loads = setup.experts;
+  const LayerLoads& loads = setup.experts;
   const WorkloadSpec& spec = scenario.workload;
-  const double kept = 1 - loads.dropped;
-  ExpertForecast result{loads.expert_imbalance(), loads.rank_imbalance(), loads.dropped};
-  result.balanced = expert_matmul_time(spec, scenario.cluster.device, kept);
-  result.fullest = loads.even()
-                       ? result.balanced
-                       : expert_matmul_time(spec, scenario.cluster.device, loads.largest());
+  ExpertForecast result{loads.expert_imbalance(), loads.rank_imbalance(), loads.dropped()};
+  result.balanced = expert_matmul_time(spec, scenario.cluster.device, 1 - loads.dropped());
+  result.fullest = loads.even() ? result.balanced : mean_fullest(scenario, loads);
   result.cost = (result.fullest - result.balanced) *
                 (most_moe_layers(spec.model, layers, static_cast<std::size_t>(spec.plan.pp)) *
                  static_cast<double>(scenario.micro_batches()));
   result.module = expert_module_times(scenario, setup.placement);
+  for (const StageProgram& program : setup.programs)
+    for (const StageCall& call : program.calls)
+      if (call.name == weights_of_copies)
+        result.copied = std::max(result.copied, busiest_rank(call, spec.plan.ep));
   return result;
 }
 
@@ -169,7 +179,8 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
     result.groups = group_fabrics(scenario, setup.fabric, setup.placement, setup.programs);
   if (!scenario.synthetic) {
     result.collectives = collective_uses(setup.network, setup.programs);
-    const StepFlops flops = step_flops(scenario, setup.programs, setup.experts.dropped, loads);
+    const StepFlops flops =
+        step_flops(scenario, setup.programs, setup.experts.layers.front().dropped, loads);
     result.model_flops = flops.model;
     result.executed_flops = flops.executed;
     if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, setup);

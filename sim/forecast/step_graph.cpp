@@ -30,7 +30,10 @@ std::vector<Diagnostic> beyond_graphs(const Scenario& scenario, const LayerTable
          "are several, and a task graph holds one step, allowed: 1");
   refuse(scenario.workload.documents, "schedule.data.documents",
          "make micro-batches differ, and a task graph has one program for all, allowed: none");
-  refuse(!scenario.synthetic && !expert_loads(scenario.workload).even(), "moe.routing",
+  refuse(!scenario.synthetic && scenario.workload.moe.spare_experts > 0, "moe.spare_experts",
+         "makes ranks exchange unequal parts, and a task graph has one program per stage, allowed: "
+         "0");
+  refuse(!scenario.synthetic && !layer_loads(scenario.workload).even(), "moe.routing",
          "loads ranks of a stage unevenly, and a task graph has one program per stage, allowed: "
          "uniform");
   refuse(kind_programs(scenario, layers, Placement(scenario.workload.plan)).has_value(),

@@ -19,7 +19,7 @@ std::optional<Seconds> boundary_latency(const Scenario& scenario) {
 }
 
 /// By rank, the variant of its stage's program; nothing where all experts are loaded alike.
-std::vector<std::uint32_t> rank_variants(const Placement& placement, const ExpertLoads& loads) {
+std::vector<std::uint32_t> rank_variants(const Placement& placement, const LayerLoads& loads) {
   std::vector<std::uint32_t> variants;
   if (loads.even()) return variants;
   for (std::uint32_t r = 0; r < placement.world(); ++r)
@@ -100,7 +100,7 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
       placement{scenario.workload.plan},
       layers{ideal.layers ? *ideal.layers : layers_of(scenario)},
       programs{stage_programs(scenario, layers)},
-      experts{scenario.synthetic ? ExpertLoads{} : expert_loads(scenario.workload)},
+      experts{scenario.synthetic ? LayerLoads{} : layer_loads(scenario.workload)},
       kinds{kind_programs(scenario, layers, placement)},
       host{scenario.cluster.host},
       latency{boundary_latency(scenario)},

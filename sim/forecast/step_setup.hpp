@@ -48,7 +48,7 @@ struct StepSetup {
   Placement placement;
   LayerTable layers;
   std::vector<StageProgram> programs;
-  ExpertLoads experts;
+  LayerLoads experts;
   std::optional<KindPrograms> kinds;
   HostSpec host;
   std::optional<Seconds> latency;  ///< of pipeline transfers, instead of the network

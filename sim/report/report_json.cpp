@@ -49,14 +49,16 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
 }
 
 Json experts_json(const ExpertForecast& e) {
-  return {{"expert_max_over_mean", e.expert_imbalance},
-          {"rank_max_over_mean", e.rank_imbalance},
-          {"dropped", e.dropped},
-          {"matmul_balanced_s", e.balanced.value()},
-          {"matmul_fullest_s", e.fullest.value()},
-          {"imbalance_cost_s", e.cost.value()},
-          {"module_forward_s", e.module.forward.value()},
-          {"module_backward_s", e.module.backward.value()}};
+  Json json{{"expert_max_over_mean", e.expert_imbalance},
+            {"rank_max_over_mean", e.rank_imbalance},
+            {"dropped", e.dropped},
+            {"matmul_balanced_s", e.balanced.value()},
+            {"matmul_fullest_s", e.fullest.value()},
+            {"imbalance_cost_s", e.cost.value()},
+            {"module_forward_s", e.module.forward.value()},
+            {"module_backward_s", e.module.backward.value()}};
+  if (e.copied > Bytes{0}) json["copied_bytes"] = e.copied.value();
+  return json;
 }
 
 Json scenario_json(const Scenario& s) {
@@ -151,6 +153,20 @@ Json seeds_json(const SeedStatistics& s) {
           {"efficiency", quantiles_json(s.efficiency)}};
 }
 
+void add_load_steps(Json& json, const LoadSteps& s) {
+  json = {{"count", s.count}, {"first", s.first}, {"even_step_time_s", s.even.value()}};
+  json["step_time_s"] = quantiles_json(s.step_time);
+  json["rank_max_over_mean"] = quantiles_json(s.rank_imbalance);
+  if (const auto& r = s.relocation)
+    json["relocation"] = {{"times", r->times},
+                          {"moved_bytes", r->moved.value()},
+                          {"time_s", r->time.value()},
+                          {"per_step_s", r->per_step.value()}};
+  if (!s.skewed) return;
+  json["skewed_step_time_s"] = s.skewed->value();
+  json["gain"] = *s.skewed / s.mean();
+}
+
 Json bounds_json(const StepInterval::Bounds& b) { return {{"low_s", b.low}, {"high_s", b.high}}; }
 
 Json interval_json(const StepInterval& interval) {
@@ -235,6 +251,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
                               {"mixed", reach.mixed}});
   if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
   if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
+  if (forecast.load_steps) add_load_steps(json["load_steps"], *forecast.load_steps);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);
   if (forecast.spread) add_spread(json, forecast);

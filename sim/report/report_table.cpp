@@ -163,6 +163,29 @@ std::string experts_line(const Forecast& forecast) {
       "a step\n",
       e.rank_imbalance, e.expert_imbalance, human(e.cost));
   if (e.dropped > 0) text += fmt::format("  {:<25}    {:.1f}% dropped\n", "", 100 * e.dropped);
+  if (e.copied > Bytes{0})
+    text += fmt::format("  expert copies  {:>10}    of weights for the busiest rank, each step\n",
+                        human(e.copied));
+  return text;
+}
+
+/// How the steps of changing loads differ, and what balances them.
+std::string load_lines(const Forecast& forecast) {
+  if (!forecast.load_steps) return "";
+  const LoadSteps& s = *forecast.load_steps;
+  const auto time = [](double seconds) { return human(Seconds{seconds}); };
+  std::string text =
+      fmt::format("  load steps     {:>10}    mean {}, p10 {}, p50 {}, p90 {}; even loads {}\n",
+                  s.count, time(s.step_time.mean), time(s.step_time.p10), time(s.step_time.p50),
+                  time(s.step_time.p90), human(s.even));
+  if (s.relocation)
+    text += fmt::format(
+        "  relocation     {:>10}    a step: {} times {}, {} through the busiest rank, exposed\n",
+        human(s.relocation->per_step), s.relocation->times, human(s.relocation->time),
+        human(s.relocation->moved));
+  if (s.skewed)
+    text += fmt::format("  balance        {:>9.3f}x    over {} of contiguous experts\n",
+                        *s.skewed / s.mean(), human(*s.skewed));
   return text;
 }
 
@@ -226,7 +249,8 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
     text += fmt::format("  80% interval   {:>10}    to {}\n", human(Seconds{*m.step_time_low}),
                         human(Seconds{*m.step_time_high}));
   }
-  text += steps_line(forecast.timeline) + spread_lines(forecast) + state_lines(scenario, forecast);
+  text += steps_line(forecast.timeline) + spread_lines(forecast) + load_lines(forecast) +
+          state_lines(scenario, forecast);
   if (m.has_model) {
     text += fmt::format("  tokens/s       {:>10.4g}    {:.4g} per device\n", m.tokens_per_s,
                         m.tokens_per_s_per_device);

@@ -16,6 +16,7 @@
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/scenario/draft.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
@@ -141,10 +142,12 @@ void read_counts(const Node& root, Scenario& scenario, const SearchPath& search,
   }
   if (!scenario.workload.model.moe) return;
   const auto experts = static_cast<std::size_t>(scenario.workload.model.moe->experts);
-  if (routing.counts.size() != experts || sum <= 0)
+  const bool own = routing.layers == RoutingSpec::Layers::own;
+  const std::size_t row = experts * (own ? count_moe_layers(scenario.workload.model) : 1);
+  if (routing.counts.empty() || row == 0 || routing.counts.size() % row != 0 || sum <= 0)
     refuse("which holds " + std::to_string(routing.counts.size()) + " numbers of sum " +
            shortest(sum) + ", allowed: one for each of the " + std::to_string(experts) +
-           " experts, not all 0");
+           " experts" + (own ? " of each layer" : "") + ", step by step, not all 0");
 }
 
 /// Reads the orders that schedule.pipeline names, if it names a file.

@@ -115,6 +115,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
     checks.require(plan.ep == 1, "parallel.ep", "is " + count_text(plan.ep) + why);
     checks.require(plan.etp == 1, "parallel.etp", "is " + count_text(plan.etp) + why);
     check_no_expert_keys(scenario.workload.moe, checks);
+    check_no_loads(scenario.workload.moe, checks);
     return;
   }
   check_expert_kernels(scenario.workload, checks);
@@ -144,6 +145,7 @@ void check_experts(const Scenario& scenario, Checks& checks) {
                      ", allowed: none, shared_expert, chunks(n), or etp 1");
   if (checks.good({"parallel.ep", "parallel.etp"}))
     check_idle_expert_keys(scenario.workload.moe, plan, checks);
+  if (checks.good({"parallel.ep"})) check_loads(scenario.workload, checks);
 }
 
 /// A dispatch with an inner and an outer hop needs groups that nodes cut into equal parts.

@@ -308,7 +308,8 @@ Experts::Experts(const LayerContext& layer, double pieces)
       etp{static_cast<double>(layer.plan.etp)},
       top_k{static_cast<double>(spec.top_k)},
       count{static_cast<double>(spec.experts)},
-      local{count / ep * active_experts(layer.model, layer.training, layer.moe)},
+      local{count / ep * active_experts(layer.model, layer.training, layer.moe) +
+            static_cast<double>(layer.moe.spare_experts)},
       tokens{shape.expert_tokens / pieces},
       copies{tokens * top_k},
       rows{copies * etp * layer.load},

@@ -70,11 +70,18 @@ AttentionGeneration generation_of(TrainingSpec::Attention attention);
 /// The keys of `moe.routing:` say how many tokens each expert gets.
 struct RoutingSpec {
   enum class Distribution { uniform, zipf, random, file };
+  enum class Layers { shared, own };
   Distribution distribution = Distribution::uniform;
-  double exponent = 1;         ///< of zipf
-  std::int64_t seed = 1;       ///< of zipf: which expert is how popular; of random: the draws
-  std::string file;            ///< as written
-  std::vector<double> counts;  ///< of `file`, by expert; read by the scenario reader
+  double exponent = 1;    ///< of zipf
+  std::int64_t seed = 1;  ///< of zipf: which expert is how popular; of random: the draws
+  /// Steps in which the order of popularity of zipf becomes another; nothing: it stays.
+  std::optional<std::int64_t> lifetime;
+  std::string file;  ///< as written
+  /// Of `file`, by step, by layer where layers have their own, and by expert; read by the scenario
+  /// reader.
+  std::vector<double> counts;
+  Layers layers = Layers::shared;  ///< whether all layers have one popularity
+  std::int64_t step = 0;           ///< the step whose loads these are
   /// Experts stand in groups, one per domain of the data, and a step has tokens of some of them.
   std::int64_t domains = 1, step_domains = 1;
 };
@@ -87,6 +94,12 @@ struct RouterSpec {
   Score score = Score::softmax;
   bool aux_loss = false, z_loss = false;
   Precision precision = Precision::bf16;  ///< of its weights
+};
+
+/// The keys of `moe.relocation:` say when experts, and copies of them, are placed anew.
+struct RelocationSpec {
+  std::optional<std::int64_t> every;  ///< steps; nothing: never
+  std::int64_t history = 1;           ///< steps before it whose mean loads decide
 };
 
 /// The keys of `moe:` say how experts are reached; the model file says what they are.
@@ -124,6 +137,8 @@ struct MoeSpec {
   bool pads_rows = false;
   bool capacity_pad = false;  ///< experts compute as many rows as their capacity, padding included
   Placement placement = Placement::contiguous;
+  std::int64_t spare_experts = 0;  ///< places of a rank for copies of popular experts
+  RelocationSpec relocation;
   Wire wire = Wire::bf16;
   Permutation permutation = Permutation::fused;  ///< rows of tokens, into their places and back
   Products products = Products::grouped;         ///< of the experts of a rank

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "stepcast/base/errors.hpp"
+#include "stepcast/sim/forecast/load_steps.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
 
 namespace stepcast {
@@ -45,8 +47,9 @@ double tokens_per_device(const Scenario& s) {
 /// Every scenario that rows need, once: a file and what is set in it.
 class Runs {
  public:
-  std::size_t add(const std::string& file, const Keys& keys, bool experts = false) {
-    const auto [place, fresh] = index_.try_emplace({file, keys}, index_.size());
+  std::size_t add(const std::string& file, const Keys& keys, bool experts = false,
+                  std::int64_t load_steps = 0) {
+    const auto [place, fresh] = index_.try_emplace({file, keys, load_steps}, index_.size());
     if (fresh) order_.push_back(&place->first);
     if (experts) of_experts_.insert(place->second);
     return place->second;
@@ -54,28 +57,54 @@ class Runs {
   /// They are in the order of the indices.
   std::vector<RunResult> results(const std::string& folder, const SearchPath& search, int workers) {
     std::vector<Scenario> scenarios;
-    for (const auto* run : order_)
+    for (const Run* run : order_)
       scenarios.push_back(
-          prepare_scenario((fs::path(folder) / run->first).string(), run->second, search));
-    for (const std::size_t i : of_experts_)
-      if (!scenarios[i].workload.model.moe)
-        throw InputError({{{(fs::path(folder) / order_[i]->first).string()},
-                           "model.moe",
-                           "is missing, but a row of the gallery compares experts (experts: true), "
-                           "allowed: a model with experts"}});
+          prepare_scenario((fs::path(folder) / run->file).string(), run->keys, search));
+    check(folder, scenarios);
     std::vector<const Scenario*> given;
     for (const Scenario& s : scenarios) given.push_back(&s);
     std::vector<RunResult> results;
     for (const RowForecast& row : forecast_all(given, workers)) {
       const std::size_t i = results.size();
-      if (!row.failure.empty()) throw EngineError(order_[i]->first + ": " + row.failure);
-      results.push_back({row.step_time, row.expert_module, 1 / tokens_per_device(scenarios[i])});
+      if (!row.failure.empty()) throw EngineError(order_[i]->file + ": " + row.failure);
+      const std::int64_t steps = order_[i]->load_steps;
+      const double time =
+          steps > 0 ? mean_load_step(scenarios[i], steps, workers).value() : row.step_time;
+      results.push_back({time, row.expert_module, 1 / tokens_per_device(scenarios[i])});
     }
     return results;
   }
 
  private:
-  using Run = std::pair<std::string, Keys>;
+  struct Run {
+    std::string file;
+    Keys keys;
+    std::int64_t load_steps;  ///< 0: the step of the scenario
+    friend auto operator<=>(const Run&, const Run&) = default;
+  };
+
+  /// What rows compare must be there.
+  void check(const std::string& folder, const std::vector<Scenario>& scenarios) const {
+    const auto wrong = [&](std::size_t i, const char* key, const std::string& what) {
+      throw InputError({{{(fs::path(folder) / order_[i]->file).string()}, key, what}});
+    };
+    for (const std::size_t i : of_experts_)
+      if (!scenarios[i].workload.model.moe)
+        wrong(i, "model.moe",
+              "is missing, but a row of the gallery compares experts (experts: true), allowed: a "
+              "model with experts");
+    for (std::size_t i = 0; i < scenarios.size(); ++i) {
+      const std::int64_t steps = order_[i]->load_steps;
+      if (steps == 0) continue;
+      const bool change = scenarios[i].workload.model.moe && loads_change(scenarios[i].workload);
+      if (!change || load_steps_left(scenarios[i]) < steps)
+        wrong(i, "moe.routing",
+              "does not change for the " + std::to_string(steps) +
+                  " steps that a row of the gallery compares (load_steps), allowed: zipf with a "
+                  "lifetime, random, or a file of so many steps");
+    }
+  }
+
   std::map<Run, std::size_t> index_;
   std::vector<const Run*> order_;
   std::set<std::size_t> of_experts_;  ///< runs whose experts are compared
@@ -92,8 +121,8 @@ struct GainRuns {
 GainRuns plan(Runs& runs, const Technique& t, const Keys& assumed) {
   const Keys with = with_more(t.set, assumed);
   GainRuns result{t.experts,
-                  runs.add(t.baseline, assumed, t.experts),
-                  runs.add(t.technique, with, t.experts),
+                  runs.add(t.baseline, assumed, t.experts, t.load_steps),
+                  runs.add(t.technique, with, t.experts, t.load_steps),
                   {},
                   {}};
   if (t.less.empty()) return result;

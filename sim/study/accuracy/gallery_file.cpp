@@ -5,6 +5,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/format_version.hpp"
 #include "stepcast/base/section.hpp"
+#include "stepcast/sim/forecast/load_steps.hpp"
 #include "stepcast/sim/scenario/file_kind.hpp"
 #include "stepcast/sim/study/gallery.hpp"
 
@@ -39,6 +40,10 @@ void describe(Visitor& v, Technique& t) {
   v.field({"set", &t.set, "keys of the technique on top of its file, as for --set"});
   v.field({"less", &t.less,
            "the time of both scenarios with these keys is subtracted, which leaves a module"});
+  v.field({"load_steps", &t.load_steps,
+           "compares means over so many steps of changing expert loads, relocations included, in "
+           "place of one step",
+           between(0, static_cast<double>(most_load_steps))});
   v.field({"experts", &t.experts,
            "compares the routed experts of a layer by themselves, from dispatch to combine "
            "(result.experts.module_*), in place of steps"});
@@ -93,6 +98,8 @@ void check(const Gallery& gallery, const fs::path& folder, const Node& root, Rea
       wrong("gain", "stands beside a range, allowed: one of the two");
     if (t.at_least > 0 && t.at_most < t.at_least)
       wrong("at_least", "has no higher at_most, allowed: both ends of a range");
+    if (t.load_steps > 0 && (t.experts || !t.less.empty()))
+      wrong("load_steps", "stands beside experts or less, allowed: one of the three");
     if (t.experts && !t.less.empty())
       wrong("less", "stands beside experts, which is a module already, allowed: one of the two");
     if (t.baseline == t.technique && t.set.empty() && !t.technique.empty())

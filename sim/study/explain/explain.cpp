@@ -94,6 +94,8 @@ Explanation explain(const Scenario& scenario, int workers) {
   }
   Scenario balanced = scenario;
   balanced.workload.moe.routing = {};
+  balanced.workload.moe.spare_experts = 0;  // even loads need no copies
+  balanced.workload.moe.relocation = {};
   const bool uneven =
       scenario.workload.moe.routing.distribution != balanced.workload.moe.routing.distribution;
   if (uneven)

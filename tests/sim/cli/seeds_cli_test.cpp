@@ -20,6 +20,9 @@ class SeedsCli : public ::testing::Test {
   test::Ran ran(const std::string& arguments) const { return test::stepcast_run(files, arguments); }
   test::TemporaryFiles files;
   std::string scenario;
+  static constexpr const char* changing =
+      " --set 'moe={routing: {distribution: zipf, lifetime: 4}, placement: balanced, relocation: "
+      "{every: 2}}'";
   static constexpr const char* spread =
       " --set 'stalls={spread: {device: {sigma: 0.02}, seed: 3}}'";
 };
@@ -49,6 +52,25 @@ TEST_F(SeedsCli, RunGivesQuantilesBesideTheScenariosOwnSeed) {
   EXPECT_EQ(json::parse(ran("run " + scenario + spread + " --set simulate.fold=off --json -")
                             .out)["engine"]["fold"],
             "off");
+}
+
+TEST_F(SeedsCli, LoadStepsStandBesideTheScenariosOwnStep) {
+  const std::string run = "run " + scenario + changing;
+  const test::Ran one = ran(run + " --json -"), many = ran(run + " --load-steps 5 --json -");
+  ASSERT_EQ(many.code, 0) << many.err;
+  const json own = json::parse(one.out)["result"], result = json::parse(many.out)["result"];
+  EXPECT_EQ(own["step_time_s"], result["step_time_s"]);
+  EXPECT_FALSE(own.contains("load_steps"));
+  const json& steps = result["load_steps"];
+  EXPECT_EQ(steps["count"], 5);
+  EXPECT_EQ(steps["first"], 0);
+  EXPECT_EQ(steps["relocation"]["times"], 2);
+  EXPECT_LE(steps["step_time_s"]["p10"], steps["step_time_s"]["p90"]);
+  EXPECT_GE(steps["rank_max_over_mean"]["p10"], 1);
+  EXPECT_EQ(steps["gain"].get<double>(),
+            steps["skewed_step_time_s"].get<double>() / steps["step_time_s"]["mean"].get<double>());
+  EXPECT_EQ(ran(run + " --load-steps 5 --json -").out, many.out);
+  EXPECT_NE(ran(run + " --load-steps 5").out.find("relocation"), std::string::npos);
 }
 
 // Nine seeds are a replay of eight lanes and one that is left over; in lanes or not, each has the
@@ -131,6 +153,8 @@ TEST_F(SeedsCli, RefusesWhatMeansNothing) {
   refused("run " + scenario +
               " --set 'stalls.spread.device={law: empirical, file: " + files.path("bad.txt") + "}'",
           "bad.txt:3:1");
+  refused("run " + scenario + " --load-steps 3", "the same in every step");
+  refused("run " + scenario + changing + " --load-steps 0", "--load-steps");
   const std::string explain = "explain " + scenario;
   refused(explain + " --devices 32,16", "the smaller size first");
   refused(explain + " --devices 16", "two sizes such as 256,4096");

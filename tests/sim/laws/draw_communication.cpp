@@ -200,4 +200,30 @@ void Drawing::pick_states() {
   if (chance(50)) take("training.master_weights", "master", "fp16");
 }
 
+/// Loads by layer and step, copies of experts, and when they are placed anew; last, as
+/// pick_sharding.
+void Drawing::pick_changing_loads() {
+  const bool zipf = has("moe.routing={distribution: zipf}");
+  bool changes = has("moe.routing={distribution: random}");
+  if (!zipf && !changes) return;
+  if (chance(50)) take("moe.routing.layers", "loads of layers", "own");
+  if (zipf && chance(50)) {
+    changes = true;
+    hit("lifetime of loads");
+    set("moe.routing.lifetime", word({"1", "20"}));
+  }
+  if (changes && chance(70)) {
+    hit("step of loads");
+    set("moe.routing.step", word({"1", "24"}));
+  }
+  const bool whole = has("parallel.zero=0") || has("parallel.zero=1");
+  const bool there = !has("training.offload.experts=true") && !padded_;
+  const bool copies = whole && there && !has("parallel.ep=1") && chance(60);
+  if (copies) take("moe.spare_experts", "copies of experts", "1");
+  if (!changes || !(copies || has("moe.placement=balanced")) || !chance(90)) return;
+  hit("relocation");
+  set("moe.relocation.every", word({"1", "8"}));
+  if (chance(50)) set("moe.relocation.history", "3");
+}
+
 }  // namespace stepcast::laws

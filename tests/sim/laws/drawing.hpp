@@ -43,6 +43,7 @@ class Drawing {
     pick_barriers();
     pick_simulation();
     if (!given()) pick_sharding();
+    if (!given()) pick_changing_loads();
     return std::move(draft_);
   }
 
@@ -102,6 +103,7 @@ class Drawing {
   void pick_barriers();
   void pick_simulation();
   void pick_sharding();
+  void pick_changing_loads();
   void pick_states();
   /// `shares`: some ranks share parameters out.
   void pick_gathers(bool shares);

@@ -72,6 +72,24 @@ TEST(WrongFiles, ExpertGroupsThatNodesCutUnevenly) {
       "8 devices, allowed: flat, allgather, or another ep or order");
 }
 
+TEST(WrongFiles, ALogOfCounts) {
+  const TemporaryFiles files;
+  const auto errors = [&](const std::string& keys) {
+    return errors_of(files, files.write("s.yaml", spoiled("vocabulary: 32000",
+                                                          "vocabulary: 32000\nmoe: {routing: "
+                                                          "{distribution: file, file: c.csv, " +
+                                                              keys + "}}")));
+  };
+  files.write("c.csv", "1 2 3 4 5 6 7 8\n8 7 6 5 4 3 2 1");
+  EXPECT_EQ(errors("step: 1"), "no error");
+  EXPECT_EQ(errors("step: 2"),
+            "s.yaml:36:56: moe.routing.step: is 2 but moe.routing.file holds the steps 0 to 1, "
+            "allowed: one of them");
+  EXPECT_EQ(errors("layers: own"),
+            "s.yaml:36:43: moe.routing.file: names 'c.csv', which holds 16 numbers of sum 72, "
+            "allowed: one for each of the 8 experts of each layer, step by step, not all 0");
+}
+
 TEST(WrongFiles, CountsOfExperts) {
   const TemporaryFiles files;
   const std::string path = files.write(
@@ -79,11 +97,13 @@ TEST(WrongFiles, CountsOfExperts) {
                         "vocabulary: 32000\nmoe: {routing: {distribution: file, file: c.csv}}"));
   const std::string at = "s.yaml:36:43: moe.routing.file: names 'c.csv', which holds ";
   files.write("c.csv", "1, 2, 3\n4");
-  EXPECT_EQ(errors_of(files, path),
-            at + "4 numbers of sum 10, allowed: one for each of the 8 experts, not all 0");
+  EXPECT_EQ(
+      errors_of(files, path),
+      at + "4 numbers of sum 10, allowed: one for each of the 8 experts, step by step, not all 0");
   files.write("c.csv", "0 0 0 0 0 0 0 0");
-  EXPECT_EQ(errors_of(files, path),
-            at + "8 numbers of sum 0, allowed: one for each of the 8 experts, not all 0");
+  EXPECT_EQ(
+      errors_of(files, path),
+      at + "8 numbers of sum 0, allowed: one for each of the 8 experts, step by step, not all 0");
   files.write("c.csv", "1 2 x 4 5 6 7 8");
   EXPECT_EQ(errors_of(files, path), at + "'x', allowed: 0, or numbers of 1e-09 to 1e+15");
   files.write("c.csv", "1 2 -3 4 5 6 7 8");

@@ -45,7 +45,7 @@ inline constexpr WrongRow wrong_keys[] = {
     {"keys_of_another_routing", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: random, exponent: 1}}",
      "s.yaml:36:39: moe.routing.exponent: is not a known key, allowed: distribution, seed, "
-     "domains, domains_per_step"},
+     "layers, step, domains, domains_per_step"},
     {"exponent_below_zero", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: zipf, exponent: -1}}",
      "s.yaml:36:47: moe.routing.exponent: is -1, allowed: 0 to 10"},
@@ -56,7 +56,8 @@ inline constexpr WrongRow wrong_keys[] = {
     {"counts_without_file", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: file}}",
      "s.yaml:36:16: moe.routing.file: is missing (path of a text file with one number per expert, "
-     "separated by commas or space), allowed: a text"},
+     "separated by commas or space; of several layers (layers own) and steps one behind the "
+     "other), allowed: a text"},
     {"counts_that_do_not_exist", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: file, file: gone.csv}}",
      "s.yaml:36:43: moe.routing.file: names 'gone.csv', which does not exist, allowed: the path "

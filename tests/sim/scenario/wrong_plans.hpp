@@ -162,6 +162,35 @@ inline constexpr WrongRow wrong_plans[] = {
      "contiguous, or ep > 1\n"
      "s.yaml:36:83: moe.wire_precision: is set but ep is 1: no token leaves its rank, allowed: "
      "bf16, or ep > 1"},
+    {"loads_that_never_change", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {routing: {distribution: zipf, layers: own, step: 3},\n"
+     "  placement: balanced, relocation: {every: 5}}",
+     "s.yaml:36:56: moe.routing.step: is 3 but loads are the same in every step, allowed: 0, or "
+     "zipf with a lifetime, random, or a file of several steps\n"
+     "s.yaml:37:44: moe.relocation.every: is given but loads are the same in every step, allowed: "
+     "never, or zipf with a lifetime, random, or a file of several steps"},
+    {"idle_keys_of_loads", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {routing: {layers: own},\n"
+     "  spare_experts: 1, relocation: {history: 4}}",
+     "s.yaml:36:25: moe.routing.layers: is own but all experts are loaded alike, allowed: shared, "
+     "or distribution zipf, random or file\n"
+     "s.yaml:37:18: moe.spare_experts: is 1 but all experts are loaded alike (moe.routing), "
+     "allowed: 0\n"
+     "s.yaml:37:43: moe.relocation.history: is 4 but moe.relocation.every is never, allowed: 1"},
+    {"too_many_copies", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {routing: {distribution: zipf, exponent: 0, lifetime: 4},\n"
+     "  spare_experts: 7, relocation: {every: 4}}",
+     "s.yaml:36:60: moe.routing.lifetime: is given but exponent 0 makes all experts alike, "
+     "allowed: "
+     "none\n"
+     "s.yaml:37:18: moe.spare_experts: is 7 but other ranks hold 6 experts, allowed: at most so "
+     "many\n"
+     "s.yaml:37:41: moe.relocation.every: is given but loads are the same in every step, allowed: "
+     "never, or zipf with a lifetime, random, or a file of several steps"},
+    {"relocation_of_nothing", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {routing: {distribution: random}, relocation: {every: 4}}",
+     "s.yaml:36:60: moe.relocation.every: is given but nothing is placed by its load, allowed: "
+     "never, or placement balanced or spare_experts, and ep > 1"},
     {"allgather_of_lone_experts",
      "vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
      "vocabulary: 32000\nmoe: {dispatch: allgather}\n"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "stepcast/sim/forecast/load_steps.hpp"
 #include "stepcast/sim/forecast/seeds.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/sim/replay/data_plan.hpp"
@@ -66,6 +67,8 @@ struct ExpertForecast {
   /// them.
   Seconds cost{0};
   ExpertModuleTimes module;
+  /// These are the weights of copies of experts that pass the busiest rank in a step.
+  Bytes copied{0};
 };
 
 /// This says what persistent differences cost (`stalls.spread`).
@@ -101,6 +104,7 @@ struct Forecast {
   std::optional<ExpertForecast> experts;  ///< nothing without experts
   std::optional<SpreadForecast> spread;   ///< nothing without spread
   std::optional<SeedStatistics> seeds;    ///< of several seeds, where they were asked for
+  std::optional<LoadSteps> load_steps;    ///< of several steps, where they were asked for
   std::optional<Energy> energy;           ///< nothing where the power of the device is not known
   std::optional<double> fullest_uplink;   ///< NetworkMap::fullest_uplink; nothing: routing ideal
   Timeline timeline;

@@ -65,6 +65,12 @@ bool has_dense_layers(const ModelSpec& model);
 void check_modules(const WorkloadSpec& workload, Checks& checks);
 /// Of a model with experts.
 void check_dispatcher(const WorkloadSpec& workload, Checks& checks);
+/// Of a model with experts: popularity by layer and step, copies, relocation.
+void check_loads(const WorkloadSpec& workload, Checks& checks);
+/// Of one without.
+void check_no_loads(const MoeSpec& moe, Checks& checks);
+/// Whether loads are others at another step.
+bool loads_change(const WorkloadSpec& workload);
 /// This checks `schedule.data` against the model and the sizes of a step.
 void check_data(const Scenario& scenario, Checks& checks);
 /// This checks a workload of given times: its chunks, and keys that say nothing of it.

@@ -31,6 +31,7 @@ struct Technique {
   std::string technique;
   std::vector<std::string> set;      ///< of the technique, on top of its file
   std::vector<std::string> less;     ///< the time of both with these values is subtracted: a module
+  std::int64_t load_steps = 0;       ///< above 0: mean over so many steps of changing loads
   bool experts = false;              ///< the gain is that of ExpertModuleTimes, not of the step
   double gain = 0;                   ///< published; 0: none, or one of the two below
   double at_least = 0, at_most = 0;  ///< a range; `at_most` alone is an upper bound

@@ -1,0 +1,147 @@
+#include "expert_popularity.hpp"
+
+#include <Random123/philox.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <numeric>
+
+#include "stepcast/workloads/expert_loads.hpp"
+
+namespace stepcast {
+
+namespace {
+
+/// Keeps these draws apart from those of the stalls, which count up from 0.
+constexpr std::uint32_t routing_stream = 0x4d6f45;
+
+/// The third word of a counter: the layer in its lower bits, what changes with the steps above.
+std::uint32_t drawn_at(std::size_t layer, std::int64_t time) {
+  constexpr unsigned layer_bits = 12;
+  return static_cast<std::uint32_t>(time) << layer_bits | static_cast<std::uint32_t>(layer);
+}
+
+/// In (0, 1), 32 random bits.
+double uniform(std::int64_t seed, std::uint32_t index, std::uint32_t part, std::uint32_t at) {
+  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  const auto wide = static_cast<std::uint64_t>(seed);
+  const r123::Philox4x32::ctr_type counter = {{index, part, at, routing_stream}};
+  const r123::Philox4x32::key_type key = {{low(wide), low(wide >> 32)}};
+  return std::ldexp(static_cast<double>(r123::Philox4x32()(counter, key)[0]) + 0.5, -32);
+}
+
+double normal(std::int64_t seed, std::uint32_t index, std::uint32_t at) {
+  const double radius = std::sqrt(-2 * std::log(uniform(seed, index, 0, at)));
+  return radius * std::cos(2 * std::numbers::pi * uniform(seed, index, 1, at));
+}
+
+/// Scaled to a mean of 1.
+std::vector<double> relative(std::vector<double> counts) {
+  const double mean =
+      std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
+  for (double& c : counts) c = mean > 0 ? c / mean : 1;
+  return counts;
+}
+
+/// [expert] Its place in an order that the seed draws, 0 the most popular.
+std::vector<std::size_t> drawn_places(std::size_t experts, std::int64_t seed, std::uint32_t at) {
+  std::vector<std::size_t> places(experts);
+  std::iota(places.begin(), places.end(), 0);
+  for (std::size_t i = experts - 1; i > 0; --i) {
+    const double draw = uniform(seed, static_cast<std::uint32_t>(i), 0, at);
+    std::swap(places[i], places[static_cast<std::size_t>(draw * static_cast<double>(i + 1))]);
+  }
+  return places;
+}
+
+/// [expert] Its place where one drawn order becomes the next within `lifetime` steps: the
+/// logarithms of the shares that the two orders give are blended along a quarter of a circle, and
+/// sorted.
+std::vector<std::size_t> drifted_places(std::size_t experts, const RoutingSpec& routing,
+                                        ExpertMoment moment) {
+  const std::int64_t lifetime = routing.lifetime.value_or(1);
+  const std::int64_t knot = routing.lifetime ? moment.step / lifetime : 0;
+  const auto before = drawn_places(experts, routing.seed, drawn_at(moment.layer, knot));
+  const std::int64_t since = routing.lifetime ? moment.step % lifetime : 0;
+  if (since == 0) return before;
+  const auto after = drawn_places(experts, routing.seed, drawn_at(moment.layer, knot + 1));
+  const double angle =
+      std::numbers::pi / 2 * static_cast<double>(since) / static_cast<double>(lifetime);
+  const auto share = [](std::size_t place) { return -std::log(static_cast<double>(place + 1)); };
+  std::vector<double> blend(experts);
+  for (std::size_t e = 0; e < experts; ++e)
+    blend[e] = std::cos(angle) * share(before[e]) + std::sin(angle) * share(after[e]);
+  std::vector<std::size_t> order(experts), places(experts);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t e) { return blend[e]; });
+  for (std::size_t i = 0; i < experts; ++i) places[order[i]] = i;
+  return places;
+}
+
+/// The i-th most popular expert gets a share of 1 / i^exponent; the seed says which expert that is.
+std::vector<double> zipf(std::size_t experts, const RoutingSpec& routing, ExpertMoment moment) {
+  std::vector<double> shares;
+  for (const std::size_t place : drifted_places(experts, routing, moment))
+    shares.push_back(std::pow(static_cast<double>(place + 1), -routing.exponent));
+  return relative(std::move(shares));
+}
+
+/// Multinomial counts of `draws` draws, by their normal approximation.
+std::vector<double> drawn(std::size_t experts, double draws, std::int64_t seed,
+                          ExpertMoment moment) {
+  const double mean = draws / static_cast<double>(experts);
+  const double spread = std::sqrt(mean * (1 - 1 / static_cast<double>(experts)));
+  const std::uint32_t at = drawn_at(moment.layer, moment.step);
+  std::vector<double> counts(experts);
+  for (std::size_t i = 0; i < experts; ++i)
+    counts[i] = std::max(0.0, mean + spread * normal(seed, static_cast<std::uint32_t>(i), at));
+  return relative(std::move(counts));
+}
+
+/// The row of a log: steps, in each its layers, in each its experts.
+std::vector<double> logged(const ModelSpec& model, const RoutingSpec& routing,
+                           ExpertMoment moment) {
+  const auto experts = static_cast<std::size_t>(model.moe->experts);
+  const std::size_t layers =
+      routing.layers == RoutingSpec::Layers::own ? count_moe_layers(model) : 1;
+  const std::size_t row = static_cast<std::size_t>(moment.step) * layers + moment.layer;
+  const auto first = routing.counts.begin() + static_cast<std::ptrdiff_t>(row * experts);
+  return relative({first, first + static_cast<std::ptrdiff_t>(experts)});
+}
+
+}  // namespace
+
+double pairs_of_group(const WorkloadSpec& spec) {
+  const double tokens = static_cast<double>(spec.training.micro_batch) *
+                        static_cast<double>(spec.training.sequence) /
+                        static_cast<double>(spec.plan.cp * spec.plan.tp);
+  return tokens * static_cast<double>(spec.model.moe->top_k * spec.plan.ep * spec.plan.etp);
+}
+
+std::vector<double> popularity(const WorkloadSpec& spec, ExpertMoment moment) {
+  const auto experts = static_cast<std::size_t>(spec.model.moe->experts);
+  const RoutingSpec& routing = spec.moe.routing;
+  switch (routing.distribution) {
+    case RoutingSpec::Distribution::zipf:
+      return zipf(experts, routing, moment);
+    case RoutingSpec::Distribution::random:
+      return drawn(experts, pairs_of_group(spec), routing.seed, moment);
+    case RoutingSpec::Distribution::file:
+      return logged(spec.model, routing, moment);
+    case RoutingSpec::Distribution::uniform:
+      break;
+  }
+  return std::vector<double>(experts, 1);
+}
+
+std::vector<double> mean_popularity(const ModelSpec& model, const RoutingSpec& routing) {
+  const auto experts = static_cast<std::size_t>(model.moe->experts);
+  const ExpertMoment now{0, routing.step};
+  if (routing.distribution == RoutingSpec::Distribution::zipf) return zipf(experts, routing, now);
+  if (routing.distribution == RoutingSpec::Distribution::file) return logged(model, routing, now);
+  return std::vector<double>(experts, 1);
+}
+
+}  // namespace stepcast
