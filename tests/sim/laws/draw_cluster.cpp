@@ -10,9 +10,10 @@ void Drawing::pick_cluster() {
   for (const std::int64_t n : {2, 3, 4, 8})
     if (world() % n == 0) sizes.push_back(n);
   node_ = sizes.empty() ? 1 : sizes[static_cast<std::size_t>(below(std::ssize(sizes)))];
-  set("cluster.node.devices", node_);
   set("cluster.devices", world());
   set("cluster.host.device_link.shared.devices", std::min<std::int64_t>(node_, 2));
+  if (chance(9)) return pick_platform();
+  set("cluster.node.devices", node_);
   take("cluster.collectives.library", "library", word({"hccl", "nccl"}));
   pick_topology();
   kinds_ = world() / node_ >= 2 && chance(18);
@@ -29,6 +30,18 @@ void Drawing::pick_cluster() {
   };
   set("cluster.kinds",
       "[" + kind("cluster.yaml", first) + ", " + kind("slower.yaml", nodes - first) + "]");
+}
+
+/// All links come from a file of SimGrid's, which names no NICs, switches or cables.
+void Drawing::pick_platform() {
+  const std::string file = word({"fat-tree", "torus", "stars"});
+  hit("platform");
+  hit("platform " + file);
+  set("cluster.network.platform",
+      "{file: " + file + ".xml, devices_per_node: " + std::to_string(node_) + "}");
+  set("cluster.collectives.library", "hccl");
+  node_fabric_ = topology_ = nic_ = "platform";
+  has_platform_ = true;
 }
 
 void Drawing::pick_topology() {
@@ -119,7 +132,7 @@ void Drawing::pick_fabric() {
 
 /// Prices and power, which move no time. Other kinds of nodes and allocations have none.
 void Drawing::pick_costs() {
-  if (kinds_ || allocated_ || !chance(15)) return;
+  if (kinds_ || allocated_ || has_platform_ || !chance(15)) return;
   hit("costs");
   const std::string switches = chance(50) ? "count: 3" : "ports: 64";
   set("cluster.costs",
@@ -131,7 +144,7 @@ void Drawing::pick_costs() {
 }
 
 void Drawing::pick_faults() {
-  if (chance(15)) {
+  if (!has_platform_ && chance(15)) {
     hit("degraded links");
     set("stalls.degraded_links",
         "[{link: \"nic:0\", bandwidth_factor: " + word({"0.3", "0.5", "0.9"}) + "}]");
