@@ -35,13 +35,13 @@ TEST(Orderly, IsWhatTheNextInstructionAwaits) {
 
 TEST(Orderly, EveryCodeCounts) {
   StageProgram program = program_with({tensor, Wait{0}});
-  const auto tensor_is_awaited = [&] { return orderly(program).awaited_at_once[0]; };
+  const auto tensor_is_awaited = [&]() -> bool { return orderly(program).awaited_at_once[0]; };
   EXPECT_TRUE(tensor_is_awaited());
   ChunkProgram& chunk = program.chunks[0];
   chunk.paired.emplace_back();
-  for (Instructions* code : {&chunk.first_forward, &chunk.backward, &chunk.last_backward,
-                             &chunk.backward_input, &chunk.backward_weight,
-                             &chunk.last_backward_weight, &chunk.paired[0], &program.epilogue}) {
+  for (Instructions* code :
+       {&chunk.first_forward, &chunk.backward, &chunk.last_backward, &chunk.backward_input,
+        &chunk.backward_weight, &chunk.last_backward_weight, &chunk.paired[0], &program.epilogue}) {
     *code = {tensor};
     EXPECT_FALSE(tensor_is_awaited());
     *code = {tensor, Wait{0}};
