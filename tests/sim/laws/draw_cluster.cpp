@@ -10,13 +10,14 @@ void Drawing::pick_cluster() {
   for (const std::int64_t n : {2, 3, 4, 8})
     if (world() % n == 0) sizes.push_back(n);
   node_ = sizes.empty() ? 1 : sizes[static_cast<std::size_t>(below(std::ssize(sizes)))];
+  if (spread_) node_ = any<std::int64_t>({2, 4});
   set("cluster.devices", world());
   set("cluster.host.device_link.shared.devices", std::min<std::int64_t>(node_, 2));
-  if (chance(9)) return pick_platform();
+  if (!spread_ && chance(9)) return pick_platform();
   set("cluster.node.devices", node_);
   take("cluster.collectives.library", "library", word({"hccl", "nccl"}));
   pick_topology();
-  kinds_ = world() / node_ >= 2 && chance(18);
+  kinds_ = !spread_ && world() / node_ >= 2 && chance(18);
   if (!kinds_) {
     pick_allocation();
     return pick_fabric();
@@ -111,6 +112,7 @@ void Drawing::pick_wires() {
 void Drawing::pick_fabric() {
   node_fabric_ = node_ % 2 == 0 ? word({"mesh", "switch", "groups", "torus", "full_mesh", "graph"})
                                 : word({"mesh", "switch"});
+  if (spread_) node_fabric_ = "mesh";
   hit("fabric " + node_fabric_);
   if (node_fabric_ == "torus" || node_fabric_ == "full_mesh" || node_fabric_ == "graph")
     pick_wires();
@@ -160,7 +162,7 @@ void Drawing::pick_faults() {
     hit("failed plane");
     set("cluster.network.nic.planes", std::int64_t{2});
     set("stalls.failed_links", "[{link: \"nic_plane:1\"}]");
-  } else if (node_fabric_ == "switch" && chance(25)) {
+  } else if (node_fabric_ == "switch" && chance(40)) {
     hit("failed port plane");
     set("cluster.node.fabric.planes", std::int64_t{2});
     set("stalls.failed_links", word({"[{link: \"plane:1\"}]", "[{link: \"port:0\", ports: 1}]"}));

@@ -134,7 +134,7 @@ void Drawing::pick_algorithms() {
   const bool grid = node_fabric_ == "torus" || node_fabric_ == "full_mesh";
   if (grid && experts() && chance(60))
     return take("communication.algorithm.all_to_all", "exchange", "dimensions");
-  if ((node_fabric_ == "mesh" || node_fabric_ == "full_mesh") && !kinds_ && chance(30)) {
+  if (spread_ && chance(80)) {
     hit("algorithm parallel");
     for (const char* kind : {"all_reduce", "reduce_scatter", "all_gather"})
       set("communication.algorithm." + std::string(kind), "parallel");

@@ -122,7 +122,8 @@ class Drawing {
   bool super_node_ = false, kinds_ = false, allocated_ = false, has_platform_ = false,
        unfused_ = false, sparse_ = false, linear_ = false, no_softmax_ = false, fb_pair_ = false;
   bool eager_ = false, padded_ = false, leaves_ = false;
-  std::string recipe_;  ///< of FP8; empty: none
+  bool spread_ = false;  ///< no group but those of replicas, over several nodes of several devices
+  std::string recipe_;   ///< of FP8; empty: none
 
   std::int64_t world() const { return tp_ * pp_ * cp_ * dp_; }
 };
