@@ -121,7 +121,7 @@ Traffic uneven_traffic() {
   return traffic;
 }
 
-// Both are right: where their steps differ by more, the job has made more of the last bits.
+// What either makes of given starts; what a job makes of the last bits of ends is another matter.
 TEST(Sharing, BothEndFlowsWhereExactRatesEndThem) {
   EXPECT_TRUE(rc::check("ends of flows are those of the plain reference", [] {
     Traffic traffic = uneven_traffic();
