@@ -86,8 +86,8 @@ class Comparison {
       const JobGraph::Object& own = graph_.objects()[o];
       const JobGraph::Object*& other = first[colours_.object[o]];
       if (other == nullptr) other = &own;
-      const auto self = [](const JobGraph::Object& x) {
-        return std::tuple(x.kind, x.group, x.pattern, x.count, x.latency);
+      const auto self = [&](const JobGraph::Object& x) {
+        return std::tuple(x.kind, x.group, graph_.flows_of(x), x.count, x.latency);
       };
       if (self(own) != self(*other)) return false;
     }
@@ -100,8 +100,10 @@ class Comparison {
       const JobGraph::UsedLink& own = graph_.links()[l];
       const JobGraph::UsedLink*& other = first[colours_.link[l]];
       if (other == nullptr) other = &own;
-      if (own.bandwidth != other->bandwidth || own.of_one_device != other->of_one_device)
-        return false;
+      const auto self = [](const JobGraph::UsedLink& x) {
+        return std::tuple(x.bandwidth, x.of_one_device, x.hashed);
+      };
+      if (self(own) != self(*other)) return false;
     }
     return true;
   }

@@ -227,8 +227,30 @@ std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
   if (is_skewed(kind, stage))
     for (const Rank member : members) shape.push_back(period_.ranks().coordinates(member).ep);
   const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, std::move(shape)}, next);
-  if (fresh) patterns_.push_back(plan(kind, stage, members));
+  if (fresh) {
+    patterns_.push_back(plan(kind, stage, members));
+    compare(kind, next);
+  }
   return place->second;
+}
+
+/// Groups may lie otherwise and yet send the same: which links they load is what refinement sees.
+/// Where flows are hashed onto uplinks, what a group is told by is its shape.
+void JobGraph::compare(GroupKind kind, std::uint32_t number) {
+  GroupPattern& own = patterns_[number];
+  for (GroupPattern::Entry& entry : own.entries) {
+    const auto next = static_cast<std::uint32_t>(roles_.size());
+    const std::span<const GroupPattern::Load> loads{own.loads.data() + entry.first, entry.count};
+    entry.role = roles_.try_emplace(loads, next).first->second;
+  }
+  std::vector<std::uint32_t>& unlike = unlike_[{kind, own.stage}];
+  const bool hashed = routing_choices(input_.fabric.cluster().network.routing) > 0;
+  const auto same = [&](std::uint32_t other) {
+    return patterns_[other].slots == own.slots && patterns_[other].calls == own.calls;
+  };
+  const auto found = hashed ? unlike.end() : std::ranges::find_if(unlike, same);
+  own.alike = found == unlike.end() ? number : *found;
+  if (found == unlike.end()) unlike.push_back(number);
 }
 
 /// Calls over the host link are no part of it: they use no link of the fabric. A group is planned

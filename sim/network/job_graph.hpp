@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -32,20 +33,33 @@ struct GroupPattern {
                          ///< member of its node, and which wire of the node; a
                          ///< channel: 0, and its name
     std::uint32_t first, count;  ///< its loads
-    std::uint32_t role;          ///< equal where the loads are
+    std::uint32_t role;          ///< equal where the loads are, in all patterns of a job
   };
   struct Call {
     std::uint32_t call;  ///< in the stage's program
     std::uint32_t first_slot;
     std::string algorithm;
     std::vector<std::vector<NetworkFlow>> phases;  ///< without paths
+    friend bool operator==(const Call&, const Call&) = default;
   };
   std::uint32_t stage = 0;
   std::vector<Call> calls;
   std::vector<Entry> entries;
   std::vector<Load> loads;
   std::uint32_t slots = 0;
+  /// Number of the first pattern of that kind and stage with the same calls and flows: their groups
+  /// differ in nothing but the links that they load.
+  std::uint32_t alike = 0;
 };
+
+/// Numbers of lists of loads, which the patterns hold.
+struct EarlierLoads {
+  bool operator()(std::span<const GroupPattern::Load> a,
+                  std::span<const GroupPattern::Load> b) const {
+    return std::ranges::lexicographical_compare(a, b);
+  }
+};
+using LoadRoles = std::map<std::span<const GroupPattern::Load>, std::uint32_t, EarlierLoads>;
 
 /// Bytes of several devices may cross it.
 bool crossed_by_several(const Fabric& fabric, LinkId link);
@@ -121,8 +135,14 @@ class JobGraph {
   }
   /// Loads of a use: slots of the object's pattern, or slot 0 of a channel.
   std::span<const GroupPattern::Load> loads(const Use& use) const;
-  /// Equal for uses of one pattern with equal loads.
+  /// Equal for uses with equal loads.
   std::uint32_t role(const Use& use) const;
+  /// Equal for groups of one kind and stage that send the same flows, and for channels of one
+  /// direction.
+  std::uint32_t flows_of(const Object& object) const {
+    const bool group = object.kind == Object::Kind::group;
+    return group ? patterns_[object.pattern].alike : object.pattern;
+  }
 
  private:
   using ShapeKey = std::vector<std::uint32_t>;
@@ -138,6 +158,7 @@ class JobGraph {
   ShapeKey shape_of(const std::vector<Rank>& members) const;
   bool is_skewed(GroupKind kind, std::uint32_t stage) const;
   GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
+  void compare(GroupKind kind, std::uint32_t number);
   /// Puts an entry on a link, or on what stands in for it.
   void load(std::uint32_t object, LinkId link, std::uint32_t entry);
   void use(std::uint32_t object, LinkId link, std::uint32_t entry);
@@ -150,6 +171,9 @@ class JobGraph {
   std::vector<Rank> members_;
   std::vector<GroupPattern> patterns_;
   std::map<std::pair<std::pair<GroupKind, std::uint32_t>, ShapeKey>, std::uint32_t> pattern_index_;
+  /// Patterns of a kind and stage that are not alike.
+  std::map<std::pair<GroupKind, std::uint32_t>, std::vector<std::uint32_t>> unlike_;
+  LoadRoles roles_;
   std::array<std::vector<std::uint32_t>, group_kinds> group_of_;
   std::array<std::vector<std::uint32_t>, channels> channel_of_, incoming_of_;
   std::vector<Use> uses_;

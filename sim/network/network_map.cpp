@@ -9,6 +9,7 @@
 #include "pattern_planner.hpp"
 #include "plain_map.hpp"
 #include "refinement.hpp"
+#include "rivals.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/network/solitary.hpp"
 #include "stepcast/workloads/fair_share.hpp"
@@ -58,6 +59,7 @@ class MapBuilder {
     find_classes();
     number_flows();
     LinkClasses links(places_.size());
+    rivals_ = Rivals(places_.size());
     load_links(links);
     for (std::uint32_t o = 0; o < first_object_.size(); ++o) add_calls(o, links);
     for (std::uint32_t c = 0; c < map_.classes.representative.size(); ++c) {
@@ -98,6 +100,7 @@ class MapBuilder {
   std::vector<std::uint32_t> first_flow_;    ///< by object colour
   std::vector<std::uint32_t> first_call_;    ///< by object colour: into map_.calls
   std::vector<FlowPlace> places_;
+  Rivals rivals_{0};
   std::vector<std::uint32_t> alike_;                ///< by link colour: links of it
   std::vector<std::uint32_t> world_calls_;          ///< by ordinal: into map_.calls
   std::map<double, std::uint32_t> host_transfers_;  ///< by their time: into map_.calls
@@ -203,6 +206,9 @@ void MapBuilder::load_links(LinkClasses& links) {
     const LinkLoads loads = merged(instances);
     if (input_.describe_links) describe_link(l, loads);
     const bool shared = flows_can_meet(graph_.links()[l], loads);
+    if (shared)
+      rivals_.meet(loads, graph_.links()[l].of_one_device,
+                   [&](std::uint32_t flow) { return places_[flow].stream; });
     if (collisions_.can_fill(l))
       links.add(graph_.links()[l].bandwidth, std::move(instances), shared);
     const auto first_of = [&](std::uint32_t o) { return first_flow_[colours_.object[o]]; };
@@ -237,6 +243,8 @@ void MapBuilder::add_calls(std::uint32_t colour, const LinkClasses& links) {
       }
     }
     settle(call, links.bandwidths());
+    const auto& program = input_.programs[graph_.patterns()[object.pattern].stage];
+    if (meeting == 1) call.rivals = rivals_.of(call, program.calls[planned.call].stream);
   }
   settle_one_group(first_object_[colour], first_call_.back());
 }

@@ -195,28 +195,14 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
   return {l.kind, index_.at(l.from), 0};
 }
 
-namespace {
-
-struct Earlier {
-  bool operator()(std::span<const GroupPattern::Load> a,
-                  std::span<const GroupPattern::Load> b) const {
-    return std::ranges::lexicographical_compare(a, b);
-  }
-};
-
-}  // namespace
-
 GroupPattern PatternPlanner::take() {
-  std::map<std::span<const GroupPattern::Load>, std::uint32_t, Earlier> roles;
   for (const auto& [key, loads] : loads_) {
-    const auto next = static_cast<std::uint32_t>(roles.size());
-    const std::uint32_t role = roles.try_emplace(loads, next).first->second;
     pattern_.entries.push_back({.kind = std::get<0>(key),
                                 .a = std::get<1>(key),
                                 .b = std::get<2>(key),
                                 .first = static_cast<std::uint32_t>(pattern_.loads.size()),
                                 .count = static_cast<std::uint32_t>(loads.size()),
-                                .role = role});
+                                .role = 0});
     pattern_.loads.insert(pattern_.loads.end(), loads.begin(), loads.end());
   }
   return std::move(pattern_);

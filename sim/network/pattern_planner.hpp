@@ -49,6 +49,7 @@ class PatternPlanner {
   void add(std::uint32_t index);
   /// False where a call treats members differently that are a period apart.
   bool repeats() const { return repeats_; }
+  /// Roles are left to the graph, which compares all of its patterns.
   GroupPattern take();
 
  private:

@@ -65,8 +65,9 @@ class Refiner {
       for (const JobGraph::Use& use : graph_.uses_of_object(o)) {
         links += mix(graph_.role(use), colours_.link[use.link]);
       }
-      const std::uint64_t self = mix(mix(static_cast<std::uint64_t>(object.kind), object.pattern),
-                                     mix_number(object.latency));
+      const std::uint64_t self =
+          mix(mix(static_cast<std::uint64_t>(object.kind), graph_.flows_of(object)),
+              mix_number(object.latency));
       object_signature_[o] = mix(mix(self, colours_.object[o]), mix(members, links));
     }
     colours_.objects = number(object_signature_, colours_.object);

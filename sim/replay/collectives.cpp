@@ -51,7 +51,12 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
     const NetworkCall& call = network_call(r, head.call);
     const double start = std::max(head.ready, state.free_at);
     if (call.lone && call.arrivals == 1) {
-      end_lone(r, state, call, start);
+      // Hosts of other kinds of nodes may have other links.
+      const StageCall& own = program(r).calls[head.call];
+      end_lone(r, state, call, start,
+               start + (own.over_host_link() ? own.host_link.value() : call.alone));
+    } else if (meets_nothing(r, head.call, call, start)) {
+      end_lone(r, state, call, start, end_on_links(call, start));
     } else {
       state.busy = true;
       arrive(r, head, start);
@@ -59,13 +64,41 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
   }
 }
 
+/// A rank that awaits a call at once begins nothing beside it, so that the call meets what the rank
+/// began before, if that: its end is known with its start.
+bool Replayer::meets_nothing(RankIndex r, std::uint32_t index, const NetworkCall& call,
+                             double start) const {
+  if (!call.rivals || call.arrivals != 1 || orderly_.empty()) return false;
+  const RankState& rank = ranks_[r];
+  const Orderly& orderly = orderly_[rank.stage.value];
+  if (!orderly.awaited_at_once[index] || (*call.rivals & orderly.begin_early).any()) return false;
+  for (std::size_t s = 0; s < streams; ++s) {
+    const StreamState& other = rank.stream[s];
+    if (call.rivals->test(s) && (!other.queue.empty() || other.free_at > start)) return false;
+  }
+  return true;
+}
+
+/// As the engine adds it up, phase by phase.
+double Replayer::end_on_links(const NetworkCall& call, double start) const {
+  double end = start;
+  for (const auto& phase : call.phases) {
+    for (const NetworkFlow& flow : phase) {
+      double per_byte = 0;
+      for (const LinkUse& use : flow.path)
+        per_byte = std::max(per_byte, use.count / map_.bandwidths[use.link]);
+      end = flow.path.empty() ? end + flow.latency + flow.alone
+                              : end + flow.bytes * per_byte + flow.latency;
+    }
+  }
+  return end;
+}
+
 /// One class alone with its links: nobody to wait for.
-void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start) {
+void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start,
+                        double end) {
   RankState& rank = ranks_[r];
   const StreamState::Pending& head = state.queue.front();
-  // Hosts of other kinds of nodes may have other links.
-  const StageCall& own = program(r).calls[head.call];
-  const double end = start + (own.over_host_link() ? own.host_link.value() : call.alone);
   SlotState& slot = rank.slots[head.slot];
   const bool last_issue = slot.issue == head.issue;
   if (last_issue) slot.start = start;

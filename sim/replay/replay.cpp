@@ -56,6 +56,8 @@ Replayer::Replayer(const ReplayInput& input)
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
   if (recorder_) refuse_long_recording(recorded_entries());
+  if (!input.kinds)
+    for (const StageProgram& stage : input.programs) orderly_.push_back(orderly(stage));
   std::uint32_t groups = 0;
   for (const NetworkCall& call : map_.calls)
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);

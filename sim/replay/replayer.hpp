@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "orderly.hpp"
 #include "rank_state.hpp"
 #include "recorder.hpp"
 #include "stepcast/sim/replay/replay.hpp"
@@ -127,7 +128,9 @@ class Replayer : public EngineClient {
   void communicate(RankIndex r, const Communicate& instruction);
   bool wait_slot(RankIndex r, std::uint32_t slot);
   void pump_stream(RankIndex r, Stream stream);
-  void end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start);
+  void end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start, double end);
+  bool meets_nothing(RankIndex r, std::uint32_t index, const NetworkCall& call, double start) const;
+  double end_on_links(const NetworkCall& call, double start) const;
   /// The host issues a communication; returns when that is done. `entry` is what was recorded.
   double issue(RankIndex r, const OperatorCost& cost, bool after_compute, std::uint32_t& entry);
   void record_collective(Meeting& meeting);
@@ -162,6 +165,7 @@ class Replayer : public EngineClient {
   std::vector<RankState> ranks_;
   std::deque<RankIndex> ready_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective
+  std::vector<Orderly> orderly_;  ///< by stage; empty where kinds of nodes differ
   std::vector<Meeting> meetings_;
   std::vector<std::uint32_t> free_meetings_;
   /// Those that wait for members, by class of the group: few at a time, told apart by how many

@@ -10,12 +10,14 @@ void Drawing::pick_cluster() {
   for (const std::int64_t n : {2, 3, 4, 8})
     if (world() % n == 0) sizes.push_back(n);
   node_ = sizes.empty() ? 1 : sizes[static_cast<std::size_t>(below(std::ssize(sizes)))];
-  set("cluster.node.devices", node_);
+  if (spread_) node_ = any<std::int64_t>({2, 4});
   set("cluster.devices", world());
   set("cluster.host.device_link.shared.devices", std::min<std::int64_t>(node_, 2));
+  if (!spread_ && chance(9)) return pick_platform();
+  set("cluster.node.devices", node_);
   take("cluster.collectives.library", "library", word({"hccl", "nccl"}));
   pick_topology();
-  kinds_ = world() / node_ >= 2 && chance(18);
+  kinds_ = !spread_ && world() / node_ >= 2 && chance(18);
   if (!kinds_) {
     pick_allocation();
     return pick_fabric();
@@ -29,6 +31,18 @@ void Drawing::pick_cluster() {
   };
   set("cluster.kinds",
       "[" + kind("cluster.yaml", first) + ", " + kind("slower.yaml", nodes - first) + "]");
+}
+
+/// All links come from a file of SimGrid's, which names no NICs, switches or cables.
+void Drawing::pick_platform() {
+  const std::string file = word({"fat-tree", "torus", "stars"});
+  hit("platform");
+  hit("platform " + file);
+  set("cluster.network.platform",
+      "{file: " + file + ".xml, devices_per_node: " + std::to_string(node_) + "}");
+  set("cluster.collectives.library", "hccl");
+  node_fabric_ = topology_ = nic_ = "platform";
+  has_platform_ = true;
 }
 
 void Drawing::pick_topology() {
@@ -98,6 +112,7 @@ void Drawing::pick_wires() {
 void Drawing::pick_fabric() {
   node_fabric_ = node_ % 2 == 0 ? word({"mesh", "switch", "groups", "torus", "full_mesh", "graph"})
                                 : word({"mesh", "switch"});
+  if (spread_) node_fabric_ = "mesh";
   hit("fabric " + node_fabric_);
   if (node_fabric_ == "torus" || node_fabric_ == "full_mesh" || node_fabric_ == "graph")
     pick_wires();
@@ -119,7 +134,7 @@ void Drawing::pick_fabric() {
 
 /// Prices and power, which move no time. Other kinds of nodes and allocations have none.
 void Drawing::pick_costs() {
-  if (kinds_ || allocated_ || !chance(15)) return;
+  if (kinds_ || allocated_ || has_platform_ || !chance(15)) return;
   hit("costs");
   const std::string switches = chance(50) ? "count: 3" : "ports: 64";
   set("cluster.costs",
@@ -131,7 +146,7 @@ void Drawing::pick_costs() {
 }
 
 void Drawing::pick_faults() {
-  if (chance(15)) {
+  if (!has_platform_ && chance(15)) {
     hit("degraded links");
     set("stalls.degraded_links",
         "[{link: \"nic:0\", bandwidth_factor: " + word({"0.3", "0.5", "0.9"}) + "}]");
@@ -147,7 +162,7 @@ void Drawing::pick_faults() {
     hit("failed plane");
     set("cluster.network.nic.planes", std::int64_t{2});
     set("stalls.failed_links", "[{link: \"nic_plane:1\"}]");
-  } else if (node_fabric_ == "switch" && chance(25)) {
+  } else if (node_fabric_ == "switch" && chance(40)) {
     hit("failed port plane");
     set("cluster.node.fabric.planes", std::int64_t{2});
     set("stalls.failed_links", word({"[{link: \"plane:1\"}]", "[{link: \"port:0\", ports: 1}]"}));

@@ -127,6 +127,19 @@ void Drawing::pick_communication() {
   if (chance(20)) take("communication.tensor.overlap", "tensor overlap", "chunks(2)");
   if (tp_ > 1 && chance(20))
     take("communication.pipeline.scatter_gather", "scatter_gather", "true");
+  pick_algorithms();
+}
+
+void Drawing::pick_algorithms() {
+  const bool grid = node_fabric_ == "torus" || node_fabric_ == "full_mesh";
+  if (grid && experts() && chance(60))
+    return take("communication.algorithm.all_to_all", "exchange", "dimensions");
+  if (spread_ && chance(80)) {
+    hit("algorithm parallel");
+    for (const char* kind : {"all_reduce", "reduce_scatter", "all_gather"})
+      set("communication.algorithm." + std::string(kind), "parallel");
+    return;
+  }
   if (!chance(35)) return;
   hit("named algorithms");
   const std::string any_kind = word({"ring", "ring", "nhr", "hd", "nb"});

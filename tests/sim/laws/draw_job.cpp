@@ -27,6 +27,8 @@ void Drawing::pick_sizes() {
     cp_ = slices ? 1 : any<std::int64_t>({1, 1, 1, 2, 4});
   }
   dp_ = any<std::int64_t>({1, 2, 2, 3, 4, 8});
+  spread_ = !given() && chance(14);
+  if (spread_) tp_ = cp_ = 1, dp_ = 8;
   while (world() > 64) dp_ = (dp_ + 1) / 2, cp_ = (cp_ + 1) / 2;
   const std::int64_t per_stage = any<std::int64_t>({1, 1, 2, 3});
   micro_batches_ = pp_ * (schedule_->splits_backward && vpp_ == 2 ? per_stage + 1 : per_stage);

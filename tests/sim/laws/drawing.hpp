@@ -79,6 +79,7 @@ class Drawing {
   void pick_cluster();
   void pick_fabric();
   void pick_wires();
+  void pick_platform();
   void pick_topology();
   void pick_allocation();
   void pick_disturbance();
@@ -97,6 +98,7 @@ class Drawing {
   void pick_graphs();
   void pick_costs();
   void pick_communication();
+  void pick_algorithms();
   void pick_faults();
   void pick_stalls();
   void pick_pauses();
@@ -121,10 +123,11 @@ class Drawing {
   std::int64_t expert_ranks_ = 1;  ///< ep x etp
   std::int64_t layers_ = 8, sequence_ = 2048, slices_ = 1;
   std::string node_fabric_ = "mesh", nic_ = "device", topology_ = "single_switch", recompute_;
-  bool super_node_ = false, kinds_ = false, allocated_ = false, unfused_ = false, sparse_ = false,
-       linear_ = false, no_softmax_ = false, fb_pair_ = false;
+  bool super_node_ = false, kinds_ = false, allocated_ = false, has_platform_ = false,
+       unfused_ = false, sparse_ = false, linear_ = false, no_softmax_ = false, fb_pair_ = false;
   bool eager_ = false, padded_ = false, leaves_ = false;
-  std::string recipe_;  ///< of FP8; empty: none
+  bool spread_ = false;  ///< no group but those of replicas, over several nodes of several devices
+  std::string recipe_;   ///< of FP8; empty: none
 
   std::int64_t world() const { return tp_ * pp_ * cp_ * dp_; }
 };

@@ -1,7 +1,12 @@
 #include "scaled.hpp"
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+
+#include "stepcast/topology/platform_table.hpp"
 
 namespace stepcast::laws {
 namespace {
@@ -61,6 +66,18 @@ class Scaler : public Visitor {
   std::string path_;
 };
 
+/// No key has the links of a platform file.
+void scale_platform(ClusterSpec& cluster, double factor) {
+  auto* fabric = std::get_if<PlatformFabric>(&cluster.node_fabric);
+  if (fabric == nullptr) return;
+  PlatformTable table = *fabric->table;
+  for (PlatformTable::Link& link : table.links) {
+    link.bandwidth = link.bandwidth * factor;
+    link.latency = link.latency / factor;
+  }
+  fabric->table = std::make_shared<const PlatformTable>(std::move(table));
+}
+
 void scale(Scenario& scenario, double factor, std::vector<std::string_view> prefixes) {
   Scaler scaler{factor, std::move(prefixes)};
   describe(scaler, scenario.cluster);
@@ -70,6 +87,7 @@ void scale(Scenario& scenario, double factor, std::vector<std::string_view> pref
 
 Scenario scaled(Scenario scenario, double factor) {
   scale(scenario, factor, {""});
+  scale_platform(scenario.cluster, factor);
   Scaler all{factor, {""}};
   describe(all, scenario.stalls);
   if (scenario.synthetic) describe(all, *scenario.synthetic);
@@ -80,6 +98,7 @@ Scenario with_faster_links(Scenario scenario, double factor) {
   scale(scenario, factor,
         {"node.", "super_node.", "network.", "collectives.", "kinds.node.", "kinds.super_node.",
          "kinds.network."});
+  scale_platform(scenario.cluster, factor);
   return scenario;
 }
 

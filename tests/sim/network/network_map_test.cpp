@@ -240,5 +240,45 @@ TEST(NetworkMap, LostUplinksOfALeafSlowWhatCrossesIt) {
   for (const double factor : slowdown) EXPECT_GT(factor, 1.5);
 }
 
+// Groups below either leaf of a group of leaves are planned apart, since channels are named by
+// leaves, and send the same: all ranks are one class, and a tensor group meets nothing but itself.
+TEST(NetworkMap, GroupsThatSendTheSameAreAlikeWhereverTheyLie) {
+  ClusterSpec cluster = cluster_of(64, 4, 8, 1);
+  cluster.network.kind = NetworkSpec::Kind::dragonfly_plus;
+  cluster.network.dragonfly = {
+      .group_routers = 2, .global_links = 2, .global = {25_GBps, Seconds{0}}};
+  const ParallelPlan plan = plan_of(8, 1, 8);
+  std::vector<StageProgram> programs = pipeline_programs(plan, 0_MiB);
+  programs[0].calls.push_back({"reduce",
+                               GroupKind::tensor,
+                               {CollectiveKind::all_reduce, 1_MiB},
+                               Stream::tensor,
+                               ExposedKind::tensor,
+                               {},
+                               "ring"});
+  EXPECT_EQ(Job(cluster, plan, programs).map.classes.ranks, std::vector<std::uint32_t>{64});
+}
+
+// The links inside a node carry both streams of a device, one at a time each: a call can meet the
+// other stream of its own rank there, and nothing else.
+TEST(NetworkMap, KnowsWhatACallCanMeet) {
+  const ParallelPlan plan = plan_of(8, 1, 2);
+  std::vector<StageProgram> programs = pipeline_programs(plan, 0_MiB);
+  const auto call = [](GroupKind group, Stream stream) {
+    return StageCall{
+        "reduce", group, {CollectiveKind::all_reduce, 1_MiB}, stream, ExposedKind::data,
+        {},       "ring"};
+  };
+  programs[0].calls = {call(GroupKind::tensor, Stream::tensor)};
+  const Job alone(cluster_of(16, 8, 64, 1), plan, programs);
+  EXPECT_TRUE(alone.map.calls[0].lone);
+  programs[0].calls.push_back(call(GroupKind::tensor, Stream::data));
+  const Job both(cluster_of(16, 8, 64, 1), plan, programs);
+  EXPECT_FALSE(both.map.calls[0].lone);
+  ASSERT_TRUE(both.map.calls[0].rivals.has_value());
+  EXPECT_EQ(*both.map.calls[0].rivals, StreamSet{}.set(static_cast<std::size_t>(Stream::data)));
+  EXPECT_EQ(*both.map.calls[1].rivals, StreamSet{}.set(static_cast<std::size_t>(Stream::tensor)));
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,7 +34,10 @@ struct NetworkFlow {
   std::vector<LinkUse> path;
   static constexpr std::uint32_t unnumbered = UINT32_MAX;  ///< calls of the world that run alone
   std::uint32_t number = unnumbered;                       ///< in NetworkLink::loads
+  friend bool operator==(const NetworkFlow&, const NetworkFlow&) = default;
 };
+
+using StreamSet = std::bitset<streams>;
 
 /// This is one collective of one class of groups.
 struct NetworkCall {
@@ -42,8 +46,11 @@ struct NetworkCall {
   static constexpr std::uint32_t no_group = UINT32_MAX;  ///< of the whole world, run alone
   std::uint32_t group = 0;     ///< class of the group: its members meet under this number
   std::uint32_t arrivals = 1;  ///< rank classes that must arrive
-  bool once = false;     ///< its members meet once: the call is one of a trace, not of a program
-  bool lone = false;     ///< no shared link: start + `alone` is its end
+  bool once = false;  ///< its members meet once: the call is one of a trace, not of a program
+  bool lone = false;  ///< no shared link: start + `alone` is its end
+  /// All that its flows can meet are calls of its own members on these streams; nothing: they can
+  /// meet others too.
+  std::optional<StreamSet> rivals = {};
   double alone = 0;      ///< all phases with their latencies, beside those of its likes [s]
   double one_group = 0;  ///< the same of one group, when its likes do not move either [s]
 };
