@@ -14,6 +14,7 @@
 #include "stepcast/sim/replay/recording.hpp"
 #include "stepcast/sim/replay/stall_plan.hpp"
 #include "stepcast/sim/replay/timeline.hpp"
+#include "stepcast/workloads/host_queue.hpp"
 #include "stepcast/workloads/program.hpp"
 #include "unit_code.hpp"
 

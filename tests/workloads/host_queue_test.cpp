@@ -6,7 +6,7 @@
 #include "segment_generators.hpp"
 #include "segment_reference.hpp"
 #include "stepcast/base/errors.hpp"
-#include "stepcast/workloads/segment.hpp"
+#include "stepcast/workloads/host_queue.hpp"
 
 namespace stepcast {
 namespace {
