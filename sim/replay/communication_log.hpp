@@ -51,6 +51,13 @@ class CommunicationLog {
   /// Appends all that later splits depend on, times relative to `origin`.
   void append_state(double origin, std::vector<double>& state) const;
 
+  /// Asks the processor for what the next communication will need.
+  void prefetch() const {
+    __builtin_prefetch(intervals_.data() + intervals_.size());
+    __builtin_prefetch(intervals_.data() + intervals_.size() - 2);
+    __builtin_prefetch(waits_.data() + waits_.size());
+  }
+
  private:
   struct Interval {
     double start, end;

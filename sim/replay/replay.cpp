@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "large_pages.hpp"
 #include "recording_size.hpp"
 #include "replayer.hpp"
 #include "stepcast/base/errors.hpp"
@@ -53,6 +54,7 @@ Replayer::Replayer(const ReplayInput& input)
                  !(input.loads && !input.loads->repeats())},
       host_is_free_{host_is_free(input)} {
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
+  expect_allocations(ranks * room_per_rank);
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
   if (recorder_) refuse_long_recording(recorded_entries());
@@ -330,6 +332,8 @@ void Replayer::on_event(double now, std::uint64_t tag) {
       part_ended(static_cast<std::uint32_t>(index), now);
       break;
     case Tag::transfer:
+      prefetch(static_cast<RankIndex>(index / channels),
+               Channel{static_cast<std::uint8_t>(index % channels)});
       transfer(static_cast<RankIndex>(index / channels),
                Channel{static_cast<std::uint8_t>(index % channels)}, now);
       break;
@@ -352,6 +356,7 @@ void Replayer::on_flow_end(double now, std::uint64_t tag) {
   } else {
     const auto r = static_cast<RankIndex>(index / channels);
     const Channel channel{static_cast<std::uint8_t>(index % channels)};
+    prefetch(r, channel);
     bytes_ended(r, channel, now);
     pump_channel(r, channel);
   }

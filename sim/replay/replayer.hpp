@@ -107,6 +107,7 @@ class Replayer : public EngineClient {
   ChannelState& sends(RankIndex r, Channel channel) {
     return ranks_[r].channel[static_cast<std::size_t>(channel)];
   }
+  void prefetch(RankIndex r, Channel channel) const;
   double recorded_entries() const;
   const StageProgram& program(RankIndex r) const { return *ranks_[r].program; }
   const StageProgram& program_of(RankIndex r) const {
@@ -145,6 +146,7 @@ class Replayer : public EngineClient {
   /// Once: what it waited for may come more than once before it goes on.
   void wake(RankIndex r) {
     ranks_[r].waiting = Waiting::nothing;
+    ranks_[r].prefetch_lists();
     ready_.push_back(r);
   }
   void idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,

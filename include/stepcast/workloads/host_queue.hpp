@@ -82,8 +82,8 @@ class HostQueue {
   std::uint64_t loops_ = 0;
   std::uint64_t first_ = 0, next_ = 0;  ///< runs in reach, counted over all
   std::uint64_t gate_ = 0;              ///< the run of operator last - depth, for the run at hand
-  std::vector<End> runs_;      ///< [run modulo the size], which is a power of two
-  std::vector<Start> starts_;  ///< likewise
+  std::vector<End> runs_;               ///< [run modulo the size], which is a power of two
+  std::vector<Start> starts_;           ///< likewise
   std::vector<double> ends_;  ///< end of operator i at i modulo the size, a power of two >= depth
 };
 
