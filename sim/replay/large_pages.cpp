@@ -11,7 +11,7 @@
 namespace stepcast {
 namespace {
 
-constexpr std::size_t page = std::size_t{2} << 20;   ///< large, of x86-64 and of most of AArch64
+constexpr std::size_t page = std::size_t{2} << 20;     ///< large, of x86-64 and of most of AArch64
 constexpr std::size_t fewest = std::size_t{16} << 20;  ///< more than fits a second-level cache
 /// The heap keeps no more when it is given back.
 constexpr std::size_t most = std::numeric_limits<int>::max() - page;

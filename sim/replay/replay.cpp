@@ -14,6 +14,9 @@ namespace {
 /// Rounding does not make a segment host-bound.
 constexpr double host_bound_margin = 1e-9;
 
+/// Of fewer ranks a second-level cache holds what they use again and again.
+constexpr std::uint32_t crowd = 128;
+
 /// A host that costs nothing has no state, so that more steps are found to recur.
 bool costs_host_time(const OperatorCost& cost) {
   return cost.main > 0 || cost.worker > 0 || cost.launch > 0;
@@ -54,6 +57,7 @@ Replayer::Replayer(const ReplayInput& input)
                  !(input.loads && !input.loads->repeats())},
       host_is_free_{host_is_free(input)} {
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
+  crowded_ = ranks > crowd;
   expect_allocations(ranks * room_per_rank);
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);

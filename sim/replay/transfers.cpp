@@ -77,6 +77,7 @@ void Replayer::pump_channel(RankIndex r, Channel channel) {
 /// Ranks are many more than a cache holds, and events take them in turns: all of what both ends
 /// need is asked for at once.
 void Replayer::prefetch(RankIndex r, Channel channel) const {
+  if (!crowded_) return;
   ranks_[r].prefetch();
   ranks_[map_.hop(channel, r).peer].prefetch();
 }
