@@ -53,9 +53,8 @@ class CommunicationLog {
 
   /// Asks the processor for what the next communication will need.
   void prefetch() const {
-    __builtin_prefetch(intervals_.data() + intervals_.size());
-    __builtin_prefetch(intervals_.data() + intervals_.size() - 2);
-    __builtin_prefetch(waits_.data() + waits_.size());
+    if (!intervals_.empty()) __builtin_prefetch(&intervals_.back(), 1);
+    if (!waits_.empty()) __builtin_prefetch(&waits_.back(), 1);
   }
 
  private:
