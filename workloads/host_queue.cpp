@@ -1,7 +1,9 @@
+#include "stepcast/workloads/host_queue.hpp"
+
+#include <algorithm>
 #include <bit>
 
 #include "stepcast/base/errors.hpp"
-#include "stepcast/workloads/segment.hpp"
 
 namespace stepcast {
 
@@ -11,13 +13,15 @@ HostQueue::HostQueue(std::uint64_t depth) : depth_{depth} {
 
 Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed) {
   if (segment.size() == 0) return clocks;
-  const bool loop = may_bind(clocks, segment.size());
   const auto issue = [&speed](const Clocks& now, const OperatorCost& op) {
     return issue_operator(now, op, speed);
   };
+  const bool loop = may_bind(clocks, segment.size());
   const Clocks after =
       loop ? operator_loop(clocks, segment, issue) : segment.matrix(speed).apply(clocks);
-  remember({issued_, loop, &segment, speed, clocks, after.device});
+  forget(clocks.main);
+  const std::size_t place = remember(segment.size(), loop, after.device);
+  if (!loop) starts_[place] = {&segment, speed, clocks};
   return after;
 }
 
@@ -31,20 +35,37 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, double host_
     return Clocks{main, worker, end_of(std::max(now.device, worker + op.launch), op)};
   };
   const Clocks after = operator_loop(clocks, segment, issue);
-  remember({issued_, true, &segment, {}, clocks, after.device});
+  forget(clocks.main);
+  remember(segment.size(), true, after.device);
   return after;
 }
 
 // Later operators wait for operators from the gate on, and never for what ended before the host got
 // here: the rest is dropped. Where the ring has no end for a dropped operator it has an earlier
 // one.
-void HostQueue::remember(const Run& run) {
-  runs_.erase_begin(gate_);
-  gate_ = 0;
-  while (!runs_.empty() && runs_.front().device_end <= run.entry.main) runs_.pop_front();
-  if (runs_.full()) runs_.set_capacity(std::max<std::size_t>(4, 2 * runs_.capacity()));
-  runs_.push_back(run);
-  issued_ = run.end();
+void HostQueue::forget(double main) {
+  while (gate_ < next_ && runs_[place(gate_)].device <= main) ++gate_;
+  if (gate_ > first_) forgotten_ = runs_[place(gate_ - 1)].operators();
+  first_ = gate_;
+}
+
+std::size_t HostQueue::remember(std::uint64_t operators, bool each_known, double device_end) {
+  if (next_ - first_ == runs_.size()) reserve_runs();
+  issued_ += operators;
+  const std::size_t place_of_run = place(next_++);
+  runs_[place_of_run] = {issued_, each_known, device_end};
+  return place_of_run;
+}
+
+void HostQueue::prefetch() const {
+  if (runs_.empty()) return;
+  constexpr std::size_t per_line = 64 / sizeof(End);
+  for (std::size_t run = 0; run < 4 * per_line; run += per_line)
+    __builtin_prefetch(&runs_[place(first_ + run)]);
+  __builtin_prefetch(&runs_[place(next_)], 1);
+  if (ends_.empty()) return;
+  for (std::size_t i = 0; i < 32; i += 8)
+    __builtin_prefetch(&ends_[(issued_ + i) & (ends_.size() - 1)], 1);
 }
 
 // Ends never decrease, so the run is free when the last end that it has to wait for is no later
@@ -52,16 +73,14 @@ void HostQueue::remember(const Run& run) {
 bool HostQueue::may_bind(const Clocks& clocks, std::uint64_t size) {
   if (issued_ + size <= depth_) return false;
   if (size > depth_) {
-    gate_ = runs_.size();
+    gate_ = next_;
     return true;
   }
   const std::uint64_t waited_for = issued_ + size - 1 - depth_;
-  while (gate_ < runs_.size() && runs_[gate_].end() <= waited_for) ++gate_;
-  if (gate_ == runs_.size() || waited_for < runs_[gate_].first ||
-      runs_[gate_].device_end <= clocks.main) {
-    return false;
-  }
-  recall_ends(runs_[gate_]);
+  if (waited_for < forgotten_) return false;
+  while (gate_ < next_ && runs_[place(gate_)].operators() <= waited_for) ++gate_;
+  if (gate_ == next_ || runs_[place(gate_)].device <= clocks.main) return false;
+  recall_ends(gate_);
   return end_of(waited_for) > clocks.main;
 }
 
@@ -69,7 +88,7 @@ template <class Issue>
 Clocks HostQueue::operator_loop(Clocks clocks, const Segment& segment, const Issue& issue) {
   ++loops_;
   reserve_ends();
-  for (std::size_t i = 0; i < gate_; ++i) recall_ends(runs_[i]);
+  for (std::uint64_t run = first_; run < gate_; ++run) recall_ends(run);
   std::uint64_t index = issued_;
   for (const OperatorCost& op : segment.operators()) {
     if (index >= depth_) clocks.main = std::max(clocks.main, end_of(index - depth_));
@@ -81,14 +100,16 @@ Clocks HostQueue::operator_loop(Clocks clocks, const Segment& segment, const Iss
 
 // A run that went through the matrix was not held up by the queue, so its ends follow from its
 // entry alone.
-void HostQueue::recall_ends(Run& run) {
-  if (run.ends_known) return;
-  run.ends_known = true;
+void HostQueue::recall_ends(std::uint64_t run) {
+  End& end = runs_[place(run)];
+  if (end.each_known()) return;
+  end = {end.operators(), true, end.device};
   reserve_ends();
-  Clocks clocks = run.entry;
-  std::uint64_t index = run.first;
-  for (const OperatorCost& op : run.segment->operators()) {
-    clocks = issue_operator(clocks, op, run.speed);
+  const Start& start = starts_[place(run)];
+  Clocks clocks = start.entry;
+  std::uint64_t index = first_operator(run);
+  for (const OperatorCost& op : start.segment->operators()) {
+    clocks = issue_operator(clocks, op, start.speed);
     // Those out of reach share their slots with newer operators.
     if (index + depth_ >= issued_) end_of(index) = clocks.device;
     ++index;
@@ -100,29 +121,46 @@ void HostQueue::reserve_ends() {
   if (ends_.empty()) ends_.resize(std::bit_ceil(depth_));
 }
 
+void HostQueue::reserve_runs() {
+  const std::size_t size = std::max<std::size_t>(4, 2 * runs_.size());
+  std::vector<End> runs(size);
+  std::vector<Start> starts(size);
+  for (std::uint64_t run = first_; run < next_; ++run) {
+    runs[run & (size - 1)] = runs_[place(run)];
+    starts[run & (size - 1)] = starts_[place(run)];
+  }
+  runs_ = std::move(runs);
+  starts_ = std::move(starts);
+}
+
 void HostQueue::shift(double time) {
-  for (Run& run : runs_) {
-    run.entry = {run.entry.main + time, run.entry.worker + time, run.entry.device + time};
-    run.device_end += time;
+  for (std::uint64_t run = first_; run < next_; ++run) {
+    Clocks& entry = starts_[place(run)].entry;
+    entry = {entry.main + time, entry.worker + time, entry.device + time};
+    runs_[place(run)].device += time;
   }
   for (double& end : ends_) end += time;
 }
 
+// Runs whose ends are known act through these alone.
 void HostQueue::append_state(double origin, std::vector<double>& state) const {
-  for (const Run& run : runs_) {
-    state.push_back(static_cast<double>(issued_ - run.first));
-    state.push_back(run.device_end - origin);
-    state.push_back(static_cast<double>(run.segment->size()));
-    state.push_back(run.segment->device_time());
-    if (run.ends_known) {
-      for (std::uint64_t i = run.first; i < run.end(); ++i) {
+  for (std::uint64_t run = first_; run < next_; ++run) {
+    const End& end = runs_[place(run)];
+    const Start& start = starts_[place(run)];
+    const std::uint64_t first = first_operator(run);
+    state.push_back(static_cast<double>(issued_ - first));
+    state.push_back(static_cast<double>(end.operators() - first));
+    state.push_back(end.device - origin);
+    if (end.each_known()) {
+      for (std::uint64_t i = first; i < end.operators(); ++i) {
         if (i + depth_ >= issued_) state.push_back(ends_[i & (ends_.size() - 1)] - origin);
       }
     } else {
-      for (const double clock : {run.entry.main, run.entry.worker, run.entry.device})
+      state.push_back(start.segment->device_time());
+      for (const double clock : {start.entry.main, start.entry.worker, start.entry.device})
         state.push_back(clock - origin);
-      state.push_back(run.speed.device);
-      state.push_back(run.speed.host);
+      state.push_back(start.speed.device);
+      state.push_back(start.speed.host);
     }
   }
 }

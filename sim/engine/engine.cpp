@@ -159,7 +159,7 @@ class Engine::Driver : private NetworkWatcher {
 
   /// What is to come, in order; ends that were foreseen in vain left out.
   std::vector<QueuedEvent> pending() const {
-    std::vector<QueuedEvent> events(queue_.ordered_begin(), queue_.ordered_end());
+    std::vector<QueuedEvent> events = queue_.ordered();
     std::erase_if(events, [this](const QueuedEvent& e) {
       return e.kind == QueuedEvent::Kind::flow_end && is_void(e);
     });

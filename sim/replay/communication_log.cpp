@@ -29,6 +29,8 @@ CommunicationLog::Ticket CommunicationLog::insert(double start, double end, Expo
   interval.end = end;
   interval.ticket = next_;
   interval.kind = kind;
+  if (constexpr std::size_t soon = 3; intervals_.capacity() >= intervals_.size() + soon)
+    __builtin_prefetch(intervals_.data() + intervals_.size() + (soon - 1), 1);
   return next_++;
 }
 

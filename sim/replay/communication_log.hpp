@@ -51,6 +51,12 @@ class CommunicationLog {
   /// Appends all that later splits depend on, times relative to `origin`.
   void append_state(double origin, std::vector<double>& state) const;
 
+  /// Asks the processor for what the next communication will need.
+  void prefetch() const {
+    if (!intervals_.empty()) __builtin_prefetch(&intervals_.back(), 1);
+    if (!waits_.empty()) __builtin_prefetch(&waits_.back(), 1);
+  }
+
  private:
   struct Interval {
     double start, end;

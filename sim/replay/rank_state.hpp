@@ -14,6 +14,7 @@
 #include "stepcast/sim/replay/recording.hpp"
 #include "stepcast/sim/replay/stall_plan.hpp"
 #include "stepcast/sim/replay/timeline.hpp"
+#include "stepcast/workloads/host_queue.hpp"
 #include "stepcast/workloads/program.hpp"
 #include "unit_code.hpp"
 
@@ -21,6 +22,7 @@
 namespace stepcast {
 
 inline constexpr std::size_t no_unit = std::numeric_limits<std::size_t>::max();
+inline constexpr std::size_t cache_line = 64;  ///< or what is likely to be one [B]
 inline constexpr double unknown_time = std::numeric_limits<double>::infinity();
 
 /// One collective that its members are about to do or are doing.
@@ -148,6 +150,18 @@ struct RankState {
                     std::vector<double>& state) const;
   /// Moves everything to come.
   void shift(double time, std::uint32_t micro_batches);
+
+  /// These ask the processor for what a rank that goes on will need; nothing else follows from it.
+  void prefetch() const {
+    for (std::size_t at = 0; at < sizeof(RankState); at += cache_line)
+      __builtin_prefetch(reinterpret_cast<const char*>(this) + at);
+  }
+  void prefetch_lists() const {
+    host_queue.prefetch();
+    log.prefetch();
+    __builtin_prefetch(inbox.data());
+    for (std::size_t at = 0; at < slots.size(); ++at) __builtin_prefetch(&slots[at]);
+  }
 
   RankTimes& times() { return books.times[step == 0 ? 0 : 1]; }
 

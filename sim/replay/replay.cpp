@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "large_pages.hpp"
 #include "recording_size.hpp"
 #include "replayer.hpp"
 #include "stepcast/base/errors.hpp"
@@ -12,6 +13,9 @@ namespace {
 
 /// Rounding does not make a segment host-bound.
 constexpr double host_bound_margin = 1e-9;
+
+/// Of fewer ranks a second-level cache holds what they use again and again.
+constexpr std::uint32_t crowd = 128;
 
 /// A host that costs nothing has no state, so that more steps are found to recur.
 bool costs_host_time(const OperatorCost& cost) {
@@ -53,6 +57,8 @@ Replayer::Replayer(const ReplayInput& input)
                  !(input.loads && !input.loads->repeats())},
       host_is_free_{host_is_free(input)} {
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
+  crowded_ = ranks > crowd;
+  expect_allocations(ranks * room_per_rank);
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
   if (recorder_) refuse_long_recording(recorded_entries());
@@ -332,6 +338,8 @@ void Replayer::on_event(double now, std::uint64_t tag) {
       part_ended(static_cast<std::uint32_t>(index), now);
       break;
     case Tag::transfer:
+      prefetch(static_cast<RankIndex>(index / channels),
+               Channel{static_cast<std::uint8_t>(index % channels)});
       transfer(static_cast<RankIndex>(index / channels),
                Channel{static_cast<std::uint8_t>(index % channels)}, now);
       break;
@@ -354,6 +362,7 @@ void Replayer::on_flow_end(double now, std::uint64_t tag) {
   } else {
     const auto r = static_cast<RankIndex>(index / channels);
     const Channel channel{static_cast<std::uint8_t>(index % channels)};
+    prefetch(r, channel);
     bytes_ended(r, channel, now);
     pump_channel(r, channel);
   }

@@ -108,6 +108,7 @@ class Replayer : public EngineClient {
   ChannelState& sends(RankIndex r, Channel channel) {
     return ranks_[r].channel[static_cast<std::size_t>(channel)];
   }
+  void prefetch(RankIndex r, Channel channel) const;
   double recorded_entries() const;
   const StageProgram& program(RankIndex r) const { return *ranks_[r].program; }
   const StageProgram& program_of(RankIndex r) const {
@@ -148,6 +149,7 @@ class Replayer : public EngineClient {
   /// Once: what it waited for may come more than once before it goes on.
   void wake(RankIndex r) {
     ranks_[r].waiting = Waiting::nothing;
+    if (crowded_) ranks_[r].prefetch_lists();
     ready_.push_back(r);
   }
   void idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,
@@ -179,8 +181,9 @@ class Replayer : public EngineClient {
   std::array<std::deque<Mark>, 4> marks_;  ///< the last ones, by kind of their units
   bool mark_due_ = false;
   std::vector<Recording::Piece> pieces_;  ///< of waits that are being settled, for the recording
-  bool may_recur_;     ///< nothing random or dated stands in the way of repetition
-  bool host_is_free_;  ///< no instruction costs host time, so the device never waits for it
+  bool may_recur_;        ///< nothing random or dated stands in the way of repetition
+  bool crowded_ = false;  ///< there are more ranks than a cache holds
+  bool host_is_free_;     ///< no instruction costs host time, so the device never waits for it
   std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0, skipped_micro_batches_ = 0;
 };
 

@@ -74,6 +74,14 @@ void Replayer::pump_channel(RankIndex r, Channel channel) {
   }
 }
 
+/// Ranks are many more than a cache holds, and events take them in turns: all of what both ends
+/// need is asked for at once.
+void Replayer::prefetch(RankIndex r, Channel channel) const {
+  if (!crowded_) return;
+  ranks_[r].prefetch();
+  ranks_[map_.hop(channel, r).peer].prefetch();
+}
+
 /// Both ends note the transfer, since either may wait while its bytes move.
 void Replayer::transfer(RankIndex r, Channel channel, double start) {
   ChannelState& c = sends(r, channel);

@@ -1,6 +1,6 @@
 #include <benchmark/benchmark.h>
 
-#include "stepcast/workloads/segment.hpp"
+#include "stepcast/workloads/host_queue.hpp"
 
 namespace stepcast {
 namespace {

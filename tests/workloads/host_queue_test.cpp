@@ -1,3 +1,5 @@
+#include "stepcast/workloads/host_queue.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -6,7 +8,6 @@
 #include "segment_generators.hpp"
 #include "segment_reference.hpp"
 #include "stepcast/base/errors.hpp"
-#include "stepcast/workloads/segment.hpp"
 
 namespace stepcast {
 namespace {

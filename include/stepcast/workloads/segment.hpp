@@ -1,9 +1,7 @@
 #pragma once
 #include <algorithm>
-#include <boost/circular_buffer.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -99,59 +97,5 @@ Clocks replay_operators(Clocks clocks, std::span<const OperatorCost> operators,
 /// The host waits until the second thread and the compute stream have drained: h = max(h, worker,
 /// d) + cost.
 Clocks host_sync(Clocks clocks, double cost);
-
-/// The host may run at most `depth` (>= 1) compute operators ahead of the stream: before the main
-/// thread issues operator i it waits for the end of operator i - depth. Remembers runs rather than
-/// operators; memory is bounded by `depth`. Between runs the caller may move any clock forward (a
-/// communication, a host pause), never back. Derivation: docs/models/host.md.
-class HostQueue {
- public:
-  explicit HostQueue(std::uint64_t depth);
-  /// These are the clocks after the segment. It takes the matrix when the queue cannot bind, the
-  /// operator loop otherwise. The segment must outlive the queue.
-  Clocks run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed);
-  /// This is the end of the device work of an operator that begins at `start`; it never decreases
-  /// with `start`.
-  using EndOfWork = std::function<double(double start, const OperatorCost& op)>;
-  /// This runs the segment where the device's speed changes during it: operator by operator.
-  Clocks run(const Clocks& clocks, const Segment& segment, double host_factor,
-             const EndOfWork& end_of);
-
-  /// This moves everything that is remembered by `time`.
-  void shift(double time);
-  /// This appends all that later runs depend on, with times relative to `origin`: two queues with
-  /// equal states behave alike from there on.
-  void append_state(double origin, std::vector<double>& state) const;
-
-  std::uint64_t operator_loops() const { return loops_; }  ///< how often the slow form was needed
-  std::size_t remembered_runs() const { return runs_.size(); }
-
- private:
-  /// A run is what a later operator may have to wait for.
-  struct Run {
-    std::uint64_t first;  ///< its first operator, counted over all runs
-    bool ends_known;      ///< the ends of its operators are in `ends_`
-    const Segment* segment;
-    SpeedFactors speed;
-    Clocks entry;
-    double device_end;  ///< end of its last operator
-    std::uint64_t end() const { return first + segment->size(); }
-  };
-
-  bool may_bind(const Clocks& clocks, std::uint64_t size);
-  template <class Issue>
-  Clocks operator_loop(Clocks clocks, const Segment& segment, const Issue& issue);
-  void remember(const Run& run);
-  void recall_ends(Run& run);
-  void reserve_ends();
-  double& end_of(std::uint64_t index) { return ends_[index & (ends_.size() - 1)]; }
-
-  std::uint64_t depth_;
-  std::uint64_t issued_ = 0;  ///< operators so far
-  std::uint64_t loops_ = 0;
-  std::size_t gate_ = 0;              ///< the run of operator last - depth, for the run at hand
-  boost::circular_buffer<Run> runs_;  ///< those in reach
-  std::vector<double> ends_;  ///< end of operator i at i modulo the size, a power of two >= depth
-};
 
 }  // namespace stepcast

@@ -29,22 +29,19 @@ QueuePlan::QueuePlan(std::uint64_t queue_depth, const std::vector<std::size_t>& 
 }
 
 LaneQueue::LaneQueue(const QueuePlan& plan)
-    : plan_{&plan}, device_ends_(plan.reach), past_(plan.reach) {}
+    : plan_{&plan}, device_ends_(plan.reach), known_(plan.reach), past_(plan.reach) {}
 
 void LaneQueue::run(LaneClocks& clocks, const Segment& segment, const LaneSpeeds& speeds) {
   if (segment.size() == 0) return;
   const QueuePlan::Run& run = plan_->runs[next_];
   const std::uint32_t loops = run.free ? 0 : binding(clocks, speeds.host, run, segment.size());
-  Past& past = past_[place(next_)];
   const LaneClocks entry = clocks;
   for (std::size_t l = 0; l < lanes; ++l) {
     clocks.set(l, (loops & bit(l)) != 0 ? operator_loop(l, entry.of(l), segment, speeds.of(l))
                                         : segment.matrix(speeds.of(l)).apply(entry.of(l)));
   }
-  past.segment = &segment;
-  past.ends_known = loops;
-  past.speed = speeds.device;
-  past.entry = entry;
+  known_[place(next_)] = loops;
+  if (loops != all_lanes) past_[place(next_)] = {&segment, speeds.device, entry};
   device_ends_[place(next_)] = clocks.device;
   if (++next_ < plan_->runs.size())
     __builtin_prefetch(&device_ends_[place(plan_->runs[next_].gate)]);
@@ -88,10 +85,10 @@ Clocks LaneQueue::operator_loop(std::size_t lane, Clocks clocks, const Segment& 
 }
 
 void LaneQueue::recall_ends(std::size_t lane, std::uint32_t run, double host) {
-  Past& past = past_[place(run)];
-  if ((past.ends_known & bit(lane)) != 0) return;
-  past.ends_known |= bit(lane);
+  if ((known_[place(run)] & bit(lane)) != 0) return;
+  known_[place(run)] |= bit(lane);
   reserve_ends();
+  const Past& past = past_[place(run)];
   Clocks clocks = past.entry.of(lane);
   std::uint64_t index = plan_->runs[run].first;
   const std::uint64_t issued = plan_->runs[next_].first;

@@ -30,10 +30,10 @@ class LaneQueue {
   void run(LaneClocks& clocks, const Segment& segment, const LaneSpeeds& speeds);
 
  private:
+  /// What the ends of the operators follow from where they are not known in every lane.
   struct Past {
     const Segment* segment;
-    std::uint32_t ends_known;  ///< [lane] the ends of its operators are in `ends_`
-    LaneTimes speed;           ///< of the device
+    LaneTimes speed;  ///< of the device
     LaneClocks entry;
   };
 
@@ -51,6 +51,7 @@ class LaneQueue {
   const QueuePlan* plan_;
   std::uint32_t next_ = 0;              ///< run
   std::vector<LaneTimes> device_ends_;  ///< of the last operators of past runs, by place
+  std::vector<std::uint32_t> known_;    ///< [place] lanes with all ends of the run in `ends_`
   std::vector<Past> past_;              ///< by place
   std::uint64_t ring_ = 0;
   std::vector<double> ends_;  ///< [lane][operator modulo the size of the ring]

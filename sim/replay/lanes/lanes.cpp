@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "../large_pages.hpp"
 #include "lane_replayer.hpp"
 #include "stepcast/base/errors.hpp"
 
@@ -62,6 +63,7 @@ LaneReplayer::LaneReplayer(const ReplayInput& input, std::span<const StallPlan> 
       host_is_free_{host_is_free(input)},
       plans_{plans.size()},
       shared_{shared_streams(input)} {
+  expect_allocations(map_.classes.representative.size() * lanes * room_per_rank);
   std::uint32_t groups = 0;
   for (const NetworkCall& call : map_.calls)
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);

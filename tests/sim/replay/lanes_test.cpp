@@ -5,6 +5,7 @@
 
 #include "random_job.hpp"
 #include "sim/replay/lanes/lane_queue.hpp"
+#include "stepcast/workloads/host_queue.hpp"
 
 // Several seeds in one replay against replays of their own, which are the reference: equal to the
 // bit wherever lanes answer at all.

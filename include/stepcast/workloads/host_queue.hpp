@@ -1,0 +1,90 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "stepcast/workloads/segment.hpp"
+
+namespace stepcast {
+
+/// The host may run at most `depth` (>= 1) compute operators ahead of the stream: before the main
+/// thread issues operator i it waits for the end of operator i - depth. Remembers runs rather than
+/// operators; memory is bounded by `depth`. Between runs the caller may move any clock forward (a
+/// communication, a host pause), never back. Derivation: docs/models/host.md.
+class HostQueue {
+ public:
+  explicit HostQueue(std::uint64_t depth);
+  /// These are the clocks after the segment. It takes the matrix when the queue cannot bind, the
+  /// operator loop otherwise. The segment must outlive the queue.
+  Clocks run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed);
+  /// This is the end of the device work of an operator that begins at `start`; it never decreases
+  /// with `start`.
+  using EndOfWork = std::function<double(double start, const OperatorCost& op)>;
+  /// This runs the segment where the device's speed changes during it: operator by operator.
+  Clocks run(const Clocks& clocks, const Segment& segment, double host_factor,
+             const EndOfWork& end_of);
+
+  /// This moves everything that is remembered by `time`.
+  void shift(double time);
+  /// This appends all that later runs depend on, with times relative to `origin`: two queues with
+  /// equal states behave alike from there on.
+  void append_state(double origin, std::vector<double>& state) const;
+
+  /// This asks the processor for what the next runs will read; nothing else follows from it.
+  void prefetch() const;
+
+  std::uint64_t operator_loops() const { return loops_; }  ///< how often the slow form was needed
+  std::uint64_t remembered_runs() const { return next_ - first_; }
+
+ private:
+  /// A run is what a later operator may have to wait for. Each run asks for this much of one; it
+  /// stands by itself so that several share a line of the cache, since a job has a queue per rank
+  /// and its runs are a few operators each.
+  class End {
+   public:
+    End() = default;
+    End(std::uint64_t operators, bool each_known, double device_end)
+        : device{device_end}, code_{2 * operators + (each_known ? 1 : 0)} {}
+    /// Operators up to the end of the run, counted over all runs.
+    std::uint64_t operators() const { return code_ / 2; }
+    /// The ends of all of its operators are in `ends_`.
+    bool each_known() const { return code_ % 2 != 0; }
+    double device = 0;  ///< end of its last operator
+
+   private:
+    std::uint64_t code_ = 0;
+  };
+  /// The ends of the operators follow from this; nobody asks for it where they are known.
+  struct Start {
+    const Segment* segment;
+    SpeedFactors speed;
+    Clocks entry;
+  };
+
+  bool may_bind(const Clocks& clocks, std::uint64_t size);
+  template <class Issue>
+  Clocks operator_loop(Clocks clocks, const Segment& segment, const Issue& issue);
+  void forget(double main);
+  std::size_t remember(std::uint64_t operators, bool each_known, double device_end);
+  void recall_ends(std::uint64_t run);
+  void reserve_ends();
+  void reserve_runs();
+  double& end_of(std::uint64_t index) { return ends_[index & (ends_.size() - 1)]; }
+  std::size_t place(std::uint64_t run) const { return run & (runs_.size() - 1); }
+  std::uint64_t first_operator(std::uint64_t run) const {
+    return run == first_ ? forgotten_ : runs_[place(run - 1)].operators();
+  }
+
+  std::uint64_t depth_;
+  std::uint64_t issued_ = 0;     ///< operators so far
+  std::uint64_t forgotten_ = 0;  ///< operators of runs that are out of reach
+  std::uint64_t loops_ = 0;
+  std::uint64_t first_ = 0, next_ = 0;  ///< runs in reach, counted over all
+  std::uint64_t gate_ = 0;              ///< the run of operator last - depth, for the run at hand
+  std::vector<End> runs_;               ///< [run modulo the size], which is a power of two
+  std::vector<Start> starts_;           ///< likewise
+  std::vector<double> ends_;  ///< end of operator i at i modulo the size, a power of two >= depth
+};
+
+}  // namespace stepcast

@@ -1,0 +1,45 @@
+#include "large_pages.hpp"
+
+#include <malloc.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+
+namespace stepcast {
+namespace {
+
+constexpr std::size_t page = std::size_t{2} << 20;     ///< large, of x86-64 and of most of AArch64
+constexpr std::size_t fewest = std::size_t{16} << 20;  ///< more than fits a second-level cache
+/// The heap keeps no more when it is given back.
+constexpr std::size_t most = std::numeric_limits<int>::max() - page;
+
+}  // namespace
+
+/// The heap grows by the block and keeps it when it is freed, so that what comes next lies on its
+/// pages. glibc would map a block of its own instead, and give the end of the heap back.
+void expect_allocations(std::size_t bytes) {
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+  if (bytes < fewest) return;
+  constexpr int usual_maps = 65536, largest_threshold = 32 << 20;
+  const std::size_t size = std::min(bytes, most);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_MMAP_THRESHOLD, largest_threshold);
+  mallopt(M_MMAP_MAX, 0);
+  void* const block = std::malloc(size);
+  if (block != nullptr) {
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    const std::uintptr_t begin = (address + page - 1) / page * page;
+    const std::uintptr_t end = (address + size) / page * page;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+    std::free(block);
+  }
+  mallopt(M_MMAP_MAX, usual_maps);
+#else
+  static_cast<void>(bytes);
+#endif
+}
+
+}  // namespace stepcast
