@@ -66,10 +66,23 @@ set(plain_options $<IF:$<CONFIG:Release>,-O1,-O0>)
 target_compile_options(stepcast_plain_headers PRIVATE ${plain_options})
 target_link_libraries(stepcast_plain_headers PRIVATE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json)
 
-# stepcast_layer(NAME [PLAIN] SOURCES... DEPENDS LOWER_LAYERS... PRIVATE LIBRARIES...)
-# A layer is a static library that links downward only; scripts/check_layers holds its includes to that.
+# How many sources of a layer or room a fast build joins. What they include is read once for all of them, so many are the
+# least work; where cores are many, smaller pieces are done sooner.
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+set(joined 8)
+if(cores LESS_EQUAL 4)
+  set(joined 32)
+endif()
+set(STEPCAST_JOINED ${joined} CACHE STRING "sources that a fast build joins")
+
+# stepcast_layer(NAME [PLAIN] [JOINED COUNT] SOURCES... DEPENDS LOWER_LAYERS... PRIVATE LIBRARIES...)
+# A layer is a static library that links downward only; scripts/check_layers holds its includes to that. JOINED is for
+# rooms that are worked on so often that a change must be built sooner than the whole.
 function(stepcast_layer name)
-  cmake_parse_arguments(LAYER "PLAIN" "" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(LAYER "PLAIN" "JOINED" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
+  if(NOT LAYER_JOINED)
+    set(LAYER_JOINED ${STEPCAST_JOINED})
+  endif()
   add_library(stepcast_${name} STATIC ${LAYER_SOURCES})
   add_library(stepcast::${name} ALIAS stepcast_${name})
   target_link_libraries(stepcast_${name} PUBLIC stepcast_options ${LAYER_DEPENDS} PRIVATE ${LAYER_PRIVATE})
@@ -77,10 +90,11 @@ function(stepcast_layer name)
   if(LAYER_PLAIN)
     set(headers stepcast_plain_headers)
     target_compile_options(stepcast_${name} PRIVATE ${plain_options})
+    target_link_libraries(stepcast_${name} PRIVATE fmt::fmt)  # its headers stand among the translated ones
   endif()
   if(STEPCAST_FAST_BUILD)
     target_precompile_headers(stepcast_${name} REUSE_FROM ${headers})
-    set_target_properties(stepcast_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(stepcast_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${LAYER_JOINED})
   endif()
 endfunction()
 

@@ -11,7 +11,7 @@ namespace {
 
 using Fusion = RuntimeSpec::Fusion;
 
-constexpr std::string_view library = "npu_add_rms_norm of torch_npu; RmsNorm of apex";
+constexpr std::string_view fused_norms = "npu_add_rms_norm of torch_npu; RmsNorm of apex";
 constexpr std::string_view element_wise =
     "element-wise and reduce chain of MindSpore graph kernel fusion (mindspore-ai/dvm, README)";
 constexpr std::string_view stacking =
@@ -69,7 +69,7 @@ const std::vector<FusionPattern>& fusion_patterns() {
   const std::vector<OperatorRole> norms{norm, post_norm, embedding_norm, hidden_norm};
   const std::vector<OperatorRole> norms_backward{norm_backward, post_norm_backward};
   static const std::vector<FusionPattern> table{
-      row({residual}, norms, 1.0 / 2, true, Fusion::pattern, library),
+      row({residual}, norms, 1.0 / 2, true, Fusion::pattern, fused_norms),
       row({post_norm}, {residual}, 1.0 / 3, false, Fusion::dvm, element_wise),
       row(norms_backward, {residual_backward}, 1.0 / 3, false, Fusion::dvm, element_wise),
       row({residual_backward}, {post_norm_backward}, 1.0 / 4, true, Fusion::dvm, element_wise),

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double unknown = -std::numeric_limits<double>::infinity();
 /// The replay adds the same durations in another order.
-constexpr double rounding = 1e-9;
+constexpr double reordering = 1e-9;
 constexpr auto data_stream = static_cast<std::size_t>(Stream::data);
 
 /// Collectives of all stages in the epilogue, by number: what is known of their start.
@@ -202,7 +202,7 @@ class LonePipeline {
       awake_.pop_back();
       advance(stage);
     }
-    return end() * (1 - rounding);
+    return end() * (1 - reordering);
   }
 
  private:

@@ -9,7 +9,7 @@ namespace stepcast::launch {
 namespace {
 
 /// The flags of Megatron-LM that mean the same.
-struct Translation {
+struct FlagTranslation {
   const Arguments& args;
   std::vector<Setting> settings;
 
@@ -24,7 +24,7 @@ struct Translation {
   }
 };
 
-void translate_experts(Translation& all, Arguments& args) {
+void translate_experts(FlagTranslation& all, Arguments& args) {
   const Setting* experts = all.find("--num-experts");
   if (experts == nullptr || args.count_or("--num-experts", 1) == 1) return;
   if (experts->words.size() > 1)
@@ -60,7 +60,7 @@ void translate_experts(Translation& all, Arguments& args) {
 }
 
 /// Names that Megatron-LM has under other ones.
-void translate_names(Translation& all, Arguments& args) {
+void translate_names(FlagTranslation& all, Arguments& args) {
   if (const Setting* rebuilt = all.find("--checkpoint-activations")) {
     all.add(*rebuilt, "--recompute-granularity", {"full"});
     all.add(*rebuilt, "--recompute-method", {"uniform"});
@@ -126,7 +126,7 @@ std::optional<std::int64_t> import_megatron_deepspeed(const std::string& path,
   check_settings(Framework::megatron_deepspeed, launch.settings, options.ignore_unknown, draft);
   const std::vector<Setting> settings = launch.settings;
   Arguments args{settings, draft.wrong()};
-  Translation all{args, {}};
+  FlagTranslation all{args, {}};
   translate_names(all, args);
   translate_experts(all, args);
   // Stage 3 and --no-pipeline-parallel: stages of one.

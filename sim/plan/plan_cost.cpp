@@ -11,14 +11,14 @@ namespace stepcast {
 namespace {
 
 constexpr double million = 1e6;
-constexpr std::size_t most_rows = 20;
+constexpr std::size_t most_priced = 20;
 constexpr std::string_view energy_mark = "energy ";
 
 /// One value a line, the best first.
 std::string measure_table(const PlanSpace& space, const PlanResult& result, PlanMeasure measure,
                           const char* head) {
   std::string text = std::string("\n  ") + head + "; the best first\n";
-  for (std::size_t i = 0; i < std::min(most_rows, result.best.size()); ++i)
+  for (std::size_t i = 0; i < std::min(most_priced, result.best.size()); ++i)
     text += fmt::format("  {:>17}  {}\n", measure_text(space, measure, result.best[i]),
                         strategy_text(space, result.best[i].strategy));
   return text;
@@ -104,7 +104,7 @@ std::string cost_table(const PlanSpace& space, const PlanResult& result) {
     return measure_table(space, result, PlanMeasure::throughput, "throughput");
   if (space.spec.objective != PlanSpec::Objective::cost) return {};
   std::string text = "\n  per million tokens: cost, energy; the best first\n";
-  for (std::size_t i = 0; i < std::min(most_rows, result.best.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(most_priced, result.best.size()); ++i) {
     const PlanPoint& p = result.best[i];
     text += fmt::format("  {:>13} {:>10.4g} MJ  {}\n", money_text(space, p), p.cost->joules,
                         strategy_text(space, p.strategy));

@@ -10,7 +10,6 @@
 namespace stepcast {
 namespace {
 
-constexpr double per_microsecond = 1e6;
 constexpr const char* header =
     "Step,Type,Index,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,"
     "Bubble,Communication(Not Overlapped and Exclude Receive),Preparing,DP Index,PP Index,"
@@ -126,6 +125,7 @@ Row row_of(const Profile& profile, const Interval& step) {
 
 std::string text_of(const Row& row) {
   std::string text;
+  constexpr double per_microsecond = 1e6;
   for (const double value : row) text += fmt::format(",{:.3f}", value * per_microsecond);
   return text;
 }

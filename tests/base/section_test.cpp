@@ -14,7 +14,7 @@ using test::errors_of;
 enum class Mode { plain, chunks, table };
 
 /// One field of every value type.
-struct Spec {
+struct Everything {
   std::int64_t count = 8;
   double factor = 1;
   bool flag = false;
@@ -36,7 +36,7 @@ struct Spec {
   const Node* lists = nullptr;
 };
 
-void describe(Visitor& v, Spec& s) {
+void describe(Visitor& v, Everything& s) {
   v.field({"count", &s.count, "a count", between(1, 16)});
   v.field({"factor", &s.factor, "a factor", fraction()});
   v.field({"flag", &s.flag, "a flag"});
@@ -61,25 +61,26 @@ void describe(Visitor& v, Spec& s) {
   v.paths("lists", "values by path", {"spec", [](Visitor&) {}, true, &s.lists});
 }
 
-std::string read(std::string_view text, Spec& spec) {
+std::string read_everything(std::string_view text, Everything& spec) {
   Reading reading;
   return errors_of(
       text, [&](Visitor& v) { describe(v, spec); }, reading);
 }
 
 std::string error(std::string_view text) {
-  Spec spec;
-  return read(text, spec);
+  Everything spec;
+  return read_everything(text, spec);
 }
 
 TEST(Section, ReadsEveryValueType) {
-  Spec s;
+  Everything s;
   EXPECT_EQ(
-      read("count: 16\nfactor: 0.5\nflag: true\ntext: Any Text\nname: a-b.c_1\ntime: 1.5us\nsize: "
-           "1KiB\n"
-           "bandwidth: 8Gbps\nrate: 2TFLOPS\nmode: chunks(4)\ndp: 4\ncapacity: 1.25\nlatency: 2us\n"
-           "tolerance: 1%\norder: [b, a]\nnumbers: [3, 4Ki]\nlists: {a.b: [1]}\n",
-           s),
+      read_everything(
+          "count: 16\nfactor: 0.5\nflag: true\ntext: Any Text\nname: a-b.c_1\ntime: 1.5us\nsize: "
+          "1KiB\n"
+          "bandwidth: 8Gbps\nrate: 2TFLOPS\nmode: chunks(4)\ndp: 4\ncapacity: 1.25\nlatency: 2us\n"
+          "tolerance: 1%\norder: [b, a]\nnumbers: [3, 4Ki]\nlists: {a.b: [1]}\n",
+          s),
       "");
   EXPECT_EQ(s.count, 16);
   EXPECT_EQ(s.factor, 0.5);
@@ -102,9 +103,10 @@ TEST(Section, ReadsEveryValueType) {
 }
 
 TEST(Section, KeepsDefaultsWhereNothingStands) {
-  Spec s;
+  Everything s;
   s.dp = 3;
-  EXPECT_EQ(read("dp: auto\ncapacity: none\nlatency: none\nmode: [[1, 2], [3, 4]]", s), "");
+  EXPECT_EQ(read_everything("dp: auto\ncapacity: none\nlatency: none\nmode: [[1, 2], [3, 4]]", s),
+            "");
   EXPECT_EQ(s.count, 8);
   EXPECT_EQ(s.time.value(), 1);
   EXPECT_FALSE(s.dp);
@@ -184,8 +186,8 @@ TEST(Section, UnknownKeysGetTheNearest) {
 }
 
 TEST(Section, ReportsEveryErrorAndKeepsTheDefaults) {
-  Spec s;
-  EXPECT_EQ(read("count: x\ntime: 5\nflag: 1\nzzz: 1\nsize: 7B\n", s),
+  Everything s;
+  EXPECT_EQ(read_everything("count: x\ntime: 5\nflag: 1\nzzz: 1\nsize: 7B\n", s),
             "f:1:8: count: is 'x', allowed: a whole number such as 8 or 40Mi, 1 to 16\n"
             "f:3:7: flag: is '1', allowed: true, false\n"
             "f:2:7: time: is 5 without a unit, allowed: a time such as 1.5us or 12.3s\n"
@@ -197,7 +199,7 @@ TEST(Section, ReportsEveryErrorAndKeepsTheDefaults) {
 }
 
 TEST(Section, NumbersMayNameTheirSource) {
-  Spec s;
+  Everything s;
   Reading reading;
   const auto body = [&](Visitor& v) { describe(v, s); };
   EXPECT_EQ(errors_of("time: {value: 2s, source: assumed, note: a guess}\nfactor: {value: 0.5, "
@@ -223,7 +225,7 @@ TEST(Section, SourcesAreChecked) {
             "f:1:7: time: is a mapping without value, allowed: {value, source, note}");
   EXPECT_EQ(error("time: {value: 2s, source: assumed, nte: x}"),
             "f:1:36: time.nte: is not a known key; did you mean note?");
-  Spec s;
+  Everything s;
   Reading reading;
   errors_of(
       "time: {value: 99s, source: assumed}", [&](Visitor& v) { describe(v, s); }, reading);
@@ -233,7 +235,7 @@ TEST(Section, SourcesAreChecked) {
 
 TEST(Section, GivesAMappingOfPathsAsItStands) {
   const Node root = parse_document("lists: {a.b: [1, 2]}", "f");
-  Spec spec;
+  Everything spec;
   Reading reading;
   Section section{root, {}, reading};
   describe(section, spec);

@@ -48,7 +48,7 @@ std::size_t edits() {
   return given == nullptr ? few : std::strtoull(given, nullptr, 10);
 }
 
-class Seeds : public testing::TestWithParam<std::size_t> {};
+class Seeds : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(Seeds, AndTheirEditsAreAnswered) {
   const NamedEntry& entry = entries()[GetParam()];
@@ -73,7 +73,7 @@ TEST_P(Seeds, AndTheirEditsAreAnswered) {
   EXPECT_GT(accepted, 0U) << entry.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Entry, Seeds, testing::Range<std::size_t>(0, entries().size()),
+INSTANTIATE_TEST_SUITE_P(Entry, Seeds, ::testing::Range<std::size_t>(0, entries().size()),
                          [](const auto& one) { return std::string(entries()[one.param].name); });
 
 }  // namespace

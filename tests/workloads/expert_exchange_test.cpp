@@ -85,13 +85,13 @@ Volume volume(const LayerItems& items, const WorkloadSpec& spec, const std::stri
   return v;
 }
 
-LayerItems forward_of(const WorkloadSpec& spec) {
+LayerItems forward_items(const WorkloadSpec& spec) {
   return transformer_layer(context(spec), LayerKind::moe).forward;
 }
 
 Volume dispatched(const Case& c, Dispatch dispatch) {
   const WorkloadSpec spec = spec_of(c, dispatch);
-  return volume(forward_of(spec), spec, "dispatch");
+  return volume(forward_items(spec), spec, "dispatch");
 }
 
 void expect_volume(const Case& c, Dispatch dispatch, double inter, double intra, double digit) {
@@ -146,7 +146,7 @@ TEST(ExpertExchange, VolumesOfPanguUltraMoE) {
 
 TEST(ExpertExchange, GatheringMovesEveryTokenToEveryRank) {
   const WorkloadSpec spec = spec_of(telechat, Dispatch::allgather);
-  const Volume v = volume(forward_of(spec), spec, "dispatch");
+  const Volume v = volume(forward_items(spec), spec, "dispatch");
   EXPECT_NEAR(v.inter + v.intra, 15 * 4096.0 * 2560 * 2 / MiB, 1e-9);
 }
 
@@ -192,9 +192,9 @@ int read_backs(const LayerItems& items) {
 }
 
 TEST(ExpertExchange, VariableSplitsAreReadBack) {
-  EXPECT_EQ(read_backs(forward_of(spec_of(pangu, Dispatch::flat))), 1);
-  EXPECT_EQ(read_backs(forward_of(spec_of(pangu, Dispatch::two_hop_dedup))), 2);
-  EXPECT_EQ(read_backs(forward_of(spec_of(pangu, Dispatch::hierarchical_allgather))), 1);
+  EXPECT_EQ(read_backs(forward_items(spec_of(pangu, Dispatch::flat))), 1);
+  EXPECT_EQ(read_backs(forward_items(spec_of(pangu, Dispatch::two_hop_dedup))), 2);
+  EXPECT_EQ(read_backs(forward_items(spec_of(pangu, Dispatch::hierarchical_allgather))), 1);
 }
 
 TEST(ExpertExchange, OnOneNodeEverySchemeButTheGatherIsFlat) {
@@ -203,13 +203,13 @@ TEST(ExpertExchange, OnOneNodeEverySchemeButTheGatherIsFlat) {
   const auto sent = [&](const LayerItems& items) {
     return traffic(items, GroupKind::expert, CollectiveKind::all_to_all).bytes;
   };
-  const LayerItems flat = forward_of(spec_of(one, Dispatch::flat));
+  const LayerItems flat = forward_items(spec_of(one, Dispatch::flat));
   for (const Dispatch dispatch : {Dispatch::two_hop, Dispatch::hierarchical_allgather}) {
-    const LayerItems items = forward_of(spec_of(one, dispatch));
+    const LayerItems items = forward_items(spec_of(one, dispatch));
     EXPECT_EQ(items.size(), flat.size());
     EXPECT_EQ(sent(items), sent(flat));
   }
-  const LayerItems once = forward_of(spec_of(one, Dispatch::two_hop_dedup));
+  const LayerItems once = forward_items(spec_of(one, Dispatch::two_hop_dedup));
   EXPECT_EQ(once.size(), flat.size());
   const double row = 2 * 2560.0, spared = 4 - expected_parts(8, 192, 4, 8);
   EXPECT_NEAR(sent(flat) - sent(once), 2 * 4096 * row * spared, 1);
@@ -236,12 +236,12 @@ TEST(ExpertExchange, ATokenReachesSoManyRanks) {
 // rank sends its part of the tokens, and no expert is cut.
 TEST(ExpertExchange, ExpertGroupsExtendOverTensorRanks) {
   WorkloadSpec spec = spec_of(telechat, Dispatch::flat);
-  const double alone = volume(forward_of(spec), spec, "dispatch").inter;
+  const double alone = volume(forward_items(spec), spec, "dispatch").inter;
   spec.plan.tp = 8;
   spec.plan.dp = 2;
-  EXPECT_NEAR(volume(forward_of(spec), spec, "dispatch").inter, alone / 8, 1e-9);
-  EXPECT_EQ(traffic(forward_of(spec), GroupKind::expert_tensor, CollectiveKind::all_gather).calls,
-            0);
+  EXPECT_NEAR(volume(forward_items(spec), spec, "dispatch").inter, alone / 8, 1e-9);
+  EXPECT_EQ(
+      traffic(forward_items(spec), GroupKind::expert_tensor, CollectiveKind::all_gather).calls, 0);
 }
 
 /// Every WaitFor follows its communication, and every overlapped one is waited for once.
@@ -294,9 +294,9 @@ TEST(ExpertExchange, SharedExpertsRunBesideTheWidestHop) {
 
 TEST(ExpertExchange, RandomRoutingHasNoRouter) {
   WorkloadSpec spec = spec_of(telechat, Dispatch::flat);
-  EXPECT_GT(product_flops(forward_of(spec), "router"), 0);
+  EXPECT_GT(product_flops(forward_items(spec), "router"), 0);
   spec.moe.routing.distribution = RoutingSpec::Distribution::random;
-  EXPECT_EQ(product_flops(forward_of(spec), "router"), 0);
+  EXPECT_EQ(product_flops(forward_items(spec), "router"), 0);
 }
 
 TEST(TensorChunks, CarryAndComputeWhatTheWholeDoes) {

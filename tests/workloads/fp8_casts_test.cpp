@@ -35,7 +35,7 @@ Sum sum(const LayerItems& items, const std::string& end) {
   return found;
 }
 
-constexpr double m = 512, k = 1024, n = 2048;
+constexpr double cast_m = 512, cast_k = 1024, cast_n = 2048;
 
 /// The three products of a linear layer, in an FP8 step.
 LayerItems products(double groups = 1) {
@@ -47,11 +47,11 @@ LayerItems products(double groups = 1) {
       of.work = MatmulWork{rows, columns, inner};
     return of;
   };
-  Operator gradient = op("w dgrad", m, k, n, Fp8::casts);
+  Operator gradient = op("w dgrad", cast_m, cast_k, cast_n, Fp8::casts);
   gradient.input_gradient = true;
-  Operator weights = op("w wgrad", k, n, m, Fp8::ready);
-  weights.accumulated = groups * k * n;
-  return {op("w", m, n, k, Fp8::casts), gradient, weights};
+  Operator weights = op("w wgrad", cast_k, cast_n, cast_m, Fp8::ready);
+  weights.accumulated = groups * cast_k * cast_n;
+  return {op("w", cast_m, cast_n, cast_k, Fp8::casts), gradient, weights};
 }
 
 LayerItems cast(Recipe recipe, double groups = 1, bool per_expert = false,
@@ -59,7 +59,7 @@ LayerItems cast(Recipe recipe, double groups = 1, bool per_expert = false,
   return with_fp8_casts(products(groups), {recipe, scales, per_expert});
 }
 
-constexpr double inputs = m * k, gradients = m * n, weights = k * n;
+constexpr double inputs = cast_m * cast_k, gradients = cast_m * cast_n, weights = cast_k * cast_n;
 
 TEST(Fp8Casts, DelayedAndTensorwiseMakeACopyAndItsTranspose) {
   const Sum copies{2, 4 * (inputs + gradients)};
@@ -111,20 +111,22 @@ TEST(Fp8Casts, ExpertsSideBySideHaveKernelsOfTheirOwn) {
 }
 
 /// Launches behind the first of a call.
-int followers(const LayerItems& items) {
+int cast_followers(const LayerItems& items) {
   return static_cast<int>(std::ranges::count_if(
       items, [](const LayerItem& i) { return std::get<Operator>(i).in_call; }));
 }
 
 TEST(Fp8Casts, ACallOfTheLibraryLaunchesSeveralKernels) {
   const double e = 8;
-  EXPECT_EQ(followers(cast(Recipe::delayed)), 0);
-  EXPECT_EQ(followers(cast(Recipe::rowwise)), 0);     // compiled: each by itself
-  EXPECT_EQ(followers(cast(Recipe::tensorwise)), 4);  // scale and copy behind the maximum, twice
-  EXPECT_EQ(followers(cast(Recipe::tensorwise, e, true)), 2 * (3 * 8 - 1));
-  EXPECT_EQ(followers(cast(Recipe::blockwise, e, true)), 2 * (8 - 1));
-  EXPECT_EQ(followers(cast(Recipe::mxfp8)), 3 * 2);  // second order and product, behind the first
-  EXPECT_EQ(followers(cast(Recipe::mxfp8, e, true, Scales::apart)), 2 * (8 - 1) + 3 * 16);
+  EXPECT_EQ(cast_followers(cast(Recipe::delayed)), 0);
+  EXPECT_EQ(cast_followers(cast(Recipe::rowwise)), 0);  // compiled: each by itself
+  EXPECT_EQ(cast_followers(cast(Recipe::tensorwise)),
+            4);  // scale and copy behind the maximum, twice
+  EXPECT_EQ(cast_followers(cast(Recipe::tensorwise, e, true)), 2 * (3 * 8 - 1));
+  EXPECT_EQ(cast_followers(cast(Recipe::blockwise, e, true)), 2 * (8 - 1));
+  EXPECT_EQ(cast_followers(cast(Recipe::mxfp8)),
+            3 * 2);  // second order and product, behind the first
+  EXPECT_EQ(cast_followers(cast(Recipe::mxfp8, e, true, Scales::apart)), 2 * (8 - 1) + 3 * 16);
 }
 
 TEST(Fp8Casts, RowsOfExpertsAreCopiedAroundThem) {
@@ -133,7 +135,8 @@ TEST(Fp8Casts, RowsOfExpertsAreCopiedAroundThem) {
   EXPECT_EQ(sum(plain.forward, "pad").kernels, 0);
   spec.moe.pads_rows = true;
   const Passes padded = transformer_layer(context(spec), LayerKind::moe);
-  const double rows = 2048 * 4 * 1024 * 2.0 * 2;  // k rows of a token, read and written in BF16
+  const double rows =
+      2048 * 4 * 1024 * 2.0 * 2;  // cast_k rows of a token, read and written in BF16
   EXPECT_EQ(sum(padded.forward, "experts pad"), (Sum{1, rows}));
   EXPECT_EQ(sum(padded.forward, "experts unpad"), (Sum{1, rows}));
   EXPECT_EQ(sum(padded.backward, "experts unpad backward"), (Sum{1, rows}));

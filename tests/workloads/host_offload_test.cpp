@@ -19,7 +19,8 @@ ClusterSpec cluster_with_link() {
   return cluster;
 }
 
-StageProgram lowered(const WorkloadSpec& spec, const ClusterSpec& cluster = cluster_with_link()) {
+StageProgram lowered_with_link(const WorkloadSpec& spec,
+                               const ClusterSpec& cluster = cluster_with_link()) {
   return lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
 }
 
@@ -44,7 +45,7 @@ Moved moved(const StageProgram& program, const Instructions& code) {
 TEST(HostOffload, MovesItsPartOfEveryLayerOutAndBack) {
   WorkloadSpec spec = workload(small_dense());
   spec.training.offload_activations = 0.25;
-  const StageProgram program = lowered(spec);
+  const StageProgram program = lowered_with_link(spec);
   const double layer =
       layer_activations(spec, false, TrainingSpec::Recompute::none, SoftmaxState::wide).value();
   const Moved forward = moved(program, program.chunks[0].forward);
@@ -68,7 +69,7 @@ TEST(HostOffload, DevicesThatMeetHaveAnEvenShare) {
     ClusterSpec cluster = cluster_with_link();
     cluster.host.shared_bandwidth = BytesPerSecond{shared};
     cluster.host.shared_devices = devices;
-    const StageProgram program = lowered(spec, cluster);
+    const StageProgram program = lowered_with_link(spec, cluster);
     EXPECT_NEAR(moved(program, program.chunks[0].forward).seconds, 8 * (2e-6 + 0.25 * layer / each),
                 1e-12);
   }
@@ -89,7 +90,7 @@ TEST(HostOffload, FetchesTheExpertsThatWork) {
     for (const std::int64_t zero : {0, 1}) {
       spec.plan.zero = zero;
       spec.training.active_experts = active;
-      const StageProgram program = lowered(spec);
+      const StageProgram program = lowered_with_link(spec);
       const double works = active * expert_parameters() / 4, owned = zero > 0 ? works / 2 : works;
       const Moved fetched = moved(program, program.prologue);
       EXPECT_EQ(fetched.calls, 7);
@@ -127,10 +128,10 @@ TEST(HostOffload, TheWorkStaysWithFewerExperts) {
   WorkloadSpec spec = workload(small_moe());
   spec.plan.dp = 4;
   spec.plan.ep = 4;
-  const StageProgram plain = lowered(spec);
+  const StageProgram plain = lowered_with_link(spec);
   spec.training.offload_experts = true;
   spec.training.active_experts = 0.5;
-  const StageProgram away = lowered(spec);
+  const StageProgram away = lowered_with_link(spec);
   // but for norm and optimizer, which see the active experts only
   EXPECT_NEAR(away.executed_flops, plain.executed_flops, 1e-3 * plain.executed_flops);
   EXPECT_EQ(away.model_flops, plain.model_flops);
@@ -140,7 +141,7 @@ TEST(HostOffload, BringsTheOptimizerInPartsAndBack) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.zero = 0;
   spec.training.offload_optimizer = true;
-  const StageProgram program = lowered(spec);
+  const StageProgram program = lowered_with_link(spec);
   const Moved epilogue = moved(program, program.epilogue);
   EXPECT_EQ(epilogue.calls, 32);
   EXPECT_DOUBLE_EQ(epilogue.in, epilogue.out);
@@ -160,9 +161,9 @@ TEST(HostOffload, APartOfTheOptimizerMovesAndLeavesThatPart) {
   };
   const double all = states();
   spec.training.offload_optimizer = true;
-  const StageProgram whole = lowered(spec);
+  const StageProgram whole = lowered_with_link(spec);
   spec.training.offload_optimizer_part = 0.25;
-  const StageProgram part = lowered(spec);
+  const StageProgram part = lowered_with_link(spec);
   EXPECT_NEAR(moved(part, part.epilogue).in, 0.25 * moved(whole, whole.epilogue).in, 1);
   EXPECT_NEAR(part.executed_flops, whole.executed_flops, 1e-9 * whole.executed_flops);
   EXPECT_NEAR(states(), (0.75 + 0.25 * 2 / 16) * all, 1e-9 * all);
@@ -192,11 +193,11 @@ ClusterSpec cluster_with_host() {
 TEST(HostOffload, TheHostUpdatesWhatLivesThere) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.zero = 0;
-  const StageProgram plain = lowered(spec);
+  const StageProgram plain = lowered_with_link(spec);
   spec.training.offload_optimizer = true;
-  const double states = moved(lowered(spec), lowered(spec).epilogue).in;
+  const double states = moved(lowered_with_link(spec), lowered_with_link(spec).epilogue).in;
   spec.training.offload_update = TrainingSpec::OffloadUpdate::host;
-  const StageProgram there = lowered(spec, cluster_with_host());
+  const StageProgram there = lowered_with_link(spec, cluster_with_host());
   const double parameters = states / 12;
   const Moved epilogue = moved(there, there.epilogue);
   EXPECT_EQ(epilogue.calls, 32);
@@ -205,7 +206,7 @@ TEST(HostOffload, TheHostUpdatesWhatLivesThere) {
   EXPECT_NEAR(host_work(there, there.epilogue), 30 * parameters / 25e9, 1e-9 * states / 25e9);
   EXPECT_NEAR(there.update_flops, plain.update_flops - 14 * parameters, 1e-6 * parameters);
   spec.runtime.host_speed = 0.125;  // of threads that issue, not of memory
-  const StageProgram slow = lowered(spec, cluster_with_host());
+  const StageProgram slow = lowered_with_link(spec, cluster_with_host());
   EXPECT_DOUBLE_EQ(host_work(slow, slow.epilogue), host_work(there, there.epilogue));
 }
 
@@ -232,7 +233,7 @@ TEST(HostOffload, ExpertsAreUpdatedWhereTheyLive) {
   const double works = 0.5 * expert_parameters() / 4;
   for (const std::int64_t zero : {0, 1}) {
     spec.plan.zero = zero;
-    const StageProgram program = lowered(spec, cluster_with_host());
+    const StageProgram program = lowered_with_link(spec, cluster_with_host());
     const double owned = zero > 0 ? works / 2 : works;
     const Moved epilogue = moved(program, program.epilogue);
     EXPECT_NEAR(moved(program, program.prologue).in, 2 * works, 1e-9 * works);
@@ -275,11 +276,11 @@ TEST(HostOffload, TheHostHoldsWhatIsOffloaded) {
 TEST(HostOffload, EveryTransferIsAwaitedAndTheWorkStays) {
   EXPECT_TRUE(rc::check([] {
     WorkloadSpec spec = any_workload();
-    const StageProgram plain = lowered(spec);
+    const StageProgram plain = lowered_with_link(spec);
     spec.training.offload_activations = *rc::gen::element(0.0, 0.5, 1.0);
     spec.training.offload_optimizer = *rc::gen::arbitrary<bool>();
     spec.training.offload_experts = spec.plan.zero < 3 && *rc::gen::arbitrary<bool>();
-    const StageProgram program = lowered(spec);
+    const StageProgram program = lowered_with_link(spec);
     RC_ASSERT(program.model_flops == plain.model_flops);
     for (std::size_t c = 0; c < program.chunks.size(); ++c) {
       const ChunkProgram& chunk = program.chunks[c];

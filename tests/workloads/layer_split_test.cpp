@@ -31,11 +31,11 @@ constexpr ChunkMap loop(std::int64_t stages, std::int64_t chunks) {
   return {ChunkPlacement::loop, stages, chunks};
 }
 
-using Counts = std::vector<std::size_t>;
+using Split = std::vector<std::size_t>;
 
 TEST(LayerSplit, AHeavyHeadGivesLayersAway) {
-  EXPECT_EQ(counts(balanced_ends(alike(32, 2.5), loop(8, 1))), (Counts{5, 5, 4, 4, 4, 4, 4, 2}));
-  EXPECT_EQ(counts(balanced_ends(alike(32, 1), loop(8, 1))), Counts(8, 4)) << "nothing is gained";
+  EXPECT_EQ(counts(balanced_ends(alike(32, 2.5), loop(8, 1))), (Split{5, 5, 4, 4, 4, 4, 4, 2}));
+  EXPECT_EQ(counts(balanced_ends(alike(32, 1), loop(8, 1))), Split(8, 4)) << "nothing is gained";
 }
 
 // Virtual stages of one or two layers: balanced by themselves, devices would hold four to six.
@@ -48,7 +48,7 @@ TEST(LayerSplit, TheLossOfAVIsOnStageZero) {
   const ChunkMap map{ChunkPlacement::v_shape, 4, 2};
   const auto ends = balanced_ends(alike(32, 4), map);
   EXPECT_LT(split_load(alike(32, 4), map, ends).device, 10.0);
-  const Counts layers = counts(ends);
+  const Split layers = counts(ends);
   EXPECT_LT(layers[0] + layers[7], 8U);
 }
 
@@ -63,8 +63,8 @@ TEST(LayerSplit, LoadsOfASplitAreSums) {
 }
 
 /// Every composition of the layers, at least one each.
-void compositions(std::size_t layers, std::size_t parts, Counts& ends,
-                  const std::function<void(const Counts&)>& visit) {
+void compositions(std::size_t layers, std::size_t parts, Split& ends,
+                  const std::function<void(const Split&)>& visit) {
   if (ends.size() + 1 == parts) {
     ends.push_back(layers);
     visit(ends);
@@ -97,8 +97,8 @@ TEST(LayerSplit, OfOneChunkIsTheBestOfAll) {
     LayerTimes times = alike(layers, *rc::gen::element(0.0, 0.4, 1.3, 2.9, 6.0));
     times.before = *rc::gen::element(0.0, 0.1, 0.7);
     double best = std::numeric_limits<double>::infinity();
-    Counts ends;
-    compositions(layers, static_cast<std::size_t>(stages), ends, [&](const Counts& split) {
+    Split ends;
+    compositions(layers, static_cast<std::size_t>(stages), ends, [&](const Split& split) {
       best = std::min(best, split_load(times, loop(stages, 1), split).device);
     });
     const auto chosen = balanced_ends(times, loop(stages, 1));
@@ -122,7 +122,7 @@ TEST(LayerSplit, IsNeverHeavierThanEven) {
     RC_ASSERT(after.period <= before.period * (1 + 1e-9));
     RC_ASSERT(ends == even || after.device <= before.device * (1 - least_gain) * (1 + 1e-9));
     RC_ASSERT(ends.size() == parts && ends.back() == layers && std::ranges::is_sorted(ends));
-    const Counts held = counts(ends);
+    const Split held = counts(ends);
     RC_ASSERT(layers < parts || *std::ranges::min_element(held) >= 1U);
   }));
 }

@@ -13,14 +13,14 @@ namespace stepcast {
 namespace {
 
 using namespace lowering;
-using Kind = LinearAttention::Kind;
+using Rule = LinearAttention::Kind;
 
 LinearAttention delta_net() {
   return {.key_heads = 8, .value_heads = 16, .key_dim = 64, .value_dim = 128, .full_every = 4};
 }
 
 LinearAttention lightning() {
-  return {.kind = Kind::lightning,
+  return {.kind = Rule::lightning,
           .key_heads = 16,
           .value_heads = 16,
           .key_dim = 64,

@@ -14,7 +14,7 @@ using Update = TrainingSpec::UpdateMemory;
 
 constexpr double buffer = 100, reserve = 7000;
 
-WorkloadSpec workload(std::int64_t tp, std::int64_t pp) {
+WorkloadSpec counted_workload(std::int64_t tp, std::int64_t pp) {
   WorkloadSpec spec;
   spec.model = llama3_70b();
   spec.training.sequence = 4096;
@@ -24,7 +24,7 @@ WorkloadSpec workload(std::int64_t tp, std::int64_t pp) {
   return spec;
 }
 
-MemoryBudget budget(const WorkloadSpec& spec, std::uint32_t stage = 0, int in_flight = 1) {
+MemoryBudget counted(const WorkloadSpec& spec, std::uint32_t stage = 0, int in_flight = 1) {
   ClusterSpec cluster;
   cluster.device.softmax_state = SoftmaxState::wide;
   cluster.device.memory_capacity = Bytes{80e9};
@@ -41,7 +41,7 @@ MemoryBudget budget(const WorkloadSpec& spec, std::uint32_t stage = 0, int in_fl
 double parameters(const MemoryBudget& memory) { return memory.parameters.value() / 2; }
 
 TEST(Dropout, GivesALayerThe34BytesOfKorthikanti) {
-  WorkloadSpec spec = workload(8, 1);
+  WorkloadSpec spec = counted_workload(8, 1);
   spec.model = gpt3_175b();
   spec.training.sequence = 2048;
   spec.training.attention = TrainingSpec::Attention::unfused;
@@ -56,10 +56,10 @@ TEST(Dropout, GivesALayerThe34BytesOfKorthikanti) {
 }
 
 TEST(Dropout, KeepsTheMaskOfTheEmbedding) {
-  WorkloadSpec spec = workload(8, 2);
+  WorkloadSpec spec = counted_workload(8, 2);
   spec.training.recompute = Recompute::full;
   const auto kept = [&](std::uint32_t stage) {
-    return (budget(spec, stage, 3).activations - budget(spec, stage, 2).activations).value();
+    return (counted(spec, stage, 3).activations - counted(spec, stage, 2).activations).value();
   };
   const double first = kept(0), last = kept(1);
   spec.training.dropout = true;
@@ -72,71 +72,71 @@ TEST(Dropout, KeepsTheMaskOfTheEmbedding) {
 }
 
 TEST(GradientsKept, AreTwoBytesMoreAndTheCastOfTheLargestTensor) {
-  WorkloadSpec spec = workload(8, 2);
+  WorkloadSpec spec = counted_workload(8, 2);
   spec.plan.dp = 4;
   spec.plan.zero = 1;
-  const MemoryBudget accumulated = budget(spec);
+  const MemoryBudget accumulated = counted(spec);
   spec.communication.gradients_kept = CommunicationSpec::Kept::both;
-  const MemoryBudget both = budget(spec);
+  const MemoryBudget both = counted(spec);
   EXPECT_DOUBLE_EQ((both.gradients - accumulated.gradients).value(), 2 * parameters(both));
   // of the embedding
   EXPECT_DOUBLE_EQ((both.activations - accumulated.activations).value(), 4.0 * 128256 * 8192 / 8);
   EXPECT_EQ(both.update.value(), 0);
   spec.communication.bucket = 500'000'000;  // the gathers of the update
-  EXPECT_EQ(budget(spec).update.value(), 1e9);
+  EXPECT_EQ(counted(spec).update.value(), 1e9);
 }
 
 TEST(GradientsKept, AreCastWhenNoLayerIsRebuilt) {
-  WorkloadSpec spec = workload(8, 1);
+  WorkloadSpec spec = counted_workload(8, 1);
   spec.training.recompute = Recompute::full;
   spec.training.micro_batch = 8;  // rebuilds more than the cast
-  const Bytes accumulated = budget(spec).activations;
+  const Bytes accumulated = counted(spec).activations;
   spec.communication.gradients_kept = CommunicationSpec::Kept::both;
-  EXPECT_EQ(budget(spec).activations, accumulated);
+  EXPECT_EQ(counted(spec).activations, accumulated);
   spec.training.micro_batch = 1;
   spec.plan.slices = 4;  // slices share the activations out, not the parameters
-  const Bytes cast = budget(spec).activations;
+  const Bytes cast = counted(spec).activations;
   spec.communication.gradients_kept = CommunicationSpec::Kept::accumulated;
   const double rebuilt = (layer_activations(spec, false, Recompute::none) -
                           layer_activations(spec, false, Recompute::full))
                              .value() /
                          4;
-  EXPECT_NEAR((cast - budget(spec).activations).value(), 4.0 * 128256 * 8192 / 8 - rebuilt, 1);
+  EXPECT_NEAR((cast - counted(spec).activations).value(), 4.0 * 128256 * 8192 / 8 - rebuilt, 1);
 }
 
 TEST(UpdateMemory, FlatIsEightBytesOfTheShareAndABucket) {
-  WorkloadSpec spec = workload(8, 2);
+  WorkloadSpec spec = counted_workload(8, 2);
   spec.plan.dp = 4;
   spec.communication.gradient_precision = CommunicationSpec::GradientPrecision::bf16;
   spec.training.update_memory = Update::flat;
   spec.plan.zero = 0;
-  const double all = parameters(budget(spec));
-  EXPECT_DOUBLE_EQ(budget(spec).update.value(), 8 * all);
+  const double all = parameters(counted(spec));
+  EXPECT_DOUBLE_EQ(counted(spec).update.value(), 8 * all);
   spec.plan.zero = 1;
-  EXPECT_DOUBLE_EQ(budget(spec).update.value(), 8 * all / 4);
+  EXPECT_DOUBLE_EQ(counted(spec).update.value(), 8 * all / 4);
   spec.communication.bucket = 500'000'000;
-  EXPECT_DOUBLE_EQ(budget(spec).update.value(), 8 * all / 4 + 1e9);
+  EXPECT_DOUBLE_EQ(counted(spec).update.value(), 8 * all / 4 + 1e9);
 }
 
 TEST(UpdateMemory, TensorIsTheLargestOfTheStage) {
-  WorkloadSpec spec = workload(8, 4);
+  WorkloadSpec spec = counted_workload(8, 4);
   spec.training.update_memory = Update::tensor;
-  EXPECT_DOUBLE_EQ(budget(spec, 0).update.value(), 4.0 * 128256 * 8192 / 8);
-  EXPECT_DOUBLE_EQ(budget(spec, 1).update.value(), 4.0 * 2 * 28672 * 8192 / 8);  // gate and up
+  EXPECT_DOUBLE_EQ(counted(spec, 0).update.value(), 4.0 * 128256 * 8192 / 8);
+  EXPECT_DOUBLE_EQ(counted(spec, 1).update.value(), 4.0 * 2 * 28672 * 8192 / 8);  // gate and up
   spec.model = mixtral_8x7b();
   spec.plan.tp = 1;
   spec.plan.ep = 8;
   spec.plan.etp = 1;
-  EXPECT_DOUBLE_EQ(budget(spec, 1).update.value(), 4.0 * 2 * 14336 * 4096);
+  EXPECT_DOUBLE_EQ(counted(spec, 1).update.value(), 4.0 * 2 * 14336 * 4096);
 }
 
 TEST(UpdateMemory, MeetsNoActivations) {
-  WorkloadSpec spec = workload(8, 2);
-  const Bytes peak = budget(spec).peak();
+  WorkloadSpec spec = counted_workload(8, 2);
+  const Bytes peak = counted(spec).peak();
   spec.training.update_memory = Update::tensor;  // less than the activations of 40 layers
-  EXPECT_EQ(budget(spec).peak(), peak);
+  EXPECT_EQ(counted(spec).peak(), peak);
   spec.training.update_memory = Update::flat;
-  const MemoryBudget flat = budget(spec);
+  const MemoryBudget flat = counted(spec);
   EXPECT_GT(flat.update, flat.activations);
   EXPECT_EQ(flat.peak(),
             flat.parameters + flat.gradients + flat.optimizer + flat.update + flat.buffers);
@@ -144,9 +144,9 @@ TEST(UpdateMemory, MeetsNoActivations) {
 }
 
 TEST(MemoryCounts, OfTheFirstStepHaveNoMomentsInItsPasses) {
-  WorkloadSpec spec = workload(8, 4);
+  WorkloadSpec spec = counted_workload(8, 4);
   spec.training.update_memory = Update::tensor;
-  const MemoryBudget memory = budget(spec, 1, 2);
+  const MemoryBudget memory = counted(spec, 1, 2);
   const double weights = parameters(memory), activations = memory.activations.value();
   EXPECT_DOUBLE_EQ(memory.moments.value(), 8 * weights);
   EXPECT_EQ(memory.communicators.value(), 3 * 2 * buffer);
@@ -155,15 +155,15 @@ TEST(MemoryCounts, OfTheFirstStepHaveNoMomentsInItsPasses) {
   EXPECT_NEAR(counted(memory, MemoryCount::first_step).value(),
               std::max(10 * weights + activations, update), 1);
   EXPECT_GT(update, 10 * weights + activations);
-  const MemoryBudget many = budget(spec, 1, 200);
+  const MemoryBudget many = counted(spec, 1, 200);
   EXPECT_NEAR(counted(many, MemoryCount::first_step).value(),
               10 * weights + many.activations.value(), 1);
 }
 
 TEST(MemoryCounts, OfADeviceHaveReserveAndUpdate) {
-  WorkloadSpec spec = workload(8, 2);
+  WorkloadSpec spec = counted_workload(8, 2);
   spec.training.update_memory = Update::flat;
-  const MemoryBudget memory = budget(spec);
+  const MemoryBudget memory = counted(spec);
   EXPECT_DOUBLE_EQ(counted(memory, MemoryCount::device).value(),
                    memory.passes().value() + memory.update.value() + reserve);
   EXPECT_EQ(counted(memory, MemoryCount::budget), memory.peak());
@@ -171,14 +171,14 @@ TEST(MemoryCounts, OfADeviceHaveReserveAndUpdate) {
 
 TEST(MemoryCounts, AreOrdered) {
   EXPECT_TRUE(rc::check([] {
-    WorkloadSpec spec = workload(8, *rc::gen::inRange<std::int64_t>(1, 5));
+    WorkloadSpec spec = counted_workload(8, *rc::gen::inRange<std::int64_t>(1, 5));
     spec.plan.dp = 4;
     spec.plan.zero = *rc::gen::inRange<std::int64_t>(0, 4);
     spec.training.dropout = *rc::gen::arbitrary<bool>();
     spec.training.update_memory = *rc::gen::element(Update::in_place, Update::tensor, Update::flat);
     spec.communication.gradients_kept =
         *rc::gen::element(CommunicationSpec::Kept::accumulated, CommunicationSpec::Kept::both);
-    const MemoryBudget memory = budget(spec, 0, *rc::gen::inRange(0, 8));
+    const MemoryBudget memory = counted(spec, 0, *rc::gen::inRange(0, 8));
     RC_ASSERT(memory.passes() <= memory.peak());
     RC_ASSERT(counted(memory, MemoryCount::first_step) <= memory.peak() + Bytes{1});
     RC_ASSERT(memory.peak() < counted(memory, MemoryCount::device));

@@ -15,8 +15,8 @@ using Recompute = TrainingSpec::Recompute;
 
 constexpr double mebibyte = 1048576;
 
-WorkloadSpec workload(ModelSpec model, std::int64_t sequence, std::int64_t tp,
-                      bool sequence_parallel) {
+WorkloadSpec budgeted_workload(ModelSpec model, std::int64_t sequence, std::int64_t tp,
+                               bool sequence_parallel) {
   WorkloadSpec spec;
   spec.model = std::move(model);
   spec.training.sequence = sequence;
@@ -60,7 +60,7 @@ MemoryBudget budget(const WorkloadSpec& spec, std::uint32_t stage, int in_flight
 }
 
 TEST(LayerActivations, OfTeleChat36B) {
-  const WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
+  const WorkloadSpec spec = budgeted_workload(telechat3_36b(), 8192, 8, true);
   const Bytes compact = layer_activations(spec, false, Recompute::none, SoftmaxState::compact);
   const Bytes wide = layer_activations(spec, false, Recompute::none, SoftmaxState::wide);
   EXPECT_NEAR(compact.value() / mebibyte, 220.2, 0.05);
@@ -72,7 +72,7 @@ TEST(LayerActivations, FollowKorthikantiWithoutDropout) {
   // 34 sbh with sequence parallelism, (10 + 24/t) sbh without; two bytes of sbh are dropout masks,
   // and the fused core keeps 4 bytes per head and token instead of 5 a s.
   const double s = 2048, b = 4, h = 12288, a = 96, t = 8;
-  WorkloadSpec spec = workload(gpt3_175b(), 2048, 8, true);
+  WorkloadSpec spec = budgeted_workload(gpt3_175b(), 2048, 8, true);
   spec.training.micro_batch = 4;
   const double softmax = 4 * s * b * a / t;
   const auto bytes = [&](Recompute mode) {
@@ -92,7 +92,7 @@ TEST(LayerActivations, OfLatentAttentionAndExpertsByHand) {
   model.attention = LatentAttention{4, 6, 5, 3, 2, 7};
   model.moe = ExpertSpec{
       .experts = 8, .top_k = 3, .expert_hidden = 9, .shared_experts = 2, .shared_hidden = 11};
-  WorkloadSpec spec = workload(model, 64, 2, true);
+  WorkloadSpec spec = budgeted_workload(model, 64, 2, true);
   const double tokens = 64;
   const double norms = 8 * 10;
   const double attention = 2 * (2 * 6 + 2 * 5 + 2) + 2 * 4 * (2 * (3 + 2) + 2 * 7) + 4 * 4;
@@ -110,8 +110,8 @@ TEST(LayerActivations, OfLatentAttentionAndExpertsByHand) {
 }
 
 TEST(LayerActivations, Fp8KeepsTheInputsOfProductsInOneByte) {
-  WorkloadSpec dense = workload(telechat3_36b(), 8192, 8, true);
-  WorkloadSpec latent = workload(deepseek_v3(), 4096, 8, true);
+  WorkloadSpec dense = budgeted_workload(telechat3_36b(), 8192, 8, true);
+  WorkloadSpec latent = budgeted_workload(deepseek_v3(), 4096, 8, true);
   const auto saved = [](WorkloadSpec& spec, bool moe) {
     spec.training.precision = TrainingSpec::Precision::bf16;
     const Bytes bf16 = layer_activations(spec, moe, Recompute::none);
@@ -125,8 +125,8 @@ TEST(LayerActivations, Fp8KeepsTheInputsOfProductsInOneByte) {
 }
 
 TEST(LayerActivations, ReplicatedKeyValueHeadsAreHeldOnEveryRank) {
-  WorkloadSpec few = workload(grouped(1, 64, {8, 2, 16}, 64, 10), 32, 8, true);
-  WorkloadSpec many = workload(grouped(1, 64, {8, 8, 16}, 64, 10), 32, 8, true);
+  WorkloadSpec few = budgeted_workload(grouped(1, 64, {8, 2, 16}, 64, 10), 32, 8, true);
+  WorkloadSpec many = budgeted_workload(grouped(1, 64, {8, 8, 16}, 64, 10), 32, 8, true);
   EXPECT_EQ(layer_activations(few, false, Recompute::none),
             layer_activations(many, false, Recompute::none));
 }
@@ -134,9 +134,9 @@ TEST(LayerActivations, ReplicatedKeyValueHeadsAreHeldOnEveryRank) {
 TEST(LayerActivations, RecomputeOrdersThem) {
   EXPECT_TRUE(rc::check([] {
     WorkloadSpec spec =
-        workload(*rc::gen::element(telechat3_36b(), telechat3_105b(), gpt3_175b()),
-                 *rc::gen::inRange<std::int64_t>(1, 65) * 128,
-                 std::int64_t{1} << *rc::gen::inRange(0, 4), *rc::gen::arbitrary<bool>());
+        budgeted_workload(*rc::gen::element(telechat3_36b(), telechat3_105b(), gpt3_175b()),
+                          *rc::gen::inRange<std::int64_t>(1, 65) * 128,
+                          std::int64_t{1} << *rc::gen::inRange(0, 4), *rc::gen::arbitrary<bool>());
     const bool moe = spec.model.moe && *rc::gen::arbitrary<bool>();
     const auto state = *rc::gen::element(SoftmaxState::compact, SoftmaxState::wide);
     const Bytes none = layer_activations(spec, moe, Recompute::none, state);
@@ -151,7 +151,7 @@ TEST(LayerActivations, RecomputeOrdersThem) {
 
 TEST(StageMemory, ParametersOfAllStagesAreThoseOfTheModel) {
   for (const ModelSpec& model : {llama3_70b(), mixtral_8x7b()}) {
-    WorkloadSpec spec = workload(model, 4096, 1, false);
+    WorkloadSpec spec = budgeted_workload(model, 4096, 1, false);
     spec.plan.pp = 4;
     spec.plan.vpp = 2;
     double sum = 0;
@@ -163,7 +163,7 @@ TEST(StageMemory, ParametersOfAllStagesAreThoseOfTheModel) {
 }
 
 TEST(StageMemory, TensorAndExpertGroupsSplitTheWeights) {
-  WorkloadSpec spec = workload(mixtral_8x7b(), 4096, 8, true);
+  WorkloadSpec spec = budgeted_workload(mixtral_8x7b(), 4096, 8, true);
   spec.plan.ep = 8;
   const ParameterCount count = count_parameters(spec.model);
   const double router = 32 * 4096 * 8, norms = 32 * count.norms_per_layer + count.final_norm;
@@ -172,7 +172,7 @@ TEST(StageMemory, TensorAndExpertGroupsSplitTheWeights) {
 }
 
 TEST(StageMemory, TiedEmbeddingIsHeldOnBothEnds) {
-  WorkloadSpec spec = workload(gpt3_175b(), 2048, 1, false);
+  WorkloadSpec spec = budgeted_workload(gpt3_175b(), 2048, 1, false);
   const double alone = budget(spec, 0, 1).parameters.value();
   EXPECT_NEAR(alone, 2 * count_parameters(spec.model).total, 1);
   spec.plan.pp = 2;
@@ -181,7 +181,7 @@ TEST(StageMemory, TiedEmbeddingIsHeldOnBothEnds) {
 }
 
 TEST(StageMemory, MtpModuleBringsItsLayerAndAnEmbedding) {
-  WorkloadSpec spec = workload(deepseek_v3(), 4096, 1, false);
+  WorkloadSpec spec = budgeted_workload(deepseek_v3(), 4096, 1, false);
   spec.plan.pp = 2;
   const MemoryBudget with = budget(spec, 1, 1);
   spec.model.mtp_layers = 0;
@@ -194,7 +194,7 @@ TEST(StageMemory, MtpModuleBringsItsLayerAndAnEmbedding) {
 }
 
 TEST(StageMemory, FullRecomputeCoversTheLayerOfAnMtpModule) {
-  WorkloadSpec spec = workload(deepseek_v3(), 4096, 8, true);
+  WorkloadSpec spec = budgeted_workload(deepseek_v3(), 4096, 8, true);
   spec.plan.pp = 2;
   spec.training.recompute = Recompute::full;
   const auto layers = static_cast<double>(even_layers(spec).slices[0][1].count);
@@ -205,7 +205,7 @@ TEST(StageMemory, FullRecomputeCoversTheLayerOfAnMtpModule) {
 }
 
 TEST(StageMemory, BytesPerParameterFollowZero) {
-  WorkloadSpec spec = workload(llama3_70b(), 4096, 8, true);
+  WorkloadSpec spec = budgeted_workload(llama3_70b(), 4096, 8, true);
   spec.plan.pp = 4;
   spec.plan.dp = 16;
   spec.plan.cp = 2;
@@ -224,7 +224,7 @@ TEST(StageMemory, BytesPerParameterFollowZero) {
 }
 
 TEST(StageMemory, ExpertsAreShardedOverTheirOwnReplicas) {
-  WorkloadSpec spec = workload(mixtral_8x7b(), 4096, 1, false);
+  WorkloadSpec spec = budgeted_workload(mixtral_8x7b(), 4096, 1, false);
   spec.plan.dp = 8;
   spec.plan.ep = 4;  // two replicas of each expert
   spec.plan.zero = 1;
@@ -235,7 +235,7 @@ TEST(StageMemory, ExpertsAreShardedOverTheirOwnReplicas) {
 }
 
 TEST(StageMemory, ActivationsCountWhatIsInFlight) {
-  WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
+  WorkloadSpec spec = budgeted_workload(telechat3_36b(), 8192, 8, true);
   spec.plan.pp = 2;
   spec.plan.vpp = 2;
   const double layer = layer_activations(spec, false, Recompute::none).value();
@@ -254,7 +254,7 @@ TEST(StageMemory, ActivationsCountWhatIsInFlight) {
 }
 
 TEST(StageMemory, TheMomentThatHoldsMostBytesCounts) {
-  WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
+  WorkloadSpec spec = budgeted_workload(telechat3_36b(), 8192, 8, true);
   spec.plan.pp = 2;
   spec.plan.vpp = 2;
   const auto held = [&](const std::vector<std::vector<int>>& moments) {
@@ -267,7 +267,7 @@ TEST(StageMemory, TheMomentThatHoldsMostBytesCounts) {
 
 // Of 4096 and 2 x 2048 tokens: a held slice counts by its tokens, the rebuilt layer by the longest.
 TEST(StageMemory, SlicesCountByTheirTokens) {
-  WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
+  WorkloadSpec spec = budgeted_workload(telechat3_36b(), 8192, 8, true);
   spec.plan.pp = 2;
   spec.training.recompute = Recompute::full;
   spec.plan.slices = 3;
@@ -282,7 +282,7 @@ TEST(StageMemory, SlicesCountByTheirTokens) {
 }
 
 TEST(StageMemory, LogitsStandOnTheLastStage) {
-  WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
+  WorkloadSpec spec = budgeted_workload(telechat3_36b(), 8192, 8, true);
   spec.plan.pp = 2;
   const double layers = 32 * layer_activations(spec, false, Recompute::none).value();
   const double logits = 8192.0 * 131072 / 8 * 6 + 4.0 * 8192 * 6144 / 8;
@@ -292,7 +292,7 @@ TEST(StageMemory, LogitsStandOnTheLastStage) {
 }
 
 TEST(StageMemory, EveryCommunicatorHasTwoBuffers) {
-  WorkloadSpec spec = workload(mixtral_8x7b(), 4096, 1, false);
+  WorkloadSpec spec = budgeted_workload(mixtral_8x7b(), 4096, 1, false);
   const ClusterSpec cluster = device_of(64, 6, 100);
   EXPECT_EQ(budget(spec, 0, 1, cluster).buffers.value(), 0);
   spec.plan.tp = 2;  // world, tensor, and two replicas of each expert
@@ -307,7 +307,7 @@ TEST(StageMemory, EveryCommunicatorHasTwoBuffers) {
 }
 
 TEST(StageMemory, CapacityLeavesTheReserveOut) {
-  const WorkloadSpec spec = workload(telechat3_36b(), 8192, 8, true);
+  const WorkloadSpec spec = budgeted_workload(telechat3_36b(), 8192, 8, true);
   const MemoryBudget memory = budget(spec, 0, 1);
   EXPECT_EQ(memory.capacity.value(), 58.0 * 1024 * mebibyte);
   EXPECT_FALSE(memory.fits());  // 36 billion parameters on 8 devices
@@ -317,7 +317,7 @@ TEST(StageMemory, CapacityLeavesTheReserveOut) {
 
 TEST(StageMemory, NeverShrinksWithMoreInFlight) {
   EXPECT_TRUE(rc::check([] {
-    WorkloadSpec spec = workload(
+    WorkloadSpec spec = budgeted_workload(
         *rc::gen::element(telechat3_36b(), telechat3_105b(), mixtral_8x7b()), 4096, 4, true);
     spec.plan.pp = *rc::gen::inRange<std::int64_t>(1, 5);
     spec.plan.vpp = *rc::gen::inRange<std::int64_t>(1, 4);

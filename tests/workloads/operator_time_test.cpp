@@ -18,7 +18,7 @@ Operator matmul(double m, double n, double k, double bytes = 0) {
   return {"matmul", MatmulWork{m, n, k}, Flops{2 * m * n * k}, Bytes{bytes}, LaunchClass::matmul};
 }
 
-Operator grouped(double groups, double m, double n, double k) {
+Operator grouped_product(double groups, double m, double n, double k) {
   return {"grouped", GroupedMatmulWork{groups, m, n, k}, Flops{2 * groups * m * n * k}, Bytes{0},
           LaunchClass::matmul};
 }
@@ -53,7 +53,7 @@ TEST(PowerDraw, IsTheRateOfProductsOverTheSustainedOne) {
   device.efficiency.grouped_matmul = device.efficiency.matmul;
   const Operator op = matmul(128 * 24, 256, 4096);
   EXPECT_NEAR(power_draw(op, device, false), 0.8 / 0.5, 1e-12);
-  EXPECT_NEAR(power_draw(grouped(24, 128, 256, 4096), device, false), 0.8 / 0.5, 1e-12);
+  EXPECT_NEAR(power_draw(grouped_product(24, 128, 256, 4096), device, false), 0.8 / 0.5, 1e-12);
   // one tile on one of 24 cores draws as much less as it is slower
   EXPECT_NEAR(power_draw(matmul(64, 64, 4096), device, false),
               power_draw(matmul(64 * 6, 64, 4096), device, false) / 6, 1e-12);
@@ -97,12 +97,12 @@ TEST(OperatorTime, SmallProductsUseSmallTiles) {
 TEST(OperatorTime, GroupsShareWaves) {
   DeviceSpec device = plain_device();
   device.efficiency.grouped_matmul = {1, 128, 256, 0};
-  const double one = seconds(grouped(1, 64, 64, 512), device);
-  EXPECT_EQ(seconds(grouped(24, 64, 64, 512), device), one);  // one tile on each core
-  EXPECT_GT(seconds(grouped(25, 64, 64, 512), device), one);
+  const double one = seconds(grouped_product(1, 64, 64, 512), device);
+  EXPECT_EQ(seconds(grouped_product(24, 64, 64, 512), device), one);  // one tile on each core
+  EXPECT_GT(seconds(grouped_product(25, 64, 64, 512), device), one);
   // rows are quantised per group: 65 rows cost as much as 128
-  EXPECT_EQ(seconds(grouped(24, 65, 256, 512), device),
-            seconds(grouped(24, 128, 256, 512), device));
+  EXPECT_EQ(seconds(grouped_product(24, 65, 256, 512), device),
+            seconds(grouped_product(24, 128, 256, 512), device));
 }
 
 TEST(OperatorTime, SmallerTilesRunSlower) {
@@ -150,7 +150,7 @@ TEST(OperatorTime, WhatIsNotHiddenOfTheShorterPartIsAdded) {
 TEST(OperatorTime, GroupedProductsInFp8HaveNumbersOfTheirOwn) {
   DeviceSpec device = plain_device();
   device.matmul_peak_fp8 = FlopsPerSecond{600e12};
-  Operator op = grouped(8, 4096, 4096, 4096);
+  Operator op = grouped_product(8, 4096, 4096, 4096);
   op.fp8 = Fp8::ready;
   const double as_grouped = seconds(op, device, true);
   EXPECT_NEAR(as_grouped, seconds(op, device, false) / 2, 1e-15);
@@ -163,7 +163,7 @@ TEST(OperatorTime, GroupedProductsInFp8HaveNumbersOfTheirOwn) {
 TEST(OperatorTime, BatchedProductsArePlainOnes) {
   DeviceSpec device = plain_device();
   device.efficiency.grouped_matmul.peak = 0.25;
-  Operator op = grouped(24, 128, 256, 4096);
+  Operator op = grouped_product(24, 128, 256, 4096);
   EXPECT_NEAR(seconds(op, device), op.flops.value() / (0.25 * 300e12), 1e-15);
   std::get<GroupedMatmulWork>(op.work).batched = true;
   EXPECT_NEAR(seconds(op, device), op.flops.value() / 300e12, 1e-15);
@@ -274,7 +274,7 @@ TEST(OperatorTime, NothingCostsNothing) {
   DeviceSpec device = plain_device();
   device.efficiency.memory.ramp = device.efficiency.matmul.ramp = Seconds{1};
   EXPECT_EQ(seconds(matmul(0, 128, 128), device), 0);
-  EXPECT_EQ(seconds(grouped(0, 0, 0, 0), device), 0);
+  EXPECT_EQ(seconds(grouped_product(0, 0, 0, 0), device), 0);
   EXPECT_EQ(seconds(attention(0, 128, false), device), 0);
   EXPECT_EQ(seconds(vector_work(0, 0), device), 0);
 }
@@ -318,7 +318,7 @@ Operator any_operator() {
     case 0:
       return matmul(size(), size(), size(), size() * 1e4);
     case 1:
-      return grouped(*rc::gen::inRange(1, 40), size() / 7, size(), size());
+      return grouped_product(*rc::gen::inRange(1, 40), size() / 7, size(), size());
     case 2:
       return attention(size(), *rc::gen::inRange(1, 512), *rc::gen::arbitrary<bool>());
     default:

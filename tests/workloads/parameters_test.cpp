@@ -20,7 +20,7 @@ struct Size {
 
 void PrintTo(const Size& size, std::ostream* out) { *out << size.name; }
 
-class ParameterTable : public testing::TestWithParam<Size> {};
+class ParameterTable : public ::testing::TestWithParam<Size> {};
 
 TEST_P(ParameterTable, IsMetWithinATenthOfAPercent) {
   const Size& size = GetParam();
@@ -33,17 +33,17 @@ TEST_P(ParameterTable, IsMetWithinATenthOfAPercent) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ParameterTable,
-    testing::Values(Size{"gpt3", gpt3_175b(), 174.604e9, 0, 174.604e9},
-                    Size{"llama3", llama3_70b(), 70.554e9, 0, 70.554e9},
-                    Size{"mixtral", mixtral_8x7b(), 46.703e9, 0, 12.880e9},
-                    Size{"mixtral22", mixtral_8x22b(), 140.621e9, 0, 39.15e9},
-                    Size{"qwen3", qwen3_235b_a22b(), 235.094e9, 0, 22.19e9},
-                    Size{"qwen2", qwen2_57b_a14b(), 57.409e9, 0, 14.25e9},
-                    Size{"deepseek2", deepseek_v2(), 235.741e9, 0, 21.38e9},
-                    Size{"deepseek", deepseek_v3(), 671.026e9, 11.61e9, 37.55e9},
-                    Size{"pangu", pangu_ultra_moe(), 719.09e9, 12.44e9, 40.37e9},
-                    Size{"telechat105", telechat3_105b(), 102.256e9, 2.320e9, 4.676e9},
-                    Size{"telechat36", telechat3_36b(), 36.24e9, 0, 36.24e9}));
+    ::testing::Values(Size{"gpt3", gpt3_175b(), 174.604e9, 0, 174.604e9},
+                      Size{"llama3", llama3_70b(), 70.554e9, 0, 70.554e9},
+                      Size{"mixtral", mixtral_8x7b(), 46.703e9, 0, 12.880e9},
+                      Size{"mixtral22", mixtral_8x22b(), 140.621e9, 0, 39.15e9},
+                      Size{"qwen3", qwen3_235b_a22b(), 235.094e9, 0, 22.19e9},
+                      Size{"qwen2", qwen2_57b_a14b(), 57.409e9, 0, 14.25e9},
+                      Size{"deepseek2", deepseek_v2(), 235.741e9, 0, 21.38e9},
+                      Size{"deepseek", deepseek_v3(), 671.026e9, 11.61e9, 37.55e9},
+                      Size{"pangu", pangu_ultra_moe(), 719.09e9, 12.44e9, 40.37e9},
+                      Size{"telechat105", telechat3_105b(), 102.256e9, 2.320e9, 4.676e9},
+                      Size{"telechat36", telechat3_36b(), 36.24e9, 0, 36.24e9}));
 
 TEST(Parameters, PartsOfPublishedModels) {
   const ParameterCount deepseek = count_parameters(deepseek_v3());
@@ -118,7 +118,7 @@ struct Work {
 
 void PrintTo(const Work& work, std::ostream* out) { *out << work.name << " " << work.sequence; }
 
-class FlopsTable : public testing::TestWithParam<Work> {};
+class FlopsTable : public ::testing::TestWithParam<Work> {};
 
 TEST_P(FlopsTable, IsMetWithinATenthOfAPercent) {
   const Work& work = GetParam();
@@ -129,13 +129,14 @@ TEST_P(FlopsTable, IsMetWithinATenthOfAPercent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, FlopsTable,
-                         testing::Values(Work{"deepseek", deepseek_v3(), 4096, 250.5, 260.6},
-                                         Work{"deepseek", deepseek_v3(), 8192, 281.2, 291.9},
-                                         Work{"pangu", pangu_ultra_moe(), 4096, 265.8, 277.9},
-                                         Work{"pangu", pangu_ultra_moe(), 8192, 296.5, 309.1},
-                                         Work{"telechat105", telechat3_105b(), 4096, 31.7, 34.45},
-                                         Work{"telechat105", telechat3_105b(), 8192, 37.4, 40.24},
-                                         Work{"telechat36", telechat3_36b(), 8192, 231.9, 231.9}));
+                         ::testing::Values(Work{"deepseek", deepseek_v3(), 4096, 250.5, 260.6},
+                                           Work{"deepseek", deepseek_v3(), 8192, 281.2, 291.9},
+                                           Work{"pangu", pangu_ultra_moe(), 4096, 265.8, 277.9},
+                                           Work{"pangu", pangu_ultra_moe(), 8192, 296.5, 309.1},
+                                           Work{"telechat105", telechat3_105b(), 4096, 31.7, 34.45},
+                                           Work{"telechat105", telechat3_105b(), 8192, 37.4, 40.24},
+                                           Work{"telechat36", telechat3_36b(), 8192, 231.9,
+                                                231.9}));
 
 TEST(TrainingFlops, OfGpt3IsTheMegatronFormula) {
   // 72 s L h^2 (1 + s/(12 h) + V/(12 L h)) per sequence (Narayanan et al. 2021 without recompute,

@@ -13,8 +13,8 @@ namespace {
 
 using namespace lowering;
 
-constexpr double tokens = 2048, top = 512, heads = 16, rank = 128, rope = 32, nope = 64, value = 64,
-                 q_rank = 256, index_heads = 8, index_dim = 48, hidden = 1024;
+constexpr double sparse_tokens = 2048, top = 512, heads = 16, rank = 128, rope = 32, nope = 64,
+                 value = 64, q_rank = 256, index_heads = 8, index_dim = 48, sparse_hidden = 1024;
 
 ModelSpec small_sparse() {
   ModelSpec model = small_latent();
@@ -73,7 +73,7 @@ TEST(SparseAttention, TheIndexerLearnsAloneAndOnEveryRank) {
   const auto indexer = [&](const char* row) {
     return product_flops(layer(spec).forward, row) + product_flops(layer(spec).backward, row);
   };
-  const double queries = 2 * tokens * q_rank * index_heads * index_dim;
+  const double queries = 2 * sparse_tokens * q_rank * index_heads * index_dim;
   EXPECT_EQ(indexer("index q"), 2 * queries);  // forward and the gradient of its weights
   EXPECT_EQ(product_flops(layer(spec).backward, "index q dgrad"), 0);
   const double core = product_flops(layer(spec).forward, "sparse attention");
@@ -94,7 +94,8 @@ TEST(SparseAttention, ModelFlopsCountWhatIsLearnt) {
     const auto n = static_cast<double>(s);
     const double seen = pairs(s, top) / n, all = pairs(s, 1e9) / n;
     const double attention = 3 * 2 * (seen - all) * heads * (nope + rope + value);
-    const double weights = q_rank * index_heads * index_dim + hidden * (index_dim + index_heads);
+    const double weights =
+        q_rank * index_heads * index_dim + sparse_hidden * (index_dim + index_heads);
     const double scores = 2 * index_heads * index_dim * (all + 2 * seen);
     const double expected = 9 * (attention + 2 * 2 * weights + scores);  // 8 layers and a module
     EXPECT_NEAR(
@@ -105,8 +106,9 @@ TEST(SparseAttention, ModelFlopsCountWhatIsLearnt) {
 
 TEST(SparseAttention, ParametersByHand) {
   const ParameterCount sparse = count_parameters(small_sparse());
-  EXPECT_EQ(sparse.attention_per_layer - count_parameters(small_latent()).attention_per_layer,
-            q_rank * index_heads * index_dim + hidden * (index_dim + index_heads) + 2 * index_dim);
+  EXPECT_EQ(
+      sparse.attention_per_layer - count_parameters(small_latent()).attention_per_layer,
+      q_rank * index_heads * index_dim + sparse_hidden * (index_dim + index_heads) + 2 * index_dim);
 }
 
 TEST(SparseAttention, ActivationsByHand) {
@@ -115,7 +117,7 @@ TEST(SparseAttention, ActivationsByHand) {
     spec.model = model;
     return layer_activations(spec, false, TrainingSpec::Recompute::none, SoftmaxState::compact)
                .value() /
-           tokens;
+           sparse_tokens;
   };
   const double dense = heads * 2 * (2 * (nope + rope) + value);
   const double sparse = heads * 2 * (nope + 2 * rank + rope);

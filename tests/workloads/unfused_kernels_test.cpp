@@ -15,30 +15,30 @@ namespace {
 
 using namespace lowering;
 
-std::vector<Operator> operators(const LayerItems& items) {
+std::vector<Operator> unfused_operators(const LayerItems& items) {
   std::vector<Operator> found;
   for (const LayerItem& item : items)
     if (const auto* op = std::get_if<Operator>(&item)) found.push_back(*op);
   return found;
 }
 
-double bytes(const LayerItems& items, const std::string& prefix = "") {
+double unfused_bytes(const LayerItems& items, const std::string& prefix = "") {
   double sum = 0;
-  for (const Operator& op : operators(items))
+  for (const Operator& op : unfused_operators(items))
     if (op.name.starts_with(prefix)) sum += op.bytes.value();
   return sum;
 }
 
 double flops_of_products(const LayerItems& items) {
   double sum = 0;
-  for (const Operator& op : operators(items))
+  for (const Operator& op : unfused_operators(items))
     if (op.launch == LaunchClass::matmul) sum += op.flops.value();
   return sum;
 }
 
 std::size_t count(const LayerItems& items, const std::string& prefix) {
   std::size_t n = 0;
-  for (const Operator& op : operators(items)) n += op.name.starts_with(prefix) ? 1 : 0;
+  for (const Operator& op : unfused_operators(items)) n += op.name.starts_with(prefix) ? 1 : 0;
   return n;
 }
 
@@ -60,7 +60,7 @@ TEST(UnfusedKernels, RmsNormIsSixPassesThere) {
   Unfused layer{small_dense()};
   layer.spec.runtime.kernels.norm = KernelSpec::Norm::unfused;
   const double there = (2 + 4) + (4 + 4) + 4 + (4 + 4) + (4 + 2) + (2 + 2);
-  EXPECT_DOUBLE_EQ(bytes(layer.forward(), "attention norm"), there * layer.tokens() * 1024);
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.forward(), "attention norm"), there * layer.tokens() * 1024);
   EXPECT_EQ(count(layer.forward(), "attention norm"), 6U);
 }
 
@@ -71,7 +71,7 @@ TEST(UnfusedKernels, RmsNormIsThirteenPassesBack) {
   const double scale = (2 + 4) + (4 + 4) + (4 + 4 + 4) + 4;   // cast, both factors, the sum
   const double square = 4 + (4 + 4) + (4 + 4) + (4 + 4 + 4);  // mean, x^1, times 2, product
   const double join = (4 + 4 + 4) + (4 + 2);
-  EXPECT_DOUBLE_EQ(bytes(layer.backward(), "feed-forward norm"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.backward(), "feed-forward norm"),
                    (weight + scale + square + join) * layer.tokens() * 1024);
   EXPECT_EQ(count(layer.backward(), "feed-forward norm"), 13U);
 }
@@ -89,10 +89,10 @@ TEST(UnfusedKernels, RotationIsTwoProductsASumAndCopies) {
   layer.spec.runtime.kernels.rope = KernelSpec::Rope::unfused;
   const double rotated = layer.tokens() * (16 + 8) * 64;
   const double turn = (1 + 1) + (1 + 1) + (1 + 1) + (2 + 2);  // dense halves, negated, joined
-  EXPECT_DOUBLE_EQ(bytes(layer.forward(), "rope"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.forward(), "rope"),
                    ((2 + 2) + turn + (2 + 2) + (2 + 2 + 2) + (2 + 2)) * rotated);
   const double slices = 2 + (2 + 2) + 2 + (2 + 2 + 2);
-  EXPECT_DOUBLE_EQ(bytes(layer.backward(), "rope"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.backward(), "rope"),
                    ((2 + 2) + (2 + 2) + turn + (2 + 2 + 2) + slices) * rotated);
   EXPECT_EQ(count(layer.forward(), "rope"), 2 * 8U);  // queries, then keys
 }
@@ -101,9 +101,9 @@ TEST(UnfusedKernels, SwigluIsSiluAndProductOfDenseHalves) {
   Unfused layer{small_dense()};
   layer.spec.runtime.kernels.activation = KernelSpec::Activation::unfused;
   const double inner = layer.tokens() * 4096;
-  EXPECT_DOUBLE_EQ(bytes(layer.forward(), "feed-forward activation"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.forward(), "feed-forward activation"),
                    ((2 + 2) + (2 + 2) + (2 + 2) + (2 + 2 + 2)) * inner);
-  EXPECT_DOUBLE_EQ(bytes(layer.backward(), "feed-forward activation"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.backward(), "feed-forward activation"),
                    ((2 + 2) + 2 * (2 + 2 + 2) + (2 + 2) + (2 + 2 + 2) + 2 * (2 + 2)) * inner);
 }
 
@@ -112,9 +112,9 @@ TEST(UnfusedKernels, ClampedHalvesAreJoinedAndTheHostWaitsForTheirOffset) {
   layer.spec.runtime.kernels.activation = KernelSpec::Activation::clamped;
   const double inner = layer.tokens() * 4096;
   const LayerItems forward = layer.forward(), backward = layer.backward();
-  EXPECT_DOUBLE_EQ(bytes(forward, "feed-forward activation"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(forward, "feed-forward activation"),
                    (2 * (2 + 2) + (4 + 4) + (4 + 2)) * inner);
-  EXPECT_DOUBLE_EQ(bytes(backward, "feed-forward activation"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(backward, "feed-forward activation"),
                    ((2 + 4 + 4) + 2 * (2 + 2 + 2) + (4 + 4)) * inner);
   const auto waits = [](const LayerItem& i) { return std::holds_alternative<HostReadback>(i); };
   ASSERT_EQ(std::ranges::count_if(forward, waits), 1);
@@ -142,8 +142,8 @@ TEST(UnfusedKernels, GeluStandsBehindItsBias) {
   Unfused layer{model};
   layer.spec.runtime.kernels.activation = KernelSpec::Activation::unfused;
   const double inner = layer.tokens() * 4096;
-  EXPECT_DOUBLE_EQ(bytes(layer.forward(), "feed-forward activation"), (4 + 4) * inner);
-  EXPECT_DOUBLE_EQ(bytes(layer.backward(), "feed-forward activation"), 6 * inner);
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.forward(), "feed-forward activation"), (4 + 4) * inner);
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.backward(), "feed-forward activation"), 6 * inner);
 }
 
 TEST(UnfusedKernels, TheFormulaOfGeluIsAKernelPerOperation) {
@@ -153,13 +153,13 @@ TEST(UnfusedKernels, TheFormulaOfGeluIsAKernelPerOperation) {
   layer.spec.runtime.kernels.activation = KernelSpec::Activation::formula;
   const double inner = layer.tokens() * 4096, one = 2 + 2, two = 2 + 2 + 2;
   // x + b; x/2, c x, k x, (k x) x, 1 +, (c x)(..), tanh, 1 +, product
-  EXPECT_DOUBLE_EQ(bytes(layer.forward(), "feed-forward activation"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.forward(), "feed-forward activation"),
                    (one + 3 * one + two + one + two + 2 * one + two) * inner);
   // the argument and its tanh again; x/2, t t, 1 -, 3 k c x, .. x, c +, product, times x/2;
   // (1 + t) / 2, sum; times the gradient
   const double again = one + 2 * one + two + one + two + one;
   const double slope = one + two + one + one + two + one + two + two;
-  EXPECT_DOUBLE_EQ(bytes(layer.backward(), "feed-forward activation"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.backward(), "feed-forward activation"),
                    (again + slope + 2 * one + two + two) * inner);
 }
 
@@ -168,12 +168,12 @@ TEST(UnfusedKernels, GatedFormulaReadsItsHalfThreeTimes) {
   layer.spec.runtime.kernels.activation = KernelSpec::Activation::formula;
   const double inner = layer.tokens() * 4096, one = 2 + 2, two = 2 + 2 + 2;
   // x^3, k .., x + .., c .., tanh, 1 +, x/2, product; times the other half; four dense copies
-  EXPECT_DOUBLE_EQ(bytes(layer.forward(), "feed-forward activation"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.forward(), "feed-forward activation"),
                    (2 * one + two + 4 * one + two + two + 4 * one) * inner);
   const double product = one + 2 * two;             // dense half, both gradients
   const double inside = 2 * two + one + two + one;  // both factors, 1/2, tanh, c
   const double cube = one + 3 * one + two;          // k, dense half, square, 3, product
-  EXPECT_DOUBLE_EQ(bytes(layer.backward(), "feed-forward activation"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.backward(), "feed-forward activation"),
                    (product + inside + cube + 2 * two + 2 * one) * inner);
 }
 
@@ -183,7 +183,7 @@ TEST(UnfusedKernels, StatementsAreElementwiseKernelsWhateverTheyStandFor) {
                                 KernelSpec::Activation::unfused};
   std::size_t statements = 0;
   for (const LayerItems& items : {layer.forward(), layer.backward()})
-    for (const Operator& op : operators(items)) {
+    for (const Operator& op : unfused_operators(items)) {
       if (op.flow == nullptr) continue;
       ++statements;
       EXPECT_EQ(std::get<MemoryBoundWork>(op.work).kind, VectorKind::elementwise) << op.name;
@@ -198,9 +198,9 @@ TEST(UnfusedKernels, EverythingElseStays) {
   for (const bool back : {false, true}) {
     const LayerItems& before = back ? layer.passes.backward : layer.passes.forward;
     const LayerItems after = back ? layer.backward() : layer.forward();
-    EXPECT_GT(bytes(after), bytes(before));
+    EXPECT_GT(unfused_bytes(after), unfused_bytes(before));
     EXPECT_DOUBLE_EQ(flops_of_products(after), flops_of_products(before));
-    EXPECT_DOUBLE_EQ(bytes(after, "experts up"), bytes(before, "experts up"));
+    EXPECT_DOUBLE_EQ(unfused_bytes(after, "experts up"), unfused_bytes(before, "experts up"));
     EXPECT_EQ(count(after, "attention residual"), count(before, "attention residual"));
   }
 }
@@ -224,7 +224,8 @@ TEST(PaddedHeads, TheCoreAndTheCopiesAroundItAreThoseOfWideHeads) {
   rows += 2 * a * dv + (a * dv + a * wide);                           // v
   rows += 2 * a * dv;                                                 // the output cut
   const double core = 2 * (a * (4 * wide - 2 * (dn + dr) - 2 * dv));  // read and written by it
-  EXPECT_DOUBLE_EQ(bytes(padded.forward) - bytes(plain.forward), 2 * tokens * rows + core * tokens);
+  EXPECT_DOUBLE_EQ(unfused_bytes(padded.forward) - unfused_bytes(plain.forward),
+                   2 * tokens * rows + core * tokens);
 }
 
 TEST(PaddedHeads, TheBackwardPassUndoesEachCopy) {
@@ -241,7 +242,7 @@ TEST(PaddedHeads, TheBackwardPassUndoesEachCopy) {
   rows += 2 * a * dn + 2 * a * (dn + dv);      // k and v
   rows += 2 * (256 + 128 + dr);                // the latents
   const double core = 2 * 2 * (a * (4 * wide - 2 * (dn + dr) - 2 * dv));
-  EXPECT_DOUBLE_EQ(bytes(padded.backward) - bytes(plain.backward),
+  EXPECT_DOUBLE_EQ(unfused_bytes(padded.backward) - unfused_bytes(plain.backward),
                    2 * tokens * rows + core * tokens);
 }
 
@@ -255,7 +256,7 @@ struct Moe {
 
 double total(const LayerItems& items, const std::vector<std::string>& prefixes) {
   double sum = 0;
-  for (const std::string& p : prefixes) sum += bytes(items, p);
+  for (const std::string& p : prefixes) sum += unfused_bytes(items, p);
   return sum;
 }
 
@@ -265,18 +266,18 @@ TEST(IndexedPermutation, FlatMovesRowsStatementByStatement) {
   moe.spec.moe.permutation = MoeSpec::Permutation::indexed;
   const Passes passes = moe.passes();
   const double row = 2 * 1024, tokens = 2048, copies = 4 * tokens;
-  EXPECT_DOUBLE_EQ(bytes(passes.forward, "permute"), 2 * copies * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.forward, "permute"), 2 * copies * row);
   // zeros, placed, weighed, added up per token
-  EXPECT_DOUBLE_EQ(bytes(passes.forward, "unpermute"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.forward, "unpermute"),
                    (copies + 2 * copies + 2 * copies + copies + tokens) * row);
   // gradients of rows and of weights from one row per token; rows taken back
-  EXPECT_DOUBLE_EQ(bytes(passes.backward, "unpermute backward"),
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.backward, "unpermute backward"),
                    ((tokens + copies) + (tokens + 2 * copies) + copies + 2 * copies) * row);
-  EXPECT_DOUBLE_EQ(bytes(passes.backward, "permute backward"), (tokens + 3 * copies) * row);
-  EXPECT_DOUBLE_EQ(bytes(passes.forward, "sort by expert"), 2 * copies * row);
-  EXPECT_DOUBLE_EQ(bytes(passes.forward, "unsort"), 3 * copies * row);
-  EXPECT_DOUBLE_EQ(bytes(passes.backward, "sort gradient"), 2 * copies * row);
-  EXPECT_DOUBLE_EQ(bytes(passes.backward, "unsort gradient"), 4 * copies * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.backward, "permute backward"), (tokens + 3 * copies) * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.forward, "sort by expert"), 2 * copies * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.forward, "unsort"), 3 * copies * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.backward, "sort gradient"), 2 * copies * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.backward, "unsort gradient"), 4 * copies * row);
 }
 
 TEST(IndexedPermutation, GatheredTokensAreSelectedTwiceAndAddedUp) {
@@ -300,10 +301,10 @@ TEST(IndexedPermutation, TensorRanksSortTheirPartAndJoinWhatTheyShare) {
   moe.spec.moe.permutation = MoeSpec::Permutation::indexed;
   const LayerItems forward = moe.passes().forward;
   const double row = 2 * 1024, rows = 4 * 2048;  // of all four ranks
-  EXPECT_DOUBLE_EQ(bytes(forward, "sort by expert"), 2 * rows / 4 * row);
-  EXPECT_DOUBLE_EQ(bytes(forward, "unsort"), 3 * rows / 4 * row);
-  EXPECT_DOUBLE_EQ(bytes(forward, "all_gather expert rows parts"), 2 * rows * row);
-  EXPECT_DOUBLE_EQ(bytes(forward, "reduce_scatter expert rows parts"), 2 * rows * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(forward, "sort by expert"), 2 * rows / 4 * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(forward, "unsort"), 3 * rows / 4 * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(forward, "all_gather expert rows parts"), 2 * rows * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(forward, "reduce_scatter expert rows parts"), 2 * rows * row);
 }
 
 TEST(IndexedPermutation, ABiasPerRowIsCarriedAlong) {
@@ -333,7 +334,7 @@ TEST(Gathering, RanksThatShareExpertsGatherTokensAndNotRows) {
     }
   EXPECT_EQ(there, (std::vector{2 * own * row, 8 * own * row}));
   EXPECT_EQ(back, (std::vector{8 * own * row, 2 * own * row}));
-  EXPECT_DOUBLE_EQ(bytes(passes.forward, "dispatch select"), 2 * (4 * 4 * own) * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.forward, "dispatch select"), 2 * (4 * 4 * own) * row);
 }
 
 TEST(SequentialExperts, DoTheWorkOfGroupedOnesOneByOne) {
@@ -345,11 +346,11 @@ TEST(SequentialExperts, DoTheWorkOfGroupedOnesOneByOne) {
   EXPECT_DOUBLE_EQ(flops_of_products(s.backward), flops_of_products(g.backward));
   EXPECT_EQ(count(s.forward, "experts up"), 4U);
   EXPECT_EQ(count(s.backward, "experts down wgrad"), 4U);
-  for (const Operator& op : operators(s.forward))
+  for (const Operator& op : unfused_operators(s.forward))
     EXPECT_FALSE(std::holds_alternative<GroupedMatmulWork>(op.work)) << op.name;
   double g_weights = 0, s_weights = 0;
-  for (const Operator& op : operators(g.backward)) g_weights += op.accumulated;
-  for (const Operator& op : operators(s.backward)) s_weights += op.accumulated;
+  for (const Operator& op : unfused_operators(g.backward)) g_weights += op.accumulated;
+  for (const Operator& op : unfused_operators(s.backward)) s_weights += op.accumulated;
   EXPECT_DOUBLE_EQ(s_weights, g_weights);
 }
 
@@ -359,9 +360,10 @@ TEST(SequentialExperts, CopyTheirPartsOfTheRows) {
   moe.spec.moe.products = MoeSpec::Products::sequential;
   const Passes passes = moe.passes();
   const double row = 2 * 1024, rows = 4 * 2048, n = 4;
-  EXPECT_DOUBLE_EQ(bytes(passes.forward, "experts output"), (1 + 2) * rows * row);
-  EXPECT_DOUBLE_EQ(bytes(passes.backward, "experts output"), (2 * n + 2 + 1) * rows * row);
-  EXPECT_DOUBLE_EQ(bytes(passes.backward, "experts input"), (n + 2 + 3 * (n - 1)) * rows * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.forward, "experts output"), (1 + 2) * rows * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.backward, "experts output"), (2 * n + 2 + 1) * rows * row);
+  EXPECT_DOUBLE_EQ(unfused_bytes(passes.backward, "experts input"),
+                   (n + 2 + 3 * (n - 1)) * rows * row);
 }
 
 }  // namespace

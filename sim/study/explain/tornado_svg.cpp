@@ -10,7 +10,8 @@
 namespace stepcast {
 namespace {
 
-constexpr double width = 860, label_width = 360, row_height = 22, head = 64, margin = 20;
+constexpr double page_width = 860, label_width = 360, row_height = 22, head_height = 64,
+                 margin = 20;
 
 constexpr const char* style =
     "<style>svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#1c2430}"
@@ -43,23 +44,23 @@ std::string tornado_svg(const Scenario& scenario, const Explanation& explanation
     least = std::min(least, rows[i].value);
   }
   constexpr double number_width = 64;
-  const double room = width - label_width - 2 * margin - 2 * number_width;
+  const double room = page_width - label_width - 2 * margin - 2 * number_width;
   const double scale = room / (most - least);
   const double centre = label_width + margin + number_width - least * scale;
-  const double height = head + row_height * static_cast<double>(count) + margin;
+  const double height = head_height + row_height * static_cast<double>(count) + margin;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
       "{1}\" role=\"img\">\n{2}\n<title>Elasticities of {3}</title>\n",
-      width, height, style, escaped(scenario.name));
+      page_width, height, style, escaped(scenario.name));
   svg += fmt::format(
       "<text class=\"title\" x=\"{0}\" y=\"26\">{1}: what moves the step time ({2})</text>\n"
       "<text class=\"quiet\" x=\"{0}\" y=\"46\">change of the step time when one number grows by "
       "1 %</text>\n",
       margin, escaped(scenario.name), human(Seconds{explanation.step_time}));
   for (std::size_t i = 0; i < count; ++i)
-    svg += row_svg(rows[i], head + row_height * static_cast<double>(i), centre, scale);
+    svg += row_svg(rows[i], head_height + row_height * static_cast<double>(i), centre, scale);
   svg += fmt::format("<line class=\"axis\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1}\" y2=\"{2}\"/>\n",
-                     centre, head, height - margin);
+                     centre, head_height, height - margin);
   return svg + "</svg>\n";
 }
 

@@ -16,10 +16,9 @@
 namespace stepcast {
 namespace {
 
-const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
-
 using test::content;
 using test::Ran;
+using test::scenarios;
 
 std::size_t characters(const std::string& line) {
   return static_cast<std::size_t>(

@@ -15,9 +15,8 @@
 namespace stepcast {
 namespace {
 
+using test::scenarios;
 using test::TemporaryFiles;
-
-const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
 
 using test::Ran;
 

@@ -14,12 +14,12 @@ namespace {
 
 using test::content;
 using test::Ran;
+using test::scenarios;
 using test::shell;
 using test::stepcast_run;
 using test::TemporaryFiles;
 
-const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
-const std::string pipeline = "'" + scenarios + "ideal-pipeline.yaml'";
+const std::string quoted_pipeline = "'" + scenarios + "ideal-quoted_pipeline.yaml'";
 const std::string llama = "'" + scenarios + "llama2-7b-8.yaml'";
 
 /// Exit 2, and stderr says so.
@@ -32,7 +32,7 @@ void refuses(const TemporaryFiles& files, const std::string& arguments, const st
 
 TEST(Outputs, ArePlacesThatCanBeWritten) {
   const TemporaryFiles files;
-  const std::string run = "run " + pipeline + " ", dangling = files.path("dangling");
+  const std::string run = "run " + quoted_pipeline + " ", dangling = files.path("dangling");
   std::filesystem::create_symlink(files.path("nowhere"), dangling);
   const std::string fixed = files.write("fixed", "old"), json = files.path("x.json");
   chmod(fixed.c_str(), 0444);
@@ -53,10 +53,10 @@ TEST(Outputs, WhatIsShownAsTextStandsInJsonToo) {
   const TemporaryFiles files;
   const auto json_of = [&](const std::string& more) {
     return nlohmann::ordered_json::parse(
-        stepcast_run(files, "run " + pipeline + " --json - " + more).out);
+        stepcast_run(files, "run " + quoted_pipeline + " --json - " + more).out);
   };
-  nlohmann::ordered_json all = json_of("--pipeline --operators"), plain = json_of("");
-  const std::string csv = stepcast_run(files, "run " + pipeline + " --operators-csv -").out;
+  nlohmann::ordered_json all = json_of("--quoted_pipeline --operators"), plain = json_of("");
+  const std::string csv = stepcast_run(files, "run " + quoted_pipeline + " --operators-csv -").out;
   ASSERT_EQ(all["operators"].size() + 1, std::count(csv.begin(), csv.end(), '\n'));
   const std::string head = csv.substr(0, csv.find('\n'));
   std::string keys;
@@ -85,7 +85,7 @@ TEST(Outputs, AreTriedBeforeASweepRuns) {
 
 TEST(Outputs, TellAFullDiskFromAMissingFolder) {
   const TemporaryFiles files;
-  refuses(files, "run " + pipeline + " --json /dev/full", "No space left on device");
+  refuses(files, "run " + quoted_pipeline + " --json /dev/full", "No space left on device");
 }
 
 TEST(Outputs, OfADeadProcessLeaveNothing) {
@@ -100,7 +100,7 @@ TEST(Outputs, OfADeadProcessLeaveNothing) {
 
 TEST(Inputs, OfStandardInputAndPipesAreReadOnce) {
   const TemporaryFiles files;
-  const std::string file = scenarios + "ideal-pipeline.yaml";
+  const std::string file = scenarios + "ideal-quoted_pipeline.yaml";
   const std::string whole =
       files.write("s.yaml", "stepcast: 1\nname: s\nextends: '" + file + "'\n");
   for (const char* line : {"validate -", "validate - -", "run -", "scale - --devices 4,8 --strong",
@@ -123,13 +123,14 @@ TEST(Messages, AreFewShortAndHarmless) {
   const std::string lines = stepcast_run(files, "run '" + files.write("m.yaml", many) + "'").err;
   EXPECT_EQ(std::ranges::count(lines, '\n'), 51) << "50 errors, and how many more";
   EXPECT_NE(lines.find("more errors\n"), std::string::npos);
-  const std::string err = stepcast_run(files, "run " + pipeline + " --set 'name=a\x1b[31m'").err;
+  const std::string err =
+      stepcast_run(files, "run " + quoted_pipeline + " --set 'name=a\x1b[31m'").err;
   EXPECT_EQ(err.find('\x1b'), std::string::npos) << err;
   EXPECT_NE(stepcast_run(files, "run '" + files.path("a\x1b[31m") + "'").err.find("\\x1b[31m"),
             std::string::npos);
   const std::string digits(100'000, '1');
   const Ran long_value =
-      stepcast_run(files, "run " + pipeline + " --set training.global_batch=" + digits);
+      stepcast_run(files, "run " + quoted_pipeline + " --set training.global_batch=" + digits);
   EXPECT_EQ(long_value.code, 2);
   EXPECT_LT(long_value.err.size(), 1000U) << long_value.err.substr(0, 300);
 }
@@ -148,7 +149,7 @@ TEST(Memory, ThatWorkWouldTakeIsToldBeforeIt) {
   refuses(files, "topology clusters/atlas-800t-a2.yaml --devices 1Mi --dot -",
           "--dot: would draw ");
   refuses(files,
-          "run " + pipeline +
+          "run " + quoted_pipeline +
               " --set cluster.devices=1024 --set parallel.pp=1024 "
               "--set training.global_batch=90000",
           "which takes about 8.15 GiB of memory, allowed: at most 20000000 in all");

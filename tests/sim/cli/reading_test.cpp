@@ -11,12 +11,12 @@ namespace {
 
 using test::content;
 using test::Ran;
+using test::scenarios;
 using test::shell;
 using test::stepcast_run;
 using test::TemporaryFiles;
 using Json = nlohmann::json;
 
-const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
 const std::string sweep =
     "# question: which is best?\nstepcast: 1\nname: s\nsweep:\n  base: " + scenarios +
     "ideal-pipeline.yaml\n  grid:\n    training.global_batch: [8, 4Ki, 64]\n";

@@ -23,7 +23,7 @@ int run(const std::string& command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-class Schemas : public testing::Test {
+class Schemas : public ::testing::Test {
  protected:
   void SetUp() override {
     if (run("/usr/bin/python3 -c 'import jsonschema, yaml' 2>/dev/null") != 0) {

@@ -11,6 +11,9 @@
 /// What a shell sees of a command: its exit code and what it wrote.
 namespace stepcast::test {
 
+/// The folder of the shipped scenarios.
+inline const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
+
 /// The whole file; empty where there is none.
 inline std::string content(const std::string& path) {
   std::ifstream file{path, std::ios::binary};

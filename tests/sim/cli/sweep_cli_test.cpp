@@ -25,7 +25,7 @@ using test::content;
 using test::Ran;
 using test::shell;
 
-const std::string binary = STEPCAST_BINARY;
+const std::string program = STEPCAST_BINARY;
 
 /// 60 points of small pipelines.
 constexpr std::string_view wide_sweep = R"(stepcast: 1
@@ -42,14 +42,14 @@ sweep:
 TEST(SweepCli, WritesTableCsvAndJson) {
   const TemporaryFiles files;
   const std::string sweep = test::write_sweep(files);
-  const Ran table = shell(files, binary + " sweep " + sweep + " -j2 --csv " + files.path("p.csv"));
+  const Ran table = shell(files, program + " sweep " + sweep + " -j2 --csv " + files.path("p.csv"));
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_NE(table.out.find("efficiency"), std::string::npos);
   EXPECT_NE(table.out.find("6 points: 6 ok"), std::string::npos) << table.out;
   EXPECT_NE(table.err.find("6/6 "), std::string::npos) << "one line per point without a terminal";
   EXPECT_EQ(content(files.path("p.csv")),
-            shell(files, binary + " sweep " + sweep + " --csv -").out);
-  const Ran json = shell(files, binary + " -q sweep " + sweep + " --json -");
+            shell(files, program + " sweep " + sweep + " --csv -").out);
+  const Ran json = shell(files, program + " -q sweep " + sweep + " --json -");
   EXPECT_EQ(json.err, "");
   const auto points = nlohmann::json::parse(json.out)["points"];
   ASSERT_EQ(points.size(), 6U);
@@ -60,7 +60,7 @@ TEST(SweepCli, DryRunListsWhatTheChoiceLeaves) {
   const TemporaryFiles files;
   const std::string sweep = test::write_sweep(files);
   const Ran ran =
-      shell(files, binary + " sweep " + sweep + " --dry-run --filter 'parallel.pp=4' --limit 2");
+      shell(files, program + " sweep " + sweep + " --dry-run --filter 'parallel.pp=4' --limit 2");
   EXPECT_EQ(ran.out,
             "1  cluster.devices=8 parallel.pp=4\n3  cluster.devices=16 parallel.pp=4\n"
             "2 of 6 points\n");
@@ -92,7 +92,7 @@ TEST(SweepCli, WrongUseExitsWithTwo) {
       {"diff " + files.path("base.yaml") + " " + files.path("gone"), "does not exist"},
   };
   for (const auto& row : rows) {
-    const Ran ran = shell(files, binary + " " + row.arguments);
+    const Ran ran = shell(files, program + " " + row.arguments);
     EXPECT_EQ(ran.code, 2) << row.arguments;
     EXPECT_NE(ran.err.find(row.says), std::string::npos) << row.arguments << ": " << ran.err;
   }
@@ -103,11 +103,11 @@ TEST(SweepCli, KilledTwentyTimesAndResumedGivesTheSameRows) {
   const TemporaryFiles files;
   const std::string sweep = test::write_sweep(files, wide_sweep);
   const std::string whole = files.path("whole"), killed = files.path("killed");
-  ASSERT_EQ(shell(files, binary + " sweep " + sweep + " --store " + whole).code, 0);
+  ASSERT_EQ(shell(files, program + " sweep " + sweep + " --store " + whole).code, 0);
   for (int round = 1; round <= 20; ++round) {
     const pid_t child = fork();
     if (child == 0) {
-      execl(binary.c_str(), "stepcast", "-q", "sweep", sweep.c_str(), "--store", killed.c_str(),
+      execl(program.c_str(), "stepcast", "-q", "sweep", sweep.c_str(), "--store", killed.c_str(),
             "--csv", files.path("k.csv").c_str(), nullptr);
       _exit(127);
     }
@@ -115,28 +115,28 @@ TEST(SweepCli, KilledTwentyTimesAndResumedGivesTheSameRows) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }
-  const Ran resumed = shell(files, binary + " sweep " + sweep + " --store " + killed + " --csv -");
+  const Ran resumed = shell(files, program + " sweep " + sweep + " --store " + killed + " --csv -");
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(resumed.out,
-            shell(files, binary + " sweep " + sweep + " --store " + whole + " --csv -").out);
-  EXPECT_EQ(shell(files, binary + " results " + killed + " --csv -").out,
-            shell(files, binary + " results " + whole + " --csv -").out);
+            shell(files, program + " sweep " + sweep + " --store " + whole + " --csv -").out);
+  EXPECT_EQ(shell(files, program + " results " + killed + " --csv -").out,
+            shell(files, program + " results " + whole + " --csv -").out);
 }
 
 TEST(SweepCli, TwoSweepsIntoOneStoreAtOnce) {
   const TemporaryFiles files;
   const std::string sweep = test::write_sweep(files, wide_sweep), both = files.path("both");
-  const std::string run = binary + " -q sweep " + sweep + " --store " + both + " --csv ";
+  const std::string run = program + " -q sweep " + sweep + " --store " + both + " --csv ";
   ASSERT_EQ(shell(files, "sh -c '" + run + files.path("1.csv") + " & " + run + files.path("2.csv") +
                              " && wait'")
                 .code,
             0);
   EXPECT_EQ(content(files.path("1.csv")), content(files.path("2.csv")));
   const std::string alone =
-      shell(files, binary + " sweep " + sweep + " --store " + files.path("one") + " --csv -").out;
+      shell(files, program + " sweep " + sweep + " --store " + files.path("one") + " --csv -").out;
   EXPECT_EQ(content(files.path("1.csv")), alone);
-  EXPECT_EQ(shell(files, binary + " results " + both + " --csv -").out,
-            shell(files, binary + " results " + files.path("one") + " --csv -").out);
+  EXPECT_EQ(shell(files, program + " results " + both + " --csv -").out,
+            shell(files, program + " results " + files.path("one") + " --csv -").out);
 }
 
 TEST(SweepCli, ThreeShardsMergedAreTheWhole) {
@@ -145,16 +145,16 @@ TEST(SweepCli, ThreeShardsMergedAreTheWhole) {
   std::string stores;
   for (const char* shard : {"1", "2", "3"}) {
     stores += " " + files.path(shard);
-    ASSERT_EQ(shell(files, binary + " sweep " + sweep + " --shard " + shard + "/3 --store " +
+    ASSERT_EQ(shell(files, program + " sweep " + sweep + " --shard " + shard + "/3 --store " +
                                files.path(shard))
                   .code,
               0);
   }
   const std::string merged = files.path("merged"), whole = files.path("whole");
-  ASSERT_EQ(shell(files, binary + " results merge " + merged + stores).code, 0);
-  ASSERT_EQ(shell(files, binary + " sweep " + sweep + " --store " + whole).code, 0);
-  EXPECT_EQ(shell(files, binary + " results " + merged + " --csv -").out,
-            shell(files, binary + " results " + whole + " --csv -").out);
+  ASSERT_EQ(shell(files, program + " results merge " + merged + stores).code, 0);
+  ASSERT_EQ(shell(files, program + " sweep " + sweep + " --store " + whole).code, 0);
+  EXPECT_EQ(shell(files, program + " results " + merged + " --csv -").out,
+            shell(files, program + " results " + whole + " --csv -").out);
 }
 
 #ifdef STEPCAST_MPI_BINARY
@@ -165,14 +165,14 @@ const std::string mpirun =
 TEST(SweepMpi, FourRanksGiveTheRowsOfOneProcess) {
   const TemporaryFiles files;
   const std::string sweep = test::write_sweep(files, wide_sweep);
-  const std::string alone = shell(files, binary + " sweep " + sweep + " --csv -").out;
+  const std::string alone = shell(files, program + " sweep " + sweep + " --csv -").out;
   for (const char* ranks : {"1", "2", "4"}) {
     const std::string store = files.path(std::string("store") + ranks);
     const Ran ran = shell(files, mpirun + ranks + " " + STEPCAST_MPI_BINARY + " " + sweep +
                                      " --store " + store + " --csv -");
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.out, alone) << ranks;
-    EXPECT_EQ(shell(files, binary + " sweep " + sweep + " --store " + store + " --csv -").err, "")
+    EXPECT_EQ(shell(files, program + " sweep " + sweep + " --store " + store + " --csv -").err, "")
         << "nothing is missing";
   }
 }
@@ -190,18 +190,18 @@ const std::string expectation = "expect: {step_time: {value: 33ms, tolerance: 0.
 TEST(CheckCli, ExitsWithOneWhereOneFailsAndUpdates) {
   const TemporaryFiles files;
   const std::string good = files.write("d/a.yaml", std::string(test::sweep_base) + expectation);
-  EXPECT_EQ(shell(files, binary + " check " + files.path("d")).code, 0);
+  EXPECT_EQ(shell(files, program + " check " + files.path("d")).code, 0);
   std::string off = std::string(test::sweep_base) + expectation;
   off.replace(off.find("33ms"), 4, "30ms");
   const std::string bad = files.write("d/b.yaml", off);
   const Ran ran =
-      shell(files, binary + " check " + files.path("d") + " --junit " + files.path("junit.xml"));
+      shell(files, program + " check " + files.path("d") + " --junit " + files.path("junit.xml"));
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.out.find("2 checked: 1 ok, 1 failed"), std::string::npos) << ran.out;
   EXPECT_NE(content(files.path("junit.xml")).find("failures=\"1\""), std::string::npos);
-  EXPECT_EQ(shell(files, binary + " check --update " + files.path("d")).out, bad + ": updated\n");
+  EXPECT_EQ(shell(files, program + " check --update " + files.path("d")).out, bad + ": updated\n");
   EXPECT_EQ(content(bad), content(good));
-  EXPECT_EQ(shell(files, binary + " check " + files.path("d")).code, 0);
+  EXPECT_EQ(shell(files, program + " check " + files.path("d")).code, 0);
 }
 
 TEST(CheckCli, FilterAndToleranceChooseAndWiden) {
@@ -210,7 +210,7 @@ TEST(CheckCli, FilterAndToleranceChooseAndWiden) {
   off.replace(off.find("33ms"), 4, "30ms");
   files.write("d/a.yaml", std::string(test::sweep_base) + expectation);
   files.write("d/b.yaml", off);
-  const std::string check = binary + " check " + files.path("d");
+  const std::string check = program + " check " + files.path("d");
   const Ran one = shell(files, check + " --filter '*/a.yaml'");
   EXPECT_NE(one.out.find("1 checked: 1 ok"), std::string::npos) << one.out;
   EXPECT_EQ(shell(files, check + " --filter '*/b.yaml' --filter '*/a.*'").code, 1);
@@ -230,8 +230,8 @@ TEST(CheckCli, SummaryAndAnnotationsSayWhatFailedAndWhere) {
   off.replace(off.find("33ms"), 4, "30ms");
   const std::string bad = files.write("d/b.yaml", off);
   files.write("d/a.yaml", std::string(test::sweep_base) + expectation);
-  const Ran ran = shell(files, binary + " check " + files.path("d") + " --annotations --markdown " +
-                                   files.path("s.md"));
+  const Ran ran = shell(files, program + " check " + files.path("d") +
+                                   " --annotations --markdown " + files.path("s.md"));
   EXPECT_EQ(ran.code, 1);
   const auto line =
       std::count(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(off.find("expect:")),
@@ -252,21 +252,21 @@ TEST(EditCli, AnEditedFileIsTheOverriddenScenario) {
   const TemporaryFiles files;
   test::write_sweep(files);
   const std::string base = files.path("base.yaml"), out = files.path("edited.yaml");
-  const Ran ran = shell(files, binary + " edit " + base + " --set name=other -o " + out);
+  const Ran ran = shell(files, program + " edit " + base + " --set name=other -o " + out);
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(content(out).find("name: other"), std::string::npos);
   const auto result = [&](const std::string& file, const std::string& options) {
-    return shell(files, binary + " run " + file + options).out;
+    return shell(files, program + " run " + file + options).out;
   };
   EXPECT_EQ(result(out, ""), result(base, " --set name=other"));
-  EXPECT_EQ(shell(files, binary + " edit " + base).code, 2);
+  EXPECT_EQ(shell(files, program + " edit " + base).code, 2);
 }
 
 TEST(CheckCli, AFileThatDoesNotReadExitsWithTwo) {
   const TemporaryFiles files;
   files.write("d/a.yaml", std::string(test::sweep_base) + expectation);
   files.write("d/b.yaml", std::string(test::sweep_base) + "expect: {step_tim: 1}\n");
-  const Ran ran = shell(files, binary + " check " + files.path("d"));
+  const Ran ran = shell(files, program + " check " + files.path("d"));
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("did you mean step_time?"), std::string::npos) << ran.err;
 }
@@ -275,14 +275,14 @@ TEST(ScaleCli, DoublesDevicesAndDraws) {
   const TemporaryFiles files;
   test::write_sweep(files);
   const std::string base = files.path("base.yaml");
-  const Ran ran = shell(files, binary + " scale " + base + " --devices 8..40 --svg " +
+  const Ran ran = shell(files, program + " scale " + base + " --devices 8..40 --svg " +
                                    files.path("c.svg") + " --csv " + files.path("c.csv"));
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const char* point : {"devices=8 ", "devices=16 ", "devices=32 ", "devices=40 "})
     EXPECT_NE(ran.out.find(point), std::string::npos) << ran.out;
   EXPECT_EQ(ran.out.find("devices=64"), std::string::npos);
   EXPECT_NE(content(files.path("c.svg")).find("</svg>"), std::string::npos);
-  const Ran strong = shell(files, binary + " scale " + base + " --devices 8,16 --strong");
+  const Ran strong = shell(files, program + " scale " + base + " --devices 8,16 --strong");
   EXPECT_NE(strong.out.find("what grows"), std::string::npos) << strong.out;
 }
 
@@ -290,17 +290,17 @@ TEST(DiffCli, AcceptsResultsOfRuns) {
   const TemporaryFiles files;
   test::write_sweep(files);
   const std::string base = files.path("base.yaml");
-  ASSERT_EQ(shell(files, binary + " run " + base + " --json " + files.path("a.json")).code, 0);
+  ASSERT_EQ(shell(files, program + " run " + base + " --json " + files.path("a.json")).code, 0);
   ASSERT_EQ(
-      shell(files, binary + " run " + base + " --set parallel.pp=2 --json " + files.path("b.json"))
+      shell(files, program + " run " + base + " --set parallel.pp=2 --json " + files.path("b.json"))
           .code,
       0);
   const Ran ran =
-      shell(files, binary + " diff " + files.path("a.json") + " " + files.path("b.json"));
+      shell(files, program + " diff " + files.path("a.json") + " " + files.path("b.json"));
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("parallel.pp"), std::string::npos) << ran.out;
   const Ran mixed =
-      shell(files, binary + " diff " + base + " " + files.path("b.json") + " --json -");
+      shell(files, program + " diff " + base + " " + files.path("b.json") + " --json -");
   EXPECT_TRUE(nlohmann::json::parse(mixed.out).contains("change_s"));
 }
 

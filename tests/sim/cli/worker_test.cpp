@@ -9,9 +9,9 @@
 namespace stepcast {
 namespace {
 
-using Json = nlohmann::json;
+using test::scenarios;
 
-const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
+using Json = nlohmann::json;
 
 /// The answers by id, those without one under -1; the greeting is checked and left out.
 std::map<int, Json> answers(const std::string& requests, const std::string& options = "") {

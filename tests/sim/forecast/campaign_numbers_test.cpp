@@ -17,15 +17,16 @@ namespace {
 
 using testing::in_child;
 
-Scenario with(std::vector<std::string> overrides) {
+Scenario numbered(std::vector<std::string> overrides) {
   overrides.emplace_back("simulate.sharing=incremental");
   const test::TemporaryFiles files;
   return prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {});
 }
 
 Scenario campaign(const std::string& what, const std::string& failures = "device_mtbf: 50h") {
-  return with({"stalls.failures={" + failures + ", restart: 10s}",
-               "stalls.checkpoint={every_steps: 50, blocking_time: 100ms}", "campaign=" + what});
+  return numbered({"stalls.failures={" + failures + ", restart: 10s}",
+                   "stalls.checkpoint={every_steps: 50, blocking_time: 100ms}",
+                   "campaign=" + what});
 }
 
 /// Number of the run, from 1, of 201 that ended at that time or earlier.
@@ -100,9 +101,9 @@ std::string said(const Scenario& s) {
 TEST(CampaignNumbers, ThatUsesLessThanAThousandthNeverFinishes) {
   const auto path = [](const char* restart) {
     const auto f = in_child([&] {
-      const Scenario s =
-          with({std::string("stalls.failures={device_mtbf: 1600000s, restart: ") + restart + "}",
-                "campaign={steps: 1, runs: 1}"});
+      const Scenario s = numbered(
+          {std::string("stalls.failures={device_mtbf: 1600000s, restart: ") + restart + "}",
+           "campaign={steps: 1, runs: 1}"});
       return std::vector<double>{said(s) == "campaign" ? 1.0 : 0.0};
     });
     return f.at(0);
@@ -116,8 +117,8 @@ TEST(CampaignNumbers, ThatUsesLessThanAThousandthNeverFinishes) {
 TEST(CampaignNumbers, IntervalsMuchLongerThanFailuresAreApartNeverFinish) {
   const auto refused = [](double distances) {
     const auto f = in_child([&] {
-      const double step = forecast(with({})).step_time.value();
-      Scenario s = with(
+      const double step = forecast(numbered({})).step_time.value();
+      Scenario s = numbered(
           {"stalls.failures={device_mtbf: 1h, restart: 0s}", "campaign={steps: 1000, runs: 1}"});
       s.stalls.failures->device_mtbf = Seconds{16 * 1000 * step / distances};
       return std::vector<double>{said(s) == "campaign" ? 1.0 : 0.0};
@@ -131,10 +132,10 @@ TEST(CampaignNumbers, IntervalsMuchLongerThanFailuresAreApartNeverFinish) {
 // A failure every ten steps, ten million of them in a run.
 TEST(CampaignNumbers, MoreThanABillionFailuresAreRefused) {
   const auto f = in_child([] {
-    const double step = forecast(with({})).step_time.value();
-    Scenario s = with({"stalls.failures={device_mtbf: 1h, restart: 0s}",
-                       "stalls.checkpoint={every_steps: 1, blocking_time: 0s}",
-                       "campaign={steps: 100000000, runs: 140}"});
+    const double step = forecast(numbered({})).step_time.value();
+    Scenario s = numbered({"stalls.failures={device_mtbf: 1h, restart: 0s}",
+                           "stalls.checkpoint={every_steps: 1, blocking_time: 0s}",
+                           "campaign={steps: 100000000, runs: 140}"});
     s.stalls.failures->device_mtbf = Seconds{16 * 10 * step};
     return std::vector<double>{said(s) == "campaign.runs" ? 1.0 : 0.0};
   });

@@ -10,7 +10,7 @@
 namespace stepcast {
 namespace {
 
-constexpr double minute = 60, hour = 3600;
+constexpr double one_minute = 60, one_hour = 3600;
 
 FailureModel model_of(double checkpoint, double restart, double mtbf) {
   return {Seconds{checkpoint}, Seconds{restart}, Seconds{mtbf}};
@@ -19,11 +19,11 @@ FailureModel model_of(double checkpoint, double restart, double mtbf) {
 // The optima that Daly 2006 states with figures 3 to 5: R = 10 min, C = 5 min.
 TEST(Goodput, DalysIntervalIsThePublishedOne) {
   const auto minutes = [](double mtbf) {
-    return daly_interval(Seconds{5 * minute}, Seconds{mtbf}).value() / minute;
+    return daly_interval(Seconds{5 * one_minute}, Seconds{mtbf}).value() / one_minute;
   };
-  EXPECT_NEAR(minutes(24 * hour), 117, 0.5);
-  EXPECT_NEAR(minutes(6 * hour), 57, 0.5);
-  EXPECT_NEAR(minutes(15 * minute), 9.1, 0.05);
+  EXPECT_NEAR(minutes(24 * one_hour), 117, 0.5);
+  EXPECT_NEAR(minutes(6 * one_hour), 57, 0.5);
+  EXPECT_NEAR(minutes(15 * one_minute), 9.1, 0.05);
 }
 
 TEST(Goodput, YoungsIntervalIsTheClosedForm) {
@@ -151,10 +151,10 @@ TEST(Reliability, IsSilentUnlessAsked) {
 
 TEST(Reliability, OfEightThousandDevices) {
   const StallsSpec::Checkpoint checkpoint{500, Seconds{30}};
-  const StallsSpec::Failures failures{Seconds{50000 * hour}, Seconds{900}};
+  const StallsSpec::Failures failures{Seconds{50000 * one_hour}, Seconds{900}};
   const auto r = reliability(scenario_with(8192, checkpoint, failures), steps_of(3));
   ASSERT_TRUE(r);
-  const double mtbf = 50000 * hour / 8192;
+  const double mtbf = 50000 * one_hour / 8192;
   EXPECT_DOUBLE_EQ(r->cluster_mtbf->value(), mtbf);
   EXPECT_EQ(r->checkpoint_interval->value(), 1500);
   EXPECT_NEAR(*r->goodput, 1500 / (mtbf * std::exp(900 / mtbf) * (std::exp(1530 / mtbf) - 1)),

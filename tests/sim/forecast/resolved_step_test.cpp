@@ -23,14 +23,14 @@ namespace {
 using stepcast::testing::in_child;
 using Overrides = std::vector<std::string>;
 
-Scenario small(const Overrides& overrides) {
+Scenario resolved_small(const Overrides& overrides) {
   const test::TemporaryFiles files;
   return prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {});
 }
 
-std::string refusal(const Overrides& overrides) {
+std::string refused_step(const Overrides& overrides) {
   try {
-    small(overrides);
+    resolved_small(overrides);
   } catch (const InputError& error) {
     return error.diagnostics().at(0).path + ": " + error.diagnostics().at(0).message;
   }
@@ -40,7 +40,7 @@ std::string refusal(const Overrides& overrides) {
 double step_of(Overrides overrides, const Ideal& ideal = {}) {
   overrides.emplace_back("simulate.sharing=incremental");
   return in_child([&] {
-           return std::vector<double>{forecast(small(overrides), ideal).step_time.value()};
+           return std::vector<double>{forecast(resolved_small(overrides), ideal).step_time.value()};
          })
       .at(0);
 }
@@ -50,7 +50,7 @@ const Overrides rings{
     "communication.algorithm.all_reduce=ring", "communication.algorithm.all_gather=ring",
     "communication.algorithm.reduce_scatter=ring", "cluster.device.launch.communication=0s"};
 
-Overrides with(Overrides some, const Overrides& more) {
+Overrides plus_more(Overrides some, const Overrides& more) {
   some.insert(some.end(), more.begin(), more.end());
   return some;
 }
@@ -58,7 +58,7 @@ Overrides with(Overrides some, const Overrides& more) {
 TEST(IdealMachine, WithoutLatenciesHasTheirBytes) {
   const Overrides none{"cluster.node.fabric.link.latency=0s", "cluster.network.nic.latency=0s",
                        "cluster.collectives.step_latency=0s"};
-  const double expected = step_of(with(rings, none));
+  const double expected = step_of(plus_more(rings, none));
   EXPECT_NEAR(step_of(rings, {.free_latency = true}), expected, 1e-9 * expected);
   EXPECT_LT(expected, step_of(rings));
   EXPECT_LT(step_of(rings, {.free_communication = true}), expected);
@@ -66,7 +66,7 @@ TEST(IdealMachine, WithoutLatenciesHasTheirBytes) {
 
 TEST(IdealMachine, WithoutCommunicationHasNoneExposed) {
   const std::vector<double> exposed = in_child([] {
-    const Forecast f = forecast(small({}), {.free_communication = true});
+    const Forecast f = forecast(resolved_small({}), {.free_communication = true});
     return std::vector<double>{f.mean.exposed_total().value(), f.mean.communication.value(),
                                f.step_time.value()};
   });
@@ -81,7 +81,7 @@ const Overrides no_host{"cluster.host.dispatch.matmul=0s", "cluster.host.dispatc
 const Overrides synchronised{"stalls.host_sync=unit", "cluster.host.synchronise=1ms"};
 
 TEST(IdealMachine, WithAFreeHostIsThatOfNoDispatch) {
-  const double expected = step_of(with(synchronised, no_host));
+  const double expected = step_of(plus_more(synchronised, no_host));
   EXPECT_NEAR(step_of(synchronised, {.free_host = true}), expected, 1e-9 * expected);
   EXPECT_LT(expected, step_of(synchronised));
 }
@@ -93,7 +93,7 @@ const Overrides skewed{"parallel.layers_per_chunk=even", "moe.routing={distribut
 TEST(ExpertForecast, CostsTheDifferenceInEveryLayerOfTheFullestStage) {
   const auto layers = [](const Overrides& more) {
     return in_child([&] {
-      const Forecast f = forecast(small(with(skewed, more)));
+      const Forecast f = forecast(resolved_small(plus_more(skewed, more)));
       return std::vector<double>{f.experts->cost / (f.experts->fullest - f.experts->balanced),
                                  f.experts->fullest / f.experts->balanced};
     });
@@ -106,7 +106,7 @@ TEST(ExpertForecast, CostsTheDifferenceInEveryLayerOfTheFullestStage) {
 
 TEST(ExpertForecast, WhatIsDroppedIsNotMultiplied) {
   const std::vector<double> f = in_child([] {
-    const Scenario s = small({"moe.capacity_factor=0.5"});
+    const Scenario s = resolved_small({"moe.capacity_factor=0.5"});
     return std::vector<double>{forecast(s).experts->balanced.value(),
                                expert_matmul_time(s.workload, s.cluster.device, 0.5).value(),
                                expert_matmul_time(s.workload, s.cluster.device, 1).value()};
@@ -118,7 +118,7 @@ TEST(ExpertForecast, WhatIsDroppedIsNotMultiplied) {
 // One rank holds all experts, and nothing but products takes time.
 TEST(ExpertModule, OfProductsAloneTakesTheTimeOfItsProducts) {
   const std::vector<double> f = in_child([] {
-    const Forecast step = forecast(small(with(
+    const Forecast step = forecast(resolved_small(plus_more(
         no_host, {"parallel.ep=1", "cluster.device.launch.matmul=0s",
                   "cluster.device.launch.vector=0s", "cluster.device.vector_peak=1000000TFLOPS",
                   "cluster.device.memory.bandwidth=100000TB/s"})));
@@ -132,9 +132,10 @@ TEST(ExpertModule, OfProductsAloneTakesTheTimeOfItsProducts) {
 
 // ---- links
 TEST(FabricOfAStep, JoinsWhatSlowsALink) {
-  const Fabric plain = fabric_of(small({}));
-  Scenario slow = small({"stalls.degraded_links=[{link: \"nic:0\", bandwidth_factor: 0.5}]",
-                         "stalls.spread={link: {sigma: 0.1}}"});
+  const Fabric plain = fabric_of(resolved_small({}));
+  Scenario slow =
+      resolved_small({"stalls.degraded_links=[{link: \"nic:0\", bandwidth_factor: 0.5}]",
+                      "stalls.spread={link: {sigma: 0.1}}"});
   slow.stalls.spread->link->law = SpreadSpec::Distribution::Law::empirical;
   slow.stalls.spread->link->factors = {2};
   const Fabric both = fabric_of(slow);
@@ -149,7 +150,8 @@ TEST(FabricOfAStep, JoinsWhatSlowsALink) {
 // ---- refused once layers are known
 TEST(Resolved, AStageRecomputesNoMoreLayersThanItHas) {
   const auto said = [](const char* table) {
-    return refusal({"parallel.layers_per_chunk=even", std::string("training.recompute=") + table});
+    return refused_step(
+        {"parallel.layers_per_chunk=even", std::string("training.recompute=") + table});
   };
   EXPECT_EQ(said("[[2, 2], [2, 2]]"), "no error");
   EXPECT_EQ(said("[[3, 2], [2, 2]]"),
@@ -162,13 +164,13 @@ TEST(Resolved, AStageRecomputesNoMoreLayersThanItHas) {
 
 TEST(Resolved, JobsOfPairsHaveSoManyMessages) {
   const auto said = [](int experts, int ranks) {
-    return refusal({"simulate.network=pairwise", "parallel.pp=1", "parallel.vpp=1", "parallel.tp=1",
-                    "parallel.sequence_parallel=false", "schedule.pipeline=1f1b",
-                    "model.moe.experts=" + std::to_string(experts),
-                    "parallel.ep=" + std::to_string(experts),
-                    "training.global_batch=" + std::to_string(8 * ranks),
-                    "cluster.devices=" + std::to_string(ranks),
-                    "communication.algorithm.all_to_all=pairwise"});
+    return refused_step({"simulate.network=pairwise", "parallel.pp=1", "parallel.vpp=1",
+                         "parallel.tp=1", "parallel.sequence_parallel=false",
+                         "schedule.pipeline=1f1b", "model.moe.experts=" + std::to_string(experts),
+                         "parallel.ep=" + std::to_string(experts),
+                         "training.global_batch=" + std::to_string(8 * ranks),
+                         "cluster.devices=" + std::to_string(ranks),
+                         "communication.algorithm.all_to_all=pairwise"});
   };
   EXPECT_EQ(said(192, 192), "no error");
   EXPECT_THAT(
@@ -186,10 +188,10 @@ TEST(Resolved, JobsOfPairsHaveSoManyMessages) {
 // core, where nothing is computed again.
 TEST(MemoryOfAStep, WaitingWeightGradientsKeepAPart) {
   const auto activations = [](const char* put_off, const char* recompute) {
-    const Scenario s =
-        small({"model.moe=none", "parallel.ep=1", "parallel.vpp=1", "schedule.pipeline=zb_h1",
-               "training.global_batch=64", std::string("schedule.put_off=") + put_off,
-               std::string("training.recompute=") + recompute});
+    const Scenario s = resolved_small({"model.moe=none", "parallel.ep=1", "parallel.vpp=1",
+                                       "schedule.pipeline=zb_h1", "training.global_batch=64",
+                                       std::string("schedule.put_off=") + put_off,
+                                       std::string("training.recompute=") + recompute});
     return memory_forecast(s).stages.back().memory->activations.value();
   };
   const double whole = activations("auto", "none"), part = activations("1", "none");
@@ -202,12 +204,13 @@ TEST(MemoryOfAStep, WaitingWeightGradientsKeepAPart) {
 TEST(MemoryOfAStep, WaitingWeightGradientsKeepLinearAttention) {
   const auto a_wait_in_layers = [](const std::string& full_every) {
     const auto prepared = [&](const char* put_off) {
-      return small({"model.moe=none", "parallel.ep=1", "parallel.vpp=1", "schedule.pipeline=zb_h1",
-                    "model.linear_attention={key_heads: 8, value_heads: 8, key_dim: 64, "
-                    "value_dim: 64, full_every: " +
-                        full_every + "}",
-                    "parallel.layers_per_chunk=even", "training.global_batch=64",
-                    std::string("schedule.put_off=") + put_off});
+      return resolved_small({"model.moe=none", "parallel.ep=1", "parallel.vpp=1",
+                             "schedule.pipeline=zb_h1",
+                             "model.linear_attention={key_heads: 8, value_heads: 8, key_dim: 64, "
+                             "value_dim: 64, full_every: " +
+                                 full_every + "}",
+                             "parallel.layers_per_chunk=even", "training.global_batch=64",
+                             std::string("schedule.put_off=") + put_off});
     };
     const auto activations = [&](const char* put_off) {
       return memory_forecast(prepared(put_off)).stages.back().memory->activations;
@@ -222,8 +225,8 @@ TEST(MemoryOfAStep, WaitingWeightGradientsKeepLinearAttention) {
 }
 
 TEST(StepGraph, HoldsOneStep) {
-  EXPECT_NO_THROW((void)step_graph(small({"simulate.steps=1"})));
-  EXPECT_THROW((void)step_graph(small({"simulate.steps=2"})), InputError);
+  EXPECT_NO_THROW((void)step_graph(resolved_small({"simulate.steps=1"})));
+  EXPECT_THROW((void)step_graph(resolved_small({"simulate.steps=2"})), InputError);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 using stepcast::testing::in_child;
 using test::TemporaryFiles;
 
-Scenario small(const std::vector<std::string>& overrides) {
+Scenario spread_small(const std::vector<std::string>& overrides) {
   const TemporaryFiles files;
   return prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {});
 }
@@ -59,7 +59,7 @@ std::vector<std::string> random_plan(std::uint64_t i) {
 
 std::vector<double> step_of(std::vector<std::string> plan, const char* fold) {
   plan.push_back(std::string("simulate.fold=") + fold);
-  const Scenario scenario = small(plan);
+  const Scenario scenario = spread_small(plan);
   return in_child([&] {
     const Forecast f = forecast(scenario);
     return std::vector<double>{f.step_time.value(), f.spread->calm_step_time.value(),
@@ -103,10 +103,10 @@ TEST(SpreadStep, OfTheWorstReplicasIsThatOfAllRanks) {
 TEST(SpreadStep, OfPlainReplicasReplaysFew) {
   const auto f = in_child([] {
     const Forecast step =
-        forecast(small({"cluster.devices=32", "parallel.pp=1", "parallel.vpp=1",
-                        "schedule.pipeline=1f1b", "parallel.tp=1", "parallel.ep=1",
-                        "parallel.sequence_parallel=false", "runtime.dispatch=graph_sink",
-                        "training.global_batch=64", "stalls.spread.device.sigma=0.05"}));
+        forecast(spread_small({"cluster.devices=32", "parallel.pp=1", "parallel.vpp=1",
+                               "schedule.pipeline=1f1b", "parallel.tp=1", "parallel.ep=1",
+                               "parallel.sequence_parallel=false", "runtime.dispatch=graph_sink",
+                               "training.global_batch=64", "stalls.spread.device.sigma=0.05"}));
     const SpreadForecast::Folded& folded = *step.spread->folded;
     return std::vector<double>{static_cast<double>(folded.replicas),
                                static_cast<double>(folded.replayed), folded.error_bound};
@@ -120,9 +120,9 @@ TEST(SpreadStep, OfPlainReplicasReplaysFew) {
 
 TEST(SpreadStep, OfNothingIsTheStepWithoutTheSection) {
   const auto plain =
-      in_child([] { return std::vector<double>{forecast(small({})).step_time.value()}; });
+      in_child([] { return std::vector<double>{forecast(spread_small({})).step_time.value()}; });
   const auto neutral = in_child([] {
-    const Forecast f = forecast(small({"stalls.spread.device.sigma=0"}));
+    const Forecast f = forecast(spread_small({"stalls.spread.device.sigma=0"}));
     return std::vector<double>{f.step_time.value(), f.spread ? 1.0 : 0.0};
   });
   ASSERT_EQ(neutral.size(), 2U);
@@ -143,7 +143,7 @@ TEST(SpreadStep, WithUnlikeLinksIsThatOfEveryRank) {
 TEST(Seeds, AreTheStepsOfScenariosWithThoseSeeds) {
   const std::vector<std::string> spread{"stalls.spread.device.sigma=0.02", "stalls.spread.seed=7",
                                         "cluster.devices=32"};
-  const Scenario scenario = small(spread);
+  const Scenario scenario = spread_small(spread);
   const SeedRuns one = run_seeds(scenario, 4, 1), two = run_seeds(scenario, 4, 2);
   EXPECT_EQ(one.steps, two.steps);
   EXPECT_EQ(one.first, 7);
@@ -159,10 +159,10 @@ TEST(Seeds, AreTheStepsOfScenariosWithThoseSeeds) {
 
 TEST(Seeds, OfJitterAndOfLinksAreRunsOfTheirOwn) {
   for (const char* drawn : {"stalls.compute_jitter.sigma=0.1", "stalls.spread.link.sigma=0.1"}) {
-    const SeedRuns runs = run_seeds(small({drawn}), 3, 2);
+    const SeedRuns runs = run_seeds(spread_small({drawn}), 3, 2);
     EXPECT_NE(runs.steps[0], runs.steps[1]) << drawn;
-    const auto alone =
-        in_child([&] { return std::vector<double>{forecast(small({drawn})).step_time.value()}; });
+    const auto alone = in_child(
+        [&] { return std::vector<double>{forecast(spread_small({drawn})).step_time.value()}; });
     ASSERT_EQ(alone.size(), 1U);
     EXPECT_EQ(runs.steps[0].value(), alone[0]) << drawn;
   }
@@ -177,7 +177,7 @@ TEST(Seeds, HaveQuantilesByNearestRank) {
   EXPECT_EQ(quantiles({3}).p10, 3);
   const SeedRuns runs{5, {Seconds{3}, Seconds{1}, Seconds{2}}, Seconds{1}};
   EXPECT_EQ(runs.median(), 2U);
-  const SeedStatistics s = seed_statistics(small({}), runs);
+  const SeedStatistics s = seed_statistics(spread_small({}), runs);
   EXPECT_EQ(s.median_seed, 7);
   EXPECT_EQ(s.efficiency.p10, 1.0 / 3);
   EXPECT_EQ(s.tokens_per_s->p90, 32.0 * 2048);
@@ -185,7 +185,7 @@ TEST(Seeds, HaveQuantilesByNearestRank) {
 
 // 3-4-5 triangles: the two errors are independent.
 TEST(Seeds, AddTheirErrorToThatOfTheModel) {
-  Scenario scenario = small({});
+  Scenario scenario = spread_small({});
   SeedStatistics s{.count = 10, .step_time = {100, 97, 100, 104}};
   const StepInterval alone = step_interval(scenario, s);
   EXPECT_FALSE(alone.model);

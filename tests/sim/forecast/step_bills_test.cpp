@@ -13,7 +13,7 @@ namespace stepcast {
 namespace {
 
 /// 16 devices in two nodes, 32 sequences of 2048 tokens.
-Scenario small(const std::vector<std::string>& overrides = {}) {
+Scenario billed_small(const std::vector<std::string>& overrides = {}) {
   const test::TemporaryFiles files;
   return prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {});
 }
@@ -28,7 +28,7 @@ Forecast two_seconds(std::optional<Energy> joules = {}) {
 
 /// 160 to write off over 1000 s, 1600 W, a millionth for a joule.
 Scenario priced() {
-  return small(
+  return billed_small(
       {"cluster.costs={currency: eur, amortisation: 1000s, electricity: 3.6, device: {price: 10, "
        "power: 100}}"});
 }
@@ -41,7 +41,7 @@ TEST(StepCost, WritesOffThePricesAndPaysForTheEnergy) {
   const StepCost more = *step_cost(priced(), two_seconds(Energy{100, 200, 300}));
   EXPECT_DOUBLE_EQ(more.joules, 3800);
   EXPECT_NEAR(more.step, 0.3238, 1e-12);
-  EXPECT_FALSE(step_cost(small(), two_seconds()));
+  EXPECT_FALSE(step_cost(billed_small(), two_seconds()));
 }
 
 TEST(StepCost, OfASecondIsLeastWhereDevicesIdle) {
@@ -58,7 +58,7 @@ TEST(StepCost, OfASecondIsLeastWhereDevicesIdle) {
 
 // 16 ranks compute 2 s of 3 and communicate half a second; 8 devices more have no rank.
 TEST(StepEnergy, DevicesWithoutARankIdle) {
-  Scenario scenario = small();
+  Scenario scenario = billed_small();
   scenario.cluster.devices = 24;
   scenario.cluster.device.power =
       PowerSpec{.idle = 10, .computing = 100, .communicating = 40, .overhead = 2};
@@ -75,7 +75,7 @@ TEST(StepEnergy, DevicesWithoutARankIdle) {
 
 // 15 of 20 s at 1 kW, else 16 devices idle at 20 W, and three spare nodes of 8 all the time.
 TEST(CampaignEnergy, IsThatOfTheStepWhileItWorks) {
-  Scenario scenario = small({"campaign={steps: 10, spares: 3}"});
+  Scenario scenario = billed_small({"campaign={steps: 10, spares: 3}"});
   scenario.cluster.device.power = PowerSpec{.idle = 10, .overhead = 2};
   const CampaignRun run{.wall = Seconds{20}, .computing = Seconds{10}, .lost = Seconds{5}};
   EXPECT_DOUBLE_EQ(campaign_energy(scenario, 1000, run), 15000 + 5 * 320 + 20 * 480);
@@ -86,7 +86,7 @@ AttentionLoads half_masked() { return {{{AttentionLoad{0.5, 1}}}, {0}}; }
 
 // Two stages of eight ranks: 60 and 30 FLOPs beside attention of 40 and 20.
 TEST(StepFlops, OfMaskedPairsAreNotExecuted) {
-  const Scenario scenario = small();
+  const Scenario scenario = billed_small();
   std::vector<StageProgram> programs(2);
   programs[0].executed_flops = 100;
   programs[0].executed_attention_flops = 40;
@@ -100,7 +100,7 @@ TEST(StepFlops, OfMaskedPairsAreNotExecuted) {
 // Causal scores: 2 products of 1024 channels over half of the 2048 keys, three times as much with
 // their backward, for each of 65536 tokens in 8 layers.
 TEST(StepFlops, OfMaskedPairsAreNoWorkOfTheModel) {
-  const Scenario scenario = small();
+  const Scenario scenario = billed_small();
   const AttentionLoads loads = half_masked();
   const double all = step_flops(scenario, {}, 0, nullptr).model;
   const double scores = 3.0 * 2 * 2 * 1024 * 1024 * 65536 * 8;

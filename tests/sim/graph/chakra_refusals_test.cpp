@@ -6,10 +6,13 @@
 #include "sim/graph/chakra_wire.hpp"
 #include "stepcast/base/errors.hpp"
 #include "temporary_files.hpp"
+#include "texts.hpp"
 
 // What ASTRA-sim drops in silence is refused with rank, id and name.
 namespace stepcast {
 namespace {
+
+using test::has;
 
 using namespace graph_tests;
 
@@ -38,10 +41,6 @@ struct Folder {
     return {};
   }
 };
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A node by hand: id, name, type, needs.
 std::string node(std::uint64_t id, std::uint64_t type, const std::vector<std::uint64_t>& needs,

@@ -9,10 +9,13 @@
 #include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/forecast/step_graph.hpp"
 #include "temporary_files.hpp"
+#include "texts.hpp"
 
 // A graph that is written and read again gives the step that it was written of.
 namespace stepcast {
 namespace {
+
+using test::has;
 
 /// Step time, then every part of every stage.
 std::vector<double> numbers_of(const Scenario& scenario) {
@@ -130,10 +133,6 @@ std::string complaint(const std::string& graph, const std::string& more = {}) {
     return error.what();
   }
   return {};
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {

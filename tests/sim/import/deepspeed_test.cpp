@@ -2,10 +2,13 @@
 
 #include "subjects.hpp"
 #include "temporary_files.hpp"
+#include "texts.hpp"
 
 // Hugging Face folders, DeepSpeed's JSON beside them and beside scripts.
 namespace stepcast {
 namespace {
+
+using test::has;
 
 using namespace import_tests;
 
@@ -33,10 +36,6 @@ std::string complaint(const std::string& path, const ImportOptions& options) {
     return error.what();
   }
   return {};
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// A folder with a config.json, and files beside it.

@@ -3,10 +3,13 @@
 #include "stepcast/base/foreign_document.hpp"
 #include "subjects.hpp"
 #include "temporary_files.hpp"
+#include "texts.hpp"
 
 // YAML, TOML and what they refuse.
 namespace stepcast {
 namespace {
+
+using test::has;
 
 using namespace import_tests;
 
@@ -16,7 +19,7 @@ ImportOptions on(const std::string& cluster) {
   return options;
 }
 
-std::string complaint(const std::string& path, const ImportOptions& options) {
+std::string complaint_of_form(const std::string& path, const ImportOptions& options) {
   try {
     (void)import_launch(path, options, default_search_path({}));
   } catch (const InputError& error) {
@@ -28,10 +31,6 @@ std::string complaint(const std::string& path, const ImportOptions& options) {
 std::string written(const std::string& name, const std::string& text) {
   static const test::TemporaryFiles files;  // of this process, as others run beside it
   return files.write(name, text);
-}
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST(ForeignDocument, ExpandsAnchorsWithinBounds) {
@@ -51,7 +50,7 @@ TEST(ForeignDocument, ExpandsAnchorsWithinBounds) {
 }
 
 TEST(MindFormersTraps, OffsetsMustAddUp) {
-  EXPECT_TRUE(has(complaint(data_path("mf_telechat3_105b.yaml"), on("atlas-800t-a2")),
+  EXPECT_TRUE(has(complaint_of_form(data_path("mf_telechat3_105b.yaml"), on("atlas-800t-a2")),
                   "must be 45 layers less 5 in each of 8 chunks: 5"));
 }
 
@@ -59,8 +58,8 @@ TEST(MindFormersTraps, UnknownKeysAreNamed) {
   const std::string path =
       written("stepcast_mf.yaml",
               "parallel_config:\n  data_paralel: 2\nmodel:\n  model_config:\n    num_layers: 2\n");
-  EXPECT_TRUE(
-      has(complaint(path, on("atlas-800t-a2")), "did you mean parallel_config.data_parallel?"));
+  EXPECT_TRUE(has(complaint_of_form(path, on("atlas-800t-a2")),
+                  "did you mean parallel_config.data_parallel?"));
 }
 
 TEST(TorchtitanTraps, OneMicroBatchForFourStages) {
@@ -74,12 +73,14 @@ TEST(TorchtitanTraps, OneMicroBatchForFourStages) {
 TEST(TorchtitanTraps, SelectiveByOperatorAsks) {
   ImportOptions options = on("dgx-h100");
   options.devices = 8;
-  EXPECT_TRUE(has(complaint(data_path("tt_llama3_8b.toml"), options), "--set training.recompute"));
+  EXPECT_TRUE(
+      has(complaint_of_form(data_path("tt_llama3_8b.toml"), options), "--set training.recompute"));
 }
 
 TEST(TorchtitanTraps, BrokenTomlHasItsPlace) {
-  EXPECT_TRUE(has(complaint(written("stepcast_broken.toml", "[model]\nname = \n"), on("dgx-h100")),
-                  "stepcast_broken.toml:2:"));
+  EXPECT_TRUE(
+      has(complaint_of_form(written("stepcast_broken.toml", "[model]\nname = \n"), on("dgx-h100")),
+          "stepcast_broken.toml:2:"));
 }
 
 TEST(Bridge, RunConfigHasTheRecipesValues) {
@@ -129,7 +130,7 @@ TEST(TorchtitanFp8, OtherRecipesAreNamed) {
   const auto said = [](const std::string& path) {
     ImportOptions options = on("dgx-h100");
     options.devices = 16;
-    return complaint(path, options);
+    return complaint_of_form(path, options);
   };
   EXPECT_TRUE(has(
       said(titan("\"float8\"", "[float8]\nrecipe_name = \"rowwise_with_gw_hp\"\n")),
@@ -166,9 +167,9 @@ TEST(NemoFp8, RecipesAndGraphsAreTaken) {
                                      "  cuda_graph_impl: transformer_engine\n  cuda_graph_scope: "
                                      "[attn]\n")),
                   "graphs: {scopes: [attn]}"));
-  EXPECT_TRUE(has(complaint(bridge("bf16_with_fp8_other_mixed"), on("dgx-h100")),
+  EXPECT_TRUE(has(complaint_of_form(bridge("bf16_with_fp8_other_mixed"), on("dgx-h100")),
                   "is 'bf16_with_fp8_other_mixed', allowed: delayed"));
-  EXPECT_TRUE(has(complaint(bridge("bf16_with_nvfp4_mixed"), on("dgx-h100")), "FP4"));
+  EXPECT_TRUE(has(complaint_of_form(bridge("bf16_with_nvfp4_mixed"), on("dgx-h100")), "FP4"));
 }
 
 }  // namespace

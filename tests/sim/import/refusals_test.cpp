@@ -6,15 +6,18 @@
 #include "sim/import/flags.hpp"
 #include "subjects.hpp"
 #include "temporary_files.hpp"
+#include "texts.hpp"
 
 // What cannot be said is refused, all of it at once, with its place.
 namespace stepcast {
 namespace {
 
+using test::has;
+
 using namespace import_tests;
 using launch::Flag, launch::Framework, launch::Treatment;
 
-std::string complaint(const std::string& path, ImportOptions options) {
+std::string refusal_of(const std::string& path, ImportOptions options) {
   try {
     (void)import_launch(path, options, default_search_path({}));
   } catch (const InputError& error) {
@@ -50,11 +53,7 @@ ImportOptions on_dgx() {
   return options;
 }
 
-std::string refusal(const std::string& more) { return complaint(script(more), on_dgx()); }
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
+std::string refusal(const std::string& more) { return refusal_of(script(more), on_dgx()); }
 
 TEST(ImportRefusals, EveryRefusedFlagAtOnce) {
   const std::string said =
@@ -87,10 +86,10 @@ TEST(ImportRefusals, SetReplacesAFlag) {
 }
 
 TEST(ImportRefusals, AsksForWhatTheFileDoesNotSay) {
-  const std::string said = complaint(data_path("mlm_kimi_k2.sh"), {});
+  const std::string said = refusal_of(data_path("mlm_kimi_k2.sh"), {});
   for (const char* part : {"--devices: is missing", "--cluster: is missing"})
     EXPECT_TRUE(has(said, part)) << said;
-  EXPECT_TRUE(has(complaint(data_path("msl_llama31_405b.sh"), {{}, {}, "atlas-900-a3", {}, false}),
+  EXPECT_TRUE(has(refusal_of(data_path("msl_llama31_405b.sh"), {{}, {}, "atlas-900-a3", {}, false}),
                   "model.vocabulary"));
 }
 
@@ -240,7 +239,7 @@ TEST(ImportRefusals, InstancesAndGathersOfOneByteAreTaken) {
 
 TEST(ImportRefusals, Traps) {
   const auto said = [](const char* file, ImportOptions options) {
-    return complaint(data_path(file), options);
+    return refusal_of(data_path(file), options);
   };
   EXPECT_TRUE(has(said("mlm_gpt3_175b.sh", {{}, {}, "dgx-a100", {"model.vocabulary=51200"}, false}),
                   "give a multiple of 128"));
@@ -271,7 +270,8 @@ TEST(ImportRefusals, WarnsOfFlagsThatDoNotCount) {
 
 TEST(ImportRefusals, RecipesInPythonAreNotRun) {
   const test::TemporaryFiles files;
-  EXPECT_TRUE(has(complaint(files.write("recipe.py", "import os\n"), on_dgx()), "run_config.yaml"));
+  EXPECT_TRUE(
+      has(refusal_of(files.write("recipe.py", "import os\n"), on_dgx()), "run_config.yaml"));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(ImportFuzz, BrokenFilesAreAnswered) {
   const std::vector<Subject> all = subjects();
   std::mt19937 draw{20261122};
   int read = 0;
-  const std::string folder = testing::TempDir();
+  const std::string folder = ::testing::TempDir();
   for (int i = 0; i < cases(); ++i) {
     const Subject& subject =
         all[std::uniform_int_distribution<std::size_t>(0, all.size() - 1)(draw)];

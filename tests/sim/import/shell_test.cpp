@@ -77,7 +77,7 @@ TEST(Shell, ReadsCommandsInTextsAndDocuments) {
 }
 
 TEST(Shell, NeverRunsACommand) {
-  const std::string file = testing::TempDir() + "stepcast_import_ran";
+  const std::string file = ::testing::TempDir() + "stepcast_import_ran";
   std::filesystem::remove(file);
   EXPECT_EQ(flags("A=$(touch " + file + "; echo 3)\nB=`touch " + file + "`\ntouch " + file +
                   "\npython t.py --x 1"),

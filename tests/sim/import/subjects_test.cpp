@@ -28,9 +28,9 @@ std::string expected_value(const Subject& subject, const std::string& column) {
   return value;
 }
 
-class LaunchFile : public testing::TestWithParam<Subject> {};
+class LaunchFile : public ::testing::TestWithParam<Subject> {};
 
-std::string label(const testing::TestParamInfo<Subject>& info) {
+std::string label(const ::testing::TestParamInfo<Subject>& info) {
   std::string name = info.param.id;
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
@@ -60,7 +60,7 @@ TEST_P(LaunchFile, HasTheValuesOfItsFramework) {
   EXPECT_NE(imported.text.find("layers_per_chunk:"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Subjects, LaunchFile, testing::ValuesIn(subjects()), label);
+INSTANTIATE_TEST_SUITE_P(Subjects, LaunchFile, ::testing::ValuesIn(subjects()), label);
 
 TEST(LaunchFiles, TextAndDocumentSayTheSame) {
   const SearchPath search = default_search_path({});

@@ -11,7 +11,7 @@
 namespace stepcast::laws {
 namespace {
 
-constexpr double rounding = 1e-9;  // of sums over all operators
+constexpr double summing = 1e-9;  // of sums over all operators
 
 /// FLOPs of one step over all devices, by what they depend on.
 struct Executed {
@@ -211,7 +211,7 @@ class FlopsLaws {
   }
 
   void equal(const std::string& what, double own, double other) {
-    if (std::abs(own - other) <= rounding * own) return;
+    if (std::abs(own - other) <= summing * own) return;
     broken_.push_back("executed FLOPs and " + what + ": " + shortest(own) + " and " +
                       shortest(other));
   }

@@ -9,7 +9,7 @@ namespace {
 using namespace literals;
 
 /// Two nodes of four devices in a mesh, one NIC each.
-ClusterSpec two_nodes() {
+ClusterSpec one_group_nodes() {
   ClusterSpec cluster;
   cluster.devices = 8;
   cluster.node_devices = 4;
@@ -48,10 +48,10 @@ TEST(OneGroup, IsAloneFoldedOrNot) {
   plan.tp = 4;
   plan.dp = 2;
   const double alone = (50_MiB / 2 / 25_GBps).value();
-  const NetworkCall folded = planned(two_nodes(), plan, gather(), Fold::automatic);
+  const NetworkCall folded = planned(one_group_nodes(), plan, gather(), Fold::automatic);
   EXPECT_NEAR(folded.one_group, alone, 1e-12);
   EXPECT_NEAR(folded.alone, 4 * alone, 1e-12);
-  EXPECT_NEAR(planned(two_nodes(), plan, gather(), Fold::off).one_group, alone, 1e-12);
+  EXPECT_NEAR(planned(one_group_nodes(), plan, gather(), Fold::off).one_group, alone, 1e-12);
 }
 
 /// Tokens for the experts of rank e go to it: `factor[e]` times the mean.
@@ -69,7 +69,7 @@ TEST(OneGroup, OfUnequalExpertsIsAsThePlanSays) {
   ParallelPlan plan;
   plan.dp = plan.ep = 8;
   plan.expert_part = 4;
-  const ClusterSpec cluster = two_nodes();
+  const ClusterSpec cluster = one_group_nodes();
   const Placement placement(plan);
   CollectiveTimes times(cluster, {{"ring", "ring", "ring", "pairwise", "ring"}});
   const std::vector<double> factor{3, 1, 0.5, 0.5, 1, 0.25, 1.5, 0.25};
@@ -86,7 +86,7 @@ TEST(OneGroup, OfUnequalExpertsIsAsThePlanSays) {
 
 // Two ranks exchange over their NICs, one of them three times as much: the phase ends with that.
 TEST(OneGroup, EndsWithTheLongerOfTwoFlows) {
-  ClusterSpec cluster = two_nodes();
+  ClusterSpec cluster = one_group_nodes();
   cluster.devices = 2;
   cluster.node_devices = 1;
   ParallelPlan plan;

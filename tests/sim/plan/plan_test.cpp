@@ -44,7 +44,7 @@ plan: {top: 4, shortlist: 4000, simulations: 500}
 using test::all_strategies, test::costs_of, test::PlanFile, test::presets, test::reader_accepts;
 
 /// Simulated step time and whether the point fits.
-std::vector<double> simulated(const PlanSpace& space, const Strategy& s) {
+std::vector<double> simulated_and_fits(const PlanSpace& space, const Strategy& s) {
   return testing::in_child([&]() -> std::vector<double> {
     const Forecast f = forecast(scenario_of(space, s));
     return {f.step_time.value(), f.fits_memory() ? 1.0 : 0.0};
@@ -83,7 +83,7 @@ TEST(Plan, BoundsAreNeverAboveTheSimulationAndEstimatesRankAlike) {
     std::vector<double> estimates, times;
     for (std::size_t i = 0; i < all.kept.size(); i += all.kept.size() / 120) {
       const PlanPoint& p = all.kept[i];
-      const auto result = simulated(space, p.strategy);
+      const auto result = simulated_and_fits(space, p.strategy);
       ASSERT_EQ(result.size(), 2U);
       const double alone =
           step_alone(scenario_of(space, p.strategy), costs[p.strategy.base].times).value();

@@ -74,18 +74,18 @@ void compare_all(const LoneCase& group, Tally& tally) {
     }
 }
 
-enum class Node { mesh, switched, groups };
+enum class NodeForm { mesh, switched, groups };
 
-ClusterSpec cluster_of(Node node, std::int64_t devices) {
+ClusterSpec cluster_of(NodeForm node, std::int64_t devices) {
   const test::Shape shape{.nodes = (devices + 7) / 8, .per_node = 8};
-  ClusterSpec spec = node == Node::switched ? test::switched(shape) : test::cluster(shape);
-  if (node == Node::groups)
+  ClusterSpec spec = node == NodeForm::switched ? test::switched(shape) : test::cluster(shape);
+  if (node == NodeForm::groups)
     spec.node_fabric = GroupFabric{4, shape.inside, {BytesPerSecond{16e9}, Seconds{0}}, 1};
   return spec;
 }
 
 struct Setting {
-  Node node;
+  NodeForm node;
   NetworkSpec::Kind network;
   std::int64_t leaf_ports;  ///< 12: leaves hold a node and a half; 3: rails of three nodes
 };
@@ -109,19 +109,19 @@ TEST_P(LoneCollective, TakesTheSameTimeInBothForms) {
 
 std::string label(const ::testing::TestParamInfo<Setting>& info) {
   const auto& [node, network, leaf_ports] = info.param;
-  return std::string(node == Node::mesh ? "mesh" : "switch") + "_" +
+  return std::string(node == NodeForm::mesh ? "mesh" : "switch") + "_" +
          (network == NetworkSpec::Kind::leaf_spine ? "leaf_spine" : "rail_optimized") + "_" +
          std::to_string(leaf_ports);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     LeavesFullAndPartlyFilled, LoneCollective,
-    ::testing::Values(Setting{Node::mesh, NetworkSpec::Kind::leaf_spine, 8},
-                      Setting{Node::mesh, NetworkSpec::Kind::leaf_spine, 12},
-                      Setting{Node::mesh, NetworkSpec::Kind::rail_optimized, 3},
-                      Setting{Node::switched, NetworkSpec::Kind::leaf_spine, 8},
-                      Setting{Node::switched, NetworkSpec::Kind::leaf_spine, 12},
-                      Setting{Node::switched, NetworkSpec::Kind::rail_optimized, 3}),
+    ::testing::Values(Setting{NodeForm::mesh, NetworkSpec::Kind::leaf_spine, 8},
+                      Setting{NodeForm::mesh, NetworkSpec::Kind::leaf_spine, 12},
+                      Setting{NodeForm::mesh, NetworkSpec::Kind::rail_optimized, 3},
+                      Setting{NodeForm::switched, NetworkSpec::Kind::leaf_spine, 8},
+                      Setting{NodeForm::switched, NetworkSpec::Kind::leaf_spine, 12},
+                      Setting{NodeForm::switched, NetworkSpec::Kind::rail_optimized, 3}),
     label);
 
 // One member per node, every other device, and groups of meshes.
@@ -129,14 +129,14 @@ TEST(LoneCollectiveShapes, StridesAndGroups) {
   Tally tally;
   for (const std::int64_t stride : {2, 8})
     for (const std::int64_t ranks : {5, 16}) {
-      ClusterSpec spec = cluster_of(Node::mesh, ranks * stride);
+      ClusterSpec spec = cluster_of(NodeForm::mesh, ranks * stride);
       spec.network.kind = NetworkSpec::Kind::leaf_spine;
       spec.network.leaf_ports = 24;
       spec.network.oversubscription = 4;
       compare_all({spec, ranks, stride}, tally);
     }
   for (const std::int64_t ranks : {6, 8, 32})
-    compare_all({cluster_of(Node::groups, ranks), ranks}, tally);
+    compare_all({cluster_of(NodeForm::groups, ranks), ranks}, tally);
   EXPECT_GT(tally.shared, 10);
 }
 
@@ -145,7 +145,7 @@ TEST(LoneCollectiveShapes, SuperNodes) {
   Tally tally;
   for (const std::int64_t ranks : {12, 24, 64})
     for (const double port : {20e9, 60e9}) {
-      ClusterSpec spec = cluster_of(Node::switched, ranks);
+      ClusterSpec spec = cluster_of(NodeForm::switched, ranks);
       spec.super_node = SuperNodeSpec{3, {{BytesPerSecond{port}, Seconds{1e-6}}, 0.9}};
       spec.network.kind = NetworkSpec::Kind::leaf_spine;
       spec.network.leaf_ports = 12;
@@ -158,7 +158,7 @@ TEST(LoneCollectiveShapes, SuperNodes) {
 TEST(LoneCollectiveShapes, RailRingsAndTreesOfNccl) {
   Tally tally;
   for (const std::int64_t ranks : {16, 24, 64}) {
-    ClusterSpec spec = cluster_of(Node::switched, ranks);
+    ClusterSpec spec = cluster_of(NodeForm::switched, ranks);
     spec.collectives.library = CollectiveLibrarySpec::Library::nccl;
     spec.network.kind = NetworkSpec::Kind::leaf_spine;
     spec.network.leaf_ports = 12;
@@ -172,7 +172,7 @@ TEST(LoneCollectiveShapes, RailRingsAndTreesOfNccl) {
 TEST(LoneCollectiveShapes, LargeGroups) {
   Tally tally;
   const std::int64_t most = 192;
-  ClusterSpec spec = cluster_of(Node::switched, most);
+  ClusterSpec spec = cluster_of(NodeForm::switched, most);
   spec.network.kind = NetworkSpec::Kind::leaf_spine;
   spec.network.leaf_ports = 48;
   spec.network.oversubscription = 2;

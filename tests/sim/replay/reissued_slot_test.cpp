@@ -7,11 +7,11 @@ namespace {
 
 /// Two ranks that reduce under one slot after each backward: 1 s of work, 5 s of reduction that
 /// nothing can meet.
-struct Job {
+struct ReissuedJob {
   std::vector<StageProgram> programs{1};
   NetworkMap network;
 
-  Job() {
+  ReissuedJob() {
     StageProgram& program = programs.front();
     program.segments.emplace_back(std::vector<OperatorCost>{{.device = 1}});
     program.calls.push_back({"reduce gradients",
@@ -40,7 +40,7 @@ struct Job {
 
 // The reductions run from 1, 6, 11 and 16 on; the wait is for the last of them.
 TEST(ReissuedSlot, AWaitIsForTheLastIssue) {
-  const Job job;
+  const ReissuedJob job;
   const Timeline t = replay({job.programs,
                              job.network,
                              HostSpec{},

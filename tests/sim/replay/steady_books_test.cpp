@@ -8,12 +8,12 @@ namespace {
 
 /// Two ranks whose hosts take 5 ms to issue each reduction of 2 ms; in each pass one is begun that
 /// the next pass awaits, so that one is always open.
-struct Job {
+struct SteadyJob {
   std::vector<StageProgram> programs{1};
   NetworkMap network;
   PipelineShape shape{1, 1, 400, 1};
 
-  explicit Job(double issue) {
+  explicit SteadyJob(double issue) {
     StageProgram& program = programs.front();
     program.segments.emplace_back(std::vector<OperatorCost>{{.main = 1e-4, .device = 1e-3}});
     for (const char* name : {"of a forward", "of a backward"})
@@ -57,7 +57,7 @@ struct Job {
 
 TEST(SteadyBooks, OpenCommunicationsAndLateHostsAreSkippedToo) {
   for (const double issue : {0.0, 1e-3, 5e-3}) {
-    const Job job(issue);
+    const SteadyJob job(issue);
     const Timeline whole = job.run(false), skipped = job.run(true);
     EXPECT_EQ(whole.skipped_micro_batches, 0U);
     EXPECT_GT(skipped.skipped_micro_batches, 300U) << issue;
@@ -76,7 +76,7 @@ TEST(SteadyBooks, OpenCommunicationsAndLateHostsAreSkippedToo) {
 
 // A pass of a host that takes 5 ms to issue and 0.1 ms for the operator: all 800 of them.
 TEST(SteadyBooks, ALateHostSetsThePace) {
-  const Timeline t = Job(5e-3).run(true);
+  const Timeline t = SteadyJob(5e-3).run(true);
   EXPECT_NEAR(t.step_time.value(), 800 * 5.1e-3, 0.01);
   EXPECT_NEAR(t.classes[0].computing.value(), 0.8, 1e-9);
   EXPECT_NEAR(t.classes[0].communication.value(), 1.6, 1e-9);

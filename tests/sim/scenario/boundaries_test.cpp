@@ -23,7 +23,7 @@ struct Boundary {
 };
 void PrintTo(const Boundary& row, std::ostream* out) { *out << row.name; }
 
-class Boundaries : public testing::TestWithParam<Boundary> {};
+class Boundaries : public ::testing::TestWithParam<Boundary> {};
 
 TEST_P(Boundaries, AreAllowedThemselves) {
   const Boundary& row = GetParam();
@@ -338,7 +338,7 @@ const Boundary boundaries[] = {
      "stalls.spread.node.slow_factor"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Scenario, Boundaries, testing::ValuesIn(boundaries),
+INSTANTIATE_TEST_SUITE_P(Scenario, Boundaries, ::testing::ValuesIn(boundaries),
                          [](const auto& row) { return std::string(row.param.name); });
 
 /// What is said of a file with that one number.

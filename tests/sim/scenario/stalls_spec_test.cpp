@@ -16,11 +16,11 @@ namespace {
 using test::small_scenario;
 using test::TemporaryFiles;
 
-Scenario small(const std::vector<std::string>& overrides) {
+Scenario read_small(const std::vector<std::string>& overrides) {
   const TemporaryFiles files;
   return read_scenario(files.write("small.yaml", small_scenario), overrides, {});
 }
-Scenario with_stalls(const std::string& stalls) { return small({"stalls=" + stalls}); }
+Scenario with_stalls(const std::string& stalls) { return read_small({"stalls=" + stalls}); }
 
 TEST(StallsSpec, HoldsWhatTheFileSays) {
   const StallsSpec s =
@@ -85,7 +85,7 @@ TEST(StallsSpec, ReadsTheNumbersOfAnEmpiricalLaw) {
   const TemporaryFiles files;
   const auto with = [&](const std::string& name, const std::string& numbers) {
     files.write(name, numbers);
-    return small({"stalls.spread.device={law: empirical, file: " + files.path(name) + "}"});
+    return read_small({"stalls.spread.device={law: empirical, file: " + files.path(name) + "}"});
   };
   const Scenario one = with("a.txt", "# factors\n1.0\n\n1.25\n");
   EXPECT_EQ(one.stalls.spread->device->factors, (std::vector<double>{1, 1.25}));
@@ -117,7 +117,7 @@ TEST(StallsSpec, ATransientEventIsUnderWayWithThePoissonProbability) {
 }
 
 TEST(StallsSpec, OfNothingMeansTheSameHoweverItIsWritten) {
-  const std::string hash = small({}).sha256;
+  const std::string hash = read_small({}).sha256;
   for (const char* same : {"none", "{}", "{slow_devices: none, gc_pauses: none}",
                            "{slow_devices: [], host_sync: none}"}) {
     EXPECT_EQ(with_stalls(same).stalls, StallsSpec{}) << same;
@@ -130,8 +130,8 @@ TEST(StallsSpec, OfNothingMeansTheSameHoweverItIsWritten) {
 }
 
 TEST(StallsSpec, AnAffinityTakesTheFactorOfTheCluster) {
-  const Scenario s = small({"cluster.host.affinity={unbound: 1.5}",
-                            "stalls={slow_hosts: [{nodes: [1], affinity: unbound}]}"});
+  const Scenario s = read_small({"cluster.host.affinity={unbound: 1.5}",
+                                 "stalls={slow_hosts: [{nodes: [1], affinity: unbound}]}"});
   EXPECT_EQ(s.stalls.slow_hosts[0].affinity, StallsSpec::SlowHosts::Affinity::unbound);
   const StallPlan plan = plan_stalls(s.stalls, Placement(s.workload.plan), s.cluster);
   EXPECT_EQ(plan.speed_of(Rank{7}).host, 1);
@@ -156,7 +156,7 @@ TEST(StallsSpec, OnlyAnAffinityThatSomeHostHasIsAnAssumption) {
       "assumed}}";
   const auto assumed = [&](const std::string& stalls) {
     std::vector<std::string> paths;
-    for (const Assumption& a : small({affinity, "stalls=" + stalls}).assumptions)
+    for (const Assumption& a : read_small({affinity, "stalls=" + stalls}).assumptions)
       if (a.path.find("affinity") != std::string::npos) paths.push_back(a.path);
     return paths;
   };
@@ -171,7 +171,7 @@ LinkFaults faults_of(const std::string& stalls) {
 }
 
 TEST(LinkFaults, OfNamedLinks) {
-  const Fabric fabric(small({}).cluster);
+  const Fabric fabric(read_small({}).cluster);
   const auto id = [&](const char* name) { return fabric.find_link(name)->value; };
   const LinkFaults faults = faults_of(
       "{degraded_links: [{link: \"nic:3\", bandwidth_factor: 0.5}], failed_links: [{link: "
@@ -190,8 +190,8 @@ TEST(LinkFaults, OfNamedLinks) {
 }
 
 TEST(LinkFaults, ALeafLosesPartOfItsUplinks) {
-  const Scenario s = small({"cluster.network.topology.oversubscription=4",
-                            "stalls={failed_links: [{link: \"leaf:2.up\", ports: 4}]}"});
+  const Scenario s = read_small({"cluster.network.topology.oversubscription=4",
+                                 "stalls={failed_links: [{link: \"leaf:2.up\", ports: 4}]}"});
   const Fabric intact(s.cluster), fabric(s.cluster, link_faults(s.stalls, intact));
   const auto part = [&](const char* name) {
     const LinkId link = *intact.find_link(name);
@@ -205,10 +205,10 @@ TEST(LinkFaults, ALeafLosesPartOfItsUplinks) {
 /// Step time, the mean parts of every stage and the number of classes of 64 devices: tensor groups
 /// in nodes, gradients and transfers between them.
 std::vector<double> times_of(const std::string& stalls, const char* fold) {
-  const Scenario s = small({"cluster.devices=64", "parallel.pp=2", "parallel.ep=1", "parallel.tp=4",
-                            "model.moe=none", "training.global_batch=64",
-                            "cluster.network.topology={kind: leaf_spine, leaf_ports: 16}",
-                            "stalls=" + stalls, std::string("simulate.fold=") + fold});
+  const Scenario s = read_small({"cluster.devices=64", "parallel.pp=2", "parallel.ep=1",
+                                 "parallel.tp=4", "model.moe=none", "training.global_batch=64",
+                                 "cluster.network.topology={kind: leaf_spine, leaf_ports: 16}",
+                                 "stalls=" + stalls, std::string("simulate.fold=") + fold});
   const Forecast f = forecast(s);
   std::vector<double> all{f.step_time.value()};
   for (const StageForecast& stage : f.stages) {

@@ -31,7 +31,7 @@ std::string spoiled(std::string_view from, std::string_view to) {
   return text.replace(at, from.size(), to);
 }
 
-class WrongFile : public testing::TestWithParam<WrongRow> {};
+class WrongFile : public ::testing::TestWithParam<WrongRow> {};
 
 TEST_P(WrongFile, IsRefusedWithPlacePathAndCure) {
   const TemporaryFiles files;
@@ -40,15 +40,15 @@ TEST_P(WrongFile, IsRefusedWithPlacePathAndCure) {
 }
 
 const auto row_name = [](const auto& info) { return std::string(info.param.name); };
-INSTANTIATE_TEST_SUITE_P(Values, WrongFile, testing::ValuesIn(wrong_values), row_name);
-INSTANTIATE_TEST_SUITE_P(Kernels, WrongFile, testing::ValuesIn(wrong_kernels), row_name);
-INSTANTIATE_TEST_SUITE_P(Keys, WrongFile, testing::ValuesIn(wrong_keys), row_name);
-INSTANTIATE_TEST_SUITE_P(Costs, WrongFile, testing::ValuesIn(wrong_costs), row_name);
-INSTANTIATE_TEST_SUITE_P(Data, WrongFile, testing::ValuesIn(wrong_data), row_name);
-INSTANTIATE_TEST_SUITE_P(Plans, WrongFile, testing::ValuesIn(wrong_plans), row_name);
-INSTANTIATE_TEST_SUITE_P(Stalls, WrongFile, testing::ValuesIn(wrong_stalls), row_name);
-INSTANTIATE_TEST_SUITE_P(States, WrongFile, testing::ValuesIn(wrong_states), row_name);
-INSTANTIATE_TEST_SUITE_P(Texts, WrongFile, testing::ValuesIn(wrong_texts), row_name);
+INSTANTIATE_TEST_SUITE_P(Values, WrongFile, ::testing::ValuesIn(wrong_values), row_name);
+INSTANTIATE_TEST_SUITE_P(Kernels, WrongFile, ::testing::ValuesIn(wrong_kernels), row_name);
+INSTANTIATE_TEST_SUITE_P(Keys, WrongFile, ::testing::ValuesIn(wrong_keys), row_name);
+INSTANTIATE_TEST_SUITE_P(Costs, WrongFile, ::testing::ValuesIn(wrong_costs), row_name);
+INSTANTIATE_TEST_SUITE_P(Data, WrongFile, ::testing::ValuesIn(wrong_data), row_name);
+INSTANTIATE_TEST_SUITE_P(Plans, WrongFile, ::testing::ValuesIn(wrong_plans), row_name);
+INSTANTIATE_TEST_SUITE_P(Stalls, WrongFile, ::testing::ValuesIn(wrong_stalls), row_name);
+INSTANTIATE_TEST_SUITE_P(States, WrongFile, ::testing::ValuesIn(wrong_states), row_name);
+INSTANTIATE_TEST_SUITE_P(Texts, WrongFile, ::testing::ValuesIn(wrong_texts), row_name);
 
 TEST(WrongFiles, FilesThatCannotBeRead) {
   const TemporaryFiles files;

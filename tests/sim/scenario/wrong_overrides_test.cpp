@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-const auto row_name = [](const auto& info) { return std::string(info.param.name); };
+const auto override_name = [](const auto& info) { return std::string(info.param.name); };
 
 struct WrongOverride {
   const char* name;
@@ -18,7 +18,7 @@ struct WrongOverride {
 };
 void PrintTo(const WrongOverride& row, std::ostream* out) { *out << row.name; }
 
-class WrongOverrides : public testing::TestWithParam<WrongOverride> {};
+class WrongOverrides : public ::testing::TestWithParam<WrongOverride> {};
 
 TEST_P(WrongOverrides, AreRefusedAsTheyWereWritten) {
   const TemporaryFiles files;
@@ -334,7 +334,7 @@ const WrongOverride wrong_overrides[] = {
      "of "
      "micro-batches (8)"},
 };
-INSTANTIATE_TEST_SUITE_P(, WrongOverrides, testing::ValuesIn(wrong_overrides), row_name);
+INSTANTIATE_TEST_SUITE_P(, WrongOverrides, ::testing::ValuesIn(wrong_overrides), override_name);
 
 }  // namespace
 }  // namespace stepcast

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "small_sweep.hpp"
+#include "texts.hpp"
 
 namespace stepcast {
 namespace {
@@ -25,12 +26,6 @@ expect:   # what it was in spring
   breakdown: {computing: 24ms, tensor: 0s, expert: 0s, pipeline: 0s, data: 0s, context: 0s,
               offload: 0s, bubble: 9ms, host_stall: 0s, other_idle: 0s}
 )";
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
 
 CheckResult checked(const TemporaryFiles& files, const std::string& expect) {
   const std::string file = files.write("c.yaml", std::string(sweep_base) + expect);

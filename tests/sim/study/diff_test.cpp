@@ -16,7 +16,7 @@ namespace {
 
 using namespace test;
 
-const SearchPath& search() {
+const SearchPath& diff_search() {
   static const SearchPath path = default_search_path({});
   return path;
 }
@@ -28,13 +28,13 @@ std::string base_with(const std::string& from, const std::string& to) {
 
 /// What `stepcast run --json` writes of a file.
 nlohmann::json result_of(const std::string& file) {
-  const Scenario scenario = prepare_scenario(file, {}, search());
+  const Scenario scenario = prepare_scenario(file, {}, diff_search());
   return nlohmann::json::parse(report_json(scenario, forecast(scenario), {}));
 }
 
 std::string error_of(const std::vector<SideRequest>& requests) {
   try {
-    read_sides(requests, search());
+    read_sides(requests, diff_search());
   } catch (const InputError& error) {
     return error.what();
   }
@@ -45,7 +45,7 @@ TEST(Diff, NamesInputsThatDifferAndPartsThatGrew) {
   const TemporaryFiles files;
   const std::string a = files.write("a.yaml", sweep_base);
   const std::string b = files.write("b.yaml", base_with("pp: 4", "pp: 2"));
-  const std::vector<DiffSide> sides = read_sides({{a}, {b}}, search());
+  const std::vector<DiffSide> sides = read_sides({{a}, {b}}, diff_search());
   const auto changes = differing_inputs(sides);
   ASSERT_EQ(changes.size(), 3U) << diff_table(sides[0], sides[1]);
   EXPECT_EQ(changes[0].path, "parallel.pp");
@@ -72,7 +72,7 @@ TEST(Diff, CostsStandBesideTheTimes) {
   const std::vector<std::string> prices{"cluster.costs.currency=usd",
                                         "cluster.costs.amortisation=1000s",
                                         "cluster.costs.device.price=5"};
-  const std::vector<DiffSide> sides = read_sides({{a}, {a, prices}}, search());
+  const std::vector<DiffSide> sides = read_sides({{a}, {a, prices}}, diff_search());
   ASSERT_TRUE(sides[1].cost);
   EXPECT_FALSE(sides[0].cost);
   EXPECT_NEAR(sides[1].cost->step, 8 * 5 * sides[1].step_time / 1000, 1e-15);
@@ -105,7 +105,7 @@ TEST(Diff, ResultsNameEveryKeyThatDiffers) {
   const std::string b = files.write("b.yaml", base_with("forward: 1ms", "forward: 2ms"));
   const std::string first = files.write("a.json", result_of(a).dump());
   const std::string second = [&] {  // the process of the test makes one run
-    const std::vector<DiffSide> sides = read_sides({{first}, {b}}, search());
+    const std::vector<DiffSide> sides = read_sides({{first}, {b}}, diff_search());
     const auto changes = differing_inputs(sides);
     EXPECT_EQ(changes.size(), 1U);
     return changes.empty() ? "" : changes[0].path;
@@ -121,7 +121,7 @@ TEST(Diff, AResultOfAnOlderVersionIsSaidToHoldNoInputs) {
   old["result"]["exposed_by_kind_s"].erase("offload");
   old["result"]["breakdown_s"].erase("bubble");
   const std::string json = files.write("old.json", old.dump());
-  const std::vector<DiffSide> sides = read_sides({{json}, {a}}, search());
+  const std::vector<DiffSide> sides = read_sides({{json}, {a}}, diff_search());
   EXPECT_FALSE(comparable(sides));
   const std::string table = diff_table(sides[0], sides[1]);
   EXPECT_NE(table.find("inputs: not compared"), std::string::npos) << table;
@@ -132,7 +132,7 @@ TEST(Diff, AResultOfAnOlderVersionIsSaidToHoldNoInputs) {
 TEST(Diff, AScenarioDoesNotDifferFromItself) {
   const TemporaryFiles files;
   const std::string a = files.write("a.yaml", sweep_base);
-  const std::vector<DiffSide> sides = read_sides({{a}, {a}}, search());
+  const std::vector<DiffSide> sides = read_sides({{a}, {a}}, diff_search());
   EXPECT_TRUE(differing_inputs(sides).empty());
   EXPECT_EQ(sides[0].parts, sides[1].parts);
 }
@@ -150,8 +150,9 @@ TEST(Diff, OtherJsonAndOverridesOfAResultAreRefused) {
 TEST(Compare, VariantsStandBesideTheFirstWithTheirChange) {
   const TemporaryFiles files;
   const std::string a = files.write("a.yaml", sweep_base);
-  const std::vector<DiffSide> sides = read_sides(
-      {{a}, {a, {"parallel.pp=2"}}, {a, {"parallel.pp=2", "training.global_batch=32"}}}, search());
+  const std::vector<DiffSide> sides =
+      read_sides({{a}, {a, {"parallel.pp=2"}}, {a, {"parallel.pp=2", "training.global_batch=32"}}},
+                 diff_search());
   const auto json = nlohmann::json::parse(compare_json(sides));
   ASSERT_EQ(json["sides"].size(), 3U);
   // Stages of 3 ms per micro-batch: micro-batches + stages - 1 of them, all but the first bubble.
@@ -172,7 +173,7 @@ TEST(Compare, VariantsStandBesideTheFirstWithTheirChange) {
 TEST(Inputs, HoldEveryKeyWithItsPlace) {
   const TemporaryFiles files;
   const std::string a = files.write("a.yaml", sweep_base);
-  const Scenario scenario = prepare_scenario(a, {"training.micro_batch=2"}, search());
+  const Scenario scenario = prepare_scenario(a, {"training.micro_batch=2"}, diff_search());
   std::map<std::string, Input> inputs;
   std::string lines;
   for (const Input& input : inputs_of(scenario)) {

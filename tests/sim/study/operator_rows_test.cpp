@@ -9,22 +9,22 @@
 namespace stepcast {
 namespace {
 
-const std::string header = "device,model,kind,ranks,m_or_bytes,k,n,type\n";
+const std::string row_header = "device,model,kind,ranks,m_or_bytes,k,n,type\n";
 
-SearchPath presets() { return {{std::string(STEPCAST_SOURCE_DIR) + "/scenarios"}}; }
+SearchPath row_presets() { return {{std::string(STEPCAST_SOURCE_DIR) + "/scenarios"}}; }
 
 /// What is wrong with the table, or its CSV.
 std::string answer(const std::string& text, const std::string& cluster = "",
                    const std::vector<std::string>& overrides = {}) {
   try {
-    OperatorClusters clusters(cluster, overrides, presets());
+    OperatorClusters clusters(cluster, overrides, row_presets());
     return operator_csv(OperatorTable(text, "t.csv", clusters));
   } catch (const InputError& error) {
     return error.what();
   }
 }
 
-std::string row(const std::string& cells) { return answer(header + cells + "\n"); }
+std::string row(const std::string& cells) { return answer(row_header + cells + "\n"); }
 
 const std::string whole = ", allowed: a whole number, 1 to 2147483647";
 
@@ -62,7 +62,7 @@ TEST(OperatorRows, EveryKindOfErrorHasItsPlaceAndCure) {
 }
 
 TEST(OperatorRows, AllBadRowsAreReportedInOrder) {
-  const std::string wrong = answer(header +
+  const std::string wrong = answer(row_header +
                                    "a100,,matmul,1,0,1,1,bf16\n"
                                    "a100,,matmul,1,1,1,1,bf16\n"
                                    "\n"

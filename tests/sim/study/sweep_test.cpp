@@ -10,27 +10,22 @@
 #include "stepcast/sim/study/scaling.hpp"
 #include "stepcast/sim/study/sweep_report.hpp"
 #include "stepcast/sim/study/sweep_run.hpp"
+#include "texts.hpp"
 
 namespace stepcast {
 namespace {
 
 using namespace test;
 
-const SearchPath& search() {
+const SearchPath& sweep_search() {
   static const SearchPath path = default_search_path({});
   return path;
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
 std::string errors_of(const TemporaryFiles& files, const std::string& path) {
   std::string text = "no error";
   try {
-    read_sweep(path, search());
+    read_sweep(path, sweep_search());
   } catch (const InputError& error) {
     text = error.what();
   }
@@ -46,7 +41,7 @@ struct WrongSweep {
 };
 void PrintTo(const WrongSweep& row, std::ostream* out) { *out << row.name; }
 
-class WrongSweeps : public testing::TestWithParam<WrongSweep> {};
+class WrongSweeps : public ::testing::TestWithParam<WrongSweep> {};
 
 TEST_P(WrongSweeps, AreRefusedWithPlacePathAndCure) {
   const TemporaryFiles files;
@@ -112,7 +107,7 @@ const WrongSweep wrong_sweeps[] = {
      "file"},
 };
 const auto row_name = [](const auto& row) { return std::string(row.param.name); };
-INSTANTIATE_TEST_SUITE_P(, WrongSweeps, testing::ValuesIn(wrong_sweeps), row_name);
+INSTANTIATE_TEST_SUITE_P(, WrongSweeps, ::testing::ValuesIn(wrong_sweeps), row_name);
 
 TEST(Sweep, AWrongBaseIsReportedAsItself) {
   const TemporaryFiles files;
@@ -124,14 +119,14 @@ TEST(Sweep, AWrongBaseIsReportedAsItself) {
 TEST(Sweep, ASweepIsNoScenarioAndTheOtherWayRound) {
   const TemporaryFiles files;
   const std::string path = write_sweep(files);
-  EXPECT_THROW(read_scenario(path, {}, search()), InputError);
+  EXPECT_THROW(read_scenario(path, {}, sweep_search()), InputError);
   EXPECT_EQ(errors_of(files, files.path("base.yaml")),
             "base.yaml: is a scenario file, give a sweep file; stepcast run forecasts its step");
 }
 
 TEST(Sweep, PointsAreTheProductWithTheLastAxisFastest) {
   const TemporaryFiles files;
-  const Sweep sweep = read_sweep(write_sweep(files), search());
+  const Sweep sweep = read_sweep(write_sweep(files), sweep_search());
   ASSERT_EQ(point_count(sweep), 6U);
   EXPECT_EQ(label(point_values(sweep, 1)), "cluster.devices=8 parallel.pp=4");
   EXPECT_EQ(label(point_values(sweep, 4)), "cluster.devices=24 parallel.pp=2");
@@ -140,8 +135,8 @@ TEST(Sweep, PointsAreTheProductWithTheLastAxisFastest) {
 
 TEST(Sweep, WeakScalingLetsTheBatchFollow) {
   const TemporaryFiles files;
-  const Sweep sweep = read_sweep(write_sweep(files), search());
-  const Scenario scenario = read_scenario(point_document(sweep, 5), search());
+  const Sweep sweep = read_sweep(write_sweep(files), sweep_search());
+  const Scenario scenario = read_scenario(point_document(sweep, 5), sweep_search());
   EXPECT_EQ(scenario.cluster.devices, 24);
   EXPECT_EQ(scenario.workload.training.global_batch, 48);
   EXPECT_EQ(scenario.workload.plan.dp, 6);
@@ -153,9 +148,9 @@ TEST(Sweep, ALongerPathWinsOverItsSection) {
       write_sweep(files,
                   "stepcast: 1\nname: s\nsweep:\n  base: base.yaml\n  grid:\n"
                   "    cluster.devices: [16, 32]\n    cluster: [{devices: 8, name: other}]\n"),
-      search());
+      sweep_search());
   EXPECT_EQ(label(point_values(sweep, 1)), "cluster.devices=32 cluster=other");
-  EXPECT_EQ(read_scenario(point_document(sweep, 1), search()).cluster.devices, 32);
+  EXPECT_EQ(read_scenario(point_document(sweep, 1), sweep_search()).cluster.devices, 32);
 }
 
 TEST(Sweep, ZipPairsValuesAndTheBaselineIsFoundByItsKeys) {
@@ -166,7 +161,7 @@ TEST(Sweep, ZipPairsValuesAndTheBaselineIsFoundByItsKeys) {
                              "  grid: {training.micro_batch: [1, 2]}\n"
                              "  zip: {cluster.devices: [8, 16], parallel.pp: [4, 2]}\n"
                              "  baseline: {cluster.devices: 16}\n"),
-                 search());
+                 sweep_search());
   ASSERT_EQ(point_count(sweep), 4U);
   EXPECT_EQ(label(point_values(sweep, 3)),
             "training.micro_batch=2 cluster.devices=16 parallel.pp=2");
@@ -176,7 +171,7 @@ TEST(Sweep, ZipPairsValuesAndTheBaselineIsFoundByItsKeys) {
 
 TEST(Sweep, FiltersShardsAndLimitsChoosePoints) {
   const TemporaryFiles files;
-  const Sweep sweep = read_sweep(write_sweep(files), search());
+  const Sweep sweep = read_sweep(write_sweep(files), sweep_search());
   using Points = std::vector<std::size_t>;
   const auto chosen = [&](std::vector<std::string> filters) {
     return choose_points(sweep, {std::move(filters), 0, 1, {}});
@@ -195,14 +190,14 @@ TEST(Sweep, FiltersShardsAndLimitsChoosePoints) {
 std::vector<PointResult> rows_of(const Sweep& sweep, Store* store, int workers,
                                  std::vector<std::size_t> points = {}) {
   if (points.empty()) points = choose_points(sweep, {});
-  SweepRun run(sweep, points, search(), store);
-  run_missing(run, sweep, workers, search(), [](const PointDone&) {});
+  SweepRun run(sweep, points, sweep_search(), store);
+  run_missing(run, sweep, workers, sweep_search(), [](const PointDone&) {});
   return run.results();
 }
 
 TEST(SweepRun, AStepOfEqualStagesTakesItsClosedForm) {
   const TemporaryFiles files;
-  const Sweep sweep = read_sweep(write_sweep(files), search());
+  const Sweep sweep = read_sweep(write_sweep(files), sweep_search());
   for (const PointResult& row : rows_of(sweep, nullptr, 2)) {
     ASSERT_EQ(row.status, PointStatus::ok) << row.values << ": " << row.reason;
     const double stages = *row.number("pp"), micro_batches = *row.number("micro_batches");
@@ -212,7 +207,7 @@ TEST(SweepRun, AStepOfEqualStagesTakesItsClosedForm) {
 
 TEST(SweepRun, WeakScalingWithoutACostOfSizeIsPerfect) {
   const TemporaryFiles files;
-  const Sweep sweep = read_sweep(write_sweep(files), search());
+  const Sweep sweep = read_sweep(write_sweep(files), sweep_search());
   const std::vector<PointResult> rows = rows_of(sweep, nullptr, 2);
   const auto efficiency = scaling_efficiency(sweep, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_NEAR(efficiency[i].value(), 1, 1e-12);
@@ -225,7 +220,7 @@ TEST(SweepRun, StrongScalingLosesToTheBubble) {
   const Sweep sweep = read_sweep(
       write_sweep(
           files, replaced(std::string(small_sweep), "  keep: {tokens_per_device: constant}\n", "")),
-      search());
+      sweep_search());
   const std::vector<PointResult> rows = rows_of(sweep, nullptr, 2, {0, 2});
   const auto losses = scaling_losses(sweep, rows);
   const auto efficiency = scaling_efficiency(sweep, rows);
@@ -239,7 +234,7 @@ TEST(SweepRun, StrongScalingLosesToTheBubble) {
 TEST(SweepRun, InvalidPointsAreResultsWithAReason) {
   const TemporaryFiles files;
   const Sweep sweep = read_sweep(
-      write_sweep(files, replaced(std::string(small_sweep), "[2, 4]", "[2, 3]")), search());
+      write_sweep(files, replaced(std::string(small_sweep), "[2, 4]", "[2, 3]")), sweep_search());
   const std::vector<PointResult> rows = rows_of(sweep, nullptr, 2);
   EXPECT_EQ(rows[1].status, PointStatus::invalid);
   EXPECT_NE(rows[1].reason.find("parallel.pp"), std::string::npos) << rows[1].reason;
@@ -255,7 +250,7 @@ TEST(SweepRun, PointsThatDoNotFitAreResultsWithAReason) {
                   "stepcast: 1\nname: s\nsweep:\n"
                   "  base: " STEPCAST_SOURCE_DIR "/scenarios/llama2-7b-8.yaml\n"
                   "  grid: {training.sequence: [1024, 262144], training.recompute: [none]}\n"),
-      search());
+      sweep_search());
   const std::vector<PointResult> rows = rows_of(sweep, nullptr, 2);
   EXPECT_EQ(rows[0].status, PointStatus::ok) << rows[0].reason;
   EXPECT_EQ(rows[1].status, PointStatus::out_of_memory);
@@ -273,9 +268,9 @@ TEST(SweepRun, PointsThatDoNotFitAreSimulatedForABaselineOnly) {
       "  base: " STEPCAST_SOURCE_DIR
       "/scenarios/llama2-7b-8.yaml\n"
       "  grid: {training.sequence: [1024, 131072], training.recompute: [none]}\n";
-  const Sweep first = read_sweep(files.write("s.yaml", plain), search());
+  const Sweep first = read_sweep(files.write("s.yaml", plain), sweep_search());
   const Sweep all = read_sweep(
-      files.write("b.yaml", plain + "  baseline: {training.sequence: 1024}\n"), search());
+      files.write("b.yaml", plain + "  baseline: {training.sequence: 1024}\n"), sweep_search());
   Store store(files.path("store.sqlite"), Store::Open::create);
   const std::vector<PointResult> before = rows_of(first, &store, 1);
   const std::vector<PointResult> compared = rows_of(all, &store, 1);
@@ -284,12 +279,12 @@ TEST(SweepRun, PointsThatDoNotFitAreSimulatedForABaselineOnly) {
   EXPECT_EQ(compared[1].number("peak_memory_bytes"), before[1].number("peak_memory_bytes"));
   const std::vector<PointResult> after = rows_of(first, &store, 1);
   EXPECT_EQ(after, before);
-  EXPECT_EQ(SweepRun(all, {0, 1}, search(), &store).missing().size(), 0U);
+  EXPECT_EQ(SweepRun(all, {0, 1}, sweep_search(), &store).missing().size(), 0U);
 }
 
 TEST(SweepRun, ResultsDoNotDependOnTheNumberOfWorkers) {
   const TemporaryFiles files;
-  const Sweep sweep = read_sweep(write_sweep(files), search());
+  const Sweep sweep = read_sweep(write_sweep(files), sweep_search());
   const std::vector<PointResult> one = rows_of(sweep, nullptr, 1),
                                  four = rows_of(sweep, nullptr, 4);
   EXPECT_EQ(one, four);
@@ -301,10 +296,10 @@ TEST(SweepRun, TheSameScenarioIsSimulatedOnce) {
   const Sweep sweep =
       read_sweep(write_sweep(files, replaced(std::string(small_sweep), "parallel.pp: [2, 4]",
                                              "parallel.dp: [auto, 2, 4, 6]")),
-                 search());
-  SweepRun run(sweep, choose_points(sweep, {}), search(), nullptr);
+                 sweep_search());
+  SweepRun run(sweep, choose_points(sweep, {}), sweep_search(), nullptr);
   EXPECT_EQ(run.missing().size(), 3U) << "dp: auto is 2, 4 and 6; others are invalid";
-  run_missing(run, sweep, 2, search(), [](const PointDone&) {});
+  run_missing(run, sweep, 2, sweep_search(), [](const PointDone&) {});
   const std::vector<PointResult> rows = run.results();
   EXPECT_EQ(rows[0].numbers, rows[1].numbers);
   EXPECT_EQ(rows[1].values, "cluster.devices=8 parallel.dp=2");
@@ -313,15 +308,15 @@ TEST(SweepRun, TheSameScenarioIsSimulatedOnce) {
 
 TEST(SweepRun, ARunResumesFromTheStore) {
   const TemporaryFiles files;
-  const Sweep sweep = read_sweep(write_sweep(files), search());
+  const Sweep sweep = read_sweep(write_sweep(files), sweep_search());
   const std::vector<PointResult> whole = rows_of(sweep, nullptr, 2);
   Store store(files.path("s.sqlite"), Store::Open::create);
   rows_of(sweep, &store, 2, {0, 3});
-  SweepRun rest(sweep, choose_points(sweep, {}), search(), &store);
+  SweepRun rest(sweep, choose_points(sweep, {}), sweep_search(), &store);
   EXPECT_EQ(rest.missing(), (std::vector<std::size_t>{1, 2, 4, 5}));
   EXPECT_EQ(rows_of(sweep, &store, 2), whole);
   EXPECT_EQ(store.rows(""), whole);
-  EXPECT_TRUE(SweepRun(sweep, choose_points(sweep, {}), search(), &store).missing().empty());
+  EXPECT_TRUE(SweepRun(sweep, choose_points(sweep, {}), sweep_search(), &store).missing().empty());
 }
 
 TEST(SweepReport, FieldsOfCsvAreQuoted) {
@@ -337,10 +332,10 @@ TEST(Scaling, ShippedCurvesRead) {
   for (const auto& entry :
        std::filesystem::directory_iterator(STEPCAST_SOURCE_DIR "/scenarios/scaling")) {
     if (entry.path().extension() != ".yaml") continue;
-    const Sweep sweep = read_sweep(entry.path().string(), search());
+    const Sweep sweep = read_sweep(entry.path().string(), sweep_search());
     EXPECT_FALSE(sweep.baseline.empty()) << entry.path();
     for (std::size_t point = 0; point < point_count(sweep); ++point)
-      EXPECT_NO_THROW(read_scenario(point_document(sweep, point), search()))
+      EXPECT_NO_THROW(read_scenario(point_document(sweep, point), sweep_search()))
           << entry.path() << " " << label(point_values(sweep, point));
     ++read;
   }
