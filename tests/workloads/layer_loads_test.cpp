@@ -15,7 +15,7 @@ namespace {
 
 using namespace lowering;
 using Distribution = RoutingSpec::Distribution;
-using Placement = MoeSpec::Placement;
+using Placed = MoeSpec::Placement;
 
 /// 16 experts in layers 1 to 7, four of each token.
 WorkloadSpec living(Distribution distribution, std::int64_t ep) {
@@ -121,7 +121,7 @@ TEST(LivingLoads, TokensAreKept) {
     spec.plan.dp = spec.plan.ep = *rc::gen::element(2, 4, 8);
     spec.moe.routing.layers =
         *rc::gen::element(RoutingSpec::Layers::shared, RoutingSpec::Layers::own);
-    spec.moe.placement = *rc::gen::element(Placement::contiguous, Placement::balanced);
+    spec.moe.placement = *rc::gen::element(Placed::contiguous, Placed::balanced);
     spec.moe.spare_experts = *rc::gen::inRange(0, 4);
     spec.moe.relocation.every = 10;
     spec.moe.relocation.history = *rc::gen::inRange(1, 12);
@@ -141,7 +141,7 @@ TEST(LivingLoads, TokensAreKept) {
 TEST(ExpertCopies, HalveTheLoadOfTheHottest) {
   // the place of the second rank helps expert 0, that of the first one of the second rank's
   const std::vector<double> loads{8, 1, 1, 1, 1, 1, 1, 1};
-  const ExpertHolders holders = place_copies(loads, 2, Placement::contiguous, 1);
+  const ExpertHolders holders = place_copies(loads, 2, Placed::contiguous, 1);
   EXPECT_EQ(holders[0], (std::vector<std::uint32_t>{0, 1}));
   EXPECT_EQ(holders[4], (std::vector<std::uint32_t>{1, 0}));
   for (const std::size_t e : {1, 2, 3, 5, 6, 7}) EXPECT_EQ(holders[e].size(), 1U);
@@ -168,7 +168,7 @@ TEST(ExpertCopies, FillTheirPlacesOnDifferentRanks) {
   EXPECT_TRUE(rc::check([] {
     const auto ranks = static_cast<std::uint32_t>(*rc::gen::element(2, 4, 8));
     const std::int64_t spare = *rc::gen::inRange(0, 5);
-    const auto placement = *rc::gen::element(Placement::contiguous, Placement::balanced);
+    const auto placement = *rc::gen::element(Placed::contiguous, Placed::balanced);
     std::vector<double> loads;
     for (int e = 0; e < 16; ++e) loads.push_back(*rc::gen::inRange(0, 100));
     const ExpertHolders holders = place_copies(loads, ranks, placement, spare);
@@ -184,7 +184,7 @@ TEST(ExpertCopies, FillTheirPlacesOnDifferentRanks) {
     for (const std::int64_t count : held) RC_ASSERT(count <= 16 / ranks + spare);
     const auto places = static_cast<std::size_t>(16 + spare * ranks);
     RC_ASSERT(copies <= places && copies <= 16 * ranks);
-    if (placement == Placement::contiguous && 16 / ranks + spare <= 16) RC_ASSERT(copies == places);
+    if (placement == Placed::contiguous && 16 / ranks + spare <= 16) RC_ASSERT(copies == places);
   }));
 }
 
@@ -221,7 +221,7 @@ TEST(Relocation, MovesWhatChangesItsRank) {
 
 TEST(Relocation, IsDueAtMultiplesOfItsInterval) {
   WorkloadSpec spec = drifting(10, 30);
-  spec.moe.placement = Placement::balanced;
+  spec.moe.placement = Placed::balanced;
   spec.moe.relocation.every = 15;
   const LayerTable layers = assign_layers(spec, plain_cluster().device);
   const StageCall call = relocation_call(spec, layers, Stage{0});
@@ -248,14 +248,14 @@ TEST(Relocation, FollowsTheLoads) {
     double worst = 0;
     for (std::int64_t step = 1; step <= 200; step += 7) {
       WorkloadSpec spec = drifting(100, step);
-      spec.moe.placement = Placement::balanced;
+      spec.moe.placement = Placed::balanced;
       spec.moe.relocation.every = every;
       worst += expert_loads(spec).rank_imbalance() / 29;
     }
     return worst;
   };
   WorkloadSpec stays = living(Distribution::zipf, 4);
-  stays.moe.placement = Placement::balanced;
+  stays.moe.placement = Placed::balanced;
   const double known = expert_loads(stays).rank_imbalance();
   EXPECT_LT(known, imbalance(1) * (1 + 1e-12));
   EXPECT_LT(imbalance(1), imbalance(50));

@@ -36,22 +36,22 @@ double visits(double even, double parts, double load) {
   return 1 - std::pow(std::max(0.0, 1 - load / parts), draws);
 }
 
-enum class Share { of_rank, of_column, of_part };
+enum class SkewOf { of_rank, of_column, of_part };
 
 /// Of the rows that a rank gets in a hop: those of its own experts, of the experts that the ranks
 /// of its index hold, or one per token that needs its part.
-Skew skew(const Experts& e, Share share, bool senders, double even_parts = 0) {
+Skew skew(const Experts& e, SkewOf share, bool senders, double even_parts = 0) {
   if (e.context.loads == nullptr || e.context.loads->even()) return {};
   Skew result{e.context.loads->of_rank, senders};
   std::vector<double>& factor = result.factor;
   const auto inner = static_cast<std::size_t>(e.inner);
-  if (share == Share::of_column) {
+  if (share == SkewOf::of_column) {
     for (std::size_t column = 0; column < inner; ++column) {
       double mean = 0;
       for (std::size_t i = column; i < factor.size(); i += inner) mean += factor[i] / e.outer;
       for (std::size_t i = column; i < factor.size(); i += inner) factor[i] = mean;
     }
-  } else if (share == Share::of_part) {
+  } else if (share == SkewOf::of_part) {
     const std::vector<double> parts = part_loads(e);
     for (std::size_t i = 0; i < factor.size(); ++i)
       factor[i] = visits(even_parts, e.outer, parts[i / inner]) * e.outer / even_parts;
@@ -114,7 +114,7 @@ double sent_inside(const Experts& e) {
 Hops flat(const Experts& e, const Exchange& x) {
   const auto hop = [&](ExchangeLeg leg, double bytes) {
     return Hop{
-        {}, all_to_all(x, leg, GroupKind::expert, bytes, skew(e, Share::of_rank, x.back())), {}};
+        {}, all_to_all(x, leg, GroupKind::expert, bytes, skew(e, SkewOf::of_rank, x.back())), {}};
   };
   Hops result{hop(ExchangeLeg::whole, hop_bytes(e, sent_inside(e), x.back()))};
   const bool travel =
@@ -123,7 +123,7 @@ Hops flat(const Experts& e, const Exchange& x) {
   return result;
 }
 
-Hop inner_hop(const Experts& e, const Exchange& x, Share share) {
+Hop inner_hop(const Experts& e, const Exchange& x, SkewOf share) {
   return {{},
           all_to_all(x, ExchangeLeg::inner, GroupKind::expert_inner,
                      hop_bytes(e, sent_inside(e), x.back()), skew(e, share, x.back())),
@@ -132,10 +132,10 @@ Hop inner_hop(const Experts& e, const Exchange& x, Share share) {
 
 /// First to the rank of like index in the own part, then across (as HCCL's staged all-to-all).
 Hops two_hop(const Experts& e, const Exchange& x) {
-  const Hop inside = inner_hop(e, x, Share::of_column);
+  const Hop inside = inner_hop(e, x, SkewOf::of_column);
   const Hop across{{},
                    all_to_all(x, ExchangeLeg::outer, GroupKind::expert_outer,
-                              hop_bytes(e, e.copies, x.back()), skew(e, Share::of_rank, x.back())),
+                              hop_bytes(e, e.copies, x.back()), skew(e, SkewOf::of_rank, x.back())),
                    {}};
   return x.back() ? Hops{across, inside} : Hops{inside, across};
 }
@@ -146,9 +146,9 @@ Hops two_hop_dedup(const Experts& e, const Exchange& x) {
   const double sent = parts * e.tokens;
   Hop across{{},
              all_to_all(x, ExchangeLeg::outer, GroupKind::expert_outer,
-                        hop_bytes(e, sent, x.back()), skew(e, Share::of_part, x.back(), parts)),
+                        hop_bytes(e, sent, x.back()), skew(e, SkewOf::of_part, x.back(), parts)),
              {}};
-  Hop inside = inner_hop(e, x, Share::of_rank);
+  Hop inside = inner_hop(e, x, SkewOf::of_rank);
   if (e.form != nullptr) {  // rows are handed on inside the kernel
     Hops both = x.back() ? Hops{inside, across} : Hops{across, inside};
     both.front().with_next = true;
@@ -168,7 +168,7 @@ Hops two_hop_dedup(const Experts& e, const Exchange& x) {
 /// alltoall_deredundency).
 Hops hierarchical_allgather(const Experts& e, const Exchange& x) {
   const double all = e.outer * e.tokens;
-  Hop inside = inner_hop(e, x, Share::of_rank);
+  Hop inside = inner_hop(e, x, SkewOf::of_rank);
   Hop across{{}, communication(x, ExchangeLeg::outer, GroupKind::expert_outer, {}), {}};
   if (x.back()) {
     across.call.call = {CollectiveKind::reduce_scatter, Bytes{e.row_bytes(all)}};

@@ -18,8 +18,8 @@ RC_GTEST_PROP(EventQueue, GivesTheFirstOfAllThatAreIn, ()) {
   const auto steps = *rc::gen::inRange<std::uint64_t>(1, 200);
   for (std::uint64_t i = 0; i < steps; ++i) {
     if (plain.empty() || *rc::gen::inRange(0, 3) > 0) {
-      const auto kind = *rc::gen::arbitrary<bool>() ? QueuedEvent::Kind::event
-                                                    : QueuedEvent::Kind::flow_end;
+      const auto kind =
+          *rc::gen::arbitrary<bool>() ? QueuedEvent::Kind::event : QueuedEvent::Kind::flow_end;
       const QueuedEvent event{static_cast<double>(*rc::gen::inRange(0, 6)), kind, i, 7 * i};
       queue.push(event);
       plain = sorted([&] {

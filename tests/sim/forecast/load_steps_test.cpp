@@ -25,7 +25,7 @@ Scenario small(const Overrides& overrides) {
   return prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {});
 }
 
-double step_of(const Overrides& overrides) {
+double living_step(const Overrides& overrides) {
   return in_child([&] { return std::vector<double>{forecast(small(overrides)).step_time.value()}; })
       .front();
 }
@@ -38,7 +38,7 @@ Overrides with(Overrides some, const std::string& more) {
 double mean_of_steps(const Overrides& overrides, int count) {
   double sum = 0;
   for (int i = 0; i < count; ++i)
-    sum += step_of(with(overrides, "moe.routing.step=" + std::to_string(i)));
+    sum += living_step(with(overrides, "moe.routing.step=" + std::to_string(i)));
   return sum / count;
 }
 
@@ -46,7 +46,7 @@ TEST(LoadSteps, AreTheForecastsOfTheirSteps) {
   const LoadSteps steps = run_load_steps(small({zipf}), 4, 2);
   EXPECT_NEAR(steps.step_time.mean, mean_of_steps({zipf}, 4), 1e-12);
   EXPECT_LT(steps.step_time.p10, steps.step_time.p90);
-  EXPECT_EQ(steps.even.value(), step_of({}));
+  EXPECT_EQ(steps.even.value(), living_step({}));
   EXPECT_LT(steps.even.value(), steps.step_time.p10);
   EXPECT_FALSE(steps.skewed);
   EXPECT_FALSE(steps.relocation);
@@ -72,13 +72,13 @@ TEST(LoadSteps, CopiesOfAllExpertsBalanceAll) {
   const Forecast result = forecast(scenario);
   EXPECT_EQ(result.experts->rank_imbalance, 1);
   EXPECT_GT(result.experts->copied, Bytes{0});
-  EXPECT_GT(result.step_time.value(), step_of({}));
+  EXPECT_GT(result.step_time.value(), living_step({}));
 }
 
 TEST(LoadSteps, FoldAsEveryRankByItself) {
   const Overrides all{zipf, "moe.placement=balanced", "moe.spare_experts=1", "moe.routing.step=2"};
-  const double folded = step_of(all);
-  EXPECT_NEAR(step_of(with(all, "simulate.fold=off")), folded, 1e-9 * folded);
+  const double folded = living_step(all);
+  EXPECT_NEAR(living_step(with(all, "simulate.fold=off")), folded, 1e-9 * folded);
 }
 
 }  // namespace
