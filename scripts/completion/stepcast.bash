@@ -28,7 +28,7 @@ _stepcast_options() {
     import) echo "--from --devices --cluster --deepspeed --ignore-unknown --flags --set --output --presets --help" ;;
     export) echo "--to --from --devices --cluster --deepspeed --ignore-unknown --set --output --presets --help" ;;
     edit) echo "--set --output --presets --help" ;;
-    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --graph --graph-ranks --seeds --fail-on-oom --presets --help" ;;
+    run) echo "--from --devices --cluster --deepspeed --ignore-unknown --set --json --timing --trace --trace-ranks --report --step-trace --kernel-details --kernel-rank --operators --operators-csv --pipeline --graph --graph-ranks --seeds --load-steps --fail-on-oom --presets --help" ;;
     explain) echo "--report --set --json --svg --devices --seeds --strong --top --workers --presets --help" ;;
     validate) echo "--set --presets --help" ;;
     topology) echo "--devices --dot --platform --json --presets --help" ;;

@@ -19,7 +19,7 @@ using test::shell;
 using test::stepcast_run;
 using test::TemporaryFiles;
 
-const std::string quoted_pipeline = "'" + scenarios + "ideal-quoted_pipeline.yaml'";
+const std::string quoted_pipeline = "'" + scenarios + "ideal-pipeline.yaml'";
 const std::string llama = "'" + scenarios + "llama2-7b-8.yaml'";
 
 /// Exit 2, and stderr says so.
@@ -55,7 +55,7 @@ TEST(Outputs, WhatIsShownAsTextStandsInJsonToo) {
     return nlohmann::ordered_json::parse(
         stepcast_run(files, "run " + quoted_pipeline + " --json - " + more).out);
   };
-  nlohmann::ordered_json all = json_of("--quoted_pipeline --operators"), plain = json_of("");
+  nlohmann::ordered_json all = json_of("--pipeline --operators"), plain = json_of("");
   const std::string csv = stepcast_run(files, "run " + quoted_pipeline + " --operators-csv -").out;
   ASSERT_EQ(all["operators"].size() + 1, std::count(csv.begin(), csv.end(), '\n'));
   const std::string head = csv.substr(0, csv.find('\n'));
@@ -100,7 +100,7 @@ TEST(Outputs, OfADeadProcessLeaveNothing) {
 
 TEST(Inputs, OfStandardInputAndPipesAreReadOnce) {
   const TemporaryFiles files;
-  const std::string file = scenarios + "ideal-quoted_pipeline.yaml";
+  const std::string file = scenarios + "ideal-pipeline.yaml";
   const std::string whole =
       files.write("s.yaml", "stepcast: 1\nname: s\nextends: '" + file + "'\n");
   for (const char* line : {"validate -", "validate - -", "run -", "scale - --devices 4,8 --strong",

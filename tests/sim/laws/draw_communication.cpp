@@ -203,7 +203,7 @@ void Drawing::pick_states() {
   }
   const bool half = has("training.precision=fp8_mixed") || has("parallel.zero=3") ||
                     has("communication.gradient.precision=bf16");
-  if (!away && !half && chance(15)) {
+  if (!away && !half && chance(25)) {
     take("training.master_weights", "master", "stored");
     return;
   }

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "replicated_steps.hpp"
+
+/// What goes between replicas where it is not a buffer of half-precision parameters.
+namespace stepcast {
+namespace {
+
+using namespace lowering;
+
+TEST(Lower, StoredWeightsAreGatheredInFp32) {
+  WorkloadSpec spec = replicated(1, true);
+  const auto gathered = [](const StageProgram& p) {
+    return bytes_of(p, p.prologue, GroupKind::dense_data, CollectiveKind::all_gather);
+  };
+  const double half = gathered(lower_all(spec)[0]);
+  spec.training.master_weights = TrainingSpec::MasterWeights::stored;
+  EXPECT_GT(half, 0);
+  EXPECT_NEAR(gathered(lower_all(spec)[0]), 2 * half, 1);
+}
+
+/// Calls of a kind in the group of dense replicas.
+double calls_of(const StageProgram& program, const Instructions& code, CollectiveKind kind) {
+  return static_cast<double>(std::ranges::count_if(code, [&](const Instruction& instruction) {
+    const auto* call = std::get_if<Communicate>(&instruction);
+    return call != nullptr && program.calls[call->call].group == GroupKind::dense_data &&
+           program.calls[call->call].call.kind == kind;
+  }));
+}
+
+TEST(Lower, OwnersBroadcastWholeTensorsAndReduceAllGradients) {
+  for (const std::int64_t ranks : {4, 128}) {
+    WorkloadSpec spec = replicated(1, true);
+    spec.plan.dp = ranks;
+    spec.communication.gather_overlap = false;
+    spec.communication.exchange = CommunicationSpec::Exchange::broadcast;
+    const double parameters = count_parameters(spec.model).total;
+    const StageProgram program = lower_all(spec)[0];
+    const Instructions code = step(program, 3);
+    const auto bytes = [&](CollectiveKind kind) {
+      return bytes_of(program, code, GroupKind::dense_data, kind);
+    };
+    EXPECT_NEAR(bytes(CollectiveKind::all_reduce), 4 * parameters, 1);
+    EXPECT_EQ(bytes(CollectiveKind::reduce_scatter) + bytes(CollectiveKind::all_gather), 0);
+    EXPECT_NEAR(bytes(CollectiveKind::broadcast), 2 * parameters, 1);
+    // seven tensors in each of eight layers, the embedding, and the head with its norm
+    EXPECT_EQ(calls_of(program, program.epilogue, CollectiveKind::broadcast),
+              std::min(static_cast<double>(ranks), 8 * 7 + 1 + 2.0));
+  }
+}
+
+/// Of a step with two micro-batches by lists: bytes gathered, over those of buffers.
+double gathered_by_lists(WorkloadSpec spec) {
+  const auto bytes = [&] {
+    const StageProgram program = lower_all(spec)[0];
+    return bytes_of(program, step(program, 2), GroupKind::dense_data, CollectiveKind::all_gather);
+  };
+  const double buffers = bytes();
+  spec.communication.exchange = CommunicationSpec::Exchange::lists;
+  return bytes() / buffers;
+}
+
+TEST(Lower, ListsGatherMatrixByMatrixWhatIsNotReadAgainSoon) {
+  WorkloadSpec spec = replicated(3, true);
+  EXPECT_NEAR(gathered_by_lists(spec), 1, 1e-12);
+  spec.training.recompute = TrainingSpec::Recompute::full;  // small layers are kept
+  EXPECT_NEAR(gathered_by_lists(spec), 1, 1e-12);
+  spec.model.hidden = 16384;
+  spec.model.attention = GroupedQueryAttention{128, 128, 128};
+  spec.model.ffn = {FeedForwardSpec::Kind::gelu, 65536};
+  spec.model.vocabulary = 1000;  // in a layer 3, 1, 4 and 4 parts; all but the last come once more
+  EXPECT_NEAR(gathered_by_lists(spec), (2 + 8.0 / 12) / 2, 1e-3);
+}
+
+TEST(Lower, TheHostWaitsAndMakesPartsBeforeItGathersAList) {
+  WorkloadSpec spec = replicated(3, true);
+  spec.communication.exchange = CommunicationSpec::Exchange::lists;
+  const StageProgram program = lower_all(spec)[0];
+  const Instructions& forward = program.chunks[0].forward;
+  EXPECT_EQ(calls_of(program, forward, CollectiveKind::all_gather), 8 * 4 + 2);
+  const Instructions& backward = program.chunks[0].backward;
+  EXPECT_EQ(calls_of(program, backward, CollectiveKind::reduce_scatter), 8 * 4 + 2);
+  for (std::size_t i = 1; i < forward.size(); ++i) {
+    const auto* call = std::get_if<Communicate>(&forward[i]);
+    if (call == nullptr || program.calls[call->call].group != GroupKind::dense_data) continue;
+    ASSERT_TRUE(std::holds_alternative<Compute>(forward[i - 1]));
+    EXPECT_EQ(program.segments[std::get<Compute>(forward[i - 1]).segment].device_time(), 0);
+  }
+  const auto waits = [](const Instruction& i) { return std::holds_alternative<HostSync>(i); };
+  EXPECT_EQ(std::ranges::count_if(forward, waits), 8 + 2);  // layers, embedding and head
+}
+
+}  // namespace
+}  // namespace stepcast
