@@ -40,7 +40,7 @@ bool is_no_slower(const Operator& one, std::initializer_list<const Operator*> se
   return operator_time(one, device, false) <= sum;
 }
 
-Operator joined(const Operator& first, const Operator& second, const FusionPattern& pattern) {
+Operator one_kernel(const Operator& first, const Operator& second, const FusionPattern& pattern) {
   Operator op = first;
   op.name += " + " + second.name;
   op.flops += second.flops;
@@ -101,7 +101,7 @@ LayerItems fuse(LayerItems items, Fusion fusion, const DeviceSpec& device, Fusio
     const Operator* before = out.empty() ? nullptr : vector_operator(out.back());
     const FusionPattern* pattern =
         op != nullptr && before != nullptr ? pattern_of(before->role, op->role, fusion) : nullptr;
-    Operator one = pattern != nullptr ? joined(*before, *op, *pattern) : Operator{};
+    Operator one = pattern != nullptr ? one_kernel(*before, *op, *pattern) : Operator{};
     if (pattern != nullptr && choices.take(is_no_slower(one, {before, op}, device)))
       out.back() = std::move(one);
     else

@@ -12,14 +12,14 @@
 namespace stepcast::cli {
 namespace {
 
-constexpr std::int64_t most_workers = 4096, most_points = 1'000'000;
+constexpr std::int64_t most_workers = 4096, most_swept = 1'000'000;
 
 /// `2/8`: the second of eight.
 void read_shard(const std::string& text, PointChoice& choice) {
   const std::size_t slash = text.find('/');
   const auto index = parse_count(text.substr(0, slash));
   const auto of = slash == std::string::npos ? std::nullopt : parse_count(text.substr(slash + 1));
-  if (!index || !of || *index < 1 || *index > *of || *of > static_cast<double>(most_points))
+  if (!index || !of || *index < 1 || *index > *of || *of > static_cast<double>(most_swept))
     bad_option("--shard", fmt::format("is '{}', allowed: i/n with i from 1 to n", text));
   choice.shard = static_cast<std::size_t>(*index) - 1;
   choice.shards = static_cast<std::size_t>(*of);
@@ -30,14 +30,14 @@ PointChoice choice_of(const SweepOptions& options) {
   choice.filters = options.filters;
   if (!options.shard.empty()) read_shard(options.shard, choice);
   if (!options.limit.empty())
-    choice.limit = static_cast<std::size_t>(count_option("--limit", options.limit, 1, most_points));
+    choice.limit = static_cast<std::size_t>(count_option("--limit", options.limit, 1, most_swept));
   return choice;
 }
 
 RowChoice rows_of(const std::string& sort, const std::string& best, const std::string& pareto) {
   RowChoice choice{sort, {}, pareto};
   if (!best.empty())
-    choice.best = static_cast<std::size_t>(count_option("--best", best, 1, most_points));
+    choice.best = static_cast<std::size_t>(count_option("--best", best, 1, most_swept));
   return choice;
 }
 

@@ -213,7 +213,7 @@ int WorkerLoop::milliseconds_left() const {
 /// Reads what is there; false at the end of the input.
 bool WorkerLoop::read_input() {
   std::array<char, 65536> buffer{};
-  const ssize_t n = read(STDIN_FILENO, buffer.data(), buffer.size());
+  const ssize_t n = ::read(STDIN_FILENO, buffer.data(), buffer.size());
   if (n < 0) return errno == EINTR;
   in_.append(buffer.data(), static_cast<std::size_t>(n));
   std::size_t begin = 0;

@@ -334,7 +334,7 @@ TEST(MultiStream, LaunchesAProductOfEachExpert) {
 }
 
 /// Kernels whose name begins so, and their bytes.
-std::pair<int, double> named(const LayerItems& items, const std::string& begin) {
+std::pair<int, double> named_like(const LayerItems& items, const std::string& begin) {
   std::pair<int, double> found{0, 0};
   for (const LayerItem& item : items)
     if (const auto* op = std::get_if<Operator>(&item); op != nullptr && op->name.starts_with(begin))
@@ -347,7 +347,7 @@ TEST(MultiStream, AddsTheBiasesOfOutputsByStatementsOfEachExpert) {
   spec.moe.products = MoeSpec::Products::multi_stream;
   const auto biases = [&](bool backward) {
     const Passes layer = transformer_layer(context(spec), LayerKind::moe);
-    return named(backward ? layer.backward : layer.forward, "experts bias");
+    return named_like(backward ? layer.backward : layer.forward, "experts bias");
   };
   EXPECT_EQ(biases(false).first, 0);
   spec.model.bias = ModelSpec::Bias::all;
@@ -373,7 +373,8 @@ TEST(MultiStream, LeavesBiasesToRowsThatCarryThem) {
   spec.model.bias = ModelSpec::Bias::all;
   const auto biases = [&](const char* begin) {
     const Passes layer = transformer_layer(context(spec), LayerKind::moe);
-    return std::pair{named(layer.forward, begin).first, named(layer.backward, begin).first};
+    return std::pair{named_like(layer.forward, begin).first,
+                     named_like(layer.backward, begin).first};
   };
   EXPECT_EQ(biases("experts bias"), std::pair(0, 0));
   EXPECT_GT(biases("combine bias").first, 0);

@@ -22,16 +22,16 @@ Operator vector_op(Role role, double flops, double bytes, std::string name = "ro
           .role = role};
 }
 
-std::vector<Operator> operators(const LayerItems& items) {
+std::vector<Operator> fused_operators(const LayerItems& items) {
   std::vector<Operator> all;
   for (const LayerItem& item : items)
     if (const auto* op = std::get_if<Operator>(&item)) all.push_back(*op);
   return all;
 }
 
-double bytes_of(const LayerItems& items) {
+double all_bytes(const LayerItems& items) {
   double sum = 0;
-  for (const Operator& op : operators(items)) sum += op.bytes.value();
+  for (const Operator& op : fused_operators(items)) sum += op.bytes.value();
   return sum;
 }
 
@@ -39,12 +39,12 @@ double bytes_of(const LayerItems& items) {
 TEST(Fusion, ResidualAndNormReadTheirSumOnce) {
   const LayerItems items{vector_op(Role::residual, 1, 3, "attention residual"),
                          vector_op(Role::norm, 4, 2, "ffn norm")};
-  const auto fused = operators(fuse(items, Fusion::pattern, plain));
+  const auto fused = fused_operators(fuse(items, Fusion::pattern, plain));
   ASSERT_EQ(fused.size(), 1U);
   EXPECT_EQ(fused[0].bytes.value(), 4);
   EXPECT_EQ(fused[0].flops.value(), 5);
   EXPECT_EQ(fused[0].name, "attention residual + ffn norm");
-  EXPECT_EQ(operators(fuse(items, Fusion::none, plain)).size(), 2U);
+  EXPECT_EQ(fused_operators(fuse(items, Fusion::none, plain)).size(), 2U);
 }
 
 // post norm reads u and writes u, residual reads 2 u and writes u, norm reads u and writes u: in
@@ -52,8 +52,8 @@ TEST(Fusion, ResidualAndNormReadTheirSumOnce) {
 TEST(Fusion, AChainOfThreeKeepsWhatLeavesIt) {
   const LayerItems items{vector_op(Role::post_norm, 4, 2), vector_op(Role::residual, 1, 3),
                          vector_op(Role::norm, 4, 2)};
-  EXPECT_EQ(operators(fuse(items, Fusion::pattern, plain)).size(), 2U);
-  const auto fused = operators(fuse(items, Fusion::dvm, plain));
+  EXPECT_EQ(fused_operators(fuse(items, Fusion::pattern, plain)).size(), 2U);
+  const auto fused = fused_operators(fuse(items, Fusion::dvm, plain));
   ASSERT_EQ(fused.size(), 1U);
   EXPECT_DOUBLE_EQ(fused[0].bytes.value(), 4);
 }
@@ -63,7 +63,7 @@ TEST(Fusion, CommunicationEndsAChain) {
       vector_op(Role::residual, 1, 3),
       LayerCommunication{"gather", GroupKind::tensor, {CollectiveKind::all_gather, Bytes{1}}},
       vector_op(Role::norm, 4, 2)};
-  EXPECT_EQ(operators(fuse(items, Fusion::dvm, plain)).size(), 2U);
+  EXPECT_EQ(fused_operators(fuse(items, Fusion::dvm, plain)).size(), 2U);
 }
 
 TEST(Fusion, EachPatternNamesItsSourceAndSavesNoMoreThanThereIs) {
@@ -91,10 +91,11 @@ TEST(Fusion, KeepsTheWorkOfALayerAndItsCommunications) {
                 1e-12 * total_flops(*items).value());
       // Libraries have no kernel for the chains of the backward pass.
       const bool joins = items == &passes.forward || fusion == Fusion::dvm;
-      RC_ASSERT((bytes_of(fused) < bytes_of(*items)) == joins);
+      RC_ASSERT((all_bytes(fused) < all_bytes(*items)) == joins);
       RC_ASSERT((fused.size() < items->size()) == joins);
       RC_ASSERT(product_flops(fused) == product_flops(*items));
-      RC_ASSERT(fused.size() - operators(fused).size() == items->size() - operators(*items).size());
+      RC_ASSERT(fused.size() - fused_operators(fused).size() ==
+                items->size() - fused_operators(*items).size());
     }
   }));
 }

@@ -13,7 +13,7 @@ namespace {
 
 using namespace lowering;
 
-constexpr double tokens = 2048, hidden = 1024;
+constexpr double recipe_tokens = 2048, hidden = 1024;
 
 /// Bytes of the rows whose name holds `part`.
 double bytes(const LayerItems& items, const std::string& part) {
@@ -44,13 +44,13 @@ TEST(Biases, AreAddedInAPassAndSummedOverTokens) {
   const auto& a = std::get<GroupedQueryAttention>(spec.model.attention);
   const double qkv = static_cast<double>((a.heads + 2 * a.kv_heads) * a.head_dim);
   spec.model.bias = ModelSpec::Bias::qkv;
-  EXPECT_EQ(bytes(dense(spec).forward, "bias"), tokens * qkv * (2 + 2));
-  EXPECT_EQ(bytes(dense(spec).backward, "bias"), tokens * qkv * 2);
+  EXPECT_EQ(bytes(dense(spec).forward, "bias"), recipe_tokens * qkv * (2 + 2));
+  EXPECT_EQ(bytes(dense(spec).backward, "bias"), recipe_tokens * qkv * 2);
   spec.model.bias = ModelSpec::Bias::all;
   spec.model.ffn.kind = FeedForwardSpec::Kind::gelu;
   const double up = static_cast<double>(spec.model.ffn.hidden);
-  EXPECT_EQ(bytes(dense(spec).forward, "bias"), tokens * qkv * (2 + 2));
-  EXPECT_EQ(bytes(dense(spec).backward, "bias"), tokens * (qkv + hidden + up + hidden) * 2);
+  EXPECT_EQ(bytes(dense(spec).forward, "bias"), recipe_tokens * qkv * (2 + 2));
+  EXPECT_EQ(bytes(dense(spec).backward, "bias"), recipe_tokens * (qkv + hidden + up + hidden) * 2);
   EXPECT_EQ(bytes(dense(spec).backward_weight, "bias"), bytes(dense(spec).backward, "bias"));
 }
 
@@ -61,9 +61,9 @@ TEST(UnfusedAttention, CopiesIntoTheOrderOfTheNextProduct) {
   const double q = static_cast<double>(a.heads * a.head_dim);
   const double kv = static_cast<double>(a.kv_heads * a.head_dim);
   const Passes layer = dense(spec);
-  EXPECT_EQ(bytes(layer.forward, "context copy"), tokens * q * 4);
-  EXPECT_EQ(bytes(layer.backward, "context gradient copy"), tokens * q * 4);
-  EXPECT_EQ(bytes(layer.backward, "joined"), tokens * (q + 2 * kv) * 4);
+  EXPECT_EQ(bytes(layer.forward, "context copy"), recipe_tokens * q * 4);
+  EXPECT_EQ(bytes(layer.backward, "context gradient copy"), recipe_tokens * q * 4);
+  EXPECT_EQ(bytes(layer.backward, "joined"), recipe_tokens * (q + 2 * kv) * 4);
 }
 
 TEST(Dropout, WritesMasksAndTakesAPassOfTheBackward) {
@@ -72,8 +72,8 @@ TEST(Dropout, WritesMasksAndTakesAPassOfTheBackward) {
   EXPECT_EQ(bytes(dense(spec).backward, "dropout"), 0);
   spec.training.dropout = true;
   const Passes layer = dense(spec);
-  EXPECT_EQ(bytes(layer.forward, "residual") - residuals, 2 * tokens * hidden);
-  EXPECT_EQ(bytes(layer.backward, "dropout"), 2 * tokens * hidden * 5);
+  EXPECT_EQ(bytes(layer.forward, "residual") - residuals, 2 * recipe_tokens * hidden);
+  EXPECT_EQ(bytes(layer.backward, "dropout"), 2 * recipe_tokens * hidden * 5);
 }
 
 TEST(UnfusedAttention, HeadsThatAreNoMultipleOfEightLeaveTheTensorCores) {
@@ -111,7 +111,7 @@ TEST(FlashAttention, EachGenerationHasItsOwnNumbers) {
 
 TEST(FusedCrossEntropy, ReadsLogitsOnceAndMakesGradientsInPlace) {
   WorkloadSpec spec = workload(small_dense());
-  const double logits = tokens * static_cast<double>(spec.model.vocabulary);
+  const double logits = recipe_tokens * static_cast<double>(spec.model.vocabulary);
   EXPECT_EQ(bytes(head(context(spec)).forward, "loss"), logits * 38);
   spec.training.cross_entropy = TrainingSpec::CrossEntropy::fused;
   EXPECT_EQ(bytes(head(context(spec)).forward, "loss"), logits * 2);

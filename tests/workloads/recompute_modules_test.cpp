@@ -28,7 +28,7 @@ WorkloadSpec rebuilding(std::vector<Module> modules, ModelSpec model = small_lat
 }
 
 /// Operators by name, the others of a layer not counted.
-std::map<std::string, int> names(const LayerItems& items) {
+std::map<std::string, int> names_counted(const LayerItems& items) {
   std::map<std::string, int> count;
   for (const LayerItem& item : items)
     if (const auto* op = std::get_if<Operator>(&item)) ++count[op->name];
@@ -39,10 +39,10 @@ std::map<std::string, int> names(const LayerItems& items) {
 std::vector<std::string> added(Module module, LayerKind kind) {
   const Passes plain = transformer_layer(context(rebuilding({})), kind);
   const Passes again = transformer_layer(context(rebuilding({module})), kind);
-  EXPECT_EQ(names(again.forward), names(plain.forward));
-  EXPECT_EQ(names(again.backward_weight), names(plain.backward_weight));
-  std::map<std::string, int> more = names(again.backward);
-  for (const auto& [name, count] : names(plain.backward)) more[name] -= count;
+  EXPECT_EQ(names_counted(again.forward), names(plain.forward));
+  EXPECT_EQ(names_counted(again.backward_weight), names(plain.backward_weight));
+  std::map<std::string, int> more = names_counted(again.backward);
+  for (const auto& [name, count] : names_counted(plain.backward)) more[name] -= count;
   std::vector<std::string> rows;
   for (const auto& [name, count] : more) rows.insert(rows.end(), static_cast<size_t>(count), name);
   return rows;
@@ -87,7 +87,8 @@ TEST(RecomputeModules, SelectiveIsTheAttentionCore) {
     const Passes named = transformer_layer(context(spec), kind);
     const Bytes bytes = layer_activations(spec, kind == LayerKind::moe, spec.training.recompute);
     spec.training.recompute = Recompute::selective;
-    EXPECT_EQ(names(named.backward), names(transformer_layer(context(spec), kind).backward));
+    EXPECT_EQ(names_counted(named.backward),
+              names(transformer_layer(context(spec), kind).backward));
     EXPECT_EQ(bytes.value(),
               layer_activations(spec, kind == LayerKind::moe, Recompute::selective).value());
   };

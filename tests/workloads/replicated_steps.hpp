@@ -6,7 +6,7 @@ namespace stepcast::lowering {
 
 /// Bytes that a kind of collective of a group moves in `code`.
 inline double bytes_of(const StageProgram& program, const Instructions& code, GroupKind group,
-                CollectiveKind kind) {
+                       CollectiveKind kind) {
   double sum = 0;
   for (const Instruction& instruction : code)
     if (const auto* call = std::get_if<Communicate>(&instruction)) {

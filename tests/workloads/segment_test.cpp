@@ -13,7 +13,7 @@ namespace {
 
 using reference::close;
 
-constexpr double us = 1e-6;
+constexpr double segment_us = 1e-6;
 
 // (max,+) products add the same terms in another order.
 bool same(double a, double b) {
@@ -26,26 +26,31 @@ bool same(const SegmentMatrix& a, const SegmentMatrix& b) {
 }
 
 TEST(Segment, OneOperatorIsItsDefinition) {
-  const Segment segment{{{3 * us, 5 * us, 2 * us, 7 * us}}};
+  const Segment segment{{{3 * segment_us, 5 * segment_us, 2 * segment_us, 7 * segment_us}}};
   const Clocks after = segment.matrix({}).apply({});
-  EXPECT_DOUBLE_EQ(after.main, 3 * us);
-  EXPECT_DOUBLE_EQ(after.worker, 8 * us);
-  EXPECT_DOUBLE_EQ(after.device, 17 * us);
+  EXPECT_DOUBLE_EQ(after.main, 3 * segment_us);
+  EXPECT_DOUBLE_EQ(after.worker, 8 * segment_us);
+  EXPECT_DOUBLE_EQ(after.device, 17 * segment_us);
 }
 
 TEST(Segment, EagerWorkerIsTransparent) {
-  const Segment segment{{{3 * us, 0, 2 * us, 7 * us}, {4 * us, 0, 2 * us, 1 * us}}};
-  const Clocks after = segment.matrix({}).apply({10 * us, 0, 0});
-  EXPECT_DOUBLE_EQ(after.main, 17 * us);
+  const Segment segment{{{3 * segment_us, 0, 2 * segment_us, 7 * segment_us},
+                         {4 * segment_us, 0, 2 * segment_us, 1 * segment_us}}};
+  const Clocks after = segment.matrix({}).apply({10 * segment_us, 0, 0});
+  EXPECT_DOUBLE_EQ(after.main, 17 * segment_us);
   EXPECT_DOUBLE_EQ(after.worker, after.main);
-  EXPECT_DOUBLE_EQ(after.device, 23 * us);  // 10 + 3 + 2 + 7, then 1 more
+  EXPECT_DOUBLE_EQ(after.device, 23 * segment_us);  // 10 + 3 + 2 + 7, then 1 more
 }
 
 TEST(Segment, HostBoundAndDeviceBoundStepsFallOut) {
-  const std::vector<OperatorCost> host_bound(100, {10 * us, 0, 1 * us, 4 * us});
-  EXPECT_NEAR(Segment{host_bound}.matrix({}).apply({}).device, (100 * 10 + 1 + 4) * us, 1e-15);
-  const std::vector<OperatorCost> device_bound(100, {4 * us, 0, 1 * us, 10 * us});
-  EXPECT_NEAR(Segment{device_bound}.matrix({}).apply({}).device, (4 + 1 + 100 * 10) * us, 1e-15);
+  const std::vector<OperatorCost> host_bound(100,
+                                             {10 * segment_us, 0, 1 * segment_us, 4 * segment_us});
+  EXPECT_NEAR(Segment{host_bound}.matrix({}).apply({}).device, (100 * 10 + 1 + 4) * segment_us,
+              1e-15);
+  const std::vector<OperatorCost> device_bound(
+      100, {4 * segment_us, 0, 1 * segment_us, 10 * segment_us});
+  EXPECT_NEAR(Segment{device_bound}.matrix({}).apply({}).device, (4 + 1 + 100 * 10) * segment_us,
+              1e-15);
 }
 
 TEST(Segment, EmptySegmentIsTheIdentity) {
@@ -58,7 +63,8 @@ TEST(Segment, EmptySegmentIsTheIdentity) {
 TEST(Segment, KeepsFewPathsOfALayer) {
   // Alternating large and small kernels: the paths between the two regimes are never the longest.
   std::vector<OperatorCost> layer;
-  for (int i = 0; i < 60; ++i) layer.push_back({8 * us, 0, 2 * us, (i % 3 == 0 ? 30 : 4) * us});
+  for (int i = 0; i < 60; ++i)
+    layer.push_back({8 * segment_us, 0, 2 * segment_us, (i % 3 == 0 ? 30 : 4) * segment_us});
   const Segment segment{layer};
   EXPECT_GE(segment.hull_points(), 3U);
   EXPECT_LE(segment.hull_points(), 12U);

@@ -15,15 +15,15 @@ namespace {
 using namespace test;
 using Kind = CollectiveKind;
 
-constexpr Bytes size{64.0 * 1048576};
-constexpr double rate = 50e9;
+constexpr Bytes wired_size{64.0 * 1048576};
+constexpr double wired_rate = 50e9;
 
 ClusterSpec grid(bool rings, const std::vector<std::int64_t>& sides, Seconds hop = Seconds{0},
                  std::int64_t nodes = 1) {
   std::int64_t devices = 1;
   std::vector<GridDimension> dimensions;
   for (const std::int64_t side : sides) {
-    dimensions.push_back({side, {BytesPerSecond{rate}, hop}});
+    dimensions.push_back({side, {BytesPerSecond{wired_rate}, hop}});
     devices *= side;
   }
   ClusterSpec spec = cluster({.nodes = nodes, .per_node = devices, .node_step = Seconds{0}});
@@ -35,56 +35,58 @@ ClusterSpec grid(bool rings, const std::vector<std::int64_t>& sides, Seconds hop
 }
 
 TEST(WiredCollectives, AnAllReduceFillsATorus) {
-  const double bytes = size.value();
-  EXPECT_NEAR(time_of(grid(true, {4, 4, 4}), {Kind::all_reduce, size}, "auto"),
-              63.0 / 64 * bytes / (3 * rate), 1e-9);
-  EXPECT_NEAR(time_of(grid(true, {8, 8}), {Kind::reduce_scatter, size}, "auto"),
-              63.0 / 64 * bytes / (2 * 2 * rate), 1e-9);
-  EXPECT_NEAR(time_of(grid(true, {8}), {Kind::all_gather, size}, "auto"),
-              7.0 / 8 * bytes / (2 * rate), 1e-9);
-  EXPECT_NEAR(time_of(grid(true, {2}), {Kind::all_gather, size}, "auto"), bytes / 2 / rate, 1e-9);
+  const double bytes = wired_size.value();
+  EXPECT_NEAR(time_of(grid(true, {4, 4, 4}), {Kind::all_reduce, wired_size}, "auto"),
+              63.0 / 64 * bytes / (3 * wired_rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(true, {8, 8}), {Kind::reduce_scatter, wired_size}, "auto"),
+              63.0 / 64 * bytes / (2 * 2 * wired_rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(true, {8}), {Kind::all_gather, wired_size}, "auto"),
+              7.0 / 8 * bytes / (2 * wired_rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(true, {2}), {Kind::all_gather, wired_size}, "auto"),
+              bytes / 2 / wired_rate, 1e-9);
 }
 
 TEST(WiredCollectives, AnAllReduceFillsAFullMesh) {
-  const double bytes = size.value();
-  EXPECT_NEAR(time_of(grid(false, {8, 8}), {Kind::all_reduce, size}, "auto"),
-              2 * 63.0 / 64 * bytes / (2 * 7 * rate), 1e-9);
-  EXPECT_NEAR(time_of(grid(false, {4, 4, 4}), {Kind::all_gather, size}, "auto"),
-              63.0 / 64 * bytes / (3 * 3 * rate), 1e-9);
+  const double bytes = wired_size.value();
+  EXPECT_NEAR(time_of(grid(false, {8, 8}), {Kind::all_reduce, wired_size}, "auto"),
+              2 * 63.0 / 64 * bytes / (2 * 7 * wired_rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(false, {4, 4, 4}), {Kind::all_gather, wired_size}, "auto"),
+              63.0 / 64 * bytes / (3 * 3 * wired_rate), 1e-9);
 }
 
 TEST(WiredCollectives, AnExchangeTakesTheLongestSide) {
-  const double bytes = size.value();
-  EXPECT_NEAR(time_of(grid(true, {4, 8}), {Kind::all_to_all, size}, "auto"), bytes * 8 / (8 * rate),
-              1e-9);
-  EXPECT_NEAR(time_of(grid(false, {8, 4}), {Kind::all_to_all, size}, "auto"), bytes / (4 * rate),
-              1e-9);
+  const double bytes = wired_size.value();
+  EXPECT_NEAR(time_of(grid(true, {4, 8}), {Kind::all_to_all, wired_size}, "auto"),
+              bytes * 8 / (8 * wired_rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(false, {8, 4}), {Kind::all_to_all, wired_size}, "auto"),
+              bytes / (4 * wired_rate), 1e-9);
 }
 
 // By dimension, everybody's bytes take each side in a share of the turns.
 TEST(WiredCollectives, AnExchangeByDimensionTakesTheSidesInTurn) {
-  const double bytes = size.value();
-  const CollectiveCall exchange{Kind::all_to_all, size};
-  EXPECT_NEAR(time_of(grid(true, {4, 4, 8}), exchange, "dimensions"), bytes * 8 / (8 * rate), 1e-9);
-  EXPECT_NEAR(time_of(grid(false, {8, 8}), exchange, "dimensions"), bytes / (8 * rate), 1e-9);
-  EXPECT_NEAR(time_of(grid(false, {8, 4}), exchange, "dimensions"), bytes / (4 * rate), 1e-9);
-  EXPECT_NEAR(time_of(grid(false, {5}), exchange, "dimensions"), bytes / (5 * rate), 1e-9);
+  const double bytes = wired_size.value();
+  const CollectiveCall exchange{Kind::all_to_all, wired_size};
+  EXPECT_NEAR(time_of(grid(true, {4, 4, 8}), exchange, "dimensions"), bytes * 8 / (8 * wired_rate),
+              1e-9);
+  EXPECT_NEAR(time_of(grid(false, {8, 8}), exchange, "dimensions"), bytes / (8 * wired_rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(false, {8, 4}), exchange, "dimensions"), bytes / (4 * wired_rate), 1e-9);
+  EXPECT_NEAR(time_of(grid(false, {5}), exchange, "dimensions"), bytes / (5 * wired_rate), 1e-9);
 }
 
 // Half of the bytes are reduced inside the nodes while the other half is between them: by NHR a NIC
 // sends what the other NICs of its rail lack.
 TEST(WiredCollectives, ParallelUsesMeshAndNicsAtOnce) {
   ClusterSpec spec = grid(false, {4}, Seconds{0}, 8);
-  const double half = size.value() / 2, nic = 22e9;
+  const double half = wired_size.value() / 2, nic = 22e9;
   const auto turn = [&](double inside, double between) {
-    return std::max(inside / 4 / rate, between * 7 / 8 / nic);
+    return std::max(inside / 4 / wired_rate, between * 7 / 8 / nic);
   };
   spec.network.nic.link = {BytesPerSecond{nic}, Seconds{0}};
   spec.network.nic.efficiency = 1;
   spec.collectives.step_latency = Seconds{0};
   const double pass = turn(half, half) + turn(half / 8, half / 4);
-  EXPECT_NEAR(time_of(spec, {Kind::all_gather, size}, "parallel"), pass, 1e-9);
-  EXPECT_NEAR(time_of(spec, {Kind::all_reduce, size}, "parallel"), 2 * pass, 1e-9);
+  EXPECT_NEAR(time_of(spec, {Kind::all_gather, wired_size}, "parallel"), pass, 1e-9);
+  EXPECT_NEAR(time_of(spec, {Kind::all_reduce, wired_size}, "parallel"), 2 * pass, 1e-9);
 }
 
 // Of a ring's turn the slowest message passes one wire, of a mesh's exchange one for each side.
@@ -100,7 +102,7 @@ TEST(WiredCollectives, LatenciesFollowTheWay) {
 }
 
 std::string chosen(const ClusterSpec& spec, const std::vector<DeviceId>& members, Kind kind) {
-  return plan_collective(Fabric(spec), members, {kind, size}, "auto").algorithm;
+  return plan_collective(Fabric(spec), members, {kind, wired_size}, "auto").algorithm;
 }
 
 TEST(WiredCollectives, WhatIsChosen) {
@@ -138,7 +140,7 @@ TEST(WiredCollectives, BoxesAreNeverFasterThanTheirBound) {
     const std::vector<DeviceId> members = random_box(sides);
     const Kind kind = *rc::gen::element(Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather,
                                         Kind::all_to_all, Kind::broadcast);
-    const CollectiveCall call{kind, size};
+    const CollectiveCall call{kind, wired_size};
     const double bound = bandwidth_bound(fabric, members, call).value();
     const double alone = lone_time(fabric, plan_collective(fabric, members, call, "auto")).value();
     RC_ASSERT(alone >= bound * (1 - 1e-9));

@@ -196,7 +196,7 @@ void check_batch(const Sweep& sweep, bool weak, const Node& root, Reading& readi
                    "stands beside training.global_batch, which it sets, allowed: one of them");
 }
 
-double tokens_per_device(const Scenario& scenario) {
+double tokens_of_device(const Scenario& scenario) {
   const TrainingSpec& training = scenario.workload.training;
   const std::int64_t sequence = std::max<std::int64_t>(training.sequence, 1);
   return static_cast<double>(training.global_batch * sequence) /
@@ -218,7 +218,7 @@ Sweep read_sweep(const std::string& path, const SearchPath& search) {
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
   sweep.base = load_scenario(*base, {}, search);
   const Scenario scenario = prepare_scenario(sweep.base, search);
-  if (weak) sweep.weak_tokens = tokens_per_device(scenario);
+  if (weak) sweep.weak_tokens = tokens_of_device(scenario);
   sweep.question = question_of(text);
   return sweep;
 }
@@ -235,7 +235,7 @@ Sweep devices_sweep(const ScenarioDocument& document, const std::vector<std::int
   for (const std::int64_t n : devices) axis.steps.push_back({scalar(std::to_string(n))});
   sweep.axes.push_back(std::move(axis));
   sweep.baseline = {{"cluster.devices", std::to_string(devices.front())}};
-  if (weak) sweep.weak_tokens = tokens_per_device(scenario);
+  if (weak) sweep.weak_tokens = tokens_of_device(scenario);
   return sweep;
 }
 

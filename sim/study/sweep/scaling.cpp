@@ -25,7 +25,7 @@ const PointResult* baseline_of(const Sweep& sweep, const PointResult& row,
   return found != rows.end() && found->simulated() ? &*found : nullptr;
 }
 
-std::string signed_time(double seconds) {
+std::string signed_seconds(double seconds) {
   return (seconds < 0 ? "-" : "+") + human(Seconds{std::abs(seconds)});
 }
 
@@ -70,7 +70,7 @@ std::string scaling_table(const Sweep& sweep, const PointTable& table) {
   for (std::size_t i = 0; i < losses.size(); ++i) {
     if (losses[i].empty()) continue;
     text += fmt::format("  {:<{}}", table.rows[i].values, width);
-    for (const std::size_t p : parts) text += fmt::format("{:>11}", signed_time(losses[i][p]));
+    for (const std::size_t p : parts) text += fmt::format("{:>11}", signed_seconds(losses[i][p]));
     text += "\n";
   }
   return text;

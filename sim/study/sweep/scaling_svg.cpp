@@ -13,14 +13,14 @@ namespace stepcast {
 namespace {
 
 // Sizes in pixels.
-constexpr double panel_width = 420, panel_height = 300, left = 60, top = 50, gap = 90;
+constexpr double panel_width = 420, panel_height = 300, left_edge = 60, top_edge = 50, gap = 90;
 constexpr double legend_line = 18, bar_share = 0.7;
 
 // Colours that stay apart for the colour-blind (Okabe and Ito 2008), and one grey.
-constexpr std::array colours{"#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7",
-                             "#56B4E9", "#BBBBBB", "#F0E442", "#666666"};
+constexpr std::array series_colours{"#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7",
+                                    "#56B4E9", "#BBBBBB", "#F0E442", "#666666"};
 
-const char* colour(std::size_t i) { return colours[i % colours.size()]; }
+const char* colour(std::size_t i) { return series_colours[i % series_colours.size()]; }
 
 std::string text_at(double x, double y, const std::string& text, const char* anchor = "middle") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
@@ -66,18 +66,18 @@ std::string efficiency_panel(const Sweep& sweep, const PointTable& table) {
   const double span = most > least ? std::log2(most / least) : 1;
   const double high = std::ceil(highest / 10) * 10;
   const auto x = [&](double devices) {
-    return left + panel_width * std::log2(devices / least) / span;
+    return left_edge + panel_width * std::log2(devices / least) / span;
   };
-  const auto y = [&](double percent) { return top + panel_height * (1 - percent / high); };
+  const auto y = [&](double percent) { return top_edge + panel_height * (1 - percent / high); };
   const bool bands = std::ranges::any_of(series, [](const auto& one) {
     return std::ranges::any_of(one.second, [](const Place& p) { return p.band.has_value(); });
   });
   const char* title = bands ? "scaling efficiency [%] over devices, mean and 10 % to 90 % of seeds"
                             : "scaling efficiency [%] over devices";
-  std::string svg = text_at(left + panel_width / 2, top - 20, title);
+  std::string svg = text_at(left_edge + panel_width / 2, top_edge - 20, title);
   for (double tick = 0; tick <= high; tick += 20)
-    svg += line(left, y(tick), left + panel_width, y(tick), "#DDDDDD") +
-           text_at(left - 8, y(tick) + 4, fmt::format("{:.0f}", tick), "end");
+    svg += line(left_edge, y(tick), left_edge + panel_width, y(tick), "#DDDDDD") +
+           text_at(left_edge - 8, y(tick) + 4, fmt::format("{:.0f}", tick), "end");
   std::size_t index = 0;
   for (const auto& [name, points] : series) {
     std::string path, upper, lower;
@@ -90,7 +90,7 @@ std::string efficiency_panel(const Sweep& sweep, const PointTable& table) {
       svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x(devices),
                          y(percent), colour(index));
       if (index == 0)
-        svg += text_at(x(devices), top + panel_height + 18, fmt::format("{}", devices));
+        svg += text_at(x(devices), top_edge + panel_height + 18, fmt::format("{}", devices));
     }
     if (!upper.empty())
       svg += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.2\"/>\n",
@@ -98,9 +98,9 @@ std::string efficiency_panel(const Sweep& sweep, const PointTable& table) {
     svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
                        path, colour(index));
     if (!name.empty()) {
-      const double height = top + panel_height + 40 + legend_line * static_cast<double>(index);
-      svg += line(left, height - 4, left + 20, height - 4, colour(index)) +
-             text_at(left + 26, height, name, "start");
+      const double height = top_edge + panel_height + 40 + legend_line * static_cast<double>(index);
+      svg += line(left_edge, height - 4, left_edge + 20, height - 4, colour(index)) +
+             text_at(left_edge + 26, height, name, "start");
     }
     ++index;
   }
@@ -109,8 +109,9 @@ std::string efficiency_panel(const Sweep& sweep, const PointTable& table) {
 
 /// A bar per point, from the bottom the parts of its step in percent.
 std::string parts_panel(const PointTable& table) {
-  const double begin = left + panel_width + gap;
-  std::string svg = text_at(begin + panel_width / 2, top - 20, "where the time of a step goes [%]");
+  const double begin = left_edge + panel_width + gap;
+  std::string svg =
+      text_at(begin + panel_width / 2, top_edge - 20, "where the time of a step goes [%]");
   std::vector<const PointResult*> rows;
   for (const PointResult& row : table.rows)
     if (row.simulated()) rows.push_back(&row);
@@ -119,7 +120,7 @@ std::string parts_panel(const PointTable& table) {
     const std::vector<double> parts = row_parts(*rows[i]);
     const double step = *rows[i]->number("step_time_s");
     const double x = begin + pitch * (static_cast<double>(i) + (1 - bar_share) / 2);
-    double y = top + panel_height;
+    double y = top_edge + panel_height;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const double height = panel_height * parts[p] / step;
       y -= height;
@@ -128,14 +129,14 @@ std::string parts_panel(const PointTable& table) {
           "<rect x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x,
           y, pitch * bar_share, height, colour(p));
     }
-    svg += text_at(x + pitch * bar_share / 2, top + panel_height + 18,
+    svg += text_at(x + pitch * bar_share / 2, top_edge + panel_height + 18,
                    plain_number(*rows[i]->number("devices")));
   }
   for (double tick = 0; tick <= 100; tick += 20)
-    svg += text_at(begin - 8, top + panel_height * (1 - tick / 100) + 4,
+    svg += text_at(begin - 8, top_edge + panel_height * (1 - tick / 100) + 4,
                    fmt::format("{:.0f}", tick), "end");
   for (std::size_t p = 0; p < breakdown_names().size(); ++p) {
-    const double y = top + legend_line * static_cast<double>(p) + 10;
+    const double y = top_edge + legend_line * static_cast<double>(p) + 10;
     const double x = begin + panel_width + 12;
     svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" fill=\"{}\"/>\n",
                        x, y - 10, colour(p)) +
@@ -149,14 +150,15 @@ std::string parts_panel(const PointTable& table) {
 std::string scaling_svg(const Sweep& sweep, const PointTable& table) {
   std::map<std::string, int> series;
   for (const PointResult& row : table.rows) series[series_of(sweep, row)] = 0;
-  const double width = left + 2 * panel_width + gap + 130;
-  const double height = top + panel_height + 50 + legend_line * static_cast<double>(series.size());
+  const double width = left_edge + 2 * panel_width + gap + 130;
+  const double height =
+      top_edge + panel_height + 50 + legend_line * static_cast<double>(series.size());
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
              "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"
              "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
              width, height) +
-         text_at(left, 18, sweep.name, "start") + efficiency_panel(sweep, table) +
+         text_at(left_edge, 18, sweep.name, "start") + efficiency_panel(sweep, table) +
          parts_panel(table) + "</svg>\n";
 }
 
