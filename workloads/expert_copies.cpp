@@ -74,6 +74,8 @@ void ExpertCopies::give_gradients(ProgramBuilder& builder, Instructions& out) co
   exchange("gradients of expert copies", gradient_bytes(spec_.communication), builder, out);
 }
 
+namespace {
+
 /// Per parameter: the weight, whole, and what a rank holds of its states. A stored weight is its
 /// own master weight.
 double relocated_bytes(const WorkloadSpec& spec) {
@@ -83,6 +85,8 @@ double relocated_bytes(const WorkloadSpec& spec) {
          states / shards(spec.plan.zero, Shards::optimizer,
                          static_cast<double>(spec.plan.expert_shards()));
 }
+
+}  // namespace
 
 StageCall relocation_call(const WorkloadSpec& spec, const LayerTable& layers, Stage stage) {
   StageCall call{.name = "relocation of experts",
