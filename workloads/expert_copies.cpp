@@ -67,12 +67,26 @@ void ExpertCopies::exchange(const char* name, double bytes, ProgramBuilder& buil
 }
 
 void ExpertCopies::get_weights(ProgramBuilder& builder, Instructions& out) const {
-  exchange(weights_of_copies, weight_bytes, builder, out);
+  exchange(weights_of_copies, gathered_weight_bytes(spec_.training), builder, out);
 }
 
 void ExpertCopies::give_gradients(ProgramBuilder& builder, Instructions& out) const {
   exchange("gradients of expert copies", gradient_bytes(spec_.communication), builder, out);
 }
+
+namespace {
+
+/// Per parameter: the weight, whole, and what a rank holds of its states. A stored weight is its
+/// own master weight.
+double relocated_bytes(const WorkloadSpec& spec) {
+  const bool stored = spec.training.master_weights == TrainingSpec::MasterWeights::stored;
+  const double states = stored ? moment_bytes(spec.training) : optimizer_state_bytes(spec.training);
+  return gathered_weight_bytes(spec.training) +
+         states / shards(spec.plan.zero, Shards::optimizer,
+                         static_cast<double>(spec.plan.expert_shards()));
+}
+
+}  // namespace
 
 StageCall relocation_call(const WorkloadSpec& spec, const LayerTable& layers, Stage stage) {
   StageCall call{.name = "relocation of experts",
@@ -88,11 +102,8 @@ StageCall relocation_call(const WorkloadSpec& spec, const LayerTable& layers, St
     const auto of_layer = relocated_experts(spec, own ? layer : 0);
     std::ranges::transform(moved, of_layer, moved.begin(), std::plus<>{});
   }
-  const double states =
-      optimizer_state_bytes(spec.training) /
-      shards(spec.plan.zero, Shards::optimizer, static_cast<double>(spec.plan.expert_shards()));
-  const double bytes = (weight_bytes + states) * parameters_of_expert(spec.model, spec.plan);
-  call.call = expert_traffic(moved, bytes);
+  call.call =
+      expert_traffic(moved, relocated_bytes(spec) * parameters_of_expert(spec.model, spec.plan));
   return call;
 }
 

@@ -97,6 +97,24 @@ StageParameters stage_parameters(const WorkloadSpec& spec, const std::vector<Sli
   return sum;
 }
 
+/// Of a stored weight that another rank updates, beside its cast copy.
+double cast_source_bytes(const TrainingSpec& training) {
+  const bool stored = training.master_weights == TrainingSpec::MasterWeights::stored;
+  return stored ? gathered_weight_bytes(training) : 0;
+}
+
+/// FP32 weights as they are gathered. Every micro-batch casts them anew; of a single one the layer
+/// at hand and the one ahead are there, the others are cast, or to come.
+void add_cast_sources(MemoryBudget& budget, const WorkloadSpec& spec, double elsewhere,
+                      double largest_layer) {
+  const double bytes = cast_source_bytes(spec.training);
+  const bool once = spec.training.global_batch <= spec.training.micro_batch * spec.plan.dp;
+  if (once)
+    budget.buffers += Bytes{std::min(bytes * elsewhere, 2 * bytes / weight_bytes * largest_layer)};
+  else
+    budget.parameters += Bytes{bytes * elsewhere};
+}
+
 /// Bytes of parameters, gradients and optimizer, as ZeRO shards them, and what a flat update
 /// allocates of them.
 void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParameters& parameters) {
@@ -127,6 +145,8 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const double saved = weight_bytes - kept_product_bytes(spec.communication, plan.zero);
   const double one_byte = parameters.one_byte.dense + active * parameters.one_byte.experts;
   budget.parameters = Bytes{weight_bytes * sharded(Shards::parameters) - saved * one_byte};
+  add_cast_sources(budget, spec, sharded(Shards::parameters) - sharded(Shards::optimizer),
+                   parameters.largest_layer);
   if (plan.hpz > 1)
     budget.parameters += Bytes{weight_bytes * parameters.all.dense / static_cast<double>(plan.hpz)};
   const double all_experts = training.offload_experts ? 1 : away;
@@ -146,7 +166,7 @@ void add_copies(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable
   const double parameters = static_cast<double>(spec.moe.spare_experts) *
                             parameters_of_expert(spec.model, spec.plan) *
                             static_cast<double>(moe_layers_of(spec.model, layers, stage).size());
-  budget.parameters += Bytes{weight_bytes * parameters};
+  budget.parameters += Bytes{(weight_bytes + cast_source_bytes(spec.training)) * parameters};
   budget.gradients += Bytes{gradient_bytes(spec.communication) * parameters};
 }
 

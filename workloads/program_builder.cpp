@@ -209,7 +209,10 @@ void ProgramBuilder::memory_work(const char* name, Seconds time, Instructions& o
 
 void ProgramBuilder::library_launches(const char* name, double count, Instructions& out) {
   const OperatorCost one = issue_cost(LaunchClass::vector, spec_.runtime, cluster_, true);
-  memory_work(name, Seconds{count * one.main}, out);
+  if (one.worker == 0) return memory_work(name, Seconds{count * one.main}, out);
+  Run run;  // the worker takes each as it comes
+  for (double i = 0; i < count; ++i) add(name, one, run);
+  out.push_back(Compute{segment_of({std::move(run)})});
 }
 
 void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,

@@ -118,7 +118,7 @@ constexpr Flag megatron_deepspeed_table[] = {
     {"--checkpoint-num-layers", one, taken, "training.recompute", "1 unless given"},
     {"--use-flash-attn-v1", none, taken, "training.attention", "fused"},
     {"--use-flash-attn-v2", none, taken, "training.attention", "fused"},
-    {"--use-flash-attn-triton", none, taken, "training.attention", "fused"},
+    {"--use-flash-attn-triton", none, taken, "training.attention", "flash_triton"},
     {"--use-flash-attn-builder", none, taken, "training.attention", "fused"},
     {"--mlp-type", one, refused, "model.moe.shared_experts", "an MLP beside the experts", false,
      "standard"},

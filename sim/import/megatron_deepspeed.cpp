@@ -71,8 +71,9 @@ void translate_names(FlagTranslation& all, Arguments& args) {
     all.add(*heads, "--group-query-attention");
     all.add(*heads, "--num-query-groups", heads->words);
   }
-  for (const char* name : {"--use-flash-attn-v1", "--use-flash-attn-v2", "--use-flash-attn-triton",
-                           "--use-flash-attn-builder"})
+  // The last one counts.
+  for (const char* name : {"--use-flash-attn-v1", "--use-flash-attn-v2", "--use-flash-attn-builder",
+                           "--use-flash-attn-triton"})
     if (const Setting* flash = all.find(name)) all.add(*flash, "--use-flash-attn");
   if (const Setting* ulysses = all.find("--ds-sequence-parallel-size")) {
     all.add(*ulysses, "--context-parallel-size", ulysses->words);

@@ -175,7 +175,10 @@ void import_attention(MegatronLaunch& launch) {
   const bool unfused = launch.mindspeed() ? flash == nullptr
                                           : kind == "unfused" || kind == "local" ||
                                                 (impl == "local" && flash == nullptr);
-  launch.draft.set("training.attention", std::string(unfused ? "unfused" : "fused"),
+  // Megatron-DeepSpeed's, by another name here; where both are given it takes this one.
+  const bool triton = flash != nullptr && flash->shown() == "--use-flash-attn-triton";
+  const std::string fused = triton ? "flash_triton" : "fused";
+  launch.draft.set("training.attention", unfused ? "unfused" : fused,
                    {flash, backend, unfused || flash == nullptr ? implementation : nullptr});
   if (!launch.mindspeed() || !launch.latent || unfused) return;
   const Setting* whole = launch.flag("--mla-fa-without-pad");

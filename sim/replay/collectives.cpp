@@ -79,7 +79,8 @@ bool Replayer::meets_nothing(RankIndex r, std::uint32_t index, const NetworkCall
   return true;
 }
 
-/// As the engine adds it up, phase by phase.
+/// As the engine adds it up, phase by phase: a flow that meets no other takes what FlowTable::add
+/// says, rounded before it is added to the date, also where a compiler fuses products with sums.
 double Replayer::end_on_links(const NetworkCall& call, double start) const {
   double end = start;
   for (const auto& phase : call.phases) {
@@ -87,8 +88,8 @@ double Replayer::end_on_links(const NetworkCall& call, double start) const {
       double per_byte = 0;
       for (const LinkUse& use : flow.path)
         per_byte = std::max(per_byte, use.count / map_.bandwidths[use.link]);
-      end = flow.path.empty() ? end + flow.latency + flow.alone
-                              : end + flow.bytes * per_byte + flow.latency;
+      const double alone = flow.bytes * per_byte;
+      end = flow.path.empty() ? end + flow.latency + flow.alone : end + alone + flow.latency;
     }
   }
   return end;

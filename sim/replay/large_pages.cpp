@@ -1,14 +1,19 @@
 #include "large_pages.hpp"
 
-#include <malloc.h>
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
 
+// Any header of the library says whether it is glibc.
+#if defined(__GLIBC__)
+#include <malloc.h>
+#include <sys/mman.h>
+#endif
+
 namespace stepcast {
+
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
 namespace {
 
 constexpr std::size_t page = std::size_t{2} << 20;     ///< large, of x86-64 and of most of AArch64
@@ -19,9 +24,9 @@ constexpr std::size_t most = std::numeric_limits<int>::max() - page;
 }  // namespace
 
 /// The heap grows by the block and keeps it when it is freed, so that what comes next lies on its
-/// pages. glibc would map a block of its own instead, and give the end of the heap back.
+/// pages. glibc would map a block of its own instead, and give the end of the heap back. A kernel
+/// without large pages refuses the advice, which changes nothing.
 void expect_allocations(std::size_t bytes) {
-#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
   if (bytes < fewest) return;
   constexpr int usual_maps = 65536, largest_threshold = 32 << 20;
   const std::size_t size = std::min(bytes, most);
@@ -37,9 +42,9 @@ void expect_allocations(std::size_t bytes) {
     std::free(block);
   }
   mallopt(M_MMAP_MAX, usual_maps);
-#else
-  static_cast<void>(bytes);
-#endif
 }
+#else
+void expect_allocations(std::size_t) {}
+#endif
 
 }  // namespace stepcast

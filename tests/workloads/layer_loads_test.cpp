@@ -211,6 +211,27 @@ TEST(ExpertCopies, MoveWeightsThereAndGradientsBack) {
   EXPECT_EQ(with.optimizer, without.optimizer);
 }
 
+TEST(ExpertCopies, GetStoredWeightsInFp32) {
+  WorkloadSpec spec = living(Distribution::file, 2);
+  spec.model.moe->experts = 2;
+  spec.model.moe->top_k = 1;
+  spec.moe.routing.counts = {3, 1};
+  spec.training.master_weights = TrainingSpec::MasterWeights::stored;
+  const ClusterSpec cluster = plain_cluster();
+  const LayerTable layers = assign_layers(spec, cluster.device);
+  const auto held = [&] {
+    return stage_memory(spec, layers, cluster, Stage{0}, std::vector<int>{1}).parameters.value();
+  };
+  const double without = held();
+  spec.moe.spare_experts = 1;
+  const double expert = 3 * 1024.0 * 512;
+  const StageProgram program = lower_stage(spec, layers, cluster, Stage{0});
+  const auto call = std::ranges::find(program.calls, weights_of_copies, &StageCall::name);
+  ASSERT_NE(call, program.calls.end());
+  EXPECT_EQ(busiest_rank(*call, 2).value(), 7 * 4 * expert);
+  EXPECT_EQ(held() - without, 7 * (2 + 4) * expert);
+}
+
 TEST(Relocation, MovesWhatChangesItsRank) {
   const ExpertHolders before{{0}, {0}, {1}, {1}};
   EXPECT_EQ(moved_experts(before, before, 2), (std::vector<double>{0, 0}));
@@ -234,6 +255,13 @@ TEST(Relocation, IsDueAtMultiplesOfItsInterval) {
   spec.plan.dp = 8;
   EXPECT_NEAR(busiest_rank(relocation_call(spec, layers, Stage{0}), 4).value(),
               7 * (2 + 6) * 3 * 1024.0 * 512 * std::ranges::max(moved), 1);
+  // FP32 weights, whole, and the moments
+  spec.training.master_weights = TrainingSpec::MasterWeights::stored;
+  EXPECT_NEAR(busiest_rank(relocation_call(spec, layers, Stage{0}), 4).value(),
+              7 * (4 + 4) * 3 * 1024.0 * 512 * std::ranges::max(moved), 1);
+  spec.plan.zero = 0;
+  EXPECT_NEAR(busiest_rank(relocation_call(spec, layers, Stage{0}), 4).value(),
+              7 * (4 + 8) * 3 * 1024.0 * 512 * std::ranges::max(moved), 1);
   spec.moe.routing.step = 31;
   EXPECT_EQ(sum(relocated_experts(spec, 0)), 0);
   EXPECT_EQ(relocation_call(spec, layers, Stage{0}).call.bytes, Bytes{0});

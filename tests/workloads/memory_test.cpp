@@ -223,6 +223,27 @@ TEST(StageMemory, BytesPerParameterFollowZero) {
   EXPECT_NEAR(states(1), 4 + 12.0 / 32, 1e-9);
 }
 
+TEST(StageMemory, GatheredFp32WeightsAreThereToBeCast) {
+  WorkloadSpec spec = budgeted_workload(llama3_70b(), 4096, 8, true);
+  spec.plan.pp = 4;
+  spec.plan.dp = 32;
+  const double parameters = budget(spec, 1, 1).parameters.value() / 2;
+  const double layer = parameters / static_cast<double>(even_layers(spec).slices[0][1].count);
+  const auto more = [&](std::int64_t zero, std::int64_t micro_batches) {
+    spec.plan.zero = zero;
+    spec.training.global_batch = spec.plan.dp * micro_batches;
+    spec.training.master_weights = TrainingSpec::MasterWeights::full;
+    const double full = budget(spec, 1, 1).peak().value();
+    spec.training.master_weights = TrainingSpec::MasterWeights::stored;
+    return (budget(spec, 1, 1).peak().value() - full) / parameters;
+  };
+  EXPECT_NEAR(more(0, 1), 0, 1e-9);
+  EXPECT_NEAR(more(0, 2), 0, 1e-9);
+  EXPECT_NEAR(more(2, 2), 4 * 31.0 / 32, 1e-9);
+  EXPECT_NEAR(more(2, 1), 2 * 4 * layer / parameters, 1e-9);
+  EXPECT_NEAR(more(1, 2), 4 * 31.0 / 32, 1e-9);
+}
+
 TEST(StageMemory, ExpertsAreShardedOverTheirOwnReplicas) {
   WorkloadSpec spec = budgeted_workload(mixtral_8x7b(), 4096, 1, false);
   spec.plan.dp = 8;

@@ -92,5 +92,22 @@ TEST(Lower, TheHostWaitsAndMakesPartsBeforeItGathersAList) {
   EXPECT_EQ(std::ranges::count_if(forward, waits), 8 + 2);  // layers, embedding and head
 }
 
+TEST(Lower, PartsOfListsAreLaunchedByTheWorkerOfATaskQueue) {
+  WorkloadSpec spec = replicated(3, true);
+  spec.communication.exchange = CommunicationSpec::Exchange::lists;
+  const auto first = [&] {
+    const StageProgram program = lower_all(spec)[0];
+    const auto compute = std::ranges::find_if(program.chunks[0].forward, [](const Instruction& i) {
+      return std::holds_alternative<Compute>(i);
+    });
+    return program.segments[std::get<Compute>(*compute).segment].operators();
+  };
+  ASSERT_EQ(first().size(), 1U);
+  spec.runtime.dispatch = RuntimeSpec::Dispatch::task_queue;
+  const std::vector<OperatorCost> parts = first();
+  ASSERT_EQ(parts.size(), static_cast<std::size_t>(spec.plan.dp));
+  for (const OperatorCost& part : parts) EXPECT_GT(part.worker, 0);
+}
+
 }  // namespace
 }  // namespace stepcast

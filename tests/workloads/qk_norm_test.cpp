@@ -56,6 +56,9 @@ TEST(MasterWeights, StoredWeightsAreMovedWithoutAHalfPrecisionCopy) {
   EXPECT_DOUBLE_EQ(gathered_weight_bytes(training), 4);
   EXPECT_DOUBLE_EQ(optimizer_state_bytes(training), 12);
   EXPECT_DOUBLE_EQ(optimizer_step(10, RuntimeSpec{}, training).bytes.value(), 10 * 28);
+  RuntimeSpec apart;
+  apart.optimizer = RuntimeSpec::OptimizerKernels::elementwise;  // in FP32 alone
+  EXPECT_DOUBLE_EQ(optimizer_step(10, apart, training).bytes.value(), 10 * 156);
 }
 
 TEST(Moments, LowerPrecisionIsHeldAndMoved) {

@@ -195,6 +195,28 @@ TEST(MegatronDeepSpeed, ExpertsAreInEverySecondLayer) {
   EXPECT_EQ(scenario.workload.plan.zero, 0);
 }
 
+TEST(MegatronDeepSpeed, FlashAttentionInTritonIsAnotherKernel) {
+  const test::TemporaryFiles files;
+  ImportOptions options = on(8, {"model.vocabulary=1024"});
+  options.cluster = "dgx-a100";
+  options.deepspeed = files.write("one.json", R"({"train_batch_size": 8, "fp16": {"enabled": true},
+ "zero_optimization": {"stage": 1}})");
+  const auto attention = [&](const std::string& flags) {
+    const std::string script =
+        files.write("train.sh",
+                    "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 "
+                    "--num-attention-heads 8 --seq-length 128 --micro-batch-size 1 --deepspeed "
+                    "--deepspeed_config one.json --fp16 " +
+                        flags + "\n");
+    return imported(script, options).workload.training.attention;
+  };
+  using enum TrainingSpec::Attention;
+  EXPECT_EQ(attention(""), unfused);
+  EXPECT_EQ(attention("--use-flash-attn-v2"), fused);
+  EXPECT_EQ(attention("--use-flash-attn-triton"), flash_triton);
+  EXPECT_EQ(attention("--use-flash-attn-triton --use-flash-attn-v2"), flash_triton);
+}
+
 TEST(MegatronDeepSpeed, StagesThatDifferAreRefused) {
   ImportOptions options = on(8);
   const test::TemporaryFiles files;

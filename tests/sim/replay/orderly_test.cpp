@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "random_job.hpp"
+
 namespace stepcast {
 namespace {
+
+using namespace literals;
 
 /// A call on each of two streams, and one chunk.
 StageProgram program_with(Instructions forward) {
@@ -58,6 +62,61 @@ TEST(Orderly, KnowsStreamsThatDoNotWaitForTheComputeStream) {
   EXPECT_TRUE(orderly(program).begin_early.none());
   program.epilogue = {Communicate{1, 1, false}};
   EXPECT_EQ(orderly(program).begin_early, StreamSet{}.set(static_cast<std::size_t>(Stream::data)));
+}
+
+/// Gathers that are awaited at once, on links that reductions have at other times but the last.
+testing::Job gathers_beside_reductions(Bytes bytes) {
+  testing::Job job;
+  job.plan.tp = 2;
+  job.plan.dp = 4;
+  job.shape = {1, 1, 6, 1};
+  job.cluster.devices = 8;
+  job.cluster.node_devices = 1;
+  job.cluster.node_fabric = SwitchFabric{{60_GBps, 1_us}, 1};
+  job.cluster.network.nic.link = {23.7_GBps, 1.3_us};
+  job.cluster.network.nic.per = NicSpec::Per::device;
+  job.cluster.network.kind = NetworkSpec::Kind::single_switch;
+  StageProgram program = program_with({Compute{0}, tensor, Wait{0}});
+  program.segments = {Segment({OperatorCost{2e-6, 1e-6, 1e-6, 1e-4}})};
+  program.calls[0].call = {CollectiveKind::all_gather, bytes};
+  program.calls[1].group = GroupKind::dense_data;
+  program.calls[1].kind = ExposedKind::data;
+  program.calls[1].call.bytes = Bytes{20e6};
+  ChunkProgram& chunk = program.chunks[0];
+  chunk.first_forward = chunk.forward;
+  chunk.backward = {Compute{0}};
+  chunk.last_backward = {Compute{0}, data, Compute{0}, tensor, Wait{0}};
+  program.epilogue = {Wait{1}, Compute{0}};
+  job.programs = {program};
+  return job;
+}
+
+// One class of ranks knows the ends of its gathers with their starts; ranks apart meet, and leave
+// them to the engine.
+TEST(Orderly, EndsAreThoseOfTheEngineToTheBit) {
+  for (int i = 1; i <= 20; ++i) {  // long ones, so that dates keep their last bits
+    const testing::Job job = gathers_beside_reductions(Bytes{i * 1'234'567'891.0});
+    const Fabric fabric(job.cluster);
+    const Placement placement(job.plan);
+    const auto orders = stage_orders(pipeline_schedule("1f1b"), job.shape);
+    const auto timed = [&](Fold fold) {
+      const NetworkMap network =
+          build_network_map({placement, fabric, job.programs, job.algorithms, fold, {}, job.form});
+      return replay({.programs = job.programs,
+                     .network = network,
+                     .host = job.cluster.host,
+                     .shape = job.shape,
+                     .orders = orders,
+                     .sharing = Sharing::incremental});
+    };
+    const Timeline folded = timed(Fold::automatic), apart = timed(Fold::off);
+    EXPECT_EQ(folded.classes.size(), 1U);
+    EXPECT_EQ(apart.classes.size(), 8U);
+    EXPECT_GT(folded.lone_flows, 0U);
+    EXPECT_GT(folded.flows, 0U);
+    EXPECT_LT(folded.events, apart.events / 8);
+    EXPECT_EQ(folded.step_time, apart.step_time);
+  }
 }
 
 }  // namespace
