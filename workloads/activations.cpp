@@ -121,7 +121,8 @@ double inner_bytes(const WorkloadSpec& spec, double inner, bool again = false) {
 using Again = std::function<bool(TrainingSpec::Module)>;
 
 /// The tokens of a tensor group are shared out before dispatch, so that all of it is split.
-double moe_bytes(const WorkloadSpec& spec, const Again& again) {
+/// `load`: of the rank with the most popular experts, which is the fullest.
+double moe_bytes(const WorkloadSpec& spec, double load, const Again& again) {
   using Module = TrainingSpec::Module;
   if (again(Module::moe)) return 0;
   expects(spec.model.moe.has_value(), "the activations of an MoE layer need a model with experts");
@@ -130,8 +131,6 @@ double moe_bytes(const WorkloadSpec& spec, const Again& again) {
   const auto top_k = static_cast<double>(moe.top_k);
   const double router = 2 * single_bytes * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
-  // the rank with the most popular experts is the fullest
-  const double load = layer_loads(spec).fullest();
   const double dispatched =
       load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
   const double inside =
@@ -167,6 +166,13 @@ double cache_bytes(const WorkloadSpec& spec) {
 
 Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::Recompute mode,
                         SoftmaxState state, bool linear) {
+  const bool loaded = moe_layer && mode != TrainingSpec::Recompute::full;
+  const double fullest = loaded ? layer_loads(spec).fullest() : 1;
+  return layer_activations(spec, fullest, moe_layer, mode, state, linear);
+}
+
+Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer,
+                        TrainingSpec::Recompute mode, SoftmaxState state, bool linear) {
   const auto hidden = static_cast<double>(spec.model.hidden);
   if (mode == TrainingSpec::Recompute::full)
     return Bytes{on_rank(spec, {.whole = half_bytes * hidden, .split = cache_bytes(spec)})};
@@ -187,7 +193,7 @@ Bytes layer_activations(const WorkloadSpec& spec, bool moe_layer, TrainingSpec::
     sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
   if (spec.training.dropout) sum.whole += 2 * mask * hidden;
   if (moe_layer)
-    sum.split += moe_bytes(spec, again);
+    sum.split += moe_bytes(spec, fullest, again);
   else if (!again(Module::mlp))
     sum.split += inner_bytes(spec, static_cast<double>(spec.model.ffn.hidden));
   return Bytes{on_rank(spec, sum)};

@@ -54,17 +54,21 @@ double active_experts(const ModelSpec& model, const TrainingSpec& training, cons
   if (training.active_experts) return *training.active_experts;
   if (!model.moe) return 1;
   const RoutingSpec& routing = moe.routing;
-  const std::vector<double> loads = mean_popularity(model, routing);
-  const std::size_t count = loads.size();
+  const auto count = static_cast<std::size_t>(model.moe->experts);
   const double groups =
       static_cast<double>(routing.step_domains) / static_cast<double>(routing.domains);
   const double reached = groups * static_cast<double>(count);
   const double tokens =
       static_cast<double>(training.global_batch) * static_cast<double>(training.sequence);
+  // what is drawn for other layers is as popular, in another order
+  const bool rows = routing.layers == RoutingSpec::Layers::own &&
+                    routing.distribution == RoutingSpec::Distribution::file;
+  const std::size_t layers = rows ? count_moe_layers(model) : 1;
   double active = 0;
-  for (const double load : loads)
-    active += gets_a_token(load / reached, static_cast<double>(model.moe->top_k), tokens);
-  return groups * active / static_cast<double>(count);
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    for (const double load : mean_popularity(model, routing, layer))
+      active += gets_a_token(load / reached, static_cast<double>(model.moe->top_k), tokens);
+  return groups * active / static_cast<double>(count * layers);
 }
 
 double ExpertLoads::expert_imbalance() const { return imbalance(of_expert); }
@@ -209,6 +213,15 @@ double LayerLoads::expert_imbalance() const {
 
 double LayerLoads::rank_imbalance() const {
   return mean_of(layers, [](const ExpertLoads& loads) { return loads.rank_imbalance(); });
+}
+
+RoutingSpec with_even_loads(RoutingSpec routing) {
+  const RoutingSpec alike;
+  routing.distribution = alike.distribution;
+  routing.layers = alike.layers;
+  routing.lifetime = alike.lifetime;
+  routing.step = alike.step;
+  return routing;
 }
 
 double expected_parts(double parts, double experts, double top_k, double most) {

@@ -17,22 +17,31 @@ namespace {
 /// Keeps these draws apart from those of the stalls, which count up from 0.
 constexpr std::uint32_t routing_stream = 0x4d6f45;
 
-/// The third word of a counter: the layer in its lower bits, what changes with the steps above.
-std::uint32_t drawn_at(std::size_t layer, std::int64_t time) {
+/// Two words of a counter: the layer in the lower bits of one, what changes with the steps above;
+/// what the layer has no room for goes to the other.
+struct DrawnAt {
+  std::uint32_t word = 0, rest = 0;
+};
+
+DrawnAt drawn_at(std::size_t layer, std::int64_t time) {
   constexpr unsigned layer_bits = 12;
-  return static_cast<std::uint32_t>(time) << layer_bits | static_cast<std::uint32_t>(layer);
+  const auto whole = static_cast<std::uint32_t>(layer);
+  const std::uint32_t rest = whole >> layer_bits;
+  const std::uint32_t low = whole & ((1U << layer_bits) - 1);
+  return {static_cast<std::uint32_t>(time) << layer_bits | low, rest};
 }
 
-/// In (0, 1), 32 random bits.
-double uniform(std::int64_t seed, std::uint32_t index, std::uint32_t part, std::uint32_t at) {
+/// In (0, 1), 32 random bits; `part` is 0 or 1.
+double uniform(std::int64_t seed, std::uint32_t index, std::uint32_t part, DrawnAt at) {
   const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
   const auto wide = static_cast<std::uint64_t>(seed);
-  const r123::Philox4x32::ctr_type counter = {{index, part, at, routing_stream}};
+  const r123::Philox4x32::ctr_type counter = {
+      {index, at.rest << 1 | part, at.word, routing_stream}};
   const r123::Philox4x32::key_type key = {{low(wide), low(wide >> 32)}};
   return std::ldexp(static_cast<double>(r123::Philox4x32()(counter, key)[0]) + 0.5, -32);
 }
 
-double normal(std::int64_t seed, std::uint32_t index, std::uint32_t at) {
+double normal(std::int64_t seed, std::uint32_t index, DrawnAt at) {
   const double radius = std::sqrt(-2 * std::log(uniform(seed, index, 0, at)));
   return radius * std::cos(2 * std::numbers::pi * uniform(seed, index, 1, at));
 }
@@ -46,7 +55,7 @@ std::vector<double> relative(std::vector<double> counts) {
 }
 
 /// [expert] Its place in an order that the seed draws, 0 the most popular.
-std::vector<std::size_t> drawn_places(std::size_t experts, std::int64_t seed, std::uint32_t at) {
+std::vector<std::size_t> drawn_places(std::size_t experts, std::int64_t seed, DrawnAt at) {
   std::vector<std::size_t> places(experts);
   std::iota(places.begin(), places.end(), 0);
   for (std::size_t i = experts - 1; i > 0; --i) {
@@ -93,7 +102,7 @@ std::vector<double> drawn(std::size_t experts, double draws, std::int64_t seed,
                           ExpertMoment moment) {
   const double mean = draws / static_cast<double>(experts);
   const double spread = std::sqrt(mean * (1 - 1 / static_cast<double>(experts)));
-  const std::uint32_t at = drawn_at(moment.layer, moment.step);
+  const DrawnAt at = drawn_at(moment.layer, moment.step);
   std::vector<double> counts(experts);
   for (std::size_t i = 0; i < experts; ++i)
     counts[i] = std::max(0.0, mean + spread * normal(seed, static_cast<std::uint32_t>(i), at));
@@ -136,9 +145,10 @@ std::vector<double> popularity(const WorkloadSpec& spec, ExpertMoment moment) {
   return std::vector<double>(experts, 1);
 }
 
-std::vector<double> mean_popularity(const ModelSpec& model, const RoutingSpec& routing) {
+std::vector<double> mean_popularity(const ModelSpec& model, const RoutingSpec& routing,
+                                    std::size_t layer) {
   const auto experts = static_cast<std::size_t>(model.moe->experts);
-  const ExpertMoment now{0, routing.step};
+  const ExpertMoment now{layer, routing.step};
   if (routing.distribution == RoutingSpec::Distribution::zipf) return zipf(experts, routing, now);
   if (routing.distribution == RoutingSpec::Distribution::file) return logged(model, routing, now);
   return std::vector<double>(experts, 1);

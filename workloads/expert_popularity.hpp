@@ -19,7 +19,9 @@ struct ExpertMoment {
 double pairs_of_group(const WorkloadSpec& spec);
 /// [expert] Its load over the mean, as `moe.routing` draws or reads it.
 std::vector<double> popularity(const WorkloadSpec& spec, ExpertMoment moment);
-/// The same where pairs are not counted: random draws are alike in the mean.
-std::vector<double> mean_popularity(const ModelSpec& model, const RoutingSpec& routing);
+/// The same of a layer at `moe.routing.step` where pairs are not counted: random draws are alike in
+/// the mean.
+std::vector<double> mean_popularity(const ModelSpec& model, const RoutingSpec& routing,
+                                    std::size_t layer);
 
 }  // namespace stepcast

@@ -173,7 +173,8 @@ void add_copies(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable
 /// The activations of one stage, chunk by chunk.
 class StageActivations {
  public:
-  StageActivations(const WorkloadSpec& spec, SoftmaxState state) : spec_{spec}, state_{state} {}
+  StageActivations(const WorkloadSpec& spec, SoftmaxState state)
+      : spec_{spec}, state_{state}, fullest_{spec.model.moe ? layer_loads(spec).fullest() : 1} {}
 
   /// Something that the end of a backward needs, when no layer is rebuilt.
   void at_the_end(Bytes bytes) { last_ = bytes; }
@@ -239,7 +240,7 @@ class StageActivations {
 
   Bytes layer(LayerParts parts, Recompute how) {
     const auto bytes = [&](Recompute mode) {
-      return layer_activations(spec_, parts.moe, mode, state_, parts.linear);
+      return layer_activations(spec_, fullest_, parts.moe, mode, state_, parts.linear);
     };
     const Bytes kept = bytes(how);
     // one layer at a time is rebuilt beside what is kept
@@ -249,6 +250,7 @@ class StageActivations {
 
   const WorkloadSpec& spec_;
   SoftmaxState state_;
+  double fullest_;                    ///< load of the fullest rank, drawn once
   std::vector<Bytes> chunks_, away_;  // of one micro-batch, here and on the host
   Bytes beside_{0}, rebuilt_{0}, last_{0}, fetched_{0};
 };

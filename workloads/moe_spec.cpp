@@ -1,5 +1,6 @@
 #include <array>
 
+#include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/training_spec.hpp"
 
 namespace stepcast {
@@ -8,15 +9,16 @@ namespace {
 /// More pieces than this leave nothing to overlap but start costs.
 constexpr Range pieces = between(1, 64);
 
-/// Of which loads are drawn: the last word of a counter has room for them beside the layers.
-constexpr double most_steps = 1e6;
+constexpr auto most_steps = static_cast<double>(last_routing_step);
+/// Each is drawn anew in every forecast.
+constexpr double most_history = 1000;
 
 void describe(Visitor& visitor, RelocationSpec& spec) {
   visitor.field({"every", OptionalCount{&spec.every, "never"},
                  "steps after which experts and copies are placed by the loads that were seen",
                  between(1, most_steps)});
   visitor.field({"history", &spec.history, "steps before it whose mean loads decide",
-                 between(1, most_steps)});
+                 between(1, most_history)});
 }
 
 void describe(Visitor& visitor, RoutingSpec& spec) {

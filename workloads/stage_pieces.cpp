@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "activations.hpp"
 #include "layers/received.hpp"
 #include "parameter_groups.hpp"
 #include "stepcast/workloads/memory.hpp"
@@ -186,7 +187,8 @@ double PieceLibrary::offloaded(const PieceKey& key, bool recomputed) const {
   Recompute mode = recomputed ? Recompute::full : Recompute::none;
   if (training.recompute == Recompute::selective || training.recompute == Recompute::modules)
     mode = training.recompute;
-  const Bytes whole = layer_activations(spec_, moe, mode, builder_.softmax_state(), key.linear);
+  const Bytes whole =
+      layer_activations(spec_, loads_.fullest(), moe, mode, builder_.softmax_state(), key.linear);
   return training.offload_activations * whole.value() *
          spec_.plan.slice_weight(training.sequence, key.slice) /
          static_cast<double>(spec_.plan.slices);

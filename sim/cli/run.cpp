@@ -120,17 +120,19 @@ std::optional<SeedRuns> seeds_of(const RunOptions& options, const Scenario& scen
   return run_seeds(scenario, count, usable_processors());
 }
 
-/// The steps of changing loads that are asked for.
-std::optional<LoadSteps> load_steps_of(const RunOptions& options, const Scenario& scenario) {
-  if (options.load_steps.empty()) return {};
+/// How many steps of changing loads are asked for, 0: none. Refuses what cannot be run, before
+/// anything is.
+std::int64_t load_steps_option(const RunOptions& options, const Scenario& scenario) {
+  if (options.load_steps.empty()) return 0;
   const bool experts = !scenario.synthetic && scenario.workload.model.moe;
   if (!experts || !loads_change(scenario.workload))
-    bad_option("--load-steps",
-               "is given but loads of experts are the same in every step, allowed with "
-               "moe.routing zipf and a lifetime, random, or a file of several steps");
+    bad_option(
+        "--load-steps",
+        "is given but loads of experts are the same in every step, allowed with "
+        "moe.routing zipf and a lifetime, random, or a file of several steps, where ep > 1 or "
+        "moe.capacity_factor is given");
   const std::int64_t most = std::min(most_load_steps, load_steps_left(scenario));
-  const std::int64_t count = count_option("--load-steps", options.load_steps, 1, most);
-  return run_load_steps(scenario, count, usable_processors());
+  return count_option("--load-steps", options.load_steps, 1, most);
 }
 
 /// What a recording shows: the median seed of several.
@@ -158,6 +160,7 @@ Outcome run(const RunOptions& options) {
   const Scenario scenario = scenario_option(options.scenario, options.overrides, options.launch,
                                             default_search_path(options.presets), imported);
   rank_option(options.kernel_rank, scenario);
+  const std::int64_t load_steps = load_steps_option(options, scenario);
   if (!options.graph.empty()) write_graph(options.graph, options.graph_ranks, scenario, imported);
   if (options.graph.empty() && !options.graph_ranks.empty())
     bad_option("--graph-ranks", "is given without --graph");
@@ -165,9 +168,11 @@ Outcome run(const RunOptions& options) {
   RunShown recorded;
   if (options.records()) recorded = shown_run(options, shown_scenario(scenario, seeds));
   std::string& drawing = recorded.text;
+  std::optional<LoadSteps> steps;
+  if (load_steps > 0) steps = run_load_steps(scenario, load_steps, usable_processors());
   const auto begin = std::chrono::steady_clock::now();
   Forecast result = forecast(scenario);
-  result.load_steps = load_steps_of(options, scenario);
+  result.load_steps = std::move(steps);
   if (seeds) {
     result.seeds = seed_statistics(scenario, *seeds);
     if (options.records())

@@ -179,8 +179,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
     result.groups = group_fabrics(scenario, setup.fabric, setup.placement, setup.programs);
   if (!scenario.synthetic) {
     result.collectives = collective_uses(setup.network, setup.programs);
-    const StepFlops flops =
-        step_flops(scenario, setup.programs, setup.experts.layers.front().dropped, loads);
+    const StepFlops flops = step_flops(scenario, setup.programs, setup.experts.dropped(), loads);
     result.model_flops = flops.model;
     result.executed_flops = flops.executed;
     if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, setup);

@@ -26,9 +26,9 @@ Scenario without_balance(Scenario scenario) {
   return scenario;
 }
 
-Scenario with_even_loads(const Scenario& scenario) {
+Scenario with_loads_alike(const Scenario& scenario) {
   Scenario even = without_balance(scenario);
-  even.workload.moe.routing = {};
+  even.workload.moe.routing = with_even_loads(std::move(even.workload.moe.routing));
   return even;
 }
 
@@ -128,7 +128,7 @@ LoadSteps::Relocation relocation_of(const std::vector<StepRun>& runs, const MoeS
 LoadSteps run_load_steps(const Scenario& scenario, std::int64_t count, int workers) {
   const MoeSpec& moe = scenario.workload.moe;
   std::vector<Scenario> asked = steps_of(scenario, count);
-  asked.push_back(with_even_loads(scenario));
+  asked.push_back(with_loads_alike(scenario));
   if (balances(moe))
     for (const Scenario& skewed : steps_of(without_balance(scenario), count))
       asked.push_back(skewed);
@@ -157,7 +157,8 @@ Seconds mean_load_step(const Scenario& scenario, std::int64_t count, int workers
 
 std::int64_t load_steps_left(const Scenario& scenario) {
   const RoutingSpec& routing = scenario.workload.moe.routing;
-  if (routing.distribution != RoutingSpec::Distribution::file) return most_load_steps;
+  if (routing.distribution != RoutingSpec::Distribution::file)
+    return std::min(most_load_steps, last_routing_step + 1 - routing.step);
   const ModelSpec& model = scenario.workload.model;
   const std::size_t layers =
       routing.layers == RoutingSpec::Layers::own ? count_moe_layers(model) : 1;

@@ -12,8 +12,8 @@ struct StepFlops {
   double executed = 0;  ///< of every operator
 };
 /// Of a scenario with a model and its programs by stage; they depend on neither the replay nor the
-/// fold. `dropped`: part of the (token, expert) pairs that experts drop. `loads`: nothing without
-/// documents.
+/// fold. `dropped`: part of the (token, expert) pairs that experts drop, mean over the layers.
+/// `loads`: nothing without documents.
 StepFlops step_flops(const Scenario& scenario, const std::vector<StageProgram>& programs,
                      double dropped, const AttentionLoads* loads);
 

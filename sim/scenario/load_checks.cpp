@@ -20,6 +20,44 @@ std::int64_t logged_steps(const WorkloadSpec& workload) {
   return static_cast<std::int64_t>(routing.counts.size() / (experts * layers));
 }
 
+bool change_by_step(const WorkloadSpec& workload) {
+  const RoutingSpec& routing = workload.moe.routing;
+  switch (routing.distribution) {
+    case Distribution::uniform:
+      return false;
+    case Distribution::zipf:
+      return routing.lifetime && routing.exponent > 0;
+    case Distribution::random:
+      return true;
+    case Distribution::file:
+      break;
+  }
+  return logged_steps(workload) > 1;
+}
+
+/// Whether it matters which experts are popular: ranks share them, or some drop tokens or rest.
+bool loads_matter(const WorkloadSpec& workload) {
+  return workload.plan.ep > 1 || workload.moe.capacity_factor || !workload.training.active_experts;
+}
+
+/// One rank computes all pairs, in whatever order of popularity.
+void check_matters(const WorkloadSpec& workload, Checks& checks) {
+  if (loads_matter(workload)) return;
+  const RoutingSpec& routing = workload.moe.routing;
+  const auto idle = [&](bool unset, const std::string& key, const std::string& is,
+                        const std::string& allowed) {
+    checks.require(
+        unset, "moe.routing." + key,
+        "is " + is +
+            " but ep is 1: a rank computes the tokens of all experts, allowed: " + allowed +
+            ", or ep > 1, moe.capacity_factor or "
+            "training.offload.active_experts routed");
+  };
+  idle(routing.layers == RoutingSpec::Layers::shared, "layers", "own", "shared");
+  idle(!routing.lifetime, "lifetime", "given", "none");
+  idle(routing.step == 0, "step", count_text(routing.step), "0");
+}
+
 void check_routing(const WorkloadSpec& workload, Checks& checks) {
   const RoutingSpec& routing = workload.moe.routing;
   checks.require(routing.layers == RoutingSpec::Layers::shared ||
@@ -30,7 +68,7 @@ void check_routing(const WorkloadSpec& workload, Checks& checks) {
   checks.require(!routing.lifetime || routing.exponent > 0, "moe.routing.lifetime",
                  "is given but exponent 0 makes all experts alike, allowed: none");
   if (routing.step == 0) return;
-  if (!checks.require(loads_change(workload), "moe.routing.step",
+  if (!checks.require(change_by_step(workload), "moe.routing.step",
                       "is " + count_text(routing.step) +
                           " but loads are the same in every step, allowed: 0, or zipf with a "
                           "lifetime, random, or a file of several steps"))
@@ -55,7 +93,7 @@ void check_relocation(const WorkloadSpec& workload, Checks& checks) {
   checks.require(places && workload.plan.ep > 1, "moe.relocation.every",
                  "is given but nothing is placed by its load, allowed: never, or placement "
                  "balanced or spare_experts, and ep > 1");
-  checks.require(loads_change(workload), "moe.relocation.every",
+  checks.require(change_by_step(workload), "moe.relocation.every",
                  "is given but loads are the same in every step, allowed: never, or zipf with a "
                  "lifetime, random, or a file of several steps");
 }
@@ -85,23 +123,13 @@ void check_copies(const WorkloadSpec& workload, Checks& checks) {
 }  // namespace
 
 bool loads_change(const WorkloadSpec& workload) {
-  const RoutingSpec& routing = workload.moe.routing;
-  switch (routing.distribution) {
-    case Distribution::uniform:
-      return false;
-    case Distribution::zipf:
-      return routing.lifetime && routing.exponent > 0;
-    case Distribution::random:
-      return true;
-    case Distribution::file:
-      break;
-  }
-  return logged_steps(workload) > 1;
+  return loads_matter(workload) && change_by_step(workload);
 }
 
 void check_loads(const WorkloadSpec& workload, Checks& checks) {
   if (!checks.good({"moe.routing.file"})) return;
   check_routing(workload, checks);
+  check_matters(workload, checks);
   check_relocation(workload, checks);
   check_copies(workload, checks);
 }

@@ -1,6 +1,7 @@
 #include "stepcast/sim/scenario/scenario.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <sstream>
 
 #include "model_config.hpp"
@@ -109,6 +110,34 @@ void read_config(const Node& root, const std::string& path, const std::string& c
   }
 }
 
+/// What is wrong with the rows of a log of expert counts; empty: nothing.
+std::string wrong_rows(const ModelSpec& model, const RoutingSpec& routing, bool says_layers) {
+  const auto experts = static_cast<std::size_t>(model.moe->experts);
+  const bool own = routing.layers == RoutingSpec::Layers::own;
+  const std::size_t with_experts = count_moe_layers(model), layers = own ? with_experts : 1;
+  const std::vector<double>& counts = routing.counts;
+  const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
+  const std::size_t step = experts * layers;
+  if (counts.empty() || step == 0 || counts.size() % step != 0 || sum <= 0)
+    return "which holds " + std::to_string(counts.size()) + " numbers of sum " + shortest(sum) +
+           ", allowed: one for each of the " + std::to_string(experts) + " experts" +
+           (own ? " of each layer" : "") + ", step by step, not all 0";
+  const std::size_t rows = counts.size() / experts;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto first = counts.begin() + static_cast<std::ptrdiff_t>(row * experts);
+    const auto end = first + static_cast<std::ptrdiff_t>(experts);
+    if (std::any_of(first, end, [](double count) { return count > 0; })) continue;
+    const std::string layer = own ? "layer " + std::to_string(row % layers) + " of " : "";
+    return "which holds only 0 for the experts of " + layer + "step " +
+           std::to_string(row / layers) + ", allowed: a number above 0 in each row";
+  }
+  if (rows > 1 && rows == with_experts && !own && !says_layers && routing.step == 0)
+    return "which holds " + std::to_string(rows) +
+           " rows, as many as the model has layers with experts, allowed: with "
+           "moe.routing.layers own (a row for each layer) or shared (for each step) beside it";
+  return {};
+}
+
 /// Reads the expert counts of `moe.routing.file`, one per expert of the model.
 void read_counts(const Node& root, Scenario& scenario, const SearchPath& search, Reading& reading) {
   const std::string path = "moe.routing.file";
@@ -128,7 +157,6 @@ void read_counts(const Node& root, Scenario& scenario, const SearchPath& search,
   std::string text = read_document_text(file->string(), search);
   std::ranges::replace(text, ',', ' ');
   std::istringstream words(text);
-  double sum = 0;
   for (std::string word; words >> word;) {
     const auto count = parse_number(word);
     // Shares of the sum are counted with: it must be finite, and none may vanish beside it.
@@ -138,16 +166,11 @@ void read_counts(const Node& root, Scenario& scenario, const SearchPath& search,
       return refuse("which holds '" + shortened(word) + "', allowed: 0, or numbers of " +
                     shortest(least) + " to " + shortest(most));
     routing.counts.push_back(*count);
-    sum += *count;
   }
   if (!scenario.workload.model.moe) return;
-  const auto experts = static_cast<std::size_t>(scenario.workload.model.moe->experts);
-  const bool own = routing.layers == RoutingSpec::Layers::own;
-  const std::size_t row = experts * (own ? count_moe_layers(scenario.workload.model) : 1);
-  if (routing.counts.empty() || row == 0 || routing.counts.size() % row != 0 || sum <= 0)
-    refuse("which holds " + std::to_string(routing.counts.size()) + " numbers of sum " +
-           shortest(sum) + ", allowed: one for each of the " + std::to_string(experts) +
-           " experts" + (own ? " of each layer" : "") + ", step by step, not all 0");
+  const bool says_layers = Checks{root, reading}.given("moe.routing.layers");
+  const std::string wrong = wrong_rows(scenario.workload.model, routing, says_layers);
+  if (!wrong.empty()) refuse(wrong);
 }
 
 /// Reads the orders that schedule.pipeline names, if it names a file.

@@ -114,6 +114,38 @@ TEST(LivingLoads, ALogHasStepsOfLayersOfExperts) {
   EXPECT_EQ(loads.rank_imbalance(), 2);
 }
 
+// Beyond the layers for which a word of the counter has room, too.
+TEST(LivingLoads, NoLayerIsAnotherOneAtAnotherTime) {
+  for (const auto distribution : {Distribution::zipf, Distribution::random}) {
+    WorkloadSpec spec = living(distribution, 4);
+    spec.moe.routing.lifetime = 1;
+    const auto at = [&](std::size_t layer, std::int64_t step) {
+      spec.moe.routing.step = step;
+      return expert_loads(spec, layer).of_expert;
+    };
+    EXPECT_NE(at(4096, 0), at(0, 1));
+    EXPECT_NE(at(4096, 1), at(0, 1));
+    EXPECT_NE(at(4096, 0), at(0, 0));
+    EXPECT_NE(at(8192, 0), at(4096, 0));
+  }
+}
+
+// Each layer has its own experts that get a token; `routed` is their mean over the layers.
+TEST(LivingLoads, ActiveExpertsAreThoseOfAllLayers) {
+  WorkloadSpec spec = living(Distribution::file, 2);
+  spec.moe.routing.layers = RoutingSpec::Layers::own;
+  spec.training.active_experts.reset();
+  const auto active = [&](std::size_t narrow) {
+    spec.moe.routing.counts.clear();
+    for (std::size_t layer = 0; layer < 7; ++layer)  // in one of them four experts get all
+      for (std::size_t e = 0; e < 16; ++e)
+        spec.moe.routing.counts.push_back(layer != narrow || e < 4 ? 1 : 0);
+    return active_experts(spec.model, spec.training, spec.moe);
+  };
+  EXPECT_NEAR(active(0), active(6), 1e-12);
+  EXPECT_NEAR(active(0), (6 + 4.0 / 16) / 7, 1e-9);
+}
+
 // What layers work on adds up over the ranks, whoever has how much of it.
 TEST(LivingLoads, TokensAreKept) {
   EXPECT_TRUE(rc::check([] {

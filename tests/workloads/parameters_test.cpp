@@ -109,21 +109,19 @@ TEST(Parameters, ChoosingEveryExpertActivatesAll) {
 }
 
 /// GFLOP per token at a sequence, with and without MTP.
-struct CountedWork {
+struct FlopsRow {
   const char* name;
   ModelSpec model;
   std::int64_t sequence;
   double plain, with_mtp;
 };
 
-void PrintTo(const CountedWork& work, std::ostream* out) {
-  *out << work.name << " " << work.sequence;
-}
+void PrintTo(const FlopsRow& work, std::ostream* out) { *out << work.name << " " << work.sequence; }
 
-class FlopsTable : public ::testing::TestWithParam<CountedWork> {};
+class FlopsTable : public ::testing::TestWithParam<FlopsRow> {};
 
 TEST_P(FlopsTable, IsMetWithinATenthOfAPercent) {
-  const CountedWork& work = GetParam();
+  const FlopsRow& work = GetParam();
   EXPECT_NEAR(training_flops_per_token(work.model, work.sequence, false) / 1e9, work.plain,
               1e-3 * work.plain);
   EXPECT_NEAR(training_flops_per_token(work.model, work.sequence, true) / 1e9, work.with_mtp,
@@ -132,13 +130,13 @@ TEST_P(FlopsTable, IsMetWithinATenthOfAPercent) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, FlopsTable,
-    ::testing::Values(CountedWork{"deepseek", deepseek_v3(), 4096, 250.5, 260.6},
-                      CountedWork{"deepseek", deepseek_v3(), 8192, 281.2, 291.9},
-                      CountedWork{"pangu", pangu_ultra_moe(), 4096, 265.8, 277.9},
-                      CountedWork{"pangu", pangu_ultra_moe(), 8192, 296.5, 309.1},
-                      CountedWork{"telechat105", telechat3_105b(), 4096, 31.7, 34.45},
-                      CountedWork{"telechat105", telechat3_105b(), 8192, 37.4, 40.24},
-                      CountedWork{"telechat36", telechat3_36b(), 8192, 231.9, 231.9}));
+    ::testing::Values(FlopsRow{"deepseek", deepseek_v3(), 4096, 250.5, 260.6},
+                      FlopsRow{"deepseek", deepseek_v3(), 8192, 281.2, 291.9},
+                      FlopsRow{"pangu", pangu_ultra_moe(), 4096, 265.8, 277.9},
+                      FlopsRow{"pangu", pangu_ultra_moe(), 8192, 296.5, 309.1},
+                      FlopsRow{"telechat105", telechat3_105b(), 4096, 31.7, 34.45},
+                      FlopsRow{"telechat105", telechat3_105b(), 8192, 37.4, 40.24},
+                      FlopsRow{"telechat36", telechat3_36b(), 8192, 231.9, 231.9}));
 
 TEST(TrainingFlops, OfGpt3IsTheMegatronFormula) {
   // 72 s L h^2 (1 + s/(12 h) + V/(12 L h)) per sequence (Narayanan et al. 2021 without recompute,

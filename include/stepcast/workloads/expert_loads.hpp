@@ -11,6 +11,10 @@ namespace stepcast {
 /// [expert] The ranks of an expert group that hold it, the one that updates it first.
 using ExpertHolders = std::vector<std::vector<std::uint32_t>>;
 
+/// The last step whose loads can be asked for (`moe.routing.step`): the counters of draws have room
+/// for it, and for the steps of a run that begins there, beside the layers.
+inline constexpr std::int64_t last_routing_step = 1'000'000;
+
 /// Loads of one layer. They are over that of a balanced rank or expert without dropping, so that 1
 /// is the mean unless tokens are dropped.
 struct ExpertLoads {
@@ -65,6 +69,10 @@ LayerLoads layer_loads(const WorkloadSpec& spec);
 /// By expert rank, the experts of a layer that change their places before `moe.routing.step`, as
 /// moved_experts() has them; none where no relocation is due (`moe.relocation`).
 std::vector<double> relocated_experts(const WorkloadSpec& spec, std::size_t layer);
+
+/// The same routing with all experts loaded alike in every layer and step; what of them a step uses
+/// (`domains`) stays.
+RoutingSpec with_even_loads(RoutingSpec routing);
 
 /// This is the part of the experts that work in a step (`training.offload.active_experts`): as
 /// given, or the expected part that `moe.routing` gives a token of the step to, 1 without experts.

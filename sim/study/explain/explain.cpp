@@ -11,6 +11,7 @@
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/kept_network.hpp"
 #include "stepcast/sim/forecast/step_key.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
 namespace {
@@ -93,7 +94,7 @@ Explanation explain(const Scenario& scenario, int workers) {
     }));
   }
   Scenario balanced = scenario;
-  balanced.workload.moe.routing = {};
+  balanced.workload.moe.routing = with_even_loads(balanced.workload.moe.routing);
   balanced.workload.moe.spare_experts = 0;  // even loads need no copies
   balanced.workload.moe.relocation = {};
   const bool uneven =

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -155,6 +156,10 @@ TEST_F(SeedsCli, RefusesWhatMeansNothing) {
           "bad.txt:3:1");
   refused("run " + scenario + " --load-steps 3", "the same in every step");
   refused("run " + scenario + changing + " --load-steps 0", "--load-steps");
+  // before anything is written
+  const std::string graph = files.path("graph.json");
+  refused("run " + scenario + changing + " --load-steps 0 --graph " + graph, "--load-steps");
+  EXPECT_FALSE(std::filesystem::exists(graph));
   const std::string explain = "explain " + scenario;
   refused(explain + " --devices 32,16", "the smaller size first");
   refused(explain + " --devices 16", "two sizes such as 256,4096");

@@ -8,6 +8,7 @@
 #include "sim/small_scenario.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/forecast/prepare.hpp"
+#include "stepcast/workloads/expert_loads.hpp"
 #include "temporary_files.hpp"
 
 /// Steps of loads that change: each is the forecast of its step, and what is between them is what
@@ -73,6 +74,51 @@ TEST(LoadSteps, CopiesOfAllExpertsBalanceAll) {
   EXPECT_EQ(result.experts->rank_imbalance, 1);
   EXPECT_GT(result.experts->copied, Bytes{0});
   EXPECT_GT(result.step_time.value(), living_step({}));
+}
+
+// Which layer drops the tokens does not change how many FLOPs the model needs.
+TEST(LoadSteps, ModelFlopsTakeTheDropsOfAllLayers) {
+  const test::TemporaryFiles files;
+  const std::string even = "1 1 1 1 1 1 1 1\n", skewed = "9 1 1 1 1 1 1 1\n";
+  const auto model_flops = [&](int hot) {
+    std::string log;
+    for (int layer = 0; layer < 7; ++layer) log += layer == hot ? skewed : even;
+    const std::string file = files.write("log.csv", log);
+    const Overrides own{"moe.routing={distribution: file, layers: own, file: " + file + "}",
+                        "moe.capacity_factor=1.5"};
+    return in_child([&] {
+      const Forecast result = forecast(small(own));
+      return std::vector<double>{result.model_flops.value_or(0), result.experts->dropped};
+    });
+  };
+  const std::vector<double> first = model_flops(0), last = model_flops(6), none = model_flops(-1);
+  EXPECT_GT(first[1], 0);
+  EXPECT_NEAR(first[1], last[1], 1e-12);
+  EXPECT_NEAR(first[0], last[0], 1e-12 * first[0]);
+  EXPECT_LT(first[0], none[0]);
+}
+
+TEST(LoadSteps, EvenLoadsKeepWhatOfTheExpertsWorks) {
+  RoutingSpec routing;
+  routing.distribution = RoutingSpec::Distribution::zipf;
+  routing.layers = RoutingSpec::Layers::own;
+  routing.lifetime = 7;
+  routing.step = 3;
+  routing.domains = 8;
+  routing.step_domains = 2;
+  const RoutingSpec even = with_even_loads(routing);
+  EXPECT_EQ(even.distribution, RoutingSpec::Distribution::uniform);
+  EXPECT_EQ(even.layers, RoutingSpec::Layers::shared);
+  EXPECT_FALSE(even.lifetime);
+  EXPECT_EQ(even.step, 0);
+  EXPECT_EQ(even.domains, 8);
+  EXPECT_EQ(even.step_domains, 2);
+}
+
+TEST(LoadSteps, EndWhereTheKeyOfTheStepDoes) {
+  EXPECT_EQ(load_steps_left(small({zipf})), most_load_steps);
+  EXPECT_EQ(load_steps_left(small({zipf, "moe.routing.step=999999"})), 2);
+  EXPECT_EQ(load_steps_left(small({zipf, "moe.routing.step=1000000"})), 1);
 }
 
 TEST(LoadSteps, FoldAsEveryRankByItself) {

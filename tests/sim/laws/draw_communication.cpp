@@ -219,6 +219,7 @@ void Drawing::pick_changing_loads() {
   const bool zipf = has("moe.routing={distribution: zipf}");
   bool changes = has("moe.routing={distribution: random}");
   if (!zipf && !changes) return;
+  if (has("parallel.ep=1")) return;  // one rank has all experts
   if (chance(50)) take("moe.routing.layers", "loads of layers", "own");
   if (zipf && chance(50)) {
     changes = true;

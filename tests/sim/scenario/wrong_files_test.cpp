@@ -88,6 +88,24 @@ TEST(WrongFiles, ALogOfCounts) {
   EXPECT_EQ(errors("layers: own"),
             "s.yaml:36:43: moe.routing.file: names 'c.csv', which holds 16 numbers of sum 72, "
             "allowed: one for each of the 8 experts of each layer, step by step, not all 0");
+  std::string rows;  // as many as there are layers with experts
+  for (int row = 0; row < 7; ++row) rows += "1 2 3 4 5 6 7 8\n";
+  files.write("c.csv", rows);
+  EXPECT_EQ(errors("step: 0"),
+            "s.yaml:36:43: moe.routing.file: names 'c.csv', which holds 7 rows, as many as the "
+            "model has layers with experts, allowed: with moe.routing.layers own (a row for each "
+            "layer) or shared (for each step) beside it");
+  EXPECT_EQ(errors("layers: own"), "no error");
+  EXPECT_EQ(errors("layers: shared"), "no error");
+  EXPECT_EQ(errors("step: 6"), "no error");
+  files.write("c.csv", rows + rows + "0 0 0 0 0 0 0 0\n" + rows.substr(16));
+  EXPECT_EQ(errors("layers: own"),
+            "s.yaml:36:43: moe.routing.file: names 'c.csv', which holds only 0 for the experts of "
+            "layer 0 of step 2, allowed: a number above 0 in each row");
+  files.write("c.csv", "1 2 3 4 5 6 7 8\n0 0 0 0 0 0 0 0");
+  EXPECT_EQ(errors("layers: shared"),
+            "s.yaml:36:43: moe.routing.file: names 'c.csv', which holds only 0 for the experts of "
+            "step 1, allowed: a number above 0 in each row");
 }
 
 TEST(WrongFiles, CountsOfExperts) {

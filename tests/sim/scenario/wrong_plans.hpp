@@ -177,6 +177,19 @@ inline constexpr WrongRow wrong_plans[] = {
      "s.yaml:37:18: moe.spare_experts: is 1 but all experts are loaded alike (moe.routing), "
      "allowed: 0\n"
      "s.yaml:37:43: moe.relocation.history: is 4 but moe.relocation.every is never, allowed: 1"},
+    {"loads_of_lone_experts",
+     "vocabulary: 32000\nparallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n  cp: 1\n  ep: 4\n",
+     "vocabulary: 32000\n"
+     "moe: {routing: {distribution: zipf, lifetime: 5, layers: own, step: 3}}\n"
+     "parallel:\n  tp: 2\n  pp: 2\n  vpp: 2\n",
+     "s.yaml:36:47: moe.routing.lifetime: is given but ep is 1: a rank computes the tokens of all "
+     "experts, allowed: none, or ep > 1, moe.capacity_factor or training.offload.active_experts "
+     "routed\n"
+     "s.yaml:36:58: moe.routing.layers: is own but ep is 1: a rank computes the tokens of all "
+     "experts, allowed: shared, or ep > 1, moe.capacity_factor or training.offload.active_experts "
+     "routed\n"
+     "s.yaml:36:69: moe.routing.step: is 3 but ep is 1: a rank computes the tokens of all experts, "
+     "allowed: 0, or ep > 1, moe.capacity_factor or training.offload.active_experts routed"},
     {"too_many_copies", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {distribution: zipf, exponent: 0, lifetime: 4},\n"
      "  spare_experts: 7, relocation: {every: 4}}",
