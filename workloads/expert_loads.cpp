@@ -227,7 +227,7 @@ RoutingSpec with_even_loads(RoutingSpec routing) {
 double expected_parts(double parts, double experts, double top_k, double most) {
   // C(E - E/parts, k) / C(E, k), factor by factor
   double misses = 1;
-  for (double i = 0; i < top_k; ++i)
+  for (int i = 0; i < static_cast<int>(top_k); ++i)
     misses *= std::max(0.0, (experts - experts / parts - i) / (experts - i));
   return std::min(parts * (1 - misses), most);
 }

@@ -72,7 +72,7 @@ std::vector<std::size_t> drifted_places(std::size_t experts, const RoutingSpec& 
                                         ExpertMoment moment) {
   const std::int64_t lifetime = routing.lifetime.value_or(1);
   const std::int64_t knot = routing.lifetime ? moment.step / lifetime : 0;
-  const auto before = drawn_places(experts, routing.seed, drawn_at(moment.layer, knot));
+  auto before = drawn_places(experts, routing.seed, drawn_at(moment.layer, knot));
   const std::int64_t since = routing.lifetime ? moment.step % lifetime : 0;
   if (since == 0) return before;
   const auto after = drawn_places(experts, routing.seed, drawn_at(moment.layer, knot + 1));

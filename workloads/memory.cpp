@@ -357,6 +357,7 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<int>>& moments) {
   std::vector<std::vector<double>> units;
+  units.reserve(moments.size());
   for (const std::vector<int>& moment : moments) units.emplace_back(moment.begin(), moment.end());
   return stage_memory(spec, layers, cluster, stage, units);
 }

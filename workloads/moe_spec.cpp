@@ -1,13 +1,11 @@
 #include <array>
 
+#include "overlap_pieces.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/training_spec.hpp"
 
 namespace stepcast {
 namespace {
-
-/// More pieces than this leave nothing to overlap but start costs.
-constexpr Range pieces = between(1, 64);
 
 constexpr auto most_steps = static_cast<double>(last_routing_step);
 /// Each is drawn anew in every forecast.
@@ -91,7 +89,7 @@ void describe(Visitor& visitor, MoeSpec& spec) {
        "what runs while tokens travel; chunks(n): n pieces of the tokens one behind "
        "the other; tiles(n): the same inside one kernel; fb_pair: the backward of another "
        "micro-batch",
-       pieces});
+       overlap_pieces});
   visitor.section("routing", "how many tokens each expert gets",
                   [&](Visitor& v) { describe(v, spec.routing); });
   visitor.field({"capacity_factor", OptionalNumber{&spec.capacity_factor, "none"},

@@ -150,7 +150,7 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
         continue;
       }
       for (std::size_t v = 0; v < variants.size(); ++v) {
-        const Operator& of_variant = std::get<Operator>(variants[v].at(i));
+        const auto& of_variant = std::get<Operator>(variants[v].at(i));
         const OperatorCost of_run = beside_communication(cost(of_variant), of_variant);
         add(of_variant, with_graph(of_run, of_variant, in_graph), runs[v]);
       }
@@ -211,7 +211,7 @@ void ProgramBuilder::library_launches(const char* name, double count, Instructio
   const OperatorCost one = issue_cost(LaunchClass::vector, spec_.runtime, cluster_, true);
   if (one.worker == 0) return memory_work(name, Seconds{count * one.main}, out);
   Run run;  // the worker takes each as it comes
-  for (double i = 0; i < count; ++i) add(name, one, run);
+  for (int i = 0; i < static_cast<int>(count); ++i) add(name, one, run);
   out.push_back(Compute{segment_of({std::move(run)})});
 }
 

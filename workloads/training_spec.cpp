@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "overlap_pieces.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast {
@@ -160,7 +161,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
     overlap.number = &spec.tensor_chunks;
     v.field({"overlap", overlap,
              "chunks(n): matrix products in n pieces, each beside the collective of the next",
-             pieces});
+             overlap_pieces});
   });
   visitor.section("pipeline", "transfers between stages", [&](Visitor& v) {
     v.field({"scatter_gather", &spec.scatter_gather,

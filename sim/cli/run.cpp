@@ -172,7 +172,7 @@ Outcome run(const RunOptions& options) {
   if (load_steps > 0) steps = run_load_steps(scenario, load_steps, usable_processors());
   const auto begin = std::chrono::steady_clock::now();
   Forecast result = forecast(scenario);
-  result.load_steps = std::move(steps);
+  result.load_steps = steps;
   if (seeds) {
     result.seeds = seed_statistics(scenario, *seeds);
     if (options.records())

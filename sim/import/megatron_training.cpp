@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "megatron.hpp"
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/text.hpp"

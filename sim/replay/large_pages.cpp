@@ -1,9 +1,9 @@
 #include "large_pages.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 
 // Any header of the library says whether it is glibc.
 #if defined(__GLIBC__)
@@ -35,10 +35,10 @@ void expect_allocations(std::size_t bytes) {
   mallopt(M_MMAP_MAX, 0);
   void* const block = std::malloc(size);
   if (block != nullptr) {
-    const auto address = reinterpret_cast<std::uintptr_t>(block);
-    const std::uintptr_t begin = (address + page - 1) / page * page;
-    const std::uintptr_t end = (address + size) / page * page;
-    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+    void* begin = block;
+    std::size_t room = size;
+    if (std::align(page, page, begin, room) != nullptr)
+      madvise(begin, room / page * page, MADV_HUGEPAGE);
     std::free(block);
   }
   mallopt(M_MMAP_MAX, usual_maps);

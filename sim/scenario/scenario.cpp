@@ -83,7 +83,7 @@ std::optional<std::filesystem::path> named_file(const Node& root, const std::str
   const bool in_file = !place.file.starts_with("--set ");
   const auto directory =
       in_file ? std::filesystem::path(place.file).parent_path() : std::filesystem::path{};
-  const auto file = find_file(name, directory, search);
+  auto file = find_file(name, directory, search);
   if (!file) {
     reading.report(
         place, path,
