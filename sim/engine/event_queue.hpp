@@ -1,5 +1,5 @@
 #pragma once
-#include <algorithm>
+#include <boost/heap/d_ary_heap.hpp>
 #include <cstdint>
 #include <tuple>
 #include <utility>
@@ -23,56 +23,24 @@ struct QueuedEvent {
   }
 };
 
-/// A heap of four children per event, which lie side by side. Events are moved into the place that
-/// is free and not swapped: a queue is all that a replay of few ranks does beside its programs.
+/// A heap of four children per event.
 class EventQueue {
  public:
   bool empty() const { return events_.empty(); }
-  const QueuedEvent& top() const { return events_.front(); }
-
-  void push(const QueuedEvent& event) {
-    std::size_t place = events_.size();
-    events_.push_back(event);
-    while (place > 0) {
-      const std::size_t parent = (place - 1) / children;
-      if (!event.before(events_[parent])) break;
-      events_[place] = events_[parent];
-      place = parent;
-    }
-    events_[place] = event;
-  }
-
-  void pop() {
-    const QueuedEvent last = events_.back();
-    events_.pop_back();
-    if (events_.empty()) return;
-    std::size_t place = 0;
-    for (;;) {
-      const std::size_t first = children * place + 1;
-      if (first >= events_.size()) break;
-      const std::size_t end = std::min(first + children, events_.size());
-      std::size_t next = first;
-      for (std::size_t child = first + 1; child < end; ++child)
-        if (events_[child].before(events_[next])) next = child;
-      if (!events_[next].before(last)) break;
-      events_[place] = events_[next];
-      place = next;
-    }
-    events_[place] = last;
-  }
-
+  const QueuedEvent& top() const { return events_.top(); }
+  void push(const QueuedEvent& event) { events_.push(event); }
+  void pop() { events_.pop(); }
   std::vector<QueuedEvent> ordered() const {
-    std::vector<QueuedEvent> events = events_;
-    std::ranges::sort(events,
-                      [](const QueuedEvent& a, const QueuedEvent& b) { return a.before(b); });
-    return events;
+    return {events_.ordered_begin(), events_.ordered_end()};
   }
   void swap(EventQueue& other) { events_.swap(other.events_); }
   void clear() { events_.clear(); }
 
  private:
-  static constexpr std::size_t children = 4;
-  std::vector<QueuedEvent> events_;
+  struct Later {
+    bool operator()(const QueuedEvent& a, const QueuedEvent& b) const { return b.before(a); }
+  };
+  boost::heap::d_ary_heap<QueuedEvent, boost::heap::arity<4>, boost::heap::compare<Later>> events_;
 };
 
 }  // namespace stepcast
