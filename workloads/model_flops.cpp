@@ -30,15 +30,14 @@ double slice_training_flops(const ModelSpec& model, const LayerTable::Slice& sli
 
 double model_flops_per_step(const WorkloadSpec& spec) {
   const TrainingSpec& training = spec.training;
-  return training_flops_per_token(spec.model, training.sequence, spec.model.mtp_layers > 0) *
+  return training_flops_per_token(spec.model, training.sequence, true) *
          static_cast<double>(training.sequence) * static_cast<double>(training.global_batch);
 }
 
 double model_attention_flops_per_step(const WorkloadSpec& spec) {
   const TrainingSpec& training = spec.training;
-  const bool mtp = spec.model.mtp_layers > 0;
-  return (training_flops_per_token(spec.model, training.sequence, mtp) -
-          training_flops_per_token(spec.model, 0, mtp)) *
+  return (training_flops_per_token(spec.model, training.sequence, true) -
+          training_flops_per_token(spec.model, 0, true)) *
          static_cast<double>(training.sequence) * static_cast<double>(training.global_batch);
 }
 

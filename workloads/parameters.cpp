@@ -138,7 +138,7 @@ double training_flops_per_token(const ModelSpec& model, std::int64_t sequence, b
 
   double forward = (layers - moe_count) * layer(false) + head;
   if (moe_count > 0) forward += moe_count * layer(true);
-  if (with_mtp && model.mtp_layers > 0) {
+  if (with_mtp) {
     const double projection = 2 * 2 * hidden * hidden;
     forward +=
         static_cast<double>(model.mtp_layers) * (layer(mtp_is_moe(model)) + projection + head);

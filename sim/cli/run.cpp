@@ -142,6 +142,21 @@ Scenario shown_scenario(const Scenario& scenario, const std::optional<SeedRuns>&
   return shown;
 }
 
+void graph_option(const RunOptions& options, const Scenario& scenario,
+                  const std::vector<std::string>& imported) {
+  if (!options.graph.empty()) write_graph(options.graph, options.graph_ranks, scenario, imported);
+  if (options.graph.empty() && !options.graph_ranks.empty())
+    bad_option("--graph-ranks", "is given without --graph");
+}
+
+/// Which memory a forecast that does not fit asks too much of.
+std::string full_memory(const Forecast& forecast) {
+  const bool host = std::ranges::all_of(forecast.stages, [](const StageForecast& stage) {
+    return !stage.memory || stage.memory->peak() <= stage.memory->capacity;
+  });
+  return host ? "host memory" : "device memory";
+}
+
 }  // namespace
 
 std::int64_t seeds_option(const std::string& text, bool draws) {
@@ -161,9 +176,7 @@ Outcome run(const RunOptions& options) {
                                             default_search_path(options.presets), imported);
   rank_option(options.kernel_rank, scenario);
   const std::int64_t load_steps = load_steps_option(options, scenario);
-  if (!options.graph.empty()) write_graph(options.graph, options.graph_ranks, scenario, imported);
-  if (options.graph.empty() && !options.graph_ranks.empty())
-    bad_option("--graph-ranks", "is given without --graph");
+  graph_option(options, scenario, imported);
   const std::optional<SeedRuns> seeds = seeds_of(options, scenario);
   RunShown recorded;
   if (options.records()) recorded = shown_run(options, shown_scenario(scenario, seeds));
@@ -197,11 +210,7 @@ Outcome run(const RunOptions& options) {
                            : with_fields(report_json(scenario, result, timing), recorded.fields));
   outcome.warnings = std::move(imported);
   if (!result.fits_memory()) {
-    const bool host = std::ranges::all_of(result.stages, [](const StageForecast& stage) {
-      return !stage.memory || stage.memory->peak() <= stage.memory->capacity;
-    });
-    outcome.warnings.push_back(scenario.name + " does not fit into " +
-                               (host ? "host memory" : "device memory"));
+    outcome.warnings.push_back(scenario.name + " does not fit into " + full_memory(result));
     if (options.fail_on_oom) outcome.exit_code = check_failed;
   }
   return outcome;

@@ -90,6 +90,34 @@ Json finalists_json(const PlanSpace& space, const PlanResult& result) {
   return finalists;
 }
 
+Json counts_json(const PlanCounts& counts) {
+  Json infeasible = Json::object();
+  for (const auto& [reason, points] : counts.infeasible) infeasible[reason] = points;
+  return {{"points", counts.points},
+          {"infeasible", infeasible},
+          {"bounded", counts.bounded},
+          {"estimated", counts.estimated},
+          {"unit_bounded", counts.unit_bounded},
+          {"timed", counts.timed},
+          {"simulated", counts.simulated}};
+}
+
+/// Points that no other beats, and for each other one by whom it is beaten.
+void add_frontier(Json& json, const PlanSpace& space, const PlanResult& result) {
+  json["frontier"] = Json::array();
+  json["dominated"] = Json::array();
+  for (const FrontierEntry& entry : frontier(result)) {
+    Json point = point_json(space, *entry.point);
+    if (entry.dominator == nullptr) {
+      json["frontier"].push_back(point);
+    } else {
+      point["dominated_by"] = strategy_text(space, entry.dominator->strategy);
+      point["because"] = beaten_by(entry);
+      json["dominated"].push_back(point);
+    }
+  }
+}
+
 }  // namespace
 
 std::string plan_json(const PlanSpace& space, const PlanResult& result) {
@@ -101,15 +129,7 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
   json["proven"] = result.proven;
   json["least_bound"] = optional_json(result.least_bound);
   json["rank_correlation"] = optional_json(result.rank_correlation);
-  Json infeasible = Json::object();
-  for (const auto& [reason, points] : result.counts.infeasible) infeasible[reason] = points;
-  json["counts"] = {{"points", result.counts.points},
-                    {"infeasible", infeasible},
-                    {"bounded", result.counts.bounded},
-                    {"estimated", result.counts.estimated},
-                    {"unit_bounded", result.counts.unit_bounded},
-                    {"timed", result.counts.timed},
-                    {"simulated", result.counts.simulated}};
+  json["counts"] = counts_json(result.counts);
   json["comparison"] = comparison_json(result);
   json["best"] = Json::array();
   for (const PlanPoint& p : result.best) json["best"].push_back(point_json(space, p));
@@ -123,18 +143,7 @@ std::string plan_json(const PlanSpace& space, const PlanResult& result) {
   }
   if (space.spec.seeds > 0) json["finalists"] = finalists_json(space, result);
   if (!space.spec.frontier.empty()) json["frontier_of"] = space.spec.frontier;
-  json["frontier"] = Json::array();
-  json["dominated"] = Json::array();
-  for (const FrontierEntry& entry : frontier(result)) {
-    Json point = point_json(space, *entry.point);
-    if (entry.dominator == nullptr) {
-      json["frontier"].push_back(point);
-    } else {
-      point["dominated_by"] = strategy_text(space, entry.dominator->strategy);
-      point["because"] = beaten_by(entry);
-      json["dominated"].push_back(point);
-    }
-  }
+  add_frontier(json, space, result);
   return json.dump(2) + "\n";
 }
 

@@ -210,8 +210,8 @@ Json cost_json(const Scenario& scenario, const StepCost& cost) {
           {"token_j", of_token(cost.joules)}};
 }
 
-Json result_json(const Scenario& scenario, const Forecast& forecast) {
-  const Metrics m = metrics_of(scenario, forecast);
+/// What every result has.
+Json step_json(const Metrics& m, const Forecast& forecast) {
   const auto of_model = [&](double value) { return m.has_model ? Json(value) : Json(nullptr); };
   const RankTimes& mean = forecast.mean;
   Json exposed;
@@ -221,29 +221,33 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   Json stages = Json::array();
   for (std::size_t s = 0; s < forecast.stages.size(); ++s)
     stages.push_back(stage_json(s, forecast.stages[s]));
-  Json json{{"step_time_s", m.step_time},
-            {"step_time_s_low", or_null(m.step_time_low)},
-            {"step_time_s_high", or_null(m.step_time_high)},
-            {"tokens_per_s", of_model(m.tokens_per_s)},
-            {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
-            {"samples_per_s", m.samples_per_s},
-            {"model_flops_per_step", of_model(m.model_flops)},
-            {"tflops_per_device", of_model(m.tflops_per_device)},
-            {"mfu", of_model(m.mfu)},
-            {"hfu", of_model(m.hfu)},
-            {"mfu_peak_flops_per_s", of_model(m.mfu_peak)},
-            {"bubble_ratio", forecast.bubble_ratio()},
-            {"breakdown_s", parts(mean)},
-            {"communication_s",
-             {{"total", mean.communication.value()},
-              {"overlapped", std::max(0.0, (mean.communication - mean.exposed_total()).value())}}},
-            {"exposed_by_kind_s", exposed},
-            {"stages", stages},
-            {"collectives", collectives_json(forecast)},
-            {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)},
-            {"memory_fit", m.has_model ? Json(name(m.memory_fit)) : Json(nullptr)},
-            {"memory_peak_bytes_low", or_null(m.memory_low)},
-            {"memory_peak_bytes_high", or_null(m.memory_high)}};
+  return {{"step_time_s", m.step_time},
+          {"step_time_s_low", or_null(m.step_time_low)},
+          {"step_time_s_high", or_null(m.step_time_high)},
+          {"tokens_per_s", of_model(m.tokens_per_s)},
+          {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
+          {"samples_per_s", m.samples_per_s},
+          {"model_flops_per_step", of_model(m.model_flops)},
+          {"tflops_per_device", of_model(m.tflops_per_device)},
+          {"mfu", of_model(m.mfu)},
+          {"hfu", of_model(m.hfu)},
+          {"mfu_peak_flops_per_s", of_model(m.mfu_peak)},
+          {"bubble_ratio", forecast.bubble_ratio()},
+          {"breakdown_s", parts(mean)},
+          {"communication_s",
+           {{"total", mean.communication.value()},
+            {"overlapped", std::max(0.0, (mean.communication - mean.exposed_total()).value())}}},
+          {"exposed_by_kind_s", exposed},
+          {"stages", stages},
+          {"collectives", collectives_json(forecast)},
+          {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)},
+          {"memory_fit", m.has_model ? Json(name(m.memory_fit)) : Json(nullptr)},
+          {"memory_peak_bytes_low", or_null(m.memory_low)},
+          {"memory_peak_bytes_high", or_null(m.memory_high)}};
+}
+
+Json result_json(const Scenario& scenario, const Forecast& forecast) {
+  Json json = step_json(metrics_of(scenario, forecast), forecast);
   for (const GroupReach& reach : forecast.groups)
     json["groups"].push_back({{"group", reach.group},
                               {"fabric", reach.fabric},

@@ -252,25 +252,16 @@ void check_states(const ClusterSpec& cluster, const std::string& prefix, Checks&
   }
 }
 
-}  // namespace
+void check_intervals(const ForecastInterval& interval, const std::string& prefix, Checks& checks) {
+  check_quotients(interval.steps, prefix, checks);
+  if (interval.experts) check_quotients(*interval.experts, prefix + "experts.", checks);
+  if (interval.memory) check_quotients(*interval.memory, prefix + "memory.", checks);
+}
 
-void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+/// What is counted in nodes, or lies in one.
+void check_node(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
   const auto key = [&](const char* name) { return prefix + name; };
-  check_reserve(cluster.device, key("device.memory."), checks);
-  for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
-    check_reserve(cluster.kinds[k].device, key("kinds.") + std::to_string(k) + ".device.memory.",
-                  checks);
-  if (cluster.interval) {
-    check_quotients(cluster.interval->steps, key("interval."), checks);
-    if (cluster.interval->experts)
-      check_quotients(*cluster.interval->experts, key("interval.experts."), checks);
-    if (cluster.interval->memory)
-      check_quotients(*cluster.interval->memory, key("interval.memory."), checks);
-  }
-  check_routing(cluster.network, prefix, checks);
-  check_states(cluster, prefix, checks);
   const std::int64_t per_node = cluster.node_devices;
-  if (!checks.good({key("node.devices")})) return;
   const std::int64_t whole = cluster.devices / per_node * per_node;
   checks.require(cluster.devices % per_node == 0, key("devices"),
                  "is " + count_text(cluster.devices) + ", must be a whole number of nodes of " +
@@ -287,6 +278,21 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
                    "is " + count_text(groups->group_size) + ", must divide the " +
                        count_text(per_node) + " devices of a node, allowed: " + divisors(per_node));
   }
+}
+
+}  // namespace
+
+void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+  const auto key = [&](const char* name) { return prefix + name; };
+  check_reserve(cluster.device, key("device.memory."), checks);
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
+    check_reserve(cluster.kinds[k].device, key("kinds.") + std::to_string(k) + ".device.memory.",
+                  checks);
+  if (cluster.interval) check_intervals(*cluster.interval, key("interval."), checks);
+  check_routing(cluster.network, prefix, checks);
+  check_states(cluster, prefix, checks);
+  if (!checks.good({key("node.devices")})) return;
+  check_node(cluster, prefix, checks);
   check_wires(cluster, prefix, checks);
   check_platform(cluster, prefix, checks);
   check_allocation(cluster, prefix, checks);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "read_platform.hpp"
@@ -13,8 +14,8 @@ namespace {
 
 struct Tag {
   std::string name;
+  int line;  // from 1
   std::map<std::string, std::string> attributes;
-  int line = 1;
 };
 
 constexpr std::string_view blank = " \t\r\n";
@@ -23,19 +24,18 @@ class TagReader {
  public:
   explicit TagReader(std::string_view text) : text_{text} {}
 
-  /// The next tag that opens an element; false at the end.
-  bool next(Tag& tag) {
+  /// The next tag that opens an element; nothing at the end.
+  std::optional<Tag> next() {
     while (true) {
       skip_to(text_.find('<', at_));
-      if (at_ >= text_.size()) return false;
+      if (at_ >= text_.size()) return {};
       if (text_.substr(at_).starts_with("<!--")) {
         skip_behind("-->");
       } else if (text_.substr(at_).starts_with("<?") || text_.substr(at_).starts_with("<!") ||
                  text_.substr(at_).starts_with("</")) {
         skip_behind(">");
       } else {
-        read(tag);
-        return true;
+        return read();
       }
     }
   }
@@ -58,12 +58,12 @@ class TagReader {
     return found;
   }
 
-  void read(Tag& tag) {
+  Tag read() {
     ++at_;
-    tag = {.name = word(), .attributes = {}, .line = line_};
+    Tag tag{word(), line_, {}};
     while (at_ < text_.size()) {
       skip_to(text_.find_first_not_of(blank, at_));
-      if (at_ >= text_.size() || text_[at_] == '>') return;
+      if (at_ >= text_.size() || text_[at_] == '>') break;
       const std::size_t before = at_;
       const std::string key = word();
       skip_to(text_.find_first_not_of(" \t\r\n=", at_));
@@ -74,6 +74,7 @@ class TagReader {
       }
       if (at_ == before) ++at_;
     }
+    return tag;
   }
 
   std::string_view text_;
@@ -116,17 +117,19 @@ void scan_platform(const std::string& text, const std::string& file, const std::
   std::map<std::pair<std::string, std::string>, int> names;
   constexpr std::size_t most_reports = 50;
   const std::size_t before = reading.diagnostics.size();
-  for (Tag tag; reader.next(tag) && reading.diagnostics.size() < before + most_reports;) {
-    if (const std::string wrong = wrong_tag(tag); !wrong.empty())
-      reading.report({file, tag.line, 1}, key, wrong);
-    const auto id = tag.attributes.find("id");
-    const bool named = tag.name == "host" || tag.name == "link" || tag.name == "zone" ||
-                       tag.name == "cluster" || tag.name == "router";
-    if (!named || id == tag.attributes.end()) continue;
-    const bool link = tag.name == "link";
-    const auto [at, fresh] = names.try_emplace({link ? "link" : "point", id->second}, tag.line);
+  while (reading.diagnostics.size() < before + most_reports) {
+    const std::optional<Tag> tag = reader.next();
+    if (!tag) break;
+    if (const std::string wrong = wrong_tag(*tag); !wrong.empty())
+      reading.report({file, tag->line, 1}, key, wrong);
+    const auto id = tag->attributes.find("id");
+    const bool named = tag->name == "host" || tag->name == "link" || tag->name == "zone" ||
+                       tag->name == "cluster" || tag->name == "router";
+    if (!named || id == tag->attributes.end()) continue;
+    const bool link = tag->name == "link";
+    const auto [at, fresh] = names.try_emplace({link ? "link" : "point", id->second}, tag->line);
     if (!fresh)
-      reading.report({file, tag.line, 1}, key,
+      reading.report({file, tag->line, 1}, key,
                      "has '" + shortened(id->second) + "' twice, first at line " +
                          std::to_string(at->second) + ", allowed: a name for each");
   }

@@ -1,6 +1,7 @@
 """scripts/mutate changes what it says, draws what the seed says, and leaves texts and promises alone."""
 import importlib.machinery
 import importlib.util
+import json
 import pathlib
 import subprocess
 import sys
@@ -8,6 +9,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
+import mutations
+
 loader = importlib.machinery.SourceFileLoader("mutate", str(ROOT / "scripts" / "mutate"))
 mutate = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutate", loader))
 sys.modules["mutate"] = mutate
@@ -16,7 +20,7 @@ loader.exec_module(mutate)
 
 def changed(code):
     """All lines that a line may become."""
-    return {code[:start] + new + code[end:] for start, end, new, _ in mutate.line_changes(mutate.masked(code))}
+    return {code[:start] + new + code[end:] for start, end, new, _ in mutations.line_changes(mutations.masked(code))}
 
 
 class Mutate(unittest.TestCase):
@@ -36,30 +40,30 @@ class Mutate(unittest.TestCase):
             self.assertEqual(changed(code), set(), code)
 
     def test_descriptions_stay(self):
-        code = mutate.without_descriptions(mutate.masked("v.field({\"k\", &k, f(1),\n  between(1, 9)});\nn = 2;"))
+        code = mutations.without_descriptions(mutations.masked("v.field({\"k\", &k, f(1),\n  between(1, 9)});\nn = 2;"))
         self.assertEqual(code.count("\n"), 2)
         self.assertNotIn("9", code)
         self.assertIn("n = 2;", code)
 
     def test_draws_follow_the_seed_and_take_files_in_turns(self):
         def first(seed, count):
-            draws = mutate.drawn("topology", seed)
+            draws = mutations.drawn("topology", seed)
             return [next(draws) for _ in range(count)]
         self.assertEqual(first(1, 20), first(1, 20))
         self.assertNotEqual(first(1, 20), first(2, 20))
         self.assertEqual(len({change.file for change in first(1, 6)}), 6)
-        every = list(mutate.drawn("topology", 1))
+        every = list(mutations.drawn("topology", 1))
         self.assertEqual(len({(c.file, c.line) for c in every}), len(every))
 
     def test_every_room_has_enough_and_its_own_tests(self):
-        for room, (folder, programs) in mutate.ROOMS.items():
-            self.assertGreaterEqual(len(list(zip(range(100), mutate.drawn(room, 1)))), 50, room)
+        for room, (folder, programs) in mutations.ROOMS.items():
+            self.assertGreaterEqual(len(list(zip(range(100), mutations.drawn(room, 1)))), 50, room)
             listed = (ROOT / "tests" / folder / "CMakeLists.txt").read_text(encoding="utf-8")
             self.assertIn(f"stepcast_test({programs[0]}\n", listed)
 
     def test_lists_are_of_this_tree(self):
-        lists = mutate.json.loads(mutate.LISTS.read_text(encoding="utf-8"))
-        self.assertGreaterEqual(len(list(mutate.known_changes(lists["known"]))), 4)
+        lists = json.loads(mutations.LISTS.read_text(encoding="utf-8"))
+        self.assertGreaterEqual(len(list(mutations.known_changes(lists["known"]))), 4)
         self.assertLessEqual(len(lists["equivalent"]), mutate.MOST_EQUIVALENT)
         for entry in lists["equivalent"]:
             lines = [" ".join(line.split()) for line in (ROOT / entry["file"]).read_text(encoding="utf-8").split("\n")]

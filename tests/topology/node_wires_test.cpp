@@ -6,6 +6,7 @@
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/topology/fabric_graph.hpp"
+#include "stepcast/topology/wire_shift.hpp"
 
 /// Nodes with wires: torus, full mesh and graph. docs/models/wired.md.
 namespace stepcast {
@@ -166,6 +167,12 @@ TEST(NodeWires, TheBisectionOfATorus) {
   EXPECT_NEAR(bisection(fabric).bandwidth.value(), 32 * 50e9 + 32 * 10e9, 1);
   EXPECT_NEAR(bisection(Fabric(nodes_of(leaf_spine(16, 4, 2), 16))).bandwidth.value(),
               4 * 50e9 + 8 * 10e9, 1);
+}
+
+TEST(NodeWires, AFullMeshIsSeenFromItsFirstDevice) {
+  const ClusterSpec cluster = nodes_of(FullMeshFabric{sides({4, 2})}, 8);
+  const NodeWires wires(cluster.node_fabric, cluster.node_devices);
+  for (std::uint32_t device = 0; device < 8; ++device) EXPECT_EQ(wire_origin(wires, device), 0U);
 }
 
 TEST(NodeWires, WhatIsNoFabricIsRefused) {

@@ -130,6 +130,15 @@ TEST(ExpertLoads, BalancingGivesEachRankAsManyExperts) {
   EXPECT_EQ(sum, std::vector<double>(4, 10));  // heaviest with lightest
 }
 
+// Which of several as heavy ones is copied must be the same everywhere.
+TEST(ExpertLoads, OfExpertsAlikeTheFirstIsCopied) {
+  const ExpertHolders holders =
+      place_copies({1, 4, 4, 1, 4, 4}, 2, MoeSpec::Placement::balanced, 1);
+  std::vector<std::size_t> held;
+  for (const auto& ranks : holders) held.push_back(ranks.size());
+  EXPECT_EQ(held, (std::vector<std::size_t>{1, 2, 2, 1, 1, 1}));
+}
+
 // The fullest rank, not the mean one, sets the time of the grouped products.
 TEST(ExpertLoads, ProductsOfTheFullestRankTakeLonger) {
   const WorkloadSpec spec = spec_with(Distribution::uniform, 4);

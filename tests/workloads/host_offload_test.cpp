@@ -210,17 +210,6 @@ TEST(HostOffload, TheHostUpdatesWhatLivesThere) {
   EXPECT_DOUBLE_EQ(host_work(slow, slow.epilogue), host_work(there, there.epilogue));
 }
 
-TEST(HostOffload, FewCoresSlowTheUpdate) {
-  HostSpec host = cluster_with_host().host;
-  EXPECT_EQ(host.update_bandwidth().value(), 25e9);
-  host.cores = 10;
-  EXPECT_EQ(host.update_bandwidth().value(), 25e9);  // what a core draws is not known
-  host.core_bandwidth = BytesPerSecond{8e9};
-  EXPECT_EQ(host.update_bandwidth().value(), 10e9);
-  host.cores = 100;
-  EXPECT_EQ(host.update_bandwidth().value(), 25e9);
-}
-
 // Experts that live on the host and are updated there send gradients and fetch no states; where
 // replicas tell each other what they updated, the weights pass by the device once.
 TEST(HostOffload, ExpertsAreUpdatedWhereTheyLive) {

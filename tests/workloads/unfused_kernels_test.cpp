@@ -129,7 +129,8 @@ TEST(UnfusedKernels, SiluAndProductOfTwoProjectionsCopyNoHalf) {
   layer.spec.runtime.kernels.activation = KernelSpec::Activation::apart;
   const double inner = layer.tokens() * 4096;
   const LayerItems forward = layer.forward(), backward = layer.backward();
-  EXPECT_DOUBLE_EQ(unfused_bytes(forward, "feed-forward activation"), ((2 + 2) + (2 + 2 + 2)) * inner);
+  EXPECT_DOUBLE_EQ(unfused_bytes(forward, "feed-forward activation"),
+                   ((2 + 2) + (2 + 2 + 2)) * inner);
   EXPECT_EQ(count(forward, "feed-forward activation"), 2U);
   // gradients of both factors, and of silu
   EXPECT_DOUBLE_EQ(unfused_bytes(backward, "feed-forward activation"), 3 * (2 + 2 + 2) * inner);

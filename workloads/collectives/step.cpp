@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "channel_pairs.hpp"
 #include "stepcast/base/errors.hpp"
 
 namespace stepcast::collectives {
@@ -243,76 +243,19 @@ void Step::send_at_once(const Members& members, Bytes bytes) {
       std::max({before, latency_, slowest + wiring_->node_step() * static_cast<double>(most - 1)});
 }
 
-namespace {
-
-/// Of a dragonfly: members below each router, by group.
-using RouterCounts = std::map<std::uint32_t, std::map<std::uint32_t, double>>;
-
-double all_of(const std::map<std::uint32_t, double>& counts) {
-  double sum = 0;
-  for (const auto& [router, members] : counts) sum += members;
-  return sum;
-}
-
-/// Whether some member of a group is below another router than this one.
-bool beside(const std::map<std::uint32_t, double>& counts, std::uint32_t router) {
-  return counts.size() > 1 || counts.begin()->first != router;
-}
-
-}  // namespace
-
 /// Pairs are counted by router and group; those of one super-node, which stay inside, are taken off
 /// again before bytes are counted. Only channels that carry something have a latency.
 void Step::load_channels(const Seats& seats, double bytes) {
-  const Dragonfly& fly = wiring_->dragonfly();
-  std::map<std::uint32_t, double> pairs;  // by channel
-  std::map<std::uint32_t, Seconds> ways;  // over a channel, the slowest of them
-  const auto in_group = [&](const auto& routers, double sign) {
-    for (const auto& [from, senders] : routers)
-      for (const auto& [to, receivers] : routers) {
-        if (from == to || fly.plus()) continue;
-        pairs[fly.local(from, to)] += sign * senders * receivers;
-        ways[fly.local(from, to)] = wiring_->local_latency();
-      }
-  };
-  const auto between = [&](std::uint32_t g, std::uint32_t h, const RouterCounts& groups,
-                           double sign) {
-    const auto &own = groups.at(g), &others = groups.at(h);
-    const double peers = all_of(others);
-    pairs[wiring_->global_channel(fly.global(g, h))] += sign * all_of(own) * peers;
-    Seconds way = wiring_->global_latency();
-    if (!fly.plus()) {
-      const std::uint32_t gate = fly.gateway(g, h);
-      for (const auto& [router, members] : own) {
-        if (router == gate) continue;
-        pairs[fly.local(router, gate)] += sign * members * peers;
-        pairs[fly.local(gate, router)] += sign * members * peers;
-      }
-      way += wiring_->local_latency() * (beside(own, gate) ? 1 : 0);
-      way += wiring_->local_latency() * (beside(others, fly.gateway(h, g)) ? 1 : 0);
-    }
-    Seconds& known = ways[wiring_->global_channel(fly.global(g, h))];
-    known = std::max(known, way);
-  };
-  const auto count = [&](std::span<const std::uint32_t> some, double sign) {
-    RouterCounts groups;
-    for (const std::uint32_t i : some)
-      ++groups[fly.group_of(wiring_->router(i))][wiring_->router(i)];
-    for (const auto& [g, routers] : groups) {
-      in_group(routers, sign);
-      for (const auto& [h, others] : groups)
-        if (g != h) between(g, h, groups, sign);
-    }
-  };
-  count(seats, 1);
+  ChannelPairs pairs(*wiring_);
+  pairs.count(seats, 1);
   each_run(
       std::span<const std::uint32_t>(seats),
       [&](std::uint32_t i) { return wiring_->seat(i).super_node; },
-      [&](auto super) { count(super, -1); });
-  for (const auto& [channel, number] : pairs) {
-    if (number <= 0) continue;
-    latency_ = std::max(latency_, wiring_->latency(Part::nic) + ways[channel]);
-    if (bytes > 0) add_to_channel(channel, number * bytes);
+      [&](auto super) { pairs.count(super, -1); });
+  for (const auto& [channel, load] : pairs.loads()) {
+    if (load.pairs <= 0) continue;
+    latency_ = std::max(latency_, wiring_->latency(Part::nic) + load.way);
+    if (bytes > 0) add_to_channel(channel, load.pairs * bytes);
   }
 }
 

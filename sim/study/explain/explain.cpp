@@ -55,70 +55,103 @@ std::vector<std::pair<std::string, Ideal>> ideals() {
   return {{"communication free", communication}, {"host free", host}, {"no bubble", bubble}};
 }
 
+/// The scenario with as many tokens for each expert; nothing where they are even already.
+std::optional<Scenario> with_balanced_experts(const Scenario& scenario) {
+  Scenario balanced = scenario;
+  MoeSpec& moe = balanced.workload.moe;
+  moe.routing = with_even_loads(moe.routing);
+  moe.spare_experts = 0;  // even loads need no copies
+  moe.relocation = {};
+  if (moe.routing.distribution == scenario.workload.moe.routing.distribution) return {};
+  return balanced;
+}
+
+double step_time(const Scenario& scenario, const LayerTable& layers) {
+  Ideal same_cut;
+  same_cut.layers = &layers;
+  return forecast(scenario, same_cut).step_time.value();
+}
+
+/// The step that variants are held against. Half of a cluster's numbers are of kernels that a model
+/// does not run, and their variants are this very step.
+KnownStep own_step(const Scenario& scenario, const LayerTable& layers, int workers) {
+  KnownStep own{step_key(scenario, layers)};
+  Variants alone;
+  alone.add([&] { return step_time(scenario, layers); });
+  begin_phase("running the step alone");
+  alone.run(workers);
+  own.time = Seconds{alone.time(0).value()};
+  return own;
+}
+
+/// Each parameter with more and with less of it.
+class Pairs {
+ public:
+  Pairs(Variants& variants, const Scenario& scenario, const LayerTable& layers,
+        const KnownStep& own)
+      : variants_(variants), parameters_(parameters(scenario)) {
+    for (const Parameter& p : parameters_) {
+      const auto with = [&](double factor) {
+        return variants_.add([&, factor]() -> std::optional<double> {
+          const std::optional<Scenario> changed = varied(scenario, p, factor);
+          if (!changed) return {};
+          return step_time_beside(own, *changed, layers).value();
+        });
+      };
+      const std::size_t up = with(more);
+      runs_.emplace_back(up, with(less));
+    }
+  }
+
+  /// Once the variants have run; the largest elasticity first.
+  void add_elasticities(Explanation& result) const {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const std::optional<double> up = variants_.time(runs_[i].first);
+      const std::optional<double> down = variants_.time(runs_[i].second);
+      if (!up && !down) continue;
+      const double range = (up ? std::log(more) : 0) - (down ? std::log(less) : 0);
+      const double change =
+          std::log(up.value_or(result.step_time) / down.value_or(result.step_time));
+      const Parameter& p = parameters_[i];
+      result.elasticities.push_back({p, change / range});
+      if (p.nature == Parameter::Nature::time) result.time_sum += change / range;
+      if (p.nature == Parameter::Nature::rate) result.time_sum -= change / range;
+    }
+    std::ranges::stable_sort(result.elasticities, [](const Elasticity& a, const Elasticity& b) {
+      return std::abs(a.value) > std::abs(b.value);
+    });
+  }
+
+ private:
+  Variants& variants_;
+  std::vector<Parameter> parameters_;
+  std::vector<std::pair<std::size_t, std::size_t>> runs_;  // with more and less of each
+};
+
 }  // namespace
 
 Explanation explain(const Scenario& scenario, int workers) {
   // Another cut of the layers would be another plan: its jump is no derivative.
   const LayerTable layers = layers_of(scenario);
   const KeptNetwork network(scenario, layers);
-  const auto step_time = [&](const Scenario& s) {
-    Ideal same_cut;
-    same_cut.layers = &layers;
-    return forecast(s, same_cut).step_time.value();
-  };
-  // Half of a cluster's numbers are of kernels that a model does not run.
-  KnownStep own{step_key(scenario, layers)};
-  Variants alone;
-  alone.add([&] { return step_time(scenario); });
-  begin_phase("running the step alone");
-  alone.run(workers);
-  own.time = Seconds{alone.time(0).value()};
+  const KnownStep own = own_step(scenario, layers, workers);
   Variants variants;
-  const std::vector<Parameter> all = parameters(scenario);
-  std::vector<std::pair<std::size_t, std::size_t>> runs;  // with more and less of each
-  for (const Parameter& p : all) {
-    const auto with = [&](double factor) {
-      return variants.add([&, factor]() -> std::optional<double> {
-        const std::optional<Scenario> changed = varied(scenario, p, factor);
-        if (!changed) return {};
-        return step_time_beside(own, *changed, layers).value();
-      });
-    };
-    const std::size_t up = with(more);
-    runs.emplace_back(up, with(less));
-  }
+  const Pairs pairs(variants, scenario, layers, own);
   std::vector<std::pair<std::string, std::size_t>> bounds;
   for (const auto& [name, ideal] : ideals()) {
     bounds.emplace_back(name, variants.add([&, ideal = ideal] {
       return forecast(scenario, ideal).step_time.value();
     }));
   }
-  Scenario balanced = scenario;
-  balanced.workload.moe.routing = with_even_loads(balanced.workload.moe.routing);
-  balanced.workload.moe.spare_experts = 0;  // even loads need no copies
-  balanced.workload.moe.relocation = {};
-  const bool uneven =
-      scenario.workload.moe.routing.distribution != balanced.workload.moe.routing.distribution;
-  if (uneven)
-    bounds.emplace_back("experts balanced", variants.add([&] { return step_time(balanced); }));
+  if (const std::optional<Scenario> balanced = with_balanced_experts(scenario))
+    bounds.emplace_back("experts balanced",
+                        variants.add([&, s = *balanced] { return step_time(s, layers); }));
   begin_phase("running variants");
   variants.run(workers);
 
   Explanation result;
   result.step_time = own.time.value();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::optional<double> up = variants.time(runs[i].first);
-    const std::optional<double> down = variants.time(runs[i].second);
-    if (!up && !down) continue;
-    const double range = (up ? std::log(more) : 0) - (down ? std::log(less) : 0);
-    const double change = std::log(up.value_or(result.step_time) / down.value_or(result.step_time));
-    result.elasticities.push_back({all[i], change / range});
-    if (all[i].nature == Parameter::Nature::time) result.time_sum += change / range;
-    if (all[i].nature == Parameter::Nature::rate) result.time_sum -= change / range;
-  }
-  std::ranges::stable_sort(result.elasticities, [](const Elasticity& a, const Elasticity& b) {
-    return std::abs(a.value) > std::abs(b.value);
-  });
+  pairs.add_elasticities(result);
   for (const auto& [name, run] : bounds)
     result.bounds.push_back({name, variants.time(run).value()});
   result.path = critical_path(record(scenario));

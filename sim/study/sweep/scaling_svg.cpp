@@ -45,42 +45,64 @@ std::string series_of(const Sweep& sweep, const PointResult& row) {
   return label(values);
 }
 
-/// Efficiency in percent over devices, both axes labelled; devices on a scale of doublings.
-std::string efficiency_panel(const Sweep& sweep, const PointTable& table) {
+/// Efficiency in percent over devices, of each series.
+class Efficiencies {
+ public:
+  Efficiencies(const Sweep& sweep, const PointTable& table) {
+    double highest = 100;
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      if (table.efficiency.empty() || !table.efficiency[i]) continue;
+      const double devices = *table.rows[i].number("devices");
+      const double percent = 100 * *table.efficiency[i];
+      const auto band = efficiency_band(table, i);
+      series_[series_of(sweep, table.rows[i])].push_back({devices, percent, band});
+      bands_ = bands_ || band.has_value();
+      if (band) highest = std::max(highest, 100 * band->p90);
+      least_ = std::min(least_, devices);
+      most_ = std::max(most_, devices);
+      highest = std::max(highest, percent);
+    }
+    high_ = std::ceil(highest / 10) * 10;
+  }
+
+  /// Both axes labelled; devices on a scale of doublings.
+  std::string panel() const {
+    const char* title = bands_
+                            ? "scaling efficiency [%] over devices, mean and 10 % to 90 % of seeds"
+                            : "scaling efficiency [%] over devices";
+    std::string svg = text_at(left_edge + panel_width / 2, top_edge - 20, title);
+    for (double tick = 0; tick <= high_; tick += 20)
+      svg += line(left_edge, y(tick), left_edge + panel_width, y(tick), "#DDDDDD") +
+             text_at(left_edge - 8, y(tick) + 4, fmt::format("{:.0f}", tick), "end");
+    std::size_t index = 0;
+    for (const auto& [name, points] : series_) {
+      svg += curve(points, index);
+      if (!name.empty()) {
+        const double height =
+            top_edge + panel_height + 40 + legend_line * static_cast<double>(index);
+        svg += line(left_edge, height - 4, left_edge + 20, height - 4, colour(index)) +
+               text_at(left_edge + 26, height, name, "start");
+      }
+      ++index;
+    }
+    return svg;
+  }
+
+ private:
   struct Place {
     double devices, percent;
     std::optional<EfficiencyBand> band;
   };
-  std::map<std::string, std::vector<Place>> series;
-  double least = 1e300, most = 0, highest = 100;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    if (table.efficiency.empty() || !table.efficiency[i]) continue;
-    const double devices = *table.rows[i].number("devices"), percent = 100 * *table.efficiency[i];
-    const auto band = efficiency_band(table, i);
-    series[series_of(sweep, table.rows[i])].push_back({devices, percent, band});
-    if (band) highest = std::max(highest, 100 * band->p90);
-    least = std::min(least, devices);
-    most = std::max(most, devices);
-    highest = std::max(highest, percent);
+
+  double x(double devices) const {
+    const double span = most_ > least_ ? std::log2(most_ / least_) : 1;
+    return left_edge + panel_width * std::log2(devices / least_) / span;
   }
-  const double span = most > least ? std::log2(most / least) : 1;
-  const double high = std::ceil(highest / 10) * 10;
-  const auto x = [&](double devices) {
-    return left_edge + panel_width * std::log2(devices / least) / span;
-  };
-  const auto y = [&](double percent) { return top_edge + panel_height * (1 - percent / high); };
-  const bool bands = std::ranges::any_of(series, [](const auto& one) {
-    return std::ranges::any_of(one.second, [](const Place& p) { return p.band.has_value(); });
-  });
-  const char* title = bands ? "scaling efficiency [%] over devices, mean and 10 % to 90 % of seeds"
-                            : "scaling efficiency [%] over devices";
-  std::string svg = text_at(left_edge + panel_width / 2, top_edge - 20, title);
-  for (double tick = 0; tick <= high; tick += 20)
-    svg += line(left_edge, y(tick), left_edge + panel_width, y(tick), "#DDDDDD") +
-           text_at(left_edge - 8, y(tick) + 4, fmt::format("{:.0f}", tick), "end");
-  std::size_t index = 0;
-  for (const auto& [name, points] : series) {
-    std::string path, upper, lower;
+  double y(double percent) const { return top_edge + panel_height * (1 - percent / high_); }
+
+  /// The first one labels the devices.
+  std::string curve(const std::vector<Place>& points, std::size_t index) const {
+    std::string svg, path, upper, lower;
     for (const auto& [devices, percent, band] : points) {
       if (band) {
         upper += fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p90));
@@ -95,17 +117,15 @@ std::string efficiency_panel(const Sweep& sweep, const PointTable& table) {
     if (!upper.empty())
       svg += fmt::format("<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.2\"/>\n",
                          upper + lower, colour(index));
-    svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
+    return svg +
+           fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
                        path, colour(index));
-    if (!name.empty()) {
-      const double height = top_edge + panel_height + 40 + legend_line * static_cast<double>(index);
-      svg += line(left_edge, height - 4, left_edge + 20, height - 4, colour(index)) +
-             text_at(left_edge + 26, height, name, "start");
-    }
-    ++index;
   }
-  return svg;
-}
+
+  std::map<std::string, std::vector<Place>> series_;
+  double least_ = 1e300, most_ = 0, high_ = 100;
+  bool bands_ = false;
+};
 
 /// A bar per point, from the bottom the parts of its step in percent.
 std::string parts_panel(const PointTable& table) {
@@ -158,7 +178,7 @@ std::string scaling_svg(const Sweep& sweep, const PointTable& table) {
              "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"11\">\n"
              "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
              width, height) +
-         text_at(left_edge, 18, sweep.name, "start") + efficiency_panel(sweep, table) +
+         text_at(left_edge, 18, sweep.name, "start") + Efficiencies(sweep, table).panel() +
          parts_panel(table) + "</svg>\n";
 }
 
