@@ -7,6 +7,13 @@
 
 namespace stepcast {
 
+namespace {
+
+/// Runs ahead of their start: as many as take longer than memory.
+constexpr std::uint64_t soon = 4;
+
+}  // namespace
+
 HostQueue::HostQueue(std::uint64_t depth) : depth_{depth} {
   expects(depth >= 1, "the host queue holds at least one operator");
 }
@@ -22,6 +29,7 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedF
   forget(clocks.main);
   const std::size_t place = remember(segment.size(), loop, after.device);
   if (!loop) starts_[place] = {&segment, speed, clocks};
+  __builtin_prefetch(&starts_[this->place(next_ + soon)], 1);
   return after;
 }
 

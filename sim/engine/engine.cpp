@@ -173,7 +173,7 @@ class Engine::Driver : private NetworkWatcher {
 
   void step() {
     const QueuedEvent event = queue_.top();
-    queue_.pop();
+    tell_what_is_next(queue_.pop());
     if (event.kind == QueuedEvent::Kind::flow_end) {
       end_lone(event);
       return;
@@ -182,6 +182,17 @@ class Engine::Driver : private NetworkWatcher {
     now_ = std::max(now_, event.time);
     ++events_;
     client_->on_event(now_, event.value);
+  }
+
+  void tell_what_is_next(bool others) {
+    if (queue_.empty()) return;
+    const auto tell = [this](const QueuedEvent& event, bool next) {
+      const bool flow_end = event.kind == QueuedEvent::Kind::flow_end;
+      client_->foresee({flow_end ? event.order : event.value, flow_end, next});
+    };
+    if (others)
+      for (const QueuedEvent& event : queue_.soon()) tell(event, false);
+    tell(queue_.top(), true);
   }
 
   void end_lone(const QueuedEvent& event) {

@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <boost/heap/d_ary_heap.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <utility>
@@ -23,24 +25,66 @@ struct QueuedEvent {
   }
 };
 
-/// A heap of four children per event.
+/// A heap of four children per event. The first few stand apart, so that what comes next is known
+/// ahead.
 class EventQueue {
  public:
-  bool empty() const { return events_.empty(); }
-  const QueuedEvent& top() const { return events_.top(); }
-  void push(const QueuedEvent& event) { events_.push(event); }
-  void pop() { events_.pop(); }
-  std::vector<QueuedEvent> ordered() const {
-    return {events_.ordered_begin(), events_.ordered_end()};
-  }
-  void swap(EventQueue& other) { events_.swap(other.events_); }
-  void clear() { events_.clear(); }
+  bool empty() const { return soon_.empty(); }
+  const QueuedEvent& top() const { return soon_.back(); }
+  /// These are the first few, the very first last: one at least, unless there is none.
+  const std::vector<QueuedEvent>& soon() const { return soon_; }
+  void push(const QueuedEvent& event);
+  /// This says whether all others of the first few are new among them.
+  bool pop();
+  std::vector<QueuedEvent> ordered() const;
+  void swap(EventQueue& other);
+  void clear();
 
  private:
+  static constexpr std::size_t most_soon = 8;
   struct Later {
     bool operator()(const QueuedEvent& a, const QueuedEvent& b) const { return b.before(a); }
   };
-  boost::heap::d_ary_heap<QueuedEvent, boost::heap::arity<4>, boost::heap::compare<Later>> events_;
+
+  std::vector<QueuedEvent> soon_;
+  boost::heap::d_ary_heap<QueuedEvent, boost::heap::arity<4>, boost::heap::compare<Later>>
+      later_;  ///< none of them is before one of `soon_`; empty when that is
 };
+
+inline void EventQueue::push(const QueuedEvent& event) {
+  const bool room = later_.empty() && soon_.size() < most_soon;
+  if (!room && !event.before(soon_.front())) {
+    later_.push(event);
+    return;
+  }
+  soon_.insert(std::upper_bound(soon_.begin(), soon_.end(), event, Later{}), event);
+  if (soon_.size() <= most_soon) return;
+  later_.push(soon_.front());
+  soon_.erase(soon_.begin());
+}
+
+inline bool EventQueue::pop() {
+  soon_.pop_back();
+  if (!soon_.empty()) return false;
+  for (; soon_.size() < most_soon && !later_.empty(); later_.pop()) soon_.push_back(later_.top());
+  std::ranges::reverse(soon_);
+  return true;
+}
+
+inline std::vector<QueuedEvent> EventQueue::ordered() const {
+  std::vector<QueuedEvent> events(soon_.rbegin(), soon_.rend());
+  events.insert(events.end(), later_.ordered_begin(), later_.ordered_end());
+  return events;
+}
+
+inline void EventQueue::swap(EventQueue& other) {
+  soon_.swap(other.soon_);
+  later_.swap(other.later_);
+}
+
+inline void EventQueue::clear() {
+  soon_.clear();
+  later_.clear();
+}
 
 }  // namespace stepcast

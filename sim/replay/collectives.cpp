@@ -43,12 +43,19 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   pump_stream(r, call.stream);
 }
 
+Replayer::CallSummary Replayer::summary_of(const NetworkCall& call) {
+  std::size_t flows = 0;
+  for (const auto& phase : call.phases) flows += phase.size();
+  return {call.alone, call.group, call.arrivals,          static_cast<std::uint32_t>(flows),
+          call.lone,  call.once,  call.rivals.has_value()};
+}
+
 /// Lets the head of the stream arrive at its meeting. What nothing can meet ends by arithmetic.
 void Replayer::pump_stream(RankIndex r, Stream stream) {
   StreamState& state = ranks_[r].stream[static_cast<std::size_t>(stream)];
   while (!state.busy && !state.queue.empty()) {
     const StreamState::Pending& head = state.queue.front();
-    const NetworkCall& call = network_call(r, head.call);
+    const CallSummary& call = network_call(r, head.call);
     const double start = std::max(head.ready, state.free_at);
     if (call.lone && call.arrivals == 1) {
       // Hosts of other kinds of nodes may have other links.
@@ -56,7 +63,8 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
       end_lone(r, state, call, start,
                start + (own.over_host_link() ? own.host_link.value() : call.alone));
     } else if (meets_nothing(r, head.call, call, start)) {
-      end_lone(r, state, call, start, end_on_links(call, start));
+      const NetworkCall& whole = map_.calls[ranks_[r].call_of[head.call]];
+      end_lone(r, state, call, start, end_on_links(whole, start));
     } else {
       state.busy = true;
       arrive(r, head, start);
@@ -66,15 +74,16 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
 
 /// A rank that awaits a call at once begins nothing beside it, so that the call meets what the rank
 /// began before, if that: its end is known with its start.
-bool Replayer::meets_nothing(RankIndex r, std::uint32_t index, const NetworkCall& call,
+bool Replayer::meets_nothing(RankIndex r, std::uint32_t index, const CallSummary& call,
                              double start) const {
-  if (!call.rivals || call.arrivals != 1 || orderly_.empty()) return false;
+  if (!call.has_rivals || call.arrivals != 1 || orderly_.empty()) return false;
   const RankState& rank = ranks_[r];
+  const StreamSet& rivals = *map_.calls[rank.call_of[index]].rivals;
   const Orderly& orderly = orderly_[rank.stage.value];
-  if (!orderly.awaited_at_once[index] || (*call.rivals & orderly.begin_early).any()) return false;
+  if (!orderly.awaited_at_once[index] || (rivals & orderly.begin_early).any()) return false;
   for (std::size_t s = 0; s < streams; ++s) {
     const StreamState& other = rank.stream[s];
-    if (call.rivals->test(s) && (!other.queue.empty() || other.free_at > start)) return false;
+    if (rivals.test(s) && (!other.queue.empty() || other.free_at > start)) return false;
   }
   return true;
 }
@@ -96,7 +105,7 @@ double Replayer::end_on_links(const NetworkCall& call, double start) const {
 }
 
 /// One class alone with its links: nobody to wait for.
-void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start,
+void Replayer::end_lone(RankIndex r, StreamState& state, const CallSummary& call, double start,
                         double end) {
   RankState& rank = ranks_[r];
   const StreamState::Pending& head = state.queue.front();
@@ -114,7 +123,7 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const NetworkCall& call
   }
   ++unsettled_;
   state.free_at = end;
-  for (const auto& phase : call.phases) lone_flows_ += phase.size();
+  lone_flows_ += call.flows;
   if (last_issue && rank.waiting == Waiting::slot && rank.waiting_slot == head.slot) wake(r);
   state.queue.pop_front();
 }
@@ -136,14 +145,14 @@ std::uint32_t Replayer::new_meeting(std::uint32_t call) {
 /// world that run alone have the last place.
 std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
   const auto kind = static_cast<std::size_t>(program(r).calls[call].group);
-  const NetworkCall& planned = network_call(r, call);
+  const CallSummary& planned = network_call(r, call);
   const std::uint64_t made = planned.once ? 0 : ranks_[r].calls_made[kind]++;
   const std::uint64_t nth = made * group_kinds + kind;
   auto& open = open_meetings_[std::min<std::size_t>(planned.group, open_meetings_.size() - 1)];
   auto found = std::ranges::find(open, nth, &OpenMeeting::nth);
   if (found == open.end()) found = open.insert(found, {nth, new_meeting(ranks_[r].call_of[call])});
   const std::uint32_t id = found->id;
-  if (meetings_[id].members.size() + 1 == map_.calls[meetings_[id].call].arrivals) {
+  if (meetings_[id].members.size() + 1 == calls_[meetings_[id].call].arrivals) {
     *found = open.back();
     open.pop_back();
   }
@@ -162,16 +171,16 @@ void Replayer::arrive(RankIndex r, const StreamState::Pending& pending, double s
   member.entry = pending.entry;
   member.start = start;
   meeting.start = std::max(meeting.start, start);
-  if (meeting.members.size() == map_.calls[meeting.call].arrivals) begin_meeting(id);
+  if (meeting.members.size() == calls_[meeting.call].arrivals) begin_meeting(id);
 }
 
 /// All members have arrived. What nothing can meet is over at once, the rest begins at its date.
 void Replayer::begin_meeting(std::uint32_t id) {
   Meeting& meeting = meetings_[id];
-  const NetworkCall& call = map_.calls[meeting.call];
+  const CallSummary& call = calls_[meeting.call];
   if (recorder_) record_collective(meeting);
   if (call.lone) {
-    for (const auto& phase : call.phases) lone_flows_ += phase.size();
+    lone_flows_ += call.flows;
     finish_alone(id, meeting.start + call.alone);
     return;
   }

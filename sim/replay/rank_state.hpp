@@ -59,8 +59,8 @@ struct StreamState {
     double ready = 0;
     std::uint32_t entry = Recording::none;  ///< of the recording, that issued it
   };
-  Fifo<Pending> queue;  ///< issued, not ended
-  bool busy = false;    ///< its head has arrived at its meeting
+  Fifo<Pending, 1> queue;  ///< issued, not ended
+  bool busy = false;       ///< its head has arrived at its meeting
   double free_at = 0;
 };
 
@@ -93,11 +93,26 @@ struct ChannelState {
 
 enum class Waiting { nothing, slot, message, send, done };
 
-struct RankState {
+/// Asks the processor for all lines from here to there.
+inline void prefetch_lines(const void* from, const void* to) {
+  for (auto at = static_cast<const char*>(from); at < to; at += cache_line) __builtin_prefetch(at);
+}
+
+struct alignas(cache_line) RankState {
   RankState(std::uint64_t queue_depth, std::size_t slot_count, std::size_t chunks)
       : begun{std::vector<std::uint32_t>(chunks), std::vector<std::uint32_t>(chunks)},
         host_queue{queue_depth},
         slots(slot_count) {}
+
+  // What transfers touch at either end stands together.
+  std::array<ChannelState, channels> channel;  ///< sends
+  CommunicationLog log;
+  std::vector<Message> inbox;  ///< arrived or about to, in order of sending
+  double last_send_arrival = 0, last_send_start = 0;
+  std::uint32_t last_send = Recording::none;  ///< in Recording::communications
+  std::uint32_t sends_pending = 0;
+  Waiting waiting = Waiting::nothing;
+  std::uint32_t waiting_slot = 0;
 
   Clocks clocks;
   SpeedFactors speed;
@@ -117,21 +132,13 @@ struct RankState {
   std::size_t marked_unit = no_unit;  ///< the last one before which it let the others catch up
   UnitCounts begun;                   ///< so far in this step
 
-  Waiting waiting = Waiting::nothing;
-  std::uint32_t waiting_slot = 0;
   double next_collection = unknown_time;  ///< of garbage
   std::uint64_t segments_run = 0, units_run = 0;
 
   HostQueue host_queue;
-  CommunicationLog log;
   std::vector<SlotState> slots;
   std::array<StreamState, streams> stream;
   std::array<std::uint64_t, group_kinds> calls_made{};  ///< collectives so far, by group kind
-  std::array<ChannelState, channels> channel;           ///< sends
-  std::vector<Message> inbox;  ///< arrived or about to, in order of sending
-  double last_send_arrival = 0, last_send_start = 0;
-  std::uint32_t last_send = Recording::none;  ///< in Recording::communications
-  std::uint32_t sends_pending = 0;
   bool met_after_pipeline = false;
 
   ClockState clock_state;
@@ -151,15 +158,16 @@ struct RankState {
   /// Moves everything to come.
   void shift(double time, std::uint32_t micro_batches);
 
-  /// These ask the processor for what a rank that goes on will need; nothing else follows from it.
-  void prefetch() const {
-    for (std::size_t at = 0; at < sizeof(RankState); at += cache_line)
-      __builtin_prefetch(reinterpret_cast<const char*>(this) + at);
-  }
+  /// These ask the processor for what a rank that goes on will need, for what a transfer needs of
+  /// it, and for what the first of these points to; nothing else follows from it.
+  void prefetch() const { prefetch_lines(this, this + 1); }
+  void prefetch_transfer() const { prefetch_lines(this, &clocks); }
   void prefetch_lists() const {
     host_queue.prefetch();
     log.prefetch();
     __builtin_prefetch(inbox.data());
+    __builtin_prefetch(call_of);
+    __builtin_prefetch(order->data() + unit);
     for (std::size_t at = 0; at < slots.size(); ++at) __builtin_prefetch(&slots[at]);
   }
 

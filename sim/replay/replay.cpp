@@ -59,14 +59,19 @@ Replayer::Replayer(const ReplayInput& input)
   const auto ranks = static_cast<RankIndex>(map_.classes.representative.size());
   crowded_ = ranks > crowd;
   expect_allocations(ranks * room_per_rank);
+  for (std::size_t c = 0; crowded_ && c < channels; ++c)
+    for (const NetworkHop& hop : map_.hops[c]) peers_[c].push_back(hop.peer);
   if (input.record)
     recorder_.emplace(*input.record, map_, input.programs, input.recorded, streams + channels);
   if (recorder_) refuse_long_recording(recorded_entries());
   if (!input.kinds)
     for (const StageProgram& stage : input.programs) orderly_.push_back(orderly(stage));
   std::uint32_t groups = 0;
-  for (const NetworkCall& call : map_.calls)
+  calls_.reserve(map_.calls.size());
+  for (const NetworkCall& call : map_.calls) {
+    calls_.push_back(summary_of(call));
     if (call.group != NetworkCall::no_group) groups = std::max(groups, call.group + 1);
+  }
   open_meetings_.resize(groups + 1);
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
@@ -338,8 +343,6 @@ void Replayer::on_event(double now, std::uint64_t tag) {
       part_ended(static_cast<std::uint32_t>(index), now);
       break;
     case Tag::transfer:
-      prefetch(static_cast<RankIndex>(index / channels),
-               Channel{static_cast<std::uint8_t>(index % channels)});
       transfer(static_cast<RankIndex>(index / channels),
                Channel{static_cast<std::uint8_t>(index % channels)}, now);
       break;
@@ -362,7 +365,6 @@ void Replayer::on_flow_end(double now, std::uint64_t tag) {
   } else {
     const auto r = static_cast<RankIndex>(index / channels);
     const Channel channel{static_cast<std::uint8_t>(index % channels)};
-    prefetch(r, channel);
     bytes_ended(r, channel, now);
     pump_channel(r, channel);
   }

@@ -36,6 +36,7 @@ class Replayer : public EngineClient {
 
   void on_event(double now, std::uint64_t tag) override;
   void on_flow_end(double now, std::uint64_t tag) override;
+  void foresee(const Coming& what) override;
 
  private:
   using RankIndex = std::uint32_t;
@@ -108,7 +109,6 @@ class Replayer : public EngineClient {
   ChannelState& sends(RankIndex r, Channel channel) {
     return ranks_[r].channel[static_cast<std::size_t>(channel)];
   }
-  void prefetch(RankIndex r, Channel channel) const;
   double recorded_entries() const;
   const StageProgram& program(RankIndex r) const { return *ranks_[r].program; }
   const StageProgram& program_of(RankIndex r) const {
@@ -121,16 +121,26 @@ class Replayer : public EngineClient {
   const HostSpec& host(RankIndex r) const {
     return input_.kinds ? input_.kinds->hosts[kind(r)] : input_.host;
   }
-  const NetworkCall& network_call(RankIndex r, std::uint32_t call) const {
-    return map_.calls[ranks_[r].call_of[call]];
+  /// What a NetworkCall comes to where nothing of it meets anything: most do not, and a job of many
+  /// groups has more calls than a cache holds.
+  struct CallSummary {
+    double alone;
+    std::uint32_t group, arrivals;
+    std::uint32_t flows;  ///< of all phases
+    bool lone, once;
+    bool has_rivals;  ///< NetworkCall::rivals says which
+  };
+  static CallSummary summary_of(const NetworkCall& call);
+  const CallSummary& network_call(RankIndex r, std::uint32_t call) const {
+    return calls_[ranks_[r].call_of[call]];
   }
 
   // collectives
   void communicate(RankIndex r, const Communicate& instruction);
   bool wait_slot(RankIndex r, std::uint32_t slot);
   void pump_stream(RankIndex r, Stream stream);
-  void end_lone(RankIndex r, StreamState& state, const NetworkCall& call, double start, double end);
-  bool meets_nothing(RankIndex r, std::uint32_t index, const NetworkCall& call, double start) const;
+  void end_lone(RankIndex r, StreamState& state, const CallSummary& call, double start, double end);
+  bool meets_nothing(RankIndex r, std::uint32_t index, const CallSummary& call, double start) const;
   double end_on_links(const NetworkCall& call, double start) const;
   /// The host issues a communication; returns when that is done. `entry` is what was recorded.
   double issue(RankIndex r, const OperatorCost& cost, bool after_compute, std::uint32_t& entry);
@@ -164,6 +174,7 @@ class Replayer : public EngineClient {
   const NetworkMap& map_;
   Engine engine_;
   std::optional<Recorder> recorder_;
+  std::vector<CallSummary> calls_;  ///< by index in NetworkMap::calls
   std::vector<RankState> ranks_;
   std::deque<RankIndex> ready_;
   std::vector<std::pair<RankIndex, Stream>> free_streams_;  ///< that may have a next collective
@@ -183,7 +194,8 @@ class Replayer : public EngineClient {
   std::vector<Recording::Piece> pieces_;  ///< of waits that are being settled, for the recording
   bool may_recur_;        ///< nothing random or dated stands in the way of repetition
   bool crowded_ = false;  ///< there are more ranks than a cache holds
-  bool host_is_free_;     ///< no instruction costs host time, so the device never waits for it
+  std::array<std::vector<RankIndex>, channels> peers_;  ///< [channel][rank] when it is crowded
+  bool host_is_free_;  ///< no instruction costs host time, so the device never waits for it
   std::uint64_t tasks_ = 0, lone_flows_ = 0, unsettled_ = 0, skipped_micro_batches_ = 0;
 };
 

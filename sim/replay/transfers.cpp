@@ -74,12 +74,26 @@ void Replayer::pump_channel(RankIndex r, Channel channel) {
   }
 }
 
-/// Ranks are many more than a cache holds, and events take them in turns: all of what both ends
-/// need is asked for at once.
-void Replayer::prefetch(RankIndex r, Channel channel) const {
-  if (!crowded_) return;
-  ranks_[r].prefetch();
-  ranks_[map_.hop(channel, r).peer].prefetch();
+/// Ranks are many more than a cache holds, and events take them in turns: what both ends need is
+/// asked for some events ahead, and what that points to right before. The end of a transfer mostly
+/// lets its receiver go on.
+void Replayer::foresee(const Coming& what) {
+  if (!crowded_ || static_cast<Tag>(what.tag % tag_kinds) != Tag::transfer) return;
+  const std::uint64_t index = what.tag / tag_kinds;
+  const auto r = static_cast<RankIndex>(index / channels);
+  const std::size_t channel = index % channels;
+  const RankState& sender = ranks_[r];
+  const RankState& receiver = ranks_[peers_[channel][r]];
+  if (what.next) {
+    sender.log.prefetch();
+    sender.channel[channel].queue.prefetch();
+    receiver.log.prefetch();
+    if (what.flow_end) receiver.prefetch_lists();
+  } else {
+    sender.prefetch_transfer();
+    __builtin_prefetch(&map_.hops[channel][r]);
+    what.flow_end ? receiver.prefetch() : receiver.prefetch_transfer();
+  }
 }
 
 /// Both ends note the transfer, since either may wait while its bytes move.

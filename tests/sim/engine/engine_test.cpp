@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -135,6 +137,44 @@ TEST(Engine, EventsAloneNeedNoNetwork) {
   engine.run(client);
   EXPECT_EQ(client.times, (std::vector<double>{1, 2}));
   EXPECT_EQ(engine.events(), 2U);
+}
+
+TEST(Engine, TellsWhichEventComesNextAndWhichSoon) {
+  struct Told : EngineClient {
+    std::vector<std::uint64_t> seen, next;
+    std::set<std::uint64_t> soon;
+    void on_event(double, std::uint64_t tag) override { seen.push_back(tag); }
+    void on_flow_end(double, std::uint64_t) override { FAIL(); }
+    void foresee(const Coming& what) override {
+      EXPECT_FALSE(what.flow_end);
+      EXPECT_EQ(std::ranges::count(seen, what.tag), 0);
+      if (what.next)
+        next.push_back(what.tag);
+      else
+        soon.insert(what.tag);
+    }
+  } client;
+  constexpr std::uint64_t count = 40, shuffle = 7;
+  Engine engine({});
+  for (std::uint64_t i = 0; i < count; ++i)
+    engine.post(static_cast<double>(i * shuffle % count), i);
+  engine.run(client);
+  ASSERT_EQ(client.seen.size(), count);
+  client.seen.erase(client.seen.begin());  // nothing came before it that could tell
+  EXPECT_EQ(client.next, client.seen);
+  EXPECT_GT(client.soon.size(), count / 2);
+}
+
+TEST(Engine, TellsWhichFlowEndsNext) {
+  struct Told : FlowScript {
+    std::vector<std::uint64_t> next;
+    void foresee(const Coming& what) override {
+      if (what.next && what.flow_end) next.push_back(what.tag);
+    }
+  } script;
+  script.flows = {{0, 1e9, {{0, 1}}}, {0.5, 3e9, {{1, 1}}}};
+  script.run({1e9, 1e9});
+  EXPECT_EQ(script.next, (std::vector<std::uint64_t>{0, 1}));
 }
 
 /// Whatever a client throws while SimGrid runs.

@@ -35,6 +35,11 @@ RC_GTEST_PROP(EventQueue, GivesTheFirstOfAllThatAreIn, ()) {
     }
     RC_ASSERT(queue.empty() == plain.empty());
     if (!plain.empty()) RC_ASSERT(queue.top().value == plain.front().value);
+    const std::vector<QueuedEvent>& soon = queue.soon();
+    RC_ASSERT(soon.empty() == plain.empty());
+    RC_ASSERT(soon.size() <= plain.size());
+    for (std::size_t n = 0; n < soon.size(); ++n)
+      RC_ASSERT(soon[soon.size() - 1 - n].value == plain[n].value);
   }
   const std::vector<QueuedEvent> left = queue.ordered();
   RC_ASSERT(left.size() == plain.size());

@@ -27,6 +27,14 @@ class EngineClient {
   virtual ~EngineClient() = default;
   virtual void on_event(double now, std::uint64_t tag) = 0;
   virtual void on_flow_end(double now, std::uint64_t tag) = 0;
+  /// What comes next, or soon, is most likely this. A client whose state is large may ask the
+  /// processor for what it will need; nothing else may follow from it.
+  struct Coming {
+    std::uint64_t tag;
+    bool flow_end;
+    bool next;
+  };
+  virtual void foresee(const Coming& /*what*/) {}
 };
 
 /// Seconds (31 years) beyond which a run that stops early is no broken promise but a scenario out
