@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "stepcast/base/text.hpp"
@@ -32,7 +33,7 @@ constexpr const char *bold = "1", *red = "31", *green = "32", *yellow = "33", *b
                      *magenta = "35";
 
 std::string bar(double share) {
-  const auto cells = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5);
+  const auto cells = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * bar_width));
   std::string text;
   for (std::size_t i = 0; i < cells; ++i) text += "█";
   return text;
