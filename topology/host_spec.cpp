@@ -82,6 +82,13 @@ void describe(Visitor& visitor, HostSpec& spec) {
     v.field({"efficiency", &spec.memory_efficiency, "part of it that updates of states reach",
              fraction()});
   });
+  visitor.section("storage", "drives of one host (docs/models/offload.md)", [&](Visitor& v) {
+    v.field({"capacity", &spec.storage_capacity, "what lives there must fit into it; 0B: not known",
+             host_size});
+    v.field({"read", &spec.storage_read,
+             "of all drives together; training.offload.store storage needs it", host_rate});
+    v.field({"write", &spec.storage_write, "as read", host_rate});
+  });
 }
 
 BytesPerSecond HostSpec::update_bandwidth() const {
@@ -89,6 +96,14 @@ BytesPerSecond HostSpec::update_bandwidth() const {
   if (cores > 0 && core_bandwidth.value() > 0)
     whole = std::min(whole, static_cast<double>(cores) * core_bandwidth);
   return whole / static_cast<double>(devices_per_host);
+}
+
+BytesPerSecond HostSpec::storage_read_bandwidth() const {
+  return storage_read / static_cast<double>(devices_per_host);
+}
+
+BytesPerSecond HostSpec::storage_write_bandwidth() const {
+  return storage_write / static_cast<double>(devices_per_host);
 }
 
 BytesPerSecond HostSpec::offload_bandwidth() const {

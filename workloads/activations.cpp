@@ -187,11 +187,13 @@ Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer
   PerToken sum = linear ? linear_core(*spec.model.linear, spec)
                         : std::visit([&](const auto& a) { return core(a, spec, softmax, up); },
                                      spec.model.attention);
-  const int norms = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : 2;
-  sum.whole += norms * half_bytes * hidden;  // their inputs
-  if (!again(Module::layernorm))
-    sum.whole += 2 * input_bytes(spec) * hidden;  // the outputs that projections read
-  if (spec.training.dropout) sum.whole += 2 * mask * hidden;
+  const bool serial = spec.model.block == ModelSpec::Block::serial;
+  const int sums = serial ? 2 : 1;  // to the residual stream, and before each what norms read
+  const int inputs = spec.model.norm == ModelSpec::Norm::sandwich ? 4 : sums;
+  sum.whole += inputs * half_bytes * hidden;
+  if (!again(Module::layernorm))  // the outputs that projections read
+    sum.whole += spec.model.norms_before() * input_bytes(spec) * hidden;
+  if (spec.training.dropout) sum.whole += sums * mask * hidden;
   if (moe_layer)
     sum.split += moe_bytes(spec, fullest, again);
   else if (!again(Module::mlp))

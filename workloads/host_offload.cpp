@@ -1,5 +1,7 @@
 #include "host_offload.hpp"
 
+#include <algorithm>
+
 #include "stepcast/workloads/states.hpp"
 
 namespace stepcast {
@@ -52,21 +54,36 @@ void HostOffload::store_experts(double parameters, Instructions& out) {
   out.push_back(Wait{store_slot_});
 }
 
-/// The host issues the next transfer before it works, and works when its gradients are there.
+HostOffload::PartTimes HostOffload::times_there(double part) const {
+  const HostSpec& host = builder_.host();
+  const Seconds update = host_update_time(part, runtime_, training_, host);
+  if (training_.offload_store == TrainingSpec::OffloadStore::memory)
+    return {Seconds{0}, update, update, Seconds{0}};
+  const Bytes states{optimizer_state_bytes(training_) * part};
+  const Seconds read = states / host.storage_read_bandwidth();
+  const Seconds write = states / host.storage_write_bandwidth();
+  return {read, std::max({read, update, write}), update, write};
+}
+
+/// The host issues the next transfer before it works, and works when its gradients are there. On
+/// drives the states of the part behind come, and those of the part before go, meanwhile.
 void HostOffload::optimize_there(double parameters, double kept_weights, Instructions& out) {
   open_slots();
   const double part = parameters / optimizer_parts;
   const Bytes gradients{gradient_bytes(spec_.communication) * part};
   const Bytes weights{weight_bytes * kept_weights / optimizer_parts};
-  const Seconds work = host_update_time(part, runtime_, training_, builder_.host());
+  const PartTimes times = times_there(part);
   builder_.to_host(gradients, fetch_slots_[0], out);
+  builder_.memory_work("states read", times.first, out);
   for (std::size_t k = 0; k < optimizer_parts; ++k) {
     if (k + 1 < optimizer_parts) builder_.to_host(gradients, fetch_slots_[(k + 1) % 2], out);
     out.push_back(Wait{fetch_slots_[k % 2]});
     out.push_back(HostSync{});
-    builder_.memory_work("optimizer on the host", work, out);
+    const bool last = k + 1 == optimizer_parts;
+    builder_.memory_work("optimizer on the host", last ? times.last : times.each, out);
     if (kept_weights > 0) builder_.from_host(weights, store_slot_, out);
   }
+  builder_.memory_work("states written", times.behind, out);
   if (kept_weights > 0) out.push_back(Wait{store_slot_});
 }
 
@@ -74,12 +91,12 @@ void HostOffload::optimize(double parameters, Instructions& out) {
   open_slots();
   const double part = parameters / optimizer_parts;
   const Bytes bytes{optimizer_state_bytes(training_) * part};
-  builder_.from_host(bytes, fetch_slots_[0], out);
+  builder_.from_store(bytes, fetch_slots_[0], out);
   for (std::size_t k = 0; k < optimizer_parts; ++k) {
-    if (k + 1 < optimizer_parts) builder_.from_host(bytes, fetch_slots_[(k + 1) % 2], out);
+    if (k + 1 < optimizer_parts) builder_.from_store(bytes, fetch_slots_[(k + 1) % 2], out);
     out.push_back(Wait{fetch_slots_[k % 2]});
     builder_.compute(optimizer_step(part, runtime_, training_), out);
-    builder_.to_host(bytes, store_slot_, out);
+    builder_.to_store(bytes, store_slot_, out);
   }
   out.push_back(Wait{store_slot_});
 }

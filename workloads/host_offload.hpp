@@ -32,6 +32,12 @@ class HostOffload {
   void optimize_there(double parameters, double kept_weights, Instructions& out);
 
  private:
+  /// Times of the host's update of a part: what is read before the first, what each takes while
+  /// others are read and written, what the last takes, and what is written behind it.
+  struct PartTimes {
+    Seconds first, each, last, behind;
+  };
+  PartTimes times_there(double part) const;
   void fetch(const Pieces& pieces, std::size_t i, Instructions& out);
   void open_slots();
 

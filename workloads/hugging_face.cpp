@@ -166,6 +166,16 @@ void check_choice(JsonConfig& config, const ModelSpec& model) {
   }
 }
 
+/// A file that a family without parallel parts would read as if it had none.
+void check_block(JsonConfig& config, const ModelSpec& model) {
+  if (model.block != ModelSpec::Block::serial) return;
+  for (const std::string_view key : {"use_parallel_residual", "parallel_attn"})
+    if (config.flag_or(false, {key}))
+      config.fail(key, "is true, but '" + model.name +
+                           "' is read as a type whose feed-forward reads what attention has added, "
+                           "allowed: false");
+}
+
 /// Windows from layer `max_window_layers` on, if at all.
 void read_late_window(JsonConfig& config, ModelSpec& model) {
   if (!config.flag_or(false, {"use_sliding_window"})) return;
@@ -297,12 +307,16 @@ ModelSpec read_hugging_face(const std::filesystem::path& path, const std::string
     return model;
   }
   model.layers = config.count({"num_hidden_layers", "n_layer"});
-  model.hidden = config.count({"hidden_size", "n_embed"});
-  model.ffn.hidden = config.count({"intermediate_size", "ffn_hidden_size"});
+  model.hidden = config.count({"hidden_size", "n_embed", "n_embd"});
+  model.ffn.hidden =
+      family->four_times
+          ? config.count_or(4 * model.hidden, {"intermediate_size", "ffn_hidden_size", "n_inner"})
+          : config.count({"intermediate_size", "ffn_hidden_size"});
   model.vocabulary = config.count({"vocab_size"});
   model.tied_embeddings = config.flag_or(false, {"tie_word_embeddings"});
   family->read(config, model);
   check_choice(config, model);
+  check_block(config, model);
   config.finish();
   return model;
 }

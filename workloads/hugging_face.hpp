@@ -11,6 +11,7 @@ namespace stepcast::hugging_face {
 struct Family {
   std::string_view model_type;
   void (*read)(JsonConfig&, ModelSpec&);
+  bool four_times = false;  ///< the feed-forward is four times as wide as the model unless said
 };
 /// A model_type that has what a model lacks.
 struct RefusedFamily {

@@ -154,7 +154,11 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
   const double states_away =
       away * parameters.all.dense / shards(plan.zero, Shards::optimizer, dense_ranks) +
       all_experts * parameters.all.experts / shards(plan.zero, Shards::optimizer, expert_ranks);
-  budget.host = Bytes{optimizer_state_bytes(training) * states_away + weight_bytes * whole_experts};
+  // of states on drives the part at hand is in memory, with those on their way before and behind it
+  const bool stored = training.offload_store == TrainingSpec::OffloadStore::storage;
+  const Bytes states{optimizer_state_bytes(training) * states_away};
+  budget.storage = stored ? states : Bytes{0};
+  budget.host = (stored ? 3.0 / optimizer_parts : 1) * states + Bytes{weight_bytes * whole_experts};
   // the gathered layer in use and the one that is gathered ahead
   if (plan.zero >= 3) budget.buffers += Bytes{2 * parameters.largest_layer};
 }
@@ -347,6 +351,8 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
   }
   budget.host = static_cast<double>(cluster.host.devices_per_host) * (budget.host + stored);
   budget.host_capacity = cluster.host.memory_capacity;
+  budget.storage = static_cast<double>(cluster.host.devices_per_host) * budget.storage;
+  budget.storage_capacity = cluster.host.storage_capacity;
   budget.communicators =
       static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
   budget.buffers += budget.communicators;

@@ -157,6 +157,11 @@ void describe(Visitor& visitor, ModelSpec& spec) {
       {"bias", choice(spec.bias, {{"none"}, {"qkv"}, {"all"}}), "which projections have one"});
   visitor.field({"qk_norm", choice(spec.qk_norm, {{"none"}, {"head"}, {"full"}}),
                  "RMS norms on queries and keys: of each head alone, or over all heads together"});
+  visitor.field(
+      {"block", choice(spec.block, {{"serial"}, {"parallel"}, {"parallel_norms"}}),
+       "what the feed-forward part reads; serial: what attention has added; parallel: the "
+       "norm that attention reads, so that a layer has one norm and one sum; "
+       "parallel_norms: the layer's input behind a norm of its own"});
 }
 
 }  // namespace stepcast

@@ -151,7 +151,8 @@ double norm_width(const ModelSpec& model) {
 }
 
 ParameterGroups norm_parameters(const ModelSpec& model) {
-  return {.replicated = (model.norm == ModelSpec::Norm::sandwich ? 4 : 2) * norm_width(model)};
+  const int norms = model.norm == ModelSpec::Norm::sandwich ? 4 : model.norms_before();
+  return {.replicated = norms * norm_width(model)};
 }
 
 LayerParts parts_of(const ModelSpec& model, std::int64_t layer) {

@@ -232,34 +232,6 @@ void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveC
   out.push_back(Communicate{call_of(stage_call), slot, after_compute});
 }
 
-void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
-  over_host_link("offload", Stream::to_host, bytes, slot, out);
-}
-
-void ProgramBuilder::from_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
-  over_host_link("fetch", Stream::from_host, bytes, slot, out);
-}
-
-void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes,
-                                    std::uint32_t slot, Instructions& out) {
-  const HostSpec& host = cluster_.host;
-  const Seconds time = host.device_link_latency + bytes / host.offload_bandwidth();
-  const auto known = std::ranges::find_if(program_.calls, [&](const StageCall& c) {
-    return c.over_host_link() && c.stream == stream && c.call.bytes == bytes;
-  });
-  const auto index = static_cast<std::uint32_t>(known - program_.calls.begin());
-  if (known == program_.calls.end())
-    program_.calls.push_back(
-        {.name = name,
-         .group = GroupKind::tensor,
-         .call = {CollectiveKind::all_gather, bytes},
-         .stream = stream,
-         .kind = exposed_kind(stream),
-         .issue = issue_cost(LaunchClass::communication, spec_.runtime, cluster_),
-         .host_link = time});
-  out.push_back(Communicate{index, slot, true});
-}
-
 void ProgramBuilder::blocking(const std::string& name, GroupKind group, CollectiveCall call,
                               Instructions& out) {
   const std::uint32_t slot = slot_of({});

@@ -51,6 +51,9 @@ class ProgramBuilder {
   /// slot.
   void to_host(Bytes bytes, std::uint32_t slot, Instructions& out);
   void from_host(Bytes bytes, std::uint32_t slot, Instructions& out);
+  /// The same of states, to and from where training.offload.store keeps them.
+  void to_store(Bytes bytes, std::uint32_t slot, Instructions& out);
+  void from_store(Bytes bytes, std::uint32_t slot, Instructions& out);
   std::uint32_t new_slot() { return program_.slots++; }
   const HostSpec& host() const { return cluster_.host; }
   SoftmaxState softmax_state() const { return cluster_.device.softmax_state; }
@@ -67,8 +70,8 @@ class ProgramBuilder {
   };
 
   OperatorCost cost(const Operator& op) const;
-  void over_host_link(const char* name, Stream stream, Bytes bytes, std::uint32_t slot,
-                      Instructions& out);
+  void over_host_link(const char* name, Stream stream, Bytes bytes, BytesPerSecond bandwidth,
+                      std::uint32_t slot, Instructions& out);
   Seconds start_cost(LaunchClass launch) const;
   OperatorCost with_graph(OperatorCost cost, const Operator& op, bool in_graph) const;
   OperatorCost beside_communication(OperatorCost cost, const Operator& op) const;

@@ -82,7 +82,8 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .router = spec.runtime.kernels.router,
           .window = key.window,
           .linear = key.linear,
-          .graphs = spec.runtime.graphs};
+          .graphs = spec.runtime.graphs,
+          .block = spec.runtime.kernels.block};
 }
 
 Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,

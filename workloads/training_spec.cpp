@@ -67,6 +67,9 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
     v.field({"update", choice(spec.offload_update, {{"device"}, {"host"}}),
              "where states that live on the host are updated; device: they pass by it in 16 parts; "
              "host: gradients go there, its cores update, and weights come back"});
+    v.field({"store", choice(spec.offload_store, {{"memory"}, {"storage"}}),
+             "where master weights and moments live; storage: on the drives of the host, through "
+             "whose memory they pass"});
   });
   visitor.field(
       {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}}),
@@ -194,6 +197,10 @@ void describe(Visitor& visitor, KernelSpec& spec) {
       {"scales", choice(spec.scales, {{"joined"}, {"apart"}, {"zeroed"}}),
        "of MXFP8 operands, brought into the order of products: a kernel for each operand; "
        "for each expert's; and their buffers are set to zero before"});
+  visitor.field({"block", choice(spec.block, {{"apart"}, {"joined"}}),
+                 "of layers whose parts read the same norm (model.block parallel): products of "
+                 "attention and feed-forward by themselves, or one that reads the norm and one "
+                 "that adds up both outputs"});
 }
 
 }  // namespace

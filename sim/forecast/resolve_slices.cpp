@@ -62,7 +62,8 @@ class SliceClock {
                                .tensor_chunks = spec_.communication.tensor_chunks,
                                .loads = &loads_,
                                .slice = 1,
-                               .router = spec_.runtime.kernels.router};
+                               .router = spec_.runtime.kernels.router,
+                               .block = spec_.runtime.kernels.block};
     Passes passes = transformer_layer(context, kind);
     double sum = of(std::move(passes.forward)) + of(std::move(passes.backward));
     if (spec_.training.recompute == TrainingSpec::Recompute::full)

@@ -134,8 +134,8 @@ void memory_cards(const Forecast& forecast, MemoryFit fit, const auto& card) {
   if (const MemoryBudget* host = fullest_host(forecast))
     card("host memory", human(host->host),
          fmt::format("of {} per host: {}", human(host->host_capacity),
-                     host->fits_host() ? "fits" : "does not fit"),
-         !host->fits_host());
+                     host->fits_memory() ? "fits" : "does not fit"),
+         !host->fits_memory());
 }
 
 Json PageData::headline() const {

@@ -136,6 +136,21 @@ double LayoutEstimate::bound(const PipelineSchedule& schedule, std::int64_t zero
   return std::max(busiest, whole) + (meets_all && !there ? optimizer(zero) : 0);
 }
 
+namespace {
+
+/// Of a part of the states; none where they live in memory.
+struct DriveTimes {
+  double read = 0, write = 0;
+};
+
+DriveTimes drive_times(Bytes part, const TrainingSpec& training, const HostSpec& host) {
+  if (training.offload_store == TrainingSpec::OffloadStore::memory) return {};
+  return {(part / host.storage_read_bandwidth()).value(),
+          (part / host.storage_write_bandwidth()).value()};
+}
+
+}  // namespace
+
 /// Part by part over the host link: one in, the longest of each round, one out
 /// (docs/models/offload.md).
 double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
@@ -151,16 +166,19 @@ double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
                                  stage.expert / shards(zero, Shards::optimizer, expert_ranks));
   const HostSpec& host = s.cluster.host;
   const TrainingSpec& training = s.workload.training;
+  const Bytes part{optimizer_state_bytes(training) * parameters / optimizer_parts};
+  const DriveTimes drives = drive_times(part, training, host);
   if (training.offload_update == TrainingSpec::OffloadUpdate::host) {
     const double owned = parameters / optimizer_parts;
     const double there = host_update_time(owned, s.workload.runtime, training, host).value();
     const Bytes gradients{gradient_bytes(s.workload.communication) * owned};
     const double told = (host.device_link_latency + gradients / host.offload_bandwidth()).value();
-    return told + there + (optimizer_parts - 1) * std::max(told, there);
+    const double longest = std::max({told, there, drives.read, drives.write});
+    return std::max(told, drives.read) + there + drives.write + (optimizer_parts - 1) * longest;
   }
-  const Bytes part{optimizer_state_bytes(s.workload.training) * parameters / optimizer_parts};
   const double moved = (host.device_link_latency + part / host.device_link_bandwidth).value();
-  return 2 * moved + work + (optimizer_parts - 1) * std::max(moved, work);
+  const double in = std::max(moved, drives.read), out = std::max(moved, drives.write);
+  return in + work + out + (optimizer_parts - 1) * std::max({in, work, out});
 }
 
 /// Experts that live on the host are updated from there, whatever part of the others is.

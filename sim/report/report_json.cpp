@@ -41,10 +41,11 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
       {"optimizer", m.optimizer.value()},   {"activations", m.activations.value()},
       {"buffers", m.buffers.value()},       {"update", m.update.value()},
       {"peak", m.peak().value()},           {"capacity", m.capacity.value()}};
-  if (m.host > Bytes{0}) {
-    json["memory_bytes"]["host"] = m.host.value();
-    json["memory_bytes"]["host_capacity"] = m.host_capacity.value();
-  }
+  Json& held = json["memory_bytes"];
+  if (m.host > Bytes{0})
+    held.update({{"host", m.host.value()}, {"host_capacity", m.host_capacity.value()}});
+  if (m.storage > Bytes{0})
+    held.update({{"storage", m.storage.value()}, {"storage_capacity", m.storage_capacity.value()}});
   return json;
 }
 

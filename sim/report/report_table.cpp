@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "stepcast/base/text.hpp"
@@ -32,7 +33,7 @@ constexpr const char *bold = "1", *red = "31", *green = "32", *yellow = "33", *b
                      *magenta = "35";
 
 std::string bar(double share) {
-  const auto cells = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_width + 0.5);
+  const auto cells = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * bar_width));
   std::string text;
   for (std::size_t i = 0; i < cells; ++i) text += "█";
   return text;
@@ -53,15 +54,22 @@ std::string head(const Scenario& s) {
   return text + plan + (one_line ? "   " : "\n  ") + order + "\n\n";
 }
 
-/// Of the host that keeps most, where something is offloaded and the size of hosts is known.
-std::string host_memory_line(const Forecast& forecast, const Paint& paint) {
+/// Of the host that keeps most there, where something is offloaded and the size is known.
+std::string host_line(const Forecast& forecast, const Paint& paint, const char* label,
+                      Bytes MemoryBudget::*kept, Bytes MemoryBudget::*capacity) {
   const MemoryBudget* worst = nullptr;
   for (const StageForecast& s : forecast.stages)
-    if (s.memory && (!worst || s.memory->host > worst->host)) worst = &*s.memory;
-  if (!worst || worst->host <= Bytes{0} || worst->host_capacity <= Bytes{0}) return "";
-  return fmt::format("  host memory    {:>10}    of {} per host: {}\n", human(worst->host),
-                     human(worst->host_capacity),
-                     worst->fits_host() ? "fits" : paint(red, "DOES NOT FIT"));
+    if (s.memory && (!worst || (*s.memory).*kept > worst->*kept)) worst = &*s.memory;
+  if (!worst || worst->*kept <= Bytes{0} || worst->*capacity <= Bytes{0}) return "";
+  const bool fits = worst->*kept <= worst->*capacity;
+  return fmt::format("  {:<15}{:>10}    of {} per host: {}\n", label, human(worst->*kept),
+                     human(worst->*capacity), fits ? "fits" : paint(red, "DOES NOT FIT"));
+}
+
+std::string host_memory_line(const Forecast& forecast, const Paint& paint) {
+  using Budget = MemoryBudget;
+  return host_line(forecast, paint, "host memory", &Budget::host, &Budget::host_capacity) +
+         host_line(forecast, paint, "host drives", &Budget::storage, &Budget::storage_capacity);
 }
 
 std::string memory_line(const Metrics& metrics, const Forecast& forecast, const Paint& paint) {

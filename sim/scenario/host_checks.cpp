@@ -12,10 +12,19 @@ void check_update(const HostSpec& host, const std::string& path, Checks& checks)
                  "training.offload.update", "is host but " + key + " is 0, allowed: device");
 }
 
+/// Of the host at `path`, on whose drives states live.
+void check_drives(const HostSpec& host, const std::string& path, Checks& checks) {
+  for (const auto& [rate, name] : {std::pair{host.storage_read, ".storage.read"},
+                                   std::pair{host.storage_write, ".storage.write"}})
+    checks.require(rate.value() > 0 || !checks.good({path + name}), "training.offload.store",
+                   "is storage but " + path + name + " is 0, allowed: memory");
+}
+
 /// The memory of the host at `path` is shared by the devices of its node at most.
 void check_sharing(const HostSpec& host, std::int64_t node_devices, const std::string& path,
                    Checks& checks) {
-  const bool known = host.memory_capacity.value() > 0 || host.memory_bandwidth.value() > 0;
+  const bool known = host.memory_capacity.value() > 0 || host.memory_bandwidth.value() > 0 ||
+                     host.storage_read.value() > 0;
   const bool good = checks.good({"cluster.node.devices", path + ".devices_per_host"});
   checks.require(!known || !good || host.devices_per_host <= node_devices,
                  path + ".devices_per_host",
@@ -55,13 +64,20 @@ void check_offload(const Scenario& scenario, Checks& checks) {
                  "does not go with pairs of forward and backward units, allowed: 0");
   check(training.offload_optimizer, "training.offload.optimizer", "false");
   check(training.offload_experts, "training.offload.experts", "false");
+  const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
+  const auto of_kind = [](std::size_t k) { return "cluster.kinds." + std::to_string(k) + ".host"; };
+  if (training.offload_store == TrainingSpec::OffloadStore::storage) {
+    checks.require(training.offload_optimizer || training.offload_experts, "training.offload.store",
+                   "is storage but no states live on the host, allowed: memory, or optimizer or "
+                   "experts true");
+    check_drives(scenario.cluster.host, "cluster.host", checks);
+    for (std::size_t k = 0; k < kinds.size(); ++k) check_drives(kinds[k].host, of_kind(k), checks);
+  }
   if (training.offload_update == TrainingSpec::OffloadUpdate::device) return;
   checks.require(training.offload_optimizer || training.offload_experts, "training.offload.update",
                  "is host but no states live there, allowed: device, or optimizer or experts true");
   check_update(scenario.cluster.host, "cluster.host", checks);
-  const std::vector<NodeKind>& kinds = scenario.cluster.kinds;
-  for (std::size_t k = 0; k < kinds.size(); ++k)
-    check_update(kinds[k].host, "cluster.kinds." + std::to_string(k) + ".host", checks);
+  for (std::size_t k = 0; k < kinds.size(); ++k) check_update(kinds[k].host, of_kind(k), checks);
 }
 
 /// Domains say which experts work in a step, and nothing else.

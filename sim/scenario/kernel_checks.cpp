@@ -71,6 +71,28 @@ void check_graph_scopes(const WorkloadSpec& workload, Checks& checks) {
           "moe_router, moe_preprocess, shared_experts");
 }
 
+/// Products of attention and feed-forward that are one, and graphs that hold both.
+void check_block(const WorkloadSpec& workload, Checks& checks) {
+  using Block = ModelSpec::Block;
+  const bool joined = workload.runtime.kernels.block == KernelSpec::Block::joined;
+  if (!checks.good({"model.block"})) return;
+  checks.require(!joined || workload.model.block == Block::parallel, "runtime.kernels.block",
+                 "is joined but the parts of a layer do not read the same norm (model.block "
+                 "parallel), allowed: apart");
+  checks.require(!joined || !workload.training.recomputes(TrainingSpec::Module::mlp),
+                 "runtime.kernels.block",
+                 "is joined but training.recompute names mlp, which is no part by itself then, "
+                 "allowed: apart");
+  const auto has = [&](GraphScope scope) {
+    return (workload.runtime.graphs >> static_cast<unsigned>(scope) & 1U) != 0;
+  };
+  checks.require(
+      workload.model.block == Block::serial || has(GraphScope::attn) == has(GraphScope::mlp),
+      "runtime.graphs",
+      "names one of attn and mlp, which a layer with model.block parallel or parallel_norms runs "
+      "as one, allowed: none, or both");
+}
+
 void check_gated_statements(const WorkloadSpec& workload, Checks& checks) {
   using Activation = KernelSpec::Activation;
   const Activation activation = workload.runtime.kernels.activation;
@@ -123,6 +145,7 @@ void check_kernels(const Scenario& scenario, Checks& checks) {
   check_gated_statements(workload, checks);
   check_stored_weights(workload, checks);
   check_start_order(workload, checks);
+  check_block(workload, checks);
   if (workload.runtime.graphs == 0) return;
   checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",
                  "is set but runtime.dispatch is not eager, allowed: none");

@@ -350,6 +350,24 @@ void check_indexer(const LatentAttention& a, const std::string& prefix, Checks& 
                      count_text(a.rope_dim));
 }
 
+/// Parts that read the same are grouped queries and one feed-forward.
+void check_block(const ModelSpec& model, const std::string& prefix, Checks& checks) {
+  using Block = ModelSpec::Block;
+  if (model.block == Block::serial) return;
+  const auto require = [&](bool holds, const std::string& key, const char* why) {
+    if (checks.good({prefix + key}))
+      checks.require(holds, prefix + "block",
+                     std::string("is not serial but ") + why + ", allowed: serial");
+  };
+  require(std::holds_alternative<GroupedQueryAttention>(model.attention), "attention",
+          "attention is latent, of which no such layer is known");
+  require(!model.linear, "linear_attention",
+          "layers have linear attention, of which no such layer is known");
+  require(!model.moe, "moe", "layers have experts, of which no such layer is known");
+  require(model.norm != ModelSpec::Norm::sandwich, "norm",
+          "norm is sandwich, whose norms behind each part have no place in it");
+}
+
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks) {
   if (!checks.good({prefix + "layers"})) return;
   const auto* gqa = std::get_if<GroupedQueryAttention>(&model.attention);
@@ -364,6 +382,7 @@ void check_model(const ModelSpec& model, const std::string& prefix, Checks& chec
   if (checks.good_below(prefix + "linear_attention")) check_linear_attention(model, prefix, checks);
   checks.require(gqa != nullptr || model.qk_norm == ModelSpec::QkNorm::none, prefix + "qk_norm",
                  "is set beside latent attention, which has norms of its own, allowed: none");
+  check_block(model, prefix, checks);
   if (model.moe && checks.good({prefix + "moe", prefix + "moe.experts"}))
     check_experts(model, prefix, checks);
   if (checks.good({prefix + "moe"})) {

@@ -210,6 +210,82 @@ TEST(HostOffload, TheHostUpdatesWhatLivesThere) {
   EXPECT_DOUBLE_EQ(host_work(slow, slow.epilogue), host_work(there, there.epilogue));
 }
 
+// Eighths of 16 GB/s read and 8 GB/s written, where the link has 50.
+ClusterSpec cluster_with_drives() {
+  ClusterSpec cluster = cluster_with_host();
+  cluster.host.storage_read = BytesPerSecond{16e9};
+  cluster.host.storage_write = BytesPerSecond{8e9};
+  return cluster;
+}
+
+WorkloadSpec with_states_away() {
+  WorkloadSpec spec = workload(small_dense());
+  spec.plan.zero = 0;
+  spec.training.offload_optimizer = true;
+  return spec;
+}
+
+TEST(HostOffload, DrivesAreTheNarrowestPartOfTheWay) {
+  WorkloadSpec spec = with_states_away();
+  const StageProgram memory = lowered_with_link(spec, cluster_with_drives());
+  spec.training.offload_store = TrainingSpec::OffloadStore::storage;
+  const StageProgram drives = lowered_with_link(spec, cluster_with_drives());
+  const Moved held = moved(memory, memory.epilogue), stored = moved(drives, drives.epilogue);
+  EXPECT_EQ(stored.in, held.in);
+  EXPECT_EQ(stored.out, held.out);
+  EXPECT_NEAR(held.seconds, 32 * 2e-6 + 2 * held.in / 50e9, 1e-9 * held.seconds);
+  EXPECT_NEAR(stored.seconds, 32 * 2e-6 + stored.in / 2e9 + stored.out / 1e9,
+              1e-9 * stored.seconds);
+  ClusterSpec fast = cluster_with_drives();
+  fast.host.storage_read = fast.host.storage_write = BytesPerSecond{400e9};
+  const StageProgram wide = lowered_with_link(spec, fast);
+  EXPECT_EQ(moved(wide, wide.epilogue).seconds, held.seconds);
+}
+
+// One part read before, one written behind, and in between the longest of reading, updating and
+// writing: 12 bytes of a parameter at 2 and 1 GB/s, or 30 past 25.
+TEST(HostOffload, TheHostUpdatesWhatItsDrivesBring) {
+  WorkloadSpec spec = with_states_away();
+  const StageProgram plain = lowered_with_link(spec);
+  const double states = moved(plain, plain.epilogue).in, part = states / 16;
+  spec.training.offload_update = TrainingSpec::OffloadUpdate::host;
+  spec.training.offload_store = TrainingSpec::OffloadStore::storage;
+  const auto work = [&](double read, double write) {
+    ClusterSpec cluster = cluster_with_drives();
+    cluster.host.storage_read = BytesPerSecond{8 * read};
+    cluster.host.storage_write = BytesPerSecond{8 * write};
+    const StageProgram program = lowered_with_link(spec, cluster);
+    return host_work(program, program.epilogue);
+  };
+  const double update = part / 12 * 30 / 25e9;
+  for (const auto& [read, write] : {std::pair{2e9, 1e9}, {1e9, 2e9}, {1e12, 1e12}}) {
+    const double longest = std::max({part / read, update, part / write});
+    const double expected = part / read + 15 * longest + update + part / write;
+    EXPECT_NEAR(work(read, write), expected, 1e-9 * expected);
+  }
+}
+
+// Of states on drives three parts of sixteen are in memory, of all eight devices of the host.
+TEST(HostOffload, DrivesHoldTheStates) {
+  WorkloadSpec spec = with_states_away();
+  ClusterSpec cluster = cluster_with_drives();
+  const auto budget = [&] {
+    return stage_memory(spec, assign_layers(spec, plain_device()), cluster, Stage{0},
+                        std::vector<int>{1});
+  };
+  const double states = budget().host.value();
+  EXPECT_EQ(budget().storage.value(), 0);
+  spec.training.offload_store = TrainingSpec::OffloadStore::storage;
+  EXPECT_NEAR(budget().storage.value(), states, 1e-9 * states);
+  EXPECT_NEAR(budget().host.value(), 3.0 / 16 * states, 1e-9 * states);
+  cluster.host.storage_capacity = Bytes{1.001 * states};
+  EXPECT_TRUE(budget().fits_host());
+  cluster.host.storage_capacity = Bytes{0.999 * states};
+  EXPECT_TRUE(budget().fits_memory());
+  EXPECT_FALSE(budget().fits_storage());
+  EXPECT_FALSE(budget().fits_host());
+}
+
 // Experts that live on the host and are updated there send gradients and fetch no states; where
 // replicas tell each other what they updated, the weights pass by the device once.
 TEST(HostOffload, ExpertsAreUpdatedWhereTheyLive) {

@@ -106,5 +106,49 @@ TEST(HuggingFaceFamilies, AnUnknownTypeIsReadAsAFamily) {
   EXPECT_EQ(model.qk_norm, ModelSpec::QkNorm::head);
 }
 
+ModelSpec small_of(const std::string& family, const std::string& more = "") {
+  return read_hugging_face(written(R"({"model_type": ")" + family + R"(", )" + small + more + "}"));
+}
+
+TEST(HuggingFaceFamilies, PartsThatReadTheSameAreRead) {
+  using Block = ModelSpec::Block;
+  for (const char* family : {"gptj", "codegen", "phi", "falcon", "cohere", "cohere2"})
+    EXPECT_EQ(small_of(family).block, Block::parallel) << family;
+  EXPECT_EQ(small_of("gpt_neox").block, Block::parallel_norms);
+  EXPECT_EQ(small_of("gpt_neox", R"(, "use_parallel_residual": false)").block, Block::serial);
+  EXPECT_EQ(small_of("stablelm").block, Block::serial);
+  EXPECT_EQ(small_of("stablelm", R"(, "use_parallel_residual": true)").block, Block::parallel);
+  EXPECT_EQ(small_of("falcon", R"(, "parallel_attn": false)").block, Block::serial);
+  const std::string second = R"(, "new_decoder_architecture": true, "num_kv_heads": 2)";
+  EXPECT_EQ(small_of("falcon", second).block, Block::parallel_norms);
+  EXPECT_EQ(small_of("falcon", second + R"(, "num_ln_in_parallel_attn": 1)").block,
+            Block::parallel);
+}
+
+TEST(HuggingFaceFamilies, FalconsKeysAreOfOneHeadOrOfSome) {
+  const auto heads = [](const std::string& more) {
+    return std::get<GroupedQueryAttention>(small_of("falcon", more).attention).kv_heads;
+  };
+  EXPECT_EQ(heads(""), 1);
+  EXPECT_EQ(heads(R"(, "multi_query": false)"), 4);
+  EXPECT_EQ(heads(R"(, "new_decoder_architecture": true, "num_kv_heads": 2)"), 2);
+}
+
+TEST(HuggingFaceFamilies, WidthsAreFourTimesUnlessSaid) {
+  const std::string dimensions = R"(, "n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 100)";
+  EXPECT_EQ(read_hugging_face(written(R"({"model_type": "gptj")" + dimensions + "}")).ffn.hidden,
+            256);
+  EXPECT_NE(complaint(R"({"model_type": "llama")" + dimensions + "}").find("intermediate_size"),
+            std::string::npos);
+}
+
+TEST(HuggingFaceFamilies, SerialTypesRefuseParallelParts) {
+  for (const char* key : {"use_parallel_residual", "parallel_attn"}) {
+    const std::string said =
+        complaint(std::string(R"({"model_type": "llama", )") + small + ", \"" + key + "\": true}");
+    EXPECT_NE(said.find(std::string(key) + ": is true"), std::string::npos) << said;
+  }
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -76,7 +76,8 @@ inline LayerContext context(const WorkloadSpec& spec) {
           .training = spec.training,
           .moe = spec.moe,
           .gradient_bytes = gradient_bytes(spec.communication),
-          .router = spec.runtime.kernels.router};
+          .router = spec.runtime.kernels.router,
+          .block = spec.runtime.kernels.block};
 }
 
 /// FLOPs of matrix products and attention; of `prefix` rows only when given.

@@ -19,14 +19,6 @@ Sizes sizes(const Shape& shape, const GroupedQueryAttention& a) {
   return {heads * d, kv_heads * d, heads, a.output_gate ? heads * d : 0};
 }
 
-Linear qkv(const Shape& shape, const Sizes& size) {
-  return {"qkv", shape.tokens, shape.hidden, size.q + size.gate + 2 * size.kv};
-}
-
-Linear out(const Shape& shape, const Sizes& size) {
-  return {"attention out", shape.tokens, size.q, shape.hidden};
-}
-
 Core core(const Sizes& size, const GroupedQueryAttention& a) {
   const double d = static_cast<double>(a.head_dim);
   return {size.heads, d, d, size.q, size.kv, size.kv, size.q};
@@ -65,35 +57,22 @@ void gate_backward(Backward& backward, const Shape& shape, const Sizes& size) {
 
 double rotated(const Shape& shape, const Sizes& size) { return shape.tokens * (size.q + size.kv); }
 
-void grouped_query_forward(LayerItems& items, const LayerContext& context,
-                           const GroupedQueryAttention& a) {
+void grouped_query_forward(LayerItems& items, const LayerContext& context) {
   const Shape shape{context};
-  const Sizes size = sizes(shape, a);
-  const Linear in = qkv(shape, size);
-  column_forward(items, shape, in);
-  if (context.model.bias != ModelSpec::Bias::none)
-    items.push_back(bias_forward(in.name, in.tokens * in.out));
-  qk_norms_forward(items, context, shape, size);
-  if (context.model.position == ModelSpec::Position::rope)
-    items.push_back(rope_forward(rotated(shape, size)));
-  core_forward(items, context, core(size, a));
-  gate_forward(items, shape, size);
-  row_forward(items, shape, out(shape, size));
+  const Projections projections = grouped_query_projections(context);
+  column_forward(items, shape, projections.in);
+  grouped_query_inner_forward(items, context);
+  row_forward(items, shape, projections.out);
 }
 
-void grouped_query_backward(Backward& backward, const LayerContext& context,
-                            const GroupedQueryAttention& a) {
+void grouped_query_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
-  const Sizes size = sizes(shape, a);
-  row_backward(backward, shape, out(shape, size));
+  const Projections projections = grouped_query_projections(context);
+  row_backward(backward, shape, projections.out);
   if (context.model.bias == ModelSpec::Bias::all)
     backward.add_weight(bias_gradient("attention out", shape.shard * shape.hidden));
-  gate_backward(backward, shape, size);
-  core_backward(backward, context, core(size, a));
-  if (context.model.position == ModelSpec::Position::rope)
-    backward.add_input(rope_backward(rotated(shape, size)));
-  qk_norms_backward(backward, context, shape, size);
-  const Linear in = qkv(shape, size);
+  grouped_query_inner_backward(backward, context);
+  const Linear& in = projections.in;
   column_backward(backward, shape, in);
   if (context.model.bias != ModelSpec::Bias::none)
     backward.add_weight(bias_gradient(in.name, in.tokens * in.out));
@@ -101,12 +80,44 @@ void grouped_query_backward(Backward& backward, const LayerContext& context,
 
 }  // namespace
 
+Projections grouped_query_projections(const LayerContext& context) {
+  const Shape shape{context};
+  const Sizes size = sizes(shape, std::get<GroupedQueryAttention>(context.model.attention));
+  return {{"qkv", shape.tokens, shape.hidden, size.q + size.gate + 2 * size.kv},
+          {"attention out", shape.tokens, size.q, shape.hidden}};
+}
+
+void grouped_query_inner_forward(LayerItems& items, const LayerContext& context) {
+  const auto& a = std::get<GroupedQueryAttention>(context.model.attention);
+  const Shape shape{context};
+  const Sizes size = sizes(shape, a);
+  const Linear in = grouped_query_projections(context).in;
+  if (context.model.bias != ModelSpec::Bias::none)
+    items.push_back(bias_forward(in.name, in.tokens * in.out));
+  qk_norms_forward(items, context, shape, size);
+  if (context.model.position == ModelSpec::Position::rope)
+    items.push_back(rope_forward(rotated(shape, size)));
+  core_forward(items, context, core(size, a));
+  gate_forward(items, shape, size);
+}
+
+void grouped_query_inner_backward(Backward& backward, const LayerContext& context) {
+  const auto& a = std::get<GroupedQueryAttention>(context.model.attention);
+  const Shape shape{context};
+  const Sizes size = sizes(shape, a);
+  gate_backward(backward, shape, size);
+  core_backward(backward, context, core(size, a));
+  if (context.model.position == ModelSpec::Position::rope)
+    backward.add_input(rope_backward(rotated(shape, size)));
+  qk_norms_backward(backward, context, shape, size);
+}
+
 void attention_forward(LayerItems& items, const LayerContext& context) {
   if (context.linear) return linear_forward(items, context, *context.model.linear);
   if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
     return latent->sparse() ? sparse_forward(items, context, *latent)
                             : latent_forward(items, context, *latent);
-  grouped_query_forward(items, context, std::get<GroupedQueryAttention>(context.model.attention));
+  grouped_query_forward(items, context);
 }
 
 void attention_backward_pass(Backward& backward, const LayerContext& context) {
@@ -114,8 +125,7 @@ void attention_backward_pass(Backward& backward, const LayerContext& context) {
   if (const auto* latent = std::get_if<LatentAttention>(&context.model.attention))
     return latent->sparse() ? sparse_backward(backward, context, *latent)
                             : latent_backward(backward, context, *latent);
-  grouped_query_backward(backward, context,
-                         std::get<GroupedQueryAttention>(context.model.attention));
+  grouped_query_backward(backward, context);
 }
 
 }  // namespace stepcast::rows

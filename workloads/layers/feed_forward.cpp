@@ -6,17 +6,12 @@ double projections(FeedForwardSpec::Kind kind) {
   return kind == FeedForwardSpec::Kind::swiglu ? 2 : 1;
 }
 
-namespace {
-
-Linear up(const Shape& shape, const std::string& name, FeedForwardSpec::Kind kind, double width) {
-  return {name + " up", shape.tokens, shape.hidden, projections(kind) * width / shape.tp};
+Projections feed_forward_projections(const Shape& shape, const std::string& name,
+                                     FeedForwardSpec::Kind kind, double width) {
+  const double inner = width / shape.tp;
+  return {{name + " up", shape.tokens, shape.hidden, projections(kind) * inner},
+          {name + " down", shape.tokens, inner, shape.hidden}};
 }
-
-Linear down(const Shape& shape, const std::string& name, double width) {
-  return {name + " down", shape.tokens, width / shape.tp, shape.hidden};
-}
-
-}  // namespace
 
 Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count) {
   const auto role = OperatorRole::activation;
@@ -36,20 +31,21 @@ Operator activation_backward(std::string name, FeedForwardSpec::Kind kind, doubl
 void feed_forward_in(LayerItems& items, const LayerContext& context, const std::string& name,
                      FeedForwardSpec::Kind kind, double width) {
   const Shape shape{context};
-  column_forward(items, shape, up(shape, name, kind, width));
+  column_forward(items, shape, feed_forward_projections(shape, name, kind, width).in);
   items.push_back(activation_forward(name + " activation", kind, shape.tokens * width / shape.tp));
 }
 
 void feed_forward_out(LayerItems& items, const LayerContext& context, const std::string& name,
                       double width) {
   const Shape shape{context};
-  row_forward(items, shape, down(shape, name, width));
+  constexpr auto any_kind = FeedForwardSpec::Kind::gelu;  // the down projection is that of all
+  row_forward(items, shape, feed_forward_projections(shape, name, any_kind, width).out);
 }
 
 void feed_forward_out_backward(Backward& backward, const LayerContext& context,
                                const std::string& name, FeedForwardSpec::Kind kind, double width) {
   const Shape shape{context};
-  row_backward(backward, shape, down(shape, name, width));
+  row_backward(backward, shape, feed_forward_projections(shape, name, kind, width).out);
   if (context.model.bias == ModelSpec::Bias::all)
     backward.add_weight(bias_gradient(name + " down", shape.shard * shape.hidden));
   backward.add_input(
@@ -59,7 +55,7 @@ void feed_forward_out_backward(Backward& backward, const LayerContext& context,
 void feed_forward_in_backward(Backward& backward, const LayerContext& context,
                               const std::string& name, FeedForwardSpec::Kind kind, double width) {
   const Shape shape{context};
-  const Linear in = up(shape, name, kind, width);
+  const Linear in = feed_forward_projections(shape, name, kind, width).in;
   column_backward(backward, shape, in);
   if (context.model.bias == ModelSpec::Bias::all)
     backward.add_weight(bias_gradient(in.name, in.tokens * in.out));

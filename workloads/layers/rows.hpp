@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -95,6 +96,17 @@ void column_backward(Backward& backward, const Shape& shape, const Linear& linea
 void row_forward(LayerItems& items, const Shape& shape, const Linear& linear);
 void row_backward(Backward& backward, const Shape& shape, const Linear& linear);
 
+/// Products with one name together, of one input or of outputs that are added up: what tensor ranks
+/// exchange is exchanged once, in pieces beside the last of them. One alone is as above.
+using Linears = std::span<const Linear>;
+void columns_forward(LayerItems& items, const Shape& shape, const std::string& name,
+                     Linears linears);
+void columns_backward(Backward& backward, const Shape& shape, const std::string& name,
+                      Linears linears);
+void rows_forward(LayerItems& items, const Shape& shape, const std::string& name, Linears linears);
+void rows_backward(Backward& backward, const Shape& shape, const std::string& name,
+                   Linears linears);
+
 /// Normalisation of `count` elements per the model's norm.
 Operator norm_forward(const ModelSpec& model, std::string name, double count,
                       OperatorRole role = OperatorRole::norm);
@@ -154,6 +166,15 @@ struct Core {
   double heads, qk_dim, v_dim;
   double q, k, v, out;
 };
+/// The products before and behind something, on one rank.
+struct Projections {
+  Linear in, out;
+};
+/// Grouped queries: their projections, and what stands between those.
+Projections grouped_query_projections(const LayerContext& context);
+void grouped_query_inner_forward(LayerItems& items, const LayerContext& context);
+void grouped_query_inner_backward(Backward& backward, const LayerContext& context);
+
 /// Softmax attention with its context-parallel exchange: docs/models/context_parallel.md.
 void core_forward(LayerItems& items, const LayerContext& context, const Core& core);
 /// With selective recompute the forward runs again first.
@@ -177,6 +198,8 @@ void feed_forward_out_backward(Backward& backward, const LayerContext& context,
                                const std::string& name, FeedForwardSpec::Kind kind, double width);
 void feed_forward_in_backward(Backward& backward, const LayerContext& context,
                               const std::string& name, FeedForwardSpec::Kind kind, double width);
+Projections feed_forward_projections(const Shape& shape, const std::string& name,
+                                     FeedForwardSpec::Kind kind, double width);
 /// Products of the up projection: a gated unit makes gate and value in one.
 double projections(FeedForwardSpec::Kind kind);
 Operator activation_forward(std::string name, FeedForwardSpec::Kind kind, double count);
@@ -188,6 +211,11 @@ void moe_backward(Backward& backward, const LayerContext& context);
 void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kind);
 void layer_backward(Backward& backward, const LayerContext& context, LayerKind kind);
 bool is_moe(const LayerContext& context, LayerKind kind);
+/// A layer whose attention and feed-forward read the same (ModelSpec::Block other than serial).
+void parallel_forward(LayerItems& items, const LayerContext& context);
+void parallel_backward(Backward& backward, const LayerContext& context);
+/// What `layernorm` of training.recompute runs again.
+void norm_again(Backward& backward, const LayerContext& context, const char* name, double count);
 
 void embedding_forward(LayerItems& items, const LayerContext& context);
 void embedding_backward(Backward& backward, const LayerContext& context);

@@ -40,14 +40,15 @@ void block_again(Backward& backward, const LayerContext& context, LayerKind kind
   backward.add_input(items);
 }
 
+}  // namespace
+
 void norm_again(Backward& backward, const LayerContext& context, const char* name, double count) {
   if (context.training.recomputes(TrainingSpec::Module::layernorm))
     backward.add_input(norm_forward(context.model, name, count));
 }
 
-}  // namespace
-
 void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kind) {
+  if (context.model.block != ModelSpec::Block::serial) return parallel_forward(items, context);
   const Shape shape{context};
   const ModelSpec& model = context.model;
   const double count = shape.shard * shape.hidden;
@@ -67,6 +68,7 @@ void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kin
 }
 
 void layer_backward(Backward& backward, const LayerContext& context, LayerKind kind) {
+  if (context.model.block != ModelSpec::Block::serial) return parallel_backward(backward, context);
   const Shape shape{context};
   const ModelSpec& model = context.model;
   const double count = shape.shard * shape.hidden;

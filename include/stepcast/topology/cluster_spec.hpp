@@ -113,7 +113,9 @@ struct HostSpec {
   BytesPerSecond core_bandwidth{0};  ///< of host memory, that one core draws; 0: no limit
   Bytes memory_capacity{0};          ///< of one host; 0: not known
   BytesPerSecond memory_bandwidth{0};
-  double memory_efficiency = 1;  ///< part of it that updates of states reach
+  double memory_efficiency = 1;                      ///< part of it that updates of states reach
+  Bytes storage_capacity{0};                         ///< of the drives of one host; 0: not known
+  BytesPerSecond storage_read{0}, storage_write{0};  ///< of all of them together; 0: there are none
 
   /// This is the host memory that passes by the update of one device's states in a second, while
   /// those of all devices of the host are updated (docs/models/offload.md).
@@ -121,6 +123,9 @@ struct HostSpec {
   /// This is the bandwidth of each device while all that share offload at once: the least of its
   /// link and an even share (docs/models/offload.md).
   BytesPerSecond offload_bandwidth() const;
+  /// These are even shares of a device in what the drives of its host read and write.
+  BytesPerSecond storage_read_bandwidth() const;
+  BytesPerSecond storage_write_bandwidth() const;
 };
 
 struct LinkSpec {

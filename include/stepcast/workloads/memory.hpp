@@ -16,14 +16,19 @@ struct MemoryBudget {
   Bytes update{0};         ///< what the optimizer's update allocates, when activations are gone
   Bytes capacity{0};       ///< device memory minus reserve
   Bytes reserve{0};
-  Bytes host{0};           ///< what all devices of a host keep there, when all are of this stage
-  Bytes host_capacity{0};  ///< memory of that host; 0: not known
+  Bytes host{0};              ///< what all devices of a host keep there, when all are of this stage
+  Bytes host_capacity{0};     ///< memory of that host; 0: not known
+  Bytes storage{0};           ///< what they keep on its drives
+  Bytes storage_capacity{0};  ///< of those; 0: not known
   /// This is the part of forward and backward passes.
   Bytes passes() const { return parameters + gradients + optimizer + activations + buffers; }
   Bytes peak() const {
     return parameters + gradients + optimizer + std::max(activations, update) + buffers;
   }
-  bool fits_host() const { return host_capacity <= Bytes{0} || host <= host_capacity; }
+  bool fits_memory() const { return host_capacity <= Bytes{0} || host <= host_capacity; }
+  bool fits_storage() const { return storage_capacity <= Bytes{0} || storage <= storage_capacity; }
+  /// The host, with its memory and its drives.
+  bool fits_host() const { return fits_memory() && fits_storage(); }
   bool fits() const { return peak() <= capacity && fits_host(); }
 };
 

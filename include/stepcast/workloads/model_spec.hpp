@@ -64,6 +64,9 @@ struct ModelSpec {
   enum class Position { rope, learned, none };
   enum class Bias { none, qkv, all };
   enum class QkNorm { none, head, full };
+  /// Whether the feed-forward part of a layer reads what attention has added (serial), or the input
+  /// of the layer: behind the norm that attention reads (parallel), or behind one of its own.
+  enum class Block { serial, parallel, parallel_norms };
   std::string name;
   std::int64_t layers = 0, hidden = 0;
   AttentionSpec attention;
@@ -78,6 +81,7 @@ struct ModelSpec {
   std::int64_t positions = 0;  ///< of learned(n)
   Bias bias = Bias::none;
   QkNorm qk_norm = QkNorm::none;  ///< of grouped queries; latent attention has norms of its own
+  Block block = Block::serial;    ///< others than serial have grouped queries and no experts
 
   /// Of the attention of a layer: tokens that a query sees; 0: all before it. MTP modules see all.
   std::int64_t window_of(std::int64_t layer) const {
@@ -98,6 +102,8 @@ struct ModelSpec {
     const auto* a = std::get_if<LatentAttention>(&attention);
     return a != nullptr && a->sparse();
   }
+  /// Norms before the parts of a layer, of which each has weights and an output.
+  int norms_before() const { return block == Block::parallel ? 1 : 2; }
   bool is_moe_layer(std::int64_t layer) const {
     return moe && layer >= moe->first_dense && (layer - moe->first_dense) % moe->period == 0;
   }

@@ -241,6 +241,7 @@ struct LayerContext {
   std::int64_t window = 0;   ///< ModelSpec::window_of the layer
   bool linear = false;       ///< ModelSpec::is_linear of the layer
   std::uint32_t graphs = 0;  ///< RuntimeSpec::graphs
+  KernelSpec::Block block = KernelSpec::Block::apart;
 
   bool captures(GraphScope scope) const {
     return (graphs >> static_cast<unsigned>(scope) & 1U) != 0;

@@ -41,6 +41,8 @@ struct TrainingSpec {
   std::optional<double> active_experts = 1;
   enum class OffloadUpdate { device, host };
   OffloadUpdate offload_update = OffloadUpdate::device;  ///< of states that live on the host
+  enum class OffloadStore { memory, storage };
+  OffloadStore offload_store = OffloadStore::memory;  ///< of the host, where those states live
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
@@ -187,11 +189,14 @@ struct KernelSpec {
   enum class Router { fused, statements };
   /// Kernels that bring the scales of MXFP8 operands into the order of the products' library.
   enum class Scales { joined, apart, zeroed };
+  /// Products of attention and feed-forward that read, or add to, the same (ModelSpec::Block).
+  enum class Block { apart, joined };
   Norm norm = Norm::fused;
   Rope rope = Rope::fused;
   Activation activation = Activation::fused;
   Router router = Router::fused;
   Scales scales = Scales::joined;
+  Block block = Block::apart;
 
   /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {

@@ -147,7 +147,10 @@ std::vector<std::optional<double>> numbers_without_step(
 std::string memory_excess(const Forecast& forecast) {
   for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
     const auto& memory = forecast.stages[s].memory;
-    if (memory && !memory->fits_host())
+    if (memory && !memory->fits_storage())
+      return fmt::format("stage {} needs {} of {} on the drives of a host", s,
+                         human(memory->storage), human(memory->storage_capacity));
+    if (memory && !memory->fits_memory())
       return fmt::format("stage {} needs {} of {} per host", s, human(memory->host),
                          human(memory->host_capacity));
     if (memory && !memory->fits())

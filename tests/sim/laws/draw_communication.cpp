@@ -16,6 +16,10 @@ void Drawing::pick_runtime() {
     set("runtime.kernels", "{norm: unfused, rope: unfused, activation: " +
                                word({"fused", "unfused", "formula"}) + "}");
   }
+  const bool mlp_again = has("training.recompute={modules: [mlp]}") ||
+                         has("training.recompute={modules: [core_attn, mlp]}");
+  if (has("model.block=parallel") && !mlp_again && chance(50))
+    take("runtime.kernels.block", "products", "joined");
   if (chance(20)) take("runtime.optimizer", "optimizer", "elementwise");
   if (chance(12)) {
     hit("blocking");
@@ -110,6 +114,7 @@ void Drawing::pick_graphs() {
           ? word({"mlp", "attn, moe_router", "moe_router, moe_preprocess", "attn, shared_experts"})
           : word({"attn", "mlp", "attn, mlp"});
   if (padded_) scopes = "moe";
+  if (has("model.block=parallel") || has("model.block=parallel_norms")) scopes = "attn, mlp";
   hit("graphs");
   hit("graphs of " + std::string(scopes == "moe" ? "moe" : "parts"));
   set("runtime.graphs", "{scopes: [" + scopes + "]}");
@@ -201,6 +206,7 @@ void Drawing::pick_states() {
     set("cluster.host.devices_per_host", std::min<std::int64_t>(node_, 4));
     take("training.offload.update", "offload update", "host");
   }
+  if (away && !kinds_ && chance(40)) take("training.offload.store", "store", "storage");
   const bool half = has("training.precision=fp8_mixed") || has("parallel.zero=3") ||
                     has("communication.gradient.precision=bf16");
   if (!away && !half && chance(25)) {

@@ -135,6 +135,8 @@ void Drawing::pick_training() {
 }
 
 void Drawing::pick_plan() {
+  if (draft_.file == "dense.yaml" && !linear_ && chance(30))
+    take("model.block", "block", word({"parallel", "parallel", "parallel_norms"}));
   take("parallel.zero", "zero", fb_pair_ ? word({"0", "1"}) : word({"0", "1", "2", "3", "3"}));
   const bool shards = tp_ > 1 && chance(50);
   if (shards) take("parallel.sequence_parallel", "sequence_parallel", "true");

@@ -278,6 +278,23 @@ const WrongOverride wrong_overrides[] = {
      {"training.recompute={modules: [moe, moe_act]}"},
      "--set training.recompute={modules: [moe, moe_act]}: training.recompute: names moe and parts "
      "of it, which run again with it, allowed: moe alone, or moe_act and shared_experts"},
+    {"parallel_parts_with_experts",
+     {"model.block=parallel"},
+     "--set model.block=parallel: model.block: is not serial but layers have experts, of which no "
+     "such layer is known, allowed: serial"},
+    {"joined_products_of_serial_parts",
+     {"runtime.kernels.block=joined"},
+     "--set runtime.kernels.block=joined: runtime.kernels.block: is joined but the parts of a "
+     "layer do not read the same norm (model.block parallel), allowed: apart"},
+    {"drives_without_states",
+     {"training.offload.store=storage", "cluster.host.storage={read: 8GB/s, write: 4GB/s}"},
+     "--set training.offload.store=storage: training.offload.store: is storage but no states live "
+     "on the host, allowed: memory, or optimizer or experts true"},
+    {"states_without_drives",
+     {"training.offload.store=storage", "training.offload.optimizer=true",
+      "cluster.host.device_link.bandwidth=32GB/s", "cluster.host.storage.read=8GB/s"},
+     "--set training.offload.store=storage: training.offload.store: is storage but "
+     "cluster.host.storage.write is 0, allowed: memory"},
     {"full_layers_without_windows",
      {"model.attention.full_every=2"},
      "--set model.attention.full_every=2: model.attention.full_every: is 2 but no layer has a "

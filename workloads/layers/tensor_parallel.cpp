@@ -1,0 +1,157 @@
+#include "rows.hpp"
+
+// Products whose columns or rows are spread over the tensor ranks, and what those exchange.
+namespace stepcast::rows {
+
+namespace {
+
+/// Rows of the product in one of the shape's pieces.
+Linear piece_of(const Linear& linear, const Shape& shape) {
+  Linear piece = linear;
+  piece.tokens /= static_cast<double>(shape.chunks);
+  return piece;
+}
+
+std::string piece_name(const std::string& name, std::int64_t piece, const Shape& shape) {
+  return shape.chunks == 1 ? name : name + of_pieces(piece, shape.chunks);
+}
+
+CommunicationId piece_id(CommunicationRole role, std::int64_t piece) {
+  return {.role = role, .piece = piece};
+}
+
+/// Gathers in pieces, all started first, each waited for by its part of the product.
+template <class Put, class Product>
+void gather_then(const Put& put, const Shape& shape, const std::string& name,
+                 CommunicationRole role, double bytes, const Product& product) {
+  const auto pieces = static_cast<double>(shape.chunks);
+  for (std::int64_t p = 0; p < shape.chunks; ++p)
+    put(overlapped(piece_name(name, p, shape), piece_id(role, p), GroupKind::tensor,
+                   CollectiveKind::all_gather, bytes / pieces));
+  for (std::int64_t p = 0; p < shape.chunks; ++p) {
+    put(WaitFor{piece_id(role, p)});
+    put(product);
+  }
+}
+
+/// Partial sums, or gradients of one input, into one.
+Operator summed(const std::string& name, double tokens, double width) {
+  const double count = tokens * width;
+  return vector_row(name, count, 3 * element * count);
+}
+
+double gathered_bytes(const Linear& linear) { return element * linear.tokens * linear.in; }
+double reduced_bytes(const Linear& linear) { return element * linear.tokens * linear.out; }
+
+}  // namespace
+
+void column_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
+  columns_forward(items, shape, linear.name, {&linear, 1});
+}
+
+void column_backward(Backward& backward, const Shape& shape, const Linear& linear) {
+  columns_backward(backward, shape, linear.name, {&linear, 1});
+}
+
+void row_forward(LayerItems& items, const Shape& shape, const Linear& linear) {
+  rows_forward(items, shape, linear.name, {&linear, 1});
+}
+
+void row_backward(Backward& backward, const Shape& shape, const Linear& linear) {
+  rows_backward(backward, shape, linear.name, {&linear, 1});
+}
+
+void columns_forward(LayerItems& items, const Shape& shape, const std::string& name,
+                     Linears linears) {
+  const Linears others = linears.first(linears.size() - 1);
+  const Linear& last = linears.back();
+  const std::string gather = "all_gather " + name + " in";
+  if (shape.sequence_parallel && shape.chunks > 1) {
+    gather_then([&](const LayerItem& item) { items.push_back(item); }, shape, gather,
+                CommunicationRole::column_input, gathered_bytes(last),
+                forward(piece_of(last, shape)));
+    for (const Linear& linear : others) items.push_back(forward(linear));
+    return;
+  }
+  if (shape.sequence_parallel)
+    communicate(items, gather, GroupKind::tensor, shape.tp, CollectiveKind::all_gather,
+                gathered_bytes(last));
+  for (const Linear& linear : linears) items.push_back(forward(linear));
+}
+
+void columns_backward(Backward& backward, const Shape& shape, const std::string& name,
+                      Linears linears) {
+  const Linear& first = linears.front();
+  const CommunicationId saved{CommunicationRole::column_saved_input};
+  const CommunicationId reduced{CommunicationRole::column_gradient};
+  const std::string gather = "all_gather " + name + " saved in";
+  const std::string reduce =
+      (shape.sequence_parallel ? "reduce_scatter " : "all_reduce ") + name + " gradient";
+  if (shape.sequence_parallel)
+    backward.add_weight(overlapped(gather, saved, GroupKind::tensor, CollectiveKind::all_gather,
+                                   gathered_bytes(first)));
+  for (const Linear& linear : linears) backward.add_input(input_gradient(linear));
+  for (std::size_t i = 1; i < linears.size(); ++i)
+    backward.add_input(summed(name + " gradients joined", first.tokens, first.in));
+  if (shape.sequence_parallel) backward.add_weight(WaitFor{saved});
+  if (shape.tp > 1)
+    backward.add_input(overlapped(
+        reduce, reduced, GroupKind::tensor,
+        shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+        gathered_bytes(first)));
+  for (const Linear& linear : linears)
+    backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
+  if (shape.tp > 1) backward.add_input(WaitFor{reduced});
+}
+
+void rows_forward(LayerItems& items, const Shape& shape, const std::string& name, Linears linears) {
+  const Linear& last = linears.back();
+  const CollectiveKind kind =
+      shape.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  const std::string reduce =
+      (shape.sequence_parallel ? "reduce_scatter " : "all_reduce ") + name + " out";
+  for (const Linear& linear : linears.first(linears.size() - 1)) items.push_back(forward(linear));
+  const auto pieces = static_cast<double>(shape.chunks);
+  const auto part = [&] {
+    items.push_back(forward(piece_of(last, shape)));
+    for (std::size_t i = 1; i < linears.size(); ++i)
+      items.push_back(summed(name + " outputs joined", last.tokens / pieces, last.out));
+  };
+  if (shape.chunks == 1) {
+    part();
+    return communicate(items, reduce, GroupKind::tensor, shape.tp, kind, reduced_bytes(last));
+  }
+  for (std::int64_t p = 0; p < shape.chunks; ++p) {
+    part();
+    items.push_back(overlapped(piece_name(reduce, p, shape),
+                               piece_id(CommunicationRole::row_output, p), GroupKind::tensor, kind,
+                               reduced_bytes(last) / pieces));
+  }
+  for (std::int64_t p = 0; p < shape.chunks; ++p)
+    items.push_back(WaitFor{piece_id(CommunicationRole::row_output, p)});
+}
+
+void rows_backward(Backward& backward, const Shape& shape, const std::string& name,
+                   Linears linears) {
+  const Linear& last = linears.back();
+  const std::string gather = "all_gather " + name + " gradient";
+  if (shape.sequence_parallel && shape.chunks > 1) {
+    gather_then([&](const LayerItem& item) { backward.add_input(item); }, shape, gather,
+                CommunicationRole::row_gradient, reduced_bytes(last),
+                input_gradient(piece_of(last, shape)));
+  } else {
+    LayerItems items;
+    if (shape.sequence_parallel)
+      communicate(items, gather, GroupKind::tensor, shape.tp, CollectiveKind::all_gather,
+                  reduced_bytes(last));
+    backward.add_input(items);
+    backward.add_input(input_gradient(last));
+  }
+  backward.add_weight(weight_gradient(last, shape.gradient_bytes));
+  for (const Linear& linear : linears.first(linears.size() - 1)) {
+    backward.add_input(input_gradient(linear));
+    backward.add_weight(weight_gradient(linear, shape.gradient_bytes));
+  }
+}
+
+}  // namespace stepcast::rows
