@@ -27,9 +27,11 @@ Linear out(const Shape& shape, const Sizes& size) {
   return {"attention out", shape.tokens, size.q, shape.hidden};
 }
 
-Core core(const Sizes& size, const GroupedQueryAttention& a) {
+Core core(const Sizes& size, const GroupedQueryAttention& a, const ModelSpec& model) {
   const double d = static_cast<double>(a.head_dim);
-  return {size.heads, d, d, size.q, size.kv, size.kv, size.q};
+  const std::uint32_t norms = model.qk_norm == ModelSpec::QkNorm::none ? 0 : 2;
+  const std::uint32_t rotation = model.position == ModelSpec::Position::rope ? 1 : 0;
+  return {size.heads, d, d, size.q, size.kv, size.kv, size.q, norms + rotation};
 }
 
 /// Norms of queries and keys: of each head, or over all heads, the same elements either way.
@@ -76,7 +78,7 @@ void grouped_query_forward(LayerItems& items, const LayerContext& context,
   qk_norms_forward(items, context, shape, size);
   if (context.model.position == ModelSpec::Position::rope)
     items.push_back(rope_forward(rotated(shape, size)));
-  core_forward(items, context, core(size, a));
+  core_forward(items, context, core(size, a, context.model));
   gate_forward(items, shape, size);
   row_forward(items, shape, out(shape, size));
 }
@@ -89,7 +91,7 @@ void grouped_query_backward(Backward& backward, const LayerContext& context,
   if (context.model.bias == ModelSpec::Bias::all)
     backward.add_weight(bias_gradient("attention out", shape.shard * shape.hidden));
   gate_backward(backward, shape, size);
-  core_backward(backward, context, core(size, a));
+  core_backward(backward, context, core(size, a, context.model));
   if (context.model.position == ModelSpec::Position::rope)
     backward.add_input(rope_backward(rotated(shape, size)));
   qk_norms_backward(backward, context, shape, size);
