@@ -57,6 +57,10 @@ Json experts_json(const ExpertForecast& e) {
             {"imbalance_cost_s", e.cost.value()},
             {"module_forward_s", e.module.forward.value()},
             {"module_backward_s", e.module.backward.value()}};
+  if (e.split)
+    json["split"] = {{"cost_s", e.split->cost.value()},
+                     {"hidden_s", e.split->hidden.value()},
+                     {"gain_s", e.split->gain().value()}};
   if (e.copied > Bytes{0}) json["copied_bytes"] = e.copied.value();
   return json;
 }
