@@ -41,13 +41,13 @@ double transfer_time(const ClusterSpec& cluster, const Spread& spread, double by
   LinkSpec out = nic.link;
   if (nic.per == NicSpec::Per::node)
     out.bandwidth = (1 / static_cast<double>(cluster.node_devices)) * out.bandwidth;
-  double longest = std::max(over(spread.node - 1, node_link(cluster.node_fabric),
-                                 node_efficiency(cluster.node_fabric)),
-                            over(spread.all - spread.super_node, out, nic.efficiency));
+  double longest = std::max(
+      over(spread.node - 1, node_link(cluster.node_fabric), node_efficiency(cluster.node_fabric)),
+      over(spread.all - spread.super_node, out, nic.efficiency));
   if (cluster.super_node) {
     const SwitchFabric& fabric = cluster.super_node->fabric;
-    longest = std::max(longest,
-                       over(spread.super_node - spread.node, fabric.port, fabric.efficiency));
+    longest =
+        std::max(longest, over(spread.super_node - spread.node, fabric.port, fabric.efficiency));
   }
   return longest;
 }

@@ -178,8 +178,7 @@ void add_half_gradients(MemoryBudget& budget, const WorkloadSpec& spec,
                         const StageParameters& parameters, std::size_t chunks) {
   const CommunicationSpec& communication = spec.communication;
   if (communication.gradient_exchange == CommunicationSpec::GradientExchange::reduce) return;
-  double elements =
-      (parameters.all.dense + parameters.all.experts) / static_cast<double>(chunks);
+  double elements = (parameters.all.dense + parameters.all.experts) / static_cast<double>(chunks);
   if (chunks == 1 && communication.gradient_overlap) {
     const auto replicas = static_cast<double>(spec.plan.dense_shards());
     elements = std::min(elements, bucket_elements(communication, replicas));
@@ -187,7 +186,8 @@ void add_half_gradients(MemoryBudget& budget, const WorkloadSpec& spec,
   budget.buffers += Bytes{2 * half_bytes * elements};
 }
 
-/// Gradients that layers in another order keep for their weight gradients; one layer at a time does.
+/// Gradients that layers in another order keep for their weight gradients; one layer at a time
+/// does.
 Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
                         const std::vector<Slice>& slices) {
   if (spec.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return Bytes{0};

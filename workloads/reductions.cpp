@@ -64,8 +64,8 @@ Operator half_kernel(const char* name, double flops, double bytes) {
 
 void DataParallel::send_in_half(Part part, double parameters, Slots& slots, Instructions& out) {
   const bool expert = part == Part::expert;
-  builder_.compute(
-      half_kernel("gradients to bf16", 0, (single_bytes + half_bytes) * parameters), out);
+  builder_.compute(half_kernel("gradients to bf16", 0, (single_bytes + half_bytes) * parameters),
+                   out);
   slots.push_back(next_reduction());
   builder_.issue(expert ? "all_to_all expert gradients" : "all_to_all gradients", group_of(expert),
                  {CollectiveKind::all_to_all, Bytes{half_bytes * parameters}}, slots.back(), true,

@@ -41,9 +41,8 @@ ModuleRun run_module(const Scenario& scenario, const Placement& placement) {
   const auto& units = recording.ranks.at(0).units;
   expects(units.size() == 2, "a module runs forward and backward");
   const ChunkProgram& chunk = programs[0].chunks[0];
-  return {
-      {Seconds{units[0].end - units[0].start}, Seconds{units[1].end - units[1].start}},
-      device_time(programs[0], chunk.forward) + device_time(programs[0], chunk.backward)};
+  return {{Seconds{units[0].end - units[0].start}, Seconds{units[1].end - units[1].start}},
+          device_time(programs[0], chunk.forward) + device_time(programs[0], chunk.backward)};
 }
 
 }  // namespace

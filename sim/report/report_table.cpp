@@ -281,8 +281,7 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
   return text + slices_line(scenario) + data_lines(scenario, forecast) +
          reliability_line(scenario, forecast) +
          memory_line(metrics_of(scenario, forecast), forecast, paint) + experts_line(forecast) +
-         pieces_line(scenario, forecast) +
-         "\n";
+         pieces_line(scenario, forecast) + "\n";
 }
 
 struct Part {

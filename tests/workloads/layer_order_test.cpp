@@ -121,8 +121,8 @@ TEST(LayerOrder, WhatHidesSomethingWhereItIsWrittenStays) {
   beside.overlapped = true;
   beside.group = GroupKind::tensor;
   beside.id = {CommunicationRole::column_gradient};
-  const LayerItems items{work("a"), beside, leaf_gradient("w"), WaitFor{beside.id}, exchange("x"),
-                         work("b")};
+  const LayerItems items{work("a"),          beside,        leaf_gradient("w"),
+                         WaitFor{beside.id}, exchange("x"), work("b")};
   const Times times{{"a", 4}, {"beside", 5}, {"w", 5}, {"x", 6}, {"b", 3}};
   EXPECT_EQ(names_of(reordered(items, times)), names_of(items));
 }
@@ -217,8 +217,8 @@ RC_GTEST_PROP(LayerOrder, EndsWhenItIsExpectedTo, ()) {
 
 /// Beside the best of all orders of a few items: never below it, never above the written one.
 TEST(LayerOrder, LiesBetweenTheWrittenAndTheBestOrder) {
-  const LayerItems items{work("a"), leaf_gradient("v"), exchange("x"), work("b"), leaf_gradient("w"),
-                         exchange("y"), work("c")};
+  const LayerItems items{work("a"),          leaf_gradient("v"), exchange("x"), work("b"),
+                         leaf_gradient("w"), exchange("y"),      work("c")};
   const Times times{{"a", 2}, {"v", 7}, {"x", 6}, {"b", 2}, {"w", 3}, {"y", 4}, {"c", 1}};
   const PassDependencies dependencies{items};
   LayerOrder order = written(items);

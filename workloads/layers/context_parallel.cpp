@@ -70,8 +70,8 @@ void exchange_heads(LayerItems& items, const Shape& shape, const Split& split,
                     const std::string& name, double width) {
   if (split.ulysses <= 1) return;
   const double sent = element * shape.tokens * width * (split.ulysses - 1) / split.ulysses;
-  communicate(items, "all_to_all " + name, GroupKind::context, shape.cp,
-              CollectiveKind::all_to_all, split.call_bytes(sent));
+  communicate(items, "all_to_all " + name, GroupKind::context, shape.cp, CollectiveKind::all_to_all,
+              split.call_bytes(sent));
 }
 
 /// Exchanges of queries, keys and values meet first in the core, and values none of what stands

@@ -91,9 +91,8 @@ void mark_again(LayerItems& items, std::size_t from) {
 }  // namespace
 
 void may_stand_ahead(LayerItems& items, std::size_t from, std::size_t since) {
-  mark(items, from, items.size(), [&](Slack& slack, std::size_t at) {
-    slack.ahead = static_cast<std::uint32_t>(at - since);
-  });
+  mark(items, from, items.size(),
+       [&](Slack& slack, std::size_t at) { slack.ahead = static_cast<std::uint32_t>(at - since); });
 }
 
 void may_stand_behind(LayerItems& items, std::size_t from, std::size_t to) {

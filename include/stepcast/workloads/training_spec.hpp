@@ -139,8 +139,8 @@ struct MoeSpec {
   Placement placement = Placement::contiguous;
   std::int64_t spare_experts = 0;  ///< places of a rank for copies of popular experts
   RelocationSpec relocation;
-  Wire wire = Wire::bf16;     ///< of rows on their way to the experts
-  Wire combine = Wire::bf16;  ///< and on their way back
+  Wire wire = Wire::bf16;                        ///< of rows on their way to the experts
+  Wire combine = Wire::bf16;                     ///< and on their way back
   Permutation permutation = Permutation::fused;  ///< rows of tokens, into their places and back
   Products products = Products::grouped;         ///< of the experts of a rank
 

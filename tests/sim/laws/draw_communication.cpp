@@ -246,8 +246,8 @@ void Drawing::pick_orders() {
   const bool placed = has("moe.overlap=shared_expert") || has("moe.overlap=fb_pair") ||
                       draft_.features.contains("graphs");
   if (exchanges && !placed && chance(40)) take("runtime.layer_order", "layers", "overlapped");
-  const bool hops = has("moe.dispatch=flat") || has("moe.dispatch=two_hop") ||
-                    has("moe.dispatch=two_hop_dedup");
+  const bool hops =
+      has("moe.dispatch=flat") || has("moe.dispatch=two_hop") || has("moe.dispatch=two_hop_dedup");
   if (expert_ranks_ > 1 && hops && !has("parallel.ep=1") && chance(25))
     take("moe.combine_precision", "combine", "fp8");
   const bool owned = has("parallel.zero=1") && cp_ * dp_ > 1 &&

@@ -55,7 +55,8 @@ inline constexpr WrongRow wrong_kernels[] = {
      "place the work of a layer themselves, allowed: plain"},
     {"layer_order_of_graphs", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {layer_order: overlapped, graphs: {scopes: [attn]}}",
-     "s.yaml:36:24: runtime.layer_order: is overlapped but runtime.graphs holds parts of a layer as "
+     "s.yaml:36:24: runtime.layer_order: is overlapped but runtime.graphs holds parts of a layer "
+     "as "
      "they were written, allowed: plain"},
     {"gradients_in_half_that_are_half", "vocabulary: 32000",
      "vocabulary: 32000\ncommunication: {gradient: {precision: bf16, exchange: all_to_all}}",

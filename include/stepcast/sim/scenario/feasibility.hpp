@@ -66,7 +66,8 @@ Misfit idle_dispatch_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit idle_overlap_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit idle_placement_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit idle_wire_misfit(const MoeSpec& moe, const ParallelPlan& plan);
-/// `moe.combine_precision` where nothing travels, or where what travels back is added up on its way.
+/// `moe.combine_precision` where nothing travels, or where what travels back is added up on its
+/// way.
 Misfit combine_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 /// `runtime.layer_order` where layers exchange nothing, and beside another way to hide exchanges.
 Misfit idle_layer_order_misfit(const RuntimeSpec& runtime, const ParallelPlan& plan);
