@@ -29,6 +29,14 @@ Spread spread_of(const ClusterSpec& cluster, const ParallelPlan& plan, GroupKind
   return {static_cast<double>(members.size()), near(node), near(super_node)};
 }
 
+/// Ranks of the node that share a link of a rank: each has one of its own in a mesh.
+double behind_node_link(const NodeFabric& fabric, double ranks) {
+  const bool meshed = std::holds_alternative<MeshFabric>(fabric) ||
+                      std::holds_alternative<FullMeshFabric>(fabric) ||
+                      std::holds_alternative<GroupFabric>(fabric);
+  return meshed ? std::min(1.0, ranks) : ranks;
+}
+
 /// Of `bytes` that a rank exchanges with all others of its group alike: those inside the node, the
 /// super-node and beyond each over their own links, at the same time.
 double transfer_time(const ClusterSpec& cluster, const Spread& spread, double bytes) {
@@ -41,9 +49,10 @@ double transfer_time(const ClusterSpec& cluster, const Spread& spread, double by
   LinkSpec out = nic.link;
   if (nic.per == NicSpec::Per::node)
     out.bandwidth = (1 / static_cast<double>(cluster.node_devices)) * out.bandwidth;
-  double longest = std::max(
-      over(spread.node - 1, node_link(cluster.node_fabric), node_efficiency(cluster.node_fabric)),
-      over(spread.all - spread.super_node, out, nic.efficiency));
+  double longest =
+      std::max(over(behind_node_link(cluster.node_fabric, spread.node - 1),
+                    node_link(cluster.node_fabric), node_efficiency(cluster.node_fabric)),
+               over(spread.all - spread.super_node, out, nic.efficiency));
   if (cluster.super_node) {
     const SwitchFabric& fabric = cluster.super_node->fabric;
     longest =

@@ -244,6 +244,52 @@ WorkloadSpec sequence_and_experts() {
   return spec;
 }
 
+std::ptrdiff_t place(const Names& names, const std::string& name) {
+  return std::ranges::find(names, name) - names.begin();
+}
+
+/// Where exchanges are long, shared experts run beside them, with tensor ranks and without.
+TEST(LayerOrder, SharedExpertsStandBesideTheExchangesOfTokens) {
+  for (const std::int64_t tp : {1, 2}) {
+    WorkloadSpec spec = workload(small_moe());
+    spec.plan.tp = tp;
+    spec.plan.sequence_parallel = true;
+    spec.plan.dp = spec.plan.ep = 4;
+    const LayerItems items = transformer_layer(context(spec), LayerKind::moe).forward;
+    Times times;
+    for (const LayerItem& item : items)
+      if (std::holds_alternative<Operator>(item))
+        times[name_of(item)] = 1;
+      else
+        times[name_of(item)] = name_of(item) == "dispatch" || name_of(item) == "combine" ? 20 : 2;
+    times["all_to_all expert counts"] = 0;
+    const Names names = names_of(reordered(items, times));
+    for (const char* shared : {"shared expert up", "shared expert activation"})
+      EXPECT_LT(place(names, shared), place(names, "unpermute")) << tp;
+    EXPECT_GT(place(names, "shared expert up"), place(names, "dispatch")) << tp;
+  }
+}
+
+/// A rank sends seven eighths of 8 MB inside its node, over links of their own or over one port.
+TEST(LayerOrder, GuessesTransfersByTheirSlowestLink) {
+  ClusterSpec cluster = plain_cluster();
+  cluster.node_devices = 8;
+  ParallelPlan plan;
+  plan.tp = 8;
+  LayerCommunication call = exchange("x");
+  call.group = GroupKind::tensor;
+  call.call = {CollectiveKind::all_gather, Bytes{8e6}};
+  const auto guess = [&](const NodeFabric& fabric) {
+    cluster.node_fabric = fabric;
+    return expected_times({call}, cluster, plan, cluster.device, false).at(0) - 5e-6;  // its start
+  };
+  const LinkSpec link{BytesPerSecond{1e9}, Seconds{0}};
+  EXPECT_NEAR(guess(SwitchFabric{.port = link}), 7e-3, 1e-9);
+  EXPECT_NEAR(guess(MeshFabric{.link = link}), 1e-3, 1e-9);
+  call.call.kind = CollectiveKind::all_reduce;
+  EXPECT_NEAR(guess(SwitchFabric{.port = link}), 14e-3, 1e-9);
+}
+
 /// Of a whole stage: streams and dependencies change, what is done does not.
 TEST(LayerOrder, AStageDoesTheSameWork) {
   WorkloadSpec spec = sequence_and_experts();

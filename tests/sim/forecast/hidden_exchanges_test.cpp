@@ -15,10 +15,9 @@ using Overrides = std::vector<std::string>;
 
 /// On a host that costs nothing.
 Scenario quick(Overrides overrides) {
-  for (const char* more :
-       {"cluster.host.dispatch.matmul=0s", "cluster.host.dispatch.vector=0s",
-        "cluster.host.dispatch.communication=0s", "parallel.tp=1",
-        "parallel.sequence_parallel=false"})
+  for (const char* more : {"cluster.host.dispatch.matmul=0s", "cluster.host.dispatch.vector=0s",
+                           "cluster.host.dispatch.communication=0s", "parallel.tp=1",
+                           "parallel.sequence_parallel=false"})
     overrides.emplace_back(more);
   const test::TemporaryFiles files;
   return prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {});
@@ -40,11 +39,11 @@ Measured measured(const Overrides& overrides) {
 }
 
 TEST(LayerOrder, MakesAStepShorterWithTheSameWork) {
-  for (const Overrides& plan :
-       {Overrides{}, {"parallel.cp=2", "parallel.context_algorithm=ulysses"},
-        {"model.moe.shared_experts=1", "model.moe.shared_hidden=512"},
-        {"training.recompute={modules: [layernorm, moe_act, core_attn]}"},
-        {"training.recompute=full"}}) {
+  for (const Overrides& plan : {Overrides{},
+                                {"parallel.cp=2", "parallel.context_algorithm=ulysses"},
+                                {"model.moe.shared_experts=1", "model.moe.shared_hidden=512"},
+                                {"training.recompute={modules: [layernorm, moe_act, core_attn]}"},
+                                {"training.recompute=full"}}) {
     Overrides ordered = plan;
     ordered.emplace_back("runtime.layer_order=overlapped");
     const Measured before = measured(plan), after = measured(ordered);
