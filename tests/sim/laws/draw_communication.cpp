@@ -253,7 +253,7 @@ void Drawing::pick_orders() {
   const bool owned = has("parallel.zero=1") && cp_ * dp_ > 1 &&
                      !draft_.features.contains("dp_replicate") &&
                      !draft_.features.contains("exchange broadcast");
-  if (owned && !has("communication.gradient.precision=bf16") && chance(30))
+  if (owned && !has("communication.gradient.precision=bf16") && chance(60))
     take("communication.gradient.exchange", "gradient", "all_to_all");
 }
 
