@@ -1,4 +1,4 @@
-#include "../../workloads/layer_order.hpp"
+#include "workloads/layer_order.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -8,8 +8,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "../../workloads/program_builder.hpp"
 #include "lowering_fixtures.hpp"
+#include "workloads/program_builder.hpp"
 
 namespace stepcast {
 namespace {

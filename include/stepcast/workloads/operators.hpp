@@ -150,7 +150,7 @@ struct VectorFlow {
   bool reduces() const { return written.bytes == 0; }
 };
 
-/// How far an item may move in its pass without meeting what it reads or what reads it, in places;
+/// How far an item may move in its pass without passing what it reads or what reads it, in places;
 /// one that may not move depends on all before it. docs/models/layer_order.md.
 struct Slack {
   std::uint32_t ahead = 0, behind = 0;
