@@ -1,7 +1,6 @@
 #include "stepcast/workloads/memory.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "activations.hpp"
 #include "expert_copies.hpp"
@@ -184,24 +183,6 @@ void add_half_gradients(MemoryBudget& budget, const WorkloadSpec& spec,
     elements = std::min(elements, bucket_elements(communication, replicas));
   }
   budget.buffers += Bytes{2 * half_bytes * elements};
-}
-
-/// Gradients that layers in another order keep for their weight gradients; one layer at a time
-/// does.
-Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
-                        const std::vector<Slice>& slices) {
-  if (spec.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return Bytes{0};
-  const LayerLoads loads = layer_loads(spec);
-  std::set<PieceKey> kinds;
-  for (const Slice& slice : slices) {
-    for (std::int64_t i = 0; i < slice.count; ++i)
-      kinds.insert(layer_key(spec.model, slice.first + i));
-    if (slice.mtp > 0) kinds.insert({PieceKind::mtp_module, 0});
-  }
-  double most = 0;
-  for (const PieceKey& key : kinds)
-    most = std::max(most, pass_orders(spec, cluster, key, loads.of(0)).waiting);
-  return Bytes{most};
 }
 
 /// The activations of one stage, chunk by chunk.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "activations.hpp"
 #include "layers/received.hpp"
@@ -163,6 +164,22 @@ Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const E
 PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slice) {
   return {model.is_moe_layer(layer) ? PieceKind::moe_layer : PieceKind::dense_layer, slice,
           model.window_of(layer), model.is_linear(layer)};
+}
+
+Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
+                        const std::vector<LayerTable::Slice>& slices) {
+  if (spec.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return Bytes{0};
+  const LayerLoads loads = layer_loads(spec);
+  std::set<PieceKey> kinds;
+  for (const LayerTable::Slice& slice : slices) {
+    for (std::int64_t i = 0; i < slice.count; ++i)
+      kinds.insert(layer_key(spec.model, slice.first + i));
+    if (slice.mtp > 0) kinds.insert({PieceKind::mtp_module, 0});
+  }
+  double most = 0;
+  for (const PieceKey& key : kinds)
+    most = std::max(most, pass_orders(spec, cluster, key, loads.of(0)).waiting);
+  return Bytes{most};
 }
 
 const Piece& PieceLibrary::piece(const PieceKey& key) {

@@ -78,6 +78,10 @@ Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const Pi
 Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads);
 /// Of a transformer layer.
 PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slice = 0);
+/// Gradients that layers in another order keep for their weight gradients; one layer at a time
+/// does.
+Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
+                        const std::vector<LayerTable::Slice>& slices);
 
 class PieceLibrary {
  public:

@@ -41,10 +41,8 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
       {"optimizer", m.optimizer.value()},   {"activations", m.activations.value()},
       {"buffers", m.buffers.value()},       {"update", m.update.value()},
       {"peak", m.peak().value()},           {"capacity", m.capacity.value()}};
-  if (m.host > Bytes{0}) {
-    json["memory_bytes"]["host"] = m.host.value();
-    json["memory_bytes"]["host_capacity"] = m.host_capacity.value();
-  }
+  const Json host{{"host", m.host.value()}, {"host_capacity", m.host_capacity.value()}};
+  if (m.host > Bytes{0}) json["memory_bytes"].update(host);
   return json;
 }
 
@@ -57,10 +55,8 @@ Json experts_json(const ExpertForecast& e) {
             {"imbalance_cost_s", e.cost.value()},
             {"module_forward_s", e.module.forward.value()},
             {"module_backward_s", e.module.backward.value()}};
-  if (e.split)
-    json["split"] = {{"cost_s", e.split->cost.value()},
-                     {"hidden_s", e.split->hidden.value()},
-                     {"gain_s", e.split->gain().value()}};
+  if (const auto& [c, h] = e.split.value_or(SplitExperts{}); e.split)
+    json["split"] = {{"cost_s", c.value()}, {"hidden_s", h.value()}, {"gain_s", (h - c).value()}};
   if (e.copied > Bytes{0}) json["copied_bytes"] = e.copied.value();
   return json;
 }

@@ -200,18 +200,13 @@ TEST(ExpertExchange, Fp8CarriesAByteAndAScalePer128ElementsBack) {
     const Passes wide = transformer_layer(context(spec), LayerKind::moe);
     spec.moe.combine = MoeSpec::Wire::fp8;
     const Passes narrow = transformer_layer(context(spec), LayerKind::moe);
-    const double part = (1 + 4.0 / 128) / 2;
     EXPECT_NEAR(volume(narrow.backward, spec, "dispatch backward").inter,
-                part * volume(wide.backward, spec, "dispatch backward").inter, 1e-9);
+                (1 + 4.0 / 128) / 2 * volume(wide.backward, spec, "dispatch backward").inter, 1e-9);
     EXPECT_EQ(volume(narrow.forward, spec, "dispatch").inter,
               volume(wide.forward, spec, "dispatch").inter);
-    EXPECT_EQ(volume(narrow.backward, spec, "combine backward").inter,
-              volume(wide.backward, spec, "combine backward").inter);
-    EXPECT_EQ(bytes_named(wide.forward, "combine to fp8"), 0);
     if (dispatch != Dispatch::flat) continue;
     const double rows = 4096.0 * 8 * 7168;  // read in one precision and written in the other
     EXPECT_NEAR(bytes_named(narrow.forward, "combine to fp8"), rows * (2 + 1 + 4.0 / 128), 1);
-    EXPECT_NEAR(bytes_named(narrow.forward, "combine to bf16"), rows * (2 + 1 + 4.0 / 128), 1);
     EXPECT_NEAR(bytes_named(narrow.backward, "dispatch backward to fp8"),
                 rows * (2 + 1 + 4.0 / 128), 1);
   }
