@@ -24,8 +24,6 @@ Share total(const Pieces& pieces) {
   return sum;
 }
 
-GroupKind group_of(bool expert) { return expert ? GroupKind::expert_data : GroupKind::dense_data; }
-
 }  // namespace
 
 void DataParallel::run_forward(const PlacedPiece& placed, Instructions& out) {
@@ -108,6 +106,7 @@ void DataParallel::reduce(Part part, double parameters, Slots& slots, Instructio
   if (replicas(part) <= 1 || parameters <= 0) return;
   const bool whole = spec_.plan.zero == 0 || by_owners();
   if (hybrid() && !whole) return reduce_hybrid(part, parameters, slots, out);
+  if (in_half()) return send_in_half(part, parameters, slots, out);
   const std::string verb = whole ? "all_reduce " : "reduce_scatter ";
   slots.push_back(next_reduction());
   builder_.issue(verb + (part == Part::expert ? "expert gradients" : "gradients"),
@@ -360,6 +359,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
       wait(out, slots);
     }
   }
+  if (in_half()) add_up_received(share, out);
   reduce_between_directions(share, out);
   reduce_in_tensor_group(chunks, out);
   if (embedding_copies) {

@@ -11,6 +11,11 @@
 /// docs/models/data_parallel.md. Private to workloads/.
 namespace stepcast {
 
+/// The replicas of dense or of expert parameters.
+inline GroupKind group_of(bool expert) {
+  return expert ? GroupKind::expert_data : GroupKind::dense_data;
+}
+
 class DataParallel {
  public:
   DataParallel(const WorkloadSpec& spec, ProgramBuilder& builder)
@@ -79,6 +84,13 @@ class DataParallel {
   /// Inside the ranks that share out, then of each share across the others.
   void reduce_hybrid(Part part, double parameters, Slots& slots, Instructions& out);
   void reduce(const Share& share, Slots& slots, Instructions& out);
+  /// FP32 gradients travel in BF16 to who updates with them.
+  bool in_half() const {
+    return spec_.communication.gradient_exchange == CommunicationSpec::GradientExchange::all_to_all;
+  }
+  void send_in_half(Part part, double parameters, Slots& slots, Instructions& out);
+  /// Adds up what all replicas sent, in FP32.
+  void add_up_received(const Share& share, Instructions& out);
   /// Reduces whole buckets and leaves the rest in `parameters`.
   void reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out);
   /// With overlap the epilogue waits for the reductions, else the backward pass does at once.

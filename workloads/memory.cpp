@@ -6,6 +6,7 @@
 #include "expert_copies.hpp"
 #include "linear_attention.hpp"
 #include "parameter_groups.hpp"
+#include "stage_pieces.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/states.hpp"
@@ -174,6 +175,20 @@ void add_copies(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable
   budget.gradients += Bytes{gradient_bytes(spec.communication) * parameters};
 }
 
+/// What is sent and what is received of gradients that travel in BF16: of a bucket, or of a whole
+/// chunk where several wait for the last micro-batch.
+void add_half_gradients(MemoryBudget& budget, const WorkloadSpec& spec,
+                        const StageParameters& parameters, std::size_t chunks) {
+  const CommunicationSpec& communication = spec.communication;
+  if (communication.gradient_exchange == CommunicationSpec::GradientExchange::reduce) return;
+  double elements = (parameters.all.dense + parameters.all.experts) / static_cast<double>(chunks);
+  if (chunks == 1 && communication.gradient_overlap) {
+    const auto replicas = static_cast<double>(spec.plan.dense_shards());
+    elements = std::min(elements, bucket_elements(communication, replicas));
+  }
+  budget.buffers += Bytes{2 * half_bytes * elements};
+}
+
 /// The activations of one stage, chunk by chunk.
 class StageActivations {
  public:
@@ -333,7 +348,9 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
   MemoryBudget budget;
   budget.reserve = cluster.device.memory_reserve;
   budget.capacity = cluster.device.memory_capacity - budget.reserve;
-  add_states(budget, spec, stage_parameters(spec, slices));
+  const StageParameters parameters = stage_parameters(spec, slices);
+  add_states(budget, spec, parameters);
+  add_half_gradients(budget, spec, parameters, slices.size());
   add_copies(budget, spec, layers, stage);
 
   StageActivations activations{spec, cluster.device.softmax_state};
@@ -344,9 +361,10 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
     activations.add(slices[chunk], recomputed);
   }
   add_working_copies(budget, activations, spec, slices);
+  const Bytes waiting = waiting_gradients(spec, cluster, slices);
   Bytes stored{0};
   for (const std::vector<double>& moment : moments) {
-    budget.activations = std::max(budget.activations, activations.at(moment));
+    budget.activations = std::max(budget.activations, activations.at(moment) + waiting);
     stored = std::max(stored, activations.on_host(moment));
   }
   budget.host = static_cast<double>(cluster.host.devices_per_host) * (budget.host + stored);

@@ -109,7 +109,9 @@ void describe(Visitor& visitor, MoeSpec& spec) {
   visitor.section("relocation", "when experts and copies are placed anew",
                   [&](Visitor& v) { describe(v, spec.relocation); });
   visitor.field({"wire_precision", choice(spec.wire, {{"bf16"}, {"fp8"}}),
-                 "of tokens on their way to the experts; combine stays bf16"});
+                 "of tokens on their way to the experts"});
+  visitor.field({"combine_precision", choice(spec.combine, {{"bf16"}, {"fp8"}}),
+                 "of rows on their way back: of outputs, and in the backward of gradients"});
   visitor.field({"permutation", choice(spec.permutation, {{"fused"}, {"indexed"}}),
                  "how rows of tokens come into the order of their experts and back: one kernel "
                  "each way, or the selections, zeros and sums of the framework"});

@@ -24,34 +24,6 @@ Seconds of_class(const OperatorClassTimes& times, LaunchClass launch) {
   return Seconds{0};
 }
 
-Stream stream_of(GroupKind group) {
-  switch (group) {
-    case GroupKind::tensor:
-      return Stream::tensor;
-    case GroupKind::context:
-      return Stream::context;
-    case GroupKind::expert:
-    case GroupKind::expert_tensor:
-    case GroupKind::expert_inner:
-      return Stream::expert;
-    case GroupKind::expert_outer:
-      return Stream::expert_outer;
-    case GroupKind::data:
-    case GroupKind::pipeline:
-    case GroupKind::expert_data:
-    case GroupKind::dense_data:
-    case GroupKind::embedding:
-    case GroupKind::mirror:
-    case GroupKind::world:
-    case GroupKind::dense_shard:
-    case GroupKind::dense_replica:
-    case GroupKind::expert_shard:
-    case GroupKind::expert_replica:
-      break;
-  }
-  return Stream::data;
-}
-
 ExposedKind exposed_kind(Stream stream) {
   switch (stream) {
     case Stream::tensor:
@@ -86,6 +58,38 @@ double compile_cost(const RuntimeSpec& runtime, const HostSpec& host) {
 }
 
 }  // namespace
+
+Stream stream_of(GroupKind group) {
+  switch (group) {
+    case GroupKind::tensor:
+      return Stream::tensor;
+    case GroupKind::context:
+      return Stream::context;
+    case GroupKind::expert:
+    case GroupKind::expert_tensor:
+    case GroupKind::expert_inner:
+      return Stream::expert;
+    case GroupKind::expert_outer:
+      return Stream::expert_outer;
+    case GroupKind::data:
+    case GroupKind::pipeline:
+    case GroupKind::expert_data:
+    case GroupKind::dense_data:
+    case GroupKind::embedding:
+    case GroupKind::mirror:
+    case GroupKind::world:
+    case GroupKind::dense_shard:
+    case GroupKind::dense_replica:
+    case GroupKind::expert_shard:
+    case GroupKind::expert_replica:
+      break;
+  }
+  return Stream::data;
+}
+
+Seconds start_cost(LaunchClass launch, const DeviceSpec& device) {
+  return launch == LaunchClass::in_kernel ? device.tile_task : of_class(device.launch, launch);
+}
 
 const char* name(ExposedKind kind) {
   static constexpr const char* names[] = {"tensor", "expert",  "pipeline",
@@ -239,18 +243,13 @@ void ProgramBuilder::blocking(const std::string& name, GroupKind group, Collecti
   out.push_back(Wait{slot});
 }
 
-Seconds ProgramBuilder::start_cost(LaunchClass launch) const {
-  const DeviceSpec& device = cluster_.device;
-  return launch == LaunchClass::in_kernel ? device.tile_task : of_class(device.launch, launch);
-}
-
 OperatorCost ProgramBuilder::cost(const Operator& op) const {
   OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_, op.in_call);
   if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, device_, fp8).value();
   if (!(cost.device > 0)) return cost;
-  const double start = start_cost(op.launch).value();
+  const double start = start_cost(op.launch, cluster_.device).value();
   if (device_.power_cap) {
     // What starts a kernel takes as long at any clock.
     const double draw = power_draw(op, device_, fp8), kernel = cost.device;

@@ -19,6 +19,11 @@ namespace stepcast {
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const ClusterSpec& cluster,
                         bool in_call = false);
 
+/// The stream that communications of a group run on.
+Stream stream_of(GroupKind group);
+/// From when the device may start a kernel until it does.
+Seconds start_cost(LaunchClass launch, const DeviceSpec& device);
+
 /// Equal segments and equal calls are stored once, so that a deep stage stays small.
 class ProgramBuilder {
  public:
@@ -32,6 +37,7 @@ class ProgramBuilder {
   void lower(const std::vector<LayerItems>& variants, Instructions& out);
   /// As kernels of a step find it.
   const DeviceSpec& device() const { return device_; }
+  const ClusterSpec& cluster() const { return cluster_; }
   /// A segment of one operator.
   void compute(const Operator& op, Instructions& out);
   /// Work of the host alone, before it issues what follows.
@@ -72,7 +78,6 @@ class ProgramBuilder {
   OperatorCost cost(const Operator& op) const;
   void over_host_link(const char* name, Stream stream, Bytes bytes, BytesPerSecond bandwidth,
                       std::uint32_t slot, Instructions& out);
-  Seconds start_cost(LaunchClass launch) const;
   OperatorCost with_graph(OperatorCost cost, const Operator& op, bool in_graph) const;
   OperatorCost beside_communication(OperatorCost cost, const Operator& op) const;
   void communicate(const LayerItem& item, Instructions& out);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "data_parallel.hpp"
 
@@ -47,6 +48,44 @@ void DataParallel::reduce_hybrid(Part part, double parameters, Slots& slots, Ins
           CollectiveKind::reduce_scatter, parameters);
   issue("all_reduce shards of ", expert ? GroupKind::expert_replica : GroupKind::dense_replica,
         CollectiveKind::all_reduce, parameters / sharing(part));
+}
+
+namespace {
+
+Operator half_kernel(const char* name, double flops, double bytes) {
+  return {.name = name,
+          .work = MemoryBoundWork{},
+          .flops = Flops{flops},
+          .bytes = Bytes{bytes},
+          .launch = LaunchClass::vector};
+}
+
+}  // namespace
+
+void DataParallel::send_in_half(Part part, double parameters, Slots& slots, Instructions& out) {
+  const bool expert = part == Part::expert;
+  builder_.compute(half_kernel("gradients to bf16", 0, (single_bytes + half_bytes) * parameters),
+                   out);
+  slots.push_back(next_reduction());
+  builder_.issue(expert ? "all_to_all expert gradients" : "all_to_all gradients", group_of(expert),
+                 {CollectiveKind::all_to_all, Bytes{half_bytes * parameters}}, slots.back(), true,
+                 out);
+}
+
+void DataParallel::add_up_received(const Share& share, Instructions& out) {
+  double received = 0, sums = 0;
+  for (const auto& [part, parameters] :
+       {std::pair{Part::dense, share.dense}, {Part::expert, share.expert}}) {
+    if (replicas(part) <= 1) continue;
+    received += parameters;
+    sums += parameters / replicas(part);
+  }
+  if (received <= 0) return;
+  const Operator sum =
+      half_kernel("sum of gradients", received, half_bytes * received + single_bytes * sums);
+  builder_.compute(sum, out);
+  builder_.program().update_flops += sum.flops.value();
+  builder_.program().executed_flops += sum.flops.value();
 }
 
 void DataParallel::reduce_buckets(Part part, double& parameters, Slots& slots, Instructions& out) {

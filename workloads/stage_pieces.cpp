@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "activations.hpp"
 #include "layers/received.hpp"
@@ -116,11 +117,36 @@ Passes run_of(Passes passes, const WorkloadSpec& spec, const DeviceSpec& device,
   return passes;
 }
 
+Passes reordered(Passes passes, const PassOrders& orders) {
+  passes.forward = in_order(passes.forward, orders.forward);
+  passes.backward = in_order(passes.backward, orders.backward);
+  passes.backward_input = in_order(passes.backward_input, orders.backward_input);
+  passes.recomputed = in_order(passes.recomputed, orders.recomputed);
+  return passes;
+}
+
 }  // namespace
 
+PassOrders pass_orders(const WorkloadSpec& spec, const ClusterSpec& cluster, const PieceKey& key,
+                       const ExpertLoads& loads) {
+  if (spec.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return {};
+  const Passes passes = unfused_passes(spec, key, loads, loads.largest());
+  const DeviceSpec device = in_step(cluster.device);
+  const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
+  const auto order = [&](const LayerItems& items) {
+    return overlapping_order(items, expected_times(items, cluster, spec.plan, device, fp8));
+  };
+  PassOrders orders{order(passes.forward), order(passes.backward), order(passes.backward_input),
+                    order(passes.recomputed)};
+  orders.waiting = waiting_gradients(passes.backward, orders.backward);
+  return orders;
+}
+
 Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
-                    const ExpertLoads& loads, double load) {
-  const auto passes = [&](double of) { return unfused_passes(spec, key, loads, of); };
+                    const ExpertLoads& loads, double load, const PassOrders& orders) {
+  const auto passes = [&](double of) {
+    return reordered(unfused_passes(spec, key, loads, of), orders);
+  };
   FusionChoices choices;  // of the rank that has most to do
   if (spec.runtime.fusion != RuntimeSpec::Fusion::none && load != loads.largest()) {
     run_of(passes(loads.largest()), spec, device, choices);
@@ -141,16 +167,33 @@ PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slic
           model.window_of(layer), model.is_linear(layer)};
 }
 
+Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
+                        const std::vector<LayerTable::Slice>& slices) {
+  if (spec.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return Bytes{0};
+  const LayerLoads loads = layer_loads(spec);
+  std::set<PieceKey> kinds;
+  for (const LayerTable::Slice& slice : slices) {
+    for (std::int64_t i = 0; i < slice.count; ++i)
+      kinds.insert(layer_key(spec.model, slice.first + i));
+    if (slice.mtp > 0) kinds.insert({PieceKind::mtp_module, 0});
+  }
+  double most = 0;
+  for (const PieceKey& key : kinds)
+    most = std::max(most, pass_orders(spec, cluster, key, loads.of(0)).waiting);
+  return Bytes{most};
+}
+
 const Piece& PieceLibrary::piece(const PieceKey& key) {
   const auto [place, fresh] = lowered_.try_emplace(key);
   Piece& piece = place->second;
   if (!fresh) return piece;
   const bool experts = has_experts(spec_.model, key.kind) && !loads_.even();
+  const PassOrders orders = pass_orders(spec_, builder_.cluster(), key, loads_.of(key.loads));
   std::array<std::vector<LayerItems>, 5> items;
   for (std::size_t variant = 0; variant < (experts ? loads_.rank_of.size() : 1); ++variant) {
     const ExpertLoads& of_layer = loads_.of(key.loads);
     const double load = experts ? loads_.load(key.loads, variant) : of_layer.largest();
-    Passes passes = build_passes(spec_, builder_.device(), key, of_layer, load);
+    Passes passes = build_passes(spec_, builder_.device(), key, of_layer, load, orders);
     const double ranks = experts ? loads_.part_of_ranks(variant) : 1;
     piece.forward_flops += ranks * total_flops(passes.forward).value();
     piece.backward_flops += ranks * total_flops(passes.backward).value();

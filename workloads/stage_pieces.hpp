@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "layer_order.hpp"
 #include "program_builder.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operators.hpp"
@@ -60,14 +61,27 @@ struct PlacedPiece {
 };
 using Pieces = std::vector<PlacedPiece>;  ///< of one chunk, in forward order
 
+/// The orders of the passes of a piece, which all ranks share (`runtime.layer_order`).
+struct PassOrders {
+  LayerOrder forward, backward, backward_input, recomputed;
+  double waiting = 0;  ///< bytes of gradients that wait for weight gradients, at most
+};
+/// They are found for the rank whose experts have most to do; none where layers stay as written.
+PassOrders pass_orders(const WorkloadSpec& spec, const ClusterSpec& cluster, const PieceKey& key,
+                       const ExpertLoads& loads);
+
 /// The passes of a piece on a rank whose experts have `load`, one of those of `loads`, of the
 /// device as kernels of a step find it.
 Passes build_passes(const WorkloadSpec& spec, const DeviceSpec& device, const PieceKey& key,
-                    const ExpertLoads& loads, double load);
+                    const ExpertLoads& loads, double load, const PassOrders& orders = {});
 /// Those of the routed experts of one layer alone, on the fullest rank.
 Passes expert_passes(const WorkloadSpec& spec, const DeviceSpec& device, const ExpertLoads& loads);
 /// Of a transformer layer.
 PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slice = 0);
+/// Gradients that layers in another order keep for their weight gradients; one layer at a time
+/// does.
+Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
+                        const std::vector<LayerTable::Slice>& slices);
 
 class PieceLibrary {
  public:

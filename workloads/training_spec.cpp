@@ -131,6 +131,9 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
   visitor.section("gradient", "gradient reduction", [&](Visitor& v) {
     v.field({"precision", choice(spec.gradient_precision, {{"fp32"}, {"bf16"}}),
              "of gradients, accumulated and sent"});
+    v.field({"exchange", choice(spec.gradient_exchange, {{"reduce"}, {"all_to_all"}}),
+             "all_to_all: gradients kept in fp32 travel in bf16 to the rank that updates with them "
+             "(zero 1), which adds them up in fp32 (docs/models/data_parallel.md)"});
     v.field({"accumulation", choice(spec.accumulation, {{"fused"}, {"separate"}}),
              "how micro-batches add up: in the product of the weight gradient, or behind it"});
     v.field({"kept", choice(spec.gradients_kept, {{"accumulated"}, {"both"}}),
@@ -211,6 +214,9 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
   visitor.field({"start_order", choice(spec.start_order, {{"by_stream"}, {"as_issued"}}),
                  "as_issued: kernels of all streams start in the order in which the host issued "
                  "them (CUDA_DEVICE_MAX_CONNECTIONS=1; docs/models/replay.md)"});
+  visitor.field({"layer_order", choice(spec.layer_order, {{"plain"}, {"overlapped"}}),
+                 "overlapped: operators of a layer that do not depend on an exchange stand beside "
+                 "it (docs/models/layer_order.md)"});
   Choice graphs{{{"none"}, {"scopes"}},
                 [&spec] { return std::size_t{spec.graphs != 0 ? 1U : 0U}; },
                 [&spec](std::size_t i) {

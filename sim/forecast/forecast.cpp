@@ -59,6 +59,7 @@ ExpertForecast expert_forecast(const Scenario& scenario, const StepSetup& setup)
                 (most_moe_layers(spec.model, layers, static_cast<std::size_t>(spec.plan.pp)) *
                  static_cast<double>(scenario.micro_batches()));
   result.module = expert_module_times(scenario, setup.placement);
+  result.split = split_experts(scenario, setup.placement);
   for (const StageProgram& program : setup.programs)
     for (const StageCall& call : program.calls)
       if (call.name == weights_of_copies)

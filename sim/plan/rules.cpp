@@ -44,7 +44,8 @@ Misfit wrong_sizes(const Scenario& base, const Strategy& s, const PlanSpec& spec
                    width_misfit(model, plan), chunks_misfit(model, one_each),
                    context_misfit(base.workload.training, plan),
                    sliced_context_misfit(base.schedule.slices, plan),
-                   idle_tensor_overlap_misfit(base.workload.communication, plan)});
+                   idle_tensor_overlap_misfit(base.workload.communication, plan),
+                   idle_layer_order_misfit(base.workload.runtime, plan)});
 }
 
 Misfit wrong_experts(const Scenario& base, const Strategy& s) {
@@ -56,7 +57,8 @@ Misfit wrong_experts(const Scenario& base, const Strategy& s) {
                    expert_ranks_misfit(plan), paired_exchange_misfit(moe, plan),
                    tiles_misfit(moe, plan), idle_dispatch_misfit(moe, plan),
                    idle_overlap_misfit(moe, plan), idle_placement_misfit(moe, plan),
-                   idle_wire_misfit(moe, plan)});
+                   idle_wire_misfit(moe, plan), combine_misfit(moe, plan),
+                   layer_order_misfit(base.workload.runtime, moe)});
 }
 
 Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec) {
@@ -86,6 +88,7 @@ Misfit wrong_zero(const WorkloadSpec& workload, std::int64_t zero) {
   return first_of({paired_gradients_misfit(workload.moe, plan),
                    idle_gather_overlap_misfit(workload.communication, plan),
                    wrong_exchange_misfit(workload.communication, plan),
+                   gradient_exchange_misfit(workload.communication, plan),
                    idle_gather_precision_misfit(workload.communication, plan),
                    lone_gather_misfit(workload.communication, workload.model, plan)});
 }

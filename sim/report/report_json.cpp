@@ -58,6 +58,8 @@ Json experts_json(const ExpertForecast& e) {
             {"imbalance_cost_s", e.cost.value()},
             {"module_forward_s", e.module.forward.value()},
             {"module_backward_s", e.module.backward.value()}};
+  if (const auto& [c, h] = e.split.value_or(SplitExperts{}); e.split)
+    json["split"] = {{"cost_s", c.value()}, {"hidden_s", h.value()}, {"gain_s", (h - c).value()}};
   if (e.copied > Bytes{0}) json["copied_bytes"] = e.copied.value();
   return json;
 }

@@ -169,6 +169,34 @@ Misfit idle_wire_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
                 "no token is on a wire: ep > 1");
 }
 
+Misfit combine_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  if (moe.combine == MoeSpec::Wire::bf16) return nullptr;
+  using enum MoeSpec::Dispatch;
+  if (moe.dispatch == allgather || moe.dispatch == hierarchical_allgather)
+    return "fp8 rows are not added up on their way: dispatch flat, two_hop or two_hop_dedup";
+  return unless(plan.ep > 1, "no row is on its way back: ep > 1");
+}
+
+Misfit idle_layer_order_misfit(const RuntimeSpec& runtime, const ParallelPlan& plan) {
+  const bool plain = runtime.layer_order == RuntimeSpec::LayerOrder::plain;
+  return unless(plain || plan.tp > 1 || plan.cp > 1 || plan.ep > 1 || plan.etp > 1,
+                "no layer exchanges anything: tp, cp or ep > 1");
+}
+
+Misfit layer_order_misfit(const RuntimeSpec& runtime, const MoeSpec& moe) {
+  using enum MoeSpec::Overlap;
+  const bool plain = runtime.layer_order == RuntimeSpec::LayerOrder::plain;
+  return unless(plain || (moe.overlap != shared_expert && moe.overlap != fb_pair),
+                "the order of a layer places shared experts and exchanges itself");
+}
+
+Misfit gradient_exchange_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
+  if (spec.gradient_exchange == CommunicationSpec::GradientExchange::reduce) return nullptr;
+  if (plan.zero != 1) return "one rank updates with a gradient, once in a step: zero 1";
+  if (plan.dp_replicate > 1) return "gradients have one owner: dp_replicate 1";
+  return unless(plan.dense_shards() > 1, "no replica sends gradients");
+}
+
 Misfit idle_tensor_overlap_misfit(const CommunicationSpec& communication,
                                   const ParallelPlan& plan) {
   return unless(communication.tensor_chunks == 1 || plan.tp > 1,

@@ -137,6 +137,21 @@ void check_start_order(const WorkloadSpec& workload, Checks& checks) {
                  "beside a running collective, allowed: by_stream");
 }
 
+void check_layer_order(const WorkloadSpec& workload, Checks& checks) {
+  if (workload.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return;
+  const auto require = [&](bool held, const char* why) {
+    checks.require(held, "runtime.layer_order",
+                   std::string("is overlapped but ") + why + ", allowed: plain");
+  };
+  if (checks.good({"parallel.tp", "parallel.cp", "parallel.ep", "parallel.etp"}))
+    require(!idle_layer_order_misfit(workload.runtime, workload.plan),
+            "tp, cp, ep and etp are 1: no layer exchanges anything");
+  require(!layer_order_misfit(workload.runtime, workload.moe),
+          "moe.overlap shared_expert and fb_pair place the work of a layer themselves");
+  require(workload.runtime.graphs == 0,
+          "runtime.graphs holds parts of a layer as they were written");
+}
+
 }  // namespace
 
 void check_kernels(const Scenario& scenario, Checks& checks) {
@@ -146,6 +161,7 @@ void check_kernels(const Scenario& scenario, Checks& checks) {
   check_stored_weights(workload, checks);
   check_start_order(workload, checks);
   check_block(workload, checks);
+  check_layer_order(workload, checks);
   if (workload.runtime.graphs == 0) return;
   checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",
                  "is set but runtime.dispatch is not eager, allowed: none");

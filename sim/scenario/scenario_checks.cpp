@@ -63,6 +63,7 @@ void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
   checks.require(moe.placement == neutral.placement, "moe.placement",
                  "is balanced" + why + "contiguous");
   checks.require(moe.wire == neutral.wire, "moe.wire_precision", "is fp8" + why + "bf16");
+  checks.require(moe.combine == neutral.combine, "moe.combine_precision", "is fp8" + why + "bf16");
   checks.require(moe.permutation == neutral.permutation, "moe.permutation",
                  "is indexed" + why + "fused");
   checks.require(moe.products == neutral.products, "moe.experts", "is set" + why + "grouped");
@@ -105,6 +106,13 @@ void check_idle_expert_keys(const MoeSpec& moe, const ParallelPlan& plan, Checks
   check(idle_overlap_misfit(moe, plan), "moe.overlap", "none");
   check(idle_placement_misfit(moe, plan), "moe.placement", "contiguous");
   check(idle_wire_misfit(moe, plan), "moe.wire_precision", "bf16");
+  if (const Misfit misfit = combine_misfit(moe, plan))
+    checks.require(false, "moe.combine_precision",
+                   std::string("is fp8 but ") + misfit + ", allowed: bf16");
+  checks.require(
+      moe.combine == MoeSpec::Wire::bf16 || moe.dispatcher != MoeSpec::Dispatcher::deepep,
+      "moe.combine_precision",
+      "is fp8 but moe.dispatcher is deepep, whose combine is in bf16, allowed: bf16");
 }
 
 void check_experts(const Scenario& scenario, Checks& checks) {

@@ -126,6 +126,26 @@ void check_exchange(const WorkloadSpec& workload, bool synthetic, Checks& checks
           "lists come from all ranks: dp_replicate and hpz 1");
 }
 
+/// FP32 gradients that travel in BF16 to one owner each (MegaScale-MoE).
+void check_gradient_exchange(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
+  using Exchange = CommunicationSpec::GradientExchange;
+  const CommunicationSpec& spec = workload.communication;
+  if (spec.gradient_exchange == Exchange::reduce) return;
+  const auto require = [&](bool holds, const std::string& why) {
+    return checks.require(holds, "communication.gradient.exchange",
+                          "is all_to_all but " + why + ", allowed: reduce");
+  };
+  if (!require(!synthetic, "the workload has no operators")) return;
+  require(spec.gradient_precision == CommunicationSpec::GradientPrecision::fp32,
+          "communication.gradient.precision is not fp32, in which gradients are kept and added up");
+  require(spec.exchange == CommunicationSpec::Exchange::buffer,
+          "communication.parameter.exchange has owners of whole tensors");
+  if (!checks.good({"parallel.dp", "parallel.cp", "parallel.zero", "parallel.dp_replicate"}))
+    return;
+  const Misfit misfit = gradient_exchange_misfit(spec, workload.plan);
+  if (misfit != nullptr) require(false, misfit);
+}
+
 /// The statements of an elementwise optimizer pass over FP32 states.
 void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
   using Moment = TrainingSpec::Moment;
@@ -160,6 +180,7 @@ void check_sharding(const Scenario& scenario, Checks& checks) {
   check_gathers(workload, scenario.synthetic.has_value(), checks);
   check_exchange(workload, scenario.synthetic.has_value(), checks);
   check_states(workload, scenario.synthetic.has_value(), checks);
+  check_gradient_exchange(workload, scenario.synthetic.has_value(), checks);
 }
 
 }  // namespace stepcast

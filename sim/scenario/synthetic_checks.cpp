@@ -38,6 +38,7 @@ void check_operator_keys(const WorkloadSpec& workload, Checks& checks) {
   neutral(runtime.graphs == 0, "runtime.graphs", "none");
   neutral(runtime.start_order == RuntimeSpec::StartOrder::by_stream, "runtime.start_order",
           "by_stream");
+  neutral(runtime.layer_order == RuntimeSpec::LayerOrder::plain, "runtime.layer_order", "plain");
   neutral(runtime.kernels.scales == KernelSpec::Scales::joined, "runtime.kernels.scales", "joined");
   neutral(training.fp8_recipe == TrainingSpec::Fp8Recipe::delayed, "training.fp8_recipe",
           "delayed");

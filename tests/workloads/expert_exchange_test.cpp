@@ -186,6 +186,32 @@ TEST(ExpertExchange, Fp8CarriesAByteAndAScalePer128ElementsThere) {
   }
 }
 
+double bytes_named(const LayerItems& items, const std::string& name) {
+  double sum = 0;
+  for (const LayerItem& item : items)
+    if (const auto* op = std::get_if<Operator>(&item); op != nullptr && op->name == name)
+      sum += op->bytes.value();
+  return sum;
+}
+
+TEST(ExpertExchange, Fp8CarriesAByteAndAScalePer128ElementsBack) {
+  for (const Dispatch dispatch : {Dispatch::flat, Dispatch::two_hop, Dispatch::two_hop_dedup}) {
+    WorkloadSpec spec = spec_of(deepseek, dispatch);
+    const Passes wide = transformer_layer(context(spec), LayerKind::moe);
+    spec.moe.combine = MoeSpec::Wire::fp8;
+    const Passes narrow = transformer_layer(context(spec), LayerKind::moe);
+    EXPECT_NEAR(volume(narrow.backward, spec, "dispatch backward").inter,
+                (1 + 4.0 / 128) / 2 * volume(wide.backward, spec, "dispatch backward").inter, 1e-9);
+    EXPECT_EQ(volume(narrow.forward, spec, "dispatch").inter,
+              volume(wide.forward, spec, "dispatch").inter);
+    if (dispatch != Dispatch::flat) continue;
+    const double rows = 4096.0 * 8 * 7168;  // read in one precision and written in the other
+    EXPECT_NEAR(bytes_named(narrow.forward, "combine to fp8"), rows * (2 + 1 + 4.0 / 128), 1);
+    EXPECT_NEAR(bytes_named(narrow.backward, "dispatch backward to fp8"),
+                rows * (2 + 1 + 4.0 / 128), 1);
+  }
+}
+
 int read_backs(const LayerItems& items) {
   return static_cast<int>(std::ranges::count_if(
       items, [](const LayerItem& i) { return std::holds_alternative<HostReadback>(i); }));

@@ -203,6 +203,21 @@ TEST(Lower, PartitionedParametersAreGatheredTwicePerMicroBatch) {
   }
 }
 
+TEST(Lower, GradientsTravelInHalfAndAreAddedUpInFull) {
+  for (const bool overlap : {true, false}) {
+    WorkloadSpec spec = replicated(1, overlap);
+    const double parameters = count_parameters(spec.model).total;
+    const double before = lower_all(spec)[0].update_flops;
+    spec.communication.gradient_exchange = CommunicationSpec::GradientExchange::all_to_all;
+    const StageProgram program = lower_all(spec)[0];
+    const Instructions code = step(program, 3);
+    EXPECT_NEAR(bytes_of(program, code, GroupKind::dense_data, CollectiveKind::all_to_all),
+                2 * parameters, 10);
+    EXPECT_EQ(bytes_of(program, code, GroupKind::dense_data, CollectiveKind::reduce_scatter), 0);
+    EXPECT_NEAR(program.update_flops - before, parameters, 10);
+  }
+}
+
 TEST(Lower, ExpertsAreReducedOverTheirOwnReplicas) {
   WorkloadSpec spec = workload(small_moe());
   spec.plan.dp = 8;

@@ -19,9 +19,11 @@ Sizes sizes(const Shape& shape, const GroupedQueryAttention& a) {
   return {heads * d, kv_heads * d, heads, a.output_gate ? heads * d : 0};
 }
 
-Core core(const Sizes& size, const GroupedQueryAttention& a) {
+Core core(const Sizes& size, const GroupedQueryAttention& a, const ModelSpec& model) {
   const double d = static_cast<double>(a.head_dim);
-  return {size.heads, d, d, size.q, size.kv, size.kv, size.q};
+  const std::uint32_t norms = model.qk_norm == ModelSpec::QkNorm::none ? 0 : 2;
+  const std::uint32_t rotation = model.position == ModelSpec::Position::rope ? 1 : 0;
+  return {size.heads, d, d, size.q, size.kv, size.kv, size.q, norms + rotation};
 }
 
 /// Norms of queries and keys: of each head, or over all heads, the same elements either way.
@@ -97,7 +99,7 @@ void grouped_query_inner_forward(LayerItems& items, const LayerContext& context)
   qk_norms_forward(items, context, shape, size);
   if (context.model.position == ModelSpec::Position::rope)
     items.push_back(rope_forward(rotated(shape, size)));
-  core_forward(items, context, core(size, a));
+  core_forward(items, context, core(size, a, context.model));
   gate_forward(items, shape, size);
 }
 
@@ -106,7 +108,7 @@ void grouped_query_inner_backward(Backward& backward, const LayerContext& contex
   const Shape shape{context};
   const Sizes size = sizes(shape, a);
   gate_backward(backward, shape, size);
-  core_backward(backward, context, core(size, a));
+  core_backward(backward, context, core(size, a, context.model));
   if (context.model.position == ModelSpec::Position::rope)
     backward.add_input(rope_backward(rotated(shape, size)));
   qk_norms_backward(backward, context, shape, size);

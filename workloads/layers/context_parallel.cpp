@@ -66,12 +66,29 @@ Operator merge(const Shape& shape, const Core& core, bool backward) {
                     3 * element * count);
 }
 
-void exchange_heads(LayerItems& items, const Shape& shape, const Split& split, const char* name,
-                    double width) {
+void exchange_heads(LayerItems& items, const Shape& shape, const Split& split,
+                    const std::string& name, double width) {
   if (split.ulysses <= 1) return;
   const double sent = element * shape.tokens * width * (split.ulysses - 1) / split.ulysses;
-  communicate(items, std::string{"all_to_all "} + name, GroupKind::context, shape.cp,
-              CollectiveKind::all_to_all, split.call_bytes(sent));
+  communicate(items, "all_to_all " + name, GroupKind::context, shape.cp, CollectiveKind::all_to_all,
+              split.call_bytes(sent));
+}
+
+/// Exchanges of queries, keys and values meet first in the core, and values none of what stands
+/// between the projection and it.
+void exchange_inputs(LayerItems& items, const Shape& shape, const Split& split, const Core& core,
+                     const char* ending, bool backward) {
+  const std::string end = ending;
+  exchange_heads(items, shape, split, "q" + end, core.q);
+  exchange_heads(items, shape, split, "k" + end, core.k);
+  exchange_heads(items, shape, split, "v" + end, core.v);
+  if (split.ulysses <= 1) return;
+  const auto slack = [&](std::size_t from_end) -> Slack& {
+    return std::get<LayerCommunication>(items[items.size() - from_end]).slack;
+  };
+  slack(2).ahead = 1;
+  slack(1).ahead = 2 + (backward ? 0 : core.beside_values);
+  if (backward) slack(1).behind = core.beside_values;
 }
 
 /// The blocks go round behind all steps but the last: (blocks - 1) max(step, transfer) + step, as
@@ -122,9 +139,7 @@ void core_forward(LayerItems& items, const LayerContext& context, const Core& co
   }
   const Split split{context};
   gather_keys(items, shape, core, split);
-  exchange_heads(items, shape, split, "q", core.q);
-  exchange_heads(items, shape, split, "k", core.k);
-  exchange_heads(items, shape, split, "v", core.v);
+  exchange_inputs(items, shape, split, core, "", false);
   blocks(items, context, core, split, false);
   exchange_heads(items, shape, split, "attention out", core.out);
 }
@@ -133,8 +148,11 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
   const Shape shape{context};
   const Split split{context};
   LayerItems items;
-  if (context.training.recomputes(TrainingSpec::Module::core_attn))
+  if (context.training.recomputes(TrainingSpec::Module::core_attn)) {
     core_forward(items, context, core);
+    add_again(backward, items);
+    items.clear();
+  }
   if (unfused(context)) {
     backward.add_input(items);
     backward.add_input(unfused_backward(shape, core));
@@ -151,9 +169,7 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
     communicate(items, "reduce_scatter keys and values gradient", GroupKind::context, shape.cp,
                 CollectiveKind::reduce_scatter,
                 element * shape.cp * shape.tokens * (core.k + core.v));
-  exchange_heads(items, shape, split, "q gradient", core.q);
-  exchange_heads(items, shape, split, "k gradient", core.k);
-  exchange_heads(items, shape, split, "v gradient", core.v);
+  exchange_inputs(items, shape, split, core, " gradient", true);
   backward.add_input(items);
 }
 

@@ -15,6 +15,8 @@ constexpr double fp8_element = 1 + fp32 / 128;
 
 bool in_fp8(const Experts& e) { return e.context.moe.wire == MoeSpec::Wire::fp8; }
 
+bool back_in_fp8(const Experts& e) { return e.context.moe.combine == MoeSpec::Wire::fp8; }
+
 LayerItems vector_work(std::string name, double bytes) {
   return {vector_row(std::move(name), 0, bytes)};
 }
@@ -99,7 +101,7 @@ LayerCommunication all_to_all(const Exchange& x, ExchangeLeg leg, GroupKind grou
 
 /// Bytes of `rows` rows in the precision of the direction.
 double hop_bytes(const Experts& e, double rows, bool back) {
-  return back ? e.row_bytes(rows) : e.wire_bytes(rows);
+  return back ? e.back_bytes(rows) : e.wire_bytes(rows);
 }
 
 // Each scheme gives the hops of the dispatch; the way back is the same in reverse, so that what
@@ -155,8 +157,9 @@ Hops two_hop_dedup(const Experts& e, const Exchange& x) {
     return both;
   }
   const double moved = e.row_bytes(sent) + e.row_bytes(sent_inside(e));
-  if (x.back()) {
-    inside.after = vector_work(x.name() + " add up rows", moved);
+  if (x.back()) {  // rows in FP8 are read, added up and cast again by the same kernel
+    const double added = e.back_bytes(sent) + e.back_bytes(sent_inside(e));
+    inside.after = vector_work(x.name() + " add up rows", added);
     return {inside, across};
   }
   inside.before = vector_work(x.name() + " copy rows", moved);
@@ -277,6 +280,7 @@ std::string role_name(CommunicationRole role) {
     case CommunicationRole::row_output:
     case CommunicationRole::row_gradient:
     case CommunicationRole::ring:
+    case CommunicationRole::reordered:
       break;
   }
   expects(false, "an exchange of tokens");
@@ -296,42 +300,22 @@ void drop_lone_hops(Hops& hops, const Experts& e) {
   }
 }
 
+/// Rows are cast to FP8 where experts, or the sums over those of one rank, left them, and cast back
+/// where the tokens are.
+Hops cast_back(Hops hops, const Experts& e, const Exchange& x) {
+  const std::string name = x.name();
+  const double rows = e.arrived_rows() / e.etp, tokens = e.tokens * permuted_rows(e);
+  LayerItems& before = hops.front().before;
+  before.push_back(vector_row(name + " to fp8", 0, e.row_bytes(rows) + e.back_bytes(rows)));
+  hops.back().after.push_back(
+      vector_row(name + " to bf16", 0, e.row_bytes(tokens) + e.back_bytes(tokens)));
+  return hops;
+}
+
 }  // namespace
 
-Experts::Experts(const LayerContext& layer, double pieces)
-    : context{layer},
-      shape{layer},
-      spec{*layer.model.moe},
-      form{form_of(layer.moe.dispatcher)},
-      kind{layer.model.ffn.kind},
-      ep{static_cast<double>(layer.plan.ep)},
-      etp{static_cast<double>(layer.plan.etp)},
-      top_k{static_cast<double>(spec.top_k)},
-      count{static_cast<double>(spec.experts)},
-      local{count / ep * active_experts(layer.model, layer.training, layer.moe) +
-            static_cast<double>(layer.moe.spare_experts)},
-      tokens{shape.expert_tokens / pieces},
-      copies{tokens * top_k},
-      rows{copies * etp * layer.load},
-      width{static_cast<double>(spec.expert_hidden) / etp},
-      hides{layer.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 && shared_width() > 0} {
-  if (layer.moe.capacity_pad) {
-    copies *= capacity_over_mean(layer.moe, shape.expert_tokens * top_k, count);
-    rows = copies * etp;
-  }
-  if (!layer.moe.cuts_groups()) return;
-  inner = static_cast<double>(group_size(layer.plan, GroupKind::expert_inner));
-  outer = ep / inner;
-}
-
-bool Experts::deduplicates() const {
-  return context.moe.dispatch == MoeSpec::Dispatch::two_hop_dedup && ep > 1;
-}
-
-double Experts::reached_ranks() const { return expected_ranks(spec, ep); }
-
-double Experts::arrived_rows() const {
-  return deduplicates() ? rows * reached_ranks() / top_k : rows;
+double Experts::back_bytes(double n) const {
+  return (back_in_fp8(*this) ? fp8_element : element) * n * shape.hidden;
 }
 
 double Experts::wire_bytes(double n) const {
@@ -355,7 +339,9 @@ Hops exchange_hops(const Experts& e, const Exchange& x) {
     LayerItems& before = result.front().before;
     before.insert(before.begin(), notify.begin(), notify.end());
   }
-  if (x.back() || !in_fp8(e) || result.empty()) return result;
+  if (result.empty()) return result;
+  if (x.back()) return back_in_fp8(e) ? cast_back(std::move(result), e, x) : result;
+  if (!in_fp8(e)) return result;
   const std::string name = x.name();
   const double rows = e.gathers() ? e.rows : e.rows / e.etp;
   LayerItems& before = result.front().before;

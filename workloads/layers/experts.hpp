@@ -35,6 +35,8 @@ struct Experts {
   }
   /// Of rows on their way to the experts.
   double wire_bytes(double n) const;
+  /// Of rows on their way back from them.
+  double back_bytes(double n) const;
   /// All tokens of the ranks that hold the same or other experts are gathered.
   bool gathers() const {
     return context.moe.dispatch == MoeSpec::Dispatch::allgather && (ep > 1 || etp > 1);
@@ -58,6 +60,9 @@ struct Experts {
   bool outputs_in_fp32() const;
   /// Whether a token goes to each rank once, however many of its experts are there.
   bool deduplicates() const;
+  /// Whether sums over a token's outputs are weighed where the token is: gradients of its weights
+  /// are known as soon as that of the sum.
+  bool weighs_at_home() const;
   double reached_ranks() const;  ///< by a token, of the expert group
   /// Rows that arrive, before they are copied for each of their experts.
   double arrived_rows() const;

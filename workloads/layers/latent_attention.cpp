@@ -132,7 +132,7 @@ void up_again(Backward& backward, const LayerContext& context, const Latent& l) 
   order_rotary(items, l, "q rope order", "k rope order");
   items.push_back(rope_forward(l.rotated()));
   pad_heads(items, l);
-  backward.add_input(items);
+  add_again(backward, items);
 }
 
 }  // namespace

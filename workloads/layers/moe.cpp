@@ -270,7 +270,7 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   backward.add_input(items);
   backward.add_input(expert_output_gradients(e));
   if (e.context.training.recomputes(TrainingSpec::Module::moe_act))
-    backward.add_input(expert_activations(e, false));
+    add_again(backward, expert_activations(e, false));
   backward.add_input(products_backward(e, ExpertProduct::down));
   if (weights) add_weights(backward, e, ExpertProduct::down);
   backward.add_input(expert_activations(e, true));

@@ -37,7 +37,7 @@ void shared_backward(Backward& backward, const Experts& e) {
   if (e.context.training.recomputes(TrainingSpec::Module::shared_experts)) {
     LayerItems items;
     shared_forward(items, e);
-    backward.add_input(items);
+    add_again(backward, items);
   }
   captured(backward, e.context.captures(GraphScope::shared_experts), [&] {
     feed_forward_backward(backward, e.context, shared_name, e.kind, e.shared_width());
@@ -49,10 +49,13 @@ void shared_backward(Backward& backward, const Experts& e) {
 void moe_forward(LayerItems& items, const LayerContext& context) {
   const Experts e{context, 1};
   captured(items, context.captures(GraphScope::moe), [&] {
+    const std::size_t inputs = items.size();
     captured(items, context.captures(GraphScope::moe_router), [&] { router_forward(items, e); });
     routed_forward(items, e);
     gather_tokens(items, e, "all_gather tokens");
+    const std::size_t shared = items.size();
     if (!e.hides) shared_forward(items, e);
+    may_stand_ahead(items, shared, inputs);
     shared_gate_forward(items, e);
   });
 }
@@ -61,14 +64,20 @@ void moe_backward(Backward& backward, const LayerContext& context) {
   const Experts e{context, 1};
   captured(backward, context.captures(GraphScope::moe), [&] {
     shared_gate_backward(backward, e);
+    BackwardPlace shared{backward}, behind_shared{backward};
     routed_backward(backward, e, [&] {
+      shared = BackwardPlace{backward};
       if (!e.hides) shared_backward(backward, e);
+      behind_shared = BackwardPlace{backward};
     });
+    const BackwardPlace router{backward};
     captured(backward, context.captures(GraphScope::moe_router),
              [&] { router_backward(backward, e); });
+    if (e.weighs_at_home()) may_stand_ahead(backward, router, shared);
     LayerItems items;
     gather_tokens(items, e, "all_gather tokens gradient");
     backward.add_input(items);
+    may_stand_behind(backward, shared, behind_shared);
   });
 }
 

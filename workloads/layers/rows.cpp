@@ -1,6 +1,7 @@
 #include "rows.hpp"
 
 #include <cmath>
+#include <functional>
 
 namespace stepcast::rows {
 
@@ -28,6 +29,7 @@ void Backward::add_input(const LayerItem& item) {
 void Backward::add_weight(const LayerItem& item) {
   weight.push_back(item);
   both.push_back(item);
+  if (auto* op = std::get_if<Operator>(&both.back())) op->slack.last = true;
 }
 
 void Backward::add_input(const LayerItems& items) {
@@ -55,6 +57,69 @@ void captured(Backward& backward, bool captures, const std::function<void()>& pa
   part();
   if (!captures) return;
   for (std::size_t i = 0; i < std::size(passes); ++i) capture_from(*passes[i], from[i]);
+}
+
+namespace {
+
+Slack* slack_of(LayerItem& item) {
+  if (auto* op = std::get_if<Operator>(&item)) return &op->slack;
+  auto* call = std::get_if<LayerCommunication>(&item);
+  return call != nullptr && !call->overlapped ? &call->slack : nullptr;
+}
+
+/// `room` gives each place what it may move over.
+void mark(LayerItems& items, std::size_t from, std::size_t to,
+          const std::function<void(Slack&, std::size_t)>& room) {
+  for (std::size_t i = from; i < to; ++i)
+    if (slack_of(items[i]) == nullptr) return;
+  for (std::size_t i = from; i < to; ++i) {
+    Slack& slack = *slack_of(items[i]);
+    if (slack.branch != 0) continue;
+    slack.branch = static_cast<std::uint32_t>(from + 1);
+    room(slack, i);
+  }
+}
+
+/// Of all that is made again, which keeps its order: a part may read what an earlier one made.
+constexpr std::uint32_t made_again = ~0U;
+
+void mark_again(LayerItems& items, std::size_t from) {
+  for (std::size_t i = from; i < items.size(); ++i)
+    *slack_of(items[i]) = {.ahead = static_cast<std::uint32_t>(i), .branch = made_again};
+}
+
+}  // namespace
+
+void may_stand_ahead(LayerItems& items, std::size_t from, std::size_t since) {
+  mark(items, from, items.size(),
+       [&](Slack& slack, std::size_t at) { slack.ahead = static_cast<std::uint32_t>(at - since); });
+}
+
+void may_stand_behind(LayerItems& items, std::size_t from, std::size_t to) {
+  const std::size_t last = items.size();
+  mark(items, from, to, [&](Slack& slack, std::size_t at) {
+    slack.behind = static_cast<std::uint32_t>(last - 1 - at);
+  });
+}
+
+void may_stand_ahead(Backward& backward, const BackwardPlace& from, const BackwardPlace& since) {
+  may_stand_ahead(backward.input, from.input, since.input);
+  may_stand_ahead(backward.both, from.both, since.both);
+}
+
+void may_stand_behind(Backward& backward, const BackwardPlace& from, const BackwardPlace& to) {
+  may_stand_behind(backward.input, from.input, to.input);
+  may_stand_behind(backward.both, from.both, to.both);
+}
+
+void add_again(Backward& backward, const LayerItems& items) {
+  const BackwardPlace from{backward};
+  backward.add_input(items);
+  LayerItems copy = items;
+  for (LayerItem& item : copy) backward.again_waits |= slack_of(item) == nullptr;
+  if (backward.again_waits) return;
+  mark_again(backward.input, from.input);
+  mark_again(backward.both, from.both);
 }
 
 Passes assemble(const LayerContext& context, LayerItems forward, Backward backward,

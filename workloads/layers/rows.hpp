@@ -37,6 +37,7 @@ struct Shape {
 /// The backward pass under construction: `both` is the order in which frameworks issue it.
 struct Backward {
   LayerItems input, weight, both;
+  bool again_waits = false;  ///< something that is made again waits; what comes later may read it
   void add_input(const LayerItem& item);
   void add_weight(const LayerItem& item);
   void add_input(const LayerItems& items);
@@ -45,6 +46,23 @@ struct Backward {
 /// What `part` appends is launched as a graph where the scenario captures it.
 void captured(LayerItems& items, bool captures, const std::function<void()>& part);
 void captured(Backward& backward, bool captures, const std::function<void()>& part);
+
+/// The items from `from` on read nothing that stands behind the place `since` of the pass, but each
+/// other. Nothing is marked where one of them waits for something: such items stay.
+void may_stand_ahead(LayerItems& items, std::size_t from, std::size_t since);
+/// What the pass has by now reads nothing of the items from `from` to before `to`, which are
+/// marked so likewise.
+void may_stand_behind(LayerItems& items, std::size_t from, std::size_t to);
+/// How far the lists of a backward have got.
+struct BackwardPlace {
+  explicit BackwardPlace(const Backward& backward)
+      : input{backward.input.size()}, both{backward.both.size()} {}
+  std::size_t input, both;
+};
+void may_stand_ahead(Backward& backward, const BackwardPlace& from, const BackwardPlace& since);
+void may_stand_behind(Backward& backward, const BackwardPlace& from, const BackwardPlace& to);
+/// What the backward makes again needs only what was kept: it may stand anywhere ahead.
+void add_again(Backward& backward, const LayerItems& items);
 
 /// `groups` are the parameters of the piece, to be spread over the ranks.
 Passes assemble(const LayerContext& context, LayerItems forward, Backward backward,
@@ -165,6 +183,9 @@ Operator sparse_attention(const ChosenTokens& chosen, double heads, double qk_di
 struct Core {
   double heads, qk_dim, v_dim;
   double q, k, v, out;
+  /// Kernels directly before it, and as many behind its gradients, that do not meet the values:
+  /// norms and rotation of queries and keys.
+  std::uint32_t beside_values = 0;
 };
 /// The products before and behind something, on one rank.
 struct Projections {

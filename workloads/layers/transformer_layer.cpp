@@ -37,14 +37,14 @@ void block_again(Backward& backward, const LayerContext& context, LayerKind kind
   if (!context.training.recomputes(module)) return;
   LayerItems items;
   block_forward(items, context, kind);
-  backward.add_input(items);
+  add_again(backward, items);
 }
 
 }  // namespace
 
 void norm_again(Backward& backward, const LayerContext& context, const char* name, double count) {
   if (context.training.recomputes(TrainingSpec::Module::layernorm))
-    backward.add_input(norm_forward(context.model, name, count));
+    add_again(backward, {norm_forward(context.model, name, count)});
 }
 
 void layer_forward(LayerItems& items, const LayerContext& context, LayerKind kind) {

@@ -150,6 +150,16 @@ struct VectorFlow {
   bool reduces() const { return written.bytes == 0; }
 };
 
+/// How far an item may move in its pass without passing what it reads or what reads it, in places;
+/// one that may not move depends on all before it. docs/models/layer_order.md.
+struct Slack {
+  std::uint32_t ahead = 0, behind = 0;
+  std::uint32_t branch = 0;  ///< items of one branch follow each other; 0: of none
+  bool last = false;         ///< nothing in the pass reads it: a weight gradient
+
+  bool movable() const { return ahead > 0 || behind > 0 || last; }
+};
+
 /// A row of the inventory, per rank.
 struct Operator {
   std::string name;
@@ -168,6 +178,7 @@ struct Operator {
   /// The library's call that launched the operator before launches this one, too: a loop over
   /// experts, or the kernels of one statement (HostSpec::library_launch).
   bool in_call = false;
+  Slack slack = {};
 };
 
 /// What a communication of a layer is for: the input of a column-parallel product and what is left
@@ -181,6 +192,7 @@ enum class CommunicationRole {
   row_output,
   row_gradient,
   ring,
+  reordered,  ///< waited for by its first reader (runtime.layer_order)
   dispatch,
   combine,
   combine_backward,
@@ -210,6 +222,7 @@ struct LayerCommunication {
   std::string algorithm = {};  ///< where the layer fixes it; empty: the scenario's choice
   bool in_kernel = false;      ///< started by a kernel that runs already, not by the host
   CommunicationId id = {};     ///< has a role when it is `overlapped`
+  Slack slack = {};
 };
 struct WaitFor {
   CommunicationId id;

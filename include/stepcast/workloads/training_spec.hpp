@@ -141,7 +141,8 @@ struct MoeSpec {
   Placement placement = Placement::contiguous;
   std::int64_t spare_experts = 0;  ///< places of a rank for copies of popular experts
   RelocationSpec relocation;
-  Wire wire = Wire::bf16;
+  Wire wire = Wire::bf16;                        ///< of rows on their way to the experts
+  Wire combine = Wire::bf16;                     ///< and on their way back
   Permutation permutation = Permutation::fused;  ///< rows of tokens, into their places and back
   Products products = Products::grouped;         ///< of the experts of a rank
 
@@ -157,6 +158,8 @@ void describe(Visitor& visitor, MoeSpec& spec);
 /// `communication:`
 struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
+  /// all_to_all: FP32 gradients travel in BF16 to their owner, who adds them up in FP32.
+  enum class GradientExchange { reduce, all_to_all };
   enum class Accumulation { fused, separate };
   enum class Kept { accumulated, both };
   enum class GatherPrecision { bf16, fp8 };
@@ -164,6 +167,7 @@ struct CommunicationSpec {
   /// part of everything; each matrix as a list of parts; the whole tensors of each owner.
   enum class Exchange { buffer, lists, broadcast };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
+  GradientExchange gradient_exchange = GradientExchange::reduce;
   Accumulation accumulation = Accumulation::fused;  ///< over micro-batches: by the product itself
   Kept gradients_kept = Kept::accumulated;          ///< both: and those of the last micro-batch
   bool gradient_overlap = true;  ///< reduce buckets while the backward pass still runs
@@ -226,8 +230,11 @@ struct RuntimeSpec {
   enum class Fusion { none, pattern, dvm };
   /// as_issued: one work queue for all streams (docs/models/replay.md, "Order of starts").
   enum class StartOrder { by_stream, as_issued };
+  /// overlapped: operators of a layer stand where they hide exchanges (docs/models/layer_order.md).
+  enum class LayerOrder { plain, overlapped };
   Dispatch dispatch = Dispatch::eager;
   StartOrder start_order = StartOrder::by_stream;
+  LayerOrder layer_order = LayerOrder::plain;
   Fusion fusion = Fusion::none;
   KernelSpec kernels;
   enum class OptimizerKernels { fused, elementwise };

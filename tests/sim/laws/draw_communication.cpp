@@ -246,4 +246,21 @@ void Drawing::pick_changing_loads() {
   if (chance(50)) set("moe.relocation.history", "3");
 }
 
+/// Layers in another order, and what travels in fewer bytes; behind all other draws.
+void Drawing::pick_orders() {
+  const bool exchanges = tp_ > 1 || cp_ > 1 || expert_ranks_ > 1;
+  const bool placed = has("moe.overlap=shared_expert") || has("moe.overlap=fb_pair") ||
+                      draft_.features.contains("graphs");
+  if (exchanges && !placed && chance(40)) take("runtime.layer_order", "layers", "overlapped");
+  const bool hops =
+      has("moe.dispatch=flat") || has("moe.dispatch=two_hop") || has("moe.dispatch=two_hop_dedup");
+  if (expert_ranks_ > 1 && hops && !has("parallel.ep=1") && chance(25))
+    take("moe.combine_precision", "combine", "fp8");
+  const bool owned = has("parallel.zero=1") && cp_ * dp_ > 1 &&
+                     !draft_.features.contains("dp_replicate") &&
+                     !draft_.features.contains("exchange broadcast");
+  if (owned && !has("communication.gradient.precision=bf16") && chance(60))
+    take("communication.gradient.exchange", "gradient", "all_to_all");
+}
+
 }  // namespace stepcast::laws

@@ -44,6 +44,7 @@ class Drawing {
     pick_simulation();
     if (!given()) pick_sharding();
     if (!given()) pick_changing_loads();
+    if (!given()) pick_orders();
     return std::move(draft_);
   }
 
@@ -111,6 +112,7 @@ class Drawing {
   void pick_gathers(bool shares);
   /// `from_all`: every rank has a part of each parameter.
   void pick_exchange(bool from_all);
+  void pick_orders();
   /// Whether the draft has this setting, written `key=value`.
   bool has(const std::string& setting) const {
     return std::ranges::find(draft_.settings, setting) != draft_.settings.end();

@@ -49,6 +49,29 @@ inline constexpr WrongRow wrong_kernels[] = {
      "vocabulary: 32000\nruntime: {dispatch: graph_sink, start_order: as_issued}",
      "s.yaml:36:46: runtime.start_order: is as_issued but runtime.dispatch is not eager, allowed: "
      "by_stream"},
+    {"layer_order_of_pairs", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {layer_order: overlapped}\nmoe: {overlap: fb_pair}",
+     "s.yaml:36:24: runtime.layer_order: is overlapped but moe.overlap shared_expert and fb_pair "
+     "place the work of a layer themselves, allowed: plain\n"
+     "s.yaml:37:16: moe.overlap: is fb_pair, which needs a schedule whose forwards and backwards "
+     "can "
+     "run as one, allowed: dualpipe, dualpipe_v, interleaved_1f1b with warmup extra(1), 1f1b with "
+     "pp 1"},
+    {"layer_order_of_graphs", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {layer_order: overlapped, graphs: {scopes: [attn]}}",
+     "s.yaml:36:24: runtime.layer_order: is overlapped but runtime.graphs holds parts of a layer "
+     "as "
+     "they were written, allowed: plain"},
+    {"gradients_in_half_that_are_half", "vocabulary: 32000",
+     "vocabulary: 32000\ncommunication: {gradient: {precision: bf16, exchange: all_to_all}}",
+     "s.yaml:36:55: communication.gradient.exchange: is all_to_all but "
+     "communication.gradient.precision is not fp32, in which gradients are kept and added up, "
+     "allowed: reduce"},
+    {"combine_precision_of_sums", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {dispatch: allgather, combine_precision: fp8}",
+     "s.yaml:36:47: moe.combine_precision: is fp8 but fp8 rows are not added up on their way: "
+     "dispatch "
+     "flat, two_hop or two_hop_dedup, allowed: bf16"},
     {"start_order_without_overlap", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {start_order: as_issued}\n"
      "communication: {gradient: {overlap: false}}",

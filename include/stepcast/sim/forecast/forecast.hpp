@@ -56,6 +56,15 @@ struct ExpertModuleTimes {
   Seconds forward{0}, backward{0};
 };
 
+/// This says what `moe.overlap: chunks(n)` or `tiles(n)` does to that module, over forward and
+/// backward: part-filled tiles, weights that are read again, launches and interference cost time on
+/// the device, and less of the exchanges is waited for. Hidden is less than nothing where a host
+/// that must issue more cannot keep ahead.
+struct SplitExperts {
+  Seconds cost{0}, hidden{0};
+  Seconds gain() const { return hidden - cost; }
+};
+
 /// This says how unevenly the experts are loaded and what that costs.
 struct ExpertForecast {
   double expert_imbalance = 1, rank_imbalance = 1;  ///< largest over mean load
@@ -67,6 +76,7 @@ struct ExpertForecast {
   /// them.
   Seconds cost{0};
   ExpertModuleTimes module;
+  std::optional<SplitExperts> split;  ///< where tokens travel in pieces
   /// These are the weights of copies of experts that pass the busiest rank in a step.
   Bytes copied{0};
 };

@@ -66,6 +66,14 @@ Misfit idle_dispatch_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit idle_overlap_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit idle_placement_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit idle_wire_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+/// `moe.combine_precision` where nothing travels, or where what travels back is added up on its
+/// way.
+Misfit combine_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+/// `runtime.layer_order` where layers exchange nothing, and beside another way to hide exchanges.
+Misfit idle_layer_order_misfit(const RuntimeSpec& runtime, const ParallelPlan& plan);
+Misfit layer_order_misfit(const RuntimeSpec& runtime, const MoeSpec& moe);
+/// `communication.gradient.exchange` against zero and the groups that share states out.
+Misfit gradient_exchange_misfit(const CommunicationSpec& spec, const ParallelPlan& plan);
 /// `communication.tensor.overlap` where tp is 1: there is no collective to hide.
 Misfit idle_tensor_overlap_misfit(const CommunicationSpec& communication, const ParallelPlan& plan);
 
