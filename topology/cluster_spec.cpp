@@ -157,6 +157,9 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
                  "part of that which NCCL's all-reduce of two ranks reaches", fraction()});
   visitor.section("transfer", "a lone message between two devices", [&](Visitor& v) {
     v.field({"start", &spec.transfer.start, "once; NCCL's all-to-all pays it too", time_range});
+    v.field({"step_latency",
+             OptionalTime{&spec.transfer.step_latency, &spec.transfer.step_latency_given, "none"},
+             "its step inside a node or super-node; none: node_step_latency", time_range});
     v.field({"bandwidth", &spec.transfer.bandwidth,
              "part of the links inside a node or super-node that a message beyond cache reaches",
              fraction()});

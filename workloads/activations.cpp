@@ -129,14 +129,16 @@ double moe_bytes(const WorkloadSpec& spec, double load, const Again& again) {
   const ExpertSpec& moe = *spec.model.moe;
   const auto hidden = static_cast<double>(spec.model.hidden);
   const auto top_k = static_cast<double>(moe.top_k);
-  const double router = 2 * single_bytes * static_cast<double>(moe.experts);
+  // all ranks of a tensor group keep what they exchange of all its tokens
+  const double kept = spec.moe.group_wise_a2a ? 1 : static_cast<double>(spec.plan.etp);
+  const double router = kept * 2 * single_bytes * static_cast<double>(moe.experts);
   // an expert's tensor group gathers the tokens of its members
   const double dispatched =
       load * input_bytes(spec) * top_k * hidden * static_cast<double>(spec.plan.etp);
   const double inside =
       load * top_k *
       inner_bytes(spec, static_cast<double>(moe.expert_hidden), again(Module::moe_act));
-  const double combined = half_bytes * top_k * hidden;
+  const double combined = kept * half_bytes * top_k * hidden;
   const double shared = again(Module::shared_experts)
                             ? 0
                             : static_cast<double>(moe.shared_experts) *

@@ -24,7 +24,8 @@ double gets_a_token(double share, double top_k, double tokens) {
 void drop(const WorkloadSpec& spec, ExpertLoads& loads) {
   if (!spec.moe.capacity_factor) return;
   const bool pads = spec.moe.capacity_pad;
-  const auto ranks = static_cast<double>(spec.plan.ep * spec.plan.etp);
+  const auto ranks =
+      static_cast<double>(spec.plan.ep * (spec.moe.group_wise_a2a ? spec.plan.etp : 1));
   const double pairs = pairs_of_group(spec) / (pads ? ranks : 1);
   const double capacity =
       capacity_over_mean(spec.moe, pairs, static_cast<double>(loads.of_expert.size()));

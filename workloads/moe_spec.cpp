@@ -97,6 +97,9 @@ void describe(Visitor& visitor, MoeSpec& spec) {
   visitor.field({"capacity_pad", &spec.capacity_pad,
                  "every rank sends each expert as many rows as capacity_factor allows, padding "
                  "included: sizes are known, and nothing is counted or waited for"});
+  visitor.field({"group_wise_a2a", &spec.group_wise_a2a,
+                 "tensor ranks that share experts exchange a part of the rows each and gather "
+                 "them; false: each exchanges all rows of their tokens (MindFormers)"});
   visitor.field({"row_padding", choice(spec.pads_rows, {{"none"}, {"copies"}}),
                  "of the rows of an expert to what FP8 products take; none: the router or the "
                  "permutation does it; copies: kernels around the experts"});

@@ -125,6 +125,9 @@ void put_experts(Recipe& r) {
   r.flag("moe_config.use_gmm", !how.capacity_factor, "moe.capacity_factor");
   if (how.capacity_factor)
     r.put("moe_config.capacity_factor", shortest(*how.capacity_factor), "moe.capacity_factor");
+  const ParallelPlan& plan = r.scenario.workload.plan;
+  if (how.capacity_factor && plan.tp > 1 && plan.ep > 1)
+    r.flag("moe_config.group_wise_a2a", how.group_wise_a2a, "moe.group_wise_a2a");
 }
 
 void put_plan(Recipe& r) {
@@ -191,10 +194,14 @@ void put_training(Recipe& r) {
         r.scenario.micro_batches(), "training.global_batch");
   r.put("model.model_config.seq_length", training.sequence, "training.sequence");
   const bool half = training.precision == TrainingSpec::Precision::fp16;
+  const bool stored = training.master_weights == TrainingSpec::MasterWeights::stored;
   r.put("model.model_config.compute_dtype", std::string(half ? "float16" : "bfloat16"),
         "training.precision");
   r.put(r.legacy ? "model.model_config.param_init_type" : "model.model_config.params_dtype",
-        std::string(half ? "float16" : "bfloat16"), "training.precision");
+        std::string(stored ? "float32"
+                    : half ? "float16"
+                           : "bfloat16"),
+        "training.master_weights");
   r.flag("model.model_config.use_flash_attention",
          training.attention != TrainingSpec::Attention::unfused, "training.attention");
   r.put("recompute_config.recompute", recompute_text(training), "training.recompute");

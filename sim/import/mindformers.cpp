@@ -237,8 +237,19 @@ bool enables(const std::string& flags, std::string_view pass) {
   return false;
 }
 
+/// FP32 parameters are gathered so and then cast; with stages MindSpore casts each rank's part
+/// first (InsertAllGatherAfterCast), as if half-precision weights stood beside them.
+void import_weights(Recipe& r) {
+  const Setting* type = r.field({"param_init_type", "params_dtype"});
+  if (type == nullptr) return;
+  const bool stored =
+      r.args.text(type->name) == "float32" && r.pp == 1 && !r.args.on("optimizer.swap");
+  r.draft.set("training.master_weights", std::string(stored ? "stored" : "full"), {type});
+}
+
 void import_runtime(Recipe& r) {
   Draft& draft = r.draft;
+  import_weights(r);
   const Setting* type = r.field({"compute_dtype"});
   const std::string name = type == nullptr ? "bfloat16" : r.args.text(type->name);
   if (name != "bfloat16" && name != "float16" && !draft.given("training.precision"))

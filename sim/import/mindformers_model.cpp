@@ -42,6 +42,23 @@ void import_feed_forward(Recipe& r, std::int64_t hidden) {
               {factor, r.field({"multiple_of"})});
 }
 
+/// Experts of static sizes compute their capacity, and tensor ranks that hold the same tokens
+/// exchange all rows of these unless told otherwise.
+void import_static_sizes(Recipe& r, bool deduplicates) {
+  Draft& draft = r.draft;
+  const Setting* capacity = r.args.find("moe_config.capacity_factor");
+  draft.set("moe.capacity_factor",
+            capacity == nullptr ? std::string("1.1") : capacity->words.front(), {capacity});
+  if (deduplicates) return;
+  draft.set("moe.capacity_pad", true, {r.args.find("moe_config.use_gmm")});
+  if (r.tp == 1 || r.ep == 1) return;
+  const Setting* parts = r.args.find("moe_config.group_wise_a2a");
+  const Setting* sequence = r.args.find("parallel_config.use_seq_parallel");
+  const bool own = sequence != nullptr && r.args.on(sequence->name);
+  const bool cut = parts != nullptr && r.args.on(parts->name);
+  draft.set("moe.group_wise_a2a", own || cut, {parts, sequence});
+}
+
 /// How experts are reached, and how many tokens they take.
 void import_exchange(Recipe& r) {
   Draft& draft = r.draft;
@@ -61,8 +78,7 @@ void import_exchange(Recipe& r) {
   const Setting* capacity = moe("capacity_factor");
   const double factor = capacity == nullptr ? 1.1 : r.args.number(capacity->name).value_or(0);
   if (r.legacy && !r.args.on("moe_config.use_gmm") && factor > 0)
-    draft.set("moe.capacity_factor",
-              capacity == nullptr ? std::string("1.1") : capacity->words.front(), {capacity});
+    import_static_sizes(r, once);
   else if (const Setting* grouped = moe("use_gmm"); r.legacy && grouped != nullptr)
     draft.set("moe.capacity_factor", std::string("none"), {grouped});
   draft.set("moe.experts", std::string("grouped"), {});

@@ -55,10 +55,10 @@ Misfit wrong_experts(const Scenario& base, const Strategy& s) {
   if (!experts) return no_experts_misfit(plan);
   return first_of({experts_misfit(*experts, plan), expert_width_misfit(*experts, plan),
                    expert_ranks_misfit(plan), paired_exchange_misfit(moe, plan),
-                   tiles_misfit(moe, plan), idle_dispatch_misfit(moe, plan),
-                   idle_overlap_misfit(moe, plan), idle_placement_misfit(moe, plan),
-                   idle_wire_misfit(moe, plan), combine_misfit(moe, plan),
-                   layer_order_misfit(base.workload.runtime, moe)});
+                   tiles_misfit(moe, plan), whole_rows_misfit(moe, plan),
+                   idle_dispatch_misfit(moe, plan), idle_overlap_misfit(moe, plan),
+                   idle_placement_misfit(moe, plan), idle_wire_misfit(moe, plan),
+                   combine_misfit(moe, plan), layer_order_misfit(base.workload.runtime, moe)});
 }
 
 Misfit wrong_batch(const Scenario& base, const Strategy& s, const PlanSpec& spec) {

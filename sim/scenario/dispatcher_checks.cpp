@@ -2,6 +2,7 @@
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/feasibility.hpp"
 
 // Keys about the statements of dispatchers and routers: each version knows some ways to reach the
 // experts, and a key that changes nothing is refused.
@@ -81,6 +82,23 @@ void check_padding(const MoeSpec& moe, Checks& checks) {
                  "is true, which this moe.dispatcher does not model, allowed: false");
 }
 
+/// MindFormers' layer of static sizes, whose experts are cut as the dense layers.
+void check_whole_rows(const WorkloadSpec& workload, Checks& checks) {
+  const MoeSpec& moe = workload.moe;
+  const auto fail = [&](const std::string& why) {
+    checks.fail("moe.group_wise_a2a", "is false, " + why + ", allowed: true");
+  };
+  if (moe.group_wise_a2a) return;
+  if (!moe.capacity_pad)
+    return fail("which is known for rows padded to a capacity (moe.capacity_pad)");
+  if (moe.dispatcher != Dispatcher::standard)
+    return fail("which no version of moe.dispatcher does");
+  if (checks.good({"parallel.ep", "parallel.etp", "parallel.tp"}) &&
+      whole_rows_misfit(moe, workload.plan))
+    fail(
+        "but no tensor ranks share the experts of an exchange (parallel.etp = tp above 1, ep > 1)");
+}
+
 }  // namespace
 
 void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
@@ -88,6 +106,7 @@ void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
   const RouterSpec& router = moe.router;
   check_version(workload, checks);
   check_padding(moe, checks);
+  check_whole_rows(workload, checks);
   const bool statements = workload.runtime.kernels.router == KernelSpec::Router::statements;
   const std::string needs =
       ", which only runtime.kernels.router: statements tells apart, allowed: ";

@@ -110,6 +110,11 @@ Misfit tiles_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
                 "tiles hold whole experts: etp 1");
 }
 
+Misfit whole_rows_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
+  return unless(moe.group_wise_a2a || (plan.ep > 1 && plan.tp > 1 && plan.etp == plan.tp),
+                "no tensor ranks share the experts of an exchange: etp = tp above 1, ep > 1");
+}
+
 Misfit paired_exchange_misfit(const MoeSpec& moe, const ParallelPlan& plan) {
   return unless(moe.overlap != MoeSpec::Overlap::fb_pair || plan.ep > 1,
                 "fb_pair hides an exchange: ep > 1");

@@ -59,6 +59,7 @@ void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
                  "moe.routing.distribution", "is set" + why + "uniform");
   checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");
   checks.require(!moe.capacity_pad, "moe.capacity_pad", "is true" + why + "false");
+  checks.require(moe.group_wise_a2a, "moe.group_wise_a2a", "is false" + why + "true");
   checks.require(!moe.pads_rows, "moe.row_padding", "is copies" + why + "none");
   checks.require(moe.placement == neutral.placement, "moe.placement",
                  "is balanced" + why + "contiguous");

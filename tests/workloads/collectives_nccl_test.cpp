@@ -138,6 +138,12 @@ TEST(Transfers, TakeTheirRouteAndTheLibrarysStart) {
   EXPECT_NEAR(time(8), 7e-6 + 10e-6 + 60e6 / 20e9, 1e-12);
   EXPECT_DOUBLE_EQ(transfer_latency(fabric, {0}, {1}, Bytes{60e6}).value(), 9e-6);
   EXPECT_DOUBLE_EQ(transfer_latency(fabric, {0}, {8}, Bytes{60e6}).value(), 17e-6);
+  spec.collectives.transfer.step_latency = Seconds{4e-6};  // where given, inside a node alone
+  spec.collectives.transfer.step_latency_given = true;
+  const Fabric own(spec);
+  const double others = spec.collectives.node_step_latency.value();
+  EXPECT_DOUBLE_EQ(transfer_latency(own, {0}, {1}, Bytes{60e6}).value(), 9e-6 - others + 4e-6);
+  EXPECT_DOUBLE_EQ(transfer_latency(own, {0}, {8}, Bytes{60e6}).value(), 17e-6);
   EXPECT_FALSE(collective_algorithms().back().plan(
       fabric, first_devices(3), {Kind::send_recv, Bytes{1}}, NetworkForm::ports));
 }

@@ -31,7 +31,7 @@ Seconds slowdown(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes) 
 Seconds transfer_latency(const Fabric& fabric, DeviceId from, DeviceId to, Bytes bytes) {
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
   return fabric.route_latency(from, to) + library.transfer.start +
-         (near(fabric, from, to) ? library.node_step_latency : library.step_latency) +
+         (near(fabric, from, to) ? library.transfer_step() : library.step_latency) +
          slowdown(fabric, from, to, bytes);
 }
 

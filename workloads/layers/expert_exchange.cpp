@@ -304,7 +304,7 @@ void drop_lone_hops(Hops& hops, const Experts& e) {
 /// where the tokens are.
 Hops cast_back(Hops hops, const Experts& e, const Exchange& x) {
   const std::string name = x.name();
-  const double rows = e.arrived_rows() / e.etp, tokens = e.tokens * permuted_rows(e);
+  const double rows = e.arrived_rows() / e.sharers, tokens = e.tokens * permuted_rows(e);
   LayerItems& before = hops.front().before;
   before.push_back(vector_row(name + " to fp8", 0, e.row_bytes(rows) + e.back_bytes(rows)));
   hops.back().after.push_back(
@@ -343,7 +343,7 @@ Hops exchange_hops(const Experts& e, const Exchange& x) {
   if (x.back()) return back_in_fp8(e) ? cast_back(std::move(result), e, x) : result;
   if (!in_fp8(e)) return result;
   const std::string name = x.name();
-  const double rows = e.gathers() ? e.rows : e.rows / e.etp;
+  const double rows = e.gathers() ? e.rows : e.rows / e.sharers;
   LayerItems& before = result.front().before;
   before.insert(before.begin(),
                 vector_row(name + " to fp8", 0, e.row_bytes(e.tokens) + e.wire_bytes(e.tokens)));

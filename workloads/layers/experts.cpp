@@ -4,6 +4,13 @@
 
 // Sizes of the routed experts on one rank.
 namespace stepcast::rows {
+namespace {
+
+double sent_tokens(const Shape& shape, const MoeSpec& moe) {
+  return moe.group_wise_a2a ? shape.expert_tokens : shape.tokens;
+}
+
+}  // namespace
 
 Experts::Experts(const LayerContext& layer, double pieces)
     : context{layer},
@@ -13,18 +20,19 @@ Experts::Experts(const LayerContext& layer, double pieces)
       kind{layer.model.ffn.kind},
       ep{static_cast<double>(layer.plan.ep)},
       etp{static_cast<double>(layer.plan.etp)},
+      sharers{whole() ? 1 : etp},
       top_k{static_cast<double>(spec.top_k)},
       count{static_cast<double>(spec.experts)},
       local{count / ep * active_experts(layer.model, layer.training, layer.moe) +
             static_cast<double>(layer.moe.spare_experts)},
-      tokens{shape.expert_tokens / pieces},
+      tokens{sent_tokens(shape, layer.moe) / pieces},
       copies{tokens * top_k},
-      rows{copies * etp * layer.load},
+      rows{copies * sharers * layer.load},
       width{static_cast<double>(spec.expert_hidden) / etp},
       hides{layer.moe.overlap == MoeSpec::Overlap::shared_expert && ep > 1 && shared_width() > 0} {
   if (layer.moe.capacity_pad) {
-    copies *= capacity_over_mean(layer.moe, shape.expert_tokens * top_k, count);
-    rows = copies * etp;
+    copies *= capacity_over_mean(layer.moe, sent_tokens(shape, layer.moe) * top_k, count);
+    rows = copies * sharers;
   }
   if (!layer.moe.cuts_groups()) return;
   inner = static_cast<double>(group_size(layer.plan, GroupKind::expert_inner));

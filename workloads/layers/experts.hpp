@@ -46,7 +46,7 @@ struct Experts {
   /// experts. The framework sorts wherever there is more than one expert.
   bool sorts() const { return local > 1 && (indexed() || (ep > 1 && !gathers())); }
   /// Rows that are sorted: the framework sorts its part before tensor ranks share it.
-  double sorted_rows() const { return indexed() && !gathers() ? rows / etp : rows; }
+  double sorted_rows() const { return indexed() && !gathers() ? rows / sharers : rows; }
   /// Gathered tokens; indexed kernels of the framework carry a bias per row beside the outputs.
   double gathered() const { return ep * etp * tokens; }
   bool carries_bias() const {
@@ -66,6 +66,8 @@ struct Experts {
   double reached_ranks() const;  ///< by a token, of the expert group
   /// Rows that arrive, before they are copied for each of their experts.
   double arrived_rows() const;
+  /// Each rank of a tensor group exchanges the rows of all its tokens.
+  bool whole() const { return !context.moe.group_wise_a2a; }
   /// Whether expert groups are cut into several parts.
   bool cut() const { return outer > 1; }
   Linear router() const { return {"router", tokens, shape.hidden, count, true}; }
@@ -79,7 +81,9 @@ struct Experts {
   const ExpertSpec& spec;
   const DispatcherForm* form;  ///< nothing: `moe.dispatcher: default`
   FeedForwardSpec::Kind kind;
-  double ep, etp, top_k, count;
+  double ep, etp;
+  double sharers;  ///< tensor ranks whose rows it computes; 1 where each exchanges all of them
+  double top_k, count;
   double local;                 ///< that work in a step, of those on the rank
   double inner = 1, outer = 1;  ///< ranks of a part, parts of the expert group
   double tokens;                ///< that the rank sends

@@ -26,12 +26,23 @@ bool in_parts(const Experts& e) {
   return e.form == nullptr ? e.indexed() : e.form->order == DispatcherForm::Order::sort;
 }
 
+/// Ranks that hold all rows add up what each made of them with its part of the experts, and in the
+/// backward pass its gradient, as a framework does that differentiates what each rank runs.
+void add_up_parts(LayerItems& items, const Experts& e, const std::string& what) {
+  items.push_back(LayerCommunication{"all_reduce " + what,
+                                     GroupKind::expert_tensor,
+                                     {CollectiveKind::all_reduce, Bytes{e.row_bytes(e.rows)}},
+                                     false});
+}
+
 /// The ranks of an expert's tensor group share its rows, as many as the expert is loaded.
 /// `outputs`: rows, or gradients of rows, that the experts made.
-void share_rows(LayerItems& items, const Experts& e, const std::string& name, CollectiveKind kind,
+void share_rows(LayerItems& items, const Experts& e, const std::string& what, CollectiveKind kind,
                 bool outputs) {
   if (e.etp <= 1 || e.gathers()) return;
+  if (e.whole()) return outputs ? add_up_parts(items, e, what) : void();
   const bool gathers = kind == CollectiveKind::all_gather;
+  const std::string name = (gathers ? "all_gather " : "reduce_scatter ") + what;
   const double wide = outputs && e.outputs_in_fp32() ? fp32 / element : 1;
   CollectiveCall call{kind, Bytes{wide * e.row_bytes(e.copies * e.etp)}};
   if (e.context.loads != nullptr && !e.context.loads->even())
@@ -249,7 +260,7 @@ void run(const Put& put, Hops hops, const std::function<void()>& beside) {
 }  // namespace
 
 void experts_forward(LayerItems& items, const Experts& e) {
-  share_rows(items, e, "all_gather expert rows", CollectiveKind::all_gather, false);
+  share_rows(items, e, "expert rows", CollectiveKind::all_gather, false);
   sort_rows(items, e, "sort by expert", Sort::forth);
   const Put put = into(items);
   put_all(put, expert_padding(e, "experts pad", true));
@@ -259,12 +270,12 @@ void experts_forward(LayerItems& items, const Experts& e) {
   put_all(put, expert_outputs(e));
   put_all(put, expert_padding(e, "experts unpad", false));
   sort_rows(items, e, "unsort", Sort::back);
-  share_rows(items, e, "reduce_scatter expert rows", CollectiveKind::reduce_scatter, true);
+  share_rows(items, e, "expert rows", CollectiveKind::reduce_scatter, true);
 }
 
 void experts_backward(Backward& backward, const Experts& e, bool weights) {
   LayerItems items;
-  share_rows(items, e, "all_gather expert gradient", CollectiveKind::all_gather, true);
+  share_rows(items, e, "expert gradient", CollectiveKind::all_gather, true);
   sort_rows(items, e, "sort gradient by expert", Sort::back_gradient);
   put_all(into(items), expert_padding(e, "experts unpad backward", false));
   backward.add_input(items);
@@ -279,7 +290,7 @@ void experts_backward(Backward& backward, const Experts& e, bool weights) {
   items.clear();
   put_all(into(items), expert_padding(e, "experts pad backward", true));
   sort_rows(items, e, "unsort gradient", Sort::forth_gradient);
-  share_rows(items, e, "reduce_scatter expert gradient", CollectiveKind::reduce_scatter, false);
+  share_rows(items, e, "expert gradient", CollectiveKind::reduce_scatter, false);
   backward.add_input(items);
 }
 

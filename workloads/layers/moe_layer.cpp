@@ -8,9 +8,16 @@ namespace {
 /// Without sequence parallelism the ranks of a tensor group hold the same tokens and each takes its
 /// part.
 void gather_tokens(LayerItems& items, const Experts& e, const char* name) {
-  if (!e.shape.sequence_parallel)
+  if (!e.whole() && !e.shape.sequence_parallel)
     communicate(items, name, GroupKind::tensor, e.shape.tp, CollectiveKind::all_gather,
                 e.row_bytes(e.shape.tokens));
+}
+
+/// Ranks that exchange the rows of all tokens of their tensor group need these, and add up what
+/// each found of their gradients.
+void share_tokens(LayerItems& items, const Experts& e, const char* name, CollectiveKind kind) {
+  if (e.whole() && e.shape.sequence_parallel)
+    communicate(items, name, GroupKind::tensor, e.shape.tp, kind, e.row_bytes(e.shape.tokens));
 }
 
 /// One column decides how much of the shared experts' output counts.
@@ -49,6 +56,7 @@ void shared_backward(Backward& backward, const Experts& e) {
 void moe_forward(LayerItems& items, const LayerContext& context) {
   const Experts e{context, 1};
   captured(items, context.captures(GraphScope::moe), [&] {
+    share_tokens(items, e, "all_gather tokens", CollectiveKind::all_gather);
     const std::size_t inputs = items.size();
     captured(items, context.captures(GraphScope::moe_router), [&] { router_forward(items, e); });
     routed_forward(items, e);
@@ -75,6 +83,7 @@ void moe_backward(Backward& backward, const LayerContext& context) {
              [&] { router_backward(backward, e); });
     if (e.weighs_at_home()) may_stand_ahead(backward, router, shared);
     LayerItems items;
+    share_tokens(items, e, "reduce_scatter tokens gradient", CollectiveKind::reduce_scatter);
     gather_tokens(items, e, "all_gather tokens gradient");
     backward.add_input(items);
     may_stand_behind(backward, shared, behind_shared);

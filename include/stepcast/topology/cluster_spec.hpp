@@ -264,7 +264,9 @@ struct RingProtocolSpec {
 /// than `cache` bytes reaches a part of the link; a smaller one stays in the sender's cache and
 /// reaches all of it.
 struct TransferSpec {
-  Seconds start{0};  ///< once; NCCL's all-to-all pays it too
+  Seconds start{0};                 ///< once; NCCL's all-to-all pays it too
+  Seconds step_latency{0};          ///< of its step inside a node or super-node, where given
+  bool step_latency_given = false;  ///< else that of collectives
   Bytes cache{0};
   double bandwidth = 1;
 };
@@ -283,6 +285,11 @@ struct CollectiveLibrarySpec {
   double pair_bandwidth = 1;             ///< part of that which its all-reduce of two ranks reaches
   TransferSpec transfer;
   std::optional<RingProtocolSpec> ll128;  ///< none: rings know the protocol Simple alone
+
+  /// The step of a lone message inside a node or super-node.
+  Seconds transfer_step() const {
+    return transfer.step_latency_given ? transfer.step_latency : node_step_latency;
+  }
 };
 
 /// This is one kind of node of a cluster that has several; what is not here is the whole cluster's.

@@ -138,6 +138,9 @@ struct MoeSpec {
   /// Whether rows of an expert are copied to a number that FP8 products take, and cut again.
   bool pads_rows = false;
   bool capacity_pad = false;  ///< experts compute as many rows as their capacity, padding included
+  /// Tensor ranks that share experts exchange a part of the rows each and gather them; otherwise
+  /// each exchanges all rows of its tensor group's tokens.
+  bool group_wise_a2a = true;
   Placement placement = Placement::contiguous;
   std::int64_t spare_experts = 0;  ///< places of a rank for copies of popular experts
   RelocationSpec relocation;

@@ -203,6 +203,7 @@ inline const std::vector<Trial> mindformers_trials{
     {"context.jit_config.jit_level", "O2"},
     {"context.jit_level", "O2"},
     {"moe_config.use_gmm", "true", {{"use_legacy", "true"}}, 1},
+    {"moe_config.group_wise_a2a", "true", {{"use_legacy", "true"}}, 1},
     {"moe_config.comp_comm_parallel_degree", "4", {{"moe_config.comp_comm_parallel", "true"}}, 1},
     {"parallel.parallel_optimizer_config.optimizer_weight_shard_size", "2"},
     {"train_dataset.data_loader.config.seq_length",
@@ -222,6 +223,8 @@ inline const std::vector<Trial> mindformers_trials{
     of_model("first_k_dense_replace", "2", {{"moe_config.first_k_dense_replace", gone}}, 1),
     of_model("moe_token_dispatcher_type", "alltoall_deredundency", {}, 1),
     of_model("compute_dtype", "float16"),
+    of_model("param_init_type", "float32", {{"parallel_config.pipeline_stage", "1"}}),
+    of_model("params_dtype", "float32", {{"parallel_config.pipeline_stage", "1"}}),
     of_model("use_ring_attention", "true", {{"parallel_config.context_parallel", "2"}})};
 
 inline const std::vector<Trial> torchtitan_trials{

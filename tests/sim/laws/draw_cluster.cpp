@@ -166,7 +166,7 @@ void Drawing::pick_faults() {
     hit("failed port plane");
     set("cluster.node.fabric.planes", std::int64_t{2});
     set("stalls.failed_links", word({"[{link: \"plane:1\"}]", "[{link: \"port:0\", ports: 1}]"}));
-  } else if (leaves_ && chance(15)) {
+  } else if (leaves_ && chance(20)) {
     hit("failed leaf ports");
     set("stalls.failed_links", "[{link: \"leaf:0\", ports: 1}]");
   }

@@ -40,6 +40,7 @@ void Drawing::pick_experts() {
     for (const std::int64_t etp : {1, 1, 2})
       if (ranks % (ep * etp) == 0 && (ep > 1 || below(3) == 0)) sizes.emplace_back(ep, etp);
   if (sizes.empty()) return;
+  if (tp_ > 1 && ranks % (2 * tp_) == 0 && chance(20)) return pick_whole_rows();
   const auto [ep, etp] = sizes[static_cast<std::size_t>(below(std::ssize(sizes)))];
   set("parallel.ep", ep);
   set("parallel.etp", etp);
@@ -53,6 +54,22 @@ void Drawing::pick_experts() {
   take("moe.overlap", "overlap", overlap);
   pick_expert_keys();
   pick_dispatcher(dispatch, overlap);
+}
+
+/// Experts that the tensor ranks share, each of which exchanges all rows.
+void Drawing::pick_whole_rows() {
+  expert_ranks_ = 2 * tp_;
+  set("parallel.ep", std::int64_t{2});
+  set("parallel.etp", tp_);
+  hit("etp");
+  take("moe.group_wise_a2a", "group_wise_a2a", "false");
+  take("moe.overlap", "overlap",
+       fb_pair_ ? "fb_pair" : word({"none", "shared_expert", "chunks(2)"}));
+  take("moe.permutation", "permutation", word({"fused", "indexed"}));
+  hit("capacity_pad");
+  set("moe.capacity_factor", word({"1.0", "1.5"}));
+  set("moe.capacity_pad", "true");
+  padded_ = true;
 }
 
 /// The statements of a version, for what it knows, and those of the router.

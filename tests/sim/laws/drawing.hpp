@@ -94,6 +94,7 @@ class Drawing {
   void pick_runtime();
   void pick_experts();
   void pick_expert_keys();
+  void pick_whole_rows();
   void pick_dispatcher(const std::string& dispatch, const std::string& overlap);
   void pick_kernels();
   void pick_graphs();

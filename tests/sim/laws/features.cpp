@@ -131,6 +131,7 @@ const std::vector<std::string>& all_features() {
                              "dispatcher megatron",
                              "dispatcher mindspeed",
                              "capacity_pad",
+                             "group_wise_a2a false",
                              "loads of layers own",
                              "lifetime of loads",
                              "step of loads",

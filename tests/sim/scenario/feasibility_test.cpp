@@ -103,6 +103,20 @@ TEST(Feasibility, ExpertsAreSpreadOverTheRanksOfAStage) {
   EXPECT_TRUE(expert_parts_misfit(cut));
 }
 
+TEST(Feasibility, WholeRowsNeedTensorRanksThatShareExperts) {
+  MoeSpec moe;
+  EXPECT_FALSE(whole_rows_misfit(moe, experts(1)));
+  moe.group_wise_a2a = false;
+  ParallelPlan shared = experts(2, 2);
+  shared.tp = 2;
+  EXPECT_FALSE(whole_rows_misfit(moe, shared));
+  ParallelPlan whole = shared, lone = shared, wide = shared;
+  whole.etp = 1;
+  lone.ep = 1;
+  wide.tp = 4;
+  for (const ParallelPlan& plan : {whole, lone, wide}) EXPECT_TRUE(whole_rows_misfit(moe, plan));
+}
+
 TEST(Feasibility, OverlapsNeedWhatTheyHide) {
   using Overlap = MoeSpec::Overlap;
   MoeSpec moe;

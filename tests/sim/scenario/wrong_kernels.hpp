@@ -15,6 +15,19 @@ inline constexpr WrongRow wrong_kernels[] = {
     {"padding_of_bf16", "vocabulary: 32000", "vocabulary: 32000\nmoe: {row_padding: copies}",
      "s.yaml:36:20: moe.row_padding: is copies but no expert multiplies in FP8 "
      "(training.precision fp8_mixed), allowed: none"},
+    {"whole_rows_of_any_size", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {group_wise_a2a: false}",
+     "s.yaml:36:23: moe.group_wise_a2a: is false, which is known for rows padded to a capacity "
+     "(moe.capacity_pad), allowed: true"},
+    {"whole_rows_of_whole_experts", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {capacity_factor: 1, capacity_pad: true, group_wise_a2a: false}",
+     "s.yaml:36:63: moe.group_wise_a2a: is false, but no tensor ranks share the experts of an "
+     "exchange (parallel.etp = tp above 1, ep > 1), allowed: true"},
+    {"whole_rows_of_a_version", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe:\n  {dispatcher: megatron_0.12, capacity_factor: 1, capacity_pad: "
+     "true, group_wise_a2a: false}",
+     "s.yaml:37:87: moe.group_wise_a2a: is false, which no version of moe.dispatcher does, "
+     "allowed: true"},
     {"stored_weights_and_half_gradients", "micro_batch: 1",
      "micro_batch: 1\n  master_weights: stored\ncommunication: {gradient: {precision: bf16}}",
      "s.yaml:48:19: training.master_weights: is stored but communication.gradient.precision is not "

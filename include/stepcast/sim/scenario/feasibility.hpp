@@ -47,6 +47,9 @@ Misfit expert_ranks_misfit(const ParallelPlan& plan);
 /// Whether a dispatch that cuts expert groups cuts them into equal parts.
 Misfit expert_parts_misfit(const ParallelPlan& plan);
 
+/// `moe.group_wise_a2a` against tp, etp and ep.
+Misfit whole_rows_misfit(const MoeSpec& moe, const ParallelPlan& plan);
+
 /// `moe.overlap` against etp, ep and zero.
 Misfit tiles_misfit(const MoeSpec& moe, const ParallelPlan& plan);
 Misfit paired_exchange_misfit(const MoeSpec& moe, const ParallelPlan& plan);
