@@ -43,6 +43,7 @@ struct TrainingSpec {
   OffloadUpdate offload_update = OffloadUpdate::device;  ///< of states that live on the host
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
+  std::int64_t logit_metrics = 0;          ///< cross entropies measured beside the loss
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
   bool dropout = false;  ///< of what joins the residual stream and of the embedding
   UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
@@ -155,17 +156,19 @@ void describe(Visitor& visitor, MoeSpec& spec);
 /// `communication:`
 struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
-  enum class Accumulation { fused, separate };
+  enum class Accumulation { fused, separate, flat };
   enum class Kept { accumulated, both };
   enum class GatherPrecision { bf16, fp8 };
   /// What replicas hand each other of sharded parameters: one buffer, in which every rank has a
   /// part of everything; each matrix as a list of parts; the whole tensors of each owner.
   enum class Exchange { buffer, lists, broadcast };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
-  Accumulation accumulation = Accumulation::fused;  ///< over micro-batches: by the product itself
-  Kept gradients_kept = Kept::accumulated;          ///< both: and those of the last micro-batch
-  bool gradient_overlap = true;  ///< reduce buckets while the backward pass still runs
-  bool gather_overlap = true;    ///< and gather buckets of parameters ahead, beside it
+  /// Over micro-batches: by the product itself, behind it, or by the shards of what is joined into
+  /// one flat tensor behind each backward pass.
+  Accumulation accumulation = Accumulation::fused;
+  Kept gradients_kept = Kept::accumulated;  ///< both: and those of the last micro-batch
+  bool gradient_overlap = true;             ///< reduce buckets while the backward pass still runs
+  bool gather_overlap = true;               ///< and gather buckets of parameters ahead, beside it
   GatherPrecision gather_precision = GatherPrecision::bf16;  ///< of weights of FP8 products
   Exchange exchange = Exchange::buffer;
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
@@ -225,7 +228,7 @@ struct RuntimeSpec {
   StartOrder start_order = StartOrder::by_stream;
   Fusion fusion = Fusion::none;
   KernelSpec kernels;
-  enum class OptimizerKernels { fused, elementwise };
+  enum class OptimizerKernels { fused, elementwise, per_tensor };
   OptimizerKernels optimizer = OptimizerKernels::fused;
   std::uint32_t graphs = 0;     ///< bit i: GraphScope i is launched as a graph
   double compile_misses = 0;    ///< part of the routed operators whose shape is new

@@ -16,7 +16,7 @@ void Drawing::pick_runtime() {
     set("runtime.kernels", "{norm: unfused, rope: unfused, activation: " +
                                word({"fused", "unfused", "formula"}) + "}");
   }
-  if (chance(20)) take("runtime.optimizer", "optimizer", "elementwise");
+  if (chance(20)) take("runtime.optimizer", "optimizer", chance(50) ? "elementwise" : "per_tensor");
   if (chance(12)) {
     hit("blocking");
     set("cluster.host.queue_depth", std::int64_t{1});
@@ -170,6 +170,11 @@ void Drawing::pick_sharding() {
     take("runtime.start_order", "starts", "as_issued");
   const bool copied = has("parallel.hpz=" + std::to_string(ranks / groups));
   if (ranks > cut && !experts() && !linear_) pick_exchange(cut == 1 && !copied);
+  const bool lists = has("communication.parameter.exchange=lists");
+  const bool separate = has("communication.gradient.accumulation=separate");
+  if (has("parallel.zero=3") && !lists && !separate && chance(40))
+    take("communication.gradient.accumulation", "accumulation", "flat");
+  if (tp_ == 1 && chance(30)) take("training.logit_metrics", "logit_metrics", "2");
 }
 
 void Drawing::pick_exchange(bool from_all) {
@@ -207,7 +212,8 @@ void Drawing::pick_states() {
     take("training.master_weights", "master", "stored");
     return;
   }
-  if (has("runtime.optimizer=elementwise") || !chance(25)) return;
+  if (has("runtime.optimizer=elementwise") || has("runtime.optimizer=per_tensor") || !chance(25))
+    return;
   take("training.first_moment", "first moment", word({"bf16", "fp16", "fp8"}));
   take("training.second_moment", "second moment", word({"fp32", "bf16", "fp8"}));
   if (chance(50)) take("training.master_weights", "master", "fp16");
