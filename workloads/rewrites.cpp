@@ -75,8 +75,21 @@ LayerItems with_weight_casts(LayerItems items) {
   return out;
 }
 
+LayerItems with_persistent_norms(LayerItems items) {
+  for (LayerItem& item : items) {
+    auto* op = std::get_if<Operator>(&item);
+    auto* work = op != nullptr ? std::get_if<MemoryBoundWork>(&op->work) : nullptr;
+    if (work == nullptr) continue;
+    if (work->kind == VectorKind::norm) work->kind = VectorKind::persistent_norm;
+    if (work->kind == VectorKind::norm_backward) work->kind = VectorKind::persistent_norm_backward;
+  }
+  return items;
+}
+
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device,
                   FusionChoices& choices) {
+  if (spec.runtime.kernels.norm == KernelSpec::Norm::persistent)
+    items = with_persistent_norms(std::move(items));
   if (!spec.runtime.kernels.all_fused())
     items = with_unfused_kernels(std::move(items), spec.runtime.kernels, spec.model);
   if (spec.runtime.fusion == RuntimeSpec::Fusion::dvm)

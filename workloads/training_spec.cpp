@@ -181,8 +181,8 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
 namespace {
 
 void describe(Visitor& visitor, KernelSpec& spec) {
-  visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}}),
-                 "RMSNorm; a layer norm is always one kernel"});
+  visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}, {"persistent"}}),
+                 "RMSNorm; a layer norm is always one kernel, persistent: Apex's FastLayerNorm"});
   visitor.field(
       {"rope", choice(spec.rope, {{"fused"}, {"unfused"}}), "rotation of queries and keys"});
   visitor.field(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lowering_fixtures.hpp"
+#include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
 namespace {
@@ -206,6 +207,34 @@ TEST(Rewrites, FlatGradientsAreJoinedCastAndDivided) {
   const LayerItems flat = with_flat_gradients(passes.backward, 2);
   const LayerItems separate = with_separate_accumulation(passes.backward, 2);
   EXPECT_DOUBLE_EQ(product_bytes(flat), product_bytes(separate));
+}
+
+TEST(Rewrites, PersistentNormsAreTheNormsOfTheLayerAtTheirOwnRate) {
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.model.norm = ModelSpec::Norm::layer;
+  step.spec.training.sequence = 512;
+  const Passes passes = transformer_layer(step.context(), LayerKind::moe);
+  DeviceSpec device = lowering::plain_device();
+  device.efficiency.memory = {.peak = 0.8, .norm = 0.4, .backward = 0.5};
+  device.efficiency.memory.persistent_norm = 0.6;
+  device.efficiency.memory.persistent_norm_backward = 0.7;
+  const auto times = [&](const LayerItems& items) {
+    std::vector<double> out;
+    for (const Operator& op : operators(items))
+      if (const auto* work = std::get_if<MemoryBoundWork>(&op.work);
+          work != nullptr && op.name.find("norm") != std::string::npos)
+        out.push_back(operator_time(op, device, false).value());
+    return out;
+  };
+  const auto faster = [&](const LayerItems& items) {
+    const std::vector<double> plain = times(items), own = times(with_persistent_norms(items));
+    EXPECT_EQ(plain.size(), 2);
+    EXPECT_EQ(own.size(), plain.size());
+    return plain.front() / own.front();
+  };
+  EXPECT_NEAR(faster(passes.forward), 0.6 / 0.4, 1e-9);
+  EXPECT_NEAR(faster(passes.backward_input), 0.7 / (0.4 * 0.5), 1e-9);
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ LayerItems with_weight_casts(LayerItems items);
 LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
                                 const ModelSpec& model);
 
+/// This gives the items with every norm as a persistent kernel.
+LayerItems with_persistent_norms(LayerItems items);
+
 /// This gives the items of a layer as this workload runs them: unfused, fused, with casts and
 /// accumulations. A fuser joins what does not take the device longer, or what it joined before.
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device,

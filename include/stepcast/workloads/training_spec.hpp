@@ -184,7 +184,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 /// The keys of `runtime.kernels:` say what a layer launches as one kernel
 /// (docs/models/operators.md).
 struct KernelSpec {
-  enum class Norm { fused, unfused };
+  enum class Norm { fused, unfused, persistent };
   enum class Rope { fused, unfused };
   enum class Activation { fused, unfused, formula, clamped, apart };
   enum class Router { fused, statements };
@@ -198,7 +198,7 @@ struct KernelSpec {
 
   /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {
-    return norm == Norm::fused && rope == Rope::fused && activation == Activation::fused;
+    return norm != Norm::unfused && rope == Rope::fused && activation == Activation::fused;
   }
 };
 

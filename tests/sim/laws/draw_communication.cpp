@@ -16,7 +16,7 @@ void Drawing::pick_runtime() {
     set("runtime.kernels", "{norm: unfused, rope: unfused, activation: " +
                                word({"fused", "unfused", "formula"}) + "}");
   }
-  if (chance(20)) take("runtime.optimizer", "optimizer", chance(50) ? "elementwise" : "per_tensor");
+  if (chance(20)) take("runtime.optimizer", "optimizer", "elementwise");
   if (chance(12)) {
     hit("blocking");
     set("cluster.host.queue_depth", std::int64_t{1});
@@ -212,8 +212,11 @@ void Drawing::pick_states() {
     take("training.master_weights", "master", "stored");
     return;
   }
-  if (has("runtime.optimizer=elementwise") || has("runtime.optimizer=per_tensor") || !chance(25))
+  if (has("runtime.optimizer=elementwise")) return;
+  if (!chance(25)) {
+    if (chance(20)) take("runtime.optimizer", "optimizer", "per_tensor");
     return;
+  }
   take("training.first_moment", "first moment", word({"bf16", "fp16", "fp8"}));
   take("training.second_moment", "second moment", word({"fp32", "bf16", "fp8"}));
   if (chance(50)) take("training.master_weights", "master", "fp16");

@@ -216,6 +216,14 @@ const WrongOverride wrong_overrides[] = {
      {"training.second_moment=bf16", "runtime.optimizer=per_tensor"},
      "--set training.second_moment=bf16: training.second_moment: is below FP32 but "
      "runtime.optimizer is per_tensor, allowed: fp32, or runtime.optimizer fused"},
+    {"persistent_norms_of_a_device_without",
+     {"runtime.kernels.norm=persistent", "model.norm=layer"},
+     "--set runtime.kernels.norm=persistent: runtime.kernels.norm: is persistent but the cluster "
+     "file has no number for it under device.efficiency.memory, allowed: fused, unfused"},
+    {"persistent_norms_of_squares",
+     {"runtime.kernels.norm=persistent", "model.norm=rms"},
+     "--set runtime.kernels.norm=persistent: runtime.kernels.norm: is persistent but model.norm is "
+     "not layer, allowed: fused, unfused"},
     {"lists_that_are_not_gathered",
      {"communication.parameter.exchange=lists", "parallel.zero=2"},
      "--set communication.parameter.exchange=lists: communication.parameter.exchange: is lists but "
