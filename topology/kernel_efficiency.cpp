@@ -102,6 +102,13 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
        "the same of a norm of an inference library, a block of threads per token");
   part("block_activation", spec.block_activation,
        "the same of an activation of an inference library, a block of threads per token");
+  const auto persistent = [&](const char* key, std::optional<double>& target, const char* doc) {
+    visitor.field({key, OptionalNumber{&target, "none"}, doc, fraction()});
+  };
+  persistent("persistent_norm", spec.persistent_norm,
+             "the same of a layer norm that reads its rows once (Apex's FastLayerNorm); none: the "
+             "device has no number for it");
+  persistent("persistent_norm_backward", spec.persistent_norm_backward, "and of its backward");
   visitor.field({"backward", &spec.backward,
                  "part of it that backward kernels of norm and activation reach", fraction()});
   visitor.field({"block_row", &spec.block_row,
@@ -147,6 +154,10 @@ double MemoryEfficiency::fraction(VectorKind kind) const {
       return norm.value_or(peak);
     case VectorKind::norm_backward:
       return norm.value_or(peak) * backward;
+    case VectorKind::persistent_norm:
+      return persistent_norm.value_or(peak);
+    case VectorKind::persistent_norm_backward:
+      return persistent_norm_backward.value_or(peak);
     case VectorKind::activation:
       return activation.value_or(peak);
     case VectorKind::activation_backward:

@@ -104,6 +104,8 @@ bool reads_cache(VectorKind kind) {
     case VectorKind::elementwise:
     case VectorKind::norm:
     case VectorKind::norm_backward:
+    case VectorKind::persistent_norm:
+    case VectorKind::persistent_norm_backward:
     case VectorKind::block_norm:
       return true;
     case VectorKind::activation:

@@ -7,14 +7,27 @@
 
 namespace stepcast {
 
+namespace {
+
+/// Tensors of FP32 that the statements of Composer's DecoupledAdamW read and write, behind the
+/// scaling by which gradients are clipped (docs/models/data_parallel.md).
+constexpr double moved_per_tensor = 2 /* clip: mul_ */ + 2 /* mul_ */ + 3 /* add_ */ +
+                                    2 /* mul_ */ + 3 /* addcmul_ */ + 2 /* sqrt */ + 2 /* div */ +
+                                    2 /* add_ */ + 4 /* addcdiv_ */;
+
+}  // namespace
+
 Operator optimizer_step(double owned_parameters, const RuntimeSpec& runtime,
                         const TrainingSpec& training) {
-  const bool fused = runtime.optimizer == RuntimeSpec::OptimizerKernels::fused;
+  using Kernels = RuntimeSpec::OptimizerKernels;
+  const bool fused = runtime.optimizer == Kernels::fused;
   // gradient and weight; master weight and moments are read and written
   const double states = 2 * (moved_master_bytes(training) + moment_bytes(training));
   const bool stored = training.master_weights == TrainingSpec::MasterWeights::stored;
   // Kernels apart read and write FP32 alone, so that they have no copy to leave out.
-  const double bytes = fused ? single_bytes + (stored ? 0 : half_bytes) + states : 156;
+  const double apart =
+      runtime.optimizer == Kernels::per_tensor ? single_bytes * moved_per_tensor : 156;
+  const double bytes = fused ? single_bytes + (stored ? 0 : half_bytes) + states : apart;
   return {.name = "optimizer",
           .work = MemoryBoundWork{},
           .flops = Flops{14 * owned_parameters},

@@ -22,7 +22,12 @@ Operator beside(const Operator& product, const char* what, double flops, double 
 
 }  // namespace
 
-LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
+namespace {
+
+/// Each weight gradient is written in BF16, and a vector operator behind it moves `moved` bytes per
+/// weight in `flops` operations each.
+LayerItems behind_gradients(LayerItems items, double gradient_bytes, const char* what, double flops,
+                            double moved) {
   LayerItems out;
   for (LayerItem& item : items) {
     auto* op = std::get_if<Operator>(&item);
@@ -33,12 +38,25 @@ LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
     }
     op->bytes += Bytes{(half_bytes - 2 * gradient_bytes) * weights};
     op->accumulated = 0;
-    Operator sum =
-        beside(*op, " accumulation", weights, (half_bytes + 2 * gradient_bytes) * weights);
+    Operator more = beside(*op, what, flops * weights, moved * weights);
     out.push_back(std::move(item));
-    out.push_back(std::move(sum));
+    out.push_back(std::move(more));
   }
   return out;
+}
+
+}  // namespace
+
+LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes) {
+  return behind_gradients(std::move(items), gradient_bytes, " accumulation", 1,
+                          half_bytes + 2 * gradient_bytes);
+}
+
+LayerItems with_flat_gradients(LayerItems items, double gradient_bytes) {
+  const double joined = 2 * half_bytes, divided = 2 * gradient_bytes;
+  const double cast = gradient_bytes > half_bytes ? half_bytes + gradient_bytes : 0;
+  return behind_gradients(std::move(items), gradient_bytes, " flattened", 0,
+                          joined + cast + divided);
 }
 
 LayerItems with_weight_casts(LayerItems items) {
@@ -57,8 +75,21 @@ LayerItems with_weight_casts(LayerItems items) {
   return out;
 }
 
+LayerItems with_persistent_norms(LayerItems items) {
+  for (LayerItem& item : items) {
+    auto* op = std::get_if<Operator>(&item);
+    auto* work = op != nullptr ? std::get_if<MemoryBoundWork>(&op->work) : nullptr;
+    if (work == nullptr) continue;
+    if (work->kind == VectorKind::norm) work->kind = VectorKind::persistent_norm;
+    if (work->kind == VectorKind::norm_backward) work->kind = VectorKind::persistent_norm_backward;
+  }
+  return items;
+}
+
 LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& device,
                   FusionChoices& choices) {
+  if (spec.runtime.kernels.norm == KernelSpec::Norm::persistent)
+    items = with_persistent_norms(std::move(items));
   if (!spec.runtime.kernels.all_fused())
     items = with_unfused_kernels(std::move(items), spec.runtime.kernels, spec.model);
   if (spec.runtime.fusion == RuntimeSpec::Fusion::dvm)
@@ -73,6 +104,8 @@ LayerItems as_run(LayerItems items, const WorkloadSpec& spec, const DeviceSpec& 
     items = with_weight_casts(std::move(items));
   if (spec.communication.accumulation == CommunicationSpec::Accumulation::separate)
     items = with_separate_accumulation(std::move(items), gradient_bytes(spec.communication));
+  if (spec.communication.accumulation == CommunicationSpec::Accumulation::flat)
+    items = with_flat_gradients(std::move(items), gradient_bytes(spec.communication));
   return items;
 }
 

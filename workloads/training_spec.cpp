@@ -74,6 +74,10 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field(
       {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}}),
        "unfused: the loss passes over FP32 logits once per operator; fused: once in BF16"});
+  visitor.field({"logit_metrics", &spec.logit_metrics,
+                 "cross entropies that the trainer measures beside the loss, each by a log-softmax "
+                 "over FP32 logits of every micro-batch (docs/models/operators.md)",
+                 between(0, 64)});
   visitor.field({"attention",
                  choice(spec.attention, {{"fused"},
                                          {"flash_1"},
@@ -134,8 +138,10 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
     v.field({"exchange", choice(spec.gradient_exchange, {{"reduce"}, {"all_to_all"}}),
              "all_to_all: gradients kept in fp32 travel in bf16 to the rank that updates with them "
              "(zero 1), which adds them up in fp32 (docs/models/data_parallel.md)"});
-    v.field({"accumulation", choice(spec.accumulation, {{"fused"}, {"separate"}}),
-             "how micro-batches add up: in the product of the weight gradient, or behind it"});
+    v.field({"accumulation", choice(spec.accumulation, {{"fused"}, {"separate"}, {"flat"}}),
+             "how micro-batches add up: in the product of the weight gradient, or behind it; flat, "
+             "with parallel.zero 3: gradients are joined into one tensor, divided and reduced, and "
+             "shards add up (PyTorch's first FSDP)"});
     v.field({"kept", choice(spec.gradients_kept, {{"accumulated"}, {"both"}}),
              "memory alone: both: half-precision gradients of a micro-batch stay until the next "
              "one, beside those that accumulate"});
@@ -181,8 +187,8 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
 namespace {
 
 void describe(Visitor& visitor, KernelSpec& spec) {
-  visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}}),
-                 "RMSNorm; a layer norm is always one kernel"});
+  visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}, {"persistent"}}),
+                 "RMSNorm; a layer norm is always one kernel, persistent: Apex's FastLayerNorm"});
   visitor.field(
       {"rope", choice(spec.rope, {{"fused"}, {"unfused"}}), "rotation of queries and keys"});
   visitor.field(
@@ -230,8 +236,10 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
                  "which chains of vector operators run as one (docs/models/fusion.md)"});
   visitor.section("kernels", "what a layer launches as one kernel (docs/models/operators.md)",
                   [&](Visitor& v) { describe(v, spec.kernels); });
-  visitor.field({"optimizer", choice(spec.optimizer, {{"fused"}, {"elementwise"}}),
-                 "Adam as one kernel, or as one for each of its arithmetic operations"});
+  visitor.field(
+      {"optimizer", choice(spec.optimizer, {{"fused"}, {"elementwise"}, {"per_tensor"}}),
+       "Adam as one kernel, as one for each of its arithmetic operations, or as PyTorch's "
+       "statements for one tensor after the other (docs/models/data_parallel.md)"});
   visitor.section(
       "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
         v.field(

@@ -191,6 +191,8 @@ KernelClass class_of_vector(OperatorRole role, const MemoryBoundWork& work) {
   switch (work.kind) {
     case VectorKind::norm:
     case VectorKind::norm_backward:
+    case VectorKind::persistent_norm:
+    case VectorKind::persistent_norm_backward:
     case VectorKind::block_norm:
       return KernelClass::norm;
     case VectorKind::activation:

@@ -51,6 +51,29 @@ void check_generation(const Scenario& scenario, Checks& checks) {
                   joined(allowed));
 }
 
+/// Apex's kernel is a layer norm, of devices that have numbers for it.
+void check_persistent_norm(const Scenario& scenario, Checks& checks) {
+  if (scenario.workload.runtime.kernels.norm != KernelSpec::Norm::persistent) return;
+  const auto require = [&](bool holds, const char* why) {
+    return checks.require(holds, "runtime.kernels.norm",
+                          std::string("is persistent but ") + why + ", allowed: fused, unfused");
+  };
+  if (checks.good({"model"}) &&
+      !require(scenario.workload.model.norm == ModelSpec::Norm::layer, "model.norm is not layer"))
+    return;
+  const auto has = [](const DeviceSpec& device) {
+    const MemoryEfficiency& memory = device.efficiency.memory;
+    return memory.persistent_norm && memory.persistent_norm_backward;
+  };
+  const ClusterSpec& cluster = scenario.cluster;
+  require(cluster.kinds.empty()
+              ? has(cluster.device)
+              : std::ranges::all_of(
+                    cluster.kinds, has,
+                    [](const NodeKind& kind) -> const DeviceSpec& { return kind.device; }),
+          "the cluster file has no number for it under device.efficiency.memory");
+}
+
 /// Where a window is known: on ranks that hold whole sequences, or the keys of all of them.
 void check_window(const Scenario& scenario, Checks& checks) {
   using Algorithm = ParallelPlan::ContextAlgorithm;
@@ -152,6 +175,8 @@ void check_attention_kernel(const Scenario& scenario, Checks& checks) {
       checks.good_below("model.attention"))
     check_indexer(scenario, checks);
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
+  if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic)
+    check_persistent_norm(scenario, checks);
 }
 
 }  // namespace stepcast

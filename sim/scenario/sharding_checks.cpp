@@ -146,17 +146,42 @@ void check_gradient_exchange(const WorkloadSpec& workload, bool synthetic, Check
   if (misfit != nullptr) require(false, misfit);
 }
 
-/// The statements of an elementwise optimizer pass over FP32 states.
+/// Flat gradients are reduced with every micro-batch.
+void check_flat(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
+  const CommunicationSpec& spec = workload.communication;
+  if (spec.accumulation != CommunicationSpec::Accumulation::flat) return;
+  const auto require = [&](bool holds, const char* why) {
+    return checks.require(holds, "communication.gradient.accumulation",
+                          std::string("is flat but ") + why + ", allowed: fused, separate");
+  };
+  if (!require(!synthetic, "the workload has no operators")) return;
+  require(workload.plan.zero == 3, "parallel.zero is not 3");
+  require(spec.exchange == CommunicationSpec::Exchange::buffer,
+          "communication.parameter.exchange is not buffer");
+}
+
+/// PyTorch's cross entropy takes whole logits.
+void check_metrics(const WorkloadSpec& workload, Checks& checks) {
+  checks.require(workload.training.logit_metrics == 0 || workload.plan.tp == 1,
+                 "training.logit_metrics",
+                 "is " + count_text(workload.training.logit_metrics) +
+                     " but parallel.tp leaves each rank a part of the logits, allowed: 0");
+}
+
+/// The statements of an optimizer that is not fused pass over FP32 states.
 void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
   using Moment = TrainingSpec::Moment;
   const TrainingSpec& training = workload.training;
-  const bool fused = workload.runtime.optimizer == RuntimeSpec::OptimizerKernels::fused;
+  using Kernels = RuntimeSpec::OptimizerKernels;
+  const bool fused = workload.runtime.optimizer == Kernels::fused;
+  const char* const kernels =
+      workload.runtime.optimizer == Kernels::per_tensor ? "per_tensor" : "elementwise";
   const auto require = [&](bool wide, const char* path, const std::string& neutral) {
     checks.require(wide || !synthetic, path,
                    "is given but the workload has no operators, allowed: " + neutral);
     checks.require(wide || fused || synthetic, path,
-                   "is below FP32 but runtime.optimizer is elementwise, allowed: " + neutral +
-                       ", or runtime.optimizer fused");
+                   std::string("is below FP32 but runtime.optimizer is ") + kernels +
+                       ", allowed: " + neutral + ", or runtime.optimizer fused");
   };
   require(training.first_moment == Moment::fp32, "training.first_moment", "fp32");
   require(training.second_moment == Moment::fp32, "training.second_moment", "fp32");
@@ -179,6 +204,8 @@ void check_sharding(const Scenario& scenario, Checks& checks) {
   check_second_copy(scenario, checks);
   check_gathers(workload, scenario.synthetic.has_value(), checks);
   check_exchange(workload, scenario.synthetic.has_value(), checks);
+  check_flat(workload, scenario.synthetic.has_value(), checks);
+  check_metrics(workload, checks);
   check_states(workload, scenario.synthetic.has_value(), checks);
   check_gradient_exchange(workload, scenario.synthetic.has_value(), checks);
 }

@@ -24,6 +24,7 @@ void check_operator_keys(const WorkloadSpec& workload, Checks& checks) {
   neutral(!training.attention_head, "training.attention_head", "none");
   neutral(training.cross_entropy == TrainingSpec::CrossEntropy::unfused, "training.cross_entropy",
           "unfused");
+  neutral(training.logit_metrics == 0, "training.logit_metrics", "0");
   neutral(!training.dropout, "training.dropout", "false");
   neutral(training.update_memory == TrainingSpec::UpdateMemory::in_place, "training.update_memory",
           "in_place");

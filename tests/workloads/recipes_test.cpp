@@ -118,5 +118,13 @@ TEST(FusedCrossEntropy, ReadsLogitsOnceAndMakesGradientsInPlace) {
   EXPECT_EQ(bytes(head(context(spec)).backward, "loss"), logits * 4);
 }
 
+TEST(LogitMetrics, AreLogSoftmaxesOverFullPrecision) {
+  WorkloadSpec spec = workload(small_dense());
+  const double logits = recipe_tokens * static_cast<double>(spec.model.vocabulary);
+  EXPECT_EQ(bytes(head(context(spec)).forward, "metrics"), 0);
+  spec.training.logit_metrics = 2;
+  EXPECT_EQ(bytes(head(context(spec)).forward, "metrics"), 2 * logits * (2 + 4 + 4 + 4));
+}
+
 }  // namespace
 }  // namespace stepcast

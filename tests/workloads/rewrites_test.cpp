@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lowering_fixtures.hpp"
+#include "stepcast/workloads/operator_time.hpp"
 
 namespace stepcast {
 namespace {
@@ -145,6 +146,16 @@ TEST(OptimizerStep, ElementwiseKernelsReadAndWriteEveryOperand) {
       10 * 4 * (first_moment + second_moment + quotient + decay + change + assignments));
 }
 
+TEST(OptimizerStep, StatementsOfOneTensorReadAndWriteFullPrecision) {
+  // operands of each statement, its result included, of 4 bytes
+  const double clip = 2, first_moment = 2 + 3, second_moment = 2 + 3;
+  const double denominator = 2 + 2 + 2, change = 4;
+  RuntimeSpec runtime;
+  runtime.optimizer = RuntimeSpec::OptimizerKernels::per_tensor;
+  EXPECT_DOUBLE_EQ(optimizer_step(10, runtime).bytes.value(),
+                   10 * 4 * (clip + first_moment + second_moment + denominator + change));
+}
+
 double product_bytes(const LayerItems& items) {
   double sum = 0;
   for (const Operator& op : operators(items))
@@ -172,6 +183,58 @@ TEST(Rewrites, SeparateAccumulationIsAnOperatorOfItsOwn) {
   EXPECT_DOUBLE_EQ(product_bytes(separate), product_bytes(passes.backward) - (4 + 4 - 2) * weights);
   EXPECT_EQ(operators(with_separate_accumulation(passes.backward_input, 4)).size(),
             operators(passes.backward_input).size());
+}
+
+TEST(Rewrites, FlatGradientsAreJoinedCastAndDivided) {
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.training.sequence = 512;
+  const Passes passes = transformer_layer(step.context(), LayerKind::moe);
+  const auto moved = [&](double gradient_bytes) {
+    double bytes = 0, products = 0;
+    for (const Operator& op : operators(with_flat_gradients(passes.backward, gradient_bytes))) {
+      if (!op.name.ends_with(" wgrad flattened")) continue;
+      EXPECT_TRUE(std::holds_alternative<MemoryBoundWork>(op.work));
+      EXPECT_EQ(op.flops.value(), 0);
+      bytes += op.bytes.value();
+      ++products;
+    }
+    EXPECT_GT(products, 4);
+    return bytes;
+  };
+  // joined, 2 read and 2 written; where they are reduced in FP32, cast (2 and 4); divided
+  EXPECT_DOUBLE_EQ(moved(4) / moved(2), (4.0 + 6 + 8) / (4 + 4));
+  const LayerItems flat = with_flat_gradients(passes.backward, 2);
+  const LayerItems separate = with_separate_accumulation(passes.backward, 2);
+  EXPECT_DOUBLE_EQ(product_bytes(flat), product_bytes(separate));
+}
+
+TEST(Rewrites, PersistentNormsAreTheNormsOfTheLayerAtTheirOwnRate) {
+  Step step;
+  step.spec.model = lowering::small_moe();
+  step.spec.model.norm = ModelSpec::Norm::layer;
+  step.spec.training.sequence = 512;
+  const Passes passes = transformer_layer(step.context(), LayerKind::moe);
+  DeviceSpec device = lowering::plain_device();
+  device.efficiency.memory = {.peak = 0.8, .norm = 0.4, .backward = 0.5};
+  device.efficiency.memory.persistent_norm = 0.6;
+  device.efficiency.memory.persistent_norm_backward = 0.7;
+  const auto times = [&](const LayerItems& items) {
+    std::vector<double> out;
+    for (const Operator& op : operators(items))
+      if (const auto* work = std::get_if<MemoryBoundWork>(&op.work);
+          work != nullptr && op.name.find("norm") != std::string::npos)
+        out.push_back(operator_time(op, device, false).value());
+    return out;
+  };
+  const auto faster = [&](const LayerItems& items) {
+    const std::vector<double> plain = times(items), own = times(with_persistent_norms(items));
+    EXPECT_EQ(plain.size(), 2);
+    EXPECT_EQ(own.size(), plain.size());
+    return plain.front() / own.front();
+  };
+  EXPECT_NEAR(faster(passes.forward), 0.6 / 0.4, 1e-9);
+  EXPECT_NEAR(faster(passes.backward_input), 0.7 / (0.4 * 0.5), 1e-9);
 }
 
 }  // namespace

@@ -42,6 +42,13 @@ void loss_forward(LayerItems& items, const Shape& shape, bool fused, double logi
   items.push_back(vector_row("loss", logits, 2 * fp32 * logits, OperatorRole::loss));
 }
 
+/// Cross entropies of PyTorch's autocast: logits become FP32, and their log-softmax is written.
+void measure(LayerItems& items, double metrics, double logits) {
+  if (metrics == 0) return;
+  const double cast = element + fp32, softmax = 2 * fp32;
+  items.push_back(vector_row("metrics", 5 * metrics * logits, metrics * (cast + softmax) * logits));
+}
+
 }  // namespace
 
 void head_forward(LayerItems& items, const LayerContext& context) {
@@ -49,7 +56,9 @@ void head_forward(LayerItems& items, const LayerContext& context) {
   const Linear linear = projection(shape, context.model);
   items.push_back(norm_forward(context.model, "final norm", shape.shard * shape.hidden));
   column_forward(items, shape, linear);
-  loss_forward(items, shape, fused_loss(context), linear.tokens * linear.out);
+  const double logits = linear.tokens * linear.out;
+  loss_forward(items, shape, fused_loss(context), logits);
+  measure(items, static_cast<double>(context.training.logit_metrics), logits);
 }
 
 void head_backward(Backward& backward, const LayerContext& context) {

@@ -55,11 +55,13 @@ struct AttentionEfficiency {
 
 /// What a memory-bound kernel does with its bytes. Kernels of one kind reach the same fraction of
 /// the HBM bandwidth; `block_norm` and `block_activation` are those of an inference library, with
-/// one block of threads per token.
+/// one block of threads per token; the persistent norms are Apex's FastLayerNorm.
 enum class VectorKind {
   elementwise,
   norm,
   norm_backward,
+  persistent_norm,
+  persistent_norm_backward,
   activation,
   activation_backward,
   gather,
@@ -72,6 +74,8 @@ struct MemoryEfficiency {
   double peak = 1;  ///< fraction of the HBM bandwidth that large elementwise kernels reach
   /// The same of other kinds, each in its forward pass; nothing: as `peak`.
   std::optional<double> norm, activation, gather, scatter_add, block_norm, block_activation;
+  /// Of persistent norms in either pass; nothing: the device has no such kernel.
+  std::optional<double> persistent_norm, persistent_norm_backward;
   double backward = 1;       ///< what backward kernels of norm and activation reach of it
   double block_row = 0;      ///< row length at which a block_activation takes twice as long
   Seconds ramp{0};           ///< start and drain of the kernel

@@ -26,6 +26,11 @@ LayerItems with_fp8_casts(LayerItems items, const Fp8Casts& how = {});
 /// read and written there, which is what the product did itself before.
 LayerItems with_separate_accumulation(LayerItems items, double gradient_bytes);
 
+/// This gives the items with every weight gradient written in BF16 and, behind it, a vector
+/// operator `NAME flattened` that copies it into the flat gradient of its layer, casts that to
+/// `gradient_bytes` where they are more, and divides it before it is reduced.
+LayerItems with_flat_gradients(LayerItems items, double gradient_bytes);
+
 /// This gives the items of a layer whose weights are FP32: each forward product has its weights
 /// cast by a vector operator `NAME weights cast` before it, which backward passes read again, and
 /// each weight gradient is cast back behind it, as the gradient of that cast.
@@ -36,6 +41,9 @@ LayerItems with_weight_casts(LayerItems items);
 /// of its operands. Layer norms stay. Kernels and sources: docs/models/operators.md.
 LayerItems with_unfused_kernels(LayerItems items, const KernelSpec& kernels,
                                 const ModelSpec& model);
+
+/// This gives the items with every norm as a persistent kernel.
+LayerItems with_persistent_norms(LayerItems items);
 
 /// This gives the items of a layer as this workload runs them: unfused, fused, with casts and
 /// accumulations. A fuser joins what does not take the device longer, or what it joined before.

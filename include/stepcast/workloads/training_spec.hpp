@@ -45,6 +45,7 @@ struct TrainingSpec {
   OffloadStore offload_store = OffloadStore::memory;  ///< of the host, where those states live
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
+  std::int64_t logit_metrics = 0;          ///< cross entropies measured beside the loss
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
   bool dropout = false;  ///< of what joins the residual stream and of the embedding
   UpdateMemory update_memory = UpdateMemory::in_place;  ///< what the optimizer's update allocates
@@ -163,7 +164,7 @@ struct CommunicationSpec {
   enum class GradientPrecision { fp32, bf16 };
   /// all_to_all: FP32 gradients travel in BF16 to their owner, who adds them up in FP32.
   enum class GradientExchange { reduce, all_to_all };
-  enum class Accumulation { fused, separate };
+  enum class Accumulation { fused, separate, flat };
   enum class Kept { accumulated, both };
   enum class GatherPrecision { bf16, fp8 };
   /// What replicas hand each other of sharded parameters: one buffer, in which every rank has a
@@ -171,10 +172,12 @@ struct CommunicationSpec {
   enum class Exchange { buffer, lists, broadcast };
   GradientPrecision gradient_precision = GradientPrecision::fp32;
   GradientExchange gradient_exchange = GradientExchange::reduce;
-  Accumulation accumulation = Accumulation::fused;  ///< over micro-batches: by the product itself
-  Kept gradients_kept = Kept::accumulated;          ///< both: and those of the last micro-batch
-  bool gradient_overlap = true;  ///< reduce buckets while the backward pass still runs
-  bool gather_overlap = true;    ///< and gather buckets of parameters ahead, beside it
+  /// Over micro-batches: by the product itself, behind it, or by the shards of what is joined into
+  /// one flat tensor behind each backward pass.
+  Accumulation accumulation = Accumulation::fused;
+  Kept gradients_kept = Kept::accumulated;  ///< both: and those of the last micro-batch
+  bool gradient_overlap = true;             ///< reduce buckets while the backward pass still runs
+  bool gather_overlap = true;               ///< and gather buckets of parameters ahead, beside it
   GatherPrecision gather_precision = GatherPrecision::bf16;  ///< of weights of FP8 products
   Exchange exchange = Exchange::buffer;
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`
@@ -190,7 +193,7 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 /// The keys of `runtime.kernels:` say what a layer launches as one kernel
 /// (docs/models/operators.md).
 struct KernelSpec {
-  enum class Norm { fused, unfused };
+  enum class Norm { fused, unfused, persistent };
   enum class Rope { fused, unfused };
   enum class Activation { fused, unfused, formula, clamped, apart };
   enum class Router { fused, statements };
@@ -207,7 +210,7 @@ struct KernelSpec {
 
   /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {
-    return norm == Norm::fused && rope == Rope::fused && activation == Activation::fused;
+    return norm != Norm::unfused && rope == Rope::fused && activation == Activation::fused;
   }
 };
 
@@ -240,7 +243,7 @@ struct RuntimeSpec {
   LayerOrder layer_order = LayerOrder::plain;
   Fusion fusion = Fusion::none;
   KernelSpec kernels;
-  enum class OptimizerKernels { fused, elementwise };
+  enum class OptimizerKernels { fused, elementwise, per_tensor };
   OptimizerKernels optimizer = OptimizerKernels::fused;
   std::uint32_t graphs = 0;     ///< bit i: GraphScope i is launched as a graph
   double compile_misses = 0;    ///< part of the routed operators whose shape is new

@@ -192,6 +192,11 @@ void Drawing::pick_sharding() {
     take("runtime.start_order", "starts", "as_issued");
   const bool copied = has("parallel.hpz=" + std::to_string(ranks / groups));
   if (ranks > cut && !experts() && !linear_) pick_exchange(cut == 1 && !copied);
+  const bool lists = has("communication.parameter.exchange=lists");
+  const bool separate = has("communication.gradient.accumulation=separate");
+  if (has("parallel.zero=3") && !lists && !separate && chance(40))
+    take("communication.gradient.accumulation", "accumulation", "flat");
+  if (tp_ == 1 && chance(30)) take("training.logit_metrics", "logit_metrics", "2");
 }
 
 void Drawing::pick_exchange(bool from_all) {
@@ -230,7 +235,11 @@ void Drawing::pick_states() {
     take("training.master_weights", "master", "stored");
     return;
   }
-  if (has("runtime.optimizer=elementwise") || !chance(25)) return;
+  if (has("runtime.optimizer=elementwise")) return;
+  if (!chance(25)) {
+    if (chance(20)) take("runtime.optimizer", "optimizer", "per_tensor");
+    return;
+  }
   take("training.first_moment", "first moment", word({"bf16", "fp16", "fp8"}));
   take("training.second_moment", "second moment", word({"fp32", "bf16", "fp8"}));
   if (chance(50)) take("training.master_weights", "master", "fp16");

@@ -315,6 +315,7 @@ TEST(WrongFiles, WhatASyntheticWorkloadHasNot) {
   without_operators("training.attention", "unfused", "fused");
   without_operators("training.attention_head", "128", "none");
   without_operators("training.cross_entropy", "fused", "unfused");
+  without_operators("training.logit_metrics", "2", "0");
   without_operators("training.dropout", "true", "false");
   without_operators("training.update_memory", "flat", "in_place");
   without_operators("communication.gradient.kept", "both", "accumulated");

@@ -204,6 +204,26 @@ const WrongOverride wrong_overrides[] = {
      "--set communication.parameter.overlap=false: communication.parameter.overlap: is false, "
      "which "
      "counts only with communication.gradient.overlap and parallel.zero 1 or 2, allowed: true"},
+    {"flat_gradients_of_whole_replicas",
+     {"communication.gradient.accumulation=flat"},
+     "--set communication.gradient.accumulation=flat: communication.gradient.accumulation: is flat "
+     "but parallel.zero is not 3, allowed: fused, separate"},
+    {"metrics_of_parts_of_the_logits",
+     {"training.logit_metrics=2", "parallel.tp=4"},
+     "--set training.logit_metrics=2: training.logit_metrics: is 2 but parallel.tp leaves each "
+     "rank a part of the logits, allowed: 0"},
+    {"moments_of_single_tensors",
+     {"training.second_moment=bf16", "runtime.optimizer=per_tensor"},
+     "--set training.second_moment=bf16: training.second_moment: is below FP32 but "
+     "runtime.optimizer is per_tensor, allowed: fp32, or runtime.optimizer fused"},
+    {"persistent_norms_of_a_device_without",
+     {"runtime.kernels.norm=persistent", "model.norm=layer"},
+     "--set runtime.kernels.norm=persistent: runtime.kernels.norm: is persistent but the cluster "
+     "file has no number for it under device.efficiency.memory, allowed: fused, unfused"},
+    {"persistent_norms_of_squares",
+     {"runtime.kernels.norm=persistent", "model.norm=rms"},
+     "--set runtime.kernels.norm=persistent: runtime.kernels.norm: is persistent but model.norm is "
+     "not layer, allowed: fused, unfused"},
     {"lists_that_are_not_gathered",
      {"communication.parameter.exchange=lists", "parallel.zero=2"},
      "--set communication.parameter.exchange=lists: communication.parameter.exchange: is lists but "
