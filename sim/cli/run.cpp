@@ -143,7 +143,7 @@ Scenario shown_scenario(const Scenario& scenario, const std::optional<SeedRuns>&
 }
 
 void graph_option(const RunOptions& options, const Scenario& scenario,
-                  const std::vector<std::string>& imported) {
+                  std::vector<std::string>& imported) {
   if (!options.graph.empty()) write_graph(options.graph, options.graph_ranks, scenario, imported);
   if (options.graph.empty() && !options.graph_ranks.empty())
     bad_option("--graph-ranks", "is given without --graph");

@@ -130,4 +130,18 @@ std::string CallNames::of_entry(std::uint32_t entry, std::uint32_t call) const {
   return known ? fmt::format("{} L{}", name, layer_[entry]) : name;
 }
 
+const char* name(Solver solver) {
+  switch (solver) {
+    case Solver::closed_form:
+      return "closed_form";
+    case Solver::simgrid:
+      return "simgrid";
+    case Solver::incremental:
+      return "incremental";
+    case Solver::reference:
+      break;
+  }
+  return "simgrid_reference";
+}
+
 }  // namespace stepcast

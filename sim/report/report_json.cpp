@@ -10,6 +10,7 @@
 #include "stepcast/sim/forecast/step_statistics.hpp"
 #include "stepcast/sim/replay/worst_replicas.hpp"
 #include "stepcast/sim/report/campaign_report.hpp"
+#include "stepcast/sim/report/names.hpp"
 #include "stepcast/sim/report/report.hpp"
 #include "stepcast/sim/report/run_operators.hpp"
 #include "stepcast/sim/scenario/inputs.hpp"
@@ -274,21 +275,6 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
   return json;
 }
 
-/// As engine.solver has it.
-const char* solver_name(Solver solver) {
-  switch (solver) {
-    case Solver::closed_form:
-      return "closed_form";
-    case Solver::simgrid:
-      return "simgrid";
-    case Solver::incremental:
-      return "incremental";
-    case Solver::reference:
-      break;
-  }
-  return "simgrid_reference";
-}
-
 }  // namespace
 
 std::string report_json(const Scenario& scenario, const Forecast& forecast,
@@ -302,7 +288,7 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
   const Timeline& t = forecast.timeline;
   const bool in_simgrid = t.solver == Solver::simgrid || t.solver == Solver::reference;
   Json engine{{"simgrid", in_simgrid ? Json(Engine::simgrid_version()) : Json(nullptr)},
-              {"solver", solver_name(t.solver)},
+              {"solver", name(t.solver)},
               {"ranks", scenario.workload.plan.world()},
               {"simulated_ranks", t.classes.size()},
               {"classes", t.classes.size()},
@@ -333,9 +319,6 @@ std::string report_json(const Scenario& scenario, const Forecast& forecast,
 }
 
 std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
-  const auto band = [](const Quantiles& q) {
-    return Json{{"mean", q.mean}, {"p10", q.p10}, {"p50", q.p50}, {"p90", q.p90}};
-  };
   const CampaignSpec& spec = *scenario.campaign;
   Json result{{"steps", c.steps},
               {"tokens", c.tokens > 0 ? Json(c.tokens) : Json(nullptr)},
@@ -348,8 +331,8 @@ std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
               {"evict_slow", spec.evict_slow},
               {"step_time_s", c.step_time.value()},
               {"mtbf_s", c.mtbf.value()},
-              {"wall_s", band(c.wall)},
-              {"device_hours", band(c.device_hours)},
+              {"wall_s", quantiles_json(c.wall)},
+              {"device_hours", quantiles_json(c.device_hours)},
               {"failures", c.failures},
               {"flaps", c.flaps},
               {"energy_j", or_null(c.energy)},
@@ -362,8 +345,8 @@ std::string campaign_json(const Scenario& scenario, const CampaignForecast& c) {
                 {"waiting_s", c.mean.waiting.value()},
                 {"stopped_s", c.mean.stopped.value()}}},
               {"within", c.within ? Json(*c.within) : Json(nullptr)},
-              {"wall_low_s", c.wall_low ? band(*c.wall_low) : Json(nullptr)},
-              {"wall_high_s", c.wall_high ? band(*c.wall_high) : Json(nullptr)},
+              {"wall_low_s", c.wall_low ? quantiles_json(*c.wall_low) : Json(nullptr)},
+              {"wall_high_s", c.wall_high ? quantiles_json(*c.wall_high) : Json(nullptr)},
               {"reached", Json::array()}};
   for (const CampaignForecast::Reached& r : c.reached)
     result["reached"].push_back({{"probability", r.probability}, {"wall_s", r.wall.value()}});

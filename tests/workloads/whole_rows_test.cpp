@@ -9,7 +9,7 @@ namespace {
 
 using namespace lowering;
 
-constexpr double token_bytes = 2048 * 1024 * 2;        ///< of a tensor group
+constexpr double token_bytes = 2048 * 1024 * 2;    ///< of a tensor group
 constexpr double all_row_bytes = 4 * token_bytes;  ///< each to four experts
 
 /// Two tensor ranks that share experts, two expert ranks.
@@ -41,7 +41,8 @@ double sent_bytes(const LayerItems& items, GroupKind group, CollectiveKind kind)
 }
 
 TEST(WholeRows, AreExchangedByEachTensorRank) {
-  const Passes part = moe_layer_of(tensor_experts(true)), whole = moe_layer_of(tensor_experts(false));
+  const Passes part = moe_layer_of(tensor_experts(true)),
+               whole = moe_layer_of(tensor_experts(false));
   for (const auto pass : {&Passes::forward, &Passes::backward}) {
     const auto sent = [&](const Passes& layer) {
       return sent_bytes(layer.*pass, GroupKind::expert, CollectiveKind::all_to_all);
@@ -52,7 +53,8 @@ TEST(WholeRows, AreExchangedByEachTensorRank) {
 }
 
 TEST(WholeRows, AreAddedUpOverTheTensorRanksNotGathered) {
-  const Passes part = moe_layer_of(tensor_experts(true)), whole = moe_layer_of(tensor_experts(false));
+  const Passes part = moe_layer_of(tensor_experts(true)),
+               whole = moe_layer_of(tensor_experts(false));
   constexpr auto group = GroupKind::expert_tensor;
   for (const auto pass : {&Passes::forward, &Passes::backward}) {
     for (const auto kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
@@ -60,8 +62,7 @@ TEST(WholeRows, AreAddedUpOverTheTensorRanksNotGathered) {
       EXPECT_EQ(traffic(whole.*pass, group, kind).calls, 0);
     }
     EXPECT_EQ(traffic(part.*pass, group, CollectiveKind::all_reduce).calls, 0);
-    EXPECT_DOUBLE_EQ(sent_bytes(whole.*pass, group, CollectiveKind::all_reduce),
-                     all_row_bytes);
+    EXPECT_DOUBLE_EQ(sent_bytes(whole.*pass, group, CollectiveKind::all_reduce), all_row_bytes);
   }
 }
 
@@ -73,8 +74,7 @@ TEST(WholeRows, NeedAllTokensOfTheirGroup) {
            sent_bytes(moe_layer_of(part).*pass, group, kind);
   };
   EXPECT_DOUBLE_EQ(more(&Passes::forward, CollectiveKind::all_gather), token_bytes);
-  EXPECT_DOUBLE_EQ(more(&Passes::backward, CollectiveKind::reduce_scatter),
-                   token_bytes);
+  EXPECT_DOUBLE_EQ(more(&Passes::backward, CollectiveKind::reduce_scatter), token_bytes);
   part.plan.sequence_parallel = whole.plan.sequence_parallel = false;
   // each rank has them; where it takes a part, outputs are gathered
   EXPECT_DOUBLE_EQ(more(&Passes::forward, CollectiveKind::all_gather), -token_bytes);
@@ -99,9 +99,8 @@ TEST(WholeRows, TravelInPiecesAsParts) {
     return sent_bytes(items, GroupKind::expert, CollectiveKind::all_to_all);
   };
   EXPECT_DOUBLE_EQ(sent(pieces.forward), sent(whole.forward));
-  EXPECT_DOUBLE_EQ(
-      sent_bytes(pieces.forward, GroupKind::expert_tensor, CollectiveKind::all_reduce),
-      sent_bytes(whole.forward, GroupKind::expert_tensor, CollectiveKind::all_reduce));
+  EXPECT_DOUBLE_EQ(sent_bytes(pieces.forward, GroupKind::expert_tensor, CollectiveKind::all_reduce),
+                   sent_bytes(whole.forward, GroupKind::expert_tensor, CollectiveKind::all_reduce));
 }
 
 }  // namespace

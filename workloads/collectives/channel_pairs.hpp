@@ -9,8 +9,8 @@
 namespace stepcast::collectives {
 
 /// Of a dragonfly: how many pairs of members have a way that leads over each channel
-/// (docs/models/collectives.md). A pair goes from its router to the one that has the channel between
-/// both groups, over that channel, and on to the router of the other member.
+/// (docs/models/collectives.md). A pair goes from its router to the one that has the channel
+/// between both groups, over that channel, and on to the router of the other member.
 class ChannelPairs {
  public:
   struct Load {

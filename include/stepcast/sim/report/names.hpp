@@ -40,4 +40,7 @@ class CallNames {
   std::vector<std::int64_t> layer_;  ///< by entry; -1: not known
 };
 
+/// As engine.solver of a result has it.
+const char* name(Solver solver);
+
 }  // namespace stepcast
