@@ -79,7 +79,7 @@ void Drawing::pick_dispatcher(const std::string& dispatch, const std::string& ov
     const std::string version =
         word({"megatron_0.6", "megatron_0.8", "megatron_0.9", "megatron_0.10", "megatron_0.12",
               "megatron_0.14", "mindspeed_1.0", "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0",
-              "mindspeed_2.0", "mindspeed_2.3"});
+              "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0", "mindspeed_2.0"});
     hit("dispatcher " + version.substr(0, version.find('_')));
     set("moe.dispatcher", version);
     set("moe.permutation", "indexed");
@@ -154,7 +154,7 @@ void Drawing::pick_communication() {
 
 void Drawing::pick_algorithms() {
   const bool grid = node_fabric_ == "torus" || node_fabric_ == "full_mesh";
-  if (grid && experts() && chance(60))
+  if (grid && experts() && chance(90))
     return take("communication.algorithm.all_to_all", "exchange", "dimensions");
   if (spread_ && chance(80)) {
     hit("algorithm parallel");
@@ -264,7 +264,7 @@ void Drawing::pick_changing_loads() {
   }
   const bool whole = has("parallel.zero=0") || has("parallel.zero=1");
   const bool there = !has("training.offload.experts=true") && !padded_;
-  const bool copies = whole && there && !has("parallel.ep=1") && chance(60);
+  const bool copies = whole && there && !has("parallel.ep=1") && chance(85);
   if (copies) take("moe.spare_experts", "copies of experts", "1");
   if (!changes || !(copies || has("moe.placement=balanced")) || !chance(90)) return;
   hit("relocation");

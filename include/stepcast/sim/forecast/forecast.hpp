@@ -58,8 +58,9 @@ struct ExpertModuleTimes {
 
 /// This says what `moe.overlap: chunks(n)` or `tiles(n)` does to that module, over forward and
 /// backward: part-filled tiles, weights that are read again, launches and interference cost time on
-/// the device, and less of the exchanges is waited for. Hidden is less than nothing where a host
-/// that must issue more cannot keep ahead.
+/// the device, and less of the exchanges is waited for. The cost is less than nothing where one
+/// kernel of tiles saves more than that, what is hidden where a host that must issue more cannot
+/// keep ahead.
 struct SplitExperts {
   Seconds cost{0}, hidden{0};
   Seconds gain() const { return hidden - cost; }
