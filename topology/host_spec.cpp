@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "node_fabric.hpp"
+
 namespace stepcast {
 namespace {
 

@@ -205,7 +205,9 @@ Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer
 
 Bytes head_activations(const WorkloadSpec& spec) {
   const bool fused = spec.training.cross_entropy == TrainingSpec::CrossEntropy::fused;
-  const double logit = fused ? half_bytes : half_bytes + single_bytes;
+  // A metric is PyTorch's own cross entropy, and has logits in FP32 as an unfused loss has.
+  const double logit =
+      fused && spec.training.logit_metrics == 0 ? half_bytes : half_bytes + single_bytes;
   return Bytes{on_rank(spec, {.whole = 2 * half_bytes * static_cast<double>(spec.model.hidden),
                               .split = logit * static_cast<double>(spec.model.vocabulary)})};
 }

@@ -1,6 +1,7 @@
 #include "data_parallel.hpp"
 
 #include <iterator>
+#include <ranges>
 #include <tuple>
 
 #include "stepcast/topology/placement.hpp"
@@ -352,10 +353,10 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
   if (!reduces_in_backward()) {
-    for (auto pieces = chunks.rbegin(); pieces != chunks.rend(); ++pieces) {
+    for (const Pieces& pieces : std::views::reverse(chunks)) {
       Slots slots;
       next_ = of_chunk_.size();
-      reduce(total(*pieces), slots, out);
+      reduce(total(pieces), slots, out);
       wait(out, slots);
     }
   }

@@ -5,7 +5,7 @@
 #include "activations.hpp"
 #include "expert_copies.hpp"
 #include "linear_attention.hpp"
-#include "parameter_groups.hpp"
+#include "stage_parameters.hpp"
 #include "stage_pieces.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
@@ -20,24 +20,6 @@ std::vector<Slice> slices_of(const LayerTable& layers, Stage stage) {
   std::vector<Slice> slices;
   for (const auto& chunk : layers.slices) slices.push_back(chunk.at(stage.value));
   return slices;
-}
-
-/// Embedding, positions, head and what MTP needs of them, each matrix once.
-ParameterGroups ends(const ModelSpec& model, const std::vector<Slice>& slices) {
-  bool embedding = false, head = false, mtp = false;
-  for (const Slice& slice : slices) {
-    embedding |= slice.embedding;
-    head |= slice.head;
-    mtp |= slice.mtp > 0;
-  }
-  const double matrix = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
-  const bool logits = head || mtp;
-  ParameterGroups groups;
-  if (embedding || mtp || (logits && model.tied_embeddings)) groups.tensor += matrix;
-  if (logits && !model.tied_embeddings) groups.tensor += matrix;
-  if (embedding) groups.replicated += static_cast<double>(model.positions * model.hidden);
-  if (head) groups.replicated += norm_width(model);
-  return groups;
 }
 
 bool keeps_both(const WorkloadSpec& spec) {
@@ -65,39 +47,6 @@ double largest_tensor(const WorkloadSpec& spec, const std::vector<Slice>& slices
   return hidden * width;
 }
 
-struct StageParameters {
-  RankParameters all;
-  RankParameters one_byte;   ///< of these, what is gathered in FP8
-  double largest_layer = 0;  ///< bytes that one rank gathers
-};
-
-StageParameters stage_parameters(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
-  const bool casts = spec.communication.gather_precision == CommunicationSpec::GatherPrecision::fp8;
-  StageParameters sum;
-  const auto add = [&](const ParameterGroups& groups, const ParameterGroups& products) {
-    const RankParameters rank = on_rank(spec.model, spec.plan, groups);
-    const RankParameters cast = casts ? on_rank(spec.model, spec.plan, products) : RankParameters{};
-    sum.all += rank;
-    sum.one_byte += cast;
-    return weight_bytes * (rank.dense + rank.experts) -
-           (weight_bytes - fp8_weight_bytes) * (cast.dense + cast.experts);
-  };
-  add(ends(spec.model, slices), {});
-  for (const Slice& slice : slices) {
-    for (std::int64_t layer = slice.first; layer < slice.first + slice.count; ++layer) {
-      const LayerParts parts = parts_of(spec.model, layer);
-      const double size =
-          add(layer_parameters(spec.model, parts), product_parameters(spec.model, parts));
-      sum.largest_layer = std::max(sum.largest_layer, size);
-    }
-    for (std::int64_t module = 0; module < slice.mtp; ++module) {
-      sum.largest_layer = std::max(
-          sum.largest_layer, add(mtp_parameters(spec.model), mtp_product_parameters(spec.model)));
-    }
-  }
-  return sum;
-}
-
 /// Of a stored weight that another rank updates, beside its cast copy.
 double cast_source_bytes(const TrainingSpec& training) {
   const bool stored = training.master_weights == TrainingSpec::MasterWeights::stored;
@@ -114,6 +63,25 @@ void add_cast_sources(MemoryBudget& budget, const WorkloadSpec& spec, double els
     budget.buffers += Bytes{std::min(bytes * elsewhere, 2 * bytes / weight_bytes * largest_layer)};
   else
     budget.parameters += Bytes{bytes * elsewhere};
+}
+
+/// States and weights that wait on the host or on its drives. `away`: the part of the optimizer's.
+void add_offloaded(MemoryBudget& budget, const WorkloadSpec& spec,
+                   const StageParameters& parameters, double away) {
+  const ParallelPlan& plan = spec.plan;
+  const TrainingSpec& training = spec.training;
+  const auto dense_ranks = static_cast<double>(plan.dense_shards());
+  const auto expert_ranks = static_cast<double>(plan.expert_shards());
+  const double all_experts = training.offload_experts ? 1 : away;
+  const double whole_experts = training.offload_experts ? parameters.all.experts : 0;
+  const double states_away =
+      away * parameters.all.dense / shards(plan.zero, Shards::optimizer, dense_ranks) +
+      all_experts * parameters.all.experts / shards(plan.zero, Shards::optimizer, expert_ranks);
+  // of states on drives the part at hand is in memory, with those on their way before and behind it
+  const bool stored = training.offload_store == TrainingSpec::OffloadStore::storage;
+  const Bytes states{optimizer_state_bytes(training) * states_away};
+  budget.storage = stored ? states : Bytes{0};
+  budget.host = (stored ? 3.0 / optimizer_parts : 1) * states + Bytes{weight_bytes * whole_experts};
 }
 
 /// Bytes of parameters, gradients and optimizer, as ZeRO shards them, and what a flat update
@@ -150,16 +118,7 @@ void add_states(MemoryBudget& budget, const WorkloadSpec& spec, const StageParam
                    parameters.largest_layer);
   if (plan.hpz > 1)
     budget.parameters += Bytes{weight_bytes * parameters.all.dense / static_cast<double>(plan.hpz)};
-  const double all_experts = training.offload_experts ? 1 : away;
-  const double whole_experts = training.offload_experts ? parameters.all.experts : 0;
-  const double states_away =
-      away * parameters.all.dense / shards(plan.zero, Shards::optimizer, dense_ranks) +
-      all_experts * parameters.all.experts / shards(plan.zero, Shards::optimizer, expert_ranks);
-  // of states on drives the part at hand is in memory, with those on their way before and behind it
-  const bool stored = training.offload_store == TrainingSpec::OffloadStore::storage;
-  const Bytes states{optimizer_state_bytes(training) * states_away};
-  budget.storage = stored ? states : Bytes{0};
-  budget.host = (stored ? 3.0 / optimizer_parts : 1) * states + Bytes{weight_bytes * whole_experts};
+  add_offloaded(budget, spec, parameters, away);
   // the gathered layer in use and the one that is gathered ahead
   if (plan.zero >= 3) budget.buffers += Bytes{2 * parameters.largest_layer};
 }

@@ -17,8 +17,11 @@ namespace {
 /// halves, down to half of the shorter one.
 std::vector<double> tile_sides(double longest, double shortest) {
   std::vector<double> sides;
-  for (double side = longest; side >= std::max(1.0, shortest / 2); side = std::floor(side / 2))
+  double side = longest;
+  while (side >= std::max(1.0, shortest / 2)) {
     sides.push_back(side);
+    side = std::floor(side / 2);
+  }
   return sides;
 }
 

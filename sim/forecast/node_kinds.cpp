@@ -87,12 +87,15 @@ MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers,
   for (std::uint32_t r = 0; r < placement.world(); ++r)
     if (placement.stage_of(Rank{r}) == stage)
       kinds.insert(cluster.kind_of(placement.device_of(Rank{r}).value));
+  // What does not fit beside the host says more than the room on a device.
+  const auto room = [](const MemoryBudget& budget) {
+    return std::pair{budget.fits_host(), budget.capacity - budget.peak()};
+  };
   std::optional<MemoryBudget> tightest;
   for (const std::uint32_t kind : kinds) {
     const MemoryBudget budget =
         stage_memory(scenario.workload, layers, cluster.as_kind(kind), stage, moments);
-    if (!tightest || budget.capacity - budget.peak() < tightest->capacity - tightest->peak())
-      tightest = budget;
+    if (!tightest || room(budget) < room(*tightest)) tightest = budget;
   }
   return *tightest;
 }

@@ -176,7 +176,7 @@ double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
     const double longest = std::max({told, there, drives.read, drives.write});
     return std::max(told, drives.read) + there + drives.write + (optimizer_parts - 1) * longest;
   }
-  const double moved = (host.device_link_latency + part / host.device_link_bandwidth).value();
+  const double moved = (host.device_link_latency + part / host.offload_bandwidth()).value();
   const double in = std::max(moved, drives.read), out = std::max(moved, drives.write);
   return in + work + out + (optimizer_parts - 1) * std::max({in, work, out});
 }

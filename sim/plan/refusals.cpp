@@ -118,6 +118,8 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
     refuse("model.attention.index_heads", "is not searched, allowed: 0");
   if (first.workload.plan.layers != ParallelPlan::Layers::automatic)
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
+  if (first.workload.communication.gradient_exchange != CommunicationSpec::GradientExchange::reduce)
+    refuse("communication.gradient.exchange", "is not searched, allowed: reduce");
   if (first.workload.communication.scatter_gather)
     refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   for (const PlanBase& base : space.bases) refuse_base(base.scenario, root, reading);

@@ -90,7 +90,7 @@ Replayer::Replayer(const ReplayInput& input)
 }
 
 Timeline Replayer::run() {
-  for (RankIndex r = static_cast<RankIndex>(ranks_.size()); r-- > 0;) wake(r);
+  for (auto r = static_cast<RankIndex>(ranks_.size()); r-- > 0;) wake(r);
   work();
   engine_.run(*this);
   for (const RankState& rank : ranks_) {

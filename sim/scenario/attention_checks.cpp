@@ -51,6 +51,12 @@ void check_generation(const Scenario& scenario, Checks& checks) {
                   joined(allowed));
 }
 
+/// Not of queries and keys, nor of latent or linear attention.
+bool has_only_layer_norms(const ModelSpec& model) {
+  return model.qk_norm == ModelSpec::QkNorm::none && !model.linear &&
+         std::holds_alternative<GroupedQueryAttention>(model.attention);
+}
+
 /// Apex's kernel is a layer norm, of devices that have numbers for it.
 void check_persistent_norm(const Scenario& scenario, Checks& checks) {
   if (scenario.workload.runtime.kernels.norm != KernelSpec::Norm::persistent) return;
@@ -60,6 +66,9 @@ void check_persistent_norm(const Scenario& scenario, Checks& checks) {
   };
   if (checks.good({"model"}) &&
       !require(scenario.workload.model.norm == ModelSpec::Norm::layer, "model.norm is not layer"))
+    return;
+  if (checks.good({"model"}) && !require(has_only_layer_norms(scenario.workload.model),
+                                         "attention has norms of its own, which are RMS norms"))
     return;
   const auto has = [](const DeviceSpec& device) {
     const MemoryEfficiency& memory = device.efficiency.memory;

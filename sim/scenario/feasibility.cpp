@@ -197,7 +197,8 @@ Misfit layer_order_misfit(const RuntimeSpec& runtime, const MoeSpec& moe) {
 
 Misfit gradient_exchange_misfit(const CommunicationSpec& spec, const ParallelPlan& plan) {
   if (spec.gradient_exchange == CommunicationSpec::GradientExchange::reduce) return nullptr;
-  if (plan.zero != 1) return "one rank updates with a gradient, once in a step: zero 1";
+  if (plan.zero != 1)
+    return "parallel.zero is not 1, by which one rank updates with a gradient, once in a step";
   if (plan.dp_replicate > 1) return "gradients have one owner: dp_replicate 1";
   return unless(plan.dense_shards() > 1, "no replica sends gradients");
 }

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/sim/scenario/feasibility.hpp"
 
 // Keys about FP8 operands and captured graphs: one that changes nothing is refused.
 namespace stepcast {
@@ -137,7 +138,8 @@ void check_start_order(const WorkloadSpec& workload, Checks& checks) {
                  "beside a running collective, allowed: by_stream");
 }
 
-void check_layer_order(const WorkloadSpec& workload, Checks& checks) {
+void check_layer_order(const Scenario& scenario, Checks& checks) {
+  const WorkloadSpec& workload = scenario.workload;
   if (workload.runtime.layer_order == RuntimeSpec::LayerOrder::plain) return;
   const auto require = [&](bool held, const char* why) {
     checks.require(held, "runtime.layer_order",
@@ -148,6 +150,8 @@ void check_layer_order(const WorkloadSpec& workload, Checks& checks) {
             "tp, cp, ep and etp are 1: no layer exchanges anything");
   require(!layer_order_misfit(workload.runtime, workload.moe),
           "moe.overlap shared_expert and fb_pair place the work of a layer themselves");
+  require(scenario.cluster.kinds.empty(),
+          "cluster.kinds has nodes of other speed, whose order would be another");
   require(workload.runtime.graphs == 0,
           "runtime.graphs holds parts of a layer as they were written");
 }
@@ -161,7 +165,7 @@ void check_kernels(const Scenario& scenario, Checks& checks) {
   check_stored_weights(workload, checks);
   check_start_order(workload, checks);
   check_block(workload, checks);
-  check_layer_order(workload, checks);
+  check_layer_order(scenario, checks);
   if (workload.runtime.graphs == 0) return;
   checks.require(workload.runtime.dispatch == RuntimeSpec::Dispatch::eager, "runtime.graphs",
                  "is set but runtime.dispatch is not eager, allowed: none");

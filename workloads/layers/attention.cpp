@@ -13,14 +13,14 @@ struct Sizes {
 
 /// With more tensor ranks than KV heads every rank keeps a copy of one.
 Sizes sizes(const Shape& shape, const GroupedQueryAttention& a) {
-  const double d = static_cast<double>(a.head_dim);
+  const auto d = static_cast<double>(a.head_dim);
   const double heads = static_cast<double>(a.heads) / shape.tp;
   const double kv_heads = std::max(1.0, static_cast<double>(a.kv_heads) / shape.tp);
   return {heads * d, kv_heads * d, heads, a.output_gate ? heads * d : 0};
 }
 
 Core core(const Sizes& size, const GroupedQueryAttention& a, const ModelSpec& model) {
-  const double d = static_cast<double>(a.head_dim);
+  const auto d = static_cast<double>(a.head_dim);
   const std::uint32_t norms = model.qk_norm == ModelSpec::QkNorm::none ? 0 : 2;
   const std::uint32_t rotation = model.position == ModelSpec::Position::rope ? 1 : 0;
   return {size.heads, d, d, size.q, size.kv, size.kv, size.q, norms + rotation};

@@ -64,7 +64,7 @@ void feed_forward_again(Backward& backward, const ParallelBlock& b) {
   column_forward(items, b.shape, b.feed_forward.in);
   items.push_back(block_activation(b));
   items.push_back(forward(b.feed_forward.out));
-  backward.add_input(items);
+  add_again(backward, items);
 }
 
 void norms_again(Backward& backward, const ParallelBlock& b) {

@@ -71,9 +71,9 @@ class Efficiencies {
                             ? "scaling efficiency [%] over devices, mean and 10 % to 90 % of seeds"
                             : "scaling efficiency [%] over devices";
     std::string svg = text_at(left_edge + panel_width / 2, top_edge - 20, title);
-    for (double tick = 0; tick <= high_; tick += 20)
+    for (int tick = 0; tick <= high_; tick += 20)
       svg += line(left_edge, y(tick), left_edge + panel_width, y(tick), "#DDDDDD") +
-             text_at(left_edge - 8, y(tick) + 4, fmt::format("{:.0f}", tick), "end");
+             text_at(left_edge - 8, y(tick) + 4, std::to_string(tick), "end");
     std::size_t index = 0;
     for (const auto& [name, points] : series_) {
       svg += curve(points, index);
@@ -106,7 +106,7 @@ class Efficiencies {
     for (const auto& [devices, percent, band] : points) {
       if (band) {
         upper += fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p90));
-        lower = fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p10)) + lower;
+        lower.insert(0, fmt::format("{:.1f},{:.1f} ", x(devices), y(100 * band->p10)));
       }
       path += fmt::format("{:.1f},{:.1f} ", x(devices), y(percent));
       svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x(devices),
@@ -152,9 +152,9 @@ std::string parts_panel(const PointTable& table) {
     svg += text_at(x + pitch * bar_share / 2, top_edge + panel_height + 18,
                    plain_number(*rows[i]->number("devices")));
   }
-  for (double tick = 0; tick <= 100; tick += 20)
-    svg += text_at(begin - 8, top_edge + panel_height * (1 - tick / 100) + 4,
-                   fmt::format("{:.0f}", tick), "end");
+  for (int tick = 0; tick <= 100; tick += 20)
+    svg += text_at(begin - 8, top_edge + panel_height * (1 - tick / 100.0) + 4,
+                   std::to_string(tick), "end");
   for (std::size_t p = 0; p < breakdown_names().size(); ++p) {
     const double y = top_edge + legend_line * static_cast<double>(p) + 10;
     const double x = begin + panel_width + 12;
