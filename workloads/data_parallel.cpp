@@ -1,7 +1,6 @@
 #include "data_parallel.hpp"
 
 #include <iterator>
-#include <ranges>
 #include <tuple>
 
 #include "stepcast/topology/placement.hpp"
@@ -353,10 +352,11 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
   if (!reduces_in_backward()) {
-    for (const Pieces& pieces : std::views::reverse(chunks)) {
+    // clang 14 has no views. NOLINTNEXTLINE(modernize-loop-convert)
+    for (auto pieces = chunks.rbegin(); pieces != chunks.rend(); ++pieces) {
       Slots slots;
       next_ = of_chunk_.size();
-      reduce(total(pieces), slots, out);
+      reduce(total(*pieces), slots, out);
       wait(out, slots);
     }
   }

@@ -27,7 +27,8 @@ ParameterGroups ends(const ModelSpec& model, const std::vector<LayerTable::Slice
 
 }  // namespace
 
-StageParameters stage_parameters(const WorkloadSpec& spec, const std::vector<LayerTable::Slice>& slices) {
+StageParameters stage_parameters(const WorkloadSpec& spec,
+                                 const std::vector<LayerTable::Slice>& slices) {
   const bool casts = spec.communication.gather_precision == CommunicationSpec::GatherPrecision::fp8;
   StageParameters sum;
   const auto add = [&](const ParameterGroups& groups, const ParameterGroups& products) {
