@@ -10,7 +10,7 @@ namespace {
 /// Who is told, the process that is, and what was told last.
 struct Listener {
   PhaseWatch::Told told;
-  pid_t process = 0;
+  pid_t process{};
   std::string last;
 };
 

@@ -57,6 +57,10 @@ double sliced_pipeline_time(const std::vector<std::int64_t>& lengths, const Slic
   return micro_batches * sum + fill * longest;
 }
 
+double pipeline_fill(std::int64_t stages, std::int64_t chunks) {
+  return static_cast<double>(stages - 1) / static_cast<double>(chunks);
+}
+
 std::vector<std::int64_t> balanced_slices(const SliceTimes& times, std::int64_t slices,
                                           double micro_batches, double fill) {
   expects(slices >= 1 && slices <= std::ssize(times), "a slice has at least one step");

@@ -15,7 +15,7 @@ namespace {
 /// Who is told of jobs, and the process that is.
 struct Watcher {
   WorkerWatch::Told told;
-  pid_t process = 0;
+  pid_t process{};
 
   void tell(std::size_t done, std::size_t of) const {
     if (told && process == getpid()) told(done, of);

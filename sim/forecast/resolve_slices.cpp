@@ -121,10 +121,9 @@ void resolve_slices(Scenario& scenario, Checks& checks) {
                           "fewer slices, or their tokens as a list"))
     return;
   const std::int64_t step = sequence / steps;
-  const auto fill = static_cast<double>(plan.pp - 1) / static_cast<double>(plan.vpp);
-  std::vector<std::int64_t> tokens =
-      balanced_slices(times_on_grid(scenario, steps, step), plan.slices,
-                      static_cast<double>(scenario.micro_batches()), fill);
+  std::vector<std::int64_t> tokens = balanced_slices(
+      times_on_grid(scenario, steps, step), plan.slices,
+      static_cast<double>(scenario.micro_batches()), pipeline_fill(plan.pp, plan.vpp));
   for (std::int64_t& n : tokens) n *= step;
   const bool equal_fit = sequence % (plan.slices * part) == 0;
   CollectiveTimes collectives(scenario.cluster, scenario.workload.communication.algorithms);

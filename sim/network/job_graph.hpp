@@ -33,7 +33,7 @@ struct GroupPattern {
                          ///< member of its node, and which wire of the node; a
                          ///< channel: 0, and its name
     std::uint32_t first, count;  ///< its loads
-    std::uint32_t role;          ///< equal where the loads are, in all patterns of a job
+    std::uint32_t role{};        ///< equal where the loads are, in all patterns of a job
   };
   struct Call {
     std::uint32_t call;  ///< in the stage's program

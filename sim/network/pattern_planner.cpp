@@ -201,8 +201,7 @@ GroupPattern PatternPlanner::take() {
                                 .a = std::get<1>(key),
                                 .b = std::get<2>(key),
                                 .first = static_cast<std::uint32_t>(pattern_.loads.size()),
-                                .count = static_cast<std::uint32_t>(loads.size()),
-                                .role = 0});
+                                .count = static_cast<std::uint32_t>(loads.size())});
     pattern_.loads.insert(pattern_.loads.end(), loads.begin(), loads.end());
   }
   return std::move(pattern_);

@@ -85,8 +85,9 @@ TEST(BalancedSlices, TheObjectiveIsTheTimeOfTheForwards) {
     for (const std::int64_t length : lengths) steps += length;
     const SliceTimes times = any_times(static_cast<int>(steps));
     const double time = forwards_one_by_one(lengths, times, micro_batches, stages);
-    RC_ASSERT(std::abs(sliced_pipeline_time(lengths, times, micro_batches, stages - 1) - time) <=
-              1e-9 * time);
+    RC_ASSERT(
+        std::abs(sliced_pipeline_time(lengths, times, micro_batches, pipeline_fill(stages, 1)) -
+                 time) <= 1e-9 * time);
   }));
 }
 
@@ -104,6 +105,12 @@ TEST(BalancedSlices, AttentionAloneGivesEqualAreas) {
     end += static_cast<double>(chosen[static_cast<std::size_t>(k - 1)]);
     EXPECT_NEAR(end, steps * std::sqrt(k / 4.0), 1);
   }
+}
+
+TEST(BalancedSlices, FillAsManyStagesAsStandBeforeTheLastAndChunksShortenThat) {
+  EXPECT_EQ(pipeline_fill(1, 3), 0);
+  EXPECT_EQ(pipeline_fill(8, 1), 7);
+  EXPECT_EQ(pipeline_fill(8, 2), 3.5);
 }
 
 }  // namespace

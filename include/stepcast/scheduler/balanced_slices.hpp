@@ -16,6 +16,10 @@ using SliceTimes = std::vector<std::vector<double>>;
 double sliced_pipeline_time(const std::vector<std::int64_t>& lengths, const SliceTimes& times,
                             double micro_batches, double fill);
 
+/// `fill` of a pipeline of `stages` stages whose ranks have `chunks` chunks each (the slices' times
+/// are of all chunks): (stages - 1) / chunks. Both are at least 1.
+double pipeline_fill(std::int64_t stages, std::int64_t chunks);
+
 /// These are the lengths [steps] of `slices` slices for which that time is least; each has at least
 /// one step, together they have all. It is TeraPipe's dynamic programme for a given number of
 /// slices, which is at most the steps. It costs O(slices steps^2) for each bound of the longest

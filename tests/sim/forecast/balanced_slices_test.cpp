@@ -57,5 +57,19 @@ TEST(BalancedSlices, AreFoundWithAndWithoutSequenceParallelism) {
   }
 }
 
+// Few micro-batches: the longest slice weighs by how long the pipeline fills.
+TEST(BalancedSlices, OfTwoAreTheBestOfAllPairsOnTheGrid) {
+  const std::vector<std::string> few = {"training.global_batch=32", "schedule.slices=balanced(2)"};
+  const Scenario balanced = long_sequence(few);
+  const std::int64_t sequence = balanced.workload.training.sequence;
+  const Seconds found = alone(balanced);
+  for (std::int64_t step = 16; step <= 48; ++step) {
+    const std::int64_t first = sequence / 64 * step;
+    const std::string pair =
+        "[" + std::to_string(first) + ", " + std::to_string(sequence - first) + "]";
+    EXPECT_LE(found, alone(long_sequence({few[0], "schedule.slices=" + pair}))) << pair;
+  }
+}
+
 }  // namespace
 }  // namespace stepcast
