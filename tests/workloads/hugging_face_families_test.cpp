@@ -41,6 +41,20 @@ TEST(HuggingFaceFamilies, ParametersAreThePublishedOnes) {
   EXPECT_GE(families.size(), 25U);
 }
 
+TEST(HuggingFaceFamilies, ErnieHasExpertsInEveryLayerUnlessToldOtherwise) {
+  for (const Published& model : published) {
+    if (model.family != std::string("ernie4_5_moe")) continue;
+    std::string without = model.config;
+    const std::string interval = R"("moe_layer_interval": 1, )";
+    const std::size_t at = without.find(interval);
+    ASSERT_NE(at, std::string::npos) << model.name;
+    without.erase(at, interval.size());
+    EXPECT_EQ(count_parameters(read_hugging_face(written(without))).total,
+              count_parameters(read_hugging_face(written(model.config))).total)
+        << model.name;
+  }
+}
+
 TEST(HuggingFaceFamilies, WhatAModelLacksIsRefusedByName) {
   for (const char* family : {"gemma4", "mimo_v2_flash", "qwen3_5", "minimax_m3", "llama4_text",
                              "hunyuan", "nemotron_h", "longcat_flash"}) {
