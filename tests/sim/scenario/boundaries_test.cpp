@@ -350,6 +350,7 @@ std::string said_of_file(const char* number, const std::string& head) {
 
 TEST(BoundariesOfFiles, AreAllowedThemselves) {
   const std::string lengths = "schedule.data.documents={distribution: file, file: ";
+  EXPECT_THAT(said_of_file("1", lengths), testing::Not(testing::HasSubstr("is '1'")));
   EXPECT_EQ(said_of_file("4", lengths), "no error");
   EXPECT_EQ(said_of_file("1073741824", lengths), "no error");
   EXPECT_THAT(said_of_file("1073741825", lengths), testing::HasSubstr("is '1073741825'"));

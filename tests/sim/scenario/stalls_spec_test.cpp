@@ -80,6 +80,11 @@ TEST(StallsSpec, HoldsTheSpreadThatTheFileSays) {
   EXPECT_EQ(without_draws(s), StallsSpec{});
 }
 
+TEST(StallsSpec, PausesDrawWhereTheyTakeTime) {
+  EXPECT_TRUE(draws(with_stalls("{gc_pauses: {duration: 200ms, period: 60s}}").stalls));
+  EXPECT_FALSE(draws(with_stalls("{gc_pauses: {duration: 0s, period: 60s}}").stalls));
+}
+
 // What the file holds counts, not how it is called.
 TEST(StallsSpec, ReadsTheNumbersOfAnEmpiricalLaw) {
   const TemporaryFiles files;
