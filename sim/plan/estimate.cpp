@@ -172,11 +172,17 @@ double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
     const double owned = parameters / optimizer_parts;
     const double there = host_update_time(owned, s.workload.runtime, training, host).value();
     const Bytes gradients{gradient_bytes(s.workload.communication) * owned};
-    const double told = (host.device_link_latency + gradients / host.offload_bandwidth()).value();
+    const double told =
+        (host.device_link_latency +
+         gradients / host.offload_bandwidth(s.workload.runtime.numa, training.offload_pinned))
+            .value();
     const double longest = std::max({told, there, drives.read, drives.write});
     return std::max(told, drives.read) + there + drives.write + (optimizer_parts - 1) * longest;
   }
-  const double moved = (host.device_link_latency + part / host.offload_bandwidth()).value();
+  const double moved =
+      (host.device_link_latency +
+       part / host.offload_bandwidth(s.workload.runtime.numa, training.offload_pinned))
+          .value();
   const double in = std::max(moved, drives.read), out = std::max(moved, drives.write);
   return in + work + out + (optimizer_parts - 1) * std::max({in, work, out});
 }
