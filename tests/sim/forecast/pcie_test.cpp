@@ -33,8 +33,13 @@ Job job_of(std::int64_t stages, PcieTree::Nic where) {
 
 /// Copies that many bytes in the epilogue, which awaits all that is in flight.
 void copy(StageProgram& program, Stream direction, double bytes) {
-  program.calls.push_back({"copy", GroupKind::tensor, {CollectiveKind::all_gather, Bytes{bytes}},
-                           direction, ExposedKind::offload, {}, {},
+  program.calls.push_back({"copy",
+                           GroupKind::tensor,
+                           {CollectiveKind::all_gather, Bytes{bytes}},
+                           direction,
+                           ExposedKind::offload,
+                           {},
+                           {},
                            Seconds{latency + bytes / lane}});
   const auto call = static_cast<std::uint32_t>(program.calls.size() - 1);
   program.epilogue.insert(program.epilogue.begin(), Communicate{call, call, true});
@@ -82,8 +87,12 @@ double exchange_beside_copies(PcieTree::Nic where, bool copies) {
     copy(program, Stream::to_host, 1e9);
     copy(program, Stream::from_host, 1e9);
   }
-  program.calls.push_back({"exchange", GroupKind::data, {CollectiveKind::all_gather, Bytes{2e9}},
-                           Stream::data, ExposedKind::data, {}});
+  program.calls.push_back({"exchange",
+                           GroupKind::data,
+                           {CollectiveKind::all_gather, Bytes{2e9}},
+                           Stream::data,
+                           ExposedKind::data,
+                           {}});
   const auto call = static_cast<std::uint32_t>(program.calls.size() - 1);
   program.epilogue.insert(program.epilogue.begin(), Communicate{call, 3, true});
   program.epilogue.push_back(Wait{3});
@@ -129,8 +138,8 @@ TEST(Pcie, APathOfItsOwnIsAsWithoutATreeAndSharingIsNeverSooner) {
     job.cluster.host.pcie = {1, BytesPerSecond{lane * *rc::gen::inRange(1, 3)},
                              PcieTree::Nic::device};
     RC_ASSERT(std::abs(step(job) - plain) <= 1e-12 * plain);
-    const auto where = *rc::gen::element(PcieTree::Nic::device, PcieTree::Nic::pcie_switch,
-                                         PcieTree::Nic::root);
+    const auto where =
+        *rc::gen::element(PcieTree::Nic::device, PcieTree::Nic::pcie_switch, PcieTree::Nic::root);
     job.cluster.host.pcie = {2, BytesPerSecond{uplink}, where};
     const double shared = step(job);
     RC_ASSERT(shared >= plain * (1 - 1e-9));

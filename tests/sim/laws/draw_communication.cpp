@@ -257,7 +257,7 @@ void Drawing::pick_changing_loads() {
   if (!zipf && !changes) return;
   if (has("parallel.ep=1")) return;  // one rank has all experts
   if (chance(50)) take("moe.routing.layers", "loads of layers", "own");
-  if (zipf && chance(50)) {
+  if (zipf && chance(70)) {
     changes = true;
     hit("lifetime of loads");
     set("moe.routing.lifetime", word({"1", "20"}));
