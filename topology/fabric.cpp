@@ -55,6 +55,7 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
                      cluster_.network.pod_oversubscription;
   add_pair(LinkKind::pod_up, pods(), {nic.link.bandwidth * pod, Seconds{0}}, nic.efficiency);
   add_channels();
+  add_pcie();
   if (!places_.empty() && leaves() > 0) {
     nics_below_.assign(static_cast<std::size_t>(leaves()), 0);
     for (std::uint32_t n = 0; n < nics(); ++n) ++nics_below_[leaf_of_nic(n)];
@@ -62,7 +63,10 @@ Fabric::Fabric(const ClusterSpec& cluster, LinkFaults faults)
   for (const auto& [id, factor] : faults_.bandwidth_factor)
     degraded_[static_cast<std::size_t>(kind_of({id}))] = true;
   for (const auto& [id, links] : faults_.detour)
-    for (const LinkId link : links) on_detour_.insert(link.value);
+    for (const LinkId link : links) {
+      on_detour_.insert(link.value);
+      for (const LinkId more : over_pcie(link)) on_detour_.insert(more.value);
+    }
 }
 
 void Fabric::add_node_blocks() {
@@ -237,8 +241,13 @@ LinkId Fabric::mesh_link(DeviceId from, DeviceId to) const {
 
 LinkId Fabric::device_link(LinkKind kind, DeviceId device) const {
   const LinkOwner owner = info(kind).family.owner;
-  const std::uint32_t index = owner == LinkOwner::nic ? nic_of(device) : device.value;
-  expects((owner == LinkOwner::device || owner == LinkOwner::nic) && index < block(kind).count,
+  const bool behind_switch = owner == LinkOwner::pcie_switch;
+  const std::uint32_t index = owner == LinkOwner::nic ? nic_of(device)
+                              : behind_switch
+                                  ? narrow(device.value / cluster_.host.pcie.switch_devices)
+                                  : device.value;
+  expects((owner == LinkOwner::device || owner == LinkOwner::nic || behind_switch) &&
+              index < block(kind).count,
           "the device has a link of that kind");
   return {block(kind).first + index};
 }
@@ -329,6 +338,7 @@ bool Fabric::can_saturate(LinkId id) const {
     case LinkTier::node:
     case LinkTier::nic:
     case LinkTier::channel:
+    case LinkTier::host:
       return true;
     case LinkTier::super_node:
       return !super_behind_ports() || degraded(kind) ||

@@ -174,6 +174,7 @@ std::vector<LinkId> detour_around(const Fabric& intact, LinkId link,
     case LinkTier::super_node:
     case LinkTier::trunk:
     case LinkTier::pod:
+    case LinkTier::host:
       break;
   }
   return {};

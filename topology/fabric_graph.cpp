@@ -78,6 +78,11 @@ struct Vertices {
         return {leaf + link.from, leaf + link.to};
       case LinkKind::global:
         return {group_end(link.from, link.to), group_end(link.to, link.from)};
+      case LinkKind::pcie_up:
+      case LinkKind::pcie_down:
+      case LinkKind::switch_up:
+      case LinkKind::switch_down:
+        break;
     }
     return {0, 0};
   }
@@ -145,6 +150,13 @@ double max_flow(const Capacities& capacities, std::size_t vertices) {
 
 }  // namespace
 
+namespace {
+
+/// It is no way to other devices.
+bool leads_to_host(const Link& link) { return info(link.kind).family.tier == LinkTier::host; }
+
+}  // namespace
+
 FabricGraph fabric_graph(const Fabric& fabric) {
   const Vertices vertices(fabric);
   FabricGraph graph(vertices.all);
@@ -152,6 +164,7 @@ FabricGraph fabric_graph(const Fabric& fabric) {
   for (std::uint32_t id = 0; id < fabric.link_count(); ++id) {
     if (fabric.detour({id}) != nullptr) continue;
     const Link l = fabric.link({id});
+    if (leads_to_host(l)) continue;
     const auto [from, to] = vertices.ends(l);
     add_edge(from, to, FabricEdge{{id}, l.bandwidth.value()}, graph);
   }
@@ -186,6 +199,7 @@ Bisection cut_behind(const Fabric& fabric, std::int64_t first) {
   for (std::uint32_t id = 0; id < fabric.link_count(); ++id) {
     if (fabric.detour({id}) != nullptr) continue;
     const Link link = fabric.link({id});
+    if (leads_to_host(link)) continue;
     const auto [from, to] = vertices.ends(link);
     const std::pair ends{merged(from), merged(to)};
     if (ends.first != ends.second) capacities[ends] += link.bandwidth.value();

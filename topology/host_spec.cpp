@@ -19,6 +19,19 @@ void describe(Visitor& visitor, OperatorClassTimes& times) {
   visitor.field({"communication", &times.communication, "collectives and transfers", time_range});
 }
 
+void describe(Visitor& visitor, PcieTree& tree) {
+  visitor.field(
+      {"switch_devices", &tree.switch_devices, "devices behind one switch", host_devices});
+  visitor.field(
+      {"switch_bandwidth", &tree.switch_bandwidth,
+       "of its uplink to the root complex, per direction, which the copies of its devices "
+       "share as they meet; 0B/s: there is no tree",
+       host_rate});
+  visitor.field({"nic", choice(tree.nic, {{"device"}, {"switch"}, {"root"}}),
+                 "where the NIC of a device is: on it; behind its switch, so that what it sends "
+                 "shares the device's own link; below the root, so that it shares the uplink too"});
+}
+
 void describe(Visitor& visitor, HostSpec& spec) {
   visitor.field(
       {"devices_per_host", &spec.devices_per_host, "devices that one host drives", host_devices});
@@ -62,6 +75,9 @@ void describe(Visitor& visitor, HostSpec& spec) {
   visitor.section("device_link", "link between host and device", [&](Visitor& v) {
     v.field({"bandwidth", &spec.device_link_bandwidth, "per direction", host_rate});
     v.field({"latency", &spec.device_link_latency, "of one transfer", time_range});
+    v.field({"pageable", &spec.pageable_bandwidth,
+             "of one device's copies from or to pageable memory, per direction; 0B/s: not known",
+             host_rate});
     v.section(
         "shared", "where the links of several devices meet: PCIe root, switch, host memory",
         [&](Visitor& w) {
@@ -70,6 +86,14 @@ void describe(Visitor& visitor, HostSpec& spec) {
           w.field({"devices", &spec.shared_devices, "devices that meet there", host_devices});
         });
   });
+  visitor.section("numa", "NUMA domains of one host (docs/models/offload.md)", [&](Visitor& v) {
+    v.field({"domains", &spec.numa_domains,
+             "memories of one host, each with its part of memory.bandwidth", between(1, 64)});
+    v.field({"link", &spec.numa_link,
+             "between each two of them, per direction; runtime.numa needs it", host_rate});
+  });
+  visitor.section("pcie", "switches between devices and their host (docs/models/offload.md)",
+                  [&](Visitor& v) { describe(v, spec.pcie); });
   visitor.section("cores", "of one host, as its updates of states find them", [&](Visitor& v) {
     v.field({"count", &spec.cores, "0: not known", between(0, max_devices)});
     v.field({"bandwidth", &spec.core_bandwidth,
@@ -93,11 +117,34 @@ void describe(Visitor& visitor, HostSpec& spec) {
   });
 }
 
-BytesPerSecond HostSpec::update_bandwidth() const {
-  BytesPerSecond whole = memory_efficiency * memory_bandwidth;
+/// Threads are in all domains alike; half of what passes by an update is read and half written, so
+/// that a link carries as much each way.
+BytesPerSecond HostSpec::update_bandwidth(NumaPlacement placement) const {
+  const auto domains = static_cast<double>(numa_domains);
+  const bool one = placement == NumaPlacement::first_touch;
+  BytesPerSecond whole = memory_efficiency * memory_bandwidth / (one ? domains : 1);
   if (cores > 0 && core_bandwidth.value() > 0)
     whole = std::min(whole, static_cast<double>(cores) * core_bandwidth);
+  if (numa_domains > 1 && numa_link.value() > 0 && placement != NumaPlacement::local)
+    whole = std::min(whole, numa_link * (one ? 2 * domains : domains * domains));
   return whole / static_cast<double>(devices_per_host);
+}
+
+/// Bytes over one link between domains, in one direction, for each byte that a device copies while
+/// all devices of the host copy: from the devices of a domain to the memory of another one.
+double HostSpec::crossing_copies(NumaPlacement placement) const {
+  if (numa_domains < 2 || numa_link.value() <= 0) return 0;
+  const auto domains = static_cast<double>(numa_domains);
+  const double there = static_cast<double>(devices_per_host) / domains;
+  switch (placement) {
+    case NumaPlacement::local:
+      return 0;
+    case NumaPlacement::first_touch:
+      return there;
+    case NumaPlacement::interleaved:
+      break;
+  }
+  return there / domains;
 }
 
 BytesPerSecond HostSpec::storage_read_bandwidth() const {
@@ -108,10 +155,15 @@ BytesPerSecond HostSpec::storage_write_bandwidth() const {
   return storage_write / static_cast<double>(devices_per_host);
 }
 
-BytesPerSecond HostSpec::offload_bandwidth() const {
-  if (shared_bandwidth.value() <= 0) return device_link_bandwidth;
-  const double share = shared_bandwidth.value() / static_cast<double>(shared_devices);
-  return BytesPerSecond{std::min(device_link_bandwidth.value(), share)};
+BytesPerSecond HostSpec::offload_bandwidth(NumaPlacement placement, bool pinned) const {
+  BytesPerSecond least = device_link_bandwidth;
+  if (shared_bandwidth.value() > 0)
+    least = std::min(least, shared_bandwidth / static_cast<double>(shared_devices));
+  if (pcie.known()) least = std::min(least, pcie.switch_bandwidth);
+  if (!pinned && pageable_bandwidth.value() > 0) least = std::min(least, pageable_bandwidth);
+  const double across = crossing_copies(placement);
+  if (across > 0) least = std::min(least, numa_link / across);
+  return least;
 }
 
 }  // namespace stepcast

@@ -41,6 +41,7 @@ std::int64_t planes_of(const ClusterSpec& cluster, LinkKind kind) {
     case LinkTier::wire:
     case LinkTier::trunk:
     case LinkTier::pod:
+    case LinkTier::host:
       break;
     case LinkTier::channel:
       return kind == LinkKind::global ? cluster.network.dragonfly.global_links : 1;

@@ -158,6 +158,7 @@ XmlWriter::Ends XmlWriter::ends_of(std::uint32_t d, bool super) const {
 void XmlWriter::sort_links() {
   const bool per_node = fabric_.cluster().network.nic.per == NicSpec::Per::node;
   links_of_.resize(static_cast<std::size_t>(fabric_.nodes()));
+  const HostSpec& host = fabric_.cluster().host;
   for (std::uint32_t l = 0; l < fabric_.link_count(); ++l) {
     const Link link = fabric_.link({l});
     switch (info(link.kind).family.owner) {
@@ -170,6 +171,9 @@ void XmlWriter::sort_links() {
         break;
       case LinkOwner::nic:
         links_of_[per_node ? link.from : link.from / size_].push_back({l});
+        break;
+      case LinkOwner::pcie_switch:
+        links_of_[link.from * host.pcie.switch_devices / size_].push_back({l});
         break;
       case LinkOwner::leaf:
       case LinkOwner::pod:

@@ -5,12 +5,21 @@
 // Transfers between a device and its host, or the drives behind it: docs/models/offload.md.
 namespace stepcast {
 
+BytesPerSecond ProgramBuilder::copy_bandwidth() const {
+  return cluster_.host.offload_bandwidth(spec_.runtime.numa, spec_.training.offload_pinned);
+}
+
 void ProgramBuilder::to_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
-  over_host_link("offload", Stream::to_host, bytes, cluster_.host.offload_bandwidth(), slot, out);
+  over_host_link("offload", Stream::to_host, bytes, copy_bandwidth(), slot, out);
 }
 
 void ProgramBuilder::from_host(Bytes bytes, std::uint32_t slot, Instructions& out) {
-  over_host_link("fetch", Stream::from_host, bytes, cluster_.host.offload_bandwidth(), slot, out);
+  over_host_link("fetch", Stream::from_host, bytes, copy_bandwidth(), slot, out);
+}
+
+void ProgramBuilder::from_loader(Bytes bytes, std::uint32_t slot, Instructions& out) {
+  over_host_link("batch", Stream::from_host, bytes,
+                 cluster_.host.offload_bandwidth(spec_.runtime.numa), slot, out);
 }
 
 namespace {
@@ -26,15 +35,13 @@ BytesPerSecond through(BytesPerSecond link, BytesPerSecond drives, const Workloa
 void ProgramBuilder::to_store(Bytes bytes, std::uint32_t slot, Instructions& out) {
   const HostSpec& host = cluster_.host;
   over_host_link("offload", Stream::to_host, bytes,
-                 through(host.offload_bandwidth(), host.storage_write_bandwidth(), spec_), slot,
-                 out);
+                 through(copy_bandwidth(), host.storage_write_bandwidth(), spec_), slot, out);
 }
 
 void ProgramBuilder::from_store(Bytes bytes, std::uint32_t slot, Instructions& out) {
   const HostSpec& host = cluster_.host;
   over_host_link("fetch", Stream::from_host, bytes,
-                 through(host.offload_bandwidth(), host.storage_read_bandwidth(), spec_), slot,
-                 out);
+                 through(copy_bandwidth(), host.storage_read_bandwidth(), spec_), slot, out);
 }
 
 void ProgramBuilder::over_host_link(const char* name, Stream stream, Bytes bytes,

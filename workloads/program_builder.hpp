@@ -57,6 +57,8 @@ class ProgramBuilder {
   /// slot.
   void to_host(Bytes bytes, std::uint32_t slot, Instructions& out);
   void from_host(Bytes bytes, std::uint32_t slot, Instructions& out);
+  /// A batch of the loader, from where its workers put it.
+  void from_loader(Bytes bytes, std::uint32_t slot, Instructions& out);
   /// The same of states, to and from where training.offload.store keeps them.
   void to_store(Bytes bytes, std::uint32_t slot, Instructions& out);
   void from_store(Bytes bytes, std::uint32_t slot, Instructions& out);
@@ -78,6 +80,8 @@ class ProgramBuilder {
   OperatorCost cost(const Operator& op) const;
   void over_host_link(const char* name, Stream stream, Bytes bytes, BytesPerSecond bandwidth,
                       std::uint32_t slot, Instructions& out);
+  /// Of what is offloaded.
+  BytesPerSecond copy_bandwidth() const;
   OperatorCost with_graph(OperatorCost cost, const Operator& op, bool in_graph) const;
   OperatorCost beside_communication(OperatorCost cost, const Operator& op) const;
   void communicate(const LayerItem& item, Instructions& out);

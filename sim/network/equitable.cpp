@@ -52,6 +52,8 @@ class Comparison {
     sight.emplace_back(keys_[r], 0);
     for (std::size_t k = 0; k < group_kinds; ++k)
       see(graph_.group_of(static_cast<GroupKind>(k), Rank{r}));
+    for (const Stream direction : {Stream::to_host, Stream::from_host})
+      see(graph_.copies_of(direction, Rank{r}));
     for (std::size_t c = 0; c < channels; ++c) {
       const Channel channel{static_cast<std::uint8_t>(c)};
       see(graph_.channel_of(Rank{r}, channel));

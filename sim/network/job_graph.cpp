@@ -34,6 +34,7 @@ bool crossed_by_several(const Fabric& fabric, LinkId link) {
     case LinkOwner::pod:
     case LinkOwner::wire:
     case LinkOwner::channel:
+    case LinkOwner::pcie_switch:
       return true;
     case LinkOwner::nic:
       if (fabric.cluster().network.nic.per == NicSpec::Per::node) return true;
@@ -90,6 +91,8 @@ JobGraph::JobGraph(const NetworkMapInput& input, bool world_alone, JobPeriod per
     if (!left_out && used(input.programs, kind)) add_groups(kind);
   }
   for (std::size_t c = 0; c < channels; ++c) add_channels(Channel{static_cast<std::uint8_t>(c)});
+  if (input.fabric.has_pcie())
+    for (const Stream direction : {Stream::to_host, Stream::from_host}) add_copies(direction);
   index_links();
 }
 
@@ -161,7 +164,7 @@ void JobGraph::add_channels(Channel channel) {
     incoming_of_[index][peer.value] = object;
     if (*bytes[stage.value] <= Bytes{0}) continue;
     for (const LinkId link : input_.fabric.route(from, to)) {
-      if (input_.fabric.can_saturate(link)) use(object, link, 0);
+      if (input_.fabric.can_saturate(link)) use_with_pcie(object, link, 0);
     }
   }
 }
@@ -269,8 +272,8 @@ GroupPattern JobGraph::plan(GroupKind kind, std::uint32_t stage, const std::vect
 /// Bytes of a failed link load what stands in for it, and nothing loads the failed link itself.
 void JobGraph::load(std::uint32_t object, LinkId link, std::uint32_t entry) {
   const std::vector<LinkId>* detour = input_.fabric.detour(link);
-  if (detour == nullptr) return use(object, link, entry);
-  for (const LinkId instead : *detour) use(object, instead, entry);
+  if (detour == nullptr) return use_with_pcie(object, link, entry);
+  for (const LinkId instead : *detour) use_with_pcie(object, instead, entry);
 }
 
 /// A link gets its number when it is first used, so that the size of the graph follows the job and

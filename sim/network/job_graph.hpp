@@ -133,6 +133,9 @@ class JobGraph {
   std::uint32_t incoming_of(Rank receiver, Channel channel) const {
     return incoming_of_[static_cast<std::size_t>(channel)][receiver.value];
   }
+  /// Object of what a rank copies to its host, or from it, where there is a PCIe tree; no_index
+  /// without one, and for a rank that copies nothing.
+  std::uint32_t copies_of(Stream direction, Rank rank) const;
   /// Loads of a use: slots of the object's pattern, or slot 0 of a channel.
   std::span<const GroupPattern::Load> loads(const Use& use) const;
   /// Equal for uses with equal loads.
@@ -149,6 +152,8 @@ class JobGraph {
 
   void add_groups(GroupKind kind);
   void add_channels(Channel channel);
+  void add_copies(Stream direction);
+  GroupPattern copies(std::uint32_t stage, Stream direction) const;
   /// `members`: those of the period.
   std::uint32_t pattern_for(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
   DeviceId device_of(Rank own) const { return input_.placement.device_of(period_.in_job(own)); }
@@ -159,8 +164,10 @@ class JobGraph {
   bool is_skewed(GroupKind kind, std::uint32_t stage) const;
   GroupPattern plan(GroupKind kind, std::uint32_t stage, const std::vector<Rank>& members);
   void compare(GroupKind kind, std::uint32_t number);
-  /// Puts an entry on a link, or on what stands in for it.
+  /// Puts an entry on a link, or on what stands in for it, and on the PCIe links that bytes of
+  /// these cross.
   void load(std::uint32_t object, LinkId link, std::uint32_t entry);
+  void use_with_pcie(std::uint32_t object, LinkId link, std::uint32_t entry);
   void use(std::uint32_t object, LinkId link, std::uint32_t entry);
   void index_links();
 
@@ -176,6 +183,7 @@ class JobGraph {
   LoadRoles roles_;
   std::array<std::vector<std::uint32_t>, group_kinds> group_of_;
   std::array<std::vector<std::uint32_t>, channels> channel_of_, incoming_of_;
+  std::array<std::vector<std::uint32_t>, streams> copies_of_;
   std::vector<Use> uses_;
   std::vector<std::uint32_t> first_use_, by_link_, first_by_link_;
   std::vector<UsedLink> links_;

@@ -11,12 +11,16 @@
 namespace stepcast {
 namespace {
 
-/// Of devices and hosts the fabric knows nothing but what it costs to start a collective.
+/// Of devices and hosts the fabric knows nothing but what it costs to start a collective, and the
+/// PCIe tree.
 void write_cluster(ClusterSpec cluster, KeyWriter& key) {
   key.number(cluster.device.launch.communication.value());
   key.number(cluster.collectives.selection_latency_given);
   cluster.device = {};
-  cluster.host = {};
+  HostSpec host;
+  host.pcie = cluster.host.pcie;
+  if (host.pcie.known()) host.device_link_bandwidth = cluster.host.device_link_bandwidth;
+  cluster.host = host;
   cluster.name.clear();
   cluster.interval.reset();
   cluster.costs.reset();

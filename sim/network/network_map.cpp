@@ -325,11 +325,15 @@ void MapBuilder::assign_calls(std::uint32_t c) {
   const Rank rank = map_.classes.representative[c];
   const std::uint32_t stage = map_.classes.stage[c].value;
   std::array<std::uint32_t, group_kinds> ordinal{};
+  std::array<std::uint32_t, 2> copies{};  // of each direction
   auto& assigned = map_.call_of.emplace_back();
   const auto& calls = input_.programs[stage].calls;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
     if (calls[i].over_host_link()) {
-      assigned.push_back(host_transfer(calls[i].host_link.value()));
+      const std::uint32_t object = graph_.copies_of(calls[i].stream, graph_.period().own(rank));
+      assigned.push_back(object == no_index ? host_transfer(calls[i].host_link.value())
+                                            : first_call_[colours_.object[object]] +
+                                                  copies[calls[i].stream == Stream::to_host]++);
       continue;
     }
     const std::uint32_t nth = ordinal[static_cast<std::size_t>(calls[i].group)]++;

@@ -80,6 +80,7 @@ LinkId member_link(const Fabric& fabric, LinkKind kind, DeviceId a, DeviceId b) 
       return fabric.pod_link(kind, fabric.pod_of(a));
     case LinkOwner::device:
     case LinkOwner::nic:
+    case LinkOwner::pcie_switch:
       break;
   }
   return fabric.device_link(kind, a);
@@ -189,6 +190,9 @@ PatternPlanner::LinkKey PatternPlanner::key_of(LinkId link) const {
         return {l.kind, own->second, 0};
       return {l.kind, member_with(l.from, &Fabric::nic_of), 0};
     }
+    case LinkOwner::pcie_switch:
+      expects(false, "no plan names links of PCIe switches");
+      break;
     case LinkOwner::device:
       break;
   }

@@ -9,21 +9,30 @@
 namespace stepcast {
 namespace {
 
+/// Several NICs may be behind it.
+bool of_switch(const Fabric& fabric, LinkId link) {
+  return fabric.has_pcie() && info(fabric.link(link).kind).family.owner == LinkOwner::pcie_switch;
+}
+
 /// Seconds per byte of a flow that meets nothing. Where a link stands in for others, what the flow
 /// puts on it adds up.
 double slowest_link(const Fabric& fabric, const PhaseFlow& flow) {
   double slowest = 0;
   std::map<LinkId, double> together;
   const auto load_link = [&](double own_weight, LinkId link) {
-    const bool alone = !fabric.on_detour(link);
+    const bool alone = !fabric.on_detour(link) && !of_switch(fabric, link);
     const double weight = alone ? own_weight : together[link] += own_weight;
     slowest = std::max(slowest, weight / fabric.link(link).bandwidth.value());
   };
+  const auto load_with_pcie = [&](double weight, LinkId link) {
+    load_link(weight, link);
+    for (const LinkId more : fabric.over_pcie(link)) load_link(weight, more);
+  };
   for (const LinkWeight& use : flow.links) {
     const std::vector<LinkId>* detour = fabric.detour(use.link);
-    if (detour == nullptr) load_link(use.weight, use.link);
+    if (detour == nullptr) load_with_pcie(use.weight, use.link);
     for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
-      load_link(use.weight, (*detour)[d]);
+      load_with_pcie(use.weight, (*detour)[d]);
   }
   return slowest;
 }

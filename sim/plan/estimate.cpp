@@ -168,15 +168,17 @@ double LayoutEstimate::offloaded_optimizer(std::int64_t zero) const {
   const TrainingSpec& training = s.workload.training;
   const Bytes part{optimizer_state_bytes(training) * parameters / optimizer_parts};
   const DriveTimes drives = drive_times(part, training, host);
+  const BytesPerSecond link =
+      host.offload_bandwidth(s.workload.runtime.numa, training.offload_pinned);
   if (training.offload_update == TrainingSpec::OffloadUpdate::host) {
     const double owned = parameters / optimizer_parts;
     const double there = host_update_time(owned, s.workload.runtime, training, host).value();
     const Bytes gradients{gradient_bytes(s.workload.communication) * owned};
-    const double told = (host.device_link_latency + gradients / host.offload_bandwidth()).value();
+    const double told = (host.device_link_latency + gradients / link).value();
     const double longest = std::max({told, there, drives.read, drives.write});
     return std::max(told, drives.read) + there + drives.write + (optimizer_parts - 1) * longest;
   }
-  const double moved = (host.device_link_latency + part / host.offload_bandwidth()).value();
+  const double moved = (host.device_link_latency + part / link).value();
   const double in = std::max(moved, drives.read), out = std::max(moved, drives.write);
   return in + work + out + (optimizer_parts - 1) * std::max({in, work, out});
 }

@@ -60,8 +60,8 @@ void Replayer::pump_stream(RankIndex r, Stream stream) {
     if (call.lone && call.arrivals == 1) {
       // Hosts of other kinds of nodes may have other links.
       const StageCall& own = program(r).calls[head.call];
-      end_lone(r, state, call, start,
-               start + (own.over_host_link() ? own.host_link.value() : call.alone));
+      const bool own_link = own.over_host_link() && call.group == NetworkCall::no_group;
+      end_lone(r, state, call, start, start + (own_link ? own.host_link.value() : call.alone));
     } else if (meets_nothing(r, head.call, call, start)) {
       const NetworkCall& whole = map_.calls[ranks_[r].call_of[head.call]];
       end_lone(r, state, call, start, end_on_links(whole, start));
@@ -146,7 +146,8 @@ std::uint32_t Replayer::new_meeting(std::uint32_t call) {
 std::uint32_t Replayer::meeting_of(RankIndex r, std::uint32_t call) {
   const auto kind = static_cast<std::size_t>(program(r).calls[call].group);
   const CallSummary& planned = network_call(r, call);
-  const std::uint64_t made = planned.once ? 0 : ranks_[r].calls_made[kind]++;
+  const bool copy = program(r).calls[call].over_host_link();  // of no group, and met by nobody
+  const std::uint64_t made = planned.once || copy ? 0 : ranks_[r].calls_made[kind]++;
   const std::uint64_t nth = made * group_kinds + kind;
   auto& open = open_meetings_[std::min<std::size_t>(planned.group, open_meetings_.size() - 1)];
   auto found = std::ranges::find(open, nth, &OpenMeeting::nth);

@@ -32,13 +32,19 @@ void check_sharing(const HostSpec& host, std::int64_t node_devices, const std::s
                      count_text(node_devices) + " devices of a node");
 }
 
+bool offloads(const TrainingSpec& training) {
+  return training.offload_activations > 0 || training.offload_optimizer || training.offload_experts;
+}
+
+/// Something moves between devices and hosts.
+bool copies(const TrainingSpec& training) {
+  return offloads(training) || training.batch_copy > Bytes{0};
+}
+
 /// What lives on hosts shares their memory.
 void check_hosts(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
-  const bool offloads = training.offload_activations > 0 || training.offload_optimizer ||
-                        training.offload_experts ||
-                        training.offload_update == TrainingSpec::OffloadUpdate::host;
-  if (!offloads) return;
+  if (!offloads(training) && training.offload_update == TrainingSpec::OffloadUpdate::device) return;
   const ClusterSpec& cluster = scenario.cluster;
   check_sharing(cluster.host, cluster.node_devices, "cluster.host", checks);
   for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
@@ -78,6 +84,99 @@ void check_offload(const Scenario& scenario, Checks& checks) {
                  "is host but no states live there, allowed: device, or optimizer or experts true");
   check_update(scenario.cluster.host, "cluster.host", checks);
   for (std::size_t k = 0; k < kinds.size(); ++k) check_update(kinds[k].host, of_kind(k), checks);
+}
+
+/// A tree is one of copies of devices, and of NICs that devices have to themselves.
+void check_pcie(const Scenario& scenario, Checks& checks) {
+  const ClusterSpec& cluster = scenario.cluster;
+  const PcieTree& tree = cluster.host.pcie;
+  const std::string path = "cluster.host.pcie";
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
+    checks.require(!tree.known() && !cluster.kinds[k].host.pcie.known(),
+                   "cluster.kinds." + std::to_string(k) + ".host.pcie",
+                   "is given in a cluster of several kinds of nodes, allowed: none");
+  if (!checks.good_below(path)) return;
+  if (!tree.known()) {
+    const char* why = "is given but switch_bandwidth is 0, allowed: ";
+    checks.require(tree.switch_devices == 1, path + ".switch_devices", why + std::string("1"));
+    checks.require(tree.nic == PcieTree::Nic::device, path + ".nic", why + std::string("device"));
+    return;
+  }
+  const std::string key = path + ".switch_bandwidth";
+  const std::string none = ", allowed: 0B/s";
+  checks.require(cluster.host.device_link_bandwidth.value() > 0 ||
+                     !checks.good({"cluster.host.device_link.bandwidth"}),
+                 key, "is given but cluster.host.device_link.bandwidth is 0" + none);
+  checks.require(cluster.host.shared_bandwidth.value() <= 0, key,
+                 "is given beside cluster.host.device_link.shared, which is an even share of the "
+                 "same" +
+                     none + ", or shared.bandwidth 0B/s");
+  checks.require(!cluster.network.platform, key,
+                 "is given but all links are those of cluster.network.platform" + none);
+  checks.require(scenario.simulate.engine == StepEngine::fast, key,
+                 "is given, which simulate.engine simgrid does not do" + none);
+  const bool nics = tree.nic != PcieTree::Nic::device;
+  checks.require(!nics || cluster.network.nic.per == NicSpec::Per::device, path + ".nic",
+                 "is given but a NIC is that of a node (cluster.network.nic.per), allowed: device");
+  checks.require(nics || copies(scenario.workload.training) || !checks.good_below("training"), key,
+                 "is given but nothing is offloaded or loaded and NICs are not in the tree" + none);
+  const std::int64_t node = cluster.node_devices;
+  checks.require(!checks.good({"cluster.node.devices"}) || node % tree.switch_devices == 0,
+                 path + ".switch_devices",
+                 "is " + count_text(tree.switch_devices) + ", must divide the " + count_text(node) +
+                     " devices of a node, allowed: " + divisors(node));
+}
+
+/// Memory that is not local, or not pinned, is that of copies and of updates on the host.
+void check_host_memory(const Scenario& scenario, Checks& checks) {
+  const TrainingSpec& training = scenario.workload.training;
+  const HostSpec& host = scenario.cluster.host;
+  const NumaPlacement numa = scenario.workload.runtime.numa;
+  const bool known = checks.good_below("training") && checks.good_below("cluster.host");
+  if (!training.offload_pinned && known) {
+    const char* key = "training.offload.pinned";
+    checks.require(offloads(training), key, "is false but nothing is offloaded, allowed: true");
+    checks.require(host.pageable_bandwidth.value() > 0, key,
+                   "is false but cluster.host.device_link.pageable is 0, allowed: true");
+    checks.require(scenario.cluster.kinds.empty(), key,
+                   "is false in a cluster of several kinds of nodes, allowed: true");
+  }
+  if (numa != NumaPlacement::local && known) {
+    const char* key = "runtime.numa";
+    const std::string allowed = ", allowed: local";
+    checks.require(copies(training), key, "is given but nothing moves to or from hosts" + allowed);
+    checks.require(host.numa_domains > 1 && host.numa_link.value() > 0, key,
+                   "is given but cluster.host.numa has no domains above 1 with a link" + allowed);
+    checks.require(scenario.cluster.kinds.empty(), key,
+                   "is given in a cluster of several kinds of nodes" + allowed);
+    checks.require(host.devices_per_host % host.numa_domains == 0, "cluster.host.numa.domains",
+                   "is " + count_text(host.numa_domains) + ", must divide the " +
+                       count_text(host.devices_per_host) +
+                       " devices of a host, allowed: " + divisors(host.devices_per_host));
+  }
+  checks.require(host.numa_link.value() <= 0 || host.numa_domains > 1 || !known,
+                 "cluster.host.numa.link",
+                 "is given but cluster.host.numa.domains is 1, allowed: 0B/s, or domains above 1");
+  if (training.batch_copy <= Bytes{0} || !known) return;
+  const char* key = "training.batch_copy";
+  checks.require(!scenario.synthetic, key,
+                 "is given but the workload has no operators, allowed: 0B");
+  checks.require(host.device_link_bandwidth.value() > 0, key,
+                 "is given but cluster.host.device_link.bandwidth is 0, allowed: 0B");
+  checks.require(!scenario.workload.pairs || !checks.good({"schedule.pipeline"}), key,
+                 "does not go with pairs of forward and backward units, allowed: 0B");
+}
+
+/// Updates on the host are one pass of its own, so that kernels of the device update nothing.
+void check_optimizer_kernels(const Scenario& scenario, Checks& checks) {
+  const TrainingSpec& training = scenario.workload.training;
+  const bool all_there = training.offload_optimizer && training.offload_optimizer_part >= 1 &&
+                         training.offload_update == TrainingSpec::OffloadUpdate::host;
+  checks.require(scenario.workload.runtime.optimizer == RuntimeSpec::OptimizerKernels::fused ||
+                     !all_there || !checks.good_below("training"),
+                 "runtime.optimizer",
+                 "is of the kernels of a device, but training.offload.update host has hosts update "
+                 "all states, allowed: fused");
 }
 
 /// Domains say which experts work in a step, and nothing else.
@@ -166,6 +265,9 @@ void check_barriers(const Scenario& scenario, Checks& checks) {
 void check_host(const Scenario& scenario, Checks& checks) {
   check_offload(scenario, checks);
   check_hosts(scenario, checks);
+  check_pcie(scenario, checks);
+  check_host_memory(scenario, checks);
+  check_optimizer_kernels(scenario, checks);
   check_domains(scenario, checks);
   check_expert_offload(scenario, checks);
   check_compile(scenario, checks);

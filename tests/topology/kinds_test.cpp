@@ -36,7 +36,7 @@ TEST(LinkKinds, AreToldApartByStemAndDirection) {
     EXPECT_TRUE(links.emplace(row.family.stem, row.direction).second) << row.name;
     EXPECT_LT(static_cast<std::size_t>(row.family.tier), link_tiers) << row.name;
   }
-  EXPECT_EQ(names.size(), static_cast<std::size_t>(LinkKind::global) + 1);
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(LinkKind::switch_down) + 1);
 }
 
 TEST(GroupKinds, HaveNamesAndWhatTheirFormNeeds) {

@@ -84,6 +84,7 @@ std::uint32_t part_of(const Fabric& fabric, LinkId id, std::uint32_t part) {
       case LinkOwner::pod:
         if (link.from == fabric.pod_of(device)) return d / part;
         break;
+      case LinkOwner::pcie_switch:
       case LinkOwner::channel:  // no cluster of this test has any
         break;
     }

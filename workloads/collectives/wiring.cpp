@@ -111,6 +111,7 @@ std::uint32_t Wiring::places(LinkOwner owner) const {
     case LinkOwner::pair:
     case LinkOwner::wire:
     case LinkOwner::channel:
+    case LinkOwner::pcie_switch:
       return 0;
     case LinkOwner::device:
       return count(seats_.size());
@@ -127,6 +128,7 @@ std::uint32_t Wiring::places(LinkOwner owner) const {
 void Wiring::take_slots(const Fabric& fabric, LinkKind up) {
   const LinkKindInfo kind = info(up);
   if (kind.direction != LinkDirection::up || fabric.block(up).count == 0) return;
+  if (kind.family.tier == LinkTier::host) return;  // what a NIC sends says what crosses it
   const std::uint32_t links = places(kind.family.owner);
   ranges_[static_cast<std::size_t>(kind.family.tier)] = {
       slots_, slots_ + links, fabric.block(up).first, fabric.block(kind.reverse).first};
@@ -145,6 +147,7 @@ void Wiring::take_latencies(const Fabric& fabric) {
               route(LinkKind::super_up) + library.node_step_latency +
                   (super_behind_ports_ ? ports : Seconds{0}),
               route(LinkKind::nic_up) + library.step_latency,
+              Seconds{0},
               Seconds{0},
               Seconds{0},
               Seconds{0}};

@@ -82,6 +82,22 @@ struct DeviceSpec {
   std::optional<PowerSpec> power;       ///< none: energy is not forecast
 };
 
+/// PCIe between the devices of a node and the root complex of their host. Model:
+/// docs/models/offload.md.
+struct PcieTree {
+  /// Where the NIC of a device is: on the device itself, behind its PCIe switch, or below the root.
+  enum class Nic { device, pcie_switch, root };
+  std::int64_t switch_devices = 1;     ///< devices behind one switch
+  BytesPerSecond switch_bandwidth{0};  ///< of its uplink, per direction; 0: there is no tree
+  Nic nic = Nic::device;
+
+  bool known() const { return switch_bandwidth.value() > 0; }
+};
+
+/// Where threads of updates and the memory of what is offloaded are: both in the NUMA domain of
+/// their device, all memory in the first domain, or memory in all domains in turn.
+enum class NumaPlacement { local, first_touch, interleaved };
+
 struct HostSpec {
   std::int64_t devices_per_host = 8;
   OperatorClassTimes dispatch;  ///< host time per operator, eager
@@ -109,9 +125,13 @@ struct HostSpec {
   /// limit.
   BytesPerSecond shared_bandwidth{0};
   std::int64_t shared_devices = 1;
-  std::int64_t cores = 0;            ///< of one host; 0: not known
-  BytesPerSecond core_bandwidth{0};  ///< of host memory, that one core draws; 0: no limit
-  Bytes memory_capacity{0};          ///< of one host; 0: not known
+  PcieTree pcie;
+  BytesPerSecond pageable_bandwidth{0};  ///< of a copy from or to pageable memory; 0: not known
+  std::int64_t numa_domains = 1;         ///< of the memory of one host
+  BytesPerSecond numa_link{0};           ///< between each two of them, per direction; 0: not known
+  std::int64_t cores = 0;                ///< of one host; 0: not known
+  BytesPerSecond core_bandwidth{0};      ///< of host memory, that one core draws; 0: no limit
+  Bytes memory_capacity{0};              ///< of one host; 0: not known
   BytesPerSecond memory_bandwidth{0};
   double memory_efficiency = 1;                      ///< part of it that updates of states reach
   Bytes storage_capacity{0};                         ///< of the drives of one host; 0: not known
@@ -119,10 +139,13 @@ struct HostSpec {
 
   /// This is the host memory that passes by the update of one device's states in a second, while
   /// those of all devices of the host are updated (docs/models/offload.md).
-  BytesPerSecond update_bandwidth() const;
+  BytesPerSecond update_bandwidth(NumaPlacement placement = NumaPlacement::local) const;
   /// This is the bandwidth of each device while all that share offload at once: the least of its
-  /// link and an even share (docs/models/offload.md).
-  BytesPerSecond offload_bandwidth() const;
+  /// link and an even share (docs/models/offload.md). With a PCIe tree it is that of a device whose
+  /// neighbours are idle; what they take, the fabric knows.
+  BytesPerSecond offload_bandwidth(NumaPlacement placement = NumaPlacement::local,
+                                   bool pinned = true) const;
+  double crossing_copies(NumaPlacement placement) const;
   /// These are even shares of a device in what the drives of its host read and write.
   BytesPerSecond storage_read_bandwidth() const;
   BytesPerSecond storage_write_bandwidth() const;

@@ -127,7 +127,13 @@ class Fabric {
   bool same_mesh(DeviceId a, DeviceId b)
       const;  ///< joined by a mesh link (or equal) on a mesh or groups fabric
   LinkId mesh_link(DeviceId from, DeviceId to) const;  ///< both in one mesh
-  /// Of a kind that a device owns, or that of its NIC.
+  /// Copies between devices and their hosts cross links of the fabric: there is a PCIe tree.
+  bool has_pcie() const { return block(LinkKind::pcie_up).count > 0; }
+  /// What else bytes of a link cross because of where devices, NICs and hosts are in the PCIe tree:
+  /// those of a NIC the link of its device, and the uplink of its switch where the NIC is not
+  /// behind it; those of a device's own link the uplink. Nothing of what is listed asks for more.
+  std::vector<LinkId> over_pcie(LinkId link) const;
+  /// Of a kind that a device owns, or that of its NIC or its PCIe switch.
   LinkId device_link(LinkKind kind, DeviceId device) const;
   LinkId leaf_link(LinkKind kind, std::uint32_t leaf) const;
   LinkId pod_link(LinkKind kind, std::uint32_t pod) const;
@@ -170,6 +176,7 @@ class Fabric {
   void add_node_blocks();
   void add_wires();
   void add_channels();
+  void add_pcie();
   std::uint32_t wire_end(NodeId node, std::uint32_t vertex) const;
   std::vector<LinkId> wire_route(DeviceId a, DeviceId b) const;
   std::optional<LinkId> find_wire(std::uint32_t from, std::uint32_t to) const;

@@ -24,16 +24,22 @@ enum class LinkKind {
   pod_up,
   pod_down,
   local,
-  global
+  global,
+  pcie_up,
+  pcie_down,
+  switch_up,
+  switch_down
 };
 
-/// The part of the fabric that a link belongs to, from the inside out.
-enum class LinkTier { mesh, wire, node, super_node, nic, trunk, pod, channel };
-inline constexpr std::size_t link_tiers = 8;
+/// The part of the fabric that a link belongs to, from the inside out; `host` is the PCIe tree
+/// between devices and the memory of their host.
+enum class LinkTier { mesh, wire, node, super_node, nic, trunk, pod, channel, host };
+inline constexpr std::size_t link_tiers = 9;
 
 /// What the links of one kind are counted by: an ordered pair of devices, a wire of a node, a
-/// device, a NIC, a leaf, a pod, or an ordered pair of routers or groups of a dragonfly.
-enum class LinkOwner { pair, wire, device, nic, leaf, pod, channel };
+/// device, a NIC, a leaf, a pod, an ordered pair of routers or groups of a dragonfly, or a PCIe
+/// switch.
+enum class LinkOwner { pair, wire, device, nic, leaf, pod, channel, pcie_switch };
 
 /// `across` joins two devices or switches; `up` leads away from the devices, `down` towards them.
 enum class LinkDirection { across, up, down };
@@ -64,6 +70,8 @@ constexpr LinkKindInfo info(LinkKind kind) {
   constexpr LinkFamily pods{"pod", LinkTier::pod, LinkOwner::pod};
   constexpr LinkFamily locals{"local", LinkTier::channel, LinkOwner::channel};
   constexpr LinkFamily globals{"global", LinkTier::channel, LinkOwner::channel};
+  constexpr LinkFamily lanes{"pcie", LinkTier::host, LinkOwner::device};
+  constexpr LinkFamily switches{"switch", LinkTier::host, LinkOwner::pcie_switch};
   using enum LinkKind;
   using enum LinkDirection;
   switch (kind) {
@@ -99,6 +107,14 @@ constexpr LinkKindInfo info(LinkKind kind) {
       return {"local", locals, across, local};
     case global:
       return {"global", globals, across, global};
+    case pcie_up:
+      return {"pcie_up", lanes, up, pcie_down};
+    case pcie_down:
+      return {"pcie_down", lanes, down, pcie_up};
+    case switch_up:
+      return {"switch_up", switches, up, switch_down};
+    case switch_down:
+      return {"switch_down", switches, down, switch_up};
   }
   return {};
 }

@@ -43,6 +43,8 @@ struct TrainingSpec {
   OffloadUpdate offload_update = OffloadUpdate::device;  ///< of states that live on the host
   enum class OffloadStore { memory, storage };
   OffloadStore offload_store = OffloadStore::memory;  ///< of the host, where those states live
+  bool offload_pinned = true;  ///< what is offloaded waits in pinned memory, else in pageable
+  Bytes batch_copy{0};         ///< of a micro-batch, from the host to the ranks that read it
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   std::int64_t logit_metrics = 0;          ///< cross entropies measured beside the loss
@@ -243,6 +245,7 @@ struct RuntimeSpec {
   LayerOrder layer_order = LayerOrder::plain;
   Fusion fusion = Fusion::none;
   KernelSpec kernels;
+  NumaPlacement numa = NumaPlacement::local;  ///< of updates on the host and what is offloaded
   enum class OptimizerKernels { fused, elementwise, per_tensor };
   OptimizerKernels optimizer = OptimizerKernels::fused;
   std::uint32_t graphs = 0;     ///< bit i: GraphScope i is launched as a graph

@@ -74,7 +74,8 @@ void LaneReplayer::free_meeting(std::uint32_t id) {
 double LaneReplayer::alone(RankIndex r, std::uint32_t call) const {
   const StageCall& own = ranks_[r].program->calls[call];
   const NetworkCall& planned = network_call(r, call);
-  return planned.arrivals == 1 && own.over_host_link() ? own.host_link.value() : planned.alone;
+  const bool own_link = own.over_host_link() && planned.group == NetworkCall::no_group;
+  return planned.arrivals == 1 && own_link ? own.host_link.value() : planned.alone;
 }
 
 void LaneReplayer::pump_together(RankIndex r, Stream stream) {

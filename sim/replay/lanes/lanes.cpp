@@ -35,12 +35,24 @@ bool kinds_have_one_stream(const ReplayInput& input) {
   return std::ranges::none_of(input.network.calls, [](const NetworkCall& c) { return c.once; });
 }
 
+/// Copies between devices and their hosts share links, so that they meet in the engine.
+bool copies_meet(const ReplayInput& input) {
+  const std::vector<Stage>& stages = input.network.classes.stage;
+  for (std::size_t r = 0; r < stages.size(); ++r) {
+    const auto& calls = input.programs[stages[r].value].calls;
+    for (std::size_t c = 0; c < calls.size(); ++c)
+      if (calls[c].over_host_link() && !input.network.calls[input.network.call_of[r][c]].lone)
+        return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool may_run_in_lanes(const ReplayInput& input, const StallPlan& stalls) {
   return only_draws_segments(stalls) && input.steps == 1 && input.record == nullptr &&
          input.loads == nullptr && input.kinds == nullptr && input.await_inputs &&
-         input.sharing != Sharing::simgrid && kinds_have_one_stream(input);
+         input.sharing != Sharing::simgrid && kinds_have_one_stream(input) && !copies_meet(input);
 }
 
 std::vector<bool> shared_streams(const ReplayInput& input) {

@@ -223,7 +223,10 @@ void Drawing::pick_states() {
   if (has("training.offload.optimizer=true") && chance(50))
     take("training.offload.optimizer_part", "offload part", "0.5");
   const bool away = has("training.offload.optimizer=true") || has("training.offload.experts=true");
-  if (away && !kinds_ && chance(50)) {
+  const bool all =
+      has("training.offload.optimizer=true") && !has("training.offload.optimizer_part=0.5");
+  const bool kernels = all && has("runtime.optimizer=elementwise");  // which would update nothing
+  if (away && !kinds_ && !kernels && chance(50)) {
     set("cluster.host.memory.bandwidth", "400GB/s");
     set("cluster.host.devices_per_host", std::min<std::int64_t>(node_, 4));
     take("training.offload.update", "offload update", "host");
@@ -237,7 +240,8 @@ void Drawing::pick_states() {
   }
   if (has("runtime.optimizer=elementwise")) return;
   if (!chance(25)) {
-    if (chance(20)) take("runtime.optimizer", "optimizer", "per_tensor");
+    if (!(all && has("training.offload.update=host")) && chance(20))
+      take("runtime.optimizer", "optimizer", "per_tensor");
     return;
   }
   take("training.first_moment", "first moment", word({"bf16", "fp16", "fp8"}));
@@ -253,7 +257,7 @@ void Drawing::pick_changing_loads() {
   if (!zipf && !changes) return;
   if (has("parallel.ep=1")) return;  // one rank has all experts
   if (chance(50)) take("moe.routing.layers", "loads of layers", "own");
-  if (zipf && chance(50)) {
+  if (zipf && chance(70)) {
     changes = true;
     hit("lifetime of loads");
     set("moe.routing.lifetime", word({"1", "20"}));

@@ -45,6 +45,7 @@ class Drawing {
     if (!given()) pick_sharding();
     if (!given()) pick_changing_loads();
     if (!given()) pick_orders();
+    if (!given()) pick_host();
     return std::move(draft_);
   }
 
@@ -79,6 +80,7 @@ class Drawing {
   void pick_sizes();
   void pick_cluster();
   void pick_fabric();
+  void pick_host();
   void pick_wires();
   void pick_platform();
   void pick_topology();

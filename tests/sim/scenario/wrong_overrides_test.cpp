@@ -3,6 +3,7 @@
 #include "errors_of.hpp"
 #include "sim/small_scenario.hpp"
 #include "temporary_files.hpp"
+#include "wrong_host.hpp"
 
 namespace stepcast {
 namespace {
@@ -10,13 +11,6 @@ namespace {
 using namespace test;
 
 const auto override_name = [](const auto& info) { return std::string(info.param.name); };
-
-struct WrongOverride {
-  const char* name;
-  std::vector<std::string> overrides;
-  const char* errors;
-};
-void PrintTo(const WrongOverride& row, std::ostream* out) { *out << row.name; }
 
 class WrongOverrides : public ::testing::TestWithParam<WrongOverride> {};
 
@@ -372,6 +366,7 @@ const WrongOverride wrong_overrides[] = {
      "micro-batches (8)"},
 };
 INSTANTIATE_TEST_SUITE_P(, WrongOverrides, ::testing::ValuesIn(wrong_overrides), override_name);
+INSTANTIATE_TEST_SUITE_P(Host, WrongOverrides, ::testing::ValuesIn(wrong_host), override_name);
 
 }  // namespace
 }  // namespace stepcast
