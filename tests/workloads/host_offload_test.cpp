@@ -58,6 +58,46 @@ TEST(HostOffload, MovesItsPartOfEveryLayerOutAndBack) {
   EXPECT_NEAR(forward.seconds, 8 * (2e-6 + 0.25 * layer / 50e9), 1e-12);
 }
 
+// A pair stores what its forward leaves and fetches what its backward needs: as much as both move
+// by themselves.
+TEST(HostOffload, MovesTheSameInPairs) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = 8;
+  spec.plan.ep = 4;
+  spec.moe.overlap = MoeSpec::Overlap::fb_pair;
+  spec.pairs = true;
+  for (const double part : {0.0, 0.25, 1.0}) {
+    spec.training.offload_activations = part;
+    const StageProgram program = lowered_with_link(spec);
+    const Moved forward = moved(program, program.chunks[0].forward);
+    const Moved backward = moved(program, program.chunks[0].backward);
+    const Moved pair = moved(program, program.chunks[0].paired.at(0));
+    EXPECT_DOUBLE_EQ(pair.out, forward.out);
+    EXPECT_DOUBLE_EQ(pair.in, backward.in);
+    EXPECT_DOUBLE_EQ(pair.in, pair.out);
+    EXPECT_EQ(pair.calls, part > 0 ? 16 : 0);
+  }
+}
+
+// The layers at hand of both passes, the one that comes and the one that goes.
+TEST(HostOffload, PairsHaveFourLayersOfWhatIsAwayOnTheDevice) {
+  WorkloadSpec spec = workload(small_moe());
+  spec.plan.dp = 8;
+  spec.plan.ep = 4;
+  spec.training.offload_activations = 0.5;
+  const auto activations = [&] {
+    return stage_memory(spec, assign_layers(spec, plain_device()), cluster_with_link(), Stage{0},
+                        std::vector<int>{1})
+        .activations.value();
+  };
+  const double alone = activations();
+  spec.moe.overlap = MoeSpec::Overlap::fb_pair;
+  spec.pairs = true;
+  const double layer =
+      layer_activations(spec, true, TrainingSpec::Recompute::none, SoftmaxState::wide).value();
+  EXPECT_NEAR(activations() - alone, 2 * 0.5 * layer, 1e-9 * layer);
+}
+
 // n devices with a link of 50 GB/s each behind something of S GB/s: min(50, S / n) each.
 TEST(HostOffload, DevicesThatMeetHaveAnEvenShare) {
   WorkloadSpec spec = workload(small_dense());
