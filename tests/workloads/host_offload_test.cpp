@@ -4,43 +4,13 @@
 #include <set>
 #include <tuple>
 
-#include "lowered_steps.hpp"
+#include "host_link_fixtures.hpp"
 #include "stepcast/workloads/memory.hpp"
 
 namespace stepcast {
 namespace {
 
 using namespace lowering;
-
-ClusterSpec cluster_with_link() {
-  ClusterSpec cluster = plain_cluster();
-  cluster.host.device_link_bandwidth = BytesPerSecond{50e9};
-  cluster.host.device_link_latency = Seconds{2e-6};
-  return cluster;
-}
-
-StageProgram lowered_with_link(const WorkloadSpec& spec,
-                               const ClusterSpec& cluster = cluster_with_link()) {
-  return lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
-}
-
-struct Moved {
-  double out = 0, in = 0, seconds = 0;
-  int calls = 0;
-};
-
-Moved moved(const StageProgram& program, const Instructions& code) {
-  Moved sum;
-  for (const Instruction& i : code) {
-    const auto* start = std::get_if<Communicate>(&i);
-    if (start == nullptr || !program.calls[start->call].over_host_link()) continue;
-    const StageCall& call = program.calls[start->call];
-    (call.stream == Stream::to_host ? sum.out : sum.in) += call.call.bytes.value();
-    sum.seconds += call.host_link.value();
-    ++sum.calls;
-  }
-  return sum;
-}
 
 TEST(HostOffload, MovesItsPartOfEveryLayerOutAndBack) {
   WorkloadSpec spec = workload(small_dense());
@@ -56,46 +26,6 @@ TEST(HostOffload, MovesItsPartOfEveryLayerOutAndBack) {
   EXPECT_DOUBLE_EQ(backward.in, 8 * 0.25 * layer);
   EXPECT_EQ(backward.out, 0);
   EXPECT_NEAR(forward.seconds, 8 * (2e-6 + 0.25 * layer / 50e9), 1e-12);
-}
-
-// A pair stores what its forward leaves and fetches what its backward needs: as much as both move
-// by themselves.
-TEST(HostOffload, MovesTheSameInPairs) {
-  WorkloadSpec spec = workload(small_moe());
-  spec.plan.dp = 8;
-  spec.plan.ep = 4;
-  spec.moe.overlap = MoeSpec::Overlap::fb_pair;
-  spec.pairs = true;
-  for (const double part : {0.0, 0.25, 1.0}) {
-    spec.training.offload_activations = part;
-    const StageProgram program = lowered_with_link(spec);
-    const Moved forward = moved(program, program.chunks[0].forward);
-    const Moved backward = moved(program, program.chunks[0].backward);
-    const Moved pair = moved(program, program.chunks[0].paired.at(0));
-    EXPECT_DOUBLE_EQ(pair.out, forward.out);
-    EXPECT_DOUBLE_EQ(pair.in, backward.in);
-    EXPECT_DOUBLE_EQ(pair.in, pair.out);
-    EXPECT_EQ(pair.calls, part > 0 ? 16 : 0);
-  }
-}
-
-// The layers at hand of both passes, the one that comes and the one that goes.
-TEST(HostOffload, PairsHaveFourLayersOfWhatIsAwayOnTheDevice) {
-  WorkloadSpec spec = workload(small_moe());
-  spec.plan.dp = 8;
-  spec.plan.ep = 4;
-  spec.training.offload_activations = 0.5;
-  const auto activations = [&] {
-    return stage_memory(spec, assign_layers(spec, plain_device()), cluster_with_link(), Stage{0},
-                        std::vector<int>{1})
-        .activations.value();
-  };
-  const double alone = activations();
-  spec.moe.overlap = MoeSpec::Overlap::fb_pair;
-  spec.pairs = true;
-  const double layer =
-      layer_activations(spec, true, TrainingSpec::Recompute::none, SoftmaxState::wide).value();
-  EXPECT_NEAR(activations() - alone, 2 * 0.5 * layer, 1e-9 * layer);
 }
 
 // n devices with a link of 50 GB/s each behind something of S GB/s: min(50, S / n) each.

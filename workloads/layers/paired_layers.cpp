@@ -28,8 +28,8 @@ const LayerCommunication* exchange(const LayerItem& item, CommunicationRole role
 
 LayerItems::const_iterator find_exchange(LayerItems::const_iterator from,
                                          LayerItems::const_iterator end, CommunicationRole role) {
-  return std::find_if(
-      from, end, [&](const LayerItem& item) { return exchange(item, role) != nullptr; });
+  return std::find_if(from, end,
+                      [&](const LayerItem& item) { return exchange(item, role) != nullptr; });
 }
 
 /// The exchange whose first call is `at`, and what stands behind it; waits for it are left out.
