@@ -21,6 +21,8 @@ class DataParallel {
   DataParallel(const WorkloadSpec& spec, ProgramBuilder& builder)
       : spec_{spec}, builder_{builder}, offload_{spec, builder} {}
 
+  /// What the passes of the stage leave on the host, pairs of them too.
+  HostOffload& offload() { return offload_; }
   /// The passes of a chunk with what they exchange between replicas; gathers of the step's start go
   /// to the prologue. Slices of a chunk after the first gather nothing ahead and reduce into the
   /// same slots. `index` is the chunk's in its stage: not all have buckets.

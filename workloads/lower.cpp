@@ -117,7 +117,8 @@ StageProgram lowered(const WorkloadSpec& spec, const LayerTable& layers, const C
   if (runs_pairs(spec)) {
     for (std::size_t f = 0; f < chunks.size(); ++f)
       for (const Pieces& backward : chunks)
-        program.chunks[f].paired.push_back(library.pair(chunks[f], backward));
+        program.chunks[f].paired.push_back(
+            library.pair(chunks[f], backward, data_parallel.offload()));
   }
   if (spec.runtime.start_order == RuntimeSpec::StartOrder::as_issued)
     for (ChunkProgram& chunk : program.chunks) start_as_issued(program.calls, chunk);

@@ -166,8 +166,10 @@ class StageActivations {
       const Bytes kept = layer(parts_of(spec_.model, slice.first + i), mode(i, recomputed));
       per_micro_batch += (1 - spec_.training.offload_activations) * kept;
       away += spec_.training.offload_activations * kept;
-      // the layer at hand and the one that is fetched ahead, or is still on its way out
-      fetched_ = std::max(fetched_, 2 * spec_.training.offload_activations * kept);
+      // the layer at hand and the one that is fetched ahead, or is still on its way out; pairs have
+      // both
+      const double here = spec_.pairs ? 4 : 2;
+      fetched_ = std::max(fetched_, here * spec_.training.offload_activations * kept);
     }
     for (std::int64_t module = 0; module < slice.mtp; ++module) {
       per_micro_batch += layer({mtp_is_moe(spec_.model)}, mtp_mode());

@@ -1,3 +1,4 @@
+#include "host_offload.hpp"
 #include "stage_pieces.hpp"
 
 // Forward and backward units that run as one. docs/models/pipeline.md.
@@ -64,28 +65,38 @@ const Instructions& PieceLibrary::moe_pair(const PieceKey& forward, const PieceK
 
 /// MoE layers of the forward, ascending, with MoE layers of the backward, descending; all others,
 /// and those that are left, run alone. A layer that is computed again is so before its pair.
-Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward) {
+/// What the forward leaves goes to the host behind it, what the backward needs comes before it.
+Instructions PieceLibrary::zipped(const Pieces& forward, const Pieces& backward,
+                                  HostOffload& offload) {
   Instructions out;
   auto f = forward.begin();
   auto b = backward.rbegin();
   const auto pairs = [](const PlacedPiece& placed) {
     return placed.piece->key.kind == PieceKind::moe_layer;
   };
+  const auto left = [&](auto place) {
+    return static_cast<std::size_t>(std::distance(place, backward.rend()));
+  };
   while (f != forward.end() || b != backward.rend()) {
     const bool f_alone = f != forward.end() && (b == backward.rend() || !pairs(*f));
     const bool b_alone = b != backward.rend() && (f == forward.end() || !pairs(*b));
-    if (f_alone) append_code(out, (f++)->piece->forward);
-    if (b_alone) append_backward(out, *b++);
-    if (f_alone || b_alone) continue;
-    if (b->recomputed) append_code(out, b->piece->recompute);
-    append_code(out, moe_pair(f->piece->key, b->piece->key));
-    ++f, ++b;
+    const bool together = !f_alone && !b_alone;
+    if (b_alone || together) offload.fetch_for(backward, left(b) - 1, out);
+    if (f_alone) append_code(out, f->piece->forward);
+    if (b_alone) append_backward(out, *b);
+    if (together) {
+      if (b->recomputed) append_code(out, b->piece->recompute);
+      append_code(out, moe_pair(f->piece->key, b->piece->key));
+    }
+    if (f_alone || together) offload.store(*f++, out);
+    if (b_alone || together) ++b;
   }
   return out;
 }
 
-Instructions PieceLibrary::pair(const Pieces& forward, const Pieces& backward) {
-  if (spec_.moe.overlap == MoeSpec::Overlap::fb_pair) return zipped(forward, backward);
+Instructions PieceLibrary::pair(const Pieces& forward, const Pieces& backward,
+                                HostOffload& offload) {
+  if (spec_.moe.overlap == MoeSpec::Overlap::fb_pair) return zipped(forward, backward, offload);
   Instructions ahead, back;
   for (const PlacedPiece& placed : forward) append_code(ahead, placed.piece->forward);
   for (auto placed = backward.rbegin(); placed != backward.rend(); ++placed)

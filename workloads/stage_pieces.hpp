@@ -83,6 +83,8 @@ PieceKey layer_key(const ModelSpec& model, std::int64_t layer, std::int64_t slic
 Bytes waiting_gradients(const WorkloadSpec& spec, const ClusterSpec& cluster,
                         const std::vector<LayerTable::Slice>& slices);
 
+class HostOffload;
+
 class PieceLibrary {
  public:
   PieceLibrary(const WorkloadSpec& spec, const LayerLoads& loads, ProgramBuilder& builder)
@@ -93,8 +95,9 @@ class PieceLibrary {
   /// Of the layers of one chunk, for one slice of the sequence.
   Pieces pieces(const LayerTable::Slice& layers, std::size_t chunk, Stage stage,
                 std::int64_t slice);
-  /// The forward of one chunk's pieces and the backward of another's as one.
-  Instructions pair(const Pieces& forward, const Pieces& backward);
+  /// The forward of one chunk's pieces and the backward of another's as one, with what `offload`
+  /// moves beside MoE layers that are paired (`moe.overlap: fb_pair`).
+  Instructions pair(const Pieces& forward, const Pieces& backward, HostOffload& offload);
 
  private:
   const Piece& piece(const PieceKey& key);
@@ -102,7 +105,7 @@ class PieceLibrary {
   PieceKey with_loads(PieceKey key, std::size_t moe_layer) const;
   double offloaded(const PieceKey& key, bool recomputed) const;
   const Instructions& moe_pair(const PieceKey& forward, const PieceKey& backward);
-  Instructions zipped(const Pieces& forward, const Pieces& backward);
+  Instructions zipped(const Pieces& forward, const Pieces& backward, HostOffload& offload);
   Instructions with_own_slots(Instructions code);
   bool holds_embedding(Stage stage) const;
 

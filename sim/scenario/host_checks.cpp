@@ -64,10 +64,12 @@ void check_offload(const Scenario& scenario, Checks& checks) {
                    "is given but cluster.host.device_link.bandwidth is 0" + allowed);
   };
   check(training.offload_activations > 0, "training.offload.activations", "0");
-  checks.require(training.offload_activations <= 0 || !scenario.workload.pairs ||
-                     !checks.good({"schedule.pipeline"}),
+  const WorkloadSpec& workload = scenario.workload;
+  const bool moves = !workload.pairs || workload.moe.overlap == MoeSpec::Overlap::fb_pair;
+  checks.require(training.offload_activations <= 0 || moves || !checks.good({"schedule.pipeline"}),
                  "training.offload.activations",
-                 "does not go with pairs of forward and backward units, allowed: 0");
+                 "does not go with pairs of forward and backward units, allowed: 0, or "
+                 "moe.overlap fb_pair");
   check(training.offload_optimizer, "training.offload.optimizer", "false");
   check(training.offload_experts, "training.offload.experts", "false");
   const std::vector<NodeKind>& kinds = scenario.cluster.kinds;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/operators.hpp"
@@ -8,10 +9,16 @@ namespace stepcast {
 
 namespace {
 
+/// One hop of an exchange: calls that start together, and what stands between them and the next.
+struct Leg {
+  LayerItems calls, behind;
+};
+using Legs = std::vector<Leg>;
+
 /// A pass, cut at its exchanges.
 struct Cut {
   LayerItems before, between, after;
-  LayerItems first, second;  ///< an exchange: one call, or those of hops that are one kernel
+  Legs first, second;
 };
 
 const LayerCommunication* exchange(const LayerItem& item, CommunicationRole role) {
@@ -19,49 +26,55 @@ const LayerCommunication* exchange(const LayerItem& item, CommunicationRole role
   return call != nullptr && call->id.role == role ? call : nullptr;
 }
 
-/// The exchange; of one with two hops the outer, which takes longest and which the other layer
-/// should hide, or the first of hops that are one kernel.
-LayerItems::const_iterator find_exchange(const LayerItems& items, CommunicationRole role) {
-  const auto together = std::ranges::adjacent_find(items, [&](const auto& a, const auto& b) {
-    return exchange(a, role) != nullptr && exchange(b, role) != nullptr;
-  });
-  if (together != items.end()) return together;
-  for (const auto leg : {ExchangeLeg::outer, ExchangeLeg::whole, ExchangeLeg::inner}) {
-    const auto found = std::ranges::find_if(items, [&](const LayerItem& item) {
-      const auto* call = std::get_if<LayerCommunication>(&item);
-      return call != nullptr && call->id == CommunicationId{role, leg};
-    });
-    if (found != items.end()) return found;
-  }
-  expects(false, "a paired layer exchanges tokens");
-  return items.end();
+LayerItems::const_iterator find_exchange(LayerItems::const_iterator from,
+                                         LayerItems::const_iterator end, CommunicationRole role) {
+  return std::find_if(from, end,
+                      [&](const LayerItem& item) { return exchange(item, role) != nullptr; });
 }
 
-/// The calls from `at` on that start together, and what stands behind them without their waits.
-std::pair<LayerItems, LayerItems::const_iterator> calls_from(const LayerItems& items,
-                                                             LayerItems::const_iterator at,
-                                                             CommunicationRole role) {
-  LayerItems calls;
-  for (; at != items.end() && exchange(*at, role) != nullptr; ++at) {
-    LayerCommunication call = *exchange(*at, role);
-    call.overlapped = true;
-    calls.push_back(std::move(call));
+/// The exchange whose first call is `at`, and what stands behind it; waits for it are left out.
+std::pair<Legs, LayerItems::const_iterator> legs_from(const LayerItems& items,
+                                                      LayerItems::const_iterator at,
+                                                      CommunicationRole role) {
+  Legs legs;
+  while (true) {
+    Leg& leg = legs.emplace_back();
+    for (; at != items.end() && exchange(*at, role) != nullptr; ++at) {
+      LayerCommunication call = *exchange(*at, role);
+      call.overlapped = true;
+      leg.calls.push_back(std::move(call));
+    }
+    while (at != items.end() && std::holds_alternative<WaitFor>(*at) &&
+           std::get<WaitFor>(*at).id.role == role)
+      ++at;
+    const auto next = find_exchange(at, items.end(), role);
+    if (next == items.end()) return {std::move(legs), at};
+    leg.behind.assign(at, next);
+    at = next;
   }
-  while (at != items.end() && std::holds_alternative<WaitFor>(*at) &&
-         std::get<WaitFor>(*at).id.role == role)
-    ++at;
-  return {std::move(calls), at};
 }
 
 Cut cut(const LayerItems& items, CommunicationRole first, CommunicationRole second) {
-  const auto a = find_exchange(items, first), b = find_exchange(items, second);
-  auto [first_calls, behind_first] = calls_from(items, a, first);
-  auto [second_calls, behind_second] = calls_from(items, b, second);
+  const auto a = find_exchange(items.begin(), items.end(), first);
+  const auto b = find_exchange(items.begin(), items.end(), second);
+  expects(a != items.end() && b != items.end(), "a paired layer exchanges tokens");
+  auto [first_legs, behind_first] = legs_from(items, a, first);
+  auto [second_legs, behind_second] = legs_from(items, b, second);
   return {.before = {items.begin(), a},
           .between = {behind_first, b},
           .after = {behind_second, items.end()},
-          .first = std::move(first_calls),
-          .second = std::move(second_calls)};
+          .first = std::move(first_legs),
+          .second = std::move(second_legs)};
+}
+
+/// Behind the attention of a forward, whose output joins the residual stream; the end where
+/// nothing does.
+std::ptrdiff_t end_of_attention(const LayerItems& forward) {
+  const auto joined = std::ranges::find_if(forward, [](const auto& item) {
+    const auto* op = std::get_if<Operator>(&item);
+    return op != nullptr && op->role == OperatorRole::residual;
+  });
+  return joined == forward.end() ? forward.end() - forward.begin() : joined - forward.begin() + 1;
 }
 
 /// Behind the last weight gradient of the routed experts: what is left belongs to the attention.
@@ -76,35 +89,49 @@ std::ptrdiff_t end_of_experts(const LayerItems& weights) {
 }  // namespace
 
 // An exchange is issued as soon as what it sends is there; the order of waits is that of the
-// compute stream.
+// compute stream. A second hop starts half-way through the work that stands beside the exchange.
 LayerItems paired_layers(const Passes& forward, const Passes& backward) {
   using Role = CommunicationRole;
   const Cut f = cut(forward.forward, Role::dispatch, Role::combine);
   const Cut b = cut(backward.backward_input, Role::combine_backward, Role::dispatch_backward);
   const LayerItems& weights = backward.backward_weight;
   const auto attention_weights = weights.begin() + end_of_experts(weights);
+  const auto experts = f.before.begin() + end_of_attention(f.before);
   LayerItems items;
   const auto put = [&](auto first, auto last) { items.insert(items.end(), first, last); };
   const auto put_all = [&](const LayerItems& part) { put(part.begin(), part.end()); };
-  const auto wait = [&](const LayerItems& calls) {
-    for (const LayerItem& call : calls)
+  const auto start = [&](const Legs& legs) { put_all(legs.front().calls); };
+  const auto wait = [&](const Leg& leg) {
+    for (const LayerItem& call : leg.calls)
       items.push_back(WaitFor{std::get<LayerCommunication>(call).id});
   };
+  const auto go_on = [&](const Legs& legs) {
+    for (std::size_t i = 1; i < legs.size(); ++i) {
+      wait(legs[i - 1]);
+      put_all(legs[i - 1].behind);
+      put_all(legs[i].calls);
+    }
+  };
   put_all(b.before);
-  put_all(b.first);
-  put_all(f.before);
-  put_all(f.first);
-  wait(b.first);
+  start(b.first);
+  put(f.before.begin(), experts);
+  go_on(b.first);
+  put(experts, f.before.end());
+  start(f.first);
+  wait(b.first.back());
   put_all(b.between);
-  put_all(b.second);
+  go_on(f.first);
+  start(b.second);
   put(weights.begin(), attention_weights);
-  wait(f.first);
+  go_on(b.second);
+  wait(f.first.back());
   put_all(f.between);
-  put_all(f.second);
-  wait(b.second);
+  start(f.second);
+  wait(b.second.back());
   put_all(b.after);
+  go_on(f.second);
   put(attention_weights, weights.end());
-  wait(f.second);
+  wait(f.second.back());
   put_all(f.after);
   return items;
 }

@@ -139,7 +139,7 @@ const WrongOverride wrong_overrides[] = {
      {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.activations=0.5",
       "schedule.pipeline=dualpipe_v"},
      "--set training.offload.activations=0.5: training.offload.activations: does not go with pairs "
-     "of forward and backward units, allowed: 0"},
+     "of forward and backward units, allowed: 0, or moe.overlap fb_pair"},
     {"experts_offloaded_without_experts",
      {"cluster.host.device_link.bandwidth=64GB/s", "training.offload.experts=true",
       "model.moe=none", "parallel.ep=1"},
