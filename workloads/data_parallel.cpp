@@ -304,13 +304,6 @@ void DataParallel::barrier(bool here, const char* name, Instructions& out) {
   if (builder_.reads_back()) out.push_back(HostSync{});
 }
 
-void DataParallel::pass_over(const Share& share, UpdateMoment moment, Instructions& out) {
-  const Share own = owned(share);
-  const UpdateSizes sizes{share.dense + share.expert, own.dense + own.expert, gradient_size()};
-  for (const Operator& pass : update_operators(spec_.runtime, sizes, moment))
-    builder_.compute(pass, out);
-}
-
 void DataParallel::optimize(const Share& share, Instructions& out) {
   const Share own = owned(share);
   const double parameters = own.dense + own.expert;

@@ -2,14 +2,14 @@
 
 #include <array>
 
-#include "stepcast/workloads/states.hpp"
+#include "data_parallel.hpp"
 
 namespace stepcast {
 
 namespace {
 
 /// Bytes of one element: of each gradient as it is exchanged, times its size, and beside that.
-struct Moved {
+struct PassBytes {
   double gradients;
   double beside;
 };
@@ -19,11 +19,11 @@ struct PassRow {
   const char* name;
   UpdateMoment moment;
   bool held;  ///< over all gradients of the rank, else over those that it updates with
-  Moved moved;
+  PassBytes moved;
 };
 
 /// As the frameworks' code has them (docs/models/data_parallel.md); a check casts what it adds up.
-constexpr std::array<PassRow, 11> rows{{
+constexpr std::array<PassRow, 11> pass_rows{{
     {UpdatePass::flatten, "gradients flattened", UpdateMoment::before_reduction, true, {2, 0}},
     {UpdatePass::divide, "gradients divided", UpdateMoment::before_reduction, true, {2, 0}},
     {UpdatePass::unflatten, "gradients copied back", UpdateMoment::behind_reduction, true, {2, 0}},
@@ -49,7 +49,7 @@ constexpr std::array<PassRow, 11> rows{{
     {UpdatePass::zero, "gradients set to zero", UpdateMoment::at_end, true, {1, 0}},
 }};
 
-double bytes_of(const PassRow& row, const UpdateSizes& sizes) {
+double bytes_of_pass(const PassRow& row, const UpdateSizes& sizes) {
   const bool widened = row.pass == UpdatePass::check && sizes.gradient_bytes < single_bytes;
   return row.moved.gradients * sizes.gradient_bytes + row.moved.beside +
          (widened ? 2 * single_bytes : 0);
@@ -60,13 +60,13 @@ double bytes_of(const PassRow& row, const UpdateSizes& sizes) {
 std::vector<Operator> update_operators(const RuntimeSpec& runtime, const UpdateSizes& sizes,
                                        UpdateMoment moment) {
   std::vector<Operator> operators;
-  for (const PassRow& row : rows) {
+  for (const PassRow& row : pass_rows) {
     const double elements = row.held ? sizes.held : sizes.owned;
     if (row.moment != moment || !runtime.passes(row.pass) || elements <= 0) continue;
     operators.push_back({.name = row.name,
                          .work = MemoryBoundWork{},
                          .flops = Flops{0},
-                         .bytes = Bytes{bytes_of(row, sizes) * elements},
+                         .bytes = Bytes{bytes_of_pass(row, sizes) * elements},
                          .launch = LaunchClass::vector});
   }
   return operators;
@@ -74,6 +74,13 @@ std::vector<Operator> update_operators(const RuntimeSpec& runtime, const UpdateS
 
 double updated_gradient_bytes(const RuntimeSpec& runtime, double gradient_bytes) {
   return runtime.passes(UpdatePass::cast) ? single_bytes : gradient_bytes;
+}
+
+void DataParallel::pass_over(const Share& share, UpdateMoment moment, Instructions& out) {
+  const Share own = owned(share);
+  const UpdateSizes sizes{share.dense + share.expert, own.dense + own.expert, gradient_size()};
+  for (const Operator& pass : update_operators(spec_.runtime, sizes, moment))
+    builder_.compute(pass, out);
 }
 
 }  // namespace stepcast

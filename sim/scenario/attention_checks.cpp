@@ -92,7 +92,8 @@ void check_softmax(const Scenario& scenario, Checks& checks) {
                    std::string("is causal but ") + why + ", allowed: whole");
   };
   require(!scenario.synthetic, "the workload has no operators");
-  require(scenario.synthetic.has_value() || workload.training.attention == TrainingSpec::Attention::unfused,
+  require(scenario.synthetic.has_value() ||
+              workload.training.attention == TrainingSpec::Attention::unfused,
           "training.attention is one kernel");
   require(workload.plan.slices == 1, "schedule.slices leaves a slice all keys before it");
 }

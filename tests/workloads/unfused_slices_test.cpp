@@ -58,9 +58,9 @@ TEST(UnfusedSlices, ACausalSoftmaxReadsHalf) {
   const double scores = 16.0 * 2048 * 2048;
   const auto moved = [&] {
     const Passes passes = transformer_layer(context(spec), LayerKind::dense);
-    return std::pair{operator_of(passes.forward, "attention softmax").bytes.value() / scores,
-                     operator_of(passes.backward_input, "attention softmax backward").bytes.value() /
-                         scores};
+    return std::pair{
+        operator_of(passes.forward, "attention softmax").bytes.value() / scores,
+        operator_of(passes.backward_input, "attention softmax backward").bytes.value() / scores};
   };
   EXPECT_EQ(moved(), std::pair(4.0, 6.0));
   spec.runtime.kernels.softmax = KernelSpec::Softmax::causal;

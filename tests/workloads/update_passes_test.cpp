@@ -36,11 +36,11 @@ TEST(UpdatePasses, MoveWhatTheirCodeReadsAndWrites) {
     double of_half, of_single;
   };
   using enum UpdatePass;
-  const Row expected[] = {{flatten, 80 * 4, 80 * 8}, {divide, 80 * 4, 80 * 8},
+  const Row expected[] = {{flatten, 80 * 4, 80 * 8},   {divide, 80 * 4, 80 * 8},
                           {unflatten, 80 * 4, 80 * 8}, {check, 80 * (2 + 4 + 4), 80 * 4},
-                          {join, 10 * 4, 10 * 8},    {cast, 10 * (2 + 4), 10 * (4 + 4)},
+                          {join, 10 * 4, 10 * 8},      {cast, 10 * (2 + 4), 10 * (4 + 4)},
                           {join_fp32, 10 * 8, 10 * 8}, {unscale, 10 * 8, 10 * 8},
-                          {clip, 10 * 8, 10 * 8},    {copy, 10 * 4, 10 * 4},
+                          {clip, 10 * 8, 10 * 8},      {copy, 10 * 4, 10 * 4},
                           {zero, 80 * 2, 80 * 4}};
   for (const Row& row : expected) {
     const RuntimeSpec runtime = running({row.pass});
@@ -89,9 +89,8 @@ TEST(UpdatePasses, StandAroundTheReduction) {
     const auto reduction = std::ranges::find_if(program.epilogue, [](const Instruction& i) {
       return std::holds_alternative<Communicate>(i);
     });
-    return std::count_if(program.epilogue.begin(), reduction, [](const Instruction& i) {
-      return std::holds_alternative<Compute>(i);
-    });
+    return std::count_if(program.epilogue.begin(), reduction,
+                         [](const Instruction& i) { return std::holds_alternative<Compute>(i); });
   };
   EXPECT_EQ(reduced_after(spec), 0);
   spec.runtime = running({UpdatePass::unflatten});

@@ -249,8 +249,8 @@ enum class UpdatePass {
   zero
 };
 inline constexpr std::array<std::string_view, 11> update_passes{
-    "flatten", "divide", "unflatten", "check", "join", "cast",
-    "join_fp32", "unscale", "clip", "copy", "zero"};
+    "flatten",   "divide",  "unflatten", "check", "join", "cast",
+    "join_fp32", "unscale", "clip",      "copy",  "zero"};
 
 /// `runtime:`
 struct RuntimeSpec {
@@ -274,9 +274,7 @@ struct RuntimeSpec {
   double host_speed = 1;        ///< all host times are divided by it
   BarrierSpec barriers;
 
-  bool passes(UpdatePass pass) const {
-    return (update >> static_cast<unsigned>(pass) & 1U) != 0;
-  }
+  bool passes(UpdatePass pass) const { return (update >> static_cast<unsigned>(pass) & 1U) != 0; }
 };
 void describe(Visitor& visitor, RuntimeSpec& spec);
 
