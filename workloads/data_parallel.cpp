@@ -307,19 +307,23 @@ void DataParallel::barrier(bool here, const char* name, Instructions& out) {
 void DataParallel::optimize(const Share& share, Instructions& out) {
   const Share own = owned(share);
   const double parameters = own.dense + own.expert;
-  const Operator norm = gradient_norm(parameters, gradient_size());
+  const Operator norm =
+      gradient_norm(parameters, updated_gradient_bytes(spec_.runtime, gradient_size()));
   const TrainingSpec& training = spec_.training;
   const Operator step = optimizer_step(parameters, spec_.runtime, training);
   const double part = training.offload_optimizer ? training.offload_optimizer_part : 0;
   const double away = part * own.dense + (training.offload_experts ? 1 : part) * own.expert;
   const bool there = training.offload_update == TrainingSpec::OffloadUpdate::host;
+  pass_over(share, UpdateMoment::before_norm, out);
   builder_.compute(norm, out);
   reduce_norm(out);
   if (builder_.reads_back()) out.push_back(HostSync{});
+  pass_over(share, UpdateMoment::behind_norm, out);
   if (away < parameters)
     builder_.compute(optimizer_step(parameters - away, spec_.runtime, training), out);
   if (away > 0 && there) offload_.optimize_there(away, weights_back(own, part), out);
   if (away > 0 && !there) offload_.optimize(away, out);
+  pass_over(share, UpdateMoment::at_end, out);
   const Flops here = parameters > 0 && there ? (1 - away / parameters) * step.flops : step.flops;
   builder_.program().update_flops += (norm.flops + here).value();
   builder_.program().executed_flops += (norm.flops + here).value();
@@ -351,6 +355,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
   barrier(barriers.gradients, "barrier before gradients", out);
   Share share;
   for (const Pieces& pieces : chunks) share += total(pieces);
+  pass_over(share, UpdateMoment::before_reduction, out);
   if (!reduces_in_backward()) {
     // clang 14 has no views. NOLINTNEXTLINE(modernize-loop-convert)
     for (auto pieces = chunks.rbegin(); pieces != chunks.rend(); ++pieces) {
@@ -360,6 +365,7 @@ void DataParallel::lower_epilogue(const std::vector<Pieces>& chunks, bool embedd
       wait(out, slots);
     }
   }
+  pass_over(share, UpdateMoment::behind_reduction, out);
   if (in_half()) add_up_received(share, out);
   reduce_between_directions(share, out);
   reduce_in_tensor_group(chunks, out);

@@ -6,6 +6,7 @@
 #include "stage_pieces.hpp"
 #include "stepcast/workloads/buckets.hpp"
 #include "stepcast/workloads/states.hpp"
+#include "stepcast/workloads/update_passes.hpp"
 
 /// Gathers of parameters and reductions of gradients around the chunks of a stage:
 /// docs/models/data_parallel.md. Private to workloads/.
@@ -121,6 +122,8 @@ class DataParallel {
   void barrier(bool here, const char* name, Instructions& out);
   void gather_updated(const std::vector<Pieces>& chunks, Instructions& out);
   void optimize(const Share& share, Instructions& out);
+  /// What the framework launches beside the update, at this moment of the step's end.
+  void pass_over(const Share& share, UpdateMoment moment, Instructions& out);
 
   const WorkloadSpec& spec_;
   ProgramBuilder& builder_;

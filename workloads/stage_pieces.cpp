@@ -84,7 +84,8 @@ LayerContext context_of(const WorkloadSpec& spec, const PieceKey& key, const Exp
           .window = key.window,
           .linear = key.linear,
           .graphs = spec.runtime.graphs,
-          .block = spec.runtime.kernels.block};
+          .block = spec.runtime.kernels.block,
+          .softmax = spec.runtime.kernels.softmax};
 }
 
 Passes unfused_passes(const WorkloadSpec& spec, const PieceKey& key, const ExpertLoads& loads,

@@ -217,6 +217,9 @@ void describe(Visitor& visitor, KernelSpec& spec) {
                  "of layers whose parts read the same norm (model.block parallel): products of "
                  "attention and feed-forward by themselves, or one that reads the norm and one "
                  "that adds up both outputs"});
+  visitor.field({"softmax", choice(spec.softmax, {{"whole"}, {"causal"}}),
+                 "of attention that is not one kernel; causal: Megatron-LM's kernel, which reads "
+                 "no score above the diagonal (docs/models/operators.md)"});
 }
 
 }  // namespace
@@ -247,6 +250,16 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
       {"optimizer", choice(spec.optimizer, {{"fused"}, {"elementwise"}, {"per_tensor"}}),
        "Adam as one kernel, as one for each of its arithmetic operations, or as PyTorch's "
        "statements for one tensor after the other (docs/models/data_parallel.md)"});
+  Choice update{{{"alone"}, {"passes"}},
+                [&spec] { return std::size_t{spec.update != 0 ? 1U : 0U}; },
+                [&spec](std::size_t i) {
+                  if (i == 0) spec.update = 0;
+                }};
+  update.set_of_words = {"passes", {update_passes.begin(), update_passes.end()}, &spec.update};
+  update.set_option = 1;
+  visitor.field({"update", update,
+                 "passes over gradients and weights that the framework launches beside the fused "
+                 "optimizer, once per step (docs/models/data_parallel.md)"});
   visitor.section(
       "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
         v.field(

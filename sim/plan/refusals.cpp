@@ -120,6 +120,8 @@ void refuse_what_is_not_searched(const PlanSpace& space, const Node& root, const
     refuse("parallel.layers_per_chunk", "is a table of one plan, allowed: auto");
   if (first.workload.communication.gradient_exchange != CommunicationSpec::GradientExchange::reduce)
     refuse("communication.gradient.exchange", "is not searched, allowed: reduce");
+  if (first.workload.runtime.update != 0)
+    refuse("runtime.update", "is not searched, allowed: alone");
   if (first.workload.communication.scatter_gather)
     refuse("communication.pipeline.scatter_gather", "is not searched, allowed: false");
   for (const PlanBase& base : space.bases) refuse_base(base.scenario, root, reading);

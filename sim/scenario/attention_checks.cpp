@@ -83,6 +83,21 @@ void check_persistent_norm(const Scenario& scenario, Checks& checks) {
           "the cluster file has no number for it under device.efficiency.memory");
 }
 
+/// Megatron-LM's kernel takes square matrices of scores.
+void check_softmax(const Scenario& scenario, Checks& checks) {
+  const WorkloadSpec& workload = scenario.workload;
+  if (workload.runtime.kernels.softmax != KernelSpec::Softmax::causal) return;
+  const auto require = [&](bool holds, const char* why) {
+    checks.require(holds, "runtime.kernels.softmax",
+                   std::string("is causal but ") + why + ", allowed: whole");
+  };
+  require(!scenario.synthetic, "the workload has no operators");
+  require(scenario.synthetic.has_value() ||
+              workload.training.attention == TrainingSpec::Attention::unfused,
+          "training.attention is one kernel");
+  require(workload.plan.slices == 1, "schedule.slices leaves a slice all keys before it");
+}
+
 /// Where a window is known: on ranks that hold whole sequences, or the keys of all of them.
 void check_window(const Scenario& scenario, Checks& checks) {
   using Algorithm = ParallelPlan::ContextAlgorithm;
@@ -186,6 +201,8 @@ void check_attention_kernel(const Scenario& scenario, Checks& checks) {
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
   if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic)
     check_persistent_norm(scenario, checks);
+  if (checks.good({"runtime.kernels.softmax", "training.attention", "schedule.slices"}))
+    check_softmax(scenario, checks);
 }
 
 }  // namespace stepcast

@@ -168,6 +168,28 @@ void check_metrics(const WorkloadSpec& workload, Checks& checks) {
                      " but parallel.tp leaves each rank a part of the logits, allowed: 0");
 }
 
+/// Where gradients are reduced once a step and the device updates all of them in one kernel.
+void check_update(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
+  const TrainingSpec& training = workload.training;
+  const CommunicationSpec& communication = workload.communication;
+  if (workload.runtime.update == 0) return;
+  const auto require = [&](bool holds, const char* why) {
+    return checks.require(holds, "runtime.update",
+                          std::string("has passes but ") + why + ", allowed: alone");
+  };
+  if (!require(!synthetic, "the workload has no operators")) return;
+  require(workload.plan.zero < 2, "parallel.zero reduces gradients with every micro-batch");
+  require(workload.runtime.optimizer == RuntimeSpec::OptimizerKernels::fused,
+          "runtime.optimizer is not fused and has its own");
+  require(!training.offload_optimizer && !training.offload_experts,
+          "states are offloaded, whose update has its own");
+  require(communication.gradient_exchange == CommunicationSpec::GradientExchange::reduce,
+          "communication.gradient.exchange is all_to_all, which has its own");
+  const bool half = communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16;
+  checks.require(half || !workload.runtime.passes(UpdatePass::cast), "runtime.update",
+                 "names cast but communication.gradient.precision is fp32, allowed: without it");
+}
+
 /// The statements of an optimizer that is not fused pass over FP32 states.
 void check_states(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
   using Moment = TrainingSpec::Moment;
@@ -206,6 +228,7 @@ void check_sharding(const Scenario& scenario, Checks& checks) {
   check_exchange(workload, scenario.synthetic.has_value(), checks);
   check_flat(workload, scenario.synthetic.has_value(), checks);
   check_metrics(workload, checks);
+  check_update(workload, scenario.synthetic.has_value(), checks);
   check_states(workload, scenario.synthetic.has_value(), checks);
   check_gradient_exchange(workload, scenario.synthetic.has_value(), checks);
 }

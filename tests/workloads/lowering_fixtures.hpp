@@ -77,7 +77,8 @@ inline LayerContext context(const WorkloadSpec& spec) {
           .moe = spec.moe,
           .gradient_bytes = gradient_bytes(spec.communication),
           .router = spec.runtime.kernels.router,
-          .block = spec.runtime.kernels.block};
+          .block = spec.runtime.kernels.block,
+          .softmax = spec.runtime.kernels.softmax};
 }
 
 /// FLOPs of matrix products and attention; of `prefix` rows only when given.

@@ -52,6 +52,21 @@ WorkloadSpec unfused() {
   return spec;
 }
 
+// Half of the scores lie above the diagonal: they are written, and not read.
+TEST(UnfusedSlices, ACausalSoftmaxReadsHalf) {
+  WorkloadSpec spec = unfused();
+  const double scores = 16.0 * 2048 * 2048;
+  const auto moved = [&] {
+    const Passes passes = transformer_layer(context(spec), LayerKind::dense);
+    return std::pair{
+        operator_of(passes.forward, "attention softmax").bytes.value() / scores,
+        operator_of(passes.backward_input, "attention softmax backward").bytes.value() / scores};
+  };
+  EXPECT_EQ(moved(), std::pair(4.0, 6.0));
+  spec.runtime.kernels.softmax = KernelSpec::Softmax::causal;
+  EXPECT_EQ(moved(), std::pair(3.0, 4.0));
+}
+
 // What lies behind a slice is never computed: K equal slices have (K + 1) / 2K of all scores.
 TEST(UnfusedSlices, SeeEarlierSlicesAndNothingBehindThem) {
   const CoreWork whole = core_work(unfused());

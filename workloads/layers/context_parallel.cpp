@@ -133,7 +133,7 @@ bool unfused(const LayerContext& context) {
 void core_forward(LayerItems& items, const LayerContext& context, const Core& core) {
   const Shape shape{context};
   if (unfused(context)) {
-    const LayerItems rows = unfused_forward(shape, core);
+    const LayerItems rows = unfused_forward(shape, core, context.softmax);
     items.insert(items.end(), rows.begin(), rows.end());
     return;
   }
@@ -155,7 +155,7 @@ void core_backward(Backward& backward, const LayerContext& context, const Core& 
   }
   if (unfused(context)) {
     backward.add_input(items);
-    backward.add_input(unfused_backward(shape, core));
+    backward.add_input(unfused_backward(shape, core, context.softmax));
     LayerItems sums;
     accumulate_slices(sums, shape, core);
     backward.add_input(sums);

@@ -202,8 +202,9 @@ void core_forward(LayerItems& items, const LayerContext& context, const Core& co
 void core_backward(Backward& backward, const LayerContext& context, const Core& core);
 
 /// The core as kernels of its own: products, softmax and dropout over all scores.
-LayerItems unfused_forward(const Shape& shape, const Core& core);
-LayerItems unfused_backward(const Shape& shape, const Core& core);
+/// Megatron-LM's causal softmax reads no score above the diagonal and writes all.
+LayerItems unfused_forward(const Shape& shape, const Core& core, KernelSpec::Softmax softmax);
+LayerItems unfused_backward(const Shape& shape, const Core& core, KernelSpec::Softmax softmax);
 
 /// The gated or plain feed-forward of `width` hidden units, sharded over the tensor group.
 void feed_forward_forward(LayerItems& items, const LayerContext& context, const std::string& name,

@@ -255,6 +255,7 @@ struct LayerContext {
   bool linear = false;       ///< ModelSpec::is_linear of the layer
   std::uint32_t graphs = 0;  ///< RuntimeSpec::graphs
   KernelSpec::Block block = KernelSpec::Block::apart;
+  KernelSpec::Softmax softmax = KernelSpec::Softmax::whole;
 
   bool captures(GraphScope scope) const {
     return (graphs >> static_cast<unsigned>(scope) & 1U) != 0;

@@ -203,12 +203,15 @@ struct KernelSpec {
   enum class Scales { joined, apart, zeroed };
   /// Products of attention and feed-forward that read, or add to, the same (ModelSpec::Block).
   enum class Block { apart, joined };
+  /// Of attention that is not one kernel: over all scores, or over those below the diagonal.
+  enum class Softmax { whole, causal };
   Norm norm = Norm::fused;
   Rope rope = Rope::fused;
   Activation activation = Activation::fused;
   Router router = Router::fused;
   Scales scales = Scales::joined;
   Block block = Block::apart;
+  Softmax softmax = Softmax::whole;
 
   /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {
@@ -232,6 +235,25 @@ enum class GraphScope { attn, mlp, moe_router, moe_preprocess, shared_experts, m
 inline constexpr std::array<std::string_view, 6> graph_scopes{
     "attn", "mlp", "moe_router", "moe_preprocess", "shared_experts", "moe"};
 
+/// Passes over gradients and weights that a framework launches beside the kernel of the update, in
+/// their order (docs/models/data_parallel.md).
+enum class UpdatePass {
+  flatten,
+  divide,
+  unflatten,
+  check,
+  join,
+  cast,
+  join_fp32,
+  unscale,
+  clip,
+  copy,
+  zero
+};
+inline constexpr std::array<std::string_view, 11> update_passes{
+    "flatten",   "divide",  "unflatten", "check", "join", "cast",
+    "join_fp32", "unscale", "clip",      "copy",  "zero"};
+
 /// `runtime:`
 struct RuntimeSpec {
   enum class Dispatch { eager, task_queue, graph_sink };
@@ -248,11 +270,14 @@ struct RuntimeSpec {
   NumaPlacement numa = NumaPlacement::local;  ///< of updates on the host and what is offloaded
   enum class OptimizerKernels { fused, elementwise, per_tensor };
   OptimizerKernels optimizer = OptimizerKernels::fused;
+  std::uint32_t update = 0;     ///< bit i: UpdatePass i runs too
   std::uint32_t graphs = 0;     ///< bit i: GraphScope i is launched as a graph
   double compile_misses = 0;    ///< part of the routed operators whose shape is new
   bool compile_hidden = false;  ///< other threads compile, and old kernels serve meanwhile
   double host_speed = 1;        ///< all host times are divided by it
   BarrierSpec barriers;
+
+  bool passes(UpdatePass pass) const { return (update >> static_cast<unsigned>(pass) & 1U) != 0; }
 };
 void describe(Visitor& visitor, RuntimeSpec& spec);
 

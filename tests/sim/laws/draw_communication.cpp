@@ -291,6 +291,25 @@ void Drawing::pick_orders() {
                      !draft_.features.contains("exchange broadcast");
   if (owned && !has("communication.gradient.precision=bf16") && chance(60))
     take("communication.gradient.exchange", "gradient", "all_to_all");
+  pick_update();
+}
+
+/// What the framework passes over beside the update, and the softmax of attention without a fused
+/// kernel.
+void Drawing::pick_update() {
+  if (unfused_ && slices_ == 1 && !draft_.features.contains("kernels unfused") && chance(60))
+    take("runtime.kernels.softmax", "softmax", "causal");
+  const bool away = has("training.offload.optimizer=true") || has("training.offload.experts=true");
+  const bool whole = has("parallel.zero=0") || has("parallel.zero=1");
+  const bool fused = !has("runtime.optimizer=elementwise") && !has("runtime.optimizer=per_tensor");
+  if (away || !whole || !fused || has("communication.gradient.exchange=all_to_all") || !chance(40))
+    return;
+  hit("update passes");
+  const bool half = has("communication.gradient.precision=bf16");
+  set("runtime.update", "{passes: [" +
+                            word({"divide, unscale, clip, copy, zero", "flatten, unflatten, check",
+                                  half ? "join, cast" : "join_fp32"}) +
+                            "]}");
 }
 
 }  // namespace stepcast::laws

@@ -116,6 +116,7 @@ class Drawing {
   /// `from_all`: every rank has a part of each parameter.
   void pick_exchange(bool from_all);
   void pick_orders();
+  void pick_update();
   /// Whether the draft has this setting, written `key=value`.
   bool has(const std::string& setting) const {
     return std::ranges::find(draft_.settings, setting) != draft_.settings.end();

@@ -114,6 +114,8 @@ const std::vector<std::string>& all_features() {
                              "kernels unfused",
                              "optimizer elementwise",
                              "optimizer per_tensor",
+                             "update passes",
+                             "softmax causal",
                              "library launch 2us",
                              "library launch 15us",
                              "compile misses",

@@ -194,6 +194,7 @@ TEST(PlanObjectives, WhatNothingIsKnownOfIsRefused) {
          "parallel.hpz: is not searched, allowed: 1");
   expect({"plan.search={parallel.dp_replicate: [1, 2]}"},
          "parallel.dp_replicate: is not searched, allowed: 1");
+  expect({"runtime.update={passes: [clip]}"}, "runtime.update: is not searched, allowed: alone");
   expect({"plan.frontier=[time, cost]"}, "plan.frontier: has cost, but cluster.costs has no price");
   expect({"plan.frontier=[time]"}, "plan.frontier: is not two of the measures");
   expect({"plan.frontier=[time, time]"}, "plan.frontier: is not two of the measures");

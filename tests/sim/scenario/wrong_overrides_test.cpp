@@ -218,6 +218,27 @@ const WrongOverride wrong_overrides[] = {
      {"runtime.kernels.norm=persistent", "model.norm=rms"},
      "--set runtime.kernels.norm=persistent: runtime.kernels.norm: is persistent but model.norm is "
      "not layer, allowed: fused, unfused"},
+    {"triangles_of_one_kernel",
+     {"runtime.kernels.softmax=causal"},
+     "--set runtime.kernels.softmax=causal: runtime.kernels.softmax: is causal but "
+     "training.attention is one kernel, allowed: whole"},
+    {"passes_of_every_micro_batch",
+     {"runtime.update={passes: [clip]}", "parallel.zero=2"},
+     "--set runtime.update={passes: [clip]}: runtime.update: has passes but parallel.zero reduces "
+     "gradients with every micro-batch, allowed: alone"},
+    {"passes_of_statements",
+     {"runtime.update={passes: [clip]}", "runtime.optimizer=elementwise"},
+     "--set runtime.update={passes: [clip]}: runtime.update: has passes but runtime.optimizer is "
+     "not fused and has its own, allowed: alone"},
+    {"casts_of_single_precision",
+     {"runtime.update={passes: [cast]}", "communication.gradient.precision=fp32"},
+     "--set runtime.update={passes: [cast]}: runtime.update: names cast but "
+     "communication.gradient.precision is fp32, allowed: without it"},
+    {"an_unknown_pass",
+     {"runtime.update={passes: [norm]}"},
+     "--set runtime.update={passes: [norm]}: runtime.update: holds 'norm', allowed: alone, "
+     "{passes: [...]} of flatten, divide, unflatten, check, join, cast, join_fp32, unscale, clip, "
+     "copy, zero"},
     {"lists_that_are_not_gathered",
      {"communication.parameter.exchange=lists", "parallel.zero=2"},
      "--set communication.parameter.exchange=lists: communication.parameter.exchange: is lists but "

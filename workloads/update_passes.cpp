@@ -1,0 +1,86 @@
+#include "stepcast/workloads/update_passes.hpp"
+
+#include <array>
+
+#include "data_parallel.hpp"
+
+namespace stepcast {
+
+namespace {
+
+/// Bytes of one element: of each gradient as it is exchanged, times its size, and beside that.
+struct PassBytes {
+  double gradients;
+  double beside;
+};
+
+struct PassRow {
+  UpdatePass pass;
+  const char* name;
+  UpdateMoment moment;
+  bool held;  ///< over all gradients of the rank, else over those that it updates with
+  PassBytes moved;
+};
+
+/// As the frameworks' code has them (docs/models/data_parallel.md); a check casts what it adds up.
+constexpr std::array<PassRow, 11> pass_rows{{
+    {UpdatePass::flatten, "gradients flattened", UpdateMoment::before_reduction, true, {2, 0}},
+    {UpdatePass::divide, "gradients divided", UpdateMoment::before_reduction, true, {2, 0}},
+    {UpdatePass::unflatten, "gradients copied back", UpdateMoment::behind_reduction, true, {2, 0}},
+    {UpdatePass::check, "gradients checked", UpdateMoment::before_norm, true, {1, 0}},
+    {UpdatePass::join, "gradients joined", UpdateMoment::before_norm, false, {2, 0}},
+    {UpdatePass::cast, "gradients cast", UpdateMoment::before_norm, false, {1, single_bytes}},
+    {UpdatePass::join_fp32,
+     "FP32 gradients joined",
+     UpdateMoment::before_norm,
+     false,
+     {0, 2 * single_bytes}},
+    {UpdatePass::unscale,
+     "gradients unscaled",
+     UpdateMoment::before_norm,
+     false,
+     {0, 2 * single_bytes}},
+    {UpdatePass::clip,
+     "gradients clipped",
+     UpdateMoment::behind_norm,
+     false,
+     {0, 2 * single_bytes}},
+    {UpdatePass::copy, "weights copied", UpdateMoment::at_end, false, {0, single_bytes}},
+    {UpdatePass::zero, "gradients set to zero", UpdateMoment::at_end, true, {1, 0}},
+}};
+
+double bytes_of_pass(const PassRow& row, const UpdateSizes& sizes) {
+  const bool widened = row.pass == UpdatePass::check && sizes.gradient_bytes < single_bytes;
+  return row.moved.gradients * sizes.gradient_bytes + row.moved.beside +
+         (widened ? 2 * single_bytes : 0);
+}
+
+}  // namespace
+
+std::vector<Operator> update_operators(const RuntimeSpec& runtime, const UpdateSizes& sizes,
+                                       UpdateMoment moment) {
+  std::vector<Operator> operators;
+  for (const PassRow& row : pass_rows) {
+    const double elements = row.held ? sizes.held : sizes.owned;
+    if (row.moment != moment || !runtime.passes(row.pass) || elements <= 0) continue;
+    operators.push_back({.name = row.name,
+                         .work = MemoryBoundWork{},
+                         .flops = Flops{0},
+                         .bytes = Bytes{bytes_of_pass(row, sizes) * elements},
+                         .launch = LaunchClass::vector});
+  }
+  return operators;
+}
+
+double updated_gradient_bytes(const RuntimeSpec& runtime, double gradient_bytes) {
+  return runtime.passes(UpdatePass::cast) ? single_bytes : gradient_bytes;
+}
+
+void DataParallel::pass_over(const Share& share, UpdateMoment moment, Instructions& out) {
+  const Share own = owned(share);
+  const UpdateSizes sizes{share.dense + share.expert, own.dense + own.expert, gradient_size()};
+  for (const Operator& pass : update_operators(spec_.runtime, sizes, moment))
+    builder_.compute(pass, out);
+}
+
+}  // namespace stepcast
