@@ -9,12 +9,12 @@ namespace stepcast {
 
 namespace {
 
-/// Runs ahead of their start: as many as take longer than memory.
-constexpr std::uint64_t soon = 4;
+/// This much room for starts is kept where there are none.
+constexpr std::size_t few_starts = 8;
 
 }  // namespace
 
-HostQueue::HostQueue(std::uint64_t depth) : depth_{depth} {
+HostQueue::HostQueue(std::uint64_t depth, bool compact) : depth_{depth}, compact_{compact} {
   expects(depth >= 1, "the host queue holds at least one operator");
 }
 
@@ -27,9 +27,8 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedF
   const Clocks after =
       loop ? operator_loop(clocks, segment, issue) : segment.matrix(speed).apply(clocks);
   forget(clocks.main);
-  const std::size_t place = remember(segment.size(), loop, after.device);
-  if (!loop) starts_[place] = {&segment, speed, clocks};
-  __builtin_prefetch(&starts_[this->place(next_ + soon)], 1);
+  remember(segment.size(), loop, after.device);
+  if (!loop) keep_start({next_ - 1, &segment, speed, clocks});
   return after;
 }
 
@@ -57,12 +56,10 @@ void HostQueue::forget(double main) {
   first_ = gate_;
 }
 
-std::size_t HostQueue::remember(std::uint64_t operators, bool each_known, double device_end) {
+void HostQueue::remember(std::uint64_t operators, bool each_known, double device_end) {
   if (next_ - first_ == runs_.size()) reserve_runs();
   issued_ += operators;
-  const std::size_t place_of_run = place(next_++);
-  runs_[place_of_run] = {issued_, each_known, device_end};
-  return place_of_run;
+  runs_[place(next_++)] = {issued_, each_known, device_end};
 }
 
 void HostQueue::prefetch() const {
@@ -113,7 +110,7 @@ void HostQueue::recall_ends(std::uint64_t run) {
   if (end.each_known()) return;
   end = {end.operators(), true, end.device};
   reserve_ends();
-  const Start& start = starts_[place(run)];
+  const Start& start = start_of(run);
   Clocks clocks = start.entry;
   std::uint64_t index = first_operator(run);
   for (const OperatorCost& op : start.segment->operators()) {
@@ -122,6 +119,44 @@ void HostQueue::recall_ends(std::uint64_t run) {
     if (index + depth_ >= issued_) end_of(index) = clocks.device;
     ++index;
   }
+  drop_starts();
+}
+
+void HostQueue::keep_start(const Start& start) {
+  if (next_start_ - first_start_ == starts_.size()) make_room_for_start();
+  start_at(next_start_++) = start;
+}
+
+// It stands near the front, because the oldest runs are asked first.
+const HostQueue::Start& HostQueue::start_of(std::uint64_t run) {
+  std::uint64_t number = first_start_;
+  while (start_at(number).run < run) ++number;
+  return start_at(number);
+}
+
+// Those that nobody asks for any more. A queue that binds has no use for their room.
+void HostQueue::drop_starts() {
+  while (first_start_ < next_start_) {
+    const std::uint64_t run = start_at(first_start_).run;
+    if (run >= first_ && !runs_[place(run)].each_known()) return;
+    ++first_start_;
+  }
+  if (starts_.size() > few_starts) starts_ = {};
+}
+
+// Starts that would take more room than the ends of all operators in reach become those. When that
+// happens does not follow from the clocks, so that queues whose states are compared do without.
+void HostQueue::make_room_for_start() {
+  drop_starts();
+  if (next_start_ - first_start_ < starts_.size()) return;
+  std::size_t size = std::max(few_starts, 2 * starts_.size());
+  if (compact_ && size > few_starts && size * sizeof(Start) / sizeof(double) > depth_) {
+    while (first_start_ < next_start_) recall_ends(start_at(first_start_).run);
+    size = few_starts;
+  }
+  std::vector<Start> starts(size);
+  for (std::uint64_t i = first_start_; i < next_start_; ++i) starts[i & (size - 1)] = start_at(i);
+  starts_ = std::move(starts);
 }
 
 // Most queues never bind, so there is no ring before the first question.
@@ -132,29 +167,24 @@ void HostQueue::reserve_ends() {
 void HostQueue::reserve_runs() {
   const std::size_t size = std::max<std::size_t>(4, 2 * runs_.size());
   std::vector<End> runs(size);
-  std::vector<Start> starts(size);
-  for (std::uint64_t run = first_; run < next_; ++run) {
-    runs[run & (size - 1)] = runs_[place(run)];
-    starts[run & (size - 1)] = starts_[place(run)];
-  }
+  for (std::uint64_t run = first_; run < next_; ++run) runs[run & (size - 1)] = runs_[place(run)];
   runs_ = std::move(runs);
-  starts_ = std::move(starts);
 }
 
 void HostQueue::shift(double time) {
-  for (std::uint64_t run = first_; run < next_; ++run) {
-    Clocks& entry = starts_[place(run)].entry;
+  for (std::uint64_t run = first_; run < next_; ++run) runs_[place(run)].device += time;
+  for (Start& start : starts_) {
+    Clocks& entry = start.entry;
     entry = {entry.main + time, entry.worker + time, entry.device + time};
-    runs_[place(run)].device += time;
   }
   for (double& end : ends_) end += time;
 }
 
 // Runs whose ends are known act through these alone.
 void HostQueue::append_state(double origin, std::vector<double>& state) const {
+  std::uint64_t number = first_start_;
   for (std::uint64_t run = first_; run < next_; ++run) {
     const End& end = runs_[place(run)];
-    const Start& start = starts_[place(run)];
     const std::uint64_t first = first_operator(run);
     state.push_back(static_cast<double>(issued_ - first));
     state.push_back(static_cast<double>(end.operators() - first));
@@ -164,6 +194,8 @@ void HostQueue::append_state(double origin, std::vector<double>& state) const {
         if (i + depth_ >= issued_) state.push_back(ends_[i & (ends_.size() - 1)] - origin);
       }
     } else {
+      while (start_at(number).run < run) ++number;
+      const Start& start = start_at(number);
       state.push_back(start.segment->device_time());
       for (const double clock : {start.entry.main, start.entry.worker, start.entry.device})
         state.push_back(clock - origin);

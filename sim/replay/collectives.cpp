@@ -117,7 +117,7 @@ void Replayer::end_lone(RankIndex r, StreamState& state, const CallSummary& call
   if (recorder_) recorder_->moved(map_.call_of[r][head.call], start, end);
   if (recorder_ && recorder_->records(r)) {
     const std::uint32_t recorded = recorder_->begin_collective(map_.call_of[r][head.call], start);
-    recorder_->member(recorded, {r, head.call, head.entry, start},
+    recorder_->member(recorded, {r, head.call, head.entry, Recording::none, start},
                       static_cast<std::size_t>(program(r).calls[head.call].stream));
     recorder_->end(recorded, end, end);
   }
@@ -202,7 +202,7 @@ void Replayer::record_collective(Meeting& meeting) {
   if (std::ranges::none_of(meeting.members, recorded)) return;
   meeting.recorded = recorder_->begin_collective(meeting.call, meeting.start);
   for (const Meeting::Member& m : meeting.members) {
-    recorder_->member(meeting.recorded, {m.rank, m.call, m.entry, m.start},
+    recorder_->member(meeting.recorded, {m.rank, m.call, m.entry, Recording::none, m.start},
                       static_cast<std::size_t>(program(m.rank).calls[m.call].stream));
   }
 }

@@ -99,9 +99,10 @@ inline void prefetch_lines(const void* from, const void* to) {
 }
 
 struct alignas(cache_line) RankState {
-  RankState(std::uint64_t queue_depth, std::size_t slot_count, std::size_t chunks)
+  RankState(std::uint64_t queue_depth, bool compact_queue, std::size_t slot_count,
+            std::size_t chunks)
       : begun{std::vector<std::uint32_t>(chunks), std::vector<std::uint32_t>(chunks)},
-        host_queue{queue_depth},
+        host_queue{queue_depth, compact_queue},
         slots(slot_count) {}
 
   // What transfers touch at either end stands together.

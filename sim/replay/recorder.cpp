@@ -117,7 +117,7 @@ void Recorder::wait(std::uint32_t r, const Clocks& before, const Clocks& after,
 }
 
 void Recorder::sync(std::uint32_t r, const Clocks& before, const Clocks& after, double copied) {
-  if (records(r)) add(r, before, {.after = after, .kind = Recording::Kind::sync, .copied = copied});
+  if (records(r)) add(r, before, {.after = after, .copied = copied, .kind = Recording::Kind::sync});
 }
 
 /// A wait of no length still has to begin where the entry before it ended.

@@ -76,8 +76,8 @@ Replayer::Replayer(const ReplayInput& input)
   ranks_.reserve(ranks);
   for (RankIndex r = 0; r < ranks; ++r) {
     RankState& rank =
-        ranks_.emplace_back(static_cast<std::uint64_t>(host(r).queue_depth), program_of(r).slots,
-                            static_cast<std::size_t>(input.shape.chunks));
+        ranks_.emplace_back(static_cast<std::uint64_t>(host(r).queue_depth), !may_recur_,
+                            program_of(r).slots, static_cast<std::size_t>(input.shape.chunks));
     rank.id = map_.classes.representative[r];
     rank.stage = map_.classes.stage[r];
     rank.variant = map_.classes.variant[r];

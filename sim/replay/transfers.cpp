@@ -125,8 +125,9 @@ void Replayer::record_transfer(RankIndex r, Channel channel, double start) {
                     message.chunk, message.slice};
   head.message.recorded = recorder_->begin_transfer(channel, reader, start);
   const std::size_t lane = streams + static_cast<std::size_t>(channel);
-  recorder_->member(head.message.recorded, {r, Recording::none, head.entry, head.ready}, lane);
-  recorder_->member(head.message.recorded, {peer, Recording::none, Recording::none, start}, lane);
+  constexpr std::uint32_t none = Recording::none;
+  recorder_->member(head.message.recorded, {r, none, head.entry, none, head.ready}, lane);
+  recorder_->member(head.message.recorded, {peer, none, none, none, start}, lane);
 }
 
 /// The bytes are through: the channel is free, the message arrives one latency later.

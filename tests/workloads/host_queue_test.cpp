@@ -71,6 +71,25 @@ TEST(HostQueue, RemembersNoMoreThanItsDepth) {
   }
 }
 
+/// The host is ahead by up to 1024 operators of which none has ended.
+TEST(HostQueue, TakesLittleRoomWhereItIsCompact) {
+  const Segment segment{std::vector<OperatorCost>(2, {8 * us, 0, 2 * us, 1})};
+  HostQueue queue{1024}, compact{1024, true};
+  Clocks a, b;
+  std::size_t most = 0, most_compact = 0;
+  for (int i = 0; i < 1100; ++i) {
+    a = queue.run(a, segment, {});
+    b = compact.run(b, segment, {});
+    ASSERT_EQ(a, b);
+    most = std::max(most, queue.room_for_starts());
+    most_compact = std::max(most_compact, compact.room_for_starts());
+  }
+  EXPECT_EQ(most, 512U);
+  EXPECT_EQ(most_compact, 128U);
+  EXPECT_GT(queue.operator_loops(), 0U);
+  EXPECT_LE(queue.room_for_starts(), 8U);  // once all are asked for
+}
+
 TEST(HostQueue, TwoRanksOfOneProgramAgreeToTheBit) {
   const Segment segment{std::vector<OperatorCost>(30, {8 * us, 0, 2 * us, 26 * us})};
   HostQueue first{100}, second{100};
@@ -117,9 +136,9 @@ TEST(HostQueueProperty, EqualsThePlainQueue) {
     for (int i = 0; i < kinds; ++i) segments.emplace_back(generate::operators(40));
     const std::uint64_t depth =
         *rc::gen::element<std::uint64_t>(1, 4, 16, 17, 32, 64, 150, unlimited);
-    HostQueue queue{depth};
+    HostQueue queue{depth}, compact{depth, true};
     PlainQueue plain{depth};
-    Clocks by_runs, by_operators;
+    Clocks by_runs, by_operators, in_less_room;
     const int length = *rc::gen::inRange(1, 200);
     for (int i = 0; i < length; ++i) {
       const auto& segment = segments[*rc::gen::inRange<std::size_t>(0, segments.size())];
@@ -127,7 +146,9 @@ TEST(HostQueueProperty, EqualsThePlainQueue) {
       const Between between;
       by_runs = queue.run(between(by_runs), segment, speed);
       by_operators = plain.run(between(by_operators), segment.operators(), speed);
+      in_less_room = compact.run(between(in_less_room), segment, speed);
       RC_ASSERT(close(by_runs, by_operators));
+      RC_ASSERT(in_less_room == by_runs);
     }
     waits += plain.waits();
     loops += queue.operator_loops();

@@ -14,7 +14,9 @@ namespace stepcast {
 /// communication, a host pause), never back. Derivation: docs/models/host.md.
 class HostQueue {
  public:
-  explicit HostQueue(std::uint64_t depth);
+  /// A compact queue takes less room for the same clocks, but queues with equal futures may have
+  /// unequal states.
+  explicit HostQueue(std::uint64_t depth, bool compact = false);
   /// These are the clocks after the segment. It takes the matrix when the queue cannot bind, the
   /// operator loop otherwise. The segment must outlive the queue.
   Clocks run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed);
@@ -36,6 +38,7 @@ class HostQueue {
 
   std::uint64_t operator_loops() const { return loops_; }  ///< how often the slow form was needed
   std::uint64_t remembered_runs() const { return next_ - first_; }
+  std::size_t room_for_starts() const { return starts_.size(); }
 
  private:
   /// A run is what a later operator may have to wait for. Each run asks for this much of one; it
@@ -55,8 +58,10 @@ class HostQueue {
    private:
     std::uint64_t code_ = 0;
   };
-  /// The ends of the operators follow from this; nobody asks for it where they are known.
+  /// The ends of a run's operators follow from this. Only runs whose ends are not known have one:
+  /// where the queue binds those are few.
   struct Start {
+    std::uint64_t run;
     const Segment* segment;
     SpeedFactors speed;
     Clocks entry;
@@ -66,25 +71,35 @@ class HostQueue {
   template <class Issue>
   Clocks operator_loop(Clocks clocks, const Segment& segment, const Issue& issue);
   void forget(double main);
-  std::size_t remember(std::uint64_t operators, bool each_known, double device_end);
+  void remember(std::uint64_t operators, bool each_known, double device_end);
   void recall_ends(std::uint64_t run);
+  void keep_start(const Start& start);
+  const Start& start_of(std::uint64_t run);
+  void drop_starts();
+  void make_room_for_start();
   void reserve_ends();
   void reserve_runs();
   double& end_of(std::uint64_t index) { return ends_[index & (ends_.size() - 1)]; }
   std::size_t place(std::uint64_t run) const { return run & (runs_.size() - 1); }
+  Start& start_at(std::uint64_t number) { return starts_[number & (starts_.size() - 1)]; }
+  const Start& start_at(std::uint64_t number) const {
+    return starts_[number & (starts_.size() - 1)];
+  }
   std::uint64_t first_operator(std::uint64_t run) const {
     return run == first_ ? forgotten_ : runs_[place(run - 1)].operators();
   }
 
   std::uint64_t depth_;
+  bool compact_;
   std::uint64_t issued_ = 0;     ///< operators so far
   std::uint64_t forgotten_ = 0;  ///< operators of runs that are out of reach
   std::uint64_t loops_ = 0;
   std::uint64_t first_ = 0, next_ = 0;  ///< runs in reach, counted over all
   std::uint64_t gate_ = 0;              ///< the run of operator last - depth, for the run at hand
   std::vector<End> runs_;               ///< [run modulo the size], which is a power of two
-  std::vector<Start> starts_;           ///< likewise
-  std::vector<double> ends_;  ///< end of operator i at i modulo the size, a power of two >= depth
+  std::uint64_t first_start_ = 0, next_start_ = 0;  ///< counted over all
+  std::vector<Start> starts_;  ///< [number modulo the size], in order of their runs
+  std::vector<double> ends_;   ///< end of operator i at i modulo the size, a power of two >= depth
 };
 
 }  // namespace stepcast

@@ -28,23 +28,37 @@ QueuePlan::QueuePlan(std::uint64_t queue_depth, const std::vector<std::size_t>& 
   }
 }
 
+/// Pasts take no more room than the ends of all operators in reach.
 LaneQueue::LaneQueue(const QueuePlan& plan)
-    : plan_{&plan}, device_ends_(plan.reach), known_(plan.reach), past_(plan.reach) {}
+    : plan_{&plan},
+      device_ends_(plan.reach),
+      known_(plan.reach),
+      past_(std::bit_floor(std::clamp<std::uint64_t>(
+          lanes * sizeof(double) * std::min<std::uint64_t>(plan.depth, UINT32_MAX) / sizeof(Past),
+          1, plan.reach))) {}
 
 void LaneQueue::run(LaneClocks& clocks, const Segment& segment, const LaneSpeeds& speeds) {
   if (segment.size() == 0) return;
   const QueuePlan::Run& run = plan_->runs[next_];
   const std::uint32_t loops = run.free ? 0 : binding(clocks, speeds.host, run, segment.size());
   const LaneClocks entry = clocks;
+  if (loops != all_lanes) keep_past({next_, &segment, speeds.device, entry}, speeds.host);
   for (std::size_t l = 0; l < lanes; ++l) {
     clocks.set(l, (loops & bit(l)) != 0 ? operator_loop(l, entry.of(l), segment, speeds.of(l))
                                         : segment.matrix(speeds.of(l)).apply(entry.of(l)));
   }
   known_[place(next_)] = loops;
-  if (loops != all_lanes) past_[place(next_)] = {&segment, speeds.device, entry};
   device_ends_[place(next_)] = clocks.device;
   if (++next_ < plan_->runs.size())
     __builtin_prefetch(&device_ends_[place(plan_->runs[next_].gate)]);
+}
+
+/// A run whose place is taken tells its ends before: earlier ones than a loop may write.
+void LaneQueue::keep_past(const Past& past, const LaneTimes& host) {
+  Past& place = past_of(past.run);
+  if (place.segment != nullptr && past.run - place.run < plan_->reach)
+    for (std::size_t l = 0; l < lanes; ++l) recall_ends(l, place.run, host[l]);
+  place = past;
 }
 
 /// The lanes in which the queue holds the host up.
@@ -88,7 +102,7 @@ void LaneQueue::recall_ends(std::size_t lane, std::uint32_t run, double host) {
   if ((known_[place(run)] & bit(lane)) != 0) return;
   known_[place(run)] |= bit(lane);
   reserve_ends();
-  const Past& past = past_[place(run)];
+  const Past& past = past_of(run);
   Clocks clocks = past.entry.of(lane);
   std::uint64_t index = plan_->runs[run].first;
   const std::uint64_t issued = plan_->runs[next_].first;

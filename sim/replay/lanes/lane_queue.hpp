@@ -32,7 +32,8 @@ class LaneQueue {
  private:
   /// What the ends of the operators follow from where they are not known in every lane.
   struct Past {
-    const Segment* segment;
+    std::uint32_t run;
+    const Segment* segment = nullptr;
     LaneTimes speed;  ///< of the device
     LaneClocks entry;
   };
@@ -42,17 +43,19 @@ class LaneQueue {
   Clocks operator_loop(std::size_t lane, Clocks clocks, const Segment& segment,
                        const SpeedFactors& speed);
   void recall_ends(std::size_t lane, std::uint32_t run, double host);
+  void keep_past(const Past& past, const LaneTimes& host);
   void reserve_ends();
   double& end_of(std::size_t lane, std::uint64_t index) {
     return ends_[lane * ring_ + (index & (ring_ - 1))];
   }
   std::size_t place(std::uint32_t run) const { return run & (plan_->reach - 1); }
+  Past& past_of(std::uint32_t run) { return past_[run & (past_.size() - 1)]; }
 
   const QueuePlan* plan_;
   std::uint32_t next_ = 0;              ///< run
   std::vector<LaneTimes> device_ends_;  ///< of the last operators of past runs, by place
   std::vector<std::uint32_t> known_;    ///< [place] lanes with all ends of the run in `ends_`
-  std::vector<Past> past_;              ///< by place
+  std::vector<Past> past_;              ///< [run modulo the size], which is a power of two
   std::uint64_t ring_ = 0;
   std::vector<double> ends_;  ///< [lane][operator modulo the size of the ring]
 };

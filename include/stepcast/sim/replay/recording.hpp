@@ -38,12 +38,12 @@ struct Recording {
   /// before it.
   struct Entry {
     Clocks after;
-    double worked = 0;                   ///< of a segment: device time
+    double worked = 0;   ///< of a segment: device time
+    double copied = -1;  ///< of a sync that waits for a copy alone: when the stream had got there
     std::uint32_t what = none;           ///< of a segment: index in the stage's program
     std::uint32_t communication = none;  ///< that it issued or waited for
     std::uint32_t unit = none;           ///< index in RankRecord::units; none: beside the pipeline
     Kind kind = Kind::pause;
-    double copied = -1;  ///< of a sync that waits for a copy alone: when the stream had got there
     bool after_compute = false;  ///< of an issue: what it issues waits for the compute stream too
   };
 
@@ -74,8 +74,8 @@ struct Recording {
     std::uint32_t rank_class;
     std::uint32_t call;           ///< of its stage's program; none: a pipeline transfer
     std::uint32_t entry;          ///< that issued it; none: not recorded
-    double arrived;               ///< when it was ready: issued, inputs there, stream free
     std::uint32_t before = none;  ///< the communication before it on its stream or channel
+    double arrived = 0;           ///< when it was ready: issued, inputs there, stream free
   };
 
   /// This is a collective or a pipeline transfer.
