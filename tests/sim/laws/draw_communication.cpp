@@ -171,6 +171,14 @@ void Drawing::pick_algorithms() {
   set("communication.algorithm.all_to_all", "pairwise");
 }
 
+/// Both levels of an exchange at once; last, so that other draws stay.
+void Drawing::pick_level_exchange() {
+  const bool meshes = node_fabric_ == "mesh" && node_ > 1 && !super_node_ && !has_platform_;
+  if (!meshes || !experts() || !has("cluster.collectives.library=hccl") || !chance(60)) return;
+  if (has("runtime.dispatch=graph_sink")) return;
+  take("cluster.collectives.all_to_all", "levels", "pipeline");
+}
+
 /// What data ranks share out, and in which precision; last, so that other draws stay.
 void Drawing::pick_sharding() {
   pick_states();

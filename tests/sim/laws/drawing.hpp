@@ -45,6 +45,7 @@ class Drawing {
     if (!given()) pick_sharding();
     if (!given()) pick_changing_loads();
     if (!given()) pick_orders();
+    pick_level_exchange();
     return std::move(draft_);
   }
 
@@ -114,6 +115,7 @@ class Drawing {
   /// `from_all`: every rank has a part of each parameter.
   void pick_exchange(bool from_all);
   void pick_orders();
+  void pick_level_exchange();
   /// Whether the draft has this setting, written `key=value`.
   bool has(const std::string& setting) const {
     return std::ranges::find(draft_.settings, setting) != draft_.settings.end();
