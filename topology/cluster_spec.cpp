@@ -137,6 +137,10 @@ void describe(Visitor& visitor, RingProtocolSpec& spec) {
 void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
   visitor.field({"library", choice(spec.library, {{"hccl"}, {"nccl"}}),
                  "whose selection communication.algorithm auto follows"});
+  visitor.field({"all_to_all", choice(spec.exchange, {{"staged"}, {"pipeline"}}),
+                 "what auto takes between nodes of a mesh each; staged: inside them, then across; "
+                 "pipeline: both at once, as HCCL_ALGO alltoall=level0:NA;level1:pipeline asks "
+                 "for"});
   visitor.field({"buffer", &spec.buffer,
                  "of a communicator, which holds two; HCCL runs a larger collective in loops",
                  some_bytes});

@@ -316,6 +316,10 @@ void import_environment(MegatronLaunch& launch) {
       const bool known = name == "mesh" || name == "pairwise" || name == "hierarchical";
       if (text.starts_with("alltoall=") && known)
         draft.set("communication.algorithm.all_to_all", name, {algorithm});
+      else if (text.starts_with("alltoall=") && name == "pipeline")
+        draft.note(*algorithm, "is '" + text +
+                                   "': not followed; --set cluster.collectives.all_to_all=pipeline "
+                                   "takes it, where nodes are meshes and no super-nodes");
       else
         draft.note(*algorithm,
                    "is '" + text + "': not followed, the library's own selection is taken");

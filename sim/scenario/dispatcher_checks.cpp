@@ -25,6 +25,7 @@ bool knows_no_fusion(Dispatcher dispatcher) {
     case Dispatcher::mindspeed_1_0:
     case Dispatcher::mindspeed_2_0:
     case Dispatcher::mindspeed_2_3:
+    case Dispatcher::mindspeed_2_3_seq:
     case Dispatcher::deepep:
       break;
   }
@@ -52,6 +53,9 @@ void check_version(const WorkloadSpec& workload, Checks& checks) {
   checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather,
                  "moe.dispatcher",
                  "is set, which is known for dispatch flat and allgather, allowed: default");
+  checks.require(moe.dispatcher != Dispatcher::mindspeed_2_3_seq || moe.dispatch == Dispatch::flat,
+                 "moe.dispatch",
+                 "is allgather, but moe.dispatcher mindspeed_2.3_seq exchanges, allowed: flat");
   checks.require(!moe.in_pieces(), "moe.dispatcher",
                  "is set, but its framework cuts no tokens in pieces (moe.overlap), allowed: "
                  "default");

@@ -262,6 +262,16 @@ void check_barriers(const Scenario& scenario, Checks& checks) {
   }
 }
 
+/// HCCL pipelines an exchange only where operators are launched one by one.
+void check_sunk_exchange(const Scenario& scenario, Checks& checks) {
+  checks.require(
+      scenario.cluster.collectives.exchange == CollectiveLibrarySpec::Exchange::staged ||
+          scenario.workload.runtime.dispatch != RuntimeSpec::Dispatch::graph_sink,
+      "runtime.dispatch",
+      "is graph_sink, whose exchanges HCCL runs in stages, but cluster.collectives.all_to_all is "
+      "pipeline, allowed: eager, task_queue");
+}
+
 }  // namespace
 
 void check_host(const Scenario& scenario, Checks& checks) {
@@ -274,6 +284,7 @@ void check_host(const Scenario& scenario, Checks& checks) {
   check_expert_offload(scenario, checks);
   check_compile(scenario, checks);
   check_barriers(scenario, checks);
+  check_sunk_exchange(scenario, checks);
 }
 
 }  // namespace stepcast

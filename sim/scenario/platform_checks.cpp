@@ -86,6 +86,21 @@ void check_planes(const ClusterSpec& cluster, const std::string& prefix, Checks&
                      " planes, allowed: as many as node.fabric has");
 }
 
+void check_exchange(const ClusterSpec& cluster, const std::string& prefix, Checks& checks) {
+  using Library = CollectiveLibrarySpec::Library;
+  if (cluster.collectives.exchange == CollectiveLibrarySpec::Exchange::staged) return;
+  const auto require = [&](bool holds, const char* why) {
+    checks.require(holds, prefix + "collectives.all_to_all",
+                   std::string("is pipeline but ") + why + ", allowed: staged");
+  };
+  require(cluster.collectives.library == Library::hccl, "collectives.library is nccl");
+  require(!cluster.super_node, "super-nodes join their nodes by a fabric of their own");
+  const bool meshes = std::holds_alternative<MeshFabric>(cluster.node_fabric) ||
+                      std::holds_alternative<GroupFabric>(cluster.node_fabric);
+  require(meshes || !checks.good_below(prefix + "node.fabric"),
+          "no pair of devices of a node has a link of its own");
+}
+
 void check_platform_job(const Scenario& scenario, Checks& checks) {
   if (!scenario.cluster.network.platform) return;
   checks.require(scenario.stalls.failed_links.empty(), "stalls.failed_links",

@@ -295,6 +295,7 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
   check_node(cluster, prefix, checks);
   check_wires(cluster, prefix, checks);
   check_platform(cluster, prefix, checks);
+  check_exchange(cluster, prefix, checks);
   check_allocation(cluster, prefix, checks);
   check_planes(cluster, prefix, checks);
   checks.require(cluster.network.pod_leaves > 0 || cluster.network.pod_oversubscription == 1,

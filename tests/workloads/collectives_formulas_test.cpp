@@ -112,6 +112,37 @@ TEST(CollectiveFormulas, PipelinesLoopOverTheirParts) {
   EXPECT_NEAR(loops(Kind::reduce_scatter, part), 3, 1e-9);
 }
 
+// A NIC carries what whole nodes get, n / S at a time, while n / p goes over each link inside; the
+// last node's is handed on alone.
+TEST(CollectiveFormulas, ExchangesOnBothLevelsAtOnce) {
+  const ClusterSpec spec = cluster({.nodes = 4, .per_node = 8});
+  const CollectiveCall call{Kind::all_to_all, size};
+  const double across = 20e-6 + size.value() / 4 / 22e9, inside = 10e-6 + size.value() / 32 / 30e9;
+  EXPECT_NEAR(time_of(spec, call, "pipeline"), 3 * across + inside, 1e-12);
+  const double staged = 10e-6 + size.value() / 8 / 30e9 + 3 * across;
+  EXPECT_NEAR(time_of(spec, call, "hierarchical"), staged, 1e-12);
+  // Two devices of each of two nodes: the one link inside is the slower level.
+  const ClusterSpec few = cluster({.nodes = 2, .per_node = 2, .nic = {BytesPerSecond{90e9}, {}}});
+  const double half = 10e-6 + size.value() / 4 / 30e9;
+  EXPECT_NEAR(time_of(few, call, "pipeline"), 2 * half, 1e-12);
+  EXPECT_NEAR(time_of(few, call, "hierarchical"),
+              10e-6 + size.value() / 2 / 30e9 + 20e-6 + size.value() / 2 / 90e9, 1e-12);
+}
+
+// One member gets twice the equal message and its neighbour none: a NIC then carries what its node
+// gets, and the links to the full member twice the bytes.
+TEST(CollectiveFormulas, UnequalExchangesOnBothLevels) {
+  const ClusterSpec spec = cluster({.nodes = 2, .per_node = 2});
+  CollectiveCall call{Kind::all_to_all, size};
+  call.skew.factor = {1, 1, 1, 1};
+  const double equal = time_of(spec, {Kind::all_to_all, size}, "pipeline");
+  EXPECT_NEAR(time_of(spec, call, "pipeline"), equal, 1e-12);
+  call.skew.factor = {2, 0, 1, 1};
+  const double part = size.value() / 4;
+  EXPECT_NEAR(time_of(spec, call, "pipeline"), 20e-6 + 2 * part / 22e9 + 10e-6 + 2 * part / 30e9,
+              1e-12);
+}
+
 TEST(CollectiveFormulas, FullMeshesOverASwitchPostPeerAfterPeer) {
   const ClusterSpec spec = switched({.per_node = 8});
   const double bytes = size.value() * 7 / 8 / 30e9;

@@ -221,5 +221,35 @@ TEST(CollectiveReference, Pipeline) {
   EXPECT_GT(seen, 5);
 }
 
+/// Messages of a pipelined exchange, turn by turn, by the rule itself: in turn t of S - 1 every
+/// member sends all of what the t-th node after its own shall have; inside, everybody hands on what
+/// came from the node t - 1 before.
+TEST(CollectiveReference, PipelinedExchange) {
+  int seen = 0;
+  EXPECT_TRUE(for_random_groups([&](const Fabric& fabric, const Set& members, double bytes) {
+    const auto [inside, across] = cut(fabric, members, Locality::node);
+    if (inside.size() < 2 || across.size() < 2 || fabric.super_behind_ports()) return;
+    const auto plan =
+        plan_collective(fabric, members, {Kind::all_to_all, Bytes{bytes}}, "pipeline");
+    const double each = bytes / static_cast<double>(members.size());
+    Messages mesh;
+    for (const Set& node : inside)
+      for (const DeviceId a : node)
+        for (const DeviceId b : node)
+          if (a != b) mesh.push_back({a, b, each});
+    Steps between;
+    for (std::size_t turn = 1; turn < inside.size(); ++turn) {
+      Messages& out = between.emplace_back();
+      for (const Set& rail : across)
+        for (std::size_t i = 0; i < rail.size(); ++i)
+          out.push_back(
+              {rail[i], rail[(i + turn) % rail.size()], each * static_cast<double>(across.size())});
+    }
+    compare_loads(fabric, plan, between + Steps(inside.size(), mesh));
+    ++seen;
+  }));
+  EXPECT_GT(seen, 5);
+}
+
 }  // namespace
 }  // namespace stepcast

@@ -68,6 +68,25 @@ TEST(CollectiveSelection, MeshNodes) {
   EXPECT_EQ(chosen(12, Kind::all_to_all, 1e8), "pairwise");
 }
 
+// HCCL_ALGO alltoall=level0:NA;level1:pipeline: where it does not fit, what was chosen without.
+TEST(CollectiveSelection, PipelinedExchanges) {
+  ClusterSpec spec = cluster({.nodes = 4, .per_node = 8});
+  spec.collectives.exchange = CollectiveLibrarySpec::Exchange::pipeline;
+  spec.collectives.buffer = Bytes{80.0 * 1048576};
+  const auto exchange = [&](std::int64_t members) {
+    return chosen(spec, members, {Kind::all_to_all, Bytes{1e8}});
+  };
+  EXPECT_EQ(exchange(32), "pipeline");
+  EXPECT_EQ(exchange(8), "mesh");
+  EXPECT_EQ(exchange(12), "pairwise");
+  const Fabric fabric(spec);
+  EXPECT_EQ(plan_collective(fabric, first_devices(4, 8), {Kind::all_to_all, Bytes{1e8}}, "auto")
+                .algorithm,
+            "pairwise");
+  spec.collectives.buffer = Bytes{79.0 * 1048576};
+  EXPECT_EQ(exchange(32), "hierarchical(mesh, pairwise)");
+}
+
 TEST(CollectiveSelection, SuperNodes) {
   ClusterSpec spec = switched({.nodes = 12, .per_node = 16});
   spec.super_node = SuperNodeSpec{.nodes = 4, .fabric = {{BytesPerSecond{196e9}, Seconds{0}}, 1}};

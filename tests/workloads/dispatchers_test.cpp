@@ -136,6 +136,8 @@ TEST(Dispatchers, OfMindSpeedLaunchFewerKernels) {
   EXPECT_EQ(one.kernels, 42);
   EXPECT_EQ(one.waits, 4);  // of splits one, of lists two, of repeated numbers one
   EXPECT_EQ(forward_of(spec_of(Dispatcher::mindspeed_2_3)).waits, 3);
+  EXPECT_EQ(forward_of(spec_of(Dispatcher::mindspeed_2_3_seq)).waits, 3);
+  EXPECT_EQ(forward_of(spec_of(Dispatcher::mindspeed_2_0)).waits, 7);
 }
 
 double row_bytes(const LayerItems& items, const std::string& prefix) {
@@ -173,6 +175,14 @@ std::vector<std::string> calls_and_waits(const LayerItems& items) {
     if (std::holds_alternative<WaitFor>(item)) list.push_back("wait");
   }
   return list;
+}
+
+TEST(Dispatchers, BySequenceTradePartsOfTheRows) {
+  WorkloadSpec spec = spec_of(Dispatcher::mindspeed_2_3_seq);
+  spec.plan.ep = spec.plan.etp = 2;
+  const auto list = calls_and_waits(transformer_layer(context(spec), LayerKind::moe).forward);
+  for (const char* name : {"all_to_all token parts", "all_to_all output parts"})
+    EXPECT_EQ(std::count(list.begin(), list.end(), name), 1) << name;
 }
 
 // Layout, notify, dispatch and combine with a notify of its own; backward two more pairs

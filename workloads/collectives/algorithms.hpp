@@ -17,6 +17,9 @@ Plan nb(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm fo
 Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+/// The pipeline's all-to-all: nodes exchange what was not yet handed on inside them.
+Plan level_exchange(const Fabric& fabric, Group members, const CollectiveCall& call,
+                    NetworkForm form);
 /// A mesh inside nodes and NHR between them, both all the time, each with a slice.
 Plan parallel(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
 Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);

@@ -12,8 +12,9 @@ constexpr double kib = 1024;
 constexpr Bytes one_shot_limit{256 * kib};             // all-reduce in one server
 constexpr Bytes pipeline_part{32 * kib};               // reduce-scatter, all-gather: bytes per rank
 constexpr Bytes pipeline_all_reduce_part{1024 * kib};  // all-reduce: bytes per rank
-constexpr Bytes small_per_rank_server{1024 * kib};     // switched node: mesh below
-constexpr Bytes small_per_rank_super{256 * kib};       // super-node: flat NHR below
+constexpr Bytes pipeline_exchange_buffer{80 * 1024 * kib};  // all-to-all: of the communicator
+constexpr Bytes small_per_rank_server{1024 * kib};          // switched node: mesh below
+constexpr Bytes small_per_rank_super{256 * kib};            // super-node: flat NHR below
 
 bool even(const Fabric& fabric, Group members) {
   return split(fabric, members, Level::node) && split(fabric, members, Level::super_node);
@@ -45,6 +46,7 @@ std::string_view in_super_node(const Fabric& fabric, Group members, CollectiveCa
 bool prefers_pipeline(const Fabric& fabric, Group node, CollectiveCall call, std::size_t ranks) {
   if (!in_one_mesh(fabric, node) || fabric.cluster().super_node) return false;
   const Bytes part = call.bytes / static_cast<double>(ranks);
+  const CollectiveLibrarySpec& library = fabric.cluster().collectives;
   switch (call.kind) {
     case CollectiveKind::all_reduce:
       return part >= pipeline_all_reduce_part;
@@ -52,6 +54,8 @@ bool prefers_pipeline(const Fabric& fabric, Group node, CollectiveCall call, std
     case CollectiveKind::all_gather:
       return part >= pipeline_part;
     case CollectiveKind::all_to_all:
+      return library.exchange == CollectiveLibrarySpec::Exchange::pipeline &&
+             library.buffer >= pipeline_exchange_buffer;
     case CollectiveKind::broadcast:
     case CollectiveKind::send_recv:
       break;
@@ -78,7 +82,6 @@ std::string_view between_servers(const Fabric& fabric, Group members, Collective
     if (exchange) return "pairwise";
     return name(server_pattern(fabric, members.size(), call.kind, call.bytes));
   }
-  if (exchange) return "hierarchical";
   if (prefers_pipeline(fabric, nodes.inside.front(), call, members.size())) return "pipeline";
   return "hierarchical";
 }

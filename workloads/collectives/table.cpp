@@ -18,7 +18,7 @@ constexpr std::array<NamedAlgorithm, 13> algorithms{
      {"nb", collectives::nb, {true, true, true, false, true, false}},
      {"hd", collectives::hd, {true, true, true, false, true, false}},
      {"pairwise", collectives::pairwise, {false, false, false, true, false, false}},
-     {"pipeline", collectives::pipeline, {true, true, true, false, false, false}},
+     {"pipeline", collectives::pipeline, {true, true, true, true, false, false}},
      {"parallel", collectives::parallel, {true, true, true, false, false, false}},
      {"hierarchical", collectives::hierarchical, {true, true, true, true, true, false}},
      {"dimensions", collectives::dimensions, {true, true, true, true, true, false}},

@@ -28,6 +28,8 @@ struct DispatcherForm {
   Splits splits;
   Order order;
   Weights weights;
+  bool trades_parts =
+      false;  ///< masks, but rows of tensor ranks in parts as those sorted by number
   bool scores_again = false;  ///< the balancing loss makes scores and choice of its own
 
   /// Both hops are one kernel of a library, which also lines up rows and adds them up.

@@ -39,6 +39,13 @@ constexpr Form masked(Platform platform, Form::Weights weights) {
   return form;
 }
 
+/// MindSpeed's alltoall_seq on masks: legacy_a2a_token_dispatcher.py of core_r0.12.1.
+constexpr Form by_sequence() {
+  Form form = masked(npu, Form::Weights::behind);
+  form.trades_parts = true;
+  return form;
+}
+
 constexpr Form library() {
   Form form = masked(gpu, Form::Weights::inside);
   form.splits = Form::Splits::blocking;
@@ -62,7 +69,8 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
                         megatron_0_12 = masked(gpu, Form::Weights::travel),
                         megatron_0_14 = scored_again(Form::Weights::travel),
                         mindspeed_1_0 = sorted(npu), mindspeed_2_0 = counted(npu),
-                        mindspeed_2_3 = masked(npu, Form::Weights::travel), deepep = library();
+                        mindspeed_2_3 = masked(npu, Form::Weights::travel),
+                        mindspeed_2_3_seq = by_sequence(), deepep = library();
   switch (dispatcher) {
     case MoeSpec::Dispatcher::standard:
       break;
@@ -84,6 +92,8 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
       return &mindspeed_2_0;
     case MoeSpec::Dispatcher::mindspeed_2_3:
       return &mindspeed_2_3;
+    case MoeSpec::Dispatcher::mindspeed_2_3_seq:
+      return &mindspeed_2_3_seq;
     case MoeSpec::Dispatcher::deepep:
       return &deepep;
   }

@@ -23,7 +23,8 @@ void put_all(const Put& put, const LayerItems& items) {
 /// Parts of rows lie beside each other in a row and must be joined behind a gather, cut before a
 /// reduction: newer versions share whole rows.
 bool in_parts(const Experts& e) {
-  return e.form == nullptr ? e.indexed() : e.form->order == DispatcherForm::Order::sort;
+  if (e.form == nullptr) return e.indexed();
+  return e.form->trades_parts || e.form->order == DispatcherForm::Order::sort;
 }
 
 /// Ranks that hold all rows add up what each made of them with its part of the experts, and in the

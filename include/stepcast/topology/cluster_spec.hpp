@@ -297,6 +297,10 @@ struct TransferSpec {
 struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
+  /// HCCL's own all-to-all between nodes of a mesh each: inside them first and then across, or both
+  /// at the same time.
+  enum class Exchange { staged, pipeline };
+  Exchange exchange = Exchange::staged;
   /// HCCL runs a larger collective in ceil(bytes / buffer) loops; each communicator holds two.
   Bytes buffer{200.0 * 1048576};
   Seconds ring_start{0};                 ///< NCCL's rings and trees once, protocol Simple

@@ -128,6 +128,7 @@ struct MoeSpec {
     mindspeed_1_0,
     mindspeed_2_0,
     mindspeed_2_3,
+    mindspeed_2_3_seq,
     deepep
   };
   Dispatch dispatch = Dispatch::flat;

@@ -76,10 +76,11 @@ void Drawing::pick_whole_rows() {
 void Drawing::pick_dispatcher(const std::string& dispatch, const std::string& overlap) {
   const bool whole = overlap.find('(') == std::string::npos;
   if (whole && (dispatch == "flat" || dispatch == "allgather") && chance(85)) {
-    const std::string version =
+    std::string version =
         word({"megatron_0.6", "megatron_0.8", "megatron_0.9", "megatron_0.10", "megatron_0.12",
               "megatron_0.14", "mindspeed_1.0", "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0",
-              "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0", "mindspeed_2.0"});
+              "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0", "mindspeed_2.3_seq"});
+    if (version == "mindspeed_2.3_seq" && dispatch != "flat") version = "mindspeed_2.0";
     hit("dispatcher " + version.substr(0, version.find('_')));
     set("moe.dispatcher", version);
     set("moe.permutation", "indexed");
@@ -169,6 +170,14 @@ void Drawing::pick_algorithms() {
   set("communication.algorithm.reduce_scatter", any_kind);
   set("communication.algorithm.all_gather", any_kind);
   set("communication.algorithm.all_to_all", "pairwise");
+}
+
+/// Both levels of an exchange at once; last, so that other draws stay.
+void Drawing::pick_level_exchange() {
+  const bool meshes = node_fabric_ == "mesh" && node_ > 1 && !super_node_ && !has_platform_;
+  if (!meshes || !experts() || !has("cluster.collectives.library=hccl") || !chance(90)) return;
+  if (has("runtime.dispatch=graph_sink")) return;
+  take("cluster.collectives.all_to_all", "levels", "pipeline");
 }
 
 /// What data ranks share out, and in which precision; last, so that other draws stay.

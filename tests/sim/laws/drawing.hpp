@@ -46,6 +46,7 @@ class Drawing {
     if (!given()) pick_changing_loads();
     if (!given()) pick_orders();
     if (!given()) pick_host();
+    pick_level_exchange();
     return std::move(draft_);
   }
 
@@ -117,6 +118,7 @@ class Drawing {
   void pick_exchange(bool from_all);
   void pick_orders();
   void pick_update();
+  void pick_level_exchange();
   /// Whether the draft has this setting, written `key=value`.
   bool has(const std::string& setting) const {
     return std::ranges::find(draft_.settings, setting) != draft_.settings.end();

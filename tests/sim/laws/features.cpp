@@ -175,6 +175,7 @@ const std::vector<std::string>& all_features() {
                              "named algorithms",
                              "algorithm parallel",
                              "exchange dimensions",
+                             "levels pipeline",
                              "degraded links",
                              "failed nic",
                              "failed plane",

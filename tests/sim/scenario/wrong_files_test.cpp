@@ -282,6 +282,23 @@ TEST(WrongFiles, AllErrorsOfAFileInOneRun) {
             "a.yaml:49:3: schedule.pipelin: is not a known key; did you mean pipeline?");
 }
 
+// HCCL runs the stages in a sunk graph, and between super-nodes.
+TEST(WrongFiles, WherePipelinedExchangesDoNotRun) {
+  const TemporaryFiles files;
+  const std::string path = files.write("s.yaml", small_scenario);
+  const std::string pipelined = "cluster.collectives.all_to_all=pipeline";
+  EXPECT_EQ(errors_of(files, path, {pipelined}), "no error");
+  EXPECT_EQ(errors_of(files, path, {pipelined, "runtime.dispatch=graph_sink"}),
+            "--set runtime.dispatch=graph_sink: runtime.dispatch: is graph_sink, whose exchanges "
+            "HCCL runs in stages, but cluster.collectives.all_to_all is pipeline, allowed: eager, "
+            "task_queue");
+  const std::string super_node =
+      "cluster.super_node={nodes: 2, fabric: {kind: switch, port: {bandwidth: 40GB/s}}}";
+  EXPECT_EQ(errors_of(files, path, {pipelined, super_node}),
+            "--set cluster.collectives.all_to_all=pipeline: cluster.collectives.all_to_all: is "
+            "pipeline but super-nodes join their nodes by a fabric of their own, allowed: staged");
+}
+
 // Its workload has times, but no tokens, layers or bytes.
 TEST(WrongFiles, WhatASyntheticWorkloadHasNot) {
   const TemporaryFiles files;

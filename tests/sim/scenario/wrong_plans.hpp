@@ -127,6 +127,10 @@ inline constexpr WrongRow wrong_plans[] = {
      "s.yaml:23:26: cluster.collectives.library: is nccl, whose rings do not know wires of a "
      "torus, "
      "full_mesh, graph or platform, allowed: hccl"},
+    {"pipelined_exchange_under_nccl", "collectives: {library: hccl,",
+     "collectives: {all_to_all: pipeline, library: nccl,",
+     "s.yaml:26:29: cluster.collectives.all_to_all: is pipeline but collectives.library is nccl, "
+     "allowed: staged"},
     {"pods_without_leaves", "kind: rail_optimized, leaf_ports: 64, oversubscription: 1",
      "kind: leaf_spine, pod_oversubscription: 7",
      "s.yaml:25:56: cluster.network.topology.pod_oversubscription: is 7 without pods, allowed: 1, "
@@ -238,7 +242,7 @@ inline constexpr WrongRow wrong_plans[] = {
      "vocabulary: 32000\ncommunication:\n"
      "  algorithm: {all_to_all: tree, broadcast: tree, all_reduce: ring}",
      "s.yaml:37:27: communication.algorithm.all_to_all: is tree, which makes no all_to_all, "
-     "allowed: auto, ring, mesh, pairwise, hierarchical, dimensions\n"
+     "allowed: auto, ring, mesh, pairwise, pipeline, hierarchical, dimensions\n"
      "s.yaml:37:44: communication.algorithm.broadcast: is tree, which makes no broadcast, allowed: "
      "auto, ring, mesh, nhr, nb, hd, hierarchical, dimensions"},
     {"shared_expert_overlap_without_one", "vocabulary: 32000",

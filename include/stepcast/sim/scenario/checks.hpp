@@ -37,6 +37,8 @@ void check_cluster(const ClusterSpec& cluster, const std::string& prefix, Checks
 void check_model(const ModelSpec& model, const std::string& prefix, Checks& checks);
 /// This checks `network.platform` against the keys that it replaces.
 void check_platform(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
+/// This checks where `collectives.all_to_all: pipeline` has nodes to run on.
+void check_exchange(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
 /// This checks which nodes of the machine `allocation` names.
 void check_allocation(const ClusterSpec& cluster, const std::string& prefix, Checks& checks);
 /// This checks that planes of nodes and super-nodes are the same.
