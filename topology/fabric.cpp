@@ -211,8 +211,9 @@ std::uint32_t Fabric::leaf_of_nic(std::uint32_t nic) const {
 
 std::int64_t Fabric::nics_below(std::uint32_t leaf) const {
   if (!places_.empty()) return nics_below_[leaf];
-  const std::int64_t ports = cluster_.network.leaf_ports;
-  return std::min(ports, nics() / rails() - leaf % leaves_per_rail() * ports);
+  const std::int64_t ports = cluster_.network.leaf_ports, of_rail = leaves_per_rail();
+  expects(of_rail > 0, "NICs are cabled to leaves");
+  return std::min(ports, nics() / rails() - leaf % of_rail * ports);
 }
 
 Locality Fabric::locality(DeviceId a, DeviceId b) const {

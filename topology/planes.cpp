@@ -55,7 +55,8 @@ std::string plane_names(const ClusterSpec& cluster) {
     const std::int64_t planes = planes_of(cluster, set);
     if (planes < 2) continue;
     const std::string stem{set == PlaneSet::nics ? nic_stem : port_stem};
-    text += (text.empty() ? "" : ", ") + stem + "0 to " + stem + std::to_string(planes - 1);
+    if (!text.empty()) text += ", ";
+    text.append(stem).append("0 to ").append(stem).append(std::to_string(planes - 1));
   }
   return text;
 }

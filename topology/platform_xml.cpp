@@ -47,7 +47,7 @@ class XmlWriter {
         "\"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n";
     text_ += "<zone id=\"" + escaped(fabric_.cluster().name) + "\" routing=\"Full\">\n";
     text_ +=
-        "<prop id=\"stepcast.devices\" value=\"" + std::to_string(fabric_.devices()) + "\"/>\n";
+        R"(<prop id="stepcast.devices" value=")" + std::to_string(fabric_.devices()) + "\"/>\n";
     zones ? write_zones() : write_flat();
     return text_ + "</zone>\n</platform>\n";
   }
@@ -102,17 +102,16 @@ void XmlWriter::check_size(bool zones) const {
 void XmlWriter::host(std::uint32_t d) {
   text_ += "<host id=\"" + device(d) + "\" speed=\"" +
            shortest(fabric_.cluster().device.matmul_peak.value()) +
-           "f\"><prop id=\"node\" value=\"" + std::to_string(d / size_) +
-           "\"/><prop id=\"super_node\" value=\"" + std::to_string(fabric_.super_node_of({d})) +
-           "\"/><prop id=\"leaf\" value=\"" + std::to_string(fabric_.leaf_of({d})) +
-           "\"/></host>\n";
+           R"(f"><prop id="node" value=")" + std::to_string(d / size_) +
+           R"("/><prop id="super_node" value=")" + std::to_string(fabric_.super_node_of({d})) +
+           R"("/><prop id="leaf" value=")" + std::to_string(fabric_.leaf_of({d})) + "\"/></host>\n";
 }
 
 void XmlWriter::link(LinkId id) {
   const Link l = fabric_.link(id);
   text_ += "<link id=\"" + escaped(fabric_.link_name(id)) + "\" bandwidth=\"" +
            shortest(l.bandwidth.value()) + "Bps\" latency=\"" + shortest(l.latency.value()) +
-           "s\"><prop id=\"kind\" value=\"" + name(l.kind) + "\"/></link>\n";
+           R"(s"><prop id="kind" value=")" + name(l.kind) + "\"/></link>\n";
 }
 
 void XmlWriter::route(const std::string& head, std::span<const LinkId> links, const char* tag) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "host_offload.hpp"
 #include "stage_pieces.hpp"
 
@@ -99,8 +101,8 @@ Instructions PieceLibrary::pair(const Pieces& forward, const Pieces& backward,
   if (spec_.moe.overlap == MoeSpec::Overlap::fb_pair) return zipped(forward, backward, offload);
   Instructions ahead, back;
   for (const PlacedPiece& placed : forward) append_code(ahead, placed.piece->forward);
-  for (auto placed = backward.rbegin(); placed != backward.rend(); ++placed)
-    append_backward(back, *placed);
+  std::for_each(backward.rbegin(), backward.rend(),
+                [&](const PlacedPiece& placed) { append_backward(back, placed); });
   return take_turns(ahead, with_own_slots(std::move(back)));
 }
 

@@ -92,7 +92,7 @@ struct Row {
 
 /// `auto` and every algorithm that makes this collective of this group, or only the `wanted` one.
 std::vector<Row> rows_of(const Fabric& fabric, std::span<const DeviceId> members,
-                         CollectiveCall call, const std::string& wanted, bool pairwise) {
+                         const CollectiveCall& call, const std::string& wanted, bool pairwise) {
   std::vector<Row> rows;
   const auto add = [&](std::string_view algorithm, const CollectivePlan& plan) {
     const Seconds launch = fabric.cluster().device.launch.communication;

@@ -22,7 +22,7 @@ CollectiveTimes::Members CollectiveTimes::members(const Placement& placement, Gr
 }
 
 /// Planning is the dear part, and a search asks for the same calls over and over.
-double CollectiveTimes::planned(Members members, CollectiveCall call,
+double CollectiveTimes::planned(Members members, const CollectiveCall& call,
                                 const std::string& algorithm) {
   const auto [place, fresh] =
       times_.try_emplace({members, call.kind, call.bytes.value(), call.skew, algorithm}, 0.0);
@@ -64,7 +64,7 @@ double CollectiveTimes::power_of_two(Members members, CollectiveKind kind, int e
 }
 
 /// Between two powers the time is taken as straight, which is exact where bandwidth bounds it.
-double CollectiveTimes::about(Members members, CollectiveCall call) {
+double CollectiveTimes::about(Members members, const CollectiveCall& call) {
   const double bytes = call.bytes.value();
   if (bytes <= 0) return 0;
   const int exponent = std::max(std::ilogb(bytes), 0);

@@ -229,7 +229,8 @@ std::uint32_t JobGraph::pattern_for(GroupKind kind, std::uint32_t stage,
   ShapeKey shape = shape_of(members);
   if (is_skewed(kind, stage))
     for (const Rank member : members) shape.push_back(period_.ranks().coordinates(member).ep);
-  const auto [place, fresh] = pattern_index_.try_emplace({{kind, stage}, std::move(shape)}, next);
+  const auto [place, fresh] =
+      pattern_index_.try_emplace({std::pair{kind, stage}, std::move(shape)}, next);
   if (fresh) {
     patterns_.push_back(plan(kind, stage, members));
     compare(kind, next);

@@ -327,26 +327,25 @@ void MapBuilder::assign_calls(std::uint32_t c) {
   std::array<std::uint32_t, group_kinds> ordinal{};
   std::array<std::uint32_t, 2> copies{};  // of each direction
   auto& assigned = map_.call_of.emplace_back();
-  const auto& calls = input_.programs[stage].calls;
-  for (std::uint32_t i = 0; i < calls.size(); ++i) {
-    if (calls[i].over_host_link()) {
-      const std::uint32_t object = graph_.copies_of(calls[i].stream, graph_.period().own(rank));
-      assigned.push_back(object == no_index ? host_transfer(calls[i].host_link.value())
+  for (const StageCall& call : input_.programs[stage].calls) {
+    if (call.over_host_link()) {
+      const std::uint32_t object = graph_.copies_of(call.stream, graph_.period().own(rank));
+      assigned.push_back(object == no_index ? host_transfer(call.host_link.value())
                                             : first_call_[colours_.object[object]] +
-                                                  copies[calls[i].stream == Stream::to_host]++);
+                                                  copies[call.stream == Stream::to_host]++);
       continue;
     }
-    const std::uint32_t nth = ordinal[static_cast<std::size_t>(calls[i].group)]++;
-    if (calls[i].group == GroupKind::world && world_alone_) {
+    const std::uint32_t nth = ordinal[static_cast<std::size_t>(call.group)]++;
+    if (call.group == GroupKind::world && world_alone_) {
       if (nth == world_calls_.size()) {
         world_calls_.push_back(static_cast<std::uint32_t>(map_.calls.size()));
-        map_.calls.push_back(lone_world_call(input_, calls[i]));
+        map_.calls.push_back(lone_world_call(input_, call));
         map_.calls.back().arrivals = colours_.ranks;
       }
       assigned.push_back(world_calls_[nth]);
     } else {
       const Rank own = graph_.period().own(rank);
-      const std::uint32_t colour = colours_.object[graph_.group_of(calls[i].group, own)];
+      const std::uint32_t colour = colours_.object[graph_.group_of(call.group, own)];
       const JobGraph::Object& object = graph_.objects()[first_object_[colour]];
       expects(nth < graph_.patterns()[object.pattern].calls.size(),
               "stages agree on the calls that they share");

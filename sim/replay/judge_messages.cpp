@@ -28,6 +28,7 @@ class Writer : private Patterns {
   void flat(const std::string& pattern);
   void all_to_all_in_turn(const Rings& sets, double per_pair);
   void pipeline();
+  void all_to_all_by_level();
   void parallel();
   void hierarchical(const std::string& patterns);
   void down(const std::vector<std::pair<Rings, std::string>>& tiers, std::size_t tier,
@@ -102,14 +103,11 @@ void Writer::all_to_all_in_turn(const Rings& sets, double per_pair) {
 void Writer::pipeline() {
   const Rings nodes = parts(members_, false), rails = across(nodes);
   const double part = bytes_ / count(members_);
-  Round ring{{}, count(nodes) - 1}, inside{{}, count(nodes) - 1};
+  Round ring{{}, count(nodes) - 1};
+  const Round inside{all_pairs(nodes, part), count(nodes) - 1};
   for (const Ring& rail : rails)
     for (std::size_t i = 0; i < rail.size(); ++i)
       ring.messages.push_back({rail[i], rail[(i + 1) % rail.size()], part});
-  for (const Ring& node : nodes)
-    for (const std::uint32_t a : node)
-      for (const std::uint32_t b : node)
-        if (a != b) inside.messages.push_back({a, b, part});
   std::vector<Round> both{ring, inside};
   if (fabric_.super_behind_ports()) {
     both = {ring};
@@ -126,6 +124,17 @@ void Writer::pipeline() {
   }
 }
 
+/// What a member has for a node goes to the one of like index there, who hands it on. While it is
+/// under way, its node exchanges what is its own and what came before; the last to come is left.
+void Writer::all_to_all_by_level() {
+  const Rings nodes = parts(members_, false), rails = across(nodes);
+  const double each = bytes_ / count(members_);
+  const Round between{all_pairs(rails, each * count(rails)), 1};
+  const Round inside{all_pairs(nodes, each), count(nodes) - 1};
+  together({between, inside});
+  then(inside.messages);
+}
+
 /// Half of the bytes inside first and half between first, then what each has left the other way.
 /// The mesh has done as much of its bytes as NHR of its own.
 void Writer::parallel() {
@@ -135,12 +144,8 @@ void Writer::parallel() {
     if (!halving) std::ranges::reverse(steps);
     for (std::vector<Post>& step : steps) {
       const double done = step.front().bytes * count(nodes) / (between * (count(nodes) - 1));
-      Round mesh, nhr{std::move(step), 1};
-      for (const Ring& node : nodes)
-        for (const std::uint32_t a : node)
-          for (const std::uint32_t b : node)
-            if (a != b) mesh.messages.push_back({a, b, inside * done / count(node)});
-      together({mesh, nhr});
+      const Round nhr{std::move(step), 1};
+      together({{all_pairs(nodes, inside * done / count(nodes.front())), 1}, nhr});
     }
   };
   const double half = bytes_ / 2;
@@ -271,6 +276,8 @@ std::vector<Turn> Writer::write(const std::string& algorithm) {
   if (algorithm == "none" || members_.size() < 2) return {};
   if (algorithm.starts_with("hierarchical("))
     hierarchical(algorithm.substr(13, algorithm.size() - 14));
+  else if (algorithm == "pipeline" && call_.kind == all_to_all)
+    all_to_all_by_level();
   else if (algorithm == "pipeline")
     pipeline();
   else if (algorithm == "parallel")

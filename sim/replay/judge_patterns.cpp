@@ -51,13 +51,17 @@ void Patterns::ring_pass(const Rings& sets, double bytes) {
   then(std::move(all), count(sets.front()) - 1);
 }
 
-void Patterns::mesh_pass(const Rings& sets, double bytes_per_pair) {
+std::vector<Post> Patterns::all_pairs(const Rings& sets, double bytes_per_pair) {
   std::vector<Post> all;
   for (const Ring& set : sets)
     for (const std::uint32_t a : set)
       for (const std::uint32_t b : set)
         if (a != b) all.push_back({a, b, bytes_per_pair});
-  then(std::move(all));
+  return all;
+}
+
+void Patterns::mesh_pass(const Rings& sets, double bytes_per_pair) {
+  then(all_pairs(sets, bytes_per_pair));
 }
 
 void Patterns::scatter(const Rings& sets, double bytes) {

@@ -19,6 +19,8 @@ class Patterns {
   }
   void together(std::vector<Round> rounds) { turns_.push_back({std::move(rounds), true}); }
 
+  /// From each member of a set to each other one.
+  static std::vector<Post> all_pairs(const Rings& sets, double bytes_per_pair);
   void mesh_pass(const Rings& sets, double bytes_per_pair);
   void scatter(const Rings& sets, double bytes);
   /// A reduce-scatter, or an all-gather.

@@ -36,7 +36,8 @@ inline std::vector<DeviceId> first_devices(std::int64_t count, std::int64_t stri
   return members;
 }
 
-inline double time_of(const ClusterSpec& spec, CollectiveCall call, std::string_view algorithm) {
+inline double time_of(const ClusterSpec& spec, const CollectiveCall& call,
+                      std::string_view algorithm) {
   const Fabric fabric(spec);
   return lone_time(fabric, plan_collective(fabric, first_devices(spec.devices), call, algorithm))
       .value();

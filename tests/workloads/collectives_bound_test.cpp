@@ -9,7 +9,7 @@
 namespace stepcast {
 namespace {
 
-void hold_bound(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call,
+void hold_bound(const Fabric& fabric, std::span<const DeviceId> members, const CollectiveCall& call,
                 std::span<const NamedAlgorithm> algorithms) {
   const double bound = bandwidth_bound(fabric, members, call).value();
   for (const NamedAlgorithm& algorithm : algorithms) {

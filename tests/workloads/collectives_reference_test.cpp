@@ -68,7 +68,7 @@ void compare_messages(const Fabric& fabric, const CollectivePlan& plan, const St
   for (const auto& [links, bytes] : expected) near(is[links], bytes, plan.algorithm + " as pairs");
 }
 
-void compare(const Fabric& fabric, const Set& members, CollectiveCall call,
+void compare(const Fabric& fabric, const Set& members, const CollectiveCall& call,
              std::string_view algorithm, const Steps& steps) {
   const auto plan = plan_collective(fabric, members, call, algorithm);
   compare_messages(fabric, plan_collective(fabric, members, call, algorithm, NetworkForm::pairwise),

@@ -13,7 +13,7 @@ namespace {
 using namespace test;
 using Kind = CollectiveKind;
 
-std::string chosen(const ClusterSpec& spec, std::int64_t members, CollectiveCall call) {
+std::string chosen(const ClusterSpec& spec, std::int64_t members, const CollectiveCall& call) {
   return plan_collective(Fabric(spec), first_devices(members), call, "auto").algorithm;
 }
 

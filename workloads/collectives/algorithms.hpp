@@ -6,30 +6,31 @@ namespace stepcast::collectives {
 
 using Plan = std::optional<CollectivePlan>;
 
-Plan ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan ring(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
 /// Chunks follow each other; one ring per NIC of a node.
-Plan nccl_ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
-Plan mesh(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan nccl_ring(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+Plan mesh(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
 /// All-reduce in one step: everybody sends everything to everybody.
-Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
-Plan nhr(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
-Plan nb(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
-Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
-Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
-Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan one_shot(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+Plan nhr(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+Plan nb(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+Plan hd(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+Plan pairwise(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+Plan pipeline(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
 /// The pipeline's all-to-all: nodes exchange what was not yet handed on inside them.
 Plan level_exchange(const Fabric& fabric, Group members, const CollectiveCall& call,
                     NetworkForm form);
 /// A mesh inside nodes and NHR between them, both all the time, each with a slice.
-Plan parallel(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
-Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan parallel(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+Plan hierarchical(const Fabric& fabric, Group members, const CollectiveCall& call,
+                  NetworkForm form);
 /// Dimension by dimension of a torus or nD full mesh, as many rotations at once as there are.
-Plan dimensions(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
-Plan tree(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan dimensions(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+Plan tree(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
 /// A transfer.
-Plan direct(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form);
+Plan direct(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
 /// What HCCL and NCCL would choose.
-std::string_view select(const Fabric& fabric, Group members, CollectiveCall call);
+std::string_view select(const Fabric& fabric, Group members, const CollectiveCall& call);
 
 /// A group cut at a level: neighbours inside (ascending order kept), members of like index across.
 struct Split {
@@ -41,7 +42,7 @@ enum class Level { node, super_node };
 std::optional<Split> split(const Fabric& fabric, Group members, Level level);
 
 /// Sizes of the messages of a skewed all-to-all over the members.
-MessageSize message_sizes(Group members, CollectiveCall call);
+MessageSize message_sizes(Group members, const CollectiveCall& call);
 
 /// The last super-node has fewer nodes than the others, so that groups of even nodes may have
 /// uneven super-nodes.

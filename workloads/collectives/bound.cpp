@@ -16,7 +16,7 @@ struct Crossing {
 
 /// Bytes between `inside` of `all` members and the others; the root of a broadcast is inside or
 /// not.
-Crossing crossing(CollectiveCall call, double inside, double all, bool root_inside) {
+Crossing crossing(const CollectiveCall& call, double inside, double all, bool root_inside) {
   const double bytes = call.bytes.value();
   const double outside = all - inside;
   switch (call.kind) {
@@ -37,7 +37,7 @@ Crossing crossing(CollectiveCall call, double inside, double all, bool root_insi
 
 class Bound {
  public:
-  Bound(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call)
+  Bound(const Fabric& fabric, std::span<const DeviceId> members, const CollectiveCall& call)
       : fabric_{fabric}, members_{members}, call_{call} {
     for (const DeviceId m : members) {
       nodes_[fabric.node_of(m).value].push_back(m);
@@ -186,7 +186,7 @@ class Bound {
 }  // namespace
 
 Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members,
-                        CollectiveCall call) {
+                        const CollectiveCall& call) {
   if (members.size() < 2) return Seconds{0};
   return Bound(fabric, members, call).value();
 }

@@ -128,7 +128,7 @@ void dimension_exchange(Schedule& schedule, const Sets& sets, Bytes bytes) {
   }
 }
 
-Plan dimensions(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan dimensions(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   const Sets sets{Members(members.begin(), members.end())};
   if (!are_boxes(fabric, sets)) return std::nullopt;
   Schedule schedule(fabric, members, call, form);

@@ -3,7 +3,7 @@
 namespace stepcast::collectives {
 namespace {
 
-Plan flat(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form,
+Plan flat(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form,
           Pattern pattern, std::string name) {
   // An all-to-all streams through the buffer: its measured start cost does not grow with the bytes.
   const bool exchange = call.kind == CollectiveKind::all_to_all;
@@ -54,7 +54,7 @@ Seconds slowdown(const Fabric& fabric, const CollectivePlan& ports, Reached reac
 
 }  // namespace
 
-Plan ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan ring(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind == CollectiveKind::send_recv) return std::nullopt;
   if (call.kind == CollectiveKind::all_to_all)
     return flat(fabric, members, call, form, Pattern::ring, "ring");
@@ -63,12 +63,12 @@ Plan ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm 
   return flat(fabric, members, call, form, Pattern::ring, "ring");
 }
 
-Plan mesh(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan mesh(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (reach(fabric, members) > Locality::super_node) return std::nullopt;
   return flat(fabric, members, call, form, Pattern::mesh, "mesh");
 }
 
-Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan one_shot(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind != CollectiveKind::all_reduce || reach(fabric, members) > Locality::super_node)
     return std::nullopt;
   Schedule schedule(fabric, members, call, form);
@@ -77,19 +77,19 @@ Plan one_shot(const Fabric& fabric, Group members, CollectiveCall call, NetworkF
   return std::move(schedule).plan("one_shot");
 }
 
-Plan nhr(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan nhr(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   return flat(fabric, members, call, form, Pattern::nhr, "nhr");
 }
 
-Plan nb(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan nb(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   return flat(fabric, members, call, form, Pattern::nhr, "nb");
 }
 
-Plan hd(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan hd(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   return flat(fabric, members, call, form, Pattern::hd, "hd");
 }
 
-Plan pairwise(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan pairwise(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
   const auto in_form = [&](NetworkForm wanted) {
     Schedule schedule(fabric, members, call, wanted);

@@ -38,7 +38,7 @@ std::optional<Split> split(const Fabric& fabric, Group members, Level level) {
   return result;
 }
 
-MessageSize message_sizes(Group members, CollectiveCall call) {
+MessageSize message_sizes(Group members, const CollectiveCall& call) {
   expects(call.skew.factor.size() == members.size(), "one factor of a skew for each member");
   std::map<DeviceId, double> of;
   for (std::size_t i = 0; i < members.size(); ++i) of[members[i]] = call.skew.factor[i];

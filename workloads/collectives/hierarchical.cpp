@@ -14,7 +14,8 @@ struct Tier {
 
 /// Inside nodes, between the nodes of a super-node, between super-nodes; tiers of one member are
 /// left out. All sets of a tier have the same size.
-std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members, CollectiveCall call) {
+std::optional<std::vector<Tier>> tiers(const Fabric& fabric, Group members,
+                                       const CollectiveCall& call) {
   const auto nodes = split(fabric, members, Level::node);
   const auto supers = split(fabric, members, Level::super_node);
   if (!nodes || (!supers && !has_partial_super_node(fabric))) return std::nullopt;
@@ -87,7 +88,7 @@ void spread(Schedule& schedule, std::span<const Tier> tiers, Bytes bytes) {
 /// Sizes of both hops of a staged exchange, by from and to: what passes through a member is summed
 /// over whom it stands for.
 struct StagedSizes {
-  StagedSizes(Group members, CollectiveCall call, const Split& parts) {
+  StagedSizes(Group members, const CollectiveCall& call, const Split& parts) {
     const MessageSize direct = message_sizes(members, call);
     for (const Members& own : parts.inside)
       for (const DeviceId from : own)
@@ -106,7 +107,7 @@ struct StagedSizes {
 };
 
 /// First to the member of like index in the own part of the fabric, then across.
-Plan staged(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan staged(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   const bool super = fabric.cluster().super_node && reach(fabric, members) > Locality::super_node;
   const auto parts = split(fabric, members, super ? Level::super_node : Level::node);
   if (!parts || parts->inside.size() < 2 || parts->across.size() < 2) return std::nullopt;
@@ -125,7 +126,8 @@ Plan staged(const Fabric& fabric, Group members, CollectiveCall call, NetworkFor
 
 }  // namespace
 
-Plan hierarchical(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan hierarchical(const Fabric& fabric, Group members, const CollectiveCall& call,
+                  NetworkForm form) {
   if (call.kind == CollectiveKind::send_recv) return std::nullopt;
   if (call.kind == CollectiveKind::all_to_all) return staged(fabric, members, call, form);
   const auto found = tiers(fabric, members, call);

@@ -164,7 +164,7 @@ CollectivePlan plan_chunked(const Fabric& fabric, Group members, NetworkForm for
   return std::move(pairs).plan(call.algorithm);
 }
 
-Plan nccl_ring(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan nccl_ring(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   const auto parts = split(fabric, members, Level::node);
   const auto ranks = static_cast<double>(members.size());
   const bool reduces = call.kind == CollectiveKind::all_reduce;

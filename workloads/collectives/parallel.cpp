@@ -33,7 +33,7 @@ bool are_meshes(const Fabric& fabric, const Sets& nodes) {
 
 }  // namespace
 
-Plan parallel(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan parallel(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   const bool reduces =
       call.kind == CollectiveKind::all_reduce || call.kind == CollectiveKind::reduce_scatter;
   const bool gathers =

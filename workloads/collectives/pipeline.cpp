@@ -4,7 +4,7 @@ namespace stepcast::collectives {
 
 /// A ring between the nodes and a mesh inside them at the same time: while the next part arrives
 /// from the node before, the last one is handed to the neighbours.
-Plan pipeline(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan pipeline(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind == CollectiveKind::all_to_all) return level_exchange(fabric, members, call, form);
   const bool passes = call.kind == CollectiveKind::all_reduce ||
                       call.kind == CollectiveKind::reduce_scatter ||

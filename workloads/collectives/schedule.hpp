@@ -19,7 +19,7 @@ struct Repeated {
 /// over its buffer; NCCL's chunks follow each other.
 class Schedule {
  public:
-  Schedule(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form)
+  Schedule(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form)
       : Schedule(fabric, members, call.bytes, form) {}
   /// `buffered` bytes pass through the library's buffer.
   Schedule(const Fabric& fabric, Group members, Bytes buffered, NetworkForm form);

@@ -20,7 +20,7 @@ bool even(const Fabric& fabric, Group members) {
   return split(fabric, members, Level::node) && split(fabric, members, Level::super_node);
 }
 
-std::string_view in_node(const Fabric& fabric, Group members, CollectiveCall call) {
+std::string_view in_node(const Fabric& fabric, Group members, const CollectiveCall& call) {
   const bool exchange = call.kind == CollectiveKind::all_to_all;
   if (!fabric.wires().empty()) {
     if (exchange) return "mesh";
@@ -35,7 +35,7 @@ std::string_view in_node(const Fabric& fabric, Group members, CollectiveCall cal
   return exchange || small ? "mesh" : "ring";
 }
 
-std::string_view in_super_node(const Fabric& fabric, Group members, CollectiveCall call) {
+std::string_view in_super_node(const Fabric& fabric, Group members, const CollectiveCall& call) {
   if (call.kind == CollectiveKind::all_to_all) return "mesh";
   const bool small = call.bytes <= small_per_rank_super * static_cast<double>(members.size());
   if (small) return "nhr";
@@ -43,7 +43,8 @@ std::string_view in_super_node(const Fabric& fabric, Group members, CollectiveCa
   return split(fabric, members, Level::node)->across.size() > 1 ? "hierarchical" : "nhr";
 }
 
-bool prefers_pipeline(const Fabric& fabric, Group node, CollectiveCall call, std::size_t ranks) {
+bool prefers_pipeline(const Fabric& fabric, Group node, const CollectiveCall& call,
+                      std::size_t ranks) {
   if (!in_one_mesh(fabric, node) || fabric.cluster().super_node) return false;
   const Bytes part = call.bytes / static_cast<double>(ranks);
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
@@ -65,7 +66,7 @@ bool prefers_pipeline(const Fabric& fabric, Group node, CollectiveCall call, std
 
 /// Servers that contribute different numbers of devices: one flat ring. Where only the last
 /// super-node is smaller, the servers are one tier.
-std::string_view uneven(const Fabric& fabric, Group members, CollectiveCall call) {
+std::string_view uneven(const Fabric& fabric, Group members, const CollectiveCall& call) {
   if (call.kind == CollectiveKind::all_to_all) return "pairwise";
   const auto nodes = split(fabric, members, Level::node);
   if (!nodes || !has_partial_super_node(fabric)) return "ring";
@@ -73,7 +74,7 @@ std::string_view uneven(const Fabric& fabric, Group members, CollectiveCall call
   return name(server_pattern(fabric, members.size(), call.kind, call.bytes));
 }
 
-std::string_view between_servers(const Fabric& fabric, Group members, CollectiveCall call) {
+std::string_view between_servers(const Fabric& fabric, Group members, const CollectiveCall& call) {
   const bool exchange = call.kind == CollectiveKind::all_to_all;
   if (!even(fabric, members)) return uneven(fabric, members, call);
   const Split nodes = *split(fabric, members, Level::node);
@@ -86,7 +87,7 @@ std::string_view between_servers(const Fabric& fabric, Group members, Collective
   return "hierarchical";
 }
 
-std::string_view nccl(const Fabric& fabric, Group members, CollectiveCall call) {
+std::string_view nccl(const Fabric& fabric, Group members, const CollectiveCall& call) {
   if (call.kind == CollectiveKind::all_to_all) return "pairwise";
   if (call.kind != CollectiveKind::all_reduce) return "ring";
   const Plan binary = tree(fabric, members, call, NetworkForm::ports);
@@ -99,7 +100,7 @@ std::string_view nccl(const Fabric& fabric, Group members, CollectiveCall call) 
 
 ServerCosts server_costs(const ClusterSpec& cluster, std::size_t servers, Bytes bytes) {
   const NicSpec& nic = cluster.network.nic;
-  const double count = static_cast<double>(servers);
+  const auto count = static_cast<double>(servers);
   const CollectiveLibrarySpec& library = cluster.collectives;
   const Seconds latency =
       library.selection_latency_given ? library.selection_latency : library.step_latency;
@@ -119,7 +120,7 @@ Pattern server_pattern(const Fabric& fabric, std::size_t servers, CollectiveKind
   return costs.nhr <= costs.hd ? Pattern::nhr : Pattern::hd;
 }
 
-std::string_view select(const Fabric& fabric, Group members, CollectiveCall call) {
+std::string_view select(const Fabric& fabric, Group members, const CollectiveCall& call) {
   if (call.kind == CollectiveKind::send_recv) return "direct";
   if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::nccl)
     return nccl(fabric, members, call);

@@ -26,7 +26,7 @@ constexpr std::array<NamedAlgorithm, 13> algorithms{
      {"direct", collectives::direct, {false, false, false, false, false, true}}}};
 
 [[noreturn]] void refuse(const Fabric& fabric, std::span<const DeviceId> members,
-                         CollectiveCall call, std::string_view algorithm) {
+                         const CollectiveCall& call, std::string_view algorithm) {
   std::vector<std::string> usable{"auto"};
   for (const NamedAlgorithm& known : algorithms)
     if (known.plan(fabric, members, call, NetworkForm::ports)) usable.emplace_back(known.name);
@@ -68,7 +68,8 @@ const char* name(CollectiveKind kind) {
 std::span<const NamedAlgorithm> collective_algorithms() { return algorithms; }
 
 CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members,
-                               CollectiveCall call, std::string_view algorithm, NetworkForm form) {
+                               const CollectiveCall& call, std::string_view algorithm,
+                               NetworkForm form) {
   expects(!members.empty(), "a collective has members");
   if (members.size() == 1 || call.bytes.value() <= 0) return {"none", {}};
   const std::string_view wanted =

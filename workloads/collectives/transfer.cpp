@@ -39,7 +39,7 @@ namespace collectives {
 
 /// One message over its route; both libraries stream it through their buffers. The table of
 /// algorithms has this signature. NOLINTNEXTLINE(performance-unnecessary-value-param)
-Plan direct(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan direct(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind != CollectiveKind::send_recv || members.size() != 2) return std::nullopt;
   Schedule schedule(fabric, members, Bytes{0}, form);
   Step step = schedule.step();

@@ -65,7 +65,7 @@ ChunkPath tree_path(const Wiring& wiring, const Split& parts) {
 
 /// Two binary trees between the nodes, each with half of the buffer, and a chain in every node; up,
 /// then down. As many channels as a node has members, so that every NIC works.
-Plan tree(const Fabric& fabric, Group members, CollectiveCall call, NetworkForm form) {
+Plan tree(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   const auto parts = split(fabric, members, Level::node);
   if (call.kind != CollectiveKind::all_reduce || !parts) return std::nullopt;
   if (fabric.cluster().collectives.library == CollectiveLibrarySpec::Library::hccl) {

@@ -93,7 +93,7 @@ void describe(Visitor& visitor, CollectiveChoice& choice);
 /// apply.
 using CollectiveAlgorithm = std::optional<CollectivePlan> (*)(const Fabric&,
                                                               std::span<const DeviceId> members,
-                                                              CollectiveCall call,
+                                                              const CollectiveCall& call,
                                                               NetworkForm form);
 struct NamedAlgorithm {
   std::string_view name;
@@ -111,7 +111,7 @@ std::span<const NamedAlgorithm> collective_algorithms();
 /// nccl), whatever the form. Throws InputError when the named algorithm does not apply to the
 /// group, or a step has more messages than the form allows.
 CollectivePlan plan_collective(const Fabric& fabric, std::span<const DeviceId> members,
-                               CollectiveCall call, std::string_view algorithm,
+                               const CollectiveCall& call, std::string_view algorithm,
                                NetworkForm form = NetworkForm::ports);
 
 /// This is the time of the plan when nothing else uses the network: the sum over phases of the
@@ -125,7 +125,7 @@ Seconds transfer_latency(const Fabric& fabric, DeviceId from, DeviceId to, Bytes
 /// No algorithm in which only members pass data on can be faster on this fabric. The bound is the
 /// maximum over ports and cuts of the bytes that must cross / capacity. Skews are left out.
 Seconds bandwidth_bound(const Fabric& fabric, std::span<const DeviceId> members,
-                        CollectiveCall call);
+                        const CollectiveCall& call);
 
 /// This is nccl-tests' factor from algbw to busbw: 2(n-1)/n for all-reduce, 1 for broadcast
 /// and send_recv, (n-1)/n for the others.

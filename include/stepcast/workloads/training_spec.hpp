@@ -25,6 +25,8 @@ struct TrainingSpec {
   enum class UpdateMemory { in_place, tensor, flat };
   enum class MasterWeights { full, remainder, fp16, stored };
   enum class Moment { fp32, bf16, fp16, fp8 };
+  enum class OffloadUpdate { device, host };
+  enum class OffloadStore { memory, storage };
   std::int64_t sequence = 0;      ///< tokens
   std::int64_t global_batch = 0;  ///< sequences per step
   std::int64_t micro_batch = 1;   ///< sequences
@@ -37,14 +39,12 @@ struct TrainingSpec {
   bool offload_optimizer = false;       ///< master weights and moments live on the host
   double offload_optimizer_part = 1;    ///< of the parameters whose states do
   bool offload_experts = false;  ///< weights, master weights and moments of routed experts do
+  bool offload_pinned = true;    ///< what is offloaded waits in pinned memory, else in pageable
   /// Part of a rank's experts that work in a step, of those; nothing: active_experts().
   std::optional<double> active_experts = 1;
-  enum class OffloadUpdate { device, host };
   OffloadUpdate offload_update = OffloadUpdate::device;  ///< of states that live on the host
-  enum class OffloadStore { memory, storage };
-  OffloadStore offload_store = OffloadStore::memory;  ///< of the host, where those states live
-  bool offload_pinned = true;  ///< what is offloaded waits in pinned memory, else in pageable
-  Bytes batch_copy{0};         ///< of a micro-batch, from the host to the ranks that read it
+  OffloadStore offload_store = OffloadStore::memory;     ///< of the host, where those states live
+  Bytes batch_copy{0};  ///< of a micro-batch, from the host to the ranks that read it
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
   std::int64_t logit_metrics = 0;          ///< cross entropies measured beside the loss

@@ -1,4 +1,4 @@
-#include <ranges>
+#include <algorithm>
 
 #include "lane_replayer.hpp"
 
@@ -172,8 +172,10 @@ void LaneReplayer::finish(std::uint32_t id, std::size_t lane, double end) {
     if (rank.waiting == Waiting::slot && rank.awaited == member.slot)
       known(member.rank, lane, slot.end);
   }
-  for (const LaneMeeting::Member& member : meeting.members | std::views::reverse)
-    lane_streams_.push_back({member.rank, member.stream, lane});
+  std::for_each(meeting.members.rbegin(), meeting.members.rend(),
+                [&](const LaneMeeting::Member& m) {
+                  lane_streams_.push_back({m.rank, m.stream, lane});
+                });
   if (--meeting.lanes_left == 0) free_meeting(id);
   pump_lanes();
 }

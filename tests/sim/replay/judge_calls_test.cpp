@@ -24,7 +24,8 @@ ClusterSpec cluster_of(std::int64_t nodes, std::int64_t per_node, const NodeFabr
 }
 
 /// Whether that algorithm makes that kind of call of all devices.
-bool applies(const ClusterSpec& cluster, const NamedAlgorithm& algorithm, CollectiveCall call) {
+bool applies(const ClusterSpec& cluster, const NamedAlgorithm& algorithm,
+             const CollectiveCall& call) {
   if (!algorithm.serves[static_cast<std::size_t>(call.kind)]) return false;
   std::vector<DeviceId> members;
   for (std::uint32_t d = 0; d < cluster.devices; ++d) members.push_back(DeviceId{d});

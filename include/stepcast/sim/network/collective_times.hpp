@@ -27,7 +27,7 @@ class CollectiveTimes {
   Members members(const Placement& placement, GroupKind group, Rank rank);
   /// This is alone() between powers of two of its bytes: for estimates, where sizes seldom repeat
   /// [s].
-  double about(Members members, CollectiveCall call);
+  double about(Members members, const CollectiveCall& call);
   /// This is the time of a transfer from `from` to `to`: bytes over the slowest link of the route,
   /// then latency [s].
   struct Hop {
@@ -37,7 +37,7 @@ class CollectiveTimes {
 
  private:
   double launch() const;  ///< of one collective or transfer [s]
-  double planned(Members members, CollectiveCall call, const std::string& algorithm);
+  double planned(Members members, const CollectiveCall& call, const std::string& algorithm);
   double power_of_two(Members members, CollectiveKind kind, int exponent);
 
   Fabric fabric_;
