@@ -166,8 +166,9 @@ std::int64_t Fabric::rails() const {
 }
 
 std::int64_t Fabric::leaves_per_rail() const {
-  const std::int64_t nodes_of_machine = place_of({narrow(nodes() - 1)}) + 1;
-  return over(nodes_of_machine * (nics() / nodes()) / rails(), cluster_.network.leaf_ports);
+  const std::int64_t nodes_of_machine = place_of({narrow(nodes() - 1)}) + 1, all = rails();
+  expects(all > 0, "NICs are cabled to leaves");
+  return over(nodes_of_machine * (nics() / nodes()) / all, cluster_.network.leaf_ports);
 }
 
 std::int64_t Fabric::leaves() const { return rails() == 0 ? 0 : rails() * leaves_per_rail(); }
@@ -212,7 +213,7 @@ std::uint32_t Fabric::leaf_of_nic(std::uint32_t nic) const {
 std::int64_t Fabric::nics_below(std::uint32_t leaf) const {
   if (!places_.empty()) return nics_below_[leaf];
   const std::int64_t ports = cluster_.network.leaf_ports, of_rail = leaves_per_rail();
-  expects(of_rail > 0, "NICs are cabled to leaves");
+  expects(of_rail > 0 && rails() > 0, "NICs are cabled to leaves");
   return std::min(ports, nics() / rails() - leaf % of_rail * ports);
 }
 

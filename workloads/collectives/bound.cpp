@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "algorithms.hpp"
 
@@ -37,8 +38,8 @@ Crossing crossing(const CollectiveCall& call, double inside, double all, bool ro
 
 class Bound {
  public:
-  Bound(const Fabric& fabric, std::span<const DeviceId> members, const CollectiveCall& call)
-      : fabric_{fabric}, members_{members}, call_{call} {
+  Bound(const Fabric& fabric, std::span<const DeviceId> members, CollectiveCall call)
+      : fabric_{fabric}, members_{members}, call_{std::move(call)} {
     for (const DeviceId m : members) {
       nodes_[fabric.node_of(m).value].push_back(m);
       supers_[fabric.super_node_of(m)].push_back(m);
