@@ -45,7 +45,6 @@ struct Text {
     const std::string count = std::to_string(*t.count);
     return *t.called ? std::string(t.word) + "(" + count + ")" : count;
   }
-  std::string operator()(const Percent& target) const { return shortest(*target.target); }
   std::string operator()(const Tolerance& t) const {
     return shortest(*t.target) + (*t.relative ? " relative" : "");
   }

@@ -109,10 +109,6 @@ class Reader {
     *target.given = !is_word(target.word);
     return *target.given ? (*this)(target.target) : std::string{};
   }
-  std::string operator()(const Percent& target) const {
-    return number("a percentage such as 1%", "", parse_percent,
-                  [&](double v) { *target.target = v; });
-  }
   std::string operator()(const Tolerance& t) const {
     const auto percent = plain() ? parse_percent(node_.text) : std::nullopt;
     const auto amount = plain() && !percent ? parse_amount(node_.text, t.of) : std::nullopt;
@@ -330,7 +326,6 @@ struct Allowed {
   std::string operator()(const OptionalTime& t) const {
     return (*this)(t.target) + " or " + std::string(t.word);
   }
-  std::string operator()(const Percent&) const { return "a percentage such as 1%"; }
   std::string operator()(const Tolerance& t) const { return tolerance_text(t.of); }
   std::string operator()(bool*) const { return "true, false"; }
   std::string operator()(std::string*) const { return "a text"; }

@@ -75,7 +75,6 @@ struct Values {
     return any_of({count(field.range), list_of(count(t.part)),
                    words_schema({{t.word, true, true}})["anyOf"][0]});
   }
-  Json operator()(const Percent&) const { return reference("percentage"); }
   Json operator()(const Tolerance& t) const {
     switch (t.of) {
       case Tolerance::Of::time:
@@ -125,7 +124,6 @@ struct Default {
   Json operator()(const OptionalNumber& t) const { return std::string(t.word); }
   Json operator()(const OptionalTime& t) const { return std::string(t.word); }
   Json operator()(const PartsOf& t) const { return *t.count; }
-  Json operator()(const Percent& t) const { return shortest(*t.target * 100) + "%"; }
   Json operator()(const Tolerance& t) const {
     return *t.relative ? Json(shortest(*t.target * 100) + "%") : Json(nullptr);
   }

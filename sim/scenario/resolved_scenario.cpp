@@ -47,7 +47,6 @@ struct Written {
     const std::string count = std::to_string(*v.count);
     return *v.called ? std::string(v.word) + "(" + count + ")" : count;
   }
-  std::string operator()(const Percent& v) const { return shortest(100 * *v.target) + "%"; }
   std::string operator()(const Tolerance& v) const {
     if (*v.relative) return shortest(100 * *v.target) + "%";
     const char* unit = v.of == Tolerance::Of::time ? "s" : v.of == Tolerance::Of::size ? "B" : "";

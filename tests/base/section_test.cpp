@@ -31,6 +31,7 @@ struct Everything {
   Seconds latency{0};
   bool latency_given = false;
   double tolerance = 0;
+  bool relative = false;
   std::vector<std::string> order;
   std::vector<std::int64_t> numbers;
   const Node* lists = nullptr;
@@ -55,7 +56,8 @@ void describe(Visitor& v, Everything& s) {
   v.field({"capacity", OptionalNumber{&s.capacity, "none"}, "a factor", positive()});
   v.field(
       {"latency", OptionalTime{&s.latency, &s.latency_given, "none"}, "a latency", at_least(0)});
-  v.field({"tolerance", Percent{&s.tolerance}, "relative", between(0, 1)});
+  v.field(
+      {"tolerance", Tolerance{&s.tolerance, &s.relative, Tolerance::Of::number}, "how far off"});
   v.field({"order", &s.order, "an order"});
   v.field({"numbers", &s.numbers, "some numbers", between(0, 4096)});
   v.paths("lists", "values by path", {"spec", [](Visitor&) {}, true, &s.lists});
@@ -98,6 +100,7 @@ TEST(Section, ReadsEveryValueType) {
   EXPECT_TRUE(s.latency_given);
   EXPECT_EQ(s.latency.value(), 2e-6);
   EXPECT_EQ(s.tolerance, 0.01);
+  EXPECT_TRUE(s.relative);
   EXPECT_EQ(s.order, (std::vector<std::string>{"b", "a"}));
   EXPECT_EQ(s.numbers, (std::vector<std::int64_t>{3, 4096}));
 }
@@ -132,8 +135,10 @@ TEST(Section, SaysWhatIsWrongAndWhatIsAllowed) {
   EXPECT_EQ(error("text: ''"), "f:1:7: text: is the quoted text '', allowed: a text");
   EXPECT_EQ(error("dp: some"),
             "f:1:5: dp: is 'some', allowed: a whole number such as 8 or 40Mi or auto, 1 to 64");
-  EXPECT_EQ(error("tolerance: 0.01"),
-            "f:1:12: tolerance: is '0.01', allowed: a percentage such as 1%, 0 to 1");
+  EXPECT_EQ(error("tolerance: much"),
+            "f:1:12: tolerance: is 'much', allowed: a percentage such as 1%, or an amount such as "
+            "0.002");
+  EXPECT_EQ(error("tolerance: -1%"), "f:1:12: tolerance: is -1%, allowed: nothing below 0");
   EXPECT_EQ(error("order: a"), "f:1:8: order: is 'a', allowed: a list of words");
   const std::string numbers = ", allowed: a list of whole numbers such as [3, 17], 0 to 4096";
   EXPECT_EQ(error("numbers: 3"), "f:1:10: numbers: is '3'" + numbers);

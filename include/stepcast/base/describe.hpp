@@ -116,10 +116,6 @@ struct PartsOf {
   Range part;    ///< of each part
 };
 
-struct Percent {
-  double* target;  ///< a fraction, written `1%`
-};
-
 /// A tolerance says how far a value may be off: `1%` of it, or an amount in the value's own unit
 /// (`50ms`, `0.002`).
 struct Tolerance {
@@ -134,10 +130,10 @@ struct Identifier {
 };
 
 /// These are the value types that a key can hold; the set is closed.
-using Target = std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*,
-                            std::int64_t*, bool*, std::string*, Identifier, Choice, OptionalCount,
-                            OptionalNumber, OptionalTime, PartsOf, Percent, Tolerance,
-                            std::vector<std::string>*, std::vector<std::int64_t>*>;
+using Target =
+    std::variant<Seconds*, Bytes*, BytesPerSecond*, FlopsPerSecond*, double*, std::int64_t*, bool*,
+                 std::string*, Identifier, Choice, OptionalCount, OptionalNumber, OptionalTime,
+                 PartsOf, Tolerance, std::vector<std::string>*, std::vector<std::int64_t>*>;
 
 /// This says whether a key may also hold a list of its values, or the word `search` for all that
 /// suit it.

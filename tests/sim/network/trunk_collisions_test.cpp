@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lone_collective.hpp"
 #include "stepcast/sim/network/network_map.hpp"
 #include "stepcast/topology/collisions.hpp"
 
@@ -98,6 +99,26 @@ TEST(TrunkCollisions, FoldingTellsATrunkFromANicThatIsAsFast) {
   EXPECT_EQ(folded.fullest_uplink, 2);
   EXPECT_EQ(folded.fullest_uplink, alone.fullest_uplink);
   EXPECT_EQ(transfer(folded), transfer(alone));
+}
+
+// A ring of NCCL puts three times as much on a GPU's port as on its NIC, and a third is one sender.
+TEST(TrunkCollisions, ACollectiveHasASenderForEachNicThatItUses) {
+  testing::LoneCase ring{.cluster = two_leaves(), .ranks = 8};
+  ring.cluster.devices = 8;
+  ring.cluster.node_devices = 4;
+  ring.cluster.node_fabric = SwitchFabric{{400_GBps, Seconds{0}}, 1};
+  ring.cluster.network.leaf_ports = 4;
+  ring.cluster.network.routing = NetworkSpec::Routing::ecmp;
+  ring.cluster.collectives.library = CollectiveLibrarySpec::Library::nccl;
+  ring.call.bytes = 1_GiB;
+  ring.algorithm = "ring";
+  const Fabric fabric(ring.cluster);
+  const Placement placement(testing::plan_of(ring));
+  const std::vector<StageProgram> programs = testing::programs_of(ring);
+  const CollectiveChoice algorithms;
+  const NetworkMap map = build_network_map({placement, fabric, programs, algorithms});
+  // Up from both leaves and down to both: four trunks of four uplinks.
+  EXPECT_NEAR(map.fullest_uplink, fullest_uplink({4, 4, 4}, 1), 1e-12);
 }
 
 TEST(TrunkCollisions, ADrawnHashIsKeyedByTrunkAndPurpose) {
