@@ -22,9 +22,10 @@ struct Vertices {
     super_switch = node_switch + (fabric.node_ports() ? count(fabric.nodes()) : 0);
     nic = super_switch + (cluster.super_node ? count(fabric.super_nodes()) : 0);
     // A sending and a receiving side, so that no path leads through a NIC from device to device.
-    leaf = nic + (node_nic ? count(2 * fabric.nics()) : 0);
+    leaf = nic + (node_nic ? 2 * count(fabric.nics()) : 0);
     const Dragonfly& dragonfly = fabric.dragonfly();
-    top = leaf + std::max(count(fabric.leaves()), count(dragonfly.groups() * dragonfly.routers()));
+    top = leaf +
+          std::max(count(fabric.leaves()), count(dragonfly.groups()) * count(dragonfly.routers()));
     pod = top + 1;
     wire_switch = pod + count(dragonfly.plus() ? dragonfly.groups() : fabric.pods());
     all = wire_switch + count(fabric.nodes()) * fabric.wires().switches();

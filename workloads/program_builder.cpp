@@ -219,7 +219,7 @@ void ProgramBuilder::library_launches(const char* name, double count, Instructio
   out.push_back(Compute{segment_of({std::move(run)})});
 }
 
-void ProgramBuilder::issue(const std::string& name, GroupKind group, const CollectiveCall& call,
+void ProgramBuilder::issue(const std::string& name, GroupKind group, CollectiveCall call,
                            std::uint32_t slot, bool after_compute, Instructions& out,
                            const std::string& algorithm, bool in_kernel) {
   const Stream stream = stream_of(group);
@@ -236,7 +236,7 @@ void ProgramBuilder::issue(const std::string& name, GroupKind group, const Colle
   out.push_back(Communicate{call_of(stage_call), slot, after_compute});
 }
 
-void ProgramBuilder::blocking(const std::string& name, GroupKind group, const CollectiveCall& call,
+void ProgramBuilder::blocking(const std::string& name, GroupKind group, CollectiveCall call,
                               Instructions& out) {
   const std::uint32_t slot = slot_of({});
   issue(name, group, std::move(call), slot, true, out);

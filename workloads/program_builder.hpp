@@ -48,12 +48,11 @@ class ProgramBuilder {
   void library_launches(const char* name, double count, Instructions& out);
   /// Issues a collective on the stream of its group, to be waited for by slot; by `algorithm`
   /// unless that is empty.
-  void issue(const std::string& name, GroupKind group, const CollectiveCall& call,
-             std::uint32_t slot, bool after_compute, Instructions& out,
-             const std::string& algorithm = {}, bool in_kernel = false);
+  void issue(const std::string& name, GroupKind group, CollectiveCall call, std::uint32_t slot,
+             bool after_compute, Instructions& out, const std::string& algorithm = {},
+             bool in_kernel = false);
   /// Issues it and waits.
-  void blocking(const std::string& name, GroupKind group, const CollectiveCall& call,
-                Instructions& out);
+  void blocking(const std::string& name, GroupKind group, CollectiveCall call, Instructions& out);
   /// Issues a transfer to or from host memory behind what is computed so far, to be waited for by
   /// slot.
   void to_host(Bytes bytes, std::uint32_t slot, Instructions& out);

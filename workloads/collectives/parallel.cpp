@@ -45,9 +45,8 @@ Plan parallel(const Fabric& fabric, Group members, const CollectiveCall& call, N
   const auto nodes = static_cast<double>(parts->inside.size());
   const auto local = static_cast<double>(parts->across.size());
   const Bytes first = call.bytes * inside_first, second = call.bytes * (1 - inside_first);
-  const auto period = call.period;
-  Schedule schedule(fabric, members, std::move(call), form);
-  schedule.repeats(period);
+  Schedule schedule(fabric, members, call, form);
+  schedule.repeats(call.period);
   if (reduces) {
     side_by_side(schedule, *parts, first, second, Direction::halving);
     side_by_side(schedule, *parts, second / nodes, first / local, Direction::halving);

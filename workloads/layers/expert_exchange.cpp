@@ -87,7 +87,7 @@ const char* ending(ExchangeLeg leg) {
 }
 
 LayerCommunication communication(const Exchange& x, ExchangeLeg leg, GroupKind group,
-                                 const CollectiveCall& call) {
+                                 CollectiveCall call) {
   return {.name = x.name() + ending(leg),
           .group = group,
           .call = std::move(call),
