@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "algorithms.hpp"
 
 /// Two slices of a call, one inside nodes while the other goes between them, then the other way
