@@ -58,8 +58,23 @@ void free_hosts(KindPrograms& kinds) {
   for (HostSpec& host : kinds.hosts) host.synchronise = Seconds{0};
 }
 
-void free_communication(NetworkMap& network) {
-  for (NetworkCall& call : network.calls) {
+/// Whether each call of the network is a copy between a device and its host, which is no
+/// communication wherever it meets some.
+std::vector<bool> host_copies(const NetworkMap& network,
+                              const std::vector<StageProgram>& programs) {
+  std::vector<bool> copies(network.calls.size(), false);
+  for (std::size_t c = 0; !programs.empty() && c < network.call_of.size(); ++c) {
+    const auto& calls = programs[network.classes.stage[c].value].calls;
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      if (calls[i].over_host_link()) copies[network.call_of[c][i]] = true;
+  }
+  return copies;
+}
+
+void free_communication(NetworkMap& network, const std::vector<bool>& copies) {
+  for (std::size_t i = 0; i < network.calls.size(); ++i) {
+    if (copies[i]) continue;
+    NetworkCall& call = network.calls[i];
     call.phases.clear();
     call.lone = true;
     call.alone = 0;
@@ -69,8 +84,10 @@ void free_communication(NetworkMap& network) {
 }
 
 /// A phase takes its bytes. Of a call that meets nothing the phases' latencies are taken off.
-void free_latencies(NetworkMap& network) {
-  for (NetworkCall& call : network.calls) {
+void free_latencies(NetworkMap& network, const std::vector<bool>& copies) {
+  for (std::size_t i = 0; i < network.calls.size(); ++i) {
+    if (copies[i]) continue;
+    NetworkCall& call = network.calls[i];
     for (auto& phase : call.phases) {
       double longest = 0;
       for (NetworkFlow& flow : phase) {
@@ -82,6 +99,15 @@ void free_latencies(NetworkMap& network) {
   }
   for (auto& hops : network.hops)
     for (NetworkHop& hop : hops) hop.flow.latency = 0;
+}
+
+/// Programs are empty where calls are those of a trace.
+void free_network(NetworkMap& network, const Ideal& ideal,
+                  const std::vector<StageProgram>& programs) {
+  if (!ideal.free_latency && !ideal.free_communication) return;
+  const std::vector<bool> copies = host_copies(network, programs);
+  if (ideal.free_latency) free_latencies(network, copies);
+  if (ideal.free_communication) free_communication(network, copies);
 }
 
 }  // namespace
@@ -121,8 +147,8 @@ StepSetup::StepSetup(const Scenario& its_scenario, const AttentionLoads* its_loa
     if (kinds) free_hosts(*kinds);
     host.synchronise = Seconds{0};
   }
-  if (ideal.free_latency) free_latencies(network);
-  if (ideal.free_communication) free_communication(network);
+  const bool traced = scenario.graph && scenario.graph->traced;
+  free_network(network, ideal, traced ? std::vector<StageProgram>{} : programs);
   if (latency && (ideal.free_latency || ideal.free_communication)) latency = Seconds{0};
 }
 

@@ -73,14 +73,17 @@ class TracedMap {
     return call;
   }
 
-  /// Bytes of a failed link load what stands in for it.
+  /// Bytes of a failed link load what stands in for it, those of a NIC the PCIe links below it.
   void load(const PhaseFlow& flow) {
     const auto number = static_cast<std::uint32_t>(places_.size());
     for (const LinkWeight& use : flow.links) {
       const std::vector<LinkId>* detour = input_.fabric.detour(use.link);
-      if (detour == nullptr) loads_[use.link].emplace_back(number, use.weight);
-      for (std::size_t d = 0; detour != nullptr && d < detour->size(); ++d)
-        loads_[(*detour)[d]].emplace_back(number, use.weight);
+      const std::vector<LinkId> own{use.link};
+      for (const LinkId link : detour == nullptr ? own : *detour) {
+        loads_[link].emplace_back(number, use.weight);
+        for (const LinkId more : input_.fabric.over_pcie(link))
+          loads_[more].emplace_back(number, use.weight);
+      }
     }
   }
 

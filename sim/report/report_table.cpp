@@ -124,11 +124,12 @@ std::string steps_line(const Timeline& timeline) {
       human(s.first));
 }
 
-/// Who bounds most segments of a stage: `host 83%`, `device 100%`.
+/// Who bounds most segments of a stage, or, where few segments wait long, most of its time: `host
+/// 83%`, `device 100%`.
 std::string bound_by(const RankTimes& times) {
   const double host = times.host_bound_share();
-  return times.bound_by_host() ? fmt::format("host {:.0f}%", 100 * host)
-                               : fmt::format("device {:.0f}%", 100 * (1 - host));
+  if (!times.bound_by_host()) return fmt::format("device {:.0f}%", 100 * (1 - host));
+  return fmt::format("host {:.0f}%", 100 * std::max(host, times.host_stall / times.total()));
 }
 
 /// What the documents of the step are, and what their imbalance costs.

@@ -41,6 +41,20 @@ bool copies(const TrainingSpec& training) {
   return offloads(training) || training.batch_copy > Bytes{0};
 }
 
+/// Devices of every kind of node have a link to their host, without which what `key` copies would
+/// never arrive.
+void check_links(const ClusterSpec& cluster, const char* key, const std::string& allowed,
+                 Checks& checks) {
+  const auto check = [&](const HostSpec& host, const std::string& path) {
+    checks.require(host.device_link_bandwidth.value() > 0 || !checks.good({path}), key,
+                   "is given but " + path + " is 0" + allowed);
+  };
+  if (cluster.kinds.empty()) check(cluster.host, "cluster.host.device_link.bandwidth");
+  for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
+    check(cluster.kinds[k].host,
+          "cluster.kinds." + std::to_string(k) + ".host.device_link.bandwidth");
+}
+
 /// What lives on hosts shares their memory.
 void check_hosts(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
@@ -54,14 +68,12 @@ void check_hosts(const Scenario& scenario, Checks& checks) {
 
 void check_offload(const Scenario& scenario, Checks& checks) {
   const TrainingSpec& training = scenario.workload.training;
-  const bool link = scenario.cluster.host.device_link_bandwidth.value() > 0;
   const auto check = [&](bool wanted, const char* key, const char* neutral) {
     if (!wanted) return;
     const std::string allowed = std::string(", allowed: ") + neutral;
     checks.require(!scenario.synthetic, key,
                    "is given but the workload has no operators" + allowed);
-    checks.require(link || !checks.good({"cluster.host.device_link.bandwidth"}), key,
-                   "is given but cluster.host.device_link.bandwidth is 0" + allowed);
+    check_links(scenario.cluster, key, allowed, checks);
   };
   check(training.offload_activations > 0, "training.offload.activations", "0");
   const WorkloadSpec& workload = scenario.workload;
@@ -163,8 +175,7 @@ void check_host_memory(const Scenario& scenario, Checks& checks) {
   const char* key = "training.batch_copy";
   checks.require(!scenario.synthetic, key,
                  "is given but the workload has no operators, allowed: 0B");
-  checks.require(host.device_link_bandwidth.value() > 0, key,
-                 "is given but cluster.host.device_link.bandwidth is 0, allowed: 0B");
+  check_links(scenario.cluster, key, ", allowed: 0B", checks);
   checks.require(!scenario.workload.pairs || !checks.good({"schedule.pipeline"}), key,
                  "does not go with pairs of forward and backward units, allowed: 0B");
 }

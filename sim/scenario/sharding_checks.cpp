@@ -188,6 +188,13 @@ void check_update(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
   const bool half = communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16;
   checks.require(half || !workload.runtime.passes(UpdatePass::cast), "runtime.update",
                  "names cast but communication.gradient.precision is fp32, allowed: without it");
+  for (const UpdatePass pass : {UpdatePass::join_fp32, UpdatePass::unscale, UpdatePass::clip})
+    checks.require(
+        !half || !workload.runtime.passes(pass) || workload.runtime.passes(UpdatePass::cast),
+        "runtime.update",
+        "names " + std::string(update_passes[static_cast<std::size_t>(pass)]) +
+            " of FP32 gradients but communication.gradient.precision is bf16, allowed: "
+            "with cast");
 }
 
 /// The statements of an optimizer that is not fused pass over FP32 states.

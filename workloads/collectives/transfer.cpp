@@ -37,8 +37,7 @@ Seconds transfer_latency(const Fabric& fabric, DeviceId from, DeviceId to, Bytes
 
 namespace collectives {
 
-/// One message over its route; both libraries stream it through their buffers. The table of
-/// algorithms has this signature. NOLINTNEXTLINE(performance-unnecessary-value-param)
+/// One message over its route; both libraries stream it through their buffers.
 Plan direct(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind != CollectiveKind::send_recv || members.size() != 2) return std::nullopt;
   Schedule schedule(fabric, members, Bytes{0}, form);

@@ -30,21 +30,13 @@ std::vector<double> part_loads(const Experts& e) {
   return loads;
 }
 
-/// How often a token goes to a part that has `load` times the even share: as if its experts were
-/// drawn one by one, as many as give the expected number of parts where all are even.
-double visits(double even, double parts, double load) {
-  if (parts <= 1 || even >= parts) return 1;
-  const double draws = std::log1p(-even / parts) / std::log1p(-1 / parts);
-  return 1 - std::pow(std::max(0.0, 1 - load / parts), draws);
-}
-
 enum class SkewOf { of_rank, of_column, of_part };
 
 /// Of the rows that a rank gets in a hop: those of its own experts, of the experts that the ranks
 /// of its index hold, or one per token that needs its part.
-Skew skew(const Experts& e, SkewOf share, bool senders, double even_parts = 0) {
-  if (e.context.loads == nullptr || e.context.loads->even()) return {};
-  Skew result{e.context.loads->of_rank, senders};
+Skew skew(const Experts& e, SkewOf share, bool senders) {
+  Skew result{e.rank_shares(), senders};
+  if (result.factor.empty()) return {};
   std::vector<double>& factor = result.factor;
   const auto inner = static_cast<std::size_t>(e.inner);
   if (share == SkewOf::of_column) {
@@ -56,14 +48,9 @@ Skew skew(const Experts& e, SkewOf share, bool senders, double even_parts = 0) {
   } else if (share == SkewOf::of_part) {
     const std::vector<double> parts = part_loads(e);
     for (std::size_t i = 0; i < factor.size(); ++i)
-      factor[i] = visits(even_parts, e.outer, parts[i / inner]) * e.outer / even_parts;
+      factor[i] = e.reached_parts(parts[i / inner]) / e.reached_parts(e.kept);
   }
   return result;
-}
-
-/// Parts to which a token goes.
-double reached_parts(const Experts& e) {
-  return expected_parts(e.outer, e.count, e.top_k, most_parts(e.spec, e.outer));
 }
 
 const char* ending(ExchangeLeg leg) {
@@ -144,11 +131,10 @@ Hops two_hop(const Experts& e, const Exchange& x) {
 
 /// Each token once to every part that it needs, there to its experts (DeepSeek-V3, DeepEP).
 Hops two_hop_dedup(const Experts& e, const Exchange& x) {
-  const double parts = reached_parts(e);
-  const double sent = parts * e.tokens;
+  const double sent = e.reached_parts(e.kept) * e.tokens;
   Hop across{{},
              all_to_all(x, ExchangeLeg::outer, GroupKind::expert_outer,
-                        hop_bytes(e, sent, x.back()), skew(e, SkewOf::of_part, x.back(), parts)),
+                        hop_bytes(e, sent, x.back()), skew(e, SkewOf::of_part, x.back())),
              {}};
   Hop inside = inner_hop(e, x, SkewOf::of_rank);
   if (e.form != nullptr) {  // rows are handed on inside the kernel
@@ -361,18 +347,20 @@ std::size_t widest(const Hops& hops) {
 }
 
 double permuted_rows(const Experts& e) {
+  const double pairs = e.top_k * e.kept;
   switch (e.context.moe.dispatch) {
     case MoeSpec::Dispatch::two_hop_dedup:
-      return e.cut() ? reached_parts(e) : e.deduplicates() ? e.reached_ranks() : e.top_k;
+      if (e.cut()) return e.reached_parts(e.kept);
+      return e.deduplicates() ? e.reached_ranks() : pairs;
     case MoeSpec::Dispatch::hierarchical_allgather:
-      return e.cut() ? 0 : e.top_k;
+      return e.cut() ? 0 : pairs;
     case MoeSpec::Dispatch::allgather:
-      return e.gathers() ? 0 : e.top_k;
+      return e.gathers() ? 0 : pairs;
     case MoeSpec::Dispatch::flat:
     case MoeSpec::Dispatch::two_hop:
       break;
   }
-  return e.top_k;
+  return pairs;
 }
 
 }  // namespace stepcast::rows

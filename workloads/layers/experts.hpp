@@ -64,6 +64,10 @@ struct Experts {
   /// are known as soon as that of the sum.
   bool weighs_at_home() const;
   double reached_ranks() const;  ///< by a token, of the expert group
+  /// Parts that a token goes to where each has `load` times the share that it has without drops.
+  double reached_parts(double load) const;
+  /// Loads of the group's ranks over their mean; empty where all are alike.
+  std::vector<double> rank_shares() const;
   /// Rows that arrive, before they are copied for each of their experts.
   double arrived_rows() const;
   /// Each rank of a tensor group exchanges the rows of all its tokens.
@@ -87,7 +91,8 @@ struct Experts {
   double local;                 ///< that work in a step, of those on the rank
   double inner = 1, outer = 1;  ///< ranks of a part, parts of the expert group
   double tokens;                ///< that the rank sends
-  double copies;                ///< (token, expert) pairs that the rank sends
+  double kept;                  ///< part of its (token, expert) pairs that are not dropped
+  double copies;                ///< pairs that the rank sends
   double rows;                  ///< pairs that it computes, after the gather over expert_tensor
   double width;
   bool hides;  ///< shared experts run beside the routed ones' exchange

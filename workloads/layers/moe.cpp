@@ -46,8 +46,7 @@ void share_rows(LayerItems& items, const Experts& e, const std::string& what, Co
   const std::string name = (gathers ? "all_gather " : "reduce_scatter ") + what;
   const double wide = outputs && e.outputs_in_fp32() ? fp32 / element : 1;
   CollectiveCall call{kind, Bytes{wide * e.row_bytes(e.copies * e.etp)}};
-  if (e.context.loads != nullptr && !e.context.loads->even())
-    call.skew.factor = e.context.loads->of_rank;
+  call.skew.factor = e.rank_shares();
   const auto cast = [&](double rows) {
     if (wide > 1) put_rows(items, e, name + " cast", {1}, (1 + wide) * rows);
   };

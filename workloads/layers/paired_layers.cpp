@@ -86,6 +86,32 @@ std::ptrdiff_t end_of_experts(const LayerItems& weights) {
   return weights.rend() - last;
 }
 
+/// Lists a pair's items in the order in which they are issued.
+class PairWriter {
+ public:
+  using Place = LayerItems::const_iterator;
+
+  void put(Place first, Place last) { items_.insert(items_.end(), first, last); }
+  void put(const LayerItems& part) { put(part.begin(), part.end()); }
+  void start(const Legs& legs) { put(legs.front().calls); }
+  void wait(const Leg& leg) {
+    for (const LayerItem& call : leg.calls)
+      items_.push_back(WaitFor{std::get<LayerCommunication>(call).id});
+  }
+  /// Behind the first leg of an exchange, up to the issue of its last one.
+  void go_on(const Legs& legs) {
+    for (std::size_t i = 1; i < legs.size(); ++i) {
+      wait(legs[i - 1]);
+      put(legs[i - 1].behind);
+      put(legs[i].calls);
+    }
+  }
+  LayerItems done() { return std::move(items_); }
+
+ private:
+  LayerItems items_;
+};
+
 }  // namespace
 
 // An exchange is issued as soon as what it sends is there; the order of waits is that of the
@@ -97,43 +123,29 @@ LayerItems paired_layers(const Passes& forward, const Passes& backward) {
   const LayerItems& weights = backward.backward_weight;
   const auto attention_weights = weights.begin() + end_of_experts(weights);
   const auto experts = f.before.begin() + end_of_attention(f.before);
-  LayerItems items;
-  const auto put = [&](auto first, auto last) { items.insert(items.end(), first, last); };
-  const auto put_all = [&](const LayerItems& part) { put(part.begin(), part.end()); };
-  const auto start = [&](const Legs& legs) { put_all(legs.front().calls); };
-  const auto wait = [&](const Leg& leg) {
-    for (const LayerItem& call : leg.calls)
-      items.push_back(WaitFor{std::get<LayerCommunication>(call).id});
-  };
-  const auto go_on = [&](const Legs& legs) {
-    for (std::size_t i = 1; i < legs.size(); ++i) {
-      wait(legs[i - 1]);
-      put_all(legs[i - 1].behind);
-      put_all(legs[i].calls);
-    }
-  };
-  put_all(b.before);
-  start(b.first);
-  put(f.before.begin(), experts);
-  go_on(b.first);
-  put(experts, f.before.end());
-  start(f.first);
-  wait(b.first.back());
-  put_all(b.between);
-  go_on(f.first);
-  start(b.second);
-  put(weights.begin(), attention_weights);
-  go_on(b.second);
-  wait(f.first.back());
-  put_all(f.between);
-  start(f.second);
-  wait(b.second.back());
-  put_all(b.after);
-  go_on(f.second);
-  put(attention_weights, weights.end());
-  wait(f.second.back());
-  put_all(f.after);
-  return items;
+  PairWriter pair;
+  pair.put(b.before);
+  pair.start(b.first);
+  pair.put(f.before.begin(), experts);
+  pair.go_on(b.first);
+  pair.put(experts, f.before.end());
+  pair.start(f.first);
+  pair.wait(b.first.back());
+  pair.put(b.between);
+  pair.go_on(f.first);
+  pair.start(b.second);
+  pair.put(weights.begin(), attention_weights);
+  pair.go_on(b.second);
+  pair.wait(f.first.back());
+  pair.put(f.between);
+  pair.start(f.second);
+  pair.wait(b.second.back());
+  pair.put(b.after);
+  pair.go_on(f.second);
+  pair.put(attention_weights, weights.end());
+  pair.wait(f.second.back());
+  pair.put(f.after);
+  return pair.done();
 }
 
 }  // namespace stepcast

@@ -64,6 +64,18 @@ TEST(IdealMachine, WithoutLatenciesHasTheirBytes) {
   EXPECT_LT(step_of(rings, {.free_communication = true}), expected);
 }
 
+/// Copies between devices and hosts are no communication, whether they could meet others or not.
+TEST(IdealMachine, KeepsCopiesThatHaveALinkToThemselves) {
+  const Overrides own{"cluster.host.device_link.bandwidth=32GB/s",
+                      "training.offload.optimizer=true"};
+  const Overrides tree =
+      plus_more(own, {"cluster.host.pcie={switch_devices: 1, switch_bandwidth: 64GB/s}"});
+  const double whole = step_of(own);
+  for (const Ideal& ideal :
+       {Ideal{}, Ideal{.free_communication = true}, Ideal{.free_latency = true}})
+    EXPECT_NEAR(step_of(tree, ideal), step_of(own, ideal), 1e-9 * whole);
+}
+
 TEST(IdealMachine, WithoutCommunicationHasNoneExposed) {
   const std::vector<double> exposed = in_child([] {
     const Forecast f = forecast(resolved_small({}), {.free_communication = true});

@@ -316,8 +316,9 @@ void Drawing::pick_update() {
   hit("update passes");
   const bool half = has("communication.gradient.precision=bf16");
   set("runtime.update", "{passes: [" +
-                            word({"divide, unscale, clip, copy, zero", "flatten, unflatten, check",
-                                  half ? "join, cast" : "join_fp32"}) +
+                            word({half ? "divide, cast, unscale, clip, copy, zero"
+                                       : "divide, unscale, clip, copy, zero",
+                                  "flatten, unflatten, check", half ? "join, cast" : "join_fp32"}) +
                             "]}");
 }
 

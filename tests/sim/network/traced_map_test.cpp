@@ -108,6 +108,22 @@ TEST(TracedMap, OnlyCallsOfTwoStreamsMeet) {
   }
 }
 
+// Half of the bytes leave by the NIC, and by a root port that is slower than it.
+TEST(TracedMap, NicsBelowARootPortShareIt) {
+  ClusterSpec cluster = mesh();
+  cluster.node_devices = 1;
+  cluster.network.leaf_ports = 4;
+  cluster.host.device_link_bandwidth = 32_GBps;
+  Trace trace(Groups{{Rank{0}, Rank{1}}});
+  trace.call(0, 0, gather(8_MiB, Stream::data));
+  const auto time = [&](PcieTree::Nic nic) {
+    cluster.host.pcie = {1, 10_GBps, nic};
+    return trace.of(trace.map(cluster), 0, 0).alone;
+  };
+  EXPECT_NEAR(time(PcieTree::Nic::device), (4_MiB / 25_GBps).value() + launch, 1e-12);
+  EXPECT_NEAR(time(PcieTree::Nic::root), (4_MiB / 10_GBps).value() + launch, 1e-12);
+}
+
 // What crosses a failed pair goes over two links beside it, at the same pace.
 TEST(TracedMap, WhatStandsInForAFailedLinkIsShared) {
   const ClusterSpec cluster = mesh();

@@ -73,6 +73,22 @@ TEST(Books, AHostIsLateBeyondRounding) {
   EXPECT_NEAR(late.computing.value(), 2, 1e-15);
 }
 
+// Few segments that wait long are bound by the host as well as many that wait.
+TEST(Books, TheHostBoundsWhatItMostlyHoldsUp) {
+  RankTimes times;
+  times.segments = 10;
+  times.host_bound_segments = 1;
+  times.computing = Seconds{2};
+  times.exposed[0] = Seconds{1};
+  times.host_stall = Seconds{3};
+  EXPECT_FALSE(times.bound_by_host());
+  times.host_stall = Seconds{3.5};
+  EXPECT_TRUE(times.bound_by_host());
+  times.host_stall = Seconds{0};
+  times.host_bound_segments = 6;
+  EXPECT_TRUE(times.bound_by_host());
+}
+
 // Twice 1.5 s on a device of half the speed, which halves again at second 3: 3 s, then 6 s.
 TEST(Books, ADeviceThatSlowsDownTakesLongerForWhatIsLeft) {
   const std::vector<StageProgram> programs{forward_of({{.device = 1.5}, {.device = 1.5}})};

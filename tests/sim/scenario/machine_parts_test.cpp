@@ -90,26 +90,47 @@ TEST(MachineParts, AnAllocationHasNoBill) {
             std::string::npos);
 }
 
+/// The small scenario on one node of each kind, both as its cluster but for what is given.
+std::string errors_of_kinds(const std::string& first, const std::string& second,
+                            const std::string& more = {}) {
+  const TemporaryFiles files;
+  const std::string small{test::small_scenario};
+  const std::size_t from = small.find("cluster:\n") + 9, to = small.find("model:\n");
+  std::string cluster = "stepcast: 1\n";  // and two columns to the left
+  for (std::size_t at = from; at < to; at = small.find('\n', at) + 1)
+    cluster += small.substr(at + 2, small.find('\n', at) + 1 - at - 2);
+  files.write("c.yaml", cluster);
+  files.write("s.yaml", small);
+  const auto kind = [](const std::string& own) {
+    return "{extends: c.yaml, nodes: 1, " + own + "}";
+  };
+  return errors_of(
+      files, files.write("t.yaml", "extends: s.yaml\ncluster:\n  kinds: [" + kind(first) + ", " +
+                                       kind(second) + "]\n" + more));
+}
+
 TEST(MachineParts, KindsHaveTheSamePlanes) {
-  const auto kind = [](const std::string& planes) {
-    return "{extends: c.yaml, nodes: 1, network: {nic: {planes: " + planes + "}}}";
+  const auto planes = [](const std::string& count) {
+    return "network: {nic: {planes: " + count + "}}";
   };
-  const auto kinds = [&](const std::string& planes) {
-    const TemporaryFiles files;
-    const std::string small{test::small_scenario};
-    const std::size_t from = small.find("cluster:\n") + 9, to = small.find("model:\n");
-    std::string cluster = "stepcast: 1\n";  // and two columns to the left
-    for (std::size_t at = from; at < to; at = small.find('\n', at) + 1)
-      cluster += small.substr(at + 2, small.find('\n', at) + 1 - at - 2);
-    files.write("c.yaml", cluster);
-    files.write("s.yaml", small);
-    const std::string both = kind("2") + ", " + kind(planes);
-    return errors_of(files,
-                     files.write("t.yaml", "extends: s.yaml\ncluster:\n  kinds: [" + both + "]\n"));
-  };
-  EXPECT_EQ(kinds("2").find("planes"), std::string::npos);
-  EXPECT_NE(kinds("4").find("network.nic.planes: is 4, allowed: 2 as in the first kind"),
+  EXPECT_EQ(errors_of_kinds(planes("2"), planes("2")).find("planes"), std::string::npos);
+  EXPECT_NE(errors_of_kinds(planes("2"), planes("4"))
+                .find("network.nic.planes: is 4, allowed: 2 as in the first kind"),
             std::string::npos);
+}
+
+TEST(MachineParts, EveryKindThatCopiesHasALinkToItsHost) {
+  const auto link = [](const std::string& bandwidth) {
+    return "host: {device_link: {bandwidth: " + bandwidth + "}}";
+  };
+  const std::string copies = "training: {batch_copy: 1MB}\n";
+  EXPECT_EQ(errors_of_kinds(link("64GB/s"), link("32GB/s"), copies).find("batch_copy"),
+            std::string::npos);
+  EXPECT_NE(
+      errors_of_kinds(link("64GB/s"), link("0B/s"), copies)
+          .find("training.batch_copy: is given but cluster.kinds.1.host.device_link.bandwidth "
+                "is 0, allowed: 0B"),
+      std::string::npos);
 }
 
 TEST(MachineParts, GroupsHaveFewRouters) {

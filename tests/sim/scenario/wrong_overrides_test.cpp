@@ -234,6 +234,11 @@ const WrongOverride wrong_overrides[] = {
      {"runtime.update={passes: [cast]}", "communication.gradient.precision=fp32"},
      "--set runtime.update={passes: [cast]}: runtime.update: names cast but "
      "communication.gradient.precision is fp32, allowed: without it"},
+    {"single_precision_that_nothing_casts",
+     {"runtime.update={passes: [unscale]}", "communication.gradient.precision=bf16"},
+     "--set runtime.update={passes: [unscale]}: runtime.update: names unscale of FP32 gradients "
+     "but "
+     "communication.gradient.precision is bf16, allowed: with cast"},
     {"an_unknown_pass",
      {"runtime.update={passes: [norm]}"},
      "--set runtime.update={passes: [norm]}: runtime.update: holds 'norm', allowed: alone, "

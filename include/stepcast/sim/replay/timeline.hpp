@@ -29,7 +29,10 @@ struct RankTimes {
   Seconds exposed_total() const;
   /// This is the share of the segments that the host held up.
   double host_bound_share() const { return segments > 0 ? host_bound_segments / segments : 0; }
-  bool bound_by_host() const { return host_bound_share() > 0.5; }
+  /// Whether the host held up most segments, or took more time than the device did.
+  bool bound_by_host() const {
+    return host_bound_share() > 0.5 || host_stall > computing + exposed_total();
+  }
   Seconds total() const { return computing + exposed_total() + bubble + host_stall + other_idle; }
 };
 
