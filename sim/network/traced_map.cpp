@@ -57,6 +57,7 @@ class TracedMap {
   NetworkCall planned(const StageCall& stage_call, const std::vector<Rank>& members,
                       std::uint32_t number) {
     std::vector<DeviceId> devices;
+    devices.reserve(members.size());
     for (const Rank member : members) devices.push_back(input_.placement.device_of(member));
     const CollectivePlan plan = plan_call(input_, devices, stage_call, input_.form);
     NetworkCall call{plan.algorithm, timed_phases(plan, input_.fabric)};
