@@ -105,6 +105,7 @@ TEST(OperatorRows, OfLatentAttention) {
   const double t = 2, own = n / t, a = 16 / t, qr = 256, kr = 128, dn = 64, dr = 32, dv = 64;
   const double scores = b * s * s * a, rotary = n * (a * dr + dr);
   const double operands = 2 * n * (2 * a * (dn + dr) + 2 * a * dv) + 4 * n * a;
+  const double joined = 2 * n * (2 * a * (dn + dv) + (a + 1) * dr);
   const Passes layer = transformer_layer(context(sharded(small_latent(), 2)), LayerKind::dense);
   const LayerItems& forward = layer.forward;
   expect_rows({forward.begin(), forward.end()}, {each("attention norm", own * h, 4, 4),
@@ -115,6 +116,7 @@ TEST(OperatorRows, OfLatentAttention) {
                                                  each("kv norm", own * kr, 4, 4),
                                                  product("kv up", n, kr, a * (dn + dv)),
                                                  each("rope", rotary, 6, 4),
+                                                 {"keys and values", 0, joined},
                                                  {"attention", scores * (dn + dr + dv), operands},
                                                  product("attention out", n, a * dv, h),
                                                  each("attention residual", own * h, 1, 6),
@@ -132,6 +134,7 @@ TEST(OperatorRows, OfLatentAttention) {
               {dgrad("attention out", n, a * dv, h),
                wgrad("attention out", n, a * dv, h),
                {"attention backward", 2.5 * scores * (dn + dr + dv), 2 * operands},
+               {"keys and values backward", 0, joined},
                each("rope backward", rotary, 6, 4),
                dgrad("kv up", n, kr, a * (dn + dv)),
                wgrad("kv up", n, kr, a * (dn + dv)),

@@ -224,6 +224,7 @@ TEST(PaddedHeads, TheCoreAndTheCopiesAroundItAreThoseOfWideHeads) {
   rows += 2 * (a * (dn + dr) + a * wide);                             // q and k padded
   rows += 2 * a * dv + (a * dv + a * wide);                           // v
   rows += 2 * a * dv;                                                 // the output cut
+  rows -= 2 * a * (dn + dv) + (a + 1) * dr;                           // one kernel of the plain ones
   const double core = 2 * (a * (4 * wide - 2 * (dn + dr) - 2 * dv));  // read and written by it
   EXPECT_DOUBLE_EQ(unfused_bytes(padded.forward) - unfused_bytes(plain.forward),
                    2 * tokens * rows + core * tokens);
@@ -242,6 +243,7 @@ TEST(PaddedHeads, TheBackwardPassUndoesEachCopy) {
   rows += 2 * a * dn + 2 * a * (dn + dr);      // q
   rows += 2 * a * dn + 2 * a * (dn + dv);      // k and v
   rows += 2 * (256 + 128 + dr);                // the latents
+  rows -= 2 * a * (dn + dv) + (a + 1) * dr;    // one kernel of the plain ones
   const double core = 2 * 2 * (a * (4 * wide - 2 * (dn + dr) - 2 * dv));
   EXPECT_DOUBLE_EQ(unfused_bytes(padded.backward) - unfused_bytes(plain.backward),
                    2 * tokens * rows + core * tokens);

@@ -31,6 +31,9 @@ struct DispatcherForm {
   bool trades_parts =
       false;  ///< masks, but rows of tensor ranks in parts as those sorted by number
   bool scores_again = false;  ///< the balancing loss makes scores and choice of its own
+  /// Kernels of autograd's own in the backward pass, sums and casts of gradients that no statement
+  /// names: counted less named, with the permutation in statements and in one kernel.
+  int sums = 0, sums_fused = 0;
 
   /// Both hops are one kernel of a library, which also lines up rows and adds them up.
   bool library() const { return order == Order::expand; }

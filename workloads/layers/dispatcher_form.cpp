@@ -60,17 +60,26 @@ constexpr Form scored_again(Form::Weights weights) {
   return form;
 }
 
+/// Kernels that autograd adds, by the counted table of docs/models/dispatchers.md; of NPUs nobody
+/// counted.
+constexpr Form with_sums(Form form, int indexed, int fused) {
+  form.sums = indexed;
+  form.sums_fused = fused;
+  return form;
+}
+
 }  // namespace
 
 const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
-  static constexpr Form megatron_0_6 = sorted(gpu), megatron_0_8 = counted(gpu),
-                        megatron_0_9 = chunked(gpu),
-                        megatron_0_10 = masked(gpu, Form::Weights::behind),
-                        megatron_0_12 = masked(gpu, Form::Weights::travel),
-                        megatron_0_14 = scored_again(Form::Weights::travel),
+  static constexpr Form megatron_0_6 = with_sums(sorted(gpu), 2, 2),
+                        megatron_0_8 = with_sums(counted(gpu), 2, 2),
+                        megatron_0_9 = with_sums(chunked(gpu), 2, 2),
+                        megatron_0_10 = with_sums(masked(gpu, Form::Weights::behind), 1, 1),
+                        megatron_0_12 = with_sums(masked(gpu, Form::Weights::travel), 6, 8),
+                        megatron_0_14 = with_sums(scored_again(Form::Weights::travel), 6, 8),
                         mindspeed_1_0 = sorted(npu), mindspeed_2_0 = counted(npu),
                         mindspeed_2_3 = masked(npu, Form::Weights::travel),
-                        mindspeed_2_3_seq = by_sequence(), deepep = library();
+                        mindspeed_2_3_seq = by_sequence(), deepep = with_sums(library(), 10, 10);
   switch (dispatcher) {
     case MoeSpec::Dispatcher::standard:
       break;

@@ -49,6 +49,14 @@ Operator moves(const Latent& l, const char* name, double read, double written) {
   return vector_row(name, 0, element * l.shape.tokens * (read + written));
 }
 
+/// What the core reads of keys and values, dense: the rotary key stands behind the plain part of every
+/// head. Megatron-LM, fused_mla_yarn_rope_apply.py; backward the same the other way.
+void join_keys(LayerItems& items, const Latent& l, const char* name) {
+  if (l.padded) return;  // below
+  const double projected = l.heads * (l.nope + l.value);
+  items.push_back(moves(l, name, projected + l.rope, projected + l.heads * l.rope));
+}
+
 /// Query, key and value heads of one size from what the projections leave: halves of the rotary
 /// parts put in order, parts copied to be dense, joined and padded. MindSpeed-LLM,
 /// multi_head_latent_attention.py.
@@ -131,6 +139,7 @@ void up_again(Backward& backward, const LayerContext& context, const Latent& l) 
   column_forward(items, l.shape, l.kv_up());
   order_rotary(items, l, "q rope order", "k rope order");
   items.push_back(rope_forward(l.rotated()));
+  join_keys(items, l, "keys and values");
   pad_heads(items, l);
   add_again(backward, items);
 }
@@ -152,6 +161,7 @@ void latent_forward(LayerItems& items, const LayerContext& context,
   column_forward(items, l.shape, l.kv_up());
   order_rotary(items, l, "q rope order", "k rope order");
   items.push_back(rope_forward(l.rotated()));
+  join_keys(items, l, "keys and values");
   pad_heads(items, l);
   core_forward(items, context, l.core());
   cut_output(items, l);
@@ -169,6 +179,7 @@ void latent_backward(Backward& backward, const LayerContext& context,
   core_backward(backward, context, l.core());
   around.clear();
   cut_gradients(around, l);
+  join_keys(around, l, "keys and values backward");
   around.push_back(rope_backward(l.rotated()));
   order_rotary(around, l, "q rope gradient order", "k rope gradient order");
   join_gradients(around, l);

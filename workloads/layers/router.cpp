@@ -96,6 +96,15 @@ LayerItems choice_backward(const Experts& e) {
   return items;
 }
 
+/// What autograd launches beside the gradients of statements. A weight of each pair, read twice and
+/// written once: an assumption.
+LayerItems gradient_sums(const Experts& e) {
+  LayerItems items;
+  const int kernels = e.indexed() ? e.form->sums : e.form->sums_fused;
+  if (kernels > 0) put(items, {"gradient sums", {kernels}, kernels * 3 * fp32 * e.copies});
+  return items;
+}
+
 /// Older versions multiply in the router's own type.
 bool casts_gate(const Experts& e) {
   return e.form != nullptr && e.weight_bytes() > element && !e.form->scores_again;
@@ -141,6 +150,7 @@ void router_backward(Backward& backward, const Experts& e) {
   backward.add_weight(half ? weight_gradient(e.router(), e.shape.gradient_bytes)
                            : router_weight_gradient(e));
   if (e.form == nullptr) return;
+  backward.add_input(gradient_sums(e));
   // the gradients of what router and rows read
   const double inputs = e.tokens * e.shape.hidden;
   backward.add_input(vector_row("router input gradient sum", inputs, 3 * element * inputs));
