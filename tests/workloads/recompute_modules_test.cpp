@@ -53,7 +53,7 @@ using Rows = std::vector<std::string>;
 TEST(RecomputeModules, RunTheirRowsAgain) {
   EXPECT_EQ(added(Module::core_attn, LayerKind::dense), Rows{"attention"});
   EXPECT_EQ(added(Module::mla_up_proj, LayerKind::dense),
-            (Rows{"kv norm", "kv up", "q norm", "q up", "rope"}));
+            (Rows{"keys and values", "kv norm", "kv up", "q norm", "q up", "rope"}));
   EXPECT_EQ(added(Module::layernorm, LayerKind::moe),
             (Rows{"attention norm", "feed-forward norm"}));
   EXPECT_EQ(added(Module::mlp, LayerKind::dense),

@@ -218,13 +218,13 @@ TEST(PaddedHeads, TheCoreAndTheCopiesAroundItAreThoseOfWideHeads) {
   EXPECT_DOUBLE_EQ(flops_of_products(padded.forward) - flops_of_products(plain.forward),
                    tokens * tokens * a * (2 * wide - dn - dr - dv));
   double rows = 0;
-  rows += 2 * (a * dr + dr);                                          // halves in order
-  rows += 2 * a * dn + 2 * a * (dn + dr);                             // q dense, joined
-  rows += (dr + a * dr) + 2 * a * dn + 2 * a * (dn + dr);             // rotary part repeated, k
-  rows += 2 * (a * (dn + dr) + a * wide);                             // q and k padded
-  rows += 2 * a * dv + (a * dv + a * wide);                           // v
-  rows += 2 * a * dv;                                                 // the output cut
-  rows -= 2 * a * (dn + dv) + (a + 1) * dr;                           // one kernel of the plain ones
+  rows += 2 * (a * dr + dr);                               // halves in order
+  rows += 2 * a * dn + 2 * a * (dn + dr);                  // q dense, joined
+  rows += (dr + a * dr) + 2 * a * dn + 2 * a * (dn + dr);  // rotary part repeated, k
+  rows += 2 * (a * (dn + dr) + a * wide);                  // q and k padded
+  rows += 2 * a * dv + (a * dv + a * wide);                // v
+  rows += 2 * a * dv;                                      // the output cut
+  rows -= 2 * a * (dn + dv) + (a + 1) * dr;                // one kernel of the plain ones
   const double core = 2 * (a * (4 * wide - 2 * (dn + dr) - 2 * dv));  // read and written by it
   EXPECT_DOUBLE_EQ(unfused_bytes(padded.forward) - unfused_bytes(plain.forward),
                    2 * tokens * rows + core * tokens);

@@ -49,8 +49,8 @@ Operator moves(const Latent& l, const char* name, double read, double written) {
   return vector_row(name, 0, element * l.shape.tokens * (read + written));
 }
 
-/// What the core reads of keys and values, dense: the rotary key stands behind the plain part of every
-/// head. Megatron-LM, fused_mla_yarn_rope_apply.py; backward the same the other way.
+/// What the core reads of keys and values, dense: the rotary key stands behind the plain part of
+/// every head. Megatron-LM, fused_mla_yarn_rope_apply.py; backward the same the other way.
 void join_keys(LayerItems& items, const Latent& l, const char* name) {
   if (l.padded) return;  // below
   const double projected = l.heads * (l.nope + l.value);
