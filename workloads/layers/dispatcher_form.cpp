@@ -79,7 +79,7 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
                         megatron_0_14 = with_sums(scored_again(Form::Weights::travel), 6, 8),
                         mindspeed_1_0 = sorted(npu), mindspeed_2_0 = counted(npu),
                         mindspeed_2_3 = masked(npu, Form::Weights::travel),
-                        mindspeed_2_3_seq = by_sequence(), deepep = with_sums(library(), 10, 10);
+                        mindspeed_2_3_seq = by_sequence(), deepep = with_sums(library(), 9, 9);
   switch (dispatcher) {
     case MoeSpec::Dispatcher::standard:
       break;
