@@ -127,7 +127,7 @@ const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
       known_.try_emplace(Key{plan.slices, map.placement, map.stages, map.chunks});
   if (!fresh) return place->second;
   const auto [times, unknown] = times_.try_emplace(plan.slices);
-  if (unknown) times->second = layer_times(scenario.workload, scenario.cluster.device);
+  if (unknown) times->second = layer_times(scenario.workload, scenario.cluster);
   return place->second = balanced_ends(times->second, map);
 }
 
