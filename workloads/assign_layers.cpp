@@ -1,5 +1,3 @@
-#include <map>
-
 #include "stage_pieces.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/operator_time.hpp"
@@ -8,30 +6,6 @@
 namespace stepcast {
 
 namespace {
-
-double device_time(const LayerItems& items, const DeviceSpec& device, bool fp8) {
-  double sum = 0;
-  for (const LayerItem& item : items)
-    if (const auto* op = std::get_if<Operator>(&item))
-      sum += operator_time(*op, device, fp8).value();
-  return sum;
-}
-
-/// Forward and backward time of a piece over all slices, its recomputed forward included.
-double piece_time(const WorkloadSpec& spec, const DeviceSpec& alone, PieceKey key) {
-  const DeviceSpec device = in_step(alone);
-  const ExpertLoads loads = expert_loads(spec);
-  // the slowest rank sets the pace of its expert group
-  const bool fp8 = spec.training.precision == TrainingSpec::Precision::fp8_mixed;
-  double time = 0;
-  for (key.slice = 0; key.slice < spec.plan.slices; ++key.slice) {
-    const Passes passes = build_passes(spec, device, key, loads, loads.largest());
-    time += device_time(passes.forward, device, fp8) + device_time(passes.backward, device, fp8);
-    if (spec.training.recompute == TrainingSpec::Recompute::full)
-      time += device_time(passes.recomputed, device, fp8);
-  }
-  return time;
-}
 
 /// Along the pipeline of chunk 0.
 std::vector<std::size_t> given_ends(const WorkloadSpec& spec) {
@@ -45,7 +19,7 @@ std::vector<std::size_t> given_ends(const WorkloadSpec& spec) {
   return ends;
 }
 
-std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const DeviceSpec& device) {
+std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const ClusterSpec& cluster) {
   const auto layers = static_cast<std::size_t>(spec.model.layers);
   switch (spec.plan.layers) {
     case ParallelPlan::Layers::even:
@@ -55,30 +29,10 @@ std::vector<std::size_t> chunk_ends(const WorkloadSpec& spec, const DeviceSpec& 
     case ParallelPlan::Layers::automatic:
       break;
   }
-  return balanced_ends(layer_times(spec, device), spec.plan.chunk_map());
+  return balanced_ends(layer_times(spec, cluster), spec.plan.chunk_map());
 }
 
 }  // namespace
-
-LayerTimes layer_times(const WorkloadSpec& spec, const DeviceSpec& device) {
-  LayerTimes times;
-  std::map<PieceKey, double> known;
-  for (std::int64_t layer = 0; layer < spec.model.layers; ++layer) {
-    const PieceKey key = layer_key(spec.model, layer);
-    const auto [place, fresh] = known.try_emplace(key);
-    if (fresh) place->second = piece_time(spec, device, key);
-    times.prefix.push_back(times.prefix.back() + place->second);
-  }
-  times.before = piece_time(spec, device, {PieceKind::embedding});
-  times.after = piece_time(spec, device, {PieceKind::head});
-  if (spec.model.mtp_layers > 0)
-    times.after += static_cast<double>(spec.model.mtp_layers) *
-                   piece_time(spec, device, {PieceKind::mtp_module});
-  if (times.prefix.back() > 0) return times;
-  // on an ideal device nothing takes time: balance the number of layers
-  for (std::size_t i = 1; i < times.prefix.size(); ++i) times.prefix[i] = static_cast<double>(i);
-  return times;
-}
 
 Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& alone, double load) {
   const DeviceSpec device = in_step(alone);
@@ -101,8 +55,8 @@ Seconds expert_matmul_time(const WorkloadSpec& spec, const DeviceSpec& alone, do
   return sum;
 }
 
-LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device) {
-  return layer_table(spec, chunk_ends(spec, device));
+LayerTable assign_layers(const WorkloadSpec& spec, const ClusterSpec& cluster) {
+  return layer_table(spec, chunk_ends(spec, cluster));
 }
 
 LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>& ends) {

@@ -13,13 +13,21 @@ constexpr double rounding = 1e-12;  // of prefix sums
 /// turn round was less in the plans that docs/models/pipeline.md shows.
 constexpr double least_gain = 0.015;
 
-/// Time of one of so many virtual stages, which holds the layers [first, end).
-double part_time(const LayerTimes& times, std::size_t part, std::size_t parts, std::size_t first,
-                 std::size_t end) {
+double time_of(const PieceTimes& times, std::size_t part, std::size_t parts, std::size_t first,
+               std::size_t end) {
   double time = times.prefix[end] - times.prefix[first];
   if (part == 0) time += times.before;
   if (part + 1 == parts) time += times.after;
   return time;
+}
+
+/// Time of one of so many virtual stages, which holds the layers [first, end). The host runs ahead
+/// inside it, so that the busier of the two adds up over all of it.
+double part_time(const LayerTimes& times, std::size_t part, std::size_t parts, std::size_t first,
+                 std::size_t end) {
+  const double device = time_of(times, part, parts, first, end);
+  if (times.host.prefix.empty()) return device;
+  return std::max(device, time_of(times.host, part, parts, first, end));
 }
 
 double part_time(const LayerTimes& times, const std::vector<std::size_t>& ends, std::size_t part) {

@@ -10,6 +10,7 @@
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/states.hpp"
+#include "stepcast/workloads/update_passes.hpp"
 
 namespace stepcast {
 namespace {
@@ -274,6 +275,23 @@ void add_working_copies(MemoryBudget& budget, StageActivations& activations,
   if (spec.plan.zero > 0) budget.update += Bytes{weight_bytes * bucket};
 }
 
+/// What passes beside the update hold. A flat update is DeepSpeed's, which its passes make.
+void add_update_passes(MemoryBudget& budget, const WorkloadSpec& spec,
+                       const StageParameters& parameters, const std::vector<Slice>& slices) {
+  const ParallelPlan& plan = spec.plan;
+  const auto sharded = [&](Shards what) {
+    return parameters.all.dense /
+               shards(plan.zero, what, static_cast<double>(plan.dense_shards())) +
+           parameters.all.experts /
+               shards(plan.zero, what, static_cast<double>(plan.expert_shards()));
+  };
+  const UpdateSizes sizes{sharded(Shards::gradients), sharded(Shards::optimizer),
+                          gradient_bytes(spec.communication)};
+  const Bytes held{update_held(spec.runtime, sizes, largest_tensor(spec, slices))};
+  const bool flat = spec.training.update_memory == TrainingSpec::UpdateMemory::flat;
+  budget.update = flat ? std::max(budget.update, held) : budget.update + held;
+}
+
 /// Weights of products of all layers and MTP modules, each once.
 double model_products(const ModelSpec& model) {
   double sum = static_cast<double>(model.mtp_layers) * mtp_product_parameters(model).sum();
@@ -322,6 +340,7 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
     activations.add(slices[chunk], recomputed);
   }
   add_working_copies(budget, activations, spec, slices);
+  add_update_passes(budget, spec, parameters, slices);
   const Bytes waiting = waiting_gradients(spec, cluster, slices);
   Bytes stored{0};
   for (const std::vector<double>& moment : moments) {

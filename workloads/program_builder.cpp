@@ -124,6 +124,14 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const Cl
   return cost;
 }
 
+OperatorCost operator_issue(const Operator& op, const RuntimeSpec& runtime,
+                            const ClusterSpec& cluster, bool in_graph) {
+  OperatorCost cost = issue_cost(op.launch, runtime, cluster, op.in_call);
+  if (op.routed) cost.main += compile_cost(runtime, cluster.host);
+  if (in_graph && op.captured) cost.main *= cluster.host.graph_sink_factor;
+  return cost;
+}
+
 ProgramBuilder::ProgramBuilder(const WorkloadSpec& spec, const ClusterSpec& cluster,
                                std::size_t variants, OperatorInventory* inventory)
     : spec_{spec}, cluster_{cluster}, device_{in_step(cluster.device)}, inventory_{inventory} {
@@ -155,8 +163,7 @@ void ProgramBuilder::lower(const std::vector<LayerItems>& variants, Instructions
       }
       for (std::size_t v = 0; v < variants.size(); ++v) {
         const auto& of_variant = std::get<Operator>(variants[v].at(i));
-        const OperatorCost of_run = beside_communication(cost(of_variant), of_variant);
-        add(of_variant, with_graph(of_run, of_variant, in_graph), runs[v]);
+        add(of_variant, beside_communication(cost(of_variant, in_graph), of_variant), runs[v]);
       }
       in_graph = op->captured;
       continue;
@@ -243,9 +250,8 @@ void ProgramBuilder::blocking(const std::string& name, GroupKind group, Collecti
   out.push_back(Wait{slot});
 }
 
-OperatorCost ProgramBuilder::cost(const Operator& op) const {
-  OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_, op.in_call);
-  if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
+OperatorCost ProgramBuilder::cost(const Operator& op, bool in_graph) const {
+  OperatorCost cost = operator_issue(op, spec_.runtime, cluster_, in_graph);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, device_, fp8).value();
   if (!(cost.device > 0)) return cost;
@@ -256,13 +262,6 @@ OperatorCost ProgramBuilder::cost(const Operator& op) const {
     cost.draw = draw > 1 ? (kernel + start) / (kernel / draw + start) : draw;
   }
   cost.device += start;
-  return cost;
-}
-
-/// What is in one graph with the operator before is launched with it.
-OperatorCost ProgramBuilder::with_graph(OperatorCost cost, const Operator& op,
-                                        bool in_graph) const {
-  if (in_graph && op.captured) cost.main *= cluster_.host.graph_sink_factor;
   return cost;
 }
 
@@ -297,7 +296,7 @@ std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const Attention
   scaling.floor = operator_time(traffic, device_, false).value();
   scaling.half = attention_loss(op, work, device_);
   Run run;
-  add(op, with_graph(beside_communication(cost(op), op), op, in_graph), run);
+  add(op, beside_communication(cost(op, in_graph), op), run);
   return segment_of({std::move(run)}, scaling);
 }
 

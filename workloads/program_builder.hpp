@@ -19,6 +19,11 @@ namespace stepcast {
 OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const ClusterSpec& cluster,
                         bool in_call = false);
 
+/// Of one operator, with what it waits for kernels of routed shapes. `in_graph`: the operator
+/// before was launched with a graph, and what is in one graph with it is launched with it.
+OperatorCost operator_issue(const Operator& op, const RuntimeSpec& runtime,
+                            const ClusterSpec& cluster, bool in_graph);
+
 /// The stream that communications of a group run on.
 Stream stream_of(GroupKind group);
 /// From when the device may start a kernel until it does.
@@ -77,12 +82,11 @@ class ProgramBuilder {
     std::vector<std::uint32_t> kept;  ///< places in the inventory; empty without one
   };
 
-  OperatorCost cost(const Operator& op) const;
+  OperatorCost cost(const Operator& op, bool in_graph = false) const;
   void over_host_link(const char* name, Stream stream, Bytes bytes, BytesPerSecond bandwidth,
                       std::uint32_t slot, Instructions& out);
   /// Of what is offloaded.
   BytesPerSecond copy_bandwidth() const;
-  OperatorCost with_graph(OperatorCost cost, const Operator& op, bool in_graph) const;
   OperatorCost beside_communication(OperatorCost cost, const Operator& op) const;
   void communicate(const LayerItem& item, Instructions& out);
   std::uint32_t slot_of(const CommunicationId& id);

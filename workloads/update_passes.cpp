@@ -1,5 +1,6 @@
 #include "stepcast/workloads/update_passes.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "data_parallel.hpp"
@@ -70,6 +71,21 @@ std::vector<Operator> update_operators(const RuntimeSpec& runtime, const UpdateS
                          .launch = LaunchClass::vector});
   }
   return operators;
+}
+
+double update_held(const RuntimeSpec& runtime, const UpdateSizes& sizes, double largest) {
+  const double each = sizes.gradient_bytes, owned = sizes.owned;
+  const bool half = each < single_bytes;
+  const double cast = runtime.passes(UpdatePass::cast) ? single_bytes : 0;
+  double held = 0;
+  if (runtime.passes(UpdatePass::check) && half) held = single_bytes * largest;
+  if (runtime.passes(UpdatePass::join_fp32))  // gradients and casts are there until all are joined
+    return std::max(held, (cast + single_bytes) * owned);
+  if (runtime.passes(UpdatePass::join))  // what other ranks update with is given back first
+    return std::max(held, (each + cast) * owned - each * (sizes.held - owned));
+  if (cast > 0)  // each gradient is given back when it is cast
+    return std::max(held, (cast - each) * owned + each * largest);
+  return held;
 }
 
 double updated_gradient_bytes(const RuntimeSpec& runtime, double gradient_bytes) {

@@ -9,8 +9,7 @@ namespace stepcast {
 
 LoneStep::LoneStep(const Scenario& scenario, CollectiveTimes& times)
     : scenario_{scenario},
-      programs_{
-          stage_programs(scenario, assign_layers(scenario.workload, scenario.cluster.device))},
+      programs_{stage_programs(scenario, assign_layers(scenario.workload, scenario.cluster))},
       network_{map_without_contention(Placement(scenario.workload.plan), programs_, times)},
       orders_{scenario.orders()} {}
 

@@ -61,7 +61,7 @@ Scenario read_back(const Scenario& scenario, std::string_view kind, const std::s
 
 ChunkLayers chunk_layers(const Scenario& scenario) {
   ChunkLayers all;
-  for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
+  for (const auto& row : assign_layers(scenario.workload, scenario.cluster).slices) {
     all.emplace_back();
     for (const auto& slice : row) all.back().push_back(slice.count);
   }

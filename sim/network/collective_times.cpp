@@ -79,9 +79,14 @@ double CollectiveTimes::about(Members members, const CollectiveCall& call) {
 CollectiveTimes::Hop CollectiveTimes::hop(Rank from, Rank to, double bytes) const {
   const DeviceId a{from.value}, b{to.value};
   double slowest = 0;
-  for (const LinkId link : fabric_.route(a, b))
-    if (fabric_.can_saturate(link))
-      slowest = std::max(slowest, 1 / fabric_.link(link).bandwidth.value());
+  const auto cross = [&](LinkId link) {
+    slowest = std::max(slowest, 1 / fabric_.link(link).bandwidth.value());
+  };
+  for (const LinkId link : fabric_.route(a, b)) {
+    if (!fabric_.can_saturate(link)) continue;
+    cross(link);
+    for (const LinkId more : fabric_.over_pcie(link)) cross(more);
+  }
   return {transfer_latency(fabric_, a, b, Bytes{bytes}).value() + launch(), bytes * slowest};
 }
 

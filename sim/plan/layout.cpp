@@ -42,16 +42,17 @@ void keep_largest(std::vector<std::vector<int>>& moments) {
 void add_chunk(StageLayout& stage, const LayerCosts& costs, const PieceCounts& counts) {
   const auto part = [&](double PieceCost::*what) { return costs.part(counts, what); };
   const bool first = stage.forward.empty();
+  const double batch = costs.batch_of(counts);
   stage.forward.push_back(costs.forward(counts));
   stage.backward.push_back(costs.backward(counts));
   stage.unit += costs.device(counts);
   stage.split_unit +=
-      part(&PieceCost::forward) + part(&PieceCost::input) + part(&PieceCost::weight);
-  if (first) stage.entry_forward = part(&PieceCost::entry_forward);
+      part(&PieceCost::forward) + batch + part(&PieceCost::input) + part(&PieceCost::weight);
+  if (first) stage.entry_forward = part(&PieceCost::entry_forward) + batch;
   if (first) stage.entry_backward = part(&PieceCost::entry_backward);
-  stage.entry += part(&PieceCost::entry_forward) + part(&PieceCost::entry_backward);
+  stage.entry += part(&PieceCost::entry_forward) + batch + part(&PieceCost::entry_backward);
   stage.pair += part(&PieceCost::pair);
-  stage.fetched += part(&PieceCost::fetched);
+  stage.fetched += part(&PieceCost::fetched) + batch;
   const double layers = counts[static_cast<std::size_t>(PlanPiece::dense_layer)] +
                         counts[static_cast<std::size_t>(PlanPiece::moe_layer)];
   if (layers > 0) stage.first_fetches += part(&PieceCost::fetched) / layers;
@@ -127,7 +128,7 @@ const std::vector<std::size_t>& LayerEnds::of(const Scenario& scenario) {
       known_.try_emplace(Key{plan.slices, map.placement, map.stages, map.chunks});
   if (!fresh) return place->second;
   const auto [times, unknown] = times_.try_emplace(plan.slices);
-  if (unknown) times->second = layer_times(scenario.workload, scenario.cluster.device);
+  if (unknown) times->second = layer_times(scenario.workload, scenario.cluster);
   return place->second = balanced_ends(times->second, map);
 }
 

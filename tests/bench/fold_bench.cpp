@@ -25,8 +25,7 @@ struct Job {
                                   default_search_path({}))},
         fabric{scenario.cluster},
         placement{scenario.workload.plan},
-        programs{
-            stage_programs(scenario, assign_layers(scenario.workload, scenario.cluster.device))} {
+        programs{stage_programs(scenario, assign_layers(scenario.workload, scenario.cluster))} {
     for (std::uint32_t r = 0; r < placement.world(); ++r)
       keys.push_back(placement.stage_of(Rank{r}).value);
   }

@@ -35,7 +35,7 @@ TEST(BatchCopy, IsBeforeEveryForwardOfTheFirstAndOfTheLastStage) {
   spec.training.batch_copy = Bytes{1e6};
   spec.training.offload_pinned = false;  // which is of what is offloaded
   const ClusterSpec cluster = cluster_of_batches();
-  const LayerTable layers = assign_layers(spec, cluster.device);
+  const LayerTable layers = assign_layers(spec, cluster);
   for (std::uint32_t stage = 0; stage < 4; ++stage) {
     const StageProgram program = lower_stage(spec, layers, cluster, Stage{stage});
     const ChunkProgram& chunk = program.chunks[0];
@@ -57,8 +57,7 @@ TEST(BatchCopy, PageableMemoryIsThatOfWhatIsOffloaded) {
   const auto fetched = [&](bool pinned) {
     spec.training.offload_pinned = pinned;
     const ClusterSpec cluster = cluster_of_batches();
-    const StageProgram program =
-        lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
+    const StageProgram program = lower_stage(spec, assign_layers(spec, cluster), cluster, Stage{0});
     const auto call = std::ranges::find_if(program.calls, &StageCall::over_host_link);
     return (call->host_link - Seconds{2e-6}) / (call->call.bytes / BytesPerSecond{50e9});
   };

@@ -151,7 +151,7 @@ TEST(ExpertLoads, ProductsOfTheFullestRankTakeLonger) {
 TEST(ExpertLoads, ProgramsHaveAVariantPerLoad) {
   WorkloadSpec spec = spec_with(Distribution::zipf, 4);
   const ClusterSpec cluster = plain_cluster();
-  const LayerTable layers = assign_layers(spec, cluster.device);
+  const LayerTable layers = assign_layers(spec, cluster);
   const StageProgram uneven = lower_stage(spec, layers, cluster, Stage{0});
   const ExpertLoads loads = expert_loads(spec);
   ASSERT_EQ(uneven.variants.size() + 1, loads.distinct.size());
@@ -184,7 +184,7 @@ TEST(ExpertLoads, AFuserJoinsAlikeWhateverARankHasToDo) {
   cluster.device.efficiency.memory.backward = 0.5;
   for (const std::int64_t tokens : {64, 256, 1024, 4096, 16384}) {
     spec.training.sequence = tokens;
-    const LayerTable layers = assign_layers(spec, cluster.device);
+    const LayerTable layers = assign_layers(spec, cluster);
     const StageProgram program = lower_stage(spec, layers, cluster, Stage{0});
     ASSERT_FALSE(program.variants.empty());
     for (const auto& variant : program.variants)

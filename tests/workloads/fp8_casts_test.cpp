@@ -146,8 +146,7 @@ TEST(Fp8Casts, RowsOfExpertsAreCopiedAroundThem) {
 
 /// Host time of the computing of a step.
 double host_time(const WorkloadSpec& spec, const ClusterSpec& cluster = plain_cluster()) {
-  const StageProgram program =
-      lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
+  const StageProgram program = lower_stage(spec, assign_layers(spec, cluster), cluster, Stage{0});
   double sum = 0;
   for (const Instructions* code : {&program.chunks[0].forward, &program.chunks[0].backward})
     for (const Instruction& instruction : *code)

@@ -101,7 +101,7 @@ TEST(Fusion, KeepsTheWorkOfALayerAndItsCommunications) {
 }
 
 StageProgram lowered(const WorkloadSpec& spec, const ClusterSpec& cluster) {
-  return lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
+  return lower_stage(spec, assign_layers(spec, cluster), cluster, Stage{0});
 }
 
 double host_time(const StageProgram& program, const Instructions& code) {

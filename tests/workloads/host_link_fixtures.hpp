@@ -13,7 +13,7 @@ inline ClusterSpec cluster_with_link() {
 
 inline StageProgram lowered_with_link(const WorkloadSpec& spec,
                                       const ClusterSpec& cluster = cluster_with_link()) {
-  return lower_stage(spec, assign_layers(spec, cluster.device), cluster, Stage{0});
+  return lower_stage(spec, assign_layers(spec, cluster), cluster, Stage{0});
 }
 
 struct Moved {

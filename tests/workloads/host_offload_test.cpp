@@ -77,7 +77,7 @@ TEST(HostOffload, ExpertsOnTheHostFreeDeviceMemory) {
   spec.plan.dp = 8;
   spec.plan.ep = 4;
   const auto budget = [&] {
-    return stage_memory(spec, assign_layers(spec, plain_device()), cluster_with_link(), Stage{0},
+    return stage_memory(spec, assign_layers(spec, plain_cluster()), cluster_with_link(), Stage{0},
                         std::vector<int>{1});
   };
   const MemoryBudget plain = budget();
@@ -116,7 +116,7 @@ TEST(HostOffload, BringsTheOptimizerInPartsAndBack) {
   EXPECT_EQ(epilogue.calls, 32);
   EXPECT_DOUBLE_EQ(epilogue.in, epilogue.out);
   spec.training.offload_optimizer = false;
-  const MemoryBudget budget = stage_memory(spec, assign_layers(spec, plain_device()),
+  const MemoryBudget budget = stage_memory(spec, assign_layers(spec, plain_cluster()),
                                            cluster_with_link(), Stage{0}, std::vector<int>{1});
   EXPECT_NEAR(epilogue.in, budget.optimizer.value(), 1e-9 * epilogue.in);
 }
@@ -125,7 +125,7 @@ TEST(HostOffload, APartOfTheOptimizerMovesAndLeavesThatPart) {
   WorkloadSpec spec = workload(small_dense());
   spec.plan.zero = 0;
   const auto states = [&] {
-    return stage_memory(spec, assign_layers(spec, plain_device()), cluster_with_link(), Stage{0},
+    return stage_memory(spec, assign_layers(spec, plain_cluster()), cluster_with_link(), Stage{0},
                         std::vector<int>{1})
         .optimizer.value();
   };
@@ -240,7 +240,7 @@ TEST(HostOffload, DrivesHoldTheStates) {
   WorkloadSpec spec = with_states_away();
   ClusterSpec cluster = cluster_with_drives();
   const auto budget = [&] {
-    return stage_memory(spec, assign_layers(spec, plain_device()), cluster, Stage{0},
+    return stage_memory(spec, assign_layers(spec, plain_cluster()), cluster, Stage{0},
                         std::vector<int>{1});
   };
   const double states = budget().host.value();
@@ -286,7 +286,7 @@ TEST(HostOffload, TheHostHoldsWhatIsOffloaded) {
   spec.training.active_experts = 0.25;
   ClusterSpec cluster = cluster_with_host();
   const auto budget = [&] {
-    return stage_memory(spec, assign_layers(spec, plain_device()), cluster, Stage{0},
+    return stage_memory(spec, assign_layers(spec, plain_cluster()), cluster, Stage{0},
                         std::vector<int>{3});
   };
   const double experts = expert_parameters() / 4, states = (2 + 12.0 / 2) * experts;
@@ -339,7 +339,7 @@ TEST(HostOffload, EveryTransferIsAwaitedAndTheWorkStays) {
 TEST(HostOffload, FreesDeviceMemory) {
   WorkloadSpec spec = workload(small_dense());
   const auto budget = [&] {
-    return stage_memory(spec, assign_layers(spec, plain_device()), cluster_with_link(), Stage{0},
+    return stage_memory(spec, assign_layers(spec, plain_cluster()), cluster_with_link(), Stage{0},
                         std::vector<int>{4});
   };
   const MemoryBudget plain = budget();

@@ -79,7 +79,7 @@ TEST(LivingLoads, UniformOnesAreUniform) {
   EXPECT_TRUE(loads.even());
   EXPECT_EQ(loads.fullest(), 1);
   const ClusterSpec cluster = plain_cluster();
-  const LayerTable layers = assign_layers(spec, cluster.device);
+  const LayerTable layers = assign_layers(spec, cluster);
   const StageProgram program = lower_stage(spec, layers, cluster, Stage{0});
   spec.moe.routing = {};
   const StageProgram even = lower_stage(spec, layers, cluster, Stage{0});
@@ -158,7 +158,7 @@ TEST(LivingLoads, TokensAreKept) {
     spec.moe.relocation.every = 10;
     spec.moe.relocation.history = *rc::gen::inRange(1, 12);
     const ClusterSpec cluster = plain_cluster();
-    const LayerTable layers = assign_layers(spec, cluster.device);
+    const LayerTable layers = assign_layers(spec, cluster);
     const double flops = lower_stage(spec, layers, cluster, Stage{0}).executed_flops;
     const LayerLoads loads = layer_loads(spec);
     for (const ExpertLoads& of_layer : loads.layers)
@@ -226,7 +226,7 @@ TEST(ExpertCopies, MoveWeightsThereAndGradientsBack) {
   spec.model.moe->top_k = 1;
   spec.moe.routing.counts = {3, 1};
   const ClusterSpec cluster = plain_cluster();
-  const LayerTable layers = assign_layers(spec, cluster.device);
+  const LayerTable layers = assign_layers(spec, cluster);
   const std::vector<int> in_flight{1};
   const MemoryBudget without = stage_memory(spec, layers, cluster, Stage{0}, in_flight);
   spec.moe.spare_experts = 1;
@@ -250,7 +250,7 @@ TEST(ExpertCopies, GetStoredWeightsInFp32) {
   spec.moe.routing.counts = {3, 1};
   spec.training.master_weights = TrainingSpec::MasterWeights::stored;
   const ClusterSpec cluster = plain_cluster();
-  const LayerTable layers = assign_layers(spec, cluster.device);
+  const LayerTable layers = assign_layers(spec, cluster);
   const auto held = [&] {
     return stage_memory(spec, layers, cluster, Stage{0}, std::vector<int>{1}).parameters.value();
   };
@@ -276,7 +276,7 @@ TEST(Relocation, IsDueAtMultiplesOfItsInterval) {
   WorkloadSpec spec = drifting(10, 30);
   spec.moe.placement = Placed::balanced;
   spec.moe.relocation.every = 15;
-  const LayerTable layers = assign_layers(spec, plain_cluster().device);
+  const LayerTable layers = assign_layers(spec, plain_cluster());
   const StageCall call = relocation_call(spec, layers, Stage{0});
   const std::vector<double> moved = relocated_experts(spec, 0);
   ASSERT_GT(sum(moved), 0);

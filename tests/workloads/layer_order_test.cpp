@@ -294,7 +294,7 @@ TEST(LayerOrder, GuessesTransfersByTheirSlowestLink) {
 TEST(LayerOrder, AStageDoesTheSameWork) {
   WorkloadSpec spec = sequence_and_experts();
   const ClusterSpec cluster = plain_cluster();
-  const LayerTable layers = assign_layers(spec, cluster.device);
+  const LayerTable layers = assign_layers(spec, cluster);
   const StageProgram plain = lower_stage(spec, layers, cluster, Stage{0});
   spec.runtime.layer_order = RuntimeSpec::LayerOrder::overlapped;
   const StageProgram ordered = lower_stage(spec, layers, cluster, Stage{0});

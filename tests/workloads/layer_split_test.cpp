@@ -21,6 +21,15 @@ LayerTimes alike(std::size_t layers, double after) {
   return times;
 }
 
+/// The host takes that much of each layer, and of embedding and head.
+LayerTimes with_host(LayerTimes times, double each, double ends) {
+  times.host.prefix.clear();
+  for (std::size_t i = 0; i < times.prefix.size(); ++i)
+    times.host.prefix.push_back(each * static_cast<double>(i));
+  times.host.before = times.host.after = ends;
+  return times;
+}
+
 std::vector<std::size_t> counts(const std::vector<std::size_t>& ends) {
   std::vector<std::size_t> result(ends.size());
   std::adjacent_difference(ends.begin(), ends.end(), result.begin());
@@ -36,6 +45,20 @@ using Split = std::vector<std::size_t>;
 TEST(LayerSplit, AHeavyHeadGivesLayersAway) {
   EXPECT_EQ(counts(balanced_ends(alike(32, 2.5), loop(8, 1))), (Split{5, 5, 4, 4, 4, 4, 4, 2}));
   EXPECT_EQ(counts(balanced_ends(alike(32, 1), loop(8, 1))), Split(8, 4)) << "nothing is gained";
+}
+
+// What the head takes of the device is hidden as long as the host takes more of the stage, and
+// layers weigh against it as much as the slower of the two has with them.
+TEST(LayerSplit, OfASlowHostBalancesTheHost) {
+  const LayerTimes heavy = alike(32, 2.5);
+  EXPECT_EQ(balanced_ends(with_host(heavy, 2, 0), loop(8, 1)), even_ends(32, 8));
+  EXPECT_EQ(balanced_ends(with_host(heavy, 0.5, 0.1), loop(8, 1)),
+            balanced_ends(heavy, loop(8, 1)));
+  // a layer less takes the last stage from 6.5 to 5.5, one more another from 5.2 to 6.5
+  EXPECT_EQ(balanced_ends(with_host(heavy, 1.3, 0), loop(8, 1)), even_ends(32, 8));
+  // the host of the last stage has 4 x 2 and the head's 3
+  const Split given = counts(balanced_ends(with_host(alike(32, 0), 2, 3), loop(8, 1)));
+  EXPECT_LT(given.back(), 4U);
 }
 
 // Virtual stages of one or two layers: balanced by themselves, devices would hold four to six.
@@ -87,7 +110,8 @@ LayerTimes drawn(std::size_t layers) {
     times.prefix.push_back(times.prefix.back() + (i < dense ? other : 1));
   times.before = *rc::gen::element(0.0, 0.1, 0.7);
   times.after = *rc::gen::element(0.0, 0.4, 1.3, 2.9, 6.0);
-  return times;
+  if (*rc::gen::inRange(0, 2) == 0) return times;
+  return with_host(times, *rc::gen::element(0.5, 0.9, 1.4, 3.0), *rc::gen::element(0.0, 0.2, 1.0));
 }
 
 TEST(LayerSplit, OfOneChunkIsTheBestOfAll) {
@@ -96,6 +120,9 @@ TEST(LayerSplit, OfOneChunkIsTheBestOfAll) {
     const auto layers = *rc::gen::inRange<std::size_t>(static_cast<std::size_t>(stages), 13);
     LayerTimes times = alike(layers, *rc::gen::element(0.0, 0.4, 1.3, 2.9, 6.0));
     times.before = *rc::gen::element(0.0, 0.1, 0.7);
+    if (*rc::gen::inRange(0, 2) > 0)
+      times =
+          with_host(times, *rc::gen::element(0.5, 0.9, 1.4, 3.0), *rc::gen::element(0.0, 0.2, 1.0));
     double best = std::numeric_limits<double>::infinity();
     Split ends;
     compositions(layers, static_cast<std::size_t>(stages), ends, [&](const Split& split) {

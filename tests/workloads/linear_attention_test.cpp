@@ -226,7 +226,7 @@ TEST(LinearAttention, StagesRunEachLayerWithItsOwn) {
     EXPECT_EQ(model.is_linear(layer), layer != 3 && layer != 7);
   WorkloadSpec spec = workload(model);
   const auto executed = [&] {
-    const LayerTable layers = assign_layers(spec, plain_device());
+    const LayerTable layers = assign_layers(spec, plain_cluster());
     const StageProgram program = lower_stage(spec, layers, plain_cluster(), Stage{0});
     return std::pair{program.executed_flops, program.executed_attention_flops};
   };

@@ -100,7 +100,7 @@ TEST(Lower, OperatorsBesideACommunicationSlowDown) {
   spec.plan.dp = spec.plan.ep = 4;
   spec.moe.overlap = MoeSpec::Overlap::shared_expert;
   ClusterSpec cluster = plain_cluster();
-  const LayerTable layers = assign_layers(spec, cluster.device);
+  const LayerTable layers = assign_layers(spec, cluster);
   const auto times = [&] {
     const StageProgram program = lower_stage(spec, layers, cluster, Stage{0});
     return times_beside(program, program.chunks[0].forward);

@@ -11,7 +11,7 @@ namespace stepcast::lowering {
 
 inline std::vector<StageProgram> lower_all(const WorkloadSpec& spec) {
   const ClusterSpec cluster = plain_cluster();
-  const LayerTable layers = assign_layers(spec, cluster.device);
+  const LayerTable layers = assign_layers(spec, cluster);
   std::vector<StageProgram> programs;
   for (std::uint32_t stage = 0; stage < spec.plan.pp; ++stage)
     programs.push_back(lower_stage(spec, layers, cluster, Stage{stage}));

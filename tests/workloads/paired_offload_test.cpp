@@ -37,7 +37,7 @@ TEST(PairedOffload, PairsHaveFourLayersOfWhatIsAwayOnTheDevice) {
   spec.plan.ep = 4;
   spec.training.offload_activations = 0.5;
   const auto activations = [&] {
-    return stage_memory(spec, assign_layers(spec, plain_device()), cluster_with_link(), Stage{0},
+    return stage_memory(spec, assign_layers(spec, plain_cluster()), cluster_with_link(), Stage{0},
                         std::vector<int>{1})
         .activations.value();
   };

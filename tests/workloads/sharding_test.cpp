@@ -33,7 +33,7 @@ WorkloadSpec sharded(const ModelSpec& model, std::int64_t zero, std::int64_t rep
 
 MemoryBudget memory(const WorkloadSpec& spec) {
   const ClusterSpec cluster = plain_cluster();
-  return stage_memory(spec, assign_layers(spec, cluster.device), cluster, Stage{0},
+  return stage_memory(spec, assign_layers(spec, cluster), cluster, Stage{0},
                       std::vector<int>(static_cast<std::size_t>(spec.plan.vpp), 1));
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "replicated_steps.hpp"
+#include "stepcast/workloads/memory.hpp"
 
 namespace stepcast {
 namespace {
@@ -54,6 +55,53 @@ TEST(UpdatePasses, MoveWhatTheirCodeReadsAndWrites) {
 TEST(UpdatePasses, MakeGradientsOfTheNormSingle) {
   EXPECT_EQ(updated_gradient_bytes(running({UpdatePass::cast}), 2), 4);
   EXPECT_EQ(updated_gradient_bytes(running({UpdatePass::clip}), 2), 2);
+}
+
+// Of 80 gradients 10 are updated with; the largest tensor has 3.
+TEST(UpdatePasses, HoldWhatTheirCodeAllocates) {
+  using enum UpdatePass;
+  const auto held = [](std::initializer_list<UpdatePass> passes, UpdateSizes sizes) {
+    return update_held(running(passes), sizes, 3);
+  };
+  EXPECT_EQ(held({}, {80, 10, 2}), 0);
+  EXPECT_EQ(held({flatten, divide, unflatten, unscale, clip, copy, zero}, {80, 80, 4}), 0);
+  EXPECT_EQ(held({check}, {80, 80, 2}), 4 * 3);
+  EXPECT_EQ(held({check}, {80, 80, 4}), 0);
+  // Megatron-LM: each gradient goes when its FP32 copy is there
+  EXPECT_EQ(held({cast}, {80, 80, 2}), (4 - 2) * 80 + 2 * 3);
+  // DeepSpeed without sharding: copies, and what they are joined to, beside all gradients
+  EXPECT_EQ(held({check, cast, join_fp32}, {80, 80, 2}), 8 * 80);
+  EXPECT_EQ(held({join_fp32}, {80, 80, 4}), 4 * 80);
+  // stage 1: joined, then cast, when the gradients of the others are gone
+  EXPECT_EQ(held({join, cast}, {80, 80, 2}), 6 * 80);
+  EXPECT_EQ(held({join, cast}, {80, 40, 2}), 6 * 40 - 2 * 40);
+  EXPECT_EQ(held({join, cast}, {80, 10, 2}), 0);
+  EXPECT_EQ(held({join, cast, check}, {80, 10, 2}), 4 * 3);
+}
+
+// What an update holds counts when the activations are gone; that of a flat one is DeepSpeed's, and
+// is not counted twice.
+TEST(UpdatePasses, AreInTheBudget) {
+  using enum UpdatePass;
+  const auto update = [](const WorkloadSpec& spec) {
+    const ClusterSpec cluster = plain_cluster();
+    return stage_memory(spec, assign_layers(spec, cluster), cluster, Stage{0}, std::vector<int>{1})
+        .update.value();
+  };
+  WorkloadSpec spec = replicated(0, false);
+  spec.communication.gradient_precision = CommunicationSpec::GradientPrecision::bf16;
+  const double held = count_parameters(spec.model).total;
+  const double largest = static_cast<double>(spec.model.vocabulary * spec.model.hidden);
+  EXPECT_EQ(update(spec), 0);
+  spec.runtime = running({cast, unscale, copy});
+  EXPECT_NEAR(update(spec), 2 * held + 2 * largest, 1e-9 * held);
+  spec.runtime = running({cast, join_fp32, unscale, copy});
+  EXPECT_NEAR(update(spec), 8 * held, 1e-9 * held);
+  spec.training.update_memory = TrainingSpec::UpdateMemory::flat;
+  spec.communication.bucket = std::nullopt;
+  EXPECT_NEAR(update(spec), 8 * held, 1e-9 * held);
+  spec.training.update_memory = TrainingSpec::UpdateMemory::tensor;
+  EXPECT_NEAR(update(spec), 8 * held + 4 * largest, 1e-9 * held);
 }
 
 double seconds_at_the_end(const WorkloadSpec& spec) {

@@ -105,7 +105,7 @@ TEST(Windows, ModelFlopsAreThoseOfTheLayers) {
 TEST(Windows, StagesRunEachLayerWithItsOwn) {
   WorkloadSpec spec = workload(windowed(256, 2));
   const auto attention = [&] {
-    const LayerTable layers = assign_layers(spec, plain_device());
+    const LayerTable layers = assign_layers(spec, plain_cluster());
     return lower_stage(spec, layers, plain_cluster(), Stage{0}).executed_attention_flops;
   };
   const double alternating = attention();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "algorithms.hpp"
@@ -78,12 +79,27 @@ class Bound {
     slowest_ = std::max(slowest_, std::max(bytes.out, bytes.in) / capacity);
   }
 
-  /// NICs of the part, a shared one once.
+  /// The NIC of a member, behind the link of its device where it is in the PCIe tree.
+  double nic(DeviceId m) const {
+    const LinkId port = fabric_.device_link(LinkKind::nic_up, m);
+    double least = fabric_.link(port).bandwidth.value();
+    for (const LinkId more : fabric_.over_pcie(port))
+      least = std::min(least, fabric_.link(more).bandwidth.value());
+    return least;
+  }
+  /// NICs of the part, a shared one once, and not more than the uplinks of the PCIe switches that
+  /// their bytes cross.
   double nics(const Members& part) const {
-    std::map<std::uint32_t, double> each;
-    for (const DeviceId m : part) each[fabric_.nic_of(m)] = bandwidth(LinkKind::nic_up, m);
+    std::set<std::uint32_t> seen;
+    std::map<LinkId, double> below;
     double sum = 0;
-    for (const auto& [nic, capacity] : each) sum += capacity;
+    for (const DeviceId m : part) {
+      if (!seen.insert(fabric_.nic_of(m)).second) continue;
+      const auto tree = fabric_.over_pcie(fabric_.device_link(LinkKind::nic_up, m));
+      (tree.size() > 1 ? below[tree.back()] : sum) += nic(m);
+    }
+    for (const auto& [uplink, capacity] : below)
+      sum += std::min(capacity, fabric_.link(uplink).bandwidth.value());
     return sum;
   }
 
@@ -102,7 +118,7 @@ class Bound {
         sum += fabric_.link(fabric_.wire_link({0}, w)).bandwidth.value();
       return sum;
     }
-    if (in_super(m) < members_.size()) sum += bandwidth(LinkKind::nic_up, m);
+    if (in_super(m) < members_.size()) sum += nic(m);
     const bool leaves_node = in_node(m) < in_super(m);
     if (fabric_.super_behind_ports() && in_node(m) > 1)
       return sum + bandwidth(LinkKind::port_up, m);

@@ -38,21 +38,38 @@ constexpr std::array<NamedAlgorithm, 13> algorithms{
                       std::to_string(members.front().value) + ", allowed: " + joined(usable)}});
 }
 
+/// What a flow puts on the PCIe tree (docs/models/offload.md): several NICs may be below a switch.
+std::map<LinkId, double> pcie_loads(const Fabric& fabric, const PhaseFlow& flow) {
+  std::map<LinkId, double> loads;
+  if (!fabric.has_pcie()) return loads;
+  for (const LinkWeight& use : flow.links)
+    for (const LinkId more : fabric.over_pcie(use.link)) loads[more] += use.weight;
+  return loads;
+}
+
+Seconds lone_flow(const Fabric& fabric, const PhaseFlow& flow) {
+  Seconds bytes = collectives::transfer_time(fabric, flow);
+  for (const auto& [link, weight] : pcie_loads(fabric, flow))
+    bytes = std::max(bytes, weight * (flow.bytes / fabric.link(link).bandwidth));
+  return flow.latency + bytes;
+}
+
 /// Time of flows that start together.
 Seconds time_of(const Fabric& fabric, const std::vector<PhaseFlow>& flows) {
-  if (flows.size() == 1)
-    return flows.front().latency + collectives::transfer_time(fabric, flows.front());
+  if (flows.size() == 1) return lone_flow(fabric, flows.front());
   std::vector<SharedFlow> shared;
   std::map<LinkId, std::uint32_t> links;
   std::vector<double> bandwidths;
   for (const PhaseFlow& flow : flows) {
     SharedFlow& s = shared.emplace_back(SharedFlow{flow.latency.value(), flow.bytes.value(), {}});
-    for (const LinkWeight& use : flow.links) {
+    const auto load = [&](LinkId link, double weight) {
       const auto next = static_cast<std::uint32_t>(bandwidths.size());
-      const auto [place, fresh] = links.try_emplace(use.link, next);
-      if (fresh) bandwidths.push_back(fabric.link(use.link).bandwidth.value());
-      s.links.emplace_back(place->second, use.weight);
-    }
+      const auto [place, fresh] = links.try_emplace(link, next);
+      if (fresh) bandwidths.push_back(fabric.link(link).bandwidth.value());
+      s.links.emplace_back(place->second, weight);
+    };
+    for (const LinkWeight& use : flow.links) load(use.link, use.weight);
+    for (const auto& [link, weight] : pcie_loads(fabric, flow)) load(link, weight);
   }
   return Seconds{time_together(shared, bandwidths)};
 }

@@ -8,11 +8,17 @@
 /// leaves it open. Formulas: docs/models/pipeline.md, "Layers of a chunk".
 namespace stepcast {
 
-/// A balanced split looks at these times, all in seconds and of computing alone. They depend on
-/// neither pp, vpp nor dp.
-struct LayerTimes {
+/// What one of device and host takes [s].
+struct PieceTimes {
   std::vector<double> prefix{0};  ///< forward and backward of all layers before each
   double before = 0, after = 0;   ///< embedding; head and MTP modules
+};
+
+/// A balanced split looks at these times, all in seconds, without communication: those of the
+/// device, and beside them those of the busier thread of the host, less what the device waits
+/// meanwhile. They depend on neither pp, vpp nor the number of micro-batches.
+struct LayerTimes : PieceTimes {
+  PieceTimes host{{}};  ///< without layers: it always keeps ahead
 };
 
 /// Of the time that stages in lockstep would wait between chunks, what simulations show to be lost
@@ -25,7 +31,7 @@ inline constexpr double lost_between_chunks = 0.5;
 /// that have the shorter one wait for the others, half of the time.
 double steady_period(std::int64_t stages, const std::vector<double>& busiest);
 
-/// Computing time of a micro-batch under a split [s].
+/// Time of a micro-batch under a split [s]: of each virtual stage the longer of device and host.
 struct SplitLoad {
   double device = 0;  ///< of all chunks of the busiest device: no order is faster
   double period = 0;  ///< of the busiest stage of each chunk, where stages pass chunks in step
@@ -38,9 +44,9 @@ SplitLoad split_load(const LayerTimes& times, const ChunkMap& map,
 std::vector<std::size_t> even_ends(std::size_t layers, std::size_t parts);
 
 /// These are the ends of the layers of each virtual stage: even_ends(), from which single layers
-/// move so that the largest computing time of a device gets least, while no chunk gets longer than
-/// the others make up for. It stays with even_ends() where that gains too little to be sure. It
-/// looks at no link and simulates nothing.
+/// move so that the largest time of a device or its host gets least, while no chunk gets longer
+/// than the others make up for. It stays with even_ends() where that gains too little to be sure.
+/// It looks at no link and simulates nothing.
 std::vector<std::size_t> balanced_ends(const LayerTimes& times, const ChunkMap& map);
 
 }  // namespace stepcast

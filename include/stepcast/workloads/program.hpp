@@ -171,12 +171,13 @@ struct WorkloadSpec {
 };
 
 /// This spreads the layers over virtual stages (chunk * pp + stage, ascending): by the given table,
-/// evenly, or by the computing time of layers, embedding, head and MTP modules (balanced_ends()).
+/// evenly, or by what layers, embedding, head and MTP modules take device and host
+/// (balanced_ends()).
 /// Throws InputError never: tables are checked by the scenario reader.
-LayerTable assign_layers(const WorkloadSpec& spec, const DeviceSpec& device);
+LayerTable assign_layers(const WorkloadSpec& spec, const ClusterSpec& cluster);
 
 /// These are the times that a balanced split looks at.
-LayerTimes layer_times(const WorkloadSpec& spec, const DeviceSpec& device);
+LayerTimes layer_times(const WorkloadSpec& spec, const ClusterSpec& cluster);
 /// These are the layers up to each end on the virtual stages of the plan.
 LayerTable layer_table(const WorkloadSpec& spec, const std::vector<std::size_t>& ends);
 

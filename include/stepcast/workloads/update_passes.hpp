@@ -21,6 +21,11 @@ struct UpdateSizes {
 std::vector<Operator> update_operators(const RuntimeSpec& runtime, const UpdateSizes& sizes,
                                        UpdateMoment moment);
 
+/// Bytes that the passes hold at their worst moment beyond the gradients that the rank has; those
+/// that their code gives back until then are taken off. `largest`: elements of the largest
+/// parameter tensor (docs/models/memory.md).
+double update_held(const RuntimeSpec& runtime, const UpdateSizes& sizes, double largest);
+
 /// The bytes of a gradient when its norm is taken and the update reads it: a cast made it FP32.
 double updated_gradient_bytes(const RuntimeSpec& runtime, double gradient_bytes);
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -21,9 +22,12 @@ const std::string scenarios = std::string(STEPCAST_SOURCE_DIR) + "/scenarios/";
 struct Plan {
   std::string model;
   std::int64_t tp = 1, pp = 1, vpp = 1, sequence = 4096;
+  std::vector<std::string> settings = {};
   std::string text() const {
-    return model + " tp" + std::to_string(tp) + " pp" + std::to_string(pp) + " vpp" +
-           std::to_string(vpp);
+    std::string text = model + " tp" + std::to_string(tp) + " pp" + std::to_string(pp) + " vpp" +
+                       std::to_string(vpp);
+    for (const std::string& setting : settings) text += " " + setting;
+    return text;
   }
 };
 
@@ -33,17 +37,20 @@ Scenario prepared(const Plan& plan, const std::string& layers) {
   const auto set = [](const std::string& key, std::int64_t value) {
     return key + "=" + std::to_string(value);
   };
-  return prepare_scenario(
-      scenarios + "llama2-13b-8.yaml",
-      {"model={extends: " + scenarios + "models/" + plan.model + ".yaml}",
-       set("cluster.devices", devices), set("parallel.tp", plan.tp), set("parallel.pp", plan.pp),
-       set("parallel.vpp", plan.vpp), set("training.sequence", plan.sequence),
-       std::string("parallel.sequence_parallel=") + (plan.tp > 1 ? "true" : "false"),
-       std::string("schedule.pipeline=") + (plan.vpp > 1 ? "interleaved_1f1b" : "1f1b"),
-       "training.micro_batch=1",
-       set("training.global_batch", 4 * plan.pp * (devices / (plan.tp * plan.pp))),
-       "parallel.layers_per_chunk=" + layers},
-      default_search_path({}));
+  std::vector<std::string> settings{
+      "model={extends: " + scenarios + "models/" + plan.model + ".yaml}",
+      set("cluster.devices", devices),
+      set("parallel.tp", plan.tp),
+      set("parallel.pp", plan.pp),
+      set("parallel.vpp", plan.vpp),
+      set("training.sequence", plan.sequence),
+      std::string("parallel.sequence_parallel=") + (plan.tp > 1 ? "true" : "false"),
+      std::string("schedule.pipeline=") + (plan.vpp > 1 ? "interleaved_1f1b" : "1f1b"),
+      "training.micro_batch=1",
+      set("training.global_batch", 4 * plan.pp * (devices / (plan.tp * plan.pp))),
+      "parallel.layers_per_chunk=" + layers};
+  settings.insert(settings.end(), plan.settings.begin(), plan.settings.end());
+  return prepare_scenario(scenarios + "llama2-13b-8.yaml", settings, default_search_path({}));
 }
 
 /// The step; one pipeline shares no link with another, so that it is that of the network too.
@@ -103,15 +110,64 @@ TEST(LayerSplit, IsNeverSlowerThanEven) {
   EXPECT_GT(gain, 0);
 }
 
+/// One pipeline of a model with experts, which eight ranks share and the host may launch one by
+/// one.
+Plan experts_plan(std::mt19937& random) {
+  const auto any = [&](std::vector<std::string> of) { return of[random() % of.size()]; };
+  Plan plan{any({"qwen3-next-80b-a3b", "qwen3-30b-a3b", "mixtral-8x7b"})};
+  plan.pp = std::vector<std::int64_t>{4, 8}[random() % 2];
+  plan.vpp = static_cast<std::int64_t>(1 + random() % 2);
+  plan.sequence = 2048;
+  plan.settings = {"cluster={extends: " + scenarios +
+                       "clusters/dgx-h100.yaml, devices: " + std::to_string(8 * plan.pp) + "}",
+                   "model.mtp_layers=0", "training.global_batch=" + std::to_string(16 * plan.pp),
+                   "parallel.ep=8", "moe.experts=" + any({"grouped", "sequential"})};
+  return plan;
+}
+
+// From hosts that keep ahead to such as set the pace of every stage.
+TEST(LayerSplit, IsNeverSlowerThanEvenWhateverTheHost) {
+  constexpr double rounding = 0.001;  // as above
+  constexpr unsigned seed = 23;
+  std::mt19937 random(seed);
+  const std::size_t count = count_from("STEPCAST_SPLITS", 12);
+  std::vector<Plan> plans = drawn_plans(count / 2);
+  while (plans.size() < count) plans.push_back(experts_plan(random));
+  double gain = 0;
+  for (Plan& plan : plans) {
+    const double speed = std::pow(10, -1.5 * static_cast<double>(random() % 1000) / 1000);
+    plan.settings.push_back("runtime.host_speed=" + std::to_string(speed));
+    const char* dispatches[] = {"eager", "task_queue", "graph_sink"};
+    plan.settings.push_back(std::string("runtime.dispatch=") + dispatches[random() % 3]);
+    const double even = step(plan, "even"), chosen = step(plan, "auto");
+    EXPECT_LE(chosen, even * (1 + rounding)) << plan.text();
+    gain += 1 - chosen / even;
+  }
+  std::cout << plans.size() << " plans, mean gain over even "
+            << 100 * gain / static_cast<double>(plans.size()) << " %\n";
+  EXPECT_GT(gain, 0);
+}
+
 /// [chunk][stage]
-Table layers_of(const Plan& plan) {
-  const Scenario scenario = prepared(plan, "auto");
+Table layers_on_stages(const Scenario& scenario) {
   Table table;
-  for (const auto& row : assign_layers(scenario.workload, scenario.cluster.device).slices) {
+  for (const auto& row : assign_layers(scenario.workload, scenario.cluster).slices) {
     table.emplace_back();
     for (const auto& slice : row) table.back().push_back(slice.count);
   }
   return table;
+}
+
+// The host launches sixteen experts one by one, so that the head is hidden behind what it takes.
+TEST(LayerSplit, OfAHostThatSetsThePaceStaysEven) {
+  const auto layers = [](const std::string& speed) {
+    return layers_on_stages(prepare_scenario(
+        scenarios + "what-if/qwen3-next-80b-h100.yaml",
+        {"moe.experts=sequential", "runtime.host_speed=" + speed}, default_search_path({})));
+  };
+  const Table even(3, std::vector<std::int64_t>(4, 4));
+  EXPECT_EQ(layers("0.2"), even);
+  EXPECT_NE(layers("5"), even);
 }
 
 // Vocabularies of 128 k and more make the last stage the heavy one.
@@ -121,7 +177,7 @@ TEST(LayerSplit, OfAHeavyLastStageIsAsFastAsAnySplitOneLayerAway) {
                           {"llama3-8b", 8, 8, 2, 4096},    {"telechat3-36b", 8, 16, 2, 4096}};
   plans.resize(std::min(plans.size(), count_from("STEPCAST_HEAVY", 1)));
   for (const Plan& plan : plans) {
-    const Table table = layers_of(plan);
+    const Table table = layers_on_stages(prepared(plan, "auto"));
     const double chosen = step(plan, "auto");
     double best = chosen;
     const auto stages = static_cast<std::size_t>(plan.pp);

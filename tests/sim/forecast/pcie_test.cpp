@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/replay/random_job.hpp"
+#include "stepcast/sim/network/collective_times.hpp"
 
 /// Copies between devices and hosts, and NICs, on one PCIe tree. docs/models/offload.md.
 namespace stepcast::pcie {
@@ -107,6 +108,30 @@ TEST(Pcie, NicsMeetCopiesOnTheLinkOfTheirDevice) {
   EXPECT_NEAR(apart, 1e9 / nic, 1e-4);
   EXPECT_NEAR(together, 2e9 / lane, 1e-4);
   EXPECT_NEAR(exchange_beside_copies(PcieTree::Nic::pcie_switch, false), 1e9 / nic, 1e-4);
+}
+
+/// Of four ranks on two nodes two NICs are below each switch: the time of the exchange alone has
+/// the tree as the replay has it.
+TEST(Pcie, AnExchangeAloneIsAsLongAsInAStep) {
+  double before = 0;
+  for (const auto where :
+       {PcieTree::Nic::device, PcieTree::Nic::pcie_switch, PcieTree::Nic::root}) {
+    Job job = job_of(1, where);
+    job.cluster.devices = 4;
+    job.cluster.host.device_link_bandwidth = BytesPerSecond{22e9};
+    job.plan.pp = 1;
+    job.plan.dp = 4;
+    const StageCall call{"exchange",   GroupKind::data,   {CollectiveKind::all_to_all, Bytes{4e9}},
+                         Stream::data, ExposedKind::data, {}};
+    StageProgram& program = job.programs[0];
+    program.calls.push_back(call);
+    program.epilogue = {Communicate{0, 3, true}, Wait{3}};
+    CollectiveTimes times(job.cluster, {});
+    const double alone = times.alone(Placement(job.plan), call, Rank{0});
+    EXPECT_NEAR(step(job), alone, 1e-9 * alone);
+    EXPECT_GT(alone, before * 1.05);
+    before = alone;
+  }
 }
 
 /// Random copies of random stages, with and without a tree.
