@@ -245,7 +245,8 @@ void ProgramBuilder::blocking(const std::string& name, GroupKind group, Collecti
 
 OperatorCost ProgramBuilder::cost(const Operator& op) const {
   OperatorCost cost = issue_cost(op.launch, spec_.runtime, cluster_, op.in_call);
-  if (op.routed) cost.main += compile_cost(spec_.runtime, cluster_.host);
+  if (op.routed) cost.compile = compile_cost(spec_.runtime, cluster_.host);
+  cost.main += cost.compile;
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, device_, fp8).value();
   if (!(cost.device > 0)) return cost;
@@ -262,7 +263,9 @@ OperatorCost ProgramBuilder::cost(const Operator& op) const {
 /// What is in one graph with the operator before is launched with it.
 OperatorCost ProgramBuilder::with_graph(OperatorCost cost, const Operator& op,
                                         bool in_graph) const {
-  if (in_graph && op.captured) cost.main *= cluster_.host.graph_sink_factor;
+  if (!in_graph || !op.captured) return cost;
+  cost.main *= cluster_.host.graph_sink_factor;
+  cost.compile *= cluster_.host.graph_sink_factor;
   return cost;
 }
 
@@ -325,12 +328,12 @@ std::uint32_t ProgramBuilder::keep(const Operator& op, const OperatorCost& cost)
 
 std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
                                          const AttentionScaling& scaling) {
-  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0, 0}};
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0, 0, 0}};
   for (const Run& run : variants) {
     for (std::size_t i = 0; i < run.costs.size(); ++i) {
       const OperatorCost& c = run.costs[i];
-      key.push_back(
-          {c.main, c.worker, c.launch, c.device, c.draw, static_cast<double>(run.names[i])});
+      key.push_back({c.main, c.worker, c.launch, c.device, c.draw, c.compile,
+                     static_cast<double>(run.names[i])});
     }
   }
   const auto next = static_cast<std::uint32_t>(program_.segments.size());

@@ -57,13 +57,15 @@ Timeline Job::run() {
   return timeline();
 }
 
-void Job::waited(Actors& a, double from, double moving, ExposedKind kind, double host_ready,
+void Job::waited(Actors& a, double from, double moving, ExposedKind kind, const HostReady& host,
                  bool pipeline) {
   const double to = ReferenceWorld::now();
   if (to <= from) return;
   moving = std::clamp(moving, from, to);
   times(a).exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
-  if (moving > from) a.log.add({from, moving, host_ready, pipeline});
+  if (moving <= from) return;
+  a.log.add({from, moving, host, pipeline});
+  a.lag.take(std::max(0.0, std::min(host.at, moving) - std::max(host.prompt, from)));
 }
 
 /// All members are there when the last one comes; it moves the bytes, the others wait.

@@ -57,7 +57,8 @@ inline ClusterSpec random_cluster(std::int64_t devices) {
 
 inline std::uint32_t add_compute(StageProgram& program, double seconds) {
   OperatorCost cost;
-  cost.main = 1e-6;
+  cost.compile = *rc::gen::element(0.0, 0.0, 2e-4);
+  cost.main = 1e-6 + cost.compile;
   cost.device = seconds;
   program.segments.emplace_back(std::vector<OperatorCost>{cost});
   return static_cast<std::uint32_t>(program.segments.size() - 1);
@@ -360,13 +361,14 @@ inline std::vector<double> result_of(const Job& job, Fold fold) {
                              job.steps,
                              job.skip_recurring,
                              loaded ? &job.loads : nullptr});
-  std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
+  std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 7);
   for (std::size_t c = 0; c < t.classes.size(); ++c) {
     const RankTimes& times = t.classes[c];
-    const Seconds all[] = {times.computing,  times.exposed_total(), times.bubble,
-                           times.host_stall, times.other_idle,      times.communication};
-    for (std::size_t k = 0; k < 6; ++k) {
-      parts[network.classes.stage[c].value * 6 + k] += all[k].value() * network.classes.ranks[c];
+    const Seconds all[] = {times.computing,    times.exposed_total(), times.bubble,
+                           times.host_stall,   times.compile_stall,   times.other_idle,
+                           times.communication};
+    for (std::size_t k = 0; k < 7; ++k) {
+      parts[network.classes.stage[c].value * 7 + k] += all[k].value() * network.classes.ranks[c];
     }
   }
   parts.push_back(t.step_time.value());
