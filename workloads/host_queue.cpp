@@ -27,8 +27,9 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedF
   const double prompt = clocks.main - compile_lag_.main;
   const bool binds = may_bind(clocks, segment.size());
   const bool loop = binds || follows_;
-  const Clocks after = loop ? operator_loop(clocks, segment, speed.host, issue)
-                            : segment.matrix(speed).apply(clocks);
+  Clocks after = clocks;
+  if (loop) after = operator_loop(clocks, segment, speed.host, issue);
+  if (!binds) after = segment.matrix(speed).apply(clocks);
   forget(prompt);
   remember(segment.size(), loop, after.device);
   if (!loop) keep_start({next_ - 1, &segment, speed, clocks});

@@ -124,7 +124,7 @@ Timeline Job::timeline() {
           ? Seconds{end}
           : Seconds{(end - step_ends_.front()) / static_cast<double>(step_ends_.size() - 1)};
   for (Actors& a : ranks_) {
-    if (end > a.end) a.log.add({a.end, end, 0, true});
+    if (end > a.end) a.log.add({a.end, end, {}, true});
     a.log.settle(unknown_time, unknown_time, a.books);
     result.classes.push_back(step_ends_.size() == 1
                                  ? a.books.times[0]

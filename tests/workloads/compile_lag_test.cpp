@@ -10,11 +10,11 @@
 namespace stepcast {
 namespace {
 
-constexpr double us = 1e-6;
+constexpr double micro = 1e-6;
 constexpr std::uint64_t deep = 4096;  ///< more operators than a test issues
 
 OperatorCost compiled(double main, double compile, double device) {
-  return {.main = (main + compile) * us, .device = device * us, .compile = compile * us};
+  return {.main = (main + compile) * micro, .device = device * micro, .compile = compile * micro};
 }
 
 /// How long the device waits for compiling in these operators.
@@ -26,9 +26,9 @@ double stall_of(const std::vector<OperatorCost>& operators, std::uint64_t depth 
 }
 
 TEST(CompileLag, AllOfItShowsWhereTheHostIsLateAnyway) {
-  EXPECT_NEAR(stall_of(std::vector<OperatorCost>(4, compiled(10, 5, 1))), 4 * 5 * us, 1e-15);
+  EXPECT_NEAR(stall_of(std::vector<OperatorCost>(4, compiled(10, 5, 1))), 4 * 5 * micro, 1e-15);
   // A blocking host shows all it does, too.
-  EXPECT_NEAR(stall_of(std::vector<OperatorCost>(4, compiled(10, 5, 100)), 1), 4 * 5 * us, 1e-15);
+  EXPECT_NEAR(stall_of(std::vector<OperatorCost>(4, compiled(10, 5, 100)), 1), 4 * 5 * micro, 1e-15);
 }
 
 // The second operator is compiled until 20 us plus that; the first one keeps the device until 110.
@@ -37,9 +37,9 @@ TEST(CompileLag, WhatTheDeviceIsBusyMeanwhileIsHidden) {
     return stall_of({compiled(10, 0, 100), compiled(10, compile, 100), compiled(10, 0, 100)});
   };
   EXPECT_EQ(stall(80), 0);
-  EXPECT_NEAR(stall(150), (20 + 150 - 110) * us, 1e-15);
+  EXPECT_NEAR(stall(150), (20 + 150 - 110) * micro, 1e-15);
   // What the device waited for once it does not wait for again.
-  EXPECT_NEAR(stall_of({compiled(10, 50, 1), compiled(10, 0, 1), compiled(10, 0, 1)}), 50 * us,
+  EXPECT_NEAR(stall_of({compiled(10, 50, 1), compiled(10, 0, 1), compiled(10, 0, 1)}), 50 * micro,
               1e-15);
 }
 
@@ -49,10 +49,10 @@ TEST(CompileLag, WaitingForTheDeviceTakesItUp) {
   HostQueue queue{deep};
   queue.follow_compiling();
   Clocks clocks = queue.run({}, Segment{{compiled(10, 0, 40), compiled(10, 100, 10)}}, {});
-  EXPECT_NEAR(queue.compile_stall(), 70 * us, 1e-15);
-  EXPECT_NEAR(queue.compile_lag().main, 30 * us, 1e-15);
+  EXPECT_NEAR(queue.compile_stall(), 70 * micro, 1e-15);
+  EXPECT_NEAR(queue.compile_lag().main, 30 * micro, 1e-15);
   queue.compile_lag().synchronise(clocks);
-  clocks = host_sync(clocks, 5 * us);
+  clocks = host_sync(clocks, 5 * micro);
   EXPECT_EQ(queue.compile_lag().main, 0);
   queue.run(clocks, Segment{{compiled(10, 0, 1)}}, {});
   EXPECT_EQ(queue.compile_stall(), 0);
@@ -61,11 +61,11 @@ TEST(CompileLag, WaitingForTheDeviceTakesItUp) {
 // Without compiling the second thread would have had the operator at 10 us.
 TEST(CompileLag, TheSecondThreadIsHeldUpToo) {
   const std::vector<OperatorCost> one{
-      {.main = 30 * us, .worker = 8 * us, .device = us, .compile = 20 * us}};
-  EXPECT_NEAR(stall_of(one), 20 * us, 1e-15);
+      {.main = 30 * micro, .worker = 8 * micro, .device = micro, .compile = 20 * micro}};
+  EXPECT_NEAR(stall_of(one), 20 * micro, 1e-15);
   CompileLag lag;
-  EXPECT_NEAR(lag.issue_communication({0, 25 * us, 0}, one.front(), 1), 5 * us, 1e-15);
-  EXPECT_NEAR(lag.main, 20 * us, 1e-15);
+  EXPECT_NEAR(lag.issue_communication({0, 25 * micro, 0}, one.front(), 1), 5 * micro, 1e-15);
+  EXPECT_NEAR(lag.main, 20 * micro, 1e-15);
 }
 
 /// Random operators of which some are compiled for.

@@ -28,8 +28,8 @@ class HostQueue {
   Clocks run(const Clocks& clocks, const Segment& segment, double host_factor,
              const EndOfWork& end_of);
 
-  /// From the first run on every segment is stepped through, so that it is known what compiling
-  /// holds up.
+  /// From the first run on every segment is stepped through beside what else is done, so that it is
+  /// known what compiling holds up. No clock changes by it.
   void follow_compiling() { follows_ = true; }
   /// This is how long the device waited for compiling inside the last run, where that is followed.
   double compile_stall() const { return compile_stall_; }

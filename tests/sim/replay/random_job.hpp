@@ -55,10 +55,10 @@ inline ClusterSpec random_cluster(std::int64_t devices) {
   return c;
 }
 
-inline std::uint32_t add_compute(StageProgram& program, double seconds) {
+inline std::uint32_t add_compute(StageProgram& program, double seconds, double compile = 0) {
   OperatorCost cost;
-  cost.compile = *rc::gen::element(0.0, 0.0, 2e-4);
-  cost.main = 1e-6 + cost.compile;
+  cost.compile = 0 * compile;
+  cost.main = 1e-6 + compile;
   cost.device = seconds;
   program.segments.emplace_back(std::vector<OperatorCost>{cost});
   return static_cast<std::uint32_t>(program.segments.size() - 1);
@@ -76,7 +76,8 @@ inline std::uint32_t add_call(StageProgram& program, GroupKind group, Collective
 inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage) {
   StageProgram program;
   const Bytes boundary{*rc::gen::inRange(0, 4) * 1e6};
-  const auto run = add_compute(program, *rc::gen::inRange(1, 9) * 1e-4);
+  const double compile = *rc::gen::element(0.0, 0.0, 2e-4);
+  const auto run = add_compute(program, *rc::gen::inRange(1, 9) * 1e-4, compile);
   const auto weight = add_compute(program, *rc::gen::inRange(1, 9) * 1e-4);
   const auto tensor =
       add_call(program, GroupKind::tensor, CollectiveKind::all_gather, 3_MiB, Stream::tensor);
