@@ -1,8 +1,10 @@
 #include "stepcast/workloads/memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "activations.hpp"
+#include "allocator_replay.hpp"
 #include "expert_copies.hpp"
 #include "linear_attention.hpp"
 #include "stage_parameters.hpp"
@@ -288,7 +290,11 @@ Bytes counted(const MemoryBudget& budget, MemoryCount count) {
   const Bytes states = budget.passes() - budget.activations - budget.communicators;
   if (count == MemoryCount::first_step)
     return states + std::max(budget.activations - budget.moments, budget.update);
-  if (count == MemoryCount::device) return budget.passes() + budget.update + budget.reserve;
+  if (count == MemoryCount::device) {
+    const Bytes kept =
+        budget.cached > Bytes{0} ? budget.cached : budget.activations + budget.update;
+    return budget.passes() - budget.activations + kept + budget.reserve;
+  }
   return budget.peak();
 }
 
@@ -336,6 +342,17 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
       static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
   budget.buffers += budget.communicators;
   return budget;
+}
+
+void add_cached(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable& layers,
+                Stage stage, const std::vector<std::vector<double>>& moments) {
+  if (!replays_allocator(spec)) return;
+  double most = 0;
+  for (const std::vector<double>& moment : moments) most = std::max(most, moment.front());
+  const auto in_flight = static_cast<std::int64_t>(std::ceil(most));
+  const KeptByAllocator kept =
+      replay_allocator(spec, layers.slices.front().at(stage.value), in_flight);
+  budget.cached = kept.reserved - kept.gradients;
 }
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,

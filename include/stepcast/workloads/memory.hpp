@@ -14,7 +14,9 @@ struct MemoryBudget {
   Bytes moments{0};        ///< of the optimizer, those of Adam
   Bytes communicators{0};  ///< of the buffers, outside the framework's allocator
   Bytes update{0};         ///< what the optimizer's update allocates, when activations are gone
-  Bytes capacity{0};       ///< device memory minus reserve
+  /// What the framework's allocator keeps for activations and update; 0: not asked for, not known.
+  Bytes cached{0};
+  Bytes capacity{0};  ///< device memory minus reserve
   Bytes reserve{0};
   Bytes host{0};              ///< what all devices of a host keep there, when all are of this stage
   Bytes host_capacity{0};     ///< memory of that host; 0: not known
@@ -56,6 +58,10 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<int>>& moments);
+/// Writes `budget.cached`, of one of PyTorch's, where the order of tensors is known. Some
+/// milliseconds, so that it is for those who compare with what a device holds.
+void add_cached(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable& layers,
+                Stage stage, const std::vector<std::vector<double>>& moments);
 /// With one moment.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
