@@ -12,7 +12,8 @@ namespace {
 /// A kernel with its FLOPs and the bytes of its operands, per element of the operator that it
 /// stands for, and its flow, "reads>written" by values of one letter: small ones in half precision,
 /// capitals in single precision or both halves of a gated part; a mark for half of the elements;
-/// digits for one number per row.
+/// digits for one number per row. Without a flow nothing is fused with it; without a name, either,
+/// it is the library's kernel itself on operands of other sizes.
 struct Kernel {
   const char* name;
   double flops, bytes;
@@ -43,6 +44,30 @@ const Kernels rms_norm_backward{{"weight gradient", 1, binary, "gd>e"},
                                 {"square", 1, 3 * single_bytes, "KM>N"},
                                 {"add", 1, 3 * single_bytes, "IN>O"},
                                 {"cast", 0, cast, "O>y"}};
+
+/// The library's kernel in FP32 (MindFormers, LlamaRMSNorm); the cast of its input runs again.
+const Kernels fp32_norm{{"cast", 0, cast, nullptr},
+                        {nullptr, 0, 2 * single_bytes, nullptr},
+                        {"cast back", 0, cast, nullptr}};
+const Kernels fp32_norm_backward{{"cast", 0, cast, nullptr},
+                                 {"cast again", 0, cast, nullptr},
+                                 {nullptr, 0, 3 * single_bytes, nullptr},
+                                 {"cast back", 0, cast, nullptr}};
+
+/// x * cos + (x * mask) * sin in FP32 (MindFormers, LlamaRotaryEmbedding): the product with the
+/// mask, which swaps halves, is bound by memory on cube cores too.
+const Kernels fp32_rotation{{"cast", 0, cast, nullptr},
+                            {"swap", 0, 2 * single_bytes, nullptr},
+                            {"cos", 1, 2 * single_bytes, "A>B"},
+                            {"sin", 1, 2 * single_bytes, "C>D"},
+                            {"add", 1, 3 * single_bytes, "BD>E"},
+                            {"cast back", 0, cast, "E>y"}};
+const Kernels fp32_rotation_backward{{"cast", 0, cast, nullptr},
+                                     {"cos", 1, 2 * single_bytes, nullptr},
+                                     {"sin", 1, 2 * single_bytes, nullptr},
+                                     {"swap", 0, 2 * single_bytes, nullptr},
+                                     {"add", 1, 3 * single_bytes, "BD>E"},
+                                     {"cast back", 0, cast, "E>y"}};
 
 /// cat(t * cos + cat(-t2, t1) * sin, rest), with halves copied before kernels that want them dense.
 const Kernels rotation{{"cos", 1, unary, "x>a"},
@@ -188,9 +213,15 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
                      1,
                      {{'d', 'x', half_bytes, 2}, {'A', 'x', half_bytes, 0}}});
   }
-  if (spec.rope == KernelSpec::Rope::unfused) {  // of queries, then of keys
-    table.push_back({{rope}, copy, &rotation, 2});
-    table.push_back({{rope_backward}, copy, &rotation_backward, 2});
+  if (spec.norm == KernelSpec::Norm::fp32 && model.norm != ModelSpec::Norm::layer) {
+    table.push_back({{norm, post_norm, embedding_norm, hidden_norm}, copy, &fp32_norm, 1});
+    table.push_back({{norm_backward, post_norm_backward}, 2 * copy, &fp32_norm_backward, 1});
+  }
+  if (spec.rope != KernelSpec::Rope::fused) {  // of queries, then of keys
+    const bool fp32 = spec.rope == KernelSpec::Rope::fp32;
+    table.push_back({{rope}, copy, fp32 ? &fp32_rotation : &rotation, 2});
+    table.push_back(
+        {{rope_backward}, copy, fp32 ? &fp32_rotation_backward : &rotation_backward, 2});
   }
   if (spec.activation == Activation::fused) return table;
   if (spec.activation == Activation::apart) {
@@ -245,12 +276,14 @@ void append_statements(LayerItems& out, const Operator& whole, const Unfused& in
       // a number of the host becomes a tensor: the copy waits for what the stream holds
       if (instead.kernels == &clamped && index == 3) out.push_back(HostReadback{"offset"});
       Operator op = whole;
-      op.name += std::string(" ") + k.name;
-      op.role = OperatorRole::other;
-      op.work = MemoryBoundWork{};
-      op.flops = Flops{k.flops * count};
       op.bytes = Bytes{k.bytes * count};
-      op.flow = flow_of(k, count, group, index++);
+      if (k.name != nullptr) {
+        op.name += std::string(" ") + k.name;
+        op.role = OperatorRole::other;
+        op.work = MemoryBoundWork{};
+        op.flops = Flops{k.flops * count};
+      }
+      if (k.flow != nullptr) op.flow = flow_of(k, count, group, index++);
       out.push_back(std::move(op));
     }
   }

@@ -76,6 +76,39 @@ TEST(UnfusedKernels, RmsNormIsThirteenPassesBack) {
   EXPECT_EQ(count(layer.backward(), "feed-forward norm"), 13U);
 }
 
+TEST(UnfusedKernels, NormsInSinglePrecisionAreTheKernelBetweenCasts) {
+  Unfused layer{small_dense()};
+  layer.spec.runtime.kernels.norm = KernelSpec::Norm::fp32;
+  const double elements = layer.tokens() * 1024, cast = 2 + 4;
+  const LayerItems forward = layer.forward(), backward = layer.backward();
+  EXPECT_DOUBLE_EQ(unfused_bytes(forward, "attention norm"), 2 * cast * elements);
+  EXPECT_DOUBLE_EQ(unfused_bytes(backward, "attention norm"), 3 * cast * elements);
+  const auto kernel = [](const LayerItems& items, OperatorRole role) {
+    const auto found = std::ranges::find_if(items, [&](const LayerItem& item) {
+      const auto* op = std::get_if<Operator>(&item);
+      return op != nullptr && op->role == role;
+    });
+    return std::get<Operator>(*found);
+  };
+  const Operator there = kernel(forward, OperatorRole::norm);
+  const Operator back = kernel(backward, OperatorRole::norm_backward);
+  EXPECT_EQ(there.name, "attention norm");
+  EXPECT_DOUBLE_EQ(there.bytes.value(), (4 + 4) * elements);
+  EXPECT_DOUBLE_EQ(back.bytes.value(), (4 + 4 + 4) * elements);
+  EXPECT_EQ(std::get<MemoryBoundWork>(there.work).kind, VectorKind::norm);
+  EXPECT_EQ(std::get<MemoryBoundWork>(back.work).kind, VectorKind::norm_backward);
+}
+
+TEST(UnfusedKernels, RotationsInSinglePrecisionSwapHalvesByAProduct) {
+  Unfused layer{small_dense()};
+  layer.spec.runtime.kernels.rope = KernelSpec::Rope::fp32;
+  const double rotated = layer.tokens() * (16 + 8) * 64;
+  const double passes = (2 + 4) + 3 * (4 + 4) + (4 + 4 + 4) + (4 + 2);  // swap, cos, sin; sum
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.forward(), "rope"), passes * rotated);
+  EXPECT_DOUBLE_EQ(unfused_bytes(layer.backward(), "rope"), passes * rotated);
+  EXPECT_EQ(count(layer.forward(), "rope"), 2 * 6U);
+}
+
 TEST(UnfusedKernels, LayerNormStaysOneKernel) {
   ModelSpec model = small_dense();
   model.norm = ModelSpec::Norm::layer;

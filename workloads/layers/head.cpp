@@ -12,19 +12,30 @@ Linear projection(const Shape& shape, const ModelSpec& model) {
           bf16};
 }
 
-bool fused_loss(const LayerContext& context) {
-  return context.training.cross_entropy == TrainingSpec::CrossEntropy::fused;
+using CrossEntropy = TrainingSpec::CrossEntropy;
+
+/// Passes over FP32 logits behind the sum of their exponentials: the division, or, with labels as
+/// a row of zeros and a one for each token, logarithm, labels, their product, its sign and sum.
+double last_passes(CrossEntropy loss) { return loss == CrossEntropy::one_hot ? 9 : 2; }
+
+/// Bytes of a logit on the way back: in place; scaled in place and then cast; or exponentials less
+/// labels, then scaled (by the loss, and where the tensor ranks are several by their number) and
+/// cast (docs/models/operators.md).
+double loss_backward_bytes(CrossEntropy loss, double tp) {
+  if (loss == CrossEntropy::fused) return 2 * element;
+  if (loss == CrossEntropy::unfused) return 3 * fp32 + element;
+  return (tp > 1 ? 10 : 8) * fp32 + element;
 }
 
 /// Vocabulary-parallel cross entropy as Megatron-LM's tensor_parallel/cross_entropy.py runs it, a
 /// pass over fp32 logits per operator: cast, maximum; shift, exponentials, sum; division. Three
 /// reductions of one number per token.
-void loss_forward(LayerItems& items, const Shape& shape, bool fused, double logits) {
+void loss_forward(LayerItems& items, const Shape& shape, CrossEntropy loss, double logits) {
   const auto reduce = [&](const char* name) {
     communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_reduce,
                 fp32 * shape.tokens);
   };
-  if (fused) {
+  if (loss == CrossEntropy::fused) {
     items.push_back(vector_row("loss", 5 * logits, element * logits, OperatorRole::loss));
     for (const char* name :
          {"all_reduce loss maximum", "all_reduce loss logit", "all_reduce loss sum"})
@@ -39,7 +50,8 @@ void loss_forward(LayerItems& items, const Shape& shape, bool fused, double logi
                              OperatorRole::loss_exponentials));
   reduce("all_reduce loss logit");
   reduce("all_reduce loss sum");
-  items.push_back(vector_row("loss", logits, 2 * fp32 * logits, OperatorRole::loss));
+  items.push_back(
+      vector_row("loss", logits, last_passes(loss) * fp32 * logits, OperatorRole::loss));
 }
 
 /// Cross entropies of PyTorch's autocast: logits become FP32, and their log-softmax is written.
@@ -57,7 +69,7 @@ void head_forward(LayerItems& items, const LayerContext& context) {
   items.push_back(norm_forward(context.model, "final norm", shape.shard * shape.hidden));
   column_forward(items, shape, linear);
   const double logits = linear.tokens * linear.out;
-  loss_forward(items, shape, fused_loss(context), logits);
+  loss_forward(items, shape, context.training.cross_entropy, logits);
   measure(items, static_cast<double>(context.training.logit_metrics), logits);
 }
 
@@ -65,8 +77,7 @@ void head_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
   const Linear linear = projection(shape, context.model);
   const double logits = linear.tokens * linear.out;
-  // in place, or scaled in place and then cast
-  const double bytes = fused_loss(context) ? 2 * element : 3 * fp32 + element;
+  const double bytes = loss_backward_bytes(context.training.cross_entropy, shape.tp);
   backward.add_input(vector_row("loss backward", logits, bytes * logits));
   column_backward(backward, shape, linear);
   backward.add_input(norm_backward(context.model, "final norm", shape.shard * shape.hidden));
