@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 constexpr double near_part = 0.15;   // of the gain above 1
 constexpr double near_point = 0.01;  // of the step time
 constexpr double least_gain = 0.03;
+constexpr double rounding = 1e-9;  // of the quotient of two steps
 constexpr std::size_t most_of_a_source = 4, most_of_a_kind = 3, most_assumed = 6;
 
 using Keys = std::vector<std::string>;
@@ -151,7 +152,7 @@ bool is_near(double published, double forecast) {
 
 bool is_within(const Technique& row, double forecast) {
   if (has_range(row)) return forecast >= row.at_least && forecast <= row.at_most;
-  if (is_bound(row)) return forecast > 1 && forecast <= row.at_most;
+  if (is_bound(row)) return forecast > 1 + rounding && forecast <= row.at_most;
   return is_near(row.gain, forecast);
 }
 
@@ -183,6 +184,7 @@ std::string_view name(Verdict verdict) {
 Verdict verdict_of(const Technique& row, double forecast) {
   if (!is_published(row)) return Verdict::unpublished;
   if (is_within(row, forecast)) return Verdict::within;
+  if (std::abs(forecast - 1) <= rounding) return Verdict::wrong;  // alike: no gain
   return (forecast - 1) * (judged_by(row) - 1) > 0 ? Verdict::direction : Verdict::wrong;
 }
 

@@ -96,18 +96,27 @@ std::size_t count_from(const char* variable, std::size_t otherwise) {
   return text == nullptr ? otherwise : static_cast<std::size_t>(std::stoul(text));
 }
 
-TEST(LayerSplit, IsNeverSlowerThanEven) {
-  constexpr double rounding = 0.001;  // of transfers and gradients, which no split looks at
+/// Steps of the plans by `auto` over those by `even`, with the mean gain printed.
+std::vector<double> over_even(const std::vector<Plan>& plans) {
+  std::vector<double> ratios;
   double gain = 0;
-  const std::vector<Plan> plans = drawn_plans(count_from("STEPCAST_SPLITS", 12));
   for (const Plan& plan : plans) {
-    const double even = step(plan, "even"), chosen = step(plan, "auto");
-    EXPECT_LE(chosen, even * (1 + rounding)) << plan.text();
-    gain += 1 - chosen / even;
+    ratios.push_back(step(plan, "auto") / step(plan, "even"));
+    gain += 1 - ratios.back();
   }
   std::cout << plans.size() << " plans, mean gain over even "
             << 100 * gain / static_cast<double>(plans.size()) << " %\n";
   EXPECT_GT(gain, 0);
+  return ratios;
+}
+
+constexpr double rounding = 0.001;  // of transfers and gradients, which no split looks at
+
+TEST(LayerSplit, IsNeverSlowerThanEven) {
+  const std::vector<Plan> plans = drawn_plans(count_from("STEPCAST_SPLITS", 12));
+  const std::vector<double> ratios = over_even(plans);
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    EXPECT_LE(ratios[i], 1 + rounding) << plans[i].text();
 }
 
 /// One pipeline of a model with experts, which eight ranks share and the host may launch one by
@@ -125,27 +134,28 @@ Plan experts_plan(std::mt19937& random) {
   return plan;
 }
 
-// From hosts that keep ahead to such as set the pace of every stage.
-TEST(LayerSplit, IsNeverSlowerThanEvenWhateverTheHost) {
-  constexpr double rounding = 0.001;  // as above
+// From hosts that keep ahead to such as set the pace of every stage. Of many plans one in a hundred
+// may be slower, by no more than 2 % (docs/models/operators.md, "Layers on stages"); of few, none.
+TEST(LayerSplit, IsSeldomSlowerThanEvenWhateverTheHost) {
+  constexpr double most = 0.02;
   constexpr unsigned seed = 23;
   std::mt19937 random(seed);
   const std::size_t count = count_from("STEPCAST_SPLITS", 12);
   std::vector<Plan> plans = drawn_plans(count / 2);
   while (plans.size() < count) plans.push_back(experts_plan(random));
-  double gain = 0;
   for (Plan& plan : plans) {
     const double speed = std::pow(10, -1.5 * static_cast<double>(random() % 1000) / 1000);
     plan.settings.push_back("runtime.host_speed=" + std::to_string(speed));
     const char* dispatches[] = {"eager", "task_queue", "graph_sink"};
     plan.settings.push_back(std::string("runtime.dispatch=") + dispatches[random() % 3]);
-    const double even = step(plan, "even"), chosen = step(plan, "auto");
-    EXPECT_LE(chosen, even * (1 + rounding)) << plan.text();
-    gain += 1 - chosen / even;
   }
-  std::cout << plans.size() << " plans, mean gain over even "
-            << 100 * gain / static_cast<double>(plans.size()) << " %\n";
-  EXPECT_GT(gain, 0);
+  const std::vector<double> ratios = over_even(plans);
+  std::size_t slower = 0;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    slower += ratios[i] > 1 + rounding ? 1 : 0;
+    EXPECT_LE(ratios[i], 1 + most) << plans[i].text();
+  }
+  EXPECT_LE(slower, plans.size() / 100);
 }
 
 /// [chunk][stage]

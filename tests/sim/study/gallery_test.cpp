@@ -30,6 +30,7 @@ TEST(Gallery, NearIsAPartOfTheGainOrAPointOfTheStep) {
   EXPECT_EQ(verdict(published(1.04, 0.95)), Verdict::wrong);
   EXPECT_EQ(verdict(published(0.9, 0.98)), Verdict::direction);
   EXPECT_EQ(verdict(published(0.9, 1.02)), Verdict::wrong);
+  EXPECT_EQ(verdict(published(1.04, 1 + 2e-15)), Verdict::wrong);  // steps that are alike
   EXPECT_EQ(verdict(published(0, 1.5)), Verdict::unpublished);
 }
 
