@@ -63,6 +63,7 @@ class Runs {
           prepare_scenario((fs::path(folder) / run->file).string(), run->keys, search));
     check(folder, scenarios);
     std::vector<const Scenario*> given;
+    given.reserve(scenarios.size());
     for (const Scenario& s : scenarios) given.push_back(&s);
     std::vector<RunResult> results;
     for (const RowForecast& row : forecast_all(given, workers)) {
