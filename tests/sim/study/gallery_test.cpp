@@ -202,8 +202,7 @@ std::string complaint_about(const std::string& rows) {
   const test::TemporaryFiles files;
   files.write("a.yaml", scenario);
   const std::string path = files.write(
-      "gallery.yaml",
-      "stepcast: 1\nsources: [{key: s, name: a source}]\ntechniques:\n" + rows);
+      "gallery.yaml", "stepcast: 1\nsources: [{key: s, name: a source}]\ntechniques:\n" + rows);
   try {
     measure_gallery(std::filesystem::path(path).parent_path().string(), default_search_path({}), 1);
   } catch (const InputError& error) {
