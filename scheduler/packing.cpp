@@ -5,6 +5,7 @@
 
 #include "attention_aware.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/base/random.hpp"
 
 namespace stepcast {
 namespace {
@@ -69,6 +70,15 @@ std::vector<std::int64_t> pieces_of_a_step(const DocumentSpec& documents, Packed
   }
 }
 
+/// Fisher and Yates: every order of the sequences is as likely, as behind the sampler of a trainer,
+/// which draws packed sequences at random.
+void shuffle(std::vector<Pack>& packs, std::int64_t seed) {
+  for (std::size_t left = packs.size(); left > 1; --left) {
+    const double draw = uniform_number(static_cast<std::uint64_t>(seed), 0, deal_stream, left);
+    std::swap(packs[left - 1], packs[static_cast<std::size_t>(draw * static_cast<double>(left))]);
+  }
+}
+
 /// Longest piece first into the sequence with the least room that suffices (best fit decreasing;
 /// Ding et al., Fewer Truncations Improve Language Modeling, ICML 2024).
 PackedBatch best_fit(const DocumentSpec& documents, const BatchShape& shape) {
@@ -90,6 +100,7 @@ PackedBatch best_fit(const DocumentSpec& documents, const BatchShape& shape) {
     batch.tokens += piece;
   }
   count_padding(batch);
+  shuffle(batch.packs, documents.seed);
   return batch;
 }
 

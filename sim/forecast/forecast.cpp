@@ -6,6 +6,7 @@
 #include "expert_module.hpp"
 #include "laws.hpp"
 #include "node_kinds.hpp"
+#include "split_products.hpp"
 #include "spread_step.hpp"
 #include "step_energy.hpp"
 #include "step_flops.hpp"
@@ -184,6 +185,7 @@ Forecast run(const Scenario& scenario, const AttentionLoads* loads, const Ideal&
     result.model_flops = flops.model;
     result.executed_flops = flops.executed;
     if (scenario.workload.model.moe) result.experts = expert_forecast(scenario, setup);
+    result.products = split_products(scenario, setup.placement);
   }
   if (routing_choices(scenario.cluster.network.routing) > 0)
     result.fullest_uplink = setup.network.fullest_uplink;

@@ -50,6 +50,16 @@ Json stage_json(std::size_t index, const StageForecast& stage) {
   return json;
 }
 
+Json split_json(const SplitExperts& s) {
+  return {{"cost_s", s.cost.value()}, {"hidden_s", s.hidden.value()}, {"gain_s", s.gain().value()}};
+}
+
+Json products_json(const SplitProducts& products) {
+  Json json = split_json(products.split);
+  json.update({{"launches", products.launches}, {"issue_s", products.issue.value()}});
+  return json;
+}
+
 Json experts_json(const ExpertForecast& e) {
   Json json{{"expert_max_over_mean", e.expert_imbalance},
             {"rank_max_over_mean", e.rank_imbalance},
@@ -59,8 +69,7 @@ Json experts_json(const ExpertForecast& e) {
             {"imbalance_cost_s", e.cost.value()},
             {"module_forward_s", e.module.forward.value()},
             {"module_backward_s", e.module.backward.value()}};
-  if (const auto& [c, h] = e.split.value_or(SplitExperts{}); e.split)
-    json["split"] = {{"cost_s", c.value()}, {"hidden_s", h.value()}, {"gain_s", (h - c).value()}};
+  if (e.split) json["split"] = split_json(*e.split);
   if (e.copied > Bytes{0}) json["copied_bytes"] = e.copied.value();
   return json;
 }
@@ -259,6 +268,7 @@ Json result_json(const Scenario& scenario, const Forecast& forecast) {
                               {"mixed", reach.mixed}});
   if (forecast.data) json["data"] = data_json(*forecast.data, forecast.step_time);
   if (forecast.experts) json["experts"] = experts_json(*forecast.experts);
+  if (forecast.products) json["tensor_split"] = products_json(*forecast.products);
   if (forecast.load_steps) add_load_steps(json["load_steps"], *forecast.load_steps);
   if (forecast.timeline.steps.size() > 1) add_steps(json, forecast.timeline.steps);
   if (const auto r = reliability(scenario, forecast.timeline)) add_reliability(json, *r);

@@ -178,20 +178,31 @@ std::string experts_line(const Forecast& forecast) {
   return text;
 }
 
-/// What tokens in pieces cost and hide, in one layer and micro-batch.
-std::string pieces_line(const Scenario& scenario, const Forecast& forecast) {
-  if (!forecast.experts || !forecast.experts->split) return "";
-  const SplitExperts& s = *forecast.experts->split;
-  const MoeSpec& moe = scenario.workload.moe;
-  const char* const how = moe.overlap == MoeSpec::Overlap::tiles ? "tiles" : "chunks";
+/// What pieces cost and hide, in one layer and micro-batch.
+std::string split_text(const std::string& name, const SplitExperts& s) {
   const bool loses = s.gain() < Seconds{0};
   return fmt::format(
-      "  {:<14} {:>10}    {} a layer and micro-batch: {} {} on the device, {} of exchanges {}\n",
-      fmt::format("{}({})", how, moe.pieces), human(loses ? -1 * s.gain() : s.gain()),
-      loses ? "lost" : "gained", human(s.cost < Seconds{0} ? -1 * s.cost : s.cost),
-      s.cost < Seconds{0} ? "less" : "more",
+      "  {:<14} {:>10}    {} a layer and micro-batch: {} {} on the device, {} of exchanges {}",
+      name, human(loses ? -1 * s.gain() : s.gain()), loses ? "lost" : "gained",
+      human(s.cost < Seconds{0} ? -1 * s.cost : s.cost), s.cost < Seconds{0} ? "less" : "more",
       human(s.hidden < Seconds{0} ? -1 * s.hidden : s.hidden),
       s.hidden < Seconds{0} ? "more waited for" : "hidden");
+}
+
+std::string pieces_line(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.experts || !forecast.experts->split) return "";
+  const MoeSpec& moe = scenario.workload.moe;
+  const char* const how = moe.overlap == MoeSpec::Overlap::tiles ? "tiles" : "chunks";
+  return split_text(fmt::format("{}({})", how, moe.pieces), *forecast.experts->split) + "\n";
+}
+
+/// Of products beside the exchanges of tensor ranks; what the host issues for it stands apart.
+std::string products_line(const Scenario& scenario, const Forecast& forecast) {
+  if (!forecast.products) return "";
+  const SplitProducts& p = *forecast.products;
+  return split_text(fmt::format("tensor x{}", scenario.workload.communication.tensor_chunks),
+                    p.split) +
+         fmt::format("; {} launches more, {} of the host\n", p.launches, human(p.issue));
 }
 
 /// How the steps of changing loads differ, and what balances them.
@@ -290,7 +301,7 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
   return text + slices_line(scenario) + data_lines(scenario, forecast) +
          reliability_line(scenario, forecast) +
          memory_line(metrics_of(scenario, forecast), forecast, paint) + experts_line(forecast) +
-         pieces_line(scenario, forecast) + "\n";
+         pieces_line(scenario, forecast) + products_line(scenario, forecast) + "\n";
 }
 
 struct Part {

@@ -34,6 +34,31 @@ void check_without_documents(const DataSpec& data, Checks& checks) {
                  "schedule.data.context_split", "is per_document" + why + "zigzag");
 }
 
+/// Packings that level attention change nothing where all sequences cost the same, or where
+/// nothing can be levelled.
+void check_levelling(const Scenario& scenario, Checks& checks) {
+  const DataSpec& data = scenario.schedule.data;
+  const bool slots = data.packing == "slot_balanced";
+  if (!slots && data.packing != "attention_aware") return;
+  const auto require = [&](bool good, const std::string& why) {
+    return checks.require(good, "schedule.data.packing", "is " + data.packing + why);
+  };
+  if (!require(data.mask == DataSpec::Mask::document,
+               " but the causal mask makes all sequences the same work, allowed: none, sequential, "
+               "best_fit, or mask: document"))
+    return;
+  const ParallelPlan& plan = scenario.workload.plan;
+  const TrainingSpec& training = scenario.workload.training;
+  if (!slots || !checks.good_below("parallel") || !checks.good({"training.global_batch"})) return;
+  if (!require(plan.dp > 1,
+               " but there is one replica, which keeps all its sequences, allowed: none, "
+               "sequential, best_fit, attention_aware, or dp > 1"))
+    return;
+  require(training.global_batch > plan.dp,
+          " but every replica has one sequence in the step, which only changes its place, allowed: "
+          "none, sequential, best_fit, attention_aware, or more sequences");
+}
+
 }  // namespace
 
 void check_data(const Scenario& scenario, Checks& checks) {
@@ -51,6 +76,7 @@ void check_data(const Scenario& scenario, Checks& checks) {
   checks.require(drawn <= most_documents, "schedule.data.documents",
                  "make about " + text(drawn) + " documents of one step of " + text(tokens) +
                      " tokens, allowed: at most " + text(most_documents));
+  check_levelling(scenario, checks);
 }
 
 }  // namespace stepcast

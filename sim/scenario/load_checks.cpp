@@ -80,6 +80,17 @@ void check_routing(const WorkloadSpec& workload, Checks& checks) {
                      count_text(steps - 1) + ", allowed: one of them");
 }
 
+/// Wherever experts of one load stand, ranks have the same to do.
+void check_placement(const WorkloadSpec& workload, Checks& checks) {
+  const RoutingSpec& routing = workload.moe.routing;
+  const bool alike = routing.distribution == Distribution::uniform ||
+                     (routing.distribution == Distribution::zipf && routing.exponent == 0);
+  checks.require(
+      !alike || workload.moe.placement == MoeSpec::Placement::contiguous, "moe.placement",
+      "is balanced but all experts are loaded alike, allowed: contiguous, or moe.routing with "
+      "distribution zipf with an exponent above 0, random or file");
+}
+
 void check_relocation(const WorkloadSpec& workload, Checks& checks) {
   const MoeSpec& moe = workload.moe;
   const RelocationSpec& relocation = moe.relocation;
@@ -130,6 +141,7 @@ void check_loads(const WorkloadSpec& workload, Checks& checks) {
   if (!checks.good({"moe.routing.file"})) return;
   check_routing(workload, checks);
   check_matters(workload, checks);
+  check_placement(workload, checks);
   check_relocation(workload, checks);
   check_copies(workload, checks);
 }

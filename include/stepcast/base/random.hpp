@@ -10,7 +10,8 @@ inline constexpr std::uint32_t jitter_stream = 0, gc_stream = 1, allocator_strea
                                spread_node_stream = 5, spread_host_stream = 6,
                                spread_link_stream = 7, spread_slow_stream = 8,
                                spread_event_stream = 9, spread_shared_stream = 10,
-                               failure_stream = 11, hash_stream = 12, flap_stream = 13;
+                               failure_stream = 11, hash_stream = 12, flap_stream = 13,
+                               deal_stream = 14;
 
 /// These standard normal numbers depend on nothing but the four words (Philox 4x32-10 and
 /// Box-Muller), so that they are the same in every order of evaluation. The seed is the key, the

@@ -33,9 +33,11 @@ Keys with_more(Keys keys, const Keys& more) {
 
 /// What a forecast gives of a scenario.
 struct RunResult {
-  double time;     ///< of the step [s]
-  double experts;  ///< the routed experts of a layer by themselves [s]
-  double share;    ///< device time per token, over the step's [1 / tokens]
+  double time;       ///< of the step [s]
+  double experts;    ///< the routed experts of a layer by themselves [s]
+  double share;      ///< device time per token, over the step's [1 / tokens]
+  double published;  ///< the step that its file expects [s]; 0: none
+  bool fits;         ///< into memory
 };
 
 /// The tokens of a step for each device; of given times instead of a model, the sequences.
@@ -55,24 +57,32 @@ class Runs {
     if (experts) of_experts_.insert(place->second);
     return place->second;
   }
-  /// They are in the order of the indices.
-  std::vector<RunResult> results(const std::string& folder, const SearchPath& search, int workers) {
-    std::vector<Scenario> scenarios;
+  /// This reads them all. Throws InputError.
+  void prepare(const std::string& folder, const SearchPath& search) {
     for (const Run* run : order_)
-      scenarios.push_back(
+      scenarios_.push_back(
           prepare_scenario((fs::path(folder) / run->file).string(), run->keys, search));
-    check(folder, scenarios);
+    check(folder);
+  }
+  /// This says whether two runs are one under two names.
+  bool same(std::size_t a, std::size_t b) const {
+    return scenarios_[a].sha256 == scenarios_[b].sha256 &&
+           order_[a]->load_steps == order_[b]->load_steps;
+  }
+  /// They are in the order of the indices, behind prepare.
+  std::vector<RunResult> results(int workers) const {
     std::vector<const Scenario*> given;
-    given.reserve(scenarios.size());
-    for (const Scenario& s : scenarios) given.push_back(&s);
+    given.reserve(scenarios_.size());
+    for (const Scenario& s : scenarios_) given.push_back(&s);
     std::vector<RunResult> results;
     for (const RowForecast& row : forecast_all(given, workers)) {
       const std::size_t i = results.size();
       if (!row.failure.empty()) throw EngineError(order_[i]->file + ": " + row.failure);
       const std::int64_t steps = order_[i]->load_steps;
-      const double time =
-          steps > 0 ? mean_load_step(scenarios[i], steps, workers).value() : row.step_time;
-      results.push_back({time, row.expert_module, 1 / tokens_per_device(scenarios[i])});
+      const Scenario& s = scenarios_[i];
+      const double time = steps > 0 ? mean_load_step(s, steps, workers).value() : row.step_time;
+      const double published = s.expect && s.expect->step_time ? s.expect->step_time->value : 0;
+      results.push_back({time, row.expert_module, 1 / tokens_per_device(s), published, row.fits});
     }
     return results;
   }
@@ -86,20 +96,20 @@ class Runs {
   };
 
   /// What rows compare must be there.
-  void check(const std::string& folder, const std::vector<Scenario>& scenarios) const {
+  void check(const std::string& folder) const {
     const auto wrong = [&](std::size_t i, const char* key, const std::string& what) {
       throw InputError({{{(fs::path(folder) / order_[i]->file).string()}, key, what}});
     };
     for (const std::size_t i : of_experts_)
-      if (!scenarios[i].workload.model.moe)
+      if (!scenarios_[i].workload.model.moe)
         wrong(i, "model.moe",
               "is missing, but a row of the gallery compares experts (experts: true), allowed: a "
               "model with experts");
-    for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    for (std::size_t i = 0; i < scenarios_.size(); ++i) {
       const std::int64_t steps = order_[i]->load_steps;
       if (steps == 0) continue;
-      const bool change = scenarios[i].workload.model.moe && loads_change(scenarios[i].workload);
-      if (!change || load_steps_left(scenarios[i]) < steps)
+      const bool change = scenarios_[i].workload.model.moe && loads_change(scenarios_[i].workload);
+      if (!change || load_steps_left(scenarios_[i]) < steps)
         wrong(i, "moe.routing",
               "does not change for the " + std::to_string(steps) +
                   " steps that a row of the gallery compares (load_steps), allowed: zipf with a "
@@ -109,6 +119,7 @@ class Runs {
 
   std::map<Run, std::size_t> index_;
   std::vector<const Run*> order_;
+  std::vector<Scenario> scenarios_;
   std::set<std::size_t> of_experts_;  ///< runs whose experts are compared
 };
 
@@ -120,15 +131,17 @@ struct GainRuns {
   std::optional<std::size_t> less_baseline, less_technique;
 };
 
-GainRuns plan(Runs& runs, const Technique& t, const Keys& assumed) {
-  const Keys with = with_more(t.set, assumed);
+GainRuns plan(Runs& runs, const Technique& t, const Keys& assumed = {},
+              AssumedIn in = AssumedIn::both) {
+  const Keys without = in == AssumedIn::technique ? Keys{} : assumed;
+  const Keys with = in == AssumedIn::baseline ? t.set : with_more(t.set, assumed);
   GainRuns result{t.experts,
-                  runs.add(t.baseline, assumed, t.experts, t.load_steps),
+                  runs.add(t.baseline, without, t.experts, t.load_steps),
                   runs.add(t.technique, with, t.experts, t.load_steps),
                   {},
                   {}};
   if (t.less.empty()) return result;
-  result.less_baseline = runs.add(t.baseline, with_more(assumed, t.less));
+  result.less_baseline = runs.add(t.baseline, with_more(without, t.less));
   result.less_technique = runs.add(t.technique, with_more(with, t.less));
   return result;
 }
@@ -140,6 +153,45 @@ double gain_of(const GainRuns& runs, const std::vector<RunResult>& results) {
   if (runs.experts)  // a micro-batch of a layer, whatever the step
     return results[runs.baseline].experts / results[runs.technique].experts;
   return of(runs.baseline, runs.less_baseline) / of(runs.technique, runs.less_technique);
+}
+
+/// What a row needs: its own pair, and one for each end of what it assumes.
+struct RowRuns {
+  GainRuns pair;
+  std::vector<std::pair<GainRuns, GainRuns>> ends;
+};
+
+RowRuns plan_row(Runs& runs, const Technique& t) {
+  RowRuns needed{plan(runs, t), {}};
+  for (const AssumedValue& a : t.assumptions)
+    needed.ends.emplace_back(plan(runs, t, a.low, a.in), plan(runs, t, a.high, a.in));
+  return needed;
+}
+
+/// A row that compares a run with itself, or ends that are one, would say something about nothing.
+void check_differences(const Gallery& gallery, const std::vector<RowRuns>& needed,
+                       const Runs& runs) {
+  std::vector<Diagnostic> wrong;
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    const Technique& t = gallery.techniques[i];
+    const std::string path = "techniques." + std::to_string(i);
+    if (runs.same(needed[i].pair.baseline, needed[i].pair.technique))
+      wrong.push_back({t.place, path + ".technique",
+                       "is the step of the baseline, allowed: a file, or set, that changes it"});
+    for (std::size_t k = 0; k < t.assumptions.size(); ++k) {
+      const auto& [low, high] = needed[i].ends[k];
+      if (runs.same(low.baseline, high.baseline) && runs.same(low.technique, high.technique))
+        wrong.push_back({t.assumptions[k].place, path + ".assumptions." + std::to_string(k),
+                         "has two ends that are the same steps, allowed: ends that differ"});
+    }
+  }
+  if (!wrong.empty()) throw InputError(std::move(wrong));
+}
+
+void note_step(GalleryStep& step, const RunResult& result) {
+  step.forecast = Seconds{result.time};
+  step.fits = result.fits;
+  if (step.published <= Seconds{0}) step.published = Seconds{result.published};
 }
 
 bool has_range(const Technique& row) { return row.at_least > 0; }
@@ -182,6 +234,18 @@ std::string_view name(Verdict verdict) {
   return "";
 }
 
+std::string_view name(AssumedIn in) {
+  switch (in) {
+    case AssumedIn::both:
+      return "both";
+    case AssumedIn::baseline:
+      return "baseline";
+    case AssumedIn::technique:
+      return "technique";
+  }
+  return "";
+}
+
 Verdict verdict_of(const Technique& row, double forecast) {
   if (!is_published(row)) return Verdict::unpublished;
   if (is_within(row, forecast)) return Verdict::within;
@@ -203,6 +267,8 @@ std::optional<double> gain_error(const Technique& row) {
   const double published = has_range(row) ? end : row.gain;
   return (row.forecast - 1) / (published - 1) - 1;
 }
+
+bool compares_steps(const Technique& row) { return !row.experts && row.less.empty(); }
 
 std::vector<bool> counted_rows(const Gallery& gallery) {
   std::vector<bool> counted;
@@ -239,16 +305,21 @@ GalleryFigures figures(const Gallery& gallery) {
 Gallery measure_gallery(const std::string& folder, const SearchPath& search, int workers) {
   Gallery gallery = read_gallery((fs::path(folder) / "gallery.yaml").string(), search);
   Runs runs;
-  std::vector<std::pair<double*, GainRuns>> gains;
-  for (Technique& t : gallery.techniques) {
-    gains.emplace_back(&t.forecast, plan(runs, t, {}));
-    for (AssumedValue& a : t.assumptions) {
-      gains.emplace_back(&a.at_low, plan(runs, t, a.low));
-      gains.emplace_back(&a.at_high, plan(runs, t, a.high));
+  std::vector<RowRuns> needed;
+  for (const Technique& t : gallery.techniques) needed.push_back(plan_row(runs, t));
+  runs.prepare(folder, search);
+  check_differences(gallery, needed, runs);
+  const std::vector<RunResult> results = runs.results(workers);
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    Technique& t = gallery.techniques[i];
+    t.forecast = gain_of(needed[i].pair, results);
+    note_step(t.without, results[needed[i].pair.baseline]);
+    note_step(t.with, results[needed[i].pair.technique]);
+    for (std::size_t k = 0; k < t.assumptions.size(); ++k) {
+      t.assumptions[k].at_low = gain_of(needed[i].ends[k].first, results);
+      t.assumptions[k].at_high = gain_of(needed[i].ends[k].second, results);
     }
   }
-  const std::vector<RunResult> results = runs.results(folder, search, workers);
-  for (const auto& [target, needed] : gains) *target = gain_of(needed, results);
   return gallery;
 }
 

@@ -32,25 +32,41 @@ std::string verdict_text(const Technique& row, bool counts) {
 std::string assumptions_text(const Technique& row) {
   std::string text;
   for (const AssumedValue& a : row.assumptions)
-    text += fmt::format("{}{}: {:.3f} and {:.3f} ({}; {})", text.empty() ? "" : "; ", a.what,
+    text += fmt::format("{}{}{}: {:.3f} and {:.3f} ({}; {})", text.empty() ? "" : "; ", a.what,
+                        a.in == AssumedIn::both ? "" : fmt::format(", of the {}", name(a.in)),
                         a.at_low, a.at_high, joined(a.low), joined(a.high));
   for (const std::string& more : {row.apart, row.remark})
     if (!more.empty()) text += (text.empty() ? "" : ". ") + more;
   return text;
 }
 
+std::string step_text(const GalleryStep& step) {
+  std::string text = human(step.forecast);
+  if (step.published > Seconds{0}) text += " for " + human(step.published);
+  return text;
+}
+
+/// The two steps, those that are published behind `for`, and what does not fit into memory.
+std::string steps_text(const Technique& row) {
+  if (!compares_steps(row)) return "";
+  std::string text = step_text(row.without) + "; " + step_text(row.with);
+  if (!row.without.fits && !row.with.fits) return text + "; neither fits into memory";
+  if (!row.without.fits) return text + "; the first does not fit into memory";
+  return row.with.fits ? text : text + "; the second does not fit into memory";
+}
+
 std::string rows_of(const Gallery& gallery, const GallerySource& source) {
   std::string text = fmt::format(
-      "\n### {}\n\n| technique | published | forecast | error | verdict | assumed, with the "
-      "forecast at both ends |\n|---|---|---|---|---|---|\n",
+      "\n### {}\n\n| technique | published | forecast | error | verdict | steps | assumed, with "
+      "the forecast at both ends |\n|---|---|---|---|---|---|---|\n",
       source.name);
   const std::vector<bool> counted = counted_rows(gallery);
   for (std::size_t i = 0; i < counted.size(); ++i) {
     const Technique& row = gallery.techniques[i];
     if (row.source != source.key) continue;
-    text += fmt::format("| {} ({}) | {} | {:.3f} | {} | {} | {} |\n", row.name, row.where,
+    text += fmt::format("| {} ({}) | {} | {:.3f} | {} | {} | {} | {} |\n", row.name, row.where,
                         published_text(row), row.forecast, error_text(row),
-                        verdict_text(row, counted[i]), assumptions_text(row));
+                        verdict_text(row, counted[i]), steps_text(row), assumptions_text(row));
   }
   return text;
 }

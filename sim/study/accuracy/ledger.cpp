@@ -35,8 +35,13 @@ nlohmann::ordered_json json_of(const Technique& row) {
   json["verdict"] = name(verdict_of(row, row.forecast));
   json["assumed"] = is_assumed(row);
   if (!row.apart.empty()) json["apart"] = row.apart;
+  for (const auto& [key, step] : {std::pair{"baseline", row.without}, {"technique", row.with}}) {
+    json[key] = {{"forecast_s", step.forecast.value()}, {"fits", step.fits}};
+    if (step.published > Seconds{0}) json[key]["published_s"] = step.published.value();
+  }
   for (const AssumedValue& a : row.assumptions)
     json["assumptions"].push_back({{"what", a.what},
+                                   {"in", name(a.in)},
                                    {"low", a.low},
                                    {"at_low", a.at_low},
                                    {"high", a.high},

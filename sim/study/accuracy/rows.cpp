@@ -52,7 +52,7 @@ PublishedRow published_row(const fs::path& relative, const SourceLabels& labels,
 std::string answer(const Scenario& scenario) {
   const Forecast f = forecast(scenario);
   const MemoryCount count = scenario.expect ? scenario.expect->memory_count : MemoryCount::budget;
-  nlohmann::json json{{"step", f.step_time.value()}};
+  nlohmann::json json{{"step", f.step_time.value()}, {"fits", f.fits_memory()}};
   if (f.experts)
     json["expert_module"] = (f.experts->module.forward + f.experts->module.backward).value();
   for (const StageForecast& stage : f.stages) {
@@ -119,6 +119,7 @@ std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenar
         const auto json = nlohmann::json::parse(a.text);
         row.step_time = json.at("step");
         row.expert_module = json.value("expert_module", 0.0);
+        row.fits = json.at("fits");
         if (json.contains("memory")) row.peak_memory = json.at("memory").get<double>();
       });
   return result;

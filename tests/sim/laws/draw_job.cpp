@@ -201,9 +201,11 @@ void Drawing::pick_documents() {
   hit("documents");
   set("schedule.data.documents", "{distribution: lognormal, mean: 600, sigma: 1}");
   take("schedule.data.mask", "mask", word({"causal", "document", "document"}));
+  const bool levels = has("schedule.data.mask=document") && dp_ > 1;
   take("schedule.data.packing", "packing",
-       word({"none", "sequential", "best_fit", "attention_aware", "attention_aware",
-             "slot_balanced", "slot_balanced"}));
+       levels ? word({"sequential", "attention_aware", "attention_aware", "slot_balanced",
+                      "slot_balanced"})
+              : word({"none", "sequential", "best_fit"}));
   if (chance(30)) set("schedule.data.context_split", "per_document");
 }
 

@@ -13,6 +13,16 @@ inline constexpr WrongRow wrong_data[] = {
      "allowed: causal\n"
      "s.yaml:50:60: schedule.data.context_split: is per_document but there are no "
      "schedule.data.documents, allowed: zigzag"},
+    {"levelling_of_equal_work", "interleaved_1f1b",
+     "interleaved_1f1b\n  data: {documents: {distribution: fixed, length: 96}, packing: "
+     "attention_aware}",
+     "s.yaml:50:65: schedule.data.packing: is attention_aware but the causal mask makes all "
+     "sequences the same work, allowed: none, sequential, best_fit, or mask: document"},
+    {"slots_of_equal_work", "interleaved_1f1b",
+     "interleaved_1f1b\n  data: {documents: {distribution: fixed, length: 96}, packing: "
+     "slot_balanced, mask: causal}",
+     "s.yaml:50:65: schedule.data.packing: is slot_balanced but the causal mask makes all "
+     "sequences the same work, allowed: none, sequential, best_fit, or mask: document"},
     {"packing_of_no_name", "interleaved_1f1b", "interleaved_1f1b\n  data: {packing: worst_fit}",
      "s.yaml:50:19: schedule.data.packing: is 'worst_fit', allowed: none, sequential, best_fit, "
      "attention_aware, slot_balanced; did you mean best_fit?"},

@@ -173,6 +173,10 @@ inline constexpr WrongRow wrong_plans[] = {
      "zipf with a lifetime, random, or a file of several steps\n"
      "s.yaml:37:44: moe.relocation.every: is given but loads are the same in every step, allowed: "
      "never, or zipf with a lifetime, random, or a file of several steps"},
+    {"placement_of_uniform_loads", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {placement: balanced}",
+     "s.yaml:36:18: moe.placement: is balanced but all experts are loaded alike, allowed: "
+     "contiguous, or moe.routing with distribution zipf with an exponent above 0, random or file"},
     {"idle_keys_of_loads", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {routing: {layers: own},\n"
      "  spare_experts: 1, relocation: {history: 4}}",

@@ -66,6 +66,15 @@ struct SplitExperts {
   Seconds gain() const { return hidden - cost; }
 };
 
+/// This says what `communication.tensor.overlap: chunks(n)` does to one layer and micro-batch,
+/// likewise, and what its host issues for it beside that: launches, and their time on the host
+/// thread that has more to do.
+struct SplitProducts {
+  SplitExperts split;
+  Seconds issue{0};
+  std::size_t launches = 0;
+};
+
 /// This says how unevenly the experts are loaded and what that costs.
 struct ExpertForecast {
   double expert_imbalance = 1, rank_imbalance = 1;  ///< largest over mean load
@@ -113,6 +122,7 @@ struct Forecast {
   std::vector<GroupReach> groups;         ///< of a cluster of several kinds of nodes
   std::optional<DataForecast> data;       ///< nothing without documents
   std::optional<ExpertForecast> experts;  ///< nothing without experts
+  std::optional<SplitProducts> products;  ///< where tensor ranks have them in pieces
   std::optional<SpreadForecast> spread;   ///< nothing without spread
   std::optional<SeedStatistics> seeds;    ///< of several seeds, where they were asked for
   std::optional<LoadSteps> load_steps;    ///< of several steps, where they were asked for

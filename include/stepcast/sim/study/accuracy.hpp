@@ -60,6 +60,7 @@ struct RowForecast {
   double step_time = 0;               ///< [s]
   std::optional<double> peak_memory;  ///< of the fullest device, as its row counts [B]
   double expert_module = 0;  ///< forward and backward of ExpertModuleTimes [s]; 0: no experts
+  bool fits = true;          ///< Forecast::fits_memory
   std::string failure;       ///< why there is none
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stepcast/base/describe.hpp"
+#include "stepcast/base/errors.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
 
 /// Here techniques stand beside the gains that their authors publish: docs/papers.md says how to
@@ -13,12 +14,25 @@
 /// other numbers of devices, or another batch.
 namespace stepcast {
 
-/// A value that the source does not state, and the ends between which it may lie: `--set` of both
-/// scenarios.
+/// The scenarios of a row in which a value is assumed.
+enum class AssumedIn { both, baseline, technique };
+std::string_view name(AssumedIn in);
+
+/// A value that the source does not state, and the ends between which it may lie: `--set` of the
+/// scenarios that have it.
 struct AssumedValue {
   std::string what;
   std::vector<std::string> low, high;
   double at_low = 0, at_high = 0;  ///< forecast gains
+  AssumedIn in = AssumedIn::both;
+  Place place;
+};
+
+/// One of the two steps of a row.
+struct GalleryStep {
+  Seconds published{0};  ///< 0: not stated
+  Seconds forecast{0};
+  bool fits = true;  ///< into device memory, and what is kept elsewhere into its own
 };
 
 /// A row of the gallery: one change of a step, and what it is said to gain.
@@ -35,10 +49,13 @@ struct Technique {
   bool experts = false;              ///< the gain is that of ExpertModuleTimes, not of the step
   double gain = 0;                   ///< published; 0: none, or one of the two below
   double at_least = 0, at_most = 0;  ///< a range; `at_most` alone is an upper bound
-  std::string apart;                 ///< why the row does not count, empty where it does
-  std::string remark;                ///< why the forecast is off, or what is not in it
+  /// Published times are those of the row, or of the `expect` of its scenarios.
+  GalleryStep without, with;
+  std::string apart;   ///< why the row does not count, empty where it does
+  std::string remark;  ///< why the forecast is off, or what is not in it
   std::vector<AssumedValue> assumptions;
   double forecast = 0;
+  Place place;  ///< of the key `technique` in the file
 };
 
 struct GallerySource {
@@ -57,12 +74,14 @@ struct Gallery {
 /// These are its keys.
 void describe_gallery_file(Visitor& visitor);
 /// This reads such a file. Throws InputError: also for scenarios that do not stand beside it, for
-/// sources that it does not name, and for rows with two published figures that contradict.
+/// sources that it does not name or that have no row, for rows with two published figures that
+/// contradict or none to miss (a gain of 1), for rows that stand twice, and for assumptions whose
+/// ends are one.
 Gallery read_gallery(const std::string& path, const SearchPath& search);
 /// This says whether a folder holds a gallery.
 bool is_gallery(const std::string& folder);
-/// This is that of a folder with all forecasts. Throws InputError, and EngineError where a forecast
-/// fails.
+/// This is that of a folder with all forecasts. Throws InputError, also where a row compares a
+/// scenario with itself, and EngineError where a forecast fails.
 Gallery measure_gallery(const std::string& folder, const SearchPath& search, int workers);
 
 /// - within: no further from the published gain than 15 % of it, of the part above 1, or than one
@@ -77,6 +96,8 @@ bool is_assumed(const Technique& row);
 /// This is the error of the forecast, as a part of the published gain above 1; of a range to its
 /// nearer end. Nothing without a figure, for an upper bound, and inside the range.
 std::optional<double> gain_error(const Technique& row);
+/// This says whether the steps of a row are what it compares: not those of modules.
+bool compares_steps(const Technique& row);
 
 /// How many rows there are of each verdict, and how many of those within count: not those apart,
 /// not upper bounds, not gains under 3 %, at most four of a source and three of a kind in the order
