@@ -111,6 +111,10 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
   persistent("persistent_norm_backward", spec.persistent_norm_backward, "and of its backward");
   visitor.field({"backward", &spec.backward,
                  "part of it that backward kernels of norm and activation reach", fraction()});
+  visitor.field({"activation_backward", OptionalNumber{&spec.activation_backward, "backward"},
+                 "fraction of the memory bandwidth that the backward of a fused activation "
+                 "reaches; backward: activation times backward",
+                 fraction()});
   visitor.field({"block_row", &spec.block_row,
                  "row length at which such an activation takes twice as long", between(0, 1e6)});
   visitor.field({"ramp", &spec.ramp, "start and drain of a kernel", ramp_range});
@@ -161,7 +165,7 @@ double MemoryEfficiency::fraction(VectorKind kind) const {
     case VectorKind::activation:
       return activation.value_or(peak);
     case VectorKind::activation_backward:
-      return activation.value_or(peak) * backward;
+      return activation_backward.value_or(activation.value_or(peak) * backward);
     case VectorKind::gather:
       return gather.value_or(peak);
     case VectorKind::scatter_add:

@@ -76,7 +76,9 @@ struct MemoryEfficiency {
   std::optional<double> norm, activation, gather, scatter_add, block_norm, block_activation;
   /// Of persistent norms in either pass; nothing: the device has no such kernel.
   std::optional<double> persistent_norm, persistent_norm_backward;
-  double backward = 1;       ///< what backward kernels of norm and activation reach of it
+  double backward = 1;  ///< what backward kernels of norm and activation reach of it
+  /// Of activations in their backward pass; nothing: `activation` times `backward`.
+  std::optional<double> activation_backward;
   double block_row = 0;      ///< row length at which a block_activation takes twice as long
   Seconds ramp{0};           ///< start and drain of the kernel
   Bytes cache{0};            ///< last level; what is found there is read faster
