@@ -85,6 +85,13 @@ void describe(Visitor& visitor, AttentionEfficiency& spec) {
   describe(visitor, "cudnn", "attention of cuDNN 9", spec.cudnn);
   describe(visitor, "flash_triton", "FlashAttention 1 in Triton (flash_attn_triton.py)",
            spec.flash_triton);
+  describe(visitor, "flash_4", "FlashAttention 4, of stepcast operator alone", spec.flash_4);
+  describe(visitor, "hand_tuned", "a kernel tuned by hand, of stepcast operator alone",
+           spec.hand_tuned);
+  visitor.field({"tile", &spec.tile,
+                 "rows that one core takes at least: the shortest kernel is one such tile behind "
+                 "the ramp of memory-bound ones; 0: no limit",
+                 between(0, 65536)});
 }
 
 void describe(Visitor& visitor, MemoryEfficiency& spec) {
@@ -146,6 +153,10 @@ const AttentionKernel* AttentionEfficiency::of(AttentionGeneration generation) c
       return given(cudnn);
     case AttentionGeneration::flash_triton:
       return given(flash_triton);
+    case AttentionGeneration::flash_4:
+      return given(flash_4);
+    case AttentionGeneration::hand_tuned:
+      return given(hand_tuned);
   }
   return nullptr;
 }

@@ -36,7 +36,7 @@ bool has_kernel(const ClusterSpec& cluster, AttentionGeneration generation) {
 
 /// A device that has no numbers for a kernel cannot say how long it takes.
 void check_generation(const Scenario& scenario, Checks& checks) {
-  constexpr std::array<std::string_view, attention_generations> names{
+  constexpr std::array<std::string_view, 6> names{
       "fused", "flash_1", "flash_2", "flash_3", "cudnn", "flash_triton"};
   const AttentionGeneration generation = generation_of(scenario.workload.training.attention);
   if (has_kernel(scenario.cluster, generation)) return;
