@@ -212,9 +212,10 @@ void check_attention_kernel(const Scenario& scenario, Checks& checks) {
       checks.good_below("model.attention"))
     check_indexer(scenario, checks);
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
-  if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic)
+  if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic) {
     check_unfused_norm(scenario, checks);
-  check_persistent_norm(scenario, checks);
+    check_persistent_norm(scenario, checks);
+  }
   if (checks.good({"runtime.kernels.softmax", "training.attention", "schedule.slices"}))
     check_softmax(scenario, checks);
 }
