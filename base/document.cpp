@@ -18,20 +18,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view yaml_file = "a YAML file";
 constexpr std::uintmax_t largest_file = 16U << 20U;
 
 [[noreturn]] void refuse(Place place, std::string path, std::string message) {
   throw InputError({{std::move(place), std::move(path), std::move(message)}});
 }
 
-std::string read_stream(std::istream& stream, const std::string& name) {
+std::string read_stream(std::istream& stream, const std::string& name, std::string_view format) {
   std::string text;
   std::string block(1U << 16U, '\0');
   while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) ||
          stream.gcount() > 0) {
     text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
     if (text.size() > largest_file)
-      refuse({name}, {}, "is larger than 16 MiB, allowed: a YAML file");
+      refuse({name}, {}, "is larger than 16 MiB, allowed: " + std::string(format));
   }
   if (stream.bad()) refuse({name}, {}, "cannot be read");
   return text;
@@ -45,13 +46,13 @@ const char* wrong_kind(const fs::file_status& status) {
   return nullptr;  // regular files, pipes, and terminals
 }
 
-std::string read_open_file(const fs::path& path) {
+std::string read_open_file(const fs::path& path, std::string_view format) {
   const std::string name = path.string();
   errno = 0;
   std::ifstream stream{path, std::ios::binary};
   if (!stream)
     refuse({name}, {}, std::string("cannot be opened for reading: ") + std::strerror(errno));
-  return read_stream(stream, name);
+  return read_stream(stream, name, format);
 }
 
 /// Standard input and pipes give their text once, and one command may ask several times: for the
@@ -62,20 +63,21 @@ std::string read_once(const std::string& name, const std::function<std::string()
   return found != texts.end() ? found->second : texts.emplace(name, read()).first->second;
 }
 
-std::string read_file(const fs::path& path) {
+std::string read_file(const fs::path& path, std::string_view format) {
+  const std::string allowed = ", allowed: " + std::string(format);
   const std::string name = path.string();
-  if (name.empty()) refuse({}, "file name", "is empty, allowed: the path of a YAML file");
-  if (name == "-") return read_once(name, [] { return read_stream(std::cin, "-"); });
+  if (name.empty())
+    refuse({}, "file name", "is empty, allowed: the path of " + std::string(format));
+  if (name == "-") return read_once(name, [&] { return read_stream(std::cin, "-", format); });
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   const bool known = fs::exists(status) && may_read(path);
   if (!known && error && error != std::errc::no_such_file_or_directory)
     refuse({name}, {}, "cannot be read: " + error.message());
-  if (!known) refuse({name}, {}, "does not exist, allowed: a YAML file");
-  if (const char* kind = wrong_kind(status))
-    refuse({name}, {}, std::string(kind) + ", allowed: a YAML file");
-  if (fs::is_regular_file(status)) return read_open_file(path);
-  return read_once(name, [&] { return read_open_file(path); });
+  if (!known) refuse({name}, {}, "does not exist" + allowed);
+  if (const char* kind = wrong_kind(status)) refuse({name}, {}, kind + allowed);
+  if (fs::is_regular_file(status)) return read_open_file(path, format);
+  return read_once(name, [&] { return read_open_file(path, format); });
 }
 
 /// Resolves every `extends` of a tree; remembers the files that are being read, to see cycles.
@@ -143,7 +145,7 @@ class Loader {
   /// The file's text; that it cannot be had is an error of the key that names it.
   static std::string text_of(const fs::path& file, const Node& target, const std::string& path) {
     try {
-      return read_file(file);
+      return read_file(file, yaml_file);
     } catch (const InputError& error) {
       refuse(target.place, path,
              "names " + file.string() + ", which " + error.diagnostics().front().message);
@@ -237,12 +239,13 @@ std::optional<fs::path> find_file(const fs::path& name, const fs::path& director
   return {};
 }
 
-std::string read_document_text(const std::string& path, const SearchPath& search) {
+std::string read_document_text(const std::string& path, const SearchPath& search,
+                               std::string_view format) {
   if (!path.empty() && path != "-" && !find_file(path, {}, search)) {
     const std::string hint = file_hint(path, {}, search);
     if (!hint.empty()) refuse({path}, {}, "does not exist" + hint);
   }
-  return read_file(document_path(path, search));
+  return read_file(document_path(path, search), format);
 }
 
 Node load_document_text(std::string_view text, const std::string& path, const SearchPath& search,

@@ -85,6 +85,13 @@ void describe(Visitor& visitor, AttentionEfficiency& spec) {
   describe(visitor, "cudnn", "attention of cuDNN 9", spec.cudnn);
   describe(visitor, "flash_triton", "FlashAttention 1 in Triton (flash_attn_triton.py)",
            spec.flash_triton);
+  describe(visitor, "flash_4", "FlashAttention 4, of stepcast operator alone", spec.flash_4);
+  describe(visitor, "hand_tuned", "a kernel tuned by hand, of stepcast operator alone",
+           spec.hand_tuned);
+  visitor.field({"tile", &spec.tile,
+                 "rows that one core takes at least: the shortest kernel is one such tile behind "
+                 "the ramp of memory-bound ones; 0: no limit",
+                 between(0, 65536)});
 }
 
 void describe(Visitor& visitor, MemoryEfficiency& spec) {
@@ -111,6 +118,10 @@ void describe(Visitor& visitor, MemoryEfficiency& spec) {
   persistent("persistent_norm_backward", spec.persistent_norm_backward, "and of its backward");
   visitor.field({"backward", &spec.backward,
                  "part of it that backward kernels of norm and activation reach", fraction()});
+  visitor.field({"activation_backward", OptionalNumber{&spec.activation_backward, "backward"},
+                 "fraction of the memory bandwidth that the backward of a fused activation "
+                 "reaches; backward: activation times backward",
+                 fraction()});
   visitor.field({"block_row", &spec.block_row,
                  "row length at which such an activation takes twice as long", between(0, 1e6)});
   visitor.field({"ramp", &spec.ramp, "start and drain of a kernel", ramp_range});
@@ -142,6 +153,10 @@ const AttentionKernel* AttentionEfficiency::of(AttentionGeneration generation) c
       return given(cudnn);
     case AttentionGeneration::flash_triton:
       return given(flash_triton);
+    case AttentionGeneration::flash_4:
+      return given(flash_4);
+    case AttentionGeneration::hand_tuned:
+      return given(hand_tuned);
   }
   return nullptr;
 }
@@ -161,7 +176,7 @@ double MemoryEfficiency::fraction(VectorKind kind) const {
     case VectorKind::activation:
       return activation.value_or(peak);
     case VectorKind::activation_backward:
-      return activation.value_or(peak) * backward;
+      return activation_backward.value_or(activation.value_or(peak) * backward);
     case VectorKind::gather:
       return gather.value_or(peak);
     case VectorKind::scatter_add:

@@ -21,6 +21,11 @@ double mean_keys(const Operator& op, const AttentionWork& w) {
   return op.flops.value() / element_flops(w) / (w.sequences * w.heads * w.query_length);
 }
 
+/// The tile that sees most keys, in tiles that see the mean of them.
+double longest_tile(const Operator& op, const AttentionWork& w) {
+  return w.causal ? (w.window > 0 ? w.window : w.key_length) / mean_keys(op, w) : 1;
+}
+
 /// How many times longer blocks of queries keep the cores busy than even work would. Causal blocks
 /// are as long as the keys they see, so that the library can balance them: the longest one bounds.
 double imbalance(const Operator& op, const AttentionWork& w, const AttentionPass& pass,
@@ -30,9 +35,20 @@ double imbalance(const Operator& op, const AttentionWork& w, const AttentionPass
   const auto cores = static_cast<double>(device.cube_cores);
   const double matrices = w.sequences * w.heads;
   const double each = matrices * std::ceil(w.query_length / block) / cores;
-  const double most = w.window > 0 ? w.window : w.key_length;
-  const double waves = w.causal ? std::max(each, most / mean_keys(op, w)) : std::ceil(each);
+  const double waves = w.causal ? std::max(each, longest_tile(op, w)) : std::ceil(each);
   return std::max(1.0, waves * cores * block / (matrices * w.query_length));
+}
+
+/// Time of all scores where the cores share them evenly.
+Seconds even_time(const Operator& op, const AttentionWork& work, const DeviceSpec& device) {
+  const AttentionPass& pass = attention_pass(work, device);
+  const double d = (work.qk_dim + work.v_dim) / 2;
+  const double fraction =
+      std::min(1.0, pass.cube * std::pow(reference_head / d, pass.head_exponent));
+  const double cube = element_flops(work) / (fraction * device.matmul_peak.value());
+  const double element = std::max(cube, pass.vector / device.vector_peak.value());
+  const double elements = op.flops.value() / element_flops(work);
+  return Seconds{elements * element * (1 + attention_loss(op, work, device))};
 }
 
 }  // namespace
@@ -55,15 +71,16 @@ double attention_loss(const Operator& op, const AttentionWork& work, const Devic
 Seconds attention_compute_time(const Operator& op, const AttentionWork& work,
                                const DeviceSpec& device) {
   if (op.flops.value() == 0) return Seconds{0};
-  const AttentionPass& pass = attention_pass(work, device);
-  const double d = (work.qk_dim + work.v_dim) / 2;
-  const double fraction =
-      std::min(1.0, pass.cube * std::pow(reference_head / d, pass.head_exponent));
-  const double cube = element_flops(work) / (fraction * device.matmul_peak.value());
-  const double element = std::max(cube, pass.vector / device.vector_peak.value());
-  const double elements = op.flops.value() / element_flops(work);
-  return Seconds{elements * element * (1 + attention_loss(op, work, device)) *
-                 imbalance(op, work, pass, device)};
+  return even_time(op, work, device) * imbalance(op, work, attention_pass(work, device), device);
+}
+
+Seconds attention_tile_time(const Operator& op, const AttentionWork& work,
+                            const DeviceSpec& device) {
+  const std::int64_t tile = device.efficiency.attention.tile;
+  if (op.flops.value() == 0 || tile == 0) return Seconds{0};
+  const auto rows_at_once = static_cast<double>(tile * device.cube_cores);
+  const double rows = work.sequences * work.heads * work.query_length;
+  return even_time(op, work, device) * (rows_at_once / rows * longest_tile(op, work));
 }
 
 }  // namespace stepcast

@@ -97,7 +97,8 @@ Seconds roof_time(const Operator& op, const MatmulEfficiency& products, FlopsPer
                   const DeviceSpec& device) {
   const Seconds compute =
       op.flops.value() == 0 ? Seconds{0} : op.flops / (products.sustained * peak);
-  return std::max(compute, memory_time(op.bytes, device.efficiency.memory.peak, device));
+  const Seconds memory = memory_time(op.bytes, device.efficiency.memory.peak, device);
+  return std::max({compute, memory, device.efficiency.memory.ramp});
 }
 
 /// Whether kernels of the kind find in the cache what the one before has left. Activations did not:
@@ -119,6 +120,12 @@ bool reads_cache(VectorKind kind) {
       return false;
   }
   return false;
+}
+
+/// No kernel is shorter than one tile on one core, behind its start.
+Seconds shortest_attention(const Operator& op, const AttentionWork& w, const DeviceSpec& device) {
+  const Seconds tile = attention_tile_time(op, w, device);
+  return tile > Seconds{0} ? device.efficiency.memory.ramp + tile : tile;
 }
 
 /// A kernel that streams its operands: what is still in the cache comes faster.
@@ -206,8 +213,9 @@ Seconds operator_time(const Operator& op, const DeviceSpec& device, bool fp8) {
                  },
                  [&](const AttentionWork& w) {
                    const Seconds memory = memory_time(op.bytes, efficiency.memory.peak, device);
+                   const Seconds work = std::max(attention_compute_time(op, w, device), memory);
                    return attention_pass(w, device).ramp +
-                          std::max(attention_compute_time(op, w, device), memory);
+                          std::max(work, shortest_attention(op, w, device));
                  },
                  [&](const LinearAttentionWork&) {
                    return roof_time(op, product_efficiency(efficiency, in_fp8), peak, device);

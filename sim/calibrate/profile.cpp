@@ -83,7 +83,7 @@ void read_collective_table(const fs::path& path, Profile& profile) {
                        {},
                        "is a table of what? allowed: names such as "
                        "all_reduce-16.txt, the collective and its ranks"}});
-  const std::string text = read_document_text(path.string(), {});
+  const std::string text = read_document_text(path.string(), {}, "a table of hccl_test");
   for (const std::string& line : split(text, '\n')) {
     const auto row = size_and_time(words(line));
     if (!row) continue;

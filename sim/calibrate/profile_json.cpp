@@ -236,7 +236,7 @@ const char* kind_name(ProfileCause::Kind kind) {
 
 void read_communication(const std::string& path, Profile& profile) {
   try {
-    const Json file = Json::parse(read_document_text(path, {}));
+    const Json file = Json::parse(read_document_text(path, {}, "a JSON file"));
     for (const auto& [step, kinds] : file.items())
       for (const auto& [kind, operations] : kinds.items())
         for (const auto& [name, operation] : operations.items()) {

@@ -17,7 +17,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-CsvTable::CsvTable(const std::string& path) : CsvTable{path, read_document_text(path, {})} {}
+CsvTable::CsvTable(const std::string& path)
+    : CsvTable{path, read_document_text(path, {}, "a CSV file")} {}
 
 CsvTable::CsvTable(const std::string& path, std::string_view text) : path_{path} {
   for (CsvRecord& record : parse_csv(text, path)) {

@@ -16,6 +16,7 @@
 namespace stepcast::cli {
 namespace {
 
+constexpr std::string_view page_file = "a page (Markdown)";
 constexpr double slack = 0.002;  // the overall figure may worsen by 0.2 points
 
 int workers_of(int given) { return given > 0 ? given : usable_processors(); }
@@ -32,14 +33,14 @@ Ledger measured(const AccuracyOptions& options) {
 }
 
 void write_page(const Ledger& ledger, const std::string& path) {
-  const std::string page = read_document_text(path, {});
+  const std::string page = read_document_text(path, {}, page_file);
   write_file(path, replace_ledger(page, path, ledger_markdown(ledger)));
   write_file(std::filesystem::path(path).replace_extension(".svg").string(), ledger_svg(ledger));
 }
 
 /// What the check says; empty when the figure holds.
 std::string complaint(double overall, const std::string& path) {
-  const auto committed = read_overall(read_document_text(path, {}));
+  const auto committed = read_overall(read_document_text(path, {}, page_file));
   if (!committed)
     throw InputError({{{path}, {}, "holds no overall figure, write it with --write"}});
   if (overall <= *committed + slack) return "";
@@ -73,14 +74,14 @@ Outcome of_components(const AccuracyOptions& options) {
   outcome = judged(std::move(outcome),
                    options.check.empty() ? "" : complaint(ledger.overall(), options.check));
   if (!options.write.empty())
-    write_file(options.write, replace_ledger(read_document_text(options.write, {}), options.write,
-                                             components_markdown(ledger)));
+    write_file(options.write, replace_ledger(read_document_text(options.write, {}, page_file),
+                                             options.write, components_markdown(ledger)));
   return outcome;
 }
 
 /// What the check says of techniques: no fewer may be near than the page says.
 std::string gallery_complaint(std::size_t counted, const std::string& path) {
-  const auto committed = read_counted(read_document_text(path, {}));
+  const auto committed = read_counted(read_document_text(path, {}, page_file));
   if (!committed)
     throw InputError({{{path}, {}, "counts no rows of a gallery, write it with --write"}});
   if (static_cast<double>(counted) >= *committed) return "";
@@ -96,8 +97,8 @@ Outcome of_gallery(const AccuracyOptions& options) {
       shown(gallery_text(gallery), options.json, options.json.empty() ? "" : gallery_json(gallery)),
       options.check.empty() ? "" : gallery_complaint(counted, options.check));
   if (!options.write.empty())
-    write_file(options.write, replace_ledger(read_document_text(options.write, {}), options.write,
-                                             gallery_markdown(gallery)));
+    write_file(options.write, replace_ledger(read_document_text(options.write, {}, page_file),
+                                             options.write, gallery_markdown(gallery)));
   return outcome;
 }
 

@@ -81,7 +81,8 @@ Outcome of_table(const OperatorOptions& options, OperatorClusters& clusters) {
                  "means nothing to --table, whose rows have columns of their own");
   if (options.csv == "-" && options.json == "-")
     bad_option("--csv", "and --json are both -, allowed: one of them");
-  const OperatorTable table(read_document_text(options.table, {}), options.table, clusters);
+  const OperatorTable table(read_document_text(options.table, {}, "a CSV file"), options.table,
+                            clusters);
   const bool shows_csv = options.csv.empty() || options.csv == "-";
   std::string csv = options.json == "-" && options.csv.empty() ? "" : operator_csv(table);
   if (!shows_csv) write_file(options.csv, csv);

@@ -5,7 +5,7 @@
 
 namespace stepcast {
 
-Scenario prepare(Scenario scenario) {
+Scenario prepare(Scenario scenario, IdleAlgorithms idle) {
   static const Node nowhere;
   const Node& root = scenario.document ? *scenario.document : nowhere;
   Reading reading;
@@ -16,7 +16,7 @@ Scenario prepare(Scenario scenario) {
       check_stalled_links(scenario, checks);
     }
     resolve_slices(scenario, checks);
-    if (checks.all_good()) check_resolved(scenario, checks);
+    if (checks.all_good()) check_resolved(scenario, idle, checks);
   } catch (const InputError& error) {  // of what plans a collective, which knows keys but no places
     for (const Diagnostic& found : error.diagnostics()) checks.fail(found.path, found.message);
   }
@@ -25,12 +25,13 @@ Scenario prepare(Scenario scenario) {
 }
 
 Scenario prepare_scenario(const std::string& path, const std::vector<std::string>& overrides,
-                          const SearchPath& search) {
-  return prepare(read_scenario(path, overrides, search));
+                          const SearchPath& search, IdleAlgorithms idle) {
+  return prepare(read_scenario(path, overrides, search), idle);
 }
 
-Scenario prepare_scenario(const ScenarioDocument& document, const SearchPath& search) {
-  return prepare(read_scenario(document, search));
+Scenario prepare_scenario(const ScenarioDocument& document, const SearchPath& search,
+                          IdleAlgorithms idle) {
+  return prepare(read_scenario(document, search), idle);
 }
 
 }  // namespace stepcast

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -94,13 +95,30 @@ void check_algorithms(const Scenario& scenario, const std::vector<StageProgram>&
                      .form = scenario.simulate.network});
 }
 
+/// Whoever names the algorithm of a collective expects the step to make it.
+void check_idle_algorithms(const Scenario& scenario, const std::vector<StageProgram>& programs,
+                           Checks& checks) {
+  std::array<bool, collective_kinds> made{};
+  for (const StageProgram& program : programs)
+    for (const StageCall& call : program.calls)
+      if (!call.over_host_link() && call.algorithm.empty())
+        made.at(static_cast<std::size_t>(call.call.kind)) = true;
+  const CollectiveChoice& choice = scenario.workload.communication.algorithms;
+  for (std::size_t k = 0; k < chosen_kinds; ++k) {
+    const std::string kind = name(static_cast<CollectiveKind>(k));
+    checks.require(
+        made.at(k) || choice.algorithm[k] == "auto", "communication.algorithm." + kind,
+        "is " + choice.algorithm[k] + " but no rank makes this collective, allowed: auto");
+  }
+}
+
 bool names_algorithms(const CollectiveChoice& choice) {
   return std::ranges::any_of(choice.algorithm, [](const std::string& a) { return a != "auto"; });
 }
 
 }  // namespace
 
-void check_resolved(const Scenario& scenario, Checks& checks) {
+void check_resolved(const Scenario& scenario, IdleAlgorithms idle, Checks& checks) {
   if (scenario.graph && scenario.graph->traced) return;  // its groups are its own
   const bool recomputes = scenario.workload.training.recompute == TrainingSpec::Recompute::table;
   const bool pairwise = scenario.simulate.network == NetworkForm::pairwise;
@@ -112,6 +130,7 @@ void check_resolved(const Scenario& scenario, Checks& checks) {
   const std::vector<StageProgram> programs = stage_programs(scenario, layers);
   const Placement placement(scenario.workload.plan);
   if (pairwise) check_pairwise(scenario, programs, placement, checks);
+  if (named && idle == IdleAlgorithms::refused) check_idle_algorithms(scenario, programs, checks);
   if (named && checks.all_good()) check_algorithms(scenario, programs, placement);
 }
 

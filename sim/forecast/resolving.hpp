@@ -1,4 +1,5 @@
 #pragma once
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 
 /// The parts of prepare_scenario().
@@ -9,8 +10,9 @@ namespace stepcast {
 void resolve_slices(Scenario& scenario, Checks& checks);
 
 /// What only a resolved scenario can be checked for: layers computed again against those that a
-/// chunk holds, and the algorithms and the form of the network against the groups of the programs.
-/// Plans calls, replays nothing. Throws InputError without places where a call cannot be planned.
-void check_resolved(const Scenario& scenario, Checks& checks);
+/// chunk holds, and the algorithms and the form of the network against the calls and groups of the
+/// programs. Plans calls, replays nothing. Throws InputError without places where a call cannot be
+/// planned.
+void check_resolved(const Scenario& scenario, IdleAlgorithms idle, Checks& checks);
 
 }  // namespace stepcast

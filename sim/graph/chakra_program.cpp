@@ -68,7 +68,8 @@ std::map<std::string, std::vector<Rank>> read_groups(const fs::path& folder,
   fs::path file = folder / (prefix + ".groups.json");
   if (!fs::is_regular_file(file)) file = folder / "groups.json";
   if (!fs::is_regular_file(file)) return groups;
-  const Node json = parse_document(read_document_text(file.string(), SearchPath{}), file.string());
+  const Node json =
+      parse_document(read_document_text(file.string(), SearchPath{}, "a JSON file"), file.string());
   const auto fail = [&](const Place& place, const std::string& name) {
     throw InputError({{place, name,
                        "is no group, allowed: an object of lists of different ranks below " +

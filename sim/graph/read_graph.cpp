@@ -291,7 +291,7 @@ void check_shared_calls(const TaskGraph& graph, const Part& stages) {
 }  // namespace
 
 TaskGraph read_graph(const std::filesystem::path& file) {
-  const std::string text = read_document_text(file.string(), SearchPath{});
+  const std::string text = read_document_text(file.string(), SearchPath{}, "a JSON file");
   const Node tree = parse_document(text, file.string());
   const Part root(tree);
   (void)root.at("stepcast_graph").count(1, 1);

@@ -144,7 +144,7 @@ const LaunchForm& form_of(const std::string& path, const std::string& from,
     return *std::ranges::find(forms, name, &LaunchForm::name);
   };
   const std::string ending = ending_of(path);
-  const std::string text = read_document_text(path, search);
+  const std::string text = read_document_text(path, search, "a launch file");
   const bool yaml = ending == "yaml" || ending == "yml";
   if (!from.empty()) {
     const std::string name = from == "megatron" && yaml ? "megatron-yaml" : from;
@@ -197,7 +197,7 @@ bool is_launch_file(const std::string& path, const SearchPath& search) {
   const bool json = ending == "json";
   if (ending != "yaml" && ending != "yml" && !json) return false;
   try {
-    const std::string text = read_document_text(path, search);
+    const std::string text = read_document_text(path, search, "a launch file");
     if (json)
       return launch::is_graph(text) || launch::is_deepspeed(text) || launch::is_hugging_face(text);
     return text.find("MODEL_ARGS:") != std::string::npos || launch::is_mindformers(text) ||

@@ -36,7 +36,7 @@ void import_transformers(Draft& draft) {
 }
 
 Node read_json(const std::string& path) {
-  return parse_foreign_document(read_document_text(path, SearchPath{}), path);
+  return parse_foreign_document(read_document_text(path, SearchPath{}, "a JSON file"), path);
 }
 
 }  // namespace

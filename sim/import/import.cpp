@@ -131,7 +131,7 @@ ImportedScenario import_launch(const std::string& given, const ImportOptions& op
   const std::string path = file_of(given);
   Draft draft{options.overrides};
   const LaunchForm& form = form_of(path, options.from, search);
-  const std::string text = read_document_text(path, search);
+  const std::string text = read_document_text(path, search, "a launch file");
   if (!options.deepspeed.empty() && form.name != "huggingface" && form.name != "megatron-deepspeed")
     throw InputError({{{},
                        "--deepspeed",

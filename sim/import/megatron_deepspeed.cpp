@@ -97,8 +97,8 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
                               const ImportOptions& options, const Setting* config, Draft& draft) {
   namespace fs = std::filesystem;
   if (!options.deepspeed.empty())
-    return parse_foreign_document(read_document_text(options.deepspeed, SearchPath{}),
-                                  options.deepspeed);
+    return parse_foreign_document(
+        read_document_text(options.deepspeed, SearchPath{}, "a JSON file"), options.deepspeed);
   if (config == nullptr || config->words.empty()) {
     draft.wrong({{},
                  "--deepspeed_config",
@@ -111,7 +111,7 @@ std::optional<Node> find_json(const std::string& script, const Launch& launch,
     return parse_foreign_document(written->second, script + " (" + name + ")");
   const fs::path beside = fs::path(script).parent_path() / name;
   if (fs::is_regular_file(beside))
-    return parse_foreign_document(read_document_text(beside.string(), SearchPath{}),
+    return parse_foreign_document(read_document_text(beside.string(), SearchPath{}, "a JSON file"),
                                   beside.string());
   draft.wrong({config->place, config->shown(),
                "names " + name + ", which is not beside the script; give --deepspeed FILE"});

@@ -222,18 +222,29 @@ void import_tensor_overlap(MegatronLaunch& launch) {
                    {coc, pieces});
 }
 
-/// Kernels that MindSpeed-LLM fuses on demand, and Megatron-LM unless told.
+bool has_rotary_positions(const MegatronLaunch& launch) {
+  const std::string type = launch.args.text("--position-embedding-type", "learned_absolute");
+  return launch.flag("--use-rotary-position-embeddings") != nullptr || type == "rope" ||
+         type == "yarn" || type == "mrope";
+}
+
+/// Kernels that MindSpeed-LLM fuses on demand, and Megatron-LM unless told. Layer norms are one
+/// kernel of PyTorch whatever the flags say, and learned positions rotate nothing.
 void import_kernels(MegatronLaunch& launch) {
-  const auto kernel = [&](const char* key, const Setting* fused, const Setting* unfused) {
+  const auto kernel = [&](const char* key, bool statements, const Setting* fused,
+                          const Setting* unfused) {
     const bool together = launch.mindspeed() ? fused != nullptr : unfused == nullptr;
-    launch.draft.set(key, std::string(together ? "fused" : "unfused"),
+    launch.draft.set(key, std::string(together || !statements ? "fused" : "unfused"),
                      {fused, launch.mindspeed() ? nullptr : unfused});
   };
   if (launch.mindspeed())
-    kernel("runtime.kernels.norm", launch.flag("--use-fused-rmsnorm"), nullptr);
-  kernel("runtime.kernels.rope", launch.flag("--use-fused-rotary-pos-emb"),
-         launch.flag("--no-rope-fusion"));
-  kernel("runtime.kernels.activation", launch.flag("--use-fused-swiglu"),
+    kernel("runtime.kernels.norm",
+           launch.args.text("--normalization", "LayerNorm") == "RMSNorm" ||
+               launch.flag("--post-norm") != nullptr,
+           launch.flag("--use-fused-rmsnorm"), nullptr);
+  kernel("runtime.kernels.rope", has_rotary_positions(launch),
+         launch.flag("--use-fused-rotary-pos-emb"), launch.flag("--no-rope-fusion"));
+  kernel("runtime.kernels.activation", true, launch.flag("--use-fused-swiglu"),
          launch.args.find({"--no-bias-swiglu-fusion", "--no-bias-gelu-fusion"}));
 }
 

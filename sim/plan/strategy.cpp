@@ -58,7 +58,7 @@ Scenario read_point(const PlanSpace& space, const PlanPoint& point, const Search
   std::vector<std::string> settings = space.overrides;
   for (std::string& setting : settings_of(space, point.strategy, point.placement))
     settings.push_back(setting);
-  Scenario scenario = prepare_scenario(space.file, settings, search);
+  Scenario scenario = prepare_scenario(space.file, settings, search, IdleAlgorithms::kept);
   if (space.spec.seeds > 0) scenario.stalls = {};
   return scenario;
 }

@@ -36,7 +36,8 @@ bool has_kernel(const ClusterSpec& cluster, AttentionGeneration generation) {
 
 /// A device that has no numbers for a kernel cannot say how long it takes.
 void check_generation(const Scenario& scenario, Checks& checks) {
-  constexpr std::array<std::string_view, attention_generations> names{
+  constexpr std::array<std::string_view, 6> names{
+      // those that a step may run
       "fused", "flash_1", "flash_2", "flash_3", "cudnn", "flash_triton"};
   const AttentionGeneration generation = generation_of(scenario.workload.training.attention);
   if (has_kernel(scenario.cluster, generation)) return;
@@ -81,6 +82,18 @@ void check_persistent_norm(const Scenario& scenario, Checks& checks) {
                     cluster.kinds, has,
                     [](const NodeKind& kind) -> const DeviceSpec& { return kind.device; }),
           "the cluster file has no number for it under device.efficiency.memory");
+}
+
+/// A layer norm is one kernel of PyTorch: it has no statements to launch apart.
+void check_unfused_norm(const Scenario& scenario, Checks& checks) {
+  if (scenario.workload.runtime.kernels.norm != KernelSpec::Norm::unfused ||
+      !checks.good({"model"}))
+    return;
+  const ModelSpec& model = scenario.workload.model;
+  checks.require(model.norm != ModelSpec::Norm::layer || !has_only_layer_norms(model),
+                 "runtime.kernels.norm",
+                 "is unfused but all norms are layer norms, which frameworks launch as one kernel, "
+                 "allowed: fused, persistent");
 }
 
 /// Megatron-LM's kernel takes square matrices of scores.
@@ -199,8 +212,10 @@ void check_attention_kernel(const Scenario& scenario, Checks& checks) {
       checks.good_below("model.attention"))
     check_indexer(scenario, checks);
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
-  if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic)
+  if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic) {
+    check_unfused_norm(scenario, checks);
     check_persistent_norm(scenario, checks);
+  }
   if (checks.good({"runtime.kernels.softmax", "training.attention", "schedule.slices"}))
     check_softmax(scenario, checks);
 }

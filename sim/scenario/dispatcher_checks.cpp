@@ -110,6 +110,11 @@ void check_dispatcher(const WorkloadSpec& workload, Checks& checks) {
   const RouterSpec& router = moe.router;
   check_version(workload, checks);
   check_padding(moe, checks);
+  checks.require(moe.inner == MoeSpec::Inner::automatic || moe.cuts_groups() ||
+                     !checks.good({"moe.dispatch", "moe.inner"}),
+                 "moe.inner",
+                 "is set but moe.dispatch cuts expert groups into no parts, allowed: auto, or "
+                 "dispatch two_hop, two_hop_dedup, hierarchical_allgather");
   check_whole_rows(workload, checks);
   const bool statements = workload.runtime.kernels.router == KernelSpec::Router::statements;
   const std::string needs =

@@ -243,7 +243,12 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
 
 void check_compile(const Scenario& scenario, Checks& checks) {
   const RuntimeSpec& runtime = scenario.workload.runtime;
-  if (runtime.compile_misses <= 0) return;
+  if (runtime.compile_misses <= 0) {
+    checks.require(!runtime.compile_hidden || !checks.good({"runtime.compile.misses"}),
+                   "runtime.compile.hidden",
+                   "is true but runtime.compile.misses is 0: nothing is compiled, allowed: false");
+    return;
+  }
   const std::string is = "is " + shortest(runtime.compile_misses) + " but ";
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
   checks.require(experts || !checks.good({"model"}), "runtime.compile.misses",

@@ -156,10 +156,24 @@ void check_layer_order(const Scenario& scenario, Checks& checks) {
           "runtime.graphs holds parts of a layer as they were written");
 }
 
+/// Statements of what the model does not have.
+void check_idle_statements(const WorkloadSpec& workload, Checks& checks) {
+  const KernelSpec& kernels = workload.runtime.kernels;
+  checks.require(kernels.rope == KernelSpec::Rope::fused ||
+                     workload.model.position == ModelSpec::Position::rope ||
+                     !checks.good({"model.position"}),
+                 "runtime.kernels.rope",
+                 "is unfused but the model rotates nothing (model.position), allowed: fused");
+  checks.require(
+      kernels.router == KernelSpec::Router::fused || workload.model.moe || !checks.good({"model"}),
+      "runtime.kernels.router", "is statements but the model has no experts, allowed: fused");
+}
+
 }  // namespace
 
 void check_kernels(const Scenario& scenario, Checks& checks) {
   const WorkloadSpec& workload = scenario.workload;
+  check_idle_statements(workload, checks);
   check_fp8(scenario, checks);
   check_gated_statements(workload, checks);
   check_stored_weights(workload, checks);

@@ -9,6 +9,7 @@ namespace {
 int read_lines(std::string_view text, const std::string& file, const NumberFile& numbers,
                Reading& reading) {
   int taken = 0;
+  const std::string allowed = "a file with one " + numbers.one + " per line";
   for (int line = 1; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
     const std::string_view word = trimmed(text.substr(0, end));
@@ -43,9 +44,10 @@ void read_number_file(const Node& root, const SearchPath& search, const NumberFi
                 " per line");
   const std::size_t before = reading.diagnostics.size();
   int taken = 0;
+  const std::string allowed = "a file with one " + std::string(numbers.one) + " per line";
   try {
-    taken =
-        read_lines(read_document_text(file->string(), search), file->string(), numbers, reading);
+    taken = read_lines(read_document_text(file->string(), search, allowed), file->string(), numbers,
+                       reading);
   } catch (const InputError& error) {
     reading.failed.insert(numbers.key);
     for (const Diagnostic& d : error.diagnostics()) reading.diagnostics.push_back(d);

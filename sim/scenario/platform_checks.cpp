@@ -3,6 +3,7 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
 #include "stepcast/topology/platform_table.hpp"
+#include "stepcast/workloads/collectives.hpp"
 
 /// What a platform file, and an allocation, leave to the other keys of a cluster.
 namespace stepcast {
@@ -94,6 +95,9 @@ void check_exchange(const ClusterSpec& cluster, const std::string& prefix, Check
                    std::string("is pipeline but ") + why + ", allowed: staged");
   };
   require(cluster.collectives.library == Library::hccl, "collectives.library is nccl");
+  require(cluster.collectives.buffer >= least_pipelined_exchange_buffer() ||
+              !checks.good({prefix + "collectives.buffer"}),
+          "HCCL takes it where collectives.buffer holds 80 MiB");
   require(!cluster.super_node, "super-nodes join their nodes by a fabric of their own");
   const bool meshes = std::holds_alternative<MeshFabric>(cluster.node_fabric) ||
                       std::holds_alternative<GroupFabric>(cluster.node_fabric);

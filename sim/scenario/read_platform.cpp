@@ -83,7 +83,8 @@ void read_platform_file(const Node& root, const SearchPath& search, const std::s
   if (!file)
     return fail("which does not exist, allowed: the path of a platform file of SimGrid (XML)");
   try {
-    platform.text = std::make_shared<const std::string>(read_document_text(file->string(), search));
+    platform.text = std::make_shared<const std::string>(
+        read_document_text(file->string(), search, "a platform file of SimGrid (XML)"));
     check_text(*platform.text, file->string(), key, "XML");
   } catch (const InputError& error) {
     reading.failed.insert(key);

@@ -55,6 +55,7 @@ void check_no_expert_keys(const MoeSpec& moe, Checks& checks) {
   const std::string why = " but the model has no experts, allowed: ";
   checks.require(moe.dispatch == neutral.dispatch, "moe.dispatch", "is set" + why + "flat");
   checks.require(moe.overlap == neutral.overlap, "moe.overlap", "is set" + why + "none");
+  checks.require(moe.inner == neutral.inner, "moe.inner", "is set" + why + "auto");
   checks.require(moe.routing.distribution == neutral.routing.distribution,
                  "moe.routing.distribution", "is set" + why + "uniform");
   checks.require(!moe.capacity_factor, "moe.capacity_factor", "is set" + why + "none");

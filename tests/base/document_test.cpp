@@ -223,6 +223,8 @@ TEST(LoadDocument, FilesThatCannotBeRead) {
   const std::string gone = files.path("gone.yaml");
   EXPECT_EQ(error_of([&] { load_document(gone, {}); }),
             gone + ": does not exist, allowed: a YAML file");
+  EXPECT_EQ(error_of([&] { read_document_text(gone, {}, "a CSV file"); }),
+            gone + ": does not exist, allowed: a CSV file");
   files.write("d/x", "");
   EXPECT_EQ(error_of([&] { load_document(files.path("d"), {}); }),
             files.path("d") + ": is a directory, allowed: a YAML file");

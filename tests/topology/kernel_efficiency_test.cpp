@@ -23,6 +23,10 @@ TEST(MemoryEfficiency, OfAKindIsItsOwnAndElseThatOfElementwiseKernels) {
   EXPECT_DOUBLE_EQ(all.fraction(VectorKind::activation), 0.6);
   EXPECT_DOUBLE_EQ(all.fraction(VectorKind::activation_backward), 0.3);
   EXPECT_DOUBLE_EQ(all.fraction(VectorKind::gather), 0.4);
+  all.activation_backward = 0.7;  // of the bandwidth itself, and of activations alone
+  EXPECT_DOUBLE_EQ(all.fraction(VectorKind::activation_backward), 0.7);
+  EXPECT_DOUBLE_EQ(all.fraction(VectorKind::activation), 0.6);
+  EXPECT_DOUBLE_EQ(all.fraction(VectorKind::norm_backward), 0.4);
 }
 
 }  // namespace

@@ -12,9 +12,8 @@ constexpr double kib = 1024;
 constexpr Bytes one_shot_limit{256 * kib};             // all-reduce in one server
 constexpr Bytes pipeline_part{32 * kib};               // reduce-scatter, all-gather: bytes per rank
 constexpr Bytes pipeline_all_reduce_part{1024 * kib};  // all-reduce: bytes per rank
-constexpr Bytes pipeline_exchange_buffer{80 * 1024 * kib};  // all-to-all: of the communicator
-constexpr Bytes small_per_rank_server{1024 * kib};          // switched node: mesh below
-constexpr Bytes small_per_rank_super{256 * kib};            // super-node: flat NHR below
+constexpr Bytes small_per_rank_server{1024 * kib};     // switched node: mesh below
+constexpr Bytes small_per_rank_super{256 * kib};       // super-node: flat NHR below
 
 bool even(const Fabric& fabric, Group members) {
   return split(fabric, members, Level::node) && split(fabric, members, Level::super_node);
@@ -56,7 +55,7 @@ bool prefers_pipeline(const Fabric& fabric, Group node, const CollectiveCall& ca
       return part >= pipeline_part;
     case CollectiveKind::all_to_all:
       return library.exchange == CollectiveLibrarySpec::Exchange::pipeline &&
-             library.buffer >= pipeline_exchange_buffer;
+             library.buffer >= least_pipelined_exchange_buffer();
     case CollectiveKind::broadcast:
     case CollectiveKind::send_recv:
       break;
@@ -139,3 +138,7 @@ std::string_view select(const Fabric& fabric, Group members, const CollectiveCal
 }
 
 }  // namespace stepcast::collectives
+
+stepcast::Bytes stepcast::least_pipelined_exchange_buffer() {
+  return Bytes{80 * 1024 * 1024};  // IsSatisfyAlltoallPipelineCondition
+}

@@ -239,11 +239,11 @@ constexpr std::array<AttentionGenerationName, 8> known_generations{
     {{"flash_1", AttentionGeneration::flash_1},
      {"flash_2", AttentionGeneration::flash_2},
      {"flash_3", AttentionGeneration::flash_3},
-     {"flash_4", AttentionGeneration::fused},
+     {"flash_4", AttentionGeneration::flash_4},
      {"cudnn", AttentionGeneration::cudnn},
      {"flash_triton", AttentionGeneration::flash_triton},
      {"library", AttentionGeneration::fused},
-     {"hand_tuned", AttentionGeneration::fused}}};
+     {"hand_tuned", AttentionGeneration::hand_tuned}}};
 
 }  // namespace
 

@@ -42,12 +42,25 @@ struct AttentionKernel {
 };
 
 /// Generations of fused attention kernels. `fused` is what the usual library of the device runs.
-enum class AttentionGeneration { fused, flash_1, flash_2, flash_3, cudnn, flash_triton };
-inline constexpr std::size_t attention_generations = 6;
+/// Those behind `flash_triton` are for single kernels alone (`stepcast operator`).
+enum class AttentionGeneration {
+  fused,
+  flash_1,
+  flash_2,
+  flash_3,
+  cudnn,
+  flash_triton,
+  flash_4,
+  hand_tuned
+};
 
 struct AttentionEfficiency {
   AttentionKernel fused;
-  std::optional<AttentionKernel> flash_1, flash_2, flash_3, cudnn, flash_triton;
+  std::optional<AttentionKernel> flash_1, flash_2, flash_3, cudnn, flash_triton, flash_4,
+      hand_tuned;
+  /// Rows that one core takes at least, where cores are even: no kernel is shorter than one such
+  /// tile on one core and the ramp of memory-bound kernels. 0: no limit.
+  std::int64_t tile = 0;
 
   /// The numbers of a generation, nothing where the device has none.
   const AttentionKernel* of(AttentionGeneration generation) const;
@@ -76,7 +89,9 @@ struct MemoryEfficiency {
   std::optional<double> norm, activation, gather, scatter_add, block_norm, block_activation;
   /// Of persistent norms in either pass; nothing: the device has no such kernel.
   std::optional<double> persistent_norm, persistent_norm_backward;
-  double backward = 1;       ///< what backward kernels of norm and activation reach of it
+  double backward = 1;  ///< what backward kernels of norm and activation reach of it
+  /// Of activations in their backward pass; nothing: `activation` times `backward`.
+  std::optional<double> activation_backward;
   double block_row = 0;      ///< row length at which a block_activation takes twice as long
   Seconds ramp{0};           ///< start and drain of the kernel
   Bytes cache{0};            ///< last level; what is found there is read faster

@@ -27,6 +27,8 @@ inline constexpr std::size_t collective_kinds = 6;
 /// The first of these have a choice of algorithms; a transfer goes `direct`.
 inline constexpr std::size_t chosen_kinds = 5;
 const char* name(CollectiveKind kind);
+/// HCCL pipelines an all-to-all between nodes where the buffer of the communicator holds this.
+Bytes least_pipelined_exchange_buffer();
 
 /// The messages of an all-to-all may be unequal: the one from a to b is `factor[b]` times the equal
 /// one, or `factor[a]` times where the `senders` differ.

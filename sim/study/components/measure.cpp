@@ -21,7 +21,7 @@ std::size_t time_column(const OperatorTable& table, const std::string& path) {
 void measure_table(const std::string& path, const MeasurementFolder& folder,
                    const MeasurementTable& source, OperatorClusters& clusters,
                    std::vector<MeasuredComponent>& rows) {
-  const OperatorTable table(read_document_text(path, {}), path, clusters);
+  const OperatorTable table(read_document_text(path, {}, "a CSV file"), path, clusters);
   const std::size_t time = time_column(table, path);
   const auto exclude = table.column("exclude");
   std::vector<Diagnostic> wrong;
@@ -61,7 +61,8 @@ ComponentLedger measure_components(const std::string& folder, const SearchPath& 
         measure_table(file, found, table, *clusters, ledger.rows);
       else
         ledger.left_out.push_back(
-            {found.name, table.file, parse_csv(read_document_text(file, {}), file).size() - 1});
+            {found.name, table.file,
+             parse_csv(read_document_text(file, {}, "a CSV file"), file).size() - 1});
     }
   }
   return ledger;

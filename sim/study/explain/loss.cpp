@@ -133,8 +133,9 @@ double LossSplit::lost_once(const LossCause& cause) const {
 
 LossSplit split_loss(const Sweep& two_sizes, const SearchPath& search, int workers) {
   expects(point_count(two_sizes) == loss_sizes, "a loss is between two sizes");
-  const std::array scenarios{prepare_scenario(point_document(two_sizes, 0), search),
-                             prepare_scenario(point_document(two_sizes, 1), search)};
+  const std::array scenarios{
+      prepare_scenario(point_document(two_sizes, 0), search, IdleAlgorithms::kept),
+      prepare_scenario(point_document(two_sizes, 1), search, IdleAlgorithms::kept)};
   const std::int64_t seeds = std::max<std::int64_t>(two_sizes.seeds, 1);
   const Ladder ladder = ladder_of(scenarios);
   const auto times = run_loss_variants(scenarios, ladder, seeds, workers);

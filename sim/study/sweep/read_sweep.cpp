@@ -217,7 +217,7 @@ Sweep read_sweep(const std::string& path, const SearchPath& search) {
   check_batch(sweep, weak, root, reading);
   if (!reading.diagnostics.empty()) throw InputError(std::move(reading.diagnostics));
   sweep.base = load_scenario(*base, {}, search);
-  const Scenario scenario = prepare_scenario(sweep.base, search);
+  const Scenario scenario = prepare_scenario(sweep.base, search, IdleAlgorithms::kept);
   if (weak) sweep.weak_tokens = tokens_of_device(scenario);
   sweep.question = question_of(text);
   return sweep;
@@ -225,7 +225,7 @@ Sweep read_sweep(const std::string& path, const SearchPath& search) {
 
 Sweep devices_sweep(const ScenarioDocument& document, const std::vector<std::int64_t>& devices,
                     bool weak, const SearchPath& search) {
-  const Scenario scenario = prepare_scenario(document, search);
+  const Scenario scenario = prepare_scenario(document, search, IdleAlgorithms::kept);
   Sweep sweep{.name = scenario.name, .question = document.question, .base = document};
   const auto scalar = [](std::string text) {
     return Node{.kind = Node::Kind::scalar, .place = {"--devices"}, .text = std::move(text)};

@@ -94,7 +94,8 @@ void fill(PointResult& result, const Sweep& sweep, const Scenario& scenario) {
 PointResult simulate_point(const Sweep& sweep, std::size_t point, const SearchPath& search) {
   PointResult result = blank(sweep, point);
   try {
-    fill(result, sweep, prepare_scenario(point_document(sweep, point), search));
+    fill(result, sweep,
+         prepare_scenario(point_document(sweep, point), search, IdleAlgorithms::kept));
   } catch (const InputError& error) {
     return invalid(sweep, point, error.what());
   } catch (const std::exception& error) {

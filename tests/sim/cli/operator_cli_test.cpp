@@ -92,7 +92,13 @@ TEST(OperatorCli, WrongUseExitsWithTwoAndPrintsNothing) {
       {"operator --table '" + bad + "'", "bad.csv:3: m_or_bytes: is '0'"},
       {"operator --table '" + bad + "' --m 4", "--m: means nothing to --table"},
       {"operator --table '" + bad + "' --csv - --json -", "are both -"},
-      {"operator --table '" + files.path("gone") + "'", "does not exist"},
+      {"operator --table '" + files.path("gone") + "'",
+       "gone: does not exist, allowed: a CSV file"},
+      {"operator attention --heads 1 --head-size 64 --sequence 1 --generation hand_tuned" + ideal,
+       "--generation: is 'hand_tuned', which ideal has no numbers for, allowed: library"},
+      {"operator attention --heads 1 --head-size 64 --sequence 1 --generation flash_4 --cluster "
+       "clusters/dgx-h100.yaml",
+       "--generation: is 'flash_4', which h100-sxm-80gb has no numbers for, allowed: flash_1"},
       {"accuracy", "DIR: is missing"},
       {"accuracy --components '" + files.path("gone") + "'", "is no folder"},
   };

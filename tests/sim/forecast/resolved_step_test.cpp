@@ -174,6 +174,17 @@ TEST(Resolved, AStageRecomputesNoMoreLayersThanItHas) {
             "0 to 2");
 }
 
+TEST(Resolved, AlgorithmsAreThoseOfCollectivesThatAreMade) {
+  EXPECT_EQ(refused_step({"communication.algorithm.all_to_all=pairwise"}), "no error");
+  EXPECT_EQ(refused_step({"communication.algorithm.broadcast=ring"}),
+            "communication.algorithm.broadcast: is ring but no rank makes this collective, "
+            "allowed: auto");
+  EXPECT_EQ(refused_step(
+                {"communication.algorithm.all_to_all=pairwise", "model.moe=none", "parallel.ep=1"}),
+            "communication.algorithm.all_to_all: is pairwise but no rank makes this collective, "
+            "allowed: auto");
+}
+
 TEST(Resolved, JobsOfPairsHaveSoManyMessages) {
   const auto said = [](int experts, int ranks) {
     return refused_step({"simulate.network=pairwise", "parallel.pp=1", "parallel.vpp=1",

@@ -19,7 +19,8 @@ Draft draw_scenario(std::uint64_t seed, std::size_t index, std::size_t attempt) 
 Scenario read_draft(const Draft& draft, const std::vector<std::string>& more) {
   std::vector<std::string> settings = draft.settings;
   settings.insert(settings.end(), more.begin(), more.end());
-  return prepare_scenario(directory + "/" + draft.file, settings, SearchPath{{directory}});
+  return prepare_scenario(directory + "/" + draft.file, settings, SearchPath{{directory}},
+                          IdleAlgorithms::kept);
 }
 
 std::string command_of(const Draft& draft) {

@@ -58,6 +58,18 @@ inline constexpr WrongRow wrong_kernels[] = {
     {"graphs_in_a_sunk_graph", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {dispatch: graph_sink, graphs: {scopes: [attn]}}",
      "s.yaml:36:41: runtime.graphs: is set but runtime.dispatch is not eager, allowed: none"},
+    {"statements_of_layer_norms", "vocabulary: 32000",
+     "vocabulary: 32000\n  norm: layer\nruntime: {kernels: {norm: unfused}}",
+     "s.yaml:37:27: runtime.kernels.norm: is unfused but all norms are layer norms, which "
+     "frameworks launch as one kernel, allowed: fused, persistent"},
+    {"statements_of_no_rotation", "vocabulary: 32000",
+     "vocabulary: 32000\n  position: none\nruntime: {kernels: {rope: unfused}}",
+     "s.yaml:37:27: runtime.kernels.rope: is unfused but the model rotates nothing "
+     "(model.position), allowed: fused"},
+    {"compiling_nothing_beside", "vocabulary: 32000",
+     "vocabulary: 32000\nruntime: {compile: {hidden: true}}",
+     "s.yaml:36:29: runtime.compile.hidden: is true but runtime.compile.misses is 0: nothing is "
+     "compiled, allowed: false"},
     {"start_order_of_a_sunk_graph", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {dispatch: graph_sink, start_order: as_issued}",
      "s.yaml:36:46: runtime.start_order: is as_issued but runtime.dispatch is not eager, allowed: "

@@ -131,6 +131,10 @@ inline constexpr WrongRow wrong_plans[] = {
      "collectives: {all_to_all: pipeline, library: nccl,",
      "s.yaml:26:29: cluster.collectives.all_to_all: is pipeline but collectives.library is nccl, "
      "allowed: staged"},
+    {"pipelined_exchange_with_a_small_buffer", "collectives: {library: hccl, buffer: 200MiB,",
+     "collectives: {all_to_all: pipeline, library: hccl, buffer: 79MiB,",
+     "s.yaml:26:29: cluster.collectives.all_to_all: is pipeline but HCCL takes it where "
+     "collectives.buffer holds 80 MiB, allowed: staged"},
     {"pods_without_leaves", "kind: rail_optimized, leaf_ports: 64, oversubscription: 1",
      "kind: leaf_spine, pod_oversubscription: 7",
      "s.yaml:25:56: cluster.network.topology.pod_oversubscription: is 7 without pods, allowed: 1, "
@@ -239,6 +243,9 @@ inline constexpr WrongRow wrong_plans[] = {
      "vocabulary: 32000\nmoe: {overlap: tiles(4)}\nparallel:\n  etp: 2",
      "s.yaml:36:16: moe.overlap: is tiles, whose kernel holds whole experts, but etp is 2, "
      "allowed: none, shared_expert, chunks(n), or etp 1"},
+    {"inner_of_whole_groups", "vocabulary: 32000", "vocabulary: 32000\nmoe: {inner: node}",
+     "s.yaml:36:14: moe.inner: is set but moe.dispatch cuts expert groups into no parts, allowed: "
+     "auto, or dispatch two_hop, two_hop_dedup, hierarchical_allgather"},
     {"inner_super_node_without_one", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {dispatch: two_hop, inner: super_node}",
      "s.yaml:36:33: moe.inner: is super_node but the cluster has none, allowed: auto, node"},

@@ -8,13 +8,18 @@
 /// command that runs a scenario calls.
 namespace stepcast {
 
+/// Whether `communication.algorithm` of a collective that no rank makes is refused; points of a
+/// sweep or a plan, which share their keys, keep it.
+enum class IdleAlgorithms { refused, kept };
+
 /// This resolves what a checked scenario leaves to be computed, and checks what only then is known.
 /// Throws InputError with every finding, at the place where the file or `--set` gave the value.
-Scenario prepare(Scenario scenario);
+Scenario prepare(Scenario scenario, IdleAlgorithms idle = IdleAlgorithms::refused);
 
 /// This is read_scenario() and prepare(). Throws InputError.
 Scenario prepare_scenario(const std::string& path, const std::vector<std::string>& overrides,
-                          const SearchPath& search);
-Scenario prepare_scenario(const ScenarioDocument& document, const SearchPath& search);
+                          const SearchPath& search, IdleAlgorithms idle = IdleAlgorithms::refused);
+Scenario prepare_scenario(const ScenarioDocument& document, const SearchPath& search,
+                          IdleAlgorithms idle = IdleAlgorithms::refused);
 
 }  // namespace stepcast
