@@ -241,13 +241,22 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
                      " experts of a rank, allowed: at least " + shortest(1 / held));
 }
 
+/// Kernels are new where the routing makes their shapes.
 void check_compile(const Scenario& scenario, Checks& checks) {
   const RuntimeSpec& runtime = scenario.workload.runtime;
-  if (runtime.compile_misses <= 0) return;
+  if (runtime.compile_misses <= 0) {
+    checks.require(!runtime.compile_hidden || !checks.good({"runtime.compile.misses"}),
+                   "runtime.compile.hidden", "is true but misses is 0, allowed: false");
+    return;
+  }
   const std::string is = "is " + shortest(runtime.compile_misses) + " but ";
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
   checks.require(experts || !checks.good({"model"}), "runtime.compile.misses",
                  is + "the model has no experts, allowed: 0");
+  if (!checks.require(!scenario.workload.moe.capacity_pad || !checks.good({"moe"}),
+                      "runtime.compile.misses",
+                      is + "moe.capacity_pad makes all shapes the same, allowed: 0"))
+    return;
   const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
   const HostSpec& host = scenario.cluster.host;
   const Seconds one = bytecode ? host.compile_bytecode : host.compile_kernel;
