@@ -19,14 +19,18 @@ HostQueue::HostQueue(std::uint64_t depth, bool compact) : depth_{depth}, compact
 }
 
 Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedFactors& speed) {
+  compile_stall_ = 0;
   if (segment.size() == 0) return clocks;
   const auto issue = [&speed](const Clocks& now, const OperatorCost& op) {
     return issue_operator(now, op, speed);
   };
-  const bool loop = may_bind(clocks, segment.size());
-  const Clocks after =
-      loop ? operator_loop(clocks, segment, issue) : segment.matrix(speed).apply(clocks);
-  forget(clocks.main);
+  const double prompt = clocks.main - compile_lag_.main;
+  const bool binds = may_bind(clocks, segment.size());
+  const bool loop = binds || follows_;
+  Clocks after = clocks;
+  if (loop) after = operator_loop(clocks, segment, speed.host, issue);
+  if (!binds) after = segment.matrix(speed).apply(clocks);
+  forget(prompt);
   remember(segment.size(), loop, after.device);
   if (!loop) keep_start({next_ - 1, &segment, speed, clocks});
   return after;
@@ -34,22 +38,24 @@ Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, const SpeedF
 
 Clocks HostQueue::run(const Clocks& clocks, const Segment& segment, double host_factor,
                       const EndOfWork& end_of) {
+  compile_stall_ = 0;
   if (segment.size() == 0) return clocks;
+  const double prompt = clocks.main - compile_lag_.main;
   may_bind(clocks, segment.size());
   const auto issue = [&](const Clocks& now, const OperatorCost& op) {
     const double main = now.main + host_factor * op.main;
     const double worker = std::max(now.worker, main) + host_factor * op.worker;
     return Clocks{main, worker, end_of(std::max(now.device, worker + op.launch), op)};
   };
-  const Clocks after = operator_loop(clocks, segment, issue);
-  forget(clocks.main);
+  const Clocks after = operator_loop(clocks, segment, host_factor, issue);
+  forget(prompt);
   remember(segment.size(), true, after.device);
   return after;
 }
 
 // Later operators wait for operators from the gate on, and never for what ended before the host got
-// here: the rest is dropped. Where the ring has no end for a dropped operator it has an earlier
-// one.
+// here, or would have without what it compiled: the rest is dropped. Where the ring has no end for
+// a dropped operator it has an earlier one.
 void HostQueue::forget(double main) {
   while (gate_ < next_ && runs_[place(gate_)].device <= main) ++gate_;
   if (gate_ > first_) forgotten_ = runs_[place(gate_ - 1)].operators();
@@ -89,14 +95,21 @@ bool HostQueue::may_bind(const Clocks& clocks, std::uint64_t size) {
   return end_of(waited_for) > clocks.main;
 }
 
+// A host that waits for the queue would have waited for the same operator without its lag.
 template <class Issue>
-Clocks HostQueue::operator_loop(Clocks clocks, const Segment& segment, const Issue& issue) {
+Clocks HostQueue::operator_loop(Clocks clocks, const Segment& segment, double host_factor,
+                                const Issue& issue) {
   ++loops_;
   reserve_ends();
   for (std::uint64_t run = first_; run < gate_; ++run) recall_ends(run);
   std::uint64_t index = issued_;
   for (const OperatorCost& op : segment.operators()) {
-    if (index >= depth_) clocks.main = std::max(clocks.main, end_of(index - depth_));
+    if (index >= depth_) {
+      const double end = end_of(index - depth_);
+      if (follows_) compile_lag_.wait(clocks.main, end);
+      clocks.main = std::max(clocks.main, end);
+    }
+    if (follows_) compile_stall_ += compile_lag_.issue(clocks, op, host_factor);
     clocks = issue(clocks, op);
     end_of(index++) = clocks.device;
   }
@@ -182,6 +195,8 @@ void HostQueue::shift(double time) {
 
 // Runs whose ends are known act through these alone.
 void HostQueue::append_state(double origin, std::vector<double>& state) const {
+  state.push_back(compile_lag_.main);
+  state.push_back(compile_lag_.worker);
   std::uint64_t number = first_start_;
   for (std::uint64_t run = first_; run < next_; ++run) {
     const End& end = runs_[place(run)];

@@ -127,8 +127,11 @@ OperatorCost issue_cost(LaunchClass launch, const RuntimeSpec& runtime, const Cl
 OperatorCost operator_issue(const Operator& op, const RuntimeSpec& runtime,
                             const ClusterSpec& cluster, bool in_graph) {
   OperatorCost cost = issue_cost(op.launch, runtime, cluster, op.in_call);
-  if (op.routed) cost.main += compile_cost(runtime, cluster.host);
-  if (in_graph && op.captured) cost.main *= cluster.host.graph_sink_factor;
+  if (op.routed) cost.compile = compile_cost(runtime, cluster.host);
+  cost.main += cost.compile;
+  if (!in_graph || !op.captured) return cost;
+  cost.main *= cluster.host.graph_sink_factor;
+  cost.compile *= cluster.host.graph_sink_factor;
   return cost;
 }
 
@@ -324,12 +327,12 @@ std::uint32_t ProgramBuilder::keep(const Operator& op, const OperatorCost& cost)
 
 std::uint32_t ProgramBuilder::segment_of(std::vector<Run> variants,
                                          const AttentionScaling& scaling) {
-  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0, 0}};
+  SegmentKey key{{scaling.fixed, scaling.work, scaling.floor, scaling.half, 0, 0, 0}};
   for (const Run& run : variants) {
     for (std::size_t i = 0; i < run.costs.size(); ++i) {
       const OperatorCost& c = run.costs[i];
-      key.push_back(
-          {c.main, c.worker, c.launch, c.device, c.draw, static_cast<double>(run.names[i])});
+      key.push_back({c.main, c.worker, c.launch, c.device, c.draw, c.compile,
+                     static_cast<double>(run.names[i])});
     }
   }
   const auto next = static_cast<std::uint32_t>(program_.segments.size());

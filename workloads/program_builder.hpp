@@ -100,7 +100,7 @@ class ProgramBuilder {
   std::uint32_t scaled_segment(const Operator& op, const AttentionWork& work, bool in_graph);
   std::uint32_t call_of(const StageCall& call);
 
-  using SegmentKey = std::vector<std::array<double, 6>>;
+  using SegmentKey = std::vector<std::array<double, 7>>;
   using CallKey =
       std::tuple<std::string, GroupKind, CollectiveKind, double, std::string, Skew, bool>;
   const WorkloadSpec& spec_;

@@ -22,7 +22,9 @@ SegmentMatrix SegmentMatrix::then(const SegmentMatrix& next) const {
   return both;
 }
 
-Segment::Segment(std::vector<OperatorCost> operators) : operators_{std::move(operators)} {
+Segment::Segment(std::vector<OperatorCost> operators)
+    : operators_{std::move(operators)},
+      compiles_{std::ranges::any_of(operators_, [](const auto& op) { return op.compile > 0; })} {
   std::vector<double> device_left(operators_.size() + 1);
   for (std::size_t i = operators_.size(); i > 0; --i) {
     device_left[i - 1] = device_left[i] + operators_[i - 1].device;

@@ -37,8 +37,8 @@ void check_flops(const Forecast& forecast) {
 }
 
 void check_times(const RankTimes& times, Seconds step_time) {
-  for (const Seconds part :
-       {times.computing, times.bubble, times.host_stall, times.other_idle, times.communication})
+  for (const Seconds part : {times.computing, times.bubble, times.host_stall, times.compile_stall,
+                             times.other_idle, times.communication})
     expects(part >= Seconds{0}, "no part of the step time is negative");
   for (const Seconds part : times.exposed)
     expects(part >= Seconds{0}, "no part of the exposed communication is negative");

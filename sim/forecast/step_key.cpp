@@ -14,7 +14,8 @@ namespace stepcast {
 namespace {
 
 void write_cost(const OperatorCost& cost, KeyWriter& key) {
-  for (const double number : {cost.main, cost.worker, cost.launch, cost.device, cost.draw})
+  for (const double number :
+       {cost.main, cost.worker, cost.launch, cost.device, cost.draw, cost.compile})
     key.number(number);
 }
 

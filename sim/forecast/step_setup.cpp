@@ -33,7 +33,7 @@ std::optional<std::uint64_t> hash_seed(const StallsSpec& spec) {
 }
 
 OperatorCost on_free_host(OperatorCost cost) {
-  cost.main = cost.worker = cost.launch = 0;
+  cost.main = cost.worker = cost.launch = cost.compile = 0;
   return cost;
 }
 

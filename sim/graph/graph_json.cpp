@@ -20,7 +20,9 @@ Json list_of(const List& list, const Each& each) {
 }
 
 Json cost_json(const OperatorCost& cost) {
-  return Json::array({cost.main, cost.worker, cost.launch, cost.device});
+  Json json = Json::array({cost.main, cost.worker, cost.launch, cost.device});
+  if (cost.compile > 0) json.push_back(cost.compile);
+  return json;
 }
 
 Json instruction_json(const Instruction& instruction) {

@@ -99,8 +99,12 @@ std::vector<std::string> names_of(std::size_t count) {
 
 OperatorCost read_cost(const Part& part) {
   const auto numbers = part.list();
-  if (numbers.size() != 4) part.fail("has no four numbers");
-  return {numbers[0].number(), numbers[1].number(), numbers[2].number(), numbers[3].number()};
+  if (numbers.size() != 4 && numbers.size() != 5) part.fail("has neither four nor five numbers");
+  OperatorCost cost{numbers[0].number(), numbers[1].number(), numbers[2].number(),
+                    numbers[3].number()};
+  if (numbers.size() == 5) cost.compile = numbers[4].number();
+  if (cost.compile > cost.main) part.fail("compiles for longer than the main thread works");
+  return cost;
 }
 
 Instructions read_code(const Part& part, const StageProgram& program) {

@@ -186,6 +186,7 @@ Json PageData::stage(const std::string& name, const RankTimes& t, const StageFor
               {"exposed", t.exposed_total().value()},
               {"bubble", t.bubble.value()},
               {"host", t.host_stall.value()},
+              {"compile", t.compile_stall.value()},
               {"idle", t.other_idle.value()}}},
             {"exposed", exposed}};
   if (!of) return json;

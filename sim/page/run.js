@@ -1,10 +1,12 @@
 const parts = [['computing', 'computing'], ['exposed', 'exposed communication'], ['bubble', 'bubble'],
-               ['host', 'host stall'], ['idle', 'other idle']];
-/* The same with the exposed communication by kind: a colour of its own for each of the ten. */
+               ['host', 'host stall'], ['compile', 'compile stall'], ['idle', 'other idle']];
+/* The same with the exposed communication by kind: a colour of its own for each of the eleven. */
 const kinds = ['tensor', 'expert', 'pipeline', 'data', 'context', 'offload'];
-const tenParts = [['part-computing', 'computing', s => s.parts.computing],
+const elevenParts = [['part-computing', 'computing', s => s.parts.computing],
   ...kinds.map(kind => [`part-${kind}`, `exposed ${kind} communication`, s => s.exposed[kind] || 0]),
-  ['part-bubble', 'bubble', s => s.parts.bubble], ['part-host', 'host stall', s => s.parts.host], ['part-idle', 'other idle', s => s.parts.idle]];
+  ['part-bubble', 'bubble', s => s.parts.bubble], ['part-host', 'host stall', s => s.parts.host],
+  ['part-compile', 'compile stall', s => s.parts.compile], ['part-idle', 'other idle', s => s.parts.idle]];
+const compiles = () => data.stages.some(stage => stage.parts.compile > 0);
 
 function headline() {
   const cards = d3.select('header').append('div').attr('class', 'cards');
@@ -19,7 +21,7 @@ function headline() {
 function breakdown() {
   const block = section('breakdown', 'Where the time goes',
     'Each bar is the step of a mean rank of the stage; its parts add up to the step time.');
-  const shown = tenParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
+  const shown = elevenParts.filter(([, , of]) => data.stages.some(stage => of(stage) > 0));
   legend(block, shown);
   const width = room, height = 24 * data.stages.length + 34, left = 74;
   const chart = svg(block, width, height, 'Breakdown of the step per stage');
@@ -55,7 +57,8 @@ function pipeline() {
   const block = section('pipeline', 'The pipeline as it ran',
     'One row per stage (a rank that stands for those alike). Drag to move, wheel to zoom; with the keyboard: arrows, + and -, 0 for all.');
   legend(block, [['forward', 'forward'], ['backward', 'backward'], ['weight', 'weight gradients'], ['beside', 'beside the pipeline'],
-                 ['exposed', 'exposed communication'], ['bubble', 'bubble'], ['host', 'host stall'], ['idle', 'other idle']]);
+                 ['exposed', 'exposed communication'], ['bubble', 'bubble'], ['host', 'host stall'],
+                 ...compiles() ? [['compile', 'compile stall']] : [], ['idle', 'other idle']]);
   if (data.timeline.shortest_wait > 0)
     block.append('p').attr('class', 'quiet').text(`Waits shorter than ${seconds(data.timeline.shortest_wait)} are not drawn.`);
   const rows = data.timeline.rows, end = data.timeline.end;
@@ -64,7 +67,7 @@ function pipeline() {
   const canvas = block.append('canvas').attr('tabindex', 0).attr('role', 'img').attr('id', 'gantt')
     .attr('aria-label', 'Timeline of the pipeline, one row per stage').style('height', `${height}px`);
   const node = canvas.node(), draw = node.getContext('2d');
-  const units = ['forward', 'backward', 'backward', 'weight', 'beside'], waits = ['exposed', 'bubble', 'host', 'idle'];
+  const units = ['forward', 'backward', 'backward', 'weight', 'beside'], waits = ['exposed', 'bubble', 'host', 'compile', 'idle'];
   const letters = ['F', 'B', 'b', 'w', ''];
   let transform = d3.zoomIdentity, wide = 0;
 
@@ -219,7 +222,7 @@ function links() {
   chart.append('g').attr('transform', `translate(0,${height - 24})`).call(d3.axisBottom(x).ticks(ticks()).tickFormat(seconds));
 }
 
-const pathShade = category => category === 'computing' ? 'computing' : category === 'host' ? 'host' : category === 'pauses' ? 'idle' : 'exposed';
+const pathShade = category => category === 'computing' ? 'computing' : category === 'host' ? 'host' : category === 'compiling' ? 'compile' : category === 'pauses' ? 'idle' : 'exposed';
 
 function path() {
   const block = section('path', 'Critical path',
@@ -228,7 +231,8 @@ function path() {
     block.append('p').text(`Not followed: it goes through all ${data.path.classes} rank classes, and only some are recorded. --trace-ranks ${data.path.classes} records them all.`);
     return;
   }
-  legend(block, [['computing', 'computing'], ['exposed', 'communication'], ['host', 'host'], ['idle', 'pauses']]);
+  legend(block, [['computing', 'computing'], ['exposed', 'communication'], ['host', 'host'],
+                 ...compiles() ? [['compile', 'compiling']] : [], ['idle', 'pauses']]);
   const names = data.stages.filter(s => s.stage >= 0).map(s => s.name), width = room, left = 74, tall = names.length > 16 ? 8 : 16;
   const height = tall * names.length + 30, chart = svg(block, width, height, 'Critical path over the stages');
   const x = d3.scaleLinear([0, data.timeline.end], [left, width - 20]);

@@ -7,11 +7,11 @@ namespace stepcast {
 
 /// Issuing goes through here and not through the rank, because a recording needs the clocks before
 /// and after.
-double Replayer::issue(RankIndex r, const OperatorCost& cost, bool after_compute,
-                       std::uint32_t& entry) {
+HostReady Replayer::issue(RankIndex r, const OperatorCost& cost, bool after_compute,
+                          std::uint32_t& entry) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
-  const double issued = rank.issue(cost);
+  const HostReady issued = rank.issue(cost);
   if (recorder_) entry = recorder_->issue(r, before, rank.clocks, after_compute);
   return issued;
 }
@@ -23,11 +23,11 @@ void Replayer::communicate(RankIndex r, const Communicate& instruction) {
   std::uint32_t entry = Recording::none;
   // What a later step issues first uses what the step before left on the compute stream.
   const bool after_compute = instruction.after_compute || rank.step > 0;
-  const double issued = issue(r, call.issue, after_compute, entry);
-  const double ready = after_compute ? std::max(issued, rank.clocks.device) : issued;
+  const HostReady issued = issue(r, call.issue, after_compute, entry);
+  const double ready = after_compute ? std::max(issued.at, rank.clocks.device) : issued.at;
   SlotState& slot = rank.slots[instruction.slot];
   slot.start = slot.end = unknown_time;
-  slot.host_ready = issued;
+  slot.host = issued;
   slot.call = instruction.call;
   ++slot.issue;
   slot.issued = true;
@@ -304,7 +304,7 @@ bool Replayer::wait_slot(RankIndex r, std::uint32_t slot) {
   if (crosses_stages) rank.met_after_pipeline = true;
   const std::uint32_t recorded =
       recorder_ ? recorder_->communication_of(r, state.entry) : Recording::none;
-  idle(r, state.end, state.start, call.kind, state.host_ready, after_pipeline, recorded);
+  idle(r, state.end, state.start, call.kind, state.host, after_pipeline, recorded);
   return true;
 }
 

@@ -56,10 +56,13 @@ void CommunicationLog::split(const Wait& wait, RankTimes& times,
     if (pieces && to > from) pieces->push_back({from, to, part, kind});
   };
   const auto uncovered = [&](double a, double b) {
-    const double host = std::clamp(wait.host_ready, a, b);
-    times.host_stall += Seconds{host - a};
+    const double host = std::clamp(wait.host.at, a, b);
+    const double prompt = std::clamp(wait.host.prompt, a, host);
+    times.host_stall += Seconds{prompt - a};
+    times.compile_stall += Seconds{host - prompt};
     (wait.pipeline ? times.bubble : times.other_idle) += Seconds{b - host};
-    note(a, host, WaitPart::host_stall, {});
+    note(a, prompt, WaitPart::host_stall, {});
+    note(prompt, host, WaitPart::compile_stall, {});
     note(host, b, wait.pipeline ? WaitPart::bubble : WaitPart::other_idle, {});
   };
   double at = wait.from;
@@ -113,7 +116,8 @@ void CommunicationLog::shift(double time) {
   for (Wait& wait : waits_) {
     wait.from += time;
     wait.to += time;
-    wait.host_ready += time;
+    wait.host.at += time;
+    wait.host.prompt += time;
   }
   covered_until_ += time;
   settled_until_ += time;
@@ -128,7 +132,8 @@ void CommunicationLog::append_state(double origin, std::vector<double>& state) c
     state.push_back(static_cast<double>(interval.kind));
   }
   for (const Wait& wait : waits_) {
-    for (const double time : {wait.from, wait.to, std::max(wait.from, wait.host_ready)})
+    for (const double time : {wait.from, wait.to, std::max(wait.from, wait.host.at),
+                              std::max(wait.from, wait.host.prompt)})
       state.push_back(time - origin);
     state.push_back(wait.pipeline ? 1 : 0);
   }

@@ -18,6 +18,11 @@ struct StepBooks {
 /// One of the `steps` - 1 steps after the first, of a job whose first step ended at `first_end`.
 RankTimes later_steps(const StepBooks& books, double first_end, std::size_t steps);
 
+/// When the host had issued what is waited for, and when it would have had it compiled nothing.
+struct HostReady {
+  double at = 0, prompt = 0;
+};
+
 /// The communications of one rank, and the waits in which none that it waited for moved data yet.
 /// Ranks run ahead of each other, so what else moved in a wait is known only later: waits are kept
 /// and split when nothing can begin before their end any more.
@@ -28,8 +33,8 @@ class CommunicationLog {
   /// A wait of the compute stream before what it waits for starts to move data.
   struct Wait {
     double from, to;
-    double host_ready;  ///< until then the host was late
-    bool pipeline;      ///< for a pipeline peer: bubble, otherwise idle
+    HostReady host;  ///< until then the host was late
+    bool pipeline;   ///< for a pipeline peer: bubble, otherwise idle
   };
 
   /// A communication that starts to move data at `start`; its end is not known yet.
@@ -40,8 +45,8 @@ class CommunicationLog {
   void add(const Wait& wait) { waits_.push_back(wait); }
 
   /// Splits the waits that end by `time`, up to which all communications are known, into the books:
-  /// exposed where something moved, then host stall, bubble or idle. `device`: no later wait
-  /// reaches behind it. Time in which something moved is complete after everything is settled.
+  /// exposed where something moved, then host or compile stall, bubble or idle. `device`: no later
+  /// wait reaches behind it. Time in which something moved is complete after everything is settled.
   /// `pieces`: gets the parts of the waits too.
   void settle(double time, double device, StepBooks& books,
               std::vector<Recording::Piece>* pieces = nullptr);

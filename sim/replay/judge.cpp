@@ -57,13 +57,15 @@ Timeline Job::run() {
   return timeline();
 }
 
-void Job::waited(Actors& a, double from, double moving, ExposedKind kind, double host_ready,
+void Job::waited(Actors& a, double from, double moving, ExposedKind kind, const HostReady& host,
                  bool pipeline) {
   const double to = ReferenceWorld::now();
   if (to <= from) return;
   moving = std::clamp(moving, from, to);
   times(a).exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
-  if (moving > from) a.log.add({from, moving, host_ready, pipeline});
+  if (moving <= from) return;
+  a.log.add({from, moving, host, pipeline});
+  a.lag.take(std::max(0.0, std::min(host.at, moving) - std::max(host.prompt, from)));
 }
 
 /// All members are there when the last one comes; it moves the bytes, the others wait.
@@ -122,7 +124,7 @@ Timeline Job::timeline() {
           ? Seconds{end}
           : Seconds{(end - step_ends_.front()) / static_cast<double>(step_ends_.size() - 1)};
   for (Actors& a : ranks_) {
-    if (end > a.end) a.log.add({a.end, end, 0, true});
+    if (end > a.end) a.log.add({a.end, end, {}, true});
     a.log.settle(unknown_time, unknown_time, a.books);
     result.classes.push_back(step_ends_.size() == 1
                                  ? a.books.times[0]

@@ -101,22 +101,44 @@ double Job::issue(Actors& a, const OperatorCost& cost) {
   return a.worker + cost.launch;
 }
 
+/// What compiling holds up is known once the device got there.
+double Job::issue_communication(Actors& a, const OperatorCost& cost,
+                                const std::shared_ptr<Issued>& issued) {
+  const Clocks host{a.main, a.worker, 0};
+  const double ready = issue(a, cost);
+  if (issued) issued->host.at = ready;
+  a.device.give([&a, host, cost, ready, issued] {
+    const double late = a.lag.issue_communication(host, cost, 1);
+    if (issued) issued->host.prompt = ready - late;
+  });
+  return ready;
+}
+
 /// The host issues operator by operator, at most `queue_depth` ahead of the device.
 void Job::compute(Actors& a, std::uint32_t index) {
   const Segment& segment = program(a).segment(index, input_.step.network.classes.variant[a.rank]);
   const auto depth = static_cast<std::size_t>(input_.step.host.queue_depth);
   const auto before = std::make_shared<double>(0);
-  a.device.give([before] { *before = ReferenceWorld::now(); });
+  a.device.give([&a, before] {
+    *before = ReferenceWorld::now();
+    a.compile_stall = 0;
+  });
   for (const OperatorCost& op : segment.operators()) {
+    const double free = a.main;
+    double freed = -unknown_time;  // a place in the queue
     if (a.operators >= depth) {
       const std::size_t gate = a.operators - depth;
       a.operator_ended.wait_until([&] { return a.ends.size() > gate; });
-      a.main = std::max(a.main, a.ends[gate]);
+      freed = a.ends[gate];
+      a.main = std::max(a.main, freed);
     }
-    const double ready = issue(a, {op.main, op.worker, op.launch, 0});
-    a.device.give([&a, ready, work = op.device] {
+    const Clocks host{a.main, a.worker, 0};
+    const double ready = issue(a, op);
+    a.device.give([&a, &op, ready, free, freed, host] {
+      a.lag.wait(free, freed);
+      a.compile_stall += a.lag.issue({host.main, host.worker, ReferenceWorld::now()}, op, 1);
       ReferenceWorld::sleep_until(ready);
-      ReferenceWorld::execute(work);
+      ReferenceWorld::execute(op.device);
       a.ends.push_back(ReferenceWorld::now());
       a.operator_ended.tell();
     });
@@ -129,15 +151,16 @@ void Job::compute(Actors& a, std::uint32_t index) {
     times.segments += 1;
     if (took <= worked * (1 + host_bound_margin) + clock_noise) return;
     times.host_bound_segments += 1;
-    times.host_stall += Seconds{took - worked};
+    const double compiled = std::min(a.compile_stall, took - worked);
+    times.host_stall += Seconds{took - worked - compiled};
+    times.compile_stall += Seconds{compiled};
   });
 }
 
 void Job::communicate(Actors& a, const Communicate& instruction) {
   const StageCall& call = program(a).calls[instruction.call];
-  const double issued_at = issue(a, call.issue);
   const auto issued = std::make_shared<Issued>();
-  issued->host_ready = issued_at;
+  issue_communication(a, call.issue, issued);
   issued->call = &call;
   a.slots[instruction.slot] = issued;
   std::shared_ptr<Mark> mark;
@@ -150,7 +173,7 @@ void Job::communicate(Actors& a, const Communicate& instruction) {
   a.stream[static_cast<std::size_t>(call.stream)].give(
       [this, &a, &call, index = instruction.call, issued, mark, made] {
         if (mark) mark->await();
-        ReferenceWorld::sleep_until(issued->host_ready);
+        ReferenceWorld::sleep_until(issued->host.at);
         if (call.over_host_link()) {
           issued->start = ReferenceWorld::now();
           ReferenceWorld::sleep_until(issued->start + call.host_link.value());
@@ -174,7 +197,7 @@ void Job::wait(Actors& a, std::uint32_t slot) {
   a.device.give([this, &a, issued, kind = call->kind, after_pipeline] {
     const double from = ReferenceWorld::now();
     issued->over.await();
-    waited(a, from, issued->start, kind, issued->host_ready, after_pipeline);
+    waited(a, from, issued->start, kind, issued->host, after_pipeline);
   });
 }
 
@@ -183,7 +206,10 @@ void Job::synchronise(Actors& a, bool of_copy) {
   if (of_copy) {
     const auto copied = a.copied;
     Mark drained;
-    a.device.give([&] { drained.reach(); });
+    a.device.give([&] {
+      a.lag.wait(a.main, *copied);
+      drained.reach();
+    });
     drained.await();
     a.main = std::max(a.main, *copied) + cost;
     return;
@@ -192,6 +218,7 @@ void Job::synchronise(Actors& a, bool of_copy) {
   Mark drained;
   a.device.give([&] {
     at = ReferenceWorld::now();
+    a.lag.synchronise({a.main, a.worker, at});
     drained.reach();
   });
   drained.await();
@@ -201,7 +228,7 @@ void Job::synchronise(Actors& a, bool of_copy) {
 void Job::receive(Actors& a, const Unit& unit) {
   const auto source = source_of(input_.step.shape, unit, Stage{a.stage});
   if (!source || source->stage == Stage{a.stage}) return;
-  issue(a, program(a).send_issue);
+  issue_communication(a, program(a).send_issue);
   const Message wanted{unit.kind != UnitKind::forward, unit.micro_batch, unit.chunk, unit.slice};
   a.device.give([this, &a, wanted] {
     const double from = ReferenceWorld::now();
@@ -212,7 +239,7 @@ void Job::receive(Actors& a, const Unit& unit) {
     const Message message = *found();
     a.inbox.erase(found());
     ReferenceWorld::sleep_until(message.arrival);
-    waited(a, from, message.start, ExposedKind::pipeline, 0, true);
+    waited(a, from, message.start, ExposedKind::pipeline, {}, true);
   });
 }
 
@@ -221,7 +248,7 @@ void Job::send(Actors& a, const Unit& unit) {
   if (!reader || reader->stage == Stage{a.stage}) return;
   const bool output = unit.kind == UnitKind::forward;
   const Channel channel = channel_of(input_.step.shape.placement, unit.chunk, output);
-  const double issued = issue(a, program(a).send_issue);
+  const double issued = issue_communication(a, program(a).send_issue);
   const auto mark = std::make_shared<Mark>();
   a.device.give([mark] { mark->reach(); });
   ++tasks_;
@@ -241,7 +268,7 @@ void Job::settle_sends(Actors& a) {
     const double from = ReferenceWorld::now();
     a.sent.wait_until([&] { return a.sends_done >= sends; });
     ReferenceWorld::sleep_until(a.last_send_arrival);
-    waited(a, from, a.last_send_start, ExposedKind::pipeline, 0, true);
+    waited(a, from, a.last_send_start, ExposedKind::pipeline, {}, true);
   });
 }
 

@@ -47,7 +47,8 @@ struct Mark {
 /// One collective of one rank, from being issued to its end.
 struct Issued {
   const StageCall* call = nullptr;
-  double host_ready = 0, start = 0;
+  HostReady host;
+  double start = 0;
   Mark over;
 };
 
@@ -72,6 +73,8 @@ struct Actors {
   Lane device;
   std::size_t operators = 0;  ///< given to it
   std::vector<double> ends;   ///< of operators
+  CompileLag lag;             ///< by the order in which it gets what was issued
+  double compile_stall = 0;   ///< in the segment at hand
   ReferenceWorld::Signal operator_ended;
   std::array<Lane, streams> stream;
   std::array<Lane, channels> channel;
@@ -101,6 +104,8 @@ class Job {
   const Instructions& code_of(const Actors& a, const Unit& unit) const;
   void run_code(Actors& a, const Instructions& code);
   double issue(Actors& a, const OperatorCost& cost);
+  double issue_communication(Actors& a, const OperatorCost& cost,
+                             const std::shared_ptr<Issued>& issued = {});
   void compute(Actors& a, std::uint32_t segment);
   void communicate(Actors& a, const Communicate& instruction);
   void wait(Actors& a, std::uint32_t slot);
@@ -113,7 +118,7 @@ class Job {
   void transfer(Actors& a, Channel channel, Message message);
   void meet(Actors& a, std::uint32_t call, std::uint64_t made, Issued& issued);
   /// The compute stream has waited since `from` for what moved from `moving` on.
-  void waited(Actors& a, double from, double moving, ExposedKind kind, double host_ready,
+  void waited(Actors& a, double from, double moving, ExposedKind kind, const HostReady& host,
               bool pipeline);
   RankTimes& times(Actors& a) const { return a.books.times[a.device_step == 0 ? 0 : 1]; }
   Timeline timeline();

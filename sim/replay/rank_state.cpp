@@ -65,7 +65,9 @@ void RankState::append_state(bool free_host, bool follows_clock, double origin,
     write.number(slot.call);
     write.time(slot.start);
     write.time(slot.end);
-    if (!free_host) write.time(slot.host_ready);
+    if (free_host) continue;
+    write.time(slot.host.at);
+    write.time(slot.host.prompt);
   }
   // What was free before anything can be issued again makes no difference.
   const double next_issue = free_host ? clocks.device : clocks.worker;
@@ -107,7 +109,8 @@ void RankState::shift(double time, std::uint32_t micro_batches) {
   for (SlotState& slot : slots) {
     slot.start += time;
     slot.end += time;
-    slot.host_ready += time;
+    slot.host.at += time;
+    slot.host.prompt += time;
   }
   for (StreamState& s : stream) {
     s.free_at += time;

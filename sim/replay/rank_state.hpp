@@ -44,7 +44,7 @@ struct Meeting {
 /// The last Communicate with a slot number.
 struct SlotState {
   double start = unknown_time, end = unknown_time;
-  double host_ready = 0;  ///< when the host had issued it
+  HostReady host;
   std::uint32_t call = 0;
   std::uint32_t issue = 0;  ///< how often the slot was issued: earlier ones may still be under way
   bool issued = false;
@@ -176,10 +176,12 @@ struct alignas(cache_line) RankState {
 
   /// The host issues a communication: its threads spend their time, the compute stream is not held.
   /// Returns when it is issued.
-  double issue(const OperatorCost& cost) {
+  HostReady issue(const OperatorCost& cost) {
+    const double late = host_queue.compile_lag().issue_communication(clocks, cost, speed.host);
     clocks.main += speed.host * cost.main;
     clocks.worker = std::max(clocks.worker, clocks.main) + speed.host * cost.worker;
-    return clocks.worker + cost.launch;
+    const double issued = clocks.worker + cost.launch;
+    return {issued, issued - late};
   }
 };
 

@@ -32,6 +32,13 @@ bool costs_host_time(const StageProgram& program) {
          });
 }
 
+bool compiles(const StageProgram& program) {
+  const auto any = [](const std::vector<Segment>& segments) {
+    return std::ranges::any_of(segments, &Segment::compiles);
+  };
+  return any(program.segments) || std::ranges::any_of(program.variants, any);
+}
+
 bool some_cost_host_time(const ReplayInput& input) {
   const auto any = [](const std::vector<StageProgram>& programs) {
     return std::ranges::any_of(programs, [](const StageProgram& p) { return costs_host_time(p); });
@@ -84,6 +91,7 @@ Replayer::Replayer(const ReplayInput& input)
     rank.program = &program_of(r);
     rank.call_of = map_.call_of[r].data();
     rank.order = &input.orders[rank.stage.value];
+    if (compiles(*rank.program)) rank.host_queue.follow_compiling();
     start_stalls(r);
     if (recorder_) recorder_->host_speed(r, rank.speed.host);
   }
@@ -217,10 +225,14 @@ double Replayer::attention_factor(RankIndex r, std::uint32_t segment) const {
 void Replayer::synchronise(RankIndex r, double cost, bool of_copy) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
-  if (of_copy)
+  CompileLag& lag = rank.host_queue.compile_lag();
+  if (of_copy) {
+    lag.wait(before.main, rank.copied);
     rank.clocks.main = std::max(before.main, rank.copied) + cost;
-  else
+  } else {
+    lag.synchronise(before);
     rank.clocks = host_sync(before, cost);
+  }
   if (recorder_) recorder_->sync(r, before, rank.clocks, of_copy ? rank.copied : -1);
 }
 
@@ -238,11 +250,14 @@ void Replayer::compute(RankIndex r, std::uint32_t index) {
   times.segments += 1;
   if (took <= worked * (1 + host_bound_margin)) return;
   times.host_bound_segments += 1;
-  times.host_stall += Seconds{took - worked};
-  if (recorder_) {
-    recorder_->piece(r, {before.device, before.device + (took - worked), WaitPart::host_stall,
-                         ExposedKind::tensor});
-  }
+  const double compiled = std::min(rank.host_queue.compile_stall(), took - worked);
+  const double issued = took - worked - compiled;
+  times.host_stall += Seconds{issued};
+  times.compile_stall += Seconds{compiled};
+  if (!recorder_) return;
+  const double at = before.device + issued, end = before.device + (took - worked);
+  recorder_->piece(r, {before.device, at, WaitPart::host_stall, ExposedKind::tensor});
+  recorder_->piece(r, {at, end, WaitPart::compile_stall, ExposedKind::tensor});
 }
 
 /// Waits for what the unit, or both units of the pair, need; then they count as begun.

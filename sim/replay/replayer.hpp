@@ -143,7 +143,7 @@ class Replayer : public EngineClient {
   bool meets_nothing(RankIndex r, std::uint32_t index, const CallSummary& call, double start) const;
   double end_on_links(const NetworkCall& call, double start) const;
   /// The host issues a communication; returns when that is done. `entry` is what was recorded.
-  double issue(RankIndex r, const OperatorCost& cost, bool after_compute, std::uint32_t& entry);
+  HostReady issue(RankIndex r, const OperatorCost& cost, bool after_compute, std::uint32_t& entry);
   void record_collective(Meeting& meeting);
   std::uint32_t meeting_of(RankIndex r, std::uint32_t call);
   std::uint32_t new_meeting(std::uint32_t call);
@@ -162,7 +162,7 @@ class Replayer : public EngineClient {
     if (crowded_) ranks_[r].prefetch_lists();
     ready_.push_back(r);
   }
-  void idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,
+  void idle(RankIndex r, double to, double moving_from, ExposedKind kind, const HostReady& host,
             bool pipeline, std::uint32_t recorded = Recording::none);
   void settle_when_due();
   void settle();

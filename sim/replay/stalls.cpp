@@ -25,6 +25,7 @@ void Replayer::begin_step(RankIndex r) {
   if (rank.step >= ahead) {
     const double asked = ahead == 0 ? rank.clocks.main : rank.step_begins[rank.step - ahead];
     rank.data_ready = std::max(rank.data_ready, asked) + loader.time_per_step.value();
+    rank.host_queue.compile_lag().wait(rank.clocks.main, rank.data_ready);
     rank.clocks.main = std::max(rank.clocks.main, rank.data_ready);
   }
   rank.step_begins.push_back(rank.clocks.main);
@@ -69,7 +70,7 @@ void Replayer::save_checkpoint(RankIndex r) {
   if (!spec.checkpoint || (rank.step + 1) % spec.checkpoint->every_steps != 0) return;
   synchronise(r, spec.checkpoint->blocking_time.value());
   const double saved = rank.clocks.main;
-  idle(r, saved, saved, ExposedKind::data, saved, false);
+  idle(r, saved, saved, ExposedKind::data, {saved, saved}, false);
 }
 
 /// Lognormal of mean 1.

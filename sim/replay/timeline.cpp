@@ -7,7 +7,8 @@ namespace {
 
 /// Takes `amount` from what the rank did last of all: waiting first.
 void cut(RankTimes& times, double amount) {
-  std::vector<Seconds*> parts{&times.bubble, &times.other_idle, &times.host_stall};
+  std::vector<Seconds*> parts{&times.bubble, &times.other_idle, &times.host_stall,
+                              &times.compile_stall};
   for (Seconds& part : times.exposed) parts.push_back(&part);
   parts.push_back(&times.computing);
   for (Seconds* part : parts) {
@@ -25,6 +26,7 @@ void add(RankTimes& sum, const RankTimes& part, double weight) {
   for (std::size_t k = 0; k < exposed_kinds; ++k) sum.exposed[k] += part.exposed[k] * weight;
   sum.bubble += part.bubble * weight;
   sum.host_stall += part.host_stall * weight;
+  sum.compile_stall += part.compile_stall * weight;
   sum.other_idle += part.other_idle * weight;
   sum.communication += part.communication * weight;
   sum.segments += part.segments * weight;
@@ -54,7 +56,7 @@ Timeline Replayer::timeline() {
                          : Seconds{(end - step_ends_.front()) / static_cast<double>(steps - 1)};
   for (RankIndex r = 0; r < ranks_.size(); ++r) {
     const RankState& rank = ranks_[r];
-    idle(r, end, end, ExposedKind::pipeline, 0, true);
+    idle(r, end, end, ExposedKind::pipeline, {}, true);
     settle(r, unknown_time, unknown_time);
     result.classes.push_back(steps == 1 ? rank.books.times[0]
                                         : later_steps(rank.books, step_ends_.front(), steps));

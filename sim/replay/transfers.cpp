@@ -23,7 +23,7 @@ bool Replayer::receive(RankIndex r, const Unit& unit) {
   }
   std::uint32_t posted = Recording::none;
   issue(r, program(r).send_issue, false, posted);
-  idle(r, found->arrival, found->start, ExposedKind::pipeline, 0, true, found->recorded);
+  idle(r, found->arrival, found->start, ExposedKind::pipeline, {}, true, found->recorded);
   rank.inbox.erase(found);
   return true;
 }
@@ -38,7 +38,8 @@ void Replayer::send(RankIndex r, const Unit& unit) {
   const bool output = unit.kind == UnitKind::forward;
   const Channel channel = channel_of(input_.shape.placement, unit.chunk, output);
   std::uint32_t entry = Recording::none;
-  const double ready = std::max(rank.clocks.device, issue(r, program(r).send_issue, true, entry));
+  const double ready =
+      std::max(rank.clocks.device, issue(r, program(r).send_issue, true, entry).at);
   ++tasks_;
   ++rank.sends_pending;
   sends(r, channel)
@@ -54,7 +55,7 @@ bool Replayer::settle_send(RankIndex r) {
     rank.waiting = Waiting::send;
     return false;
   }
-  idle(r, rank.last_send_arrival, rank.last_send_start, ExposedKind::pipeline, 0, true,
+  idle(r, rank.last_send_arrival, rank.last_send_start, ExposedKind::pipeline, {}, true,
        rank.last_send);
   return true;
 }

@@ -8,8 +8,8 @@ namespace stepcast {
 
 /// The compute stream waits until `to` for a communication that moves from `moving_from` on. What
 /// else moved before that is told when everything that can move is known.
-void Replayer::idle(RankIndex r, double to, double moving_from, ExposedKind kind, double host_ready,
-                    bool pipeline, std::uint32_t recorded) {
+void Replayer::idle(RankIndex r, double to, double moving_from, ExposedKind kind,
+                    const HostReady& host, bool pipeline, std::uint32_t recorded) {
   RankState& rank = ranks_[r];
   const Clocks before = rank.clocks;
   const double from = before.device;
@@ -20,7 +20,9 @@ void Replayer::idle(RankIndex r, double to, double moving_from, ExposedKind kind
   rank.times().exposed[static_cast<std::size_t>(kind)] += Seconds{to - moving};
   if (recorder_) recorder_->piece(r, {moving, to, WaitPart::exposed, kind});
   if (moving <= from) return;
-  rank.log.add({from, moving, host_ready, pipeline});
+  rank.log.add({from, moving, host, pipeline});
+  rank.host_queue.compile_lag().take(
+      std::max(0.0, std::min(host.at, moving) - std::max(host.prompt, from)));
   ++unsettled_;
 }
 

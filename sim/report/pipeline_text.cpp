@@ -37,6 +37,8 @@ Cell cell_of(WaitPart part) {
       return {'.', "\x1b[2m"};
     case WaitPart::host_stall:
       return {'!', "\x1b[31m"};
+    case WaitPart::compile_stall:
+      return {'c', "\x1b[31m"};
     case WaitPart::other_idle:
       break;
   }
@@ -112,7 +114,7 @@ std::string pipeline_text(const RecordedRun& run, std::size_t width, bool colour
   text += fmt::format("{:<{}}0{:>{}}\n", "  time", margin, end, columns - 1);
   return text +
          "  F forward, B backward, b and w its halves, = beside the pipeline; ~ exposed "
-         "communication,\n  . bubble, ! host stall\n";
+         "communication,\n  . bubble, ! host stall, c compile stall\n";
 }
 
 }  // namespace stepcast

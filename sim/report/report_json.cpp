@@ -25,6 +25,7 @@ Json parts(const RankTimes& t) {
           {"communication_exposed", t.exposed_total().value()},
           {"bubble", t.bubble.value()},
           {"host_stall", t.host_stall.value()},
+          {"compile_stall", t.compile_stall.value()},
           {"other_idle", t.other_idle.value()}};
 }
 

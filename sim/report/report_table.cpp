@@ -129,7 +129,7 @@ std::string steps_line(const Timeline& timeline) {
 std::string bound_by(const RankTimes& times) {
   const double host = times.host_bound_share();
   if (!times.bound_by_host()) return fmt::format("device {:.0f}%", 100 * (1 - host));
-  return fmt::format("host {:.0f}%", 100 * std::max(host, times.host_stall / times.total()));
+  return fmt::format("host {:.0f}%", 100 * std::max(host, times.late_host() / times.total()));
 }
 
 /// What the documents of the step are, and what their imbalance costs.
@@ -322,6 +322,7 @@ std::vector<Part> parts_of(const RankTimes& t) {
   }
   parts.push_back({"bubble", t.bubble, blue});
   parts.push_back({"host stall", t.host_stall, red});
+  if (t.compile_stall > Seconds{0}) parts.push_back({"compile stall", t.compile_stall, red});
   parts.push_back({"other idle", t.other_idle, magenta});
   return parts;
 }
@@ -342,22 +343,23 @@ std::string breakdown(const Forecast& forecast, const Paint& paint) {
 std::string layer_text(const std::vector<std::int64_t>& layers) {
   std::string text;
   for (const std::int64_t n : layers) text += (text.empty() ? "" : "+") + std::to_string(n);
-  constexpr std::size_t column = 8;
-  if (text.size() <= column) return text;
+  if (text.size() <= 8) return text;  // the column
   const auto total = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
   return fmt::format("{} in {}", total, layers.size());
 }
 
 std::string stage_rows(const Forecast& forecast) {
+  const int compile = forecast.mean.compile_stall > Seconds{0} ? 9 : 0;  // columns
+  static constexpr char row[] = "  {:>5} {:<8} {:>9} {:>7} {:>7} {:>7}{:>{}} {:>7} {:>8} {:>11}\n";
   std::string text =
-      fmt::format("  {:>5} {:<8} {:>9} {:>7} {:>7} {:>7} {:>7} {:>8} {:>11}\n", "stage", "layers",
-                  "computing", "exposed", "bubble", "host", "idle", "memory", "bound by");
+      fmt::format(row, "stage", "layers", "computing", "exposed", "bubble", "host",
+                  compile > 0 ? "compile" : "", compile, "idle", "memory", "bound by");
   for (std::size_t s = 0; s < forecast.stages.size(); ++s) {
     const StageForecast& stage = forecast.stages[s];
     const RankTimes& t = stage.times;
-    text += fmt::format("  {:>5} {:<8} {:>9} {:>7} {:>7} {:>7} {:>7} {:>8} {:>11}\n", s,
-                        layer_text(stage.layers), human(t.computing), human(t.exposed_total()),
-                        human(t.bubble), human(t.host_stall), human(t.other_idle),
+    text += fmt::format(row, s, layer_text(stage.layers), human(t.computing),
+                        human(t.exposed_total()), human(t.bubble), human(t.host_stall),
+                        compile > 0 ? human(t.compile_stall) : "", compile, human(t.other_idle),
                         stage.memory ? human(stage.memory->peak()) : "-", bound_by(t));
   }
   return text + "\n";

@@ -52,6 +52,8 @@ const char* category(const Recording::Piece& piece) {
       return "bubble";
     case WaitPart::host_stall:
       return "host stall";
+    case WaitPart::compile_stall:
+      return "compile stall";
     case WaitPart::other_idle:
       break;
   }

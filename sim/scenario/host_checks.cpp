@@ -241,6 +241,7 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
                      " experts of a rank, allowed: at least " + shortest(1 / held));
 }
 
+/// Kernels are new where the routing makes their shapes.
 void check_compile(const Scenario& scenario, Checks& checks) {
   const RuntimeSpec& runtime = scenario.workload.runtime;
   if (runtime.compile_misses <= 0) {
@@ -253,6 +254,10 @@ void check_compile(const Scenario& scenario, Checks& checks) {
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
   checks.require(experts || !checks.good({"model"}), "runtime.compile.misses",
                  is + "the model has no experts, allowed: 0");
+  if (!checks.require(!scenario.workload.moe.capacity_pad || !checks.good({"moe"}),
+                      "runtime.compile.misses",
+                      is + "moe.capacity_pad makes all shapes the same, allowed: 0"))
+    return;
   const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
   const HostSpec& host = scenario.cluster.host;
   const Seconds one = bytecode ? host.compile_bytecode : host.compile_kernel;

@@ -136,9 +136,10 @@ TEST(HostQueueProperty, EqualsThePlainQueue) {
     for (int i = 0; i < kinds; ++i) segments.emplace_back(generate::operators(40));
     const std::uint64_t depth =
         *rc::gen::element<std::uint64_t>(1, 4, 16, 17, 32, 64, 150, unlimited);
-    HostQueue queue{depth}, compact{depth, true};
+    HostQueue queue{depth}, compact{depth, true}, followed{depth};
+    if (depth < unlimited) followed.follow_compiling();
     PlainQueue plain{depth};
-    Clocks by_runs, by_operators, in_less_room;
+    Clocks by_runs, by_operators, in_less_room, with_lag;
     const int length = *rc::gen::inRange(1, 200);
     for (int i = 0; i < length; ++i) {
       const auto& segment = segments[*rc::gen::inRange<std::size_t>(0, segments.size())];
@@ -148,7 +149,9 @@ TEST(HostQueueProperty, EqualsThePlainQueue) {
       by_operators = plain.run(between(by_operators), segment.operators(), speed);
       in_less_room = compact.run(between(in_less_room), segment, speed);
       RC_ASSERT(close(by_runs, by_operators));
+      with_lag = followed.run(between(with_lag), segment, speed);
       RC_ASSERT(in_less_room == by_runs);
+      RC_ASSERT(with_lag == by_runs);
     }
     waits += plain.waits();
     loops += queue.operator_loops();

@@ -18,6 +18,7 @@ inline std::vector<OperatorCost> operators(std::size_t most) {
   std::vector<OperatorCost> result(*rc::gen::inRange<std::size_t>(0, most + 1));
   for (OperatorCost& op : result) {
     op.main = microseconds(10);
+    op.compile = *rc::gen::inRange(0, 4) == 0 ? op.main / 2 : 0;
     op.worker = task_queue ? microseconds(12) : 0;
     op.launch = *rc::gen::inRange(0, launches) * 3e-6;
     op.device = *rc::gen::inRange(0, 4) == 0 ? 0 : microseconds(device_bound);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "stepcast/workloads/compile_lag.hpp"
 #include "stepcast/workloads/segment.hpp"
 
 namespace stepcast {
@@ -26,6 +27,14 @@ class HostQueue {
   /// This runs the segment where the device's speed changes during it: operator by operator.
   Clocks run(const Clocks& clocks, const Segment& segment, double host_factor,
              const EndOfWork& end_of);
+
+  /// From the first run on every segment is stepped through beside what else is done, so that it is
+  /// known what compiling holds up. No clock changes by it.
+  void follow_compiling() { follows_ = true; }
+  /// This is how long the device waited for compiling inside the last run, where that is followed.
+  double compile_stall() const { return compile_stall_; }
+  /// What moves a clock between two runs is told here.
+  CompileLag& compile_lag() { return compile_lag_; }
 
   /// This moves everything that is remembered by `time`.
   void shift(double time);
@@ -69,7 +78,8 @@ class HostQueue {
 
   bool may_bind(const Clocks& clocks, std::uint64_t size);
   template <class Issue>
-  Clocks operator_loop(Clocks clocks, const Segment& segment, const Issue& issue);
+  Clocks operator_loop(Clocks clocks, const Segment& segment, double host_factor,
+                       const Issue& issue);
   void forget(double main);
   void remember(std::uint64_t operators, bool each_known, double device_end);
   void recall_ends(std::uint64_t run);
@@ -91,6 +101,9 @@ class HostQueue {
 
   std::uint64_t depth_;
   bool compact_;
+  bool follows_ = false;
+  double compile_stall_ = 0;
+  CompileLag compile_lag_;
   std::uint64_t issued_ = 0;     ///< operators so far
   std::uint64_t forgotten_ = 0;  ///< operators of runs that are out of reach
   std::uint64_t loops_ = 0;

@@ -16,9 +16,11 @@ namespace stepcast {
 /// `launch` later the compute stream may start, and works for `device`. issue_operator() is the
 /// definition. `draw` is the part of the device's power limit that it draws at the full clock:
 /// above 1 the limit holds it, and `device` is the time that this leaves (docs/models/clocks.md).
+/// `compile` is the part of `main` in which the kernel is made.
 struct OperatorCost {
   double main = 0, worker = 0, launch = 0, device = 0;
   double draw = 1;
+  double compile = 0;
 };
 
 /// These are factors on time: 2 is half as fast. Launch is not scaled.
@@ -61,6 +63,8 @@ class Segment {
   const std::vector<OperatorCost>& operators() const { return operators_; }
   std::size_t size() const { return operators_.size(); }
   double device_time() const { return unit_.device; }
+  /// Whether the host compiles for one of the operators.
+  bool compiles() const { return compiles_; }
   /// This is the matrix under speed factors; (1, 1) is stored, others come from the hulls in O(log
   /// hull) per launch value.
   SegmentMatrix matrix(const SpeedFactors& speed) const;
@@ -88,6 +92,7 @@ class Segment {
   std::vector<OperatorCost> operators_;
   std::vector<LaunchHulls> hulls_;  ///< in order of first appearance
   SegmentMatrix unit_;
+  bool compiles_;
 };
 
 /// These are the clocks after the operators, one by one.

@@ -46,6 +46,7 @@ std::string part_name(std::size_t i) {
   const std::string& name = breakdown_names()[i];
   if (is_exposed_part(i)) return "exposed " + name + " communication";
   if (name == "host_stall") return "host stall";
+  if (name == "compile_stall") return "compile stall";
   return name == "other_idle" ? "other idle" : name;
 }
 

@@ -56,6 +56,8 @@ class PathReader {
   void step(Vertex before, Vertex vertex, double from, double to);
   void communication(const ExecutedGraph::Place& place, double from, double to);
   void segment(Vertex before, const ExecutedGraph::Place& place, double from, double to);
+  void issued(std::uint32_t c, double from, double to, double compiled);
+  void computed(std::uint32_t c, std::uint32_t segment, std::size_t first, double from, double to);
   void add(std::uint32_t c, double from, double to, const std::string& category,
            const std::string& label);
   void slacks();
@@ -142,6 +144,26 @@ double issuing(std::span<const OperatorCost> operators) {
   return sum;
 }
 
+/// What it compiles stands behind what it issues, wherever in between it was.
+void PathReader::issued(std::uint32_t c, double from, double to, double compiled) {
+  if (to <= from) return;
+  const double own = to - std::min(compiled, to - from);
+  if (own > from) {
+    operators_["host: issue operators"] += own - from;
+    add(c, from, own, "host", "issue operators");
+  }
+  if (to <= own) return;
+  operators_["host: compile kernels"] += to - own;
+  add(c, own, to, "compiling", "compile kernels");
+}
+
+/// What the main thread compiles for these operators at its own speed.
+double compiling(std::span<const OperatorCost> operators) {
+  double sum = 0;
+  for (const OperatorCost& op : operators) sum += op.compile;
+  return sum;
+}
+
 /// From the compute stream all of it is computing; from the host what passed until the device had
 /// work for the rest of the segment is the host's. Along the host's own clock what is longer than
 /// its own work is the wait for a full queue, in which the device computes.
@@ -153,10 +175,12 @@ void PathReader::segment(Vertex before, const ExecutedGraph::Place& place, doubl
     if (v == graph_.source()) return ExecutedGraph::Clock::device;
     return static_cast<ExecutedGraph::Clock>(graph_.place(v).part);
   };
-  double issued = from;
+  double ready = from, compiled = 0;
   std::size_t first = 0;
-  if (static_cast<ExecutedGraph::Clock>(place.part) != ExecutedGraph::Clock::device) {
-    issued = std::min(to, from + issuing(operators) * rank.host_speed);
+  const bool on_host =
+      static_cast<ExecutedGraph::Clock>(place.part) != ExecutedGraph::Clock::device;
+  if (on_host) {
+    ready = std::min(to, from + issuing(operators) * rank.host_speed);
   } else if (clock_of(before) != ExecutedGraph::Clock::device) {
     const double ideal = program(place.rank_class).segments[entry.what].device_time();
     const SpeedFactors speed{ideal > 0 ? entry.worked / ideal : 1, rank.host_speed};
@@ -166,22 +190,27 @@ void PathReader::segment(Vertex before, const ExecutedGraph::Place& place, doubl
       clocks = issue_operator(clocks, operators[i], speed);
       if (clocks.worker + operators[i].launch <= device) continue;
       first = i;
-      issued = std::clamp(clocks.worker + operators[i].launch, from, to);
+      ready = std::clamp(clocks.worker + operators[i].launch, from, to);
     }
   }
-  if (issued > from) {
-    operators_["host: issue operators"] += issued - from;
-    add(place.rank_class, from, issued, "host", "issue operators");
-  }
-  if (to <= issued) return;
+  const std::size_t launched = on_host ? operators.size() : first + 1;
+  if (clock_of(before) == ExecutedGraph::Clock::main)
+    compiled = compiling(std::span(operators).first(launched)) * rank.host_speed;
+  issued(place.rank_class, from, ready, compiled);
+  if (to > ready) computed(place.rank_class, entry.what, first, ready, to);
+}
+
+/// The device runs the operators of the segment from `first` on.
+void PathReader::computed(std::uint32_t c, std::uint32_t segment, std::size_t first, double from,
+                          double to) {
+  const auto& operators = program(c).segments[segment].operators();
   double work = 0;
   for (std::size_t i = first; i < operators.size(); ++i) work += operators[i].device;
   for (std::size_t i = first; i < operators.size(); ++i) {
     const double share = work > 0 ? operators[i].device / work : i == first ? 1 : 0;
-    operators_[operator_name(program(place.rank_class), entry.what, i)] += (to - issued) * share;
+    operators_[operator_name(program(c), segment, i)] += (to - from) * share;
   }
-  add(place.rank_class, issued, to, "computing",
-      segment_name(program(place.rank_class), entry.what));
+  add(c, from, to, "computing", segment_name(program(c), segment));
 }
 
 void PathReader::slacks() {

@@ -77,6 +77,7 @@ std::vector<Named> outputs(const Scenario& s, const Forecast& f) {
         {fmt::format("exposed_{}_s", name(static_cast<ExposedKind>(k))), mean.exposed[k].value()});
   list.push_back({"bubble_s", mean.bubble.value()});
   list.push_back({"host_stall_s", mean.host_stall.value()});
+  list.push_back({"compile_stall_s", mean.compile_stall.value()});
   list.push_back({"other_idle_s", mean.other_idle.value()});
   const MemoryBudget* worst = fullest(f);
   list.push_back(

@@ -17,8 +17,9 @@ constexpr double panel_width = 420, panel_height = 300, left_edge = 60, top_edge
 constexpr double legend_line = 18, bar_share = 0.7;
 
 // Colours that stay apart for the colour-blind (Okabe and Ito 2008), and one grey.
-constexpr std::array series_colours{"#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7",
-                                    "#56B4E9", "#BBBBBB", "#F0E442", "#666666"};
+constexpr std::array series_colours{"#0072B2", "#E69F00", "#D55E00", "#009E73",
+                                    "#CC79A7", "#56B4E9", "#BBBBBB", "#F0E442",
+                                    "#666666", "#000000", "#882255"};
 
 const char* colour(std::size_t i) { return series_colours[i % series_colours.size()]; }
 

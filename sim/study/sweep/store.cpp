@@ -15,7 +15,7 @@ namespace stepcast {
 namespace {
 
 /// Counts up with every change of the table that an older program would misread.
-constexpr int store_format = 3;
+constexpr int store_format = 4;
 constexpr int application = 0x53435354;  ///< `PRAGMA application_id` of a store: "SCST"
 constexpr int patience_ms = 60'000;      ///< for another writer to finish one row
 

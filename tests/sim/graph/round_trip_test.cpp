@@ -24,8 +24,9 @@ std::vector<double> numbers_of(const Scenario& scenario) {
     std::vector<double> numbers{result.step_time.value()};
     for (const StageForecast& stage : result.stages) {
       const RankTimes& t = stage.times;
-      numbers.insert(numbers.end(), {t.computing.value(), t.bubble.value(), t.host_stall.value(),
-                                     t.other_idle.value(), t.communication.value()});
+      numbers.insert(numbers.end(),
+                     {t.computing.value(), t.bubble.value(), t.host_stall.value(),
+                      t.compile_stall.value(), t.other_idle.value(), t.communication.value()});
       for (const Seconds exposed : t.exposed) numbers.push_back(exposed.value());
     }
     return numbers;

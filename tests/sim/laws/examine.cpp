@@ -32,6 +32,7 @@ class Examination {
     if (base_.timeline.skipped_micro_batches > 0) count("micro-batches skipped");
     if (base_.timeline.classes.size() < base_.timeline.tasks && folded()) count("ranks folded");
     for (const std::string& broken : broken_flops(case_)) fail(broken);
+    compiling_is_told();
     measure_rounding();
     everything_scales();
     fold_changes_nothing();
@@ -66,6 +67,7 @@ class Examination {
       equal(what + " " + part_name(k), a.exposed[k].value(), b.exposed[k].value(), step);
     equal(what + " bubble", a.bubble.value(), b.bubble.value(), step);
     equal(what + " host stall", a.host_stall.value(), b.host_stall.value(), step);
+    equal(what + " compile stall", a.compile_stall.value(), b.compile_stall.value(), step);
     equal(what + " other idle", a.other_idle.value(), b.other_idle.value(), step);
     equal(what + " communication", a.communication.value(), b.communication.value(), step);
   }
@@ -79,6 +81,7 @@ class Examination {
   }
   void equal_collectives(const std::vector<CollectiveUse>& others);
 
+  void compiling_is_told();
   void measure_rounding();
   double largest_difference(const Forecast& other, double factor) const;
   void fold_changes_nothing();
@@ -107,6 +110,17 @@ void Examination::equal_collectives(const std::vector<CollectiveUse>& others) {
     equal(what + " bytes", a.bytes.value(), b.bytes.value(), a.bytes.value());
     equal(what + " alone", a.alone.value(), b.alone.value(), a.alone.value());
   }
+}
+
+/// Nothing waits for what is not compiled, or compiled by other threads.
+void Examination::compiling_is_told() {
+  const RuntimeSpec& runtime = case_.scenario.workload.runtime;
+  const double told = base_.mean.compile_stall.value();
+  if (runtime.compile_misses > 0 && !runtime.compile_hidden) {
+    if (told > 0) count("compiling waited for");
+    return;
+  }
+  if (told != 0) fail("nothing is compiled, but " + shortest(told) + " s wait for it");
 }
 
 /// Groups that share links without keeping step make small differences larger, until rounding
@@ -138,8 +152,9 @@ double Examination::largest_difference(const Forecast& other, double factor) con
   see(base_.step_time, other.step_time);
   for (std::size_t s = 0; s < base_.stages.size(); ++s) {
     const RankTimes &a = base_.stages[s].times, &b = other.stages[s].times;
-    for (const auto part : {&RankTimes::computing, &RankTimes::bubble, &RankTimes::host_stall,
-                            &RankTimes::other_idle, &RankTimes::communication})
+    for (const auto part :
+         {&RankTimes::computing, &RankTimes::bubble, &RankTimes::host_stall,
+          &RankTimes::compile_stall, &RankTimes::other_idle, &RankTimes::communication})
       see(a.*part, b.*part);
     for (std::size_t k = 0; k < exposed_kinds; ++k) see(a.exposed[k], b.exposed[k]);
   }

@@ -17,7 +17,7 @@ struct Told {
 RankTimes split(const std::vector<Told>& told) {
   CommunicationLog log;
   for (const Told& t : told) log.add(t.start, t.end, t.kind);
-  log.add(CommunicationLog::Wait{.from = 0, .to = 10, .host_ready = 0, .pipeline = true});
+  log.add(CommunicationLog::Wait{.from = 0, .to = 10, .host = {}, .pipeline = true});
   StepBooks books;
   constexpr double all = std::numeric_limits<double>::infinity();
   log.settle(all, all, books);

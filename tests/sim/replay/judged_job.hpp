@@ -26,8 +26,8 @@ struct Sabotage {
 inline std::vector<double> numbers_of(const Timeline& t) {
   std::vector<double> parts;
   for (const RankTimes& times : t.classes) {
-    for (const Seconds part :
-         {times.computing, times.bubble, times.host_stall, times.other_idle, times.communication})
+    for (const Seconds part : {times.computing, times.bubble, times.host_stall, times.compile_stall,
+                               times.other_idle, times.communication})
       parts.push_back(part.value());
     for (const Seconds part : times.exposed) parts.push_back(part.value());
   }

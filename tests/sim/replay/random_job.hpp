@@ -55,9 +55,10 @@ inline ClusterSpec random_cluster(std::int64_t devices) {
   return c;
 }
 
-inline std::uint32_t add_compute(StageProgram& program, double seconds) {
+inline std::uint32_t add_compute(StageProgram& program, double seconds, double compile = 0) {
   OperatorCost cost;
-  cost.main = 1e-6;
+  cost.compile = compile;
+  cost.main = 1e-6 + compile;
   cost.device = seconds;
   program.segments.emplace_back(std::vector<OperatorCost>{cost});
   return static_cast<std::uint32_t>(program.segments.size() - 1);
@@ -75,7 +76,8 @@ inline std::uint32_t add_call(StageProgram& program, GroupKind group, Collective
 inline StageProgram random_program(const ParallelPlan& plan, std::uint32_t stage) {
   StageProgram program;
   const Bytes boundary{*rc::gen::inRange(0, 4) * 1e6};
-  const auto run = add_compute(program, *rc::gen::inRange(1, 9) * 1e-4);
+  const double compile = *rc::gen::element(0.0, 0.0, 2e-4);
+  const auto run = add_compute(program, *rc::gen::inRange(1, 9) * 1e-4, compile);
   const auto weight = add_compute(program, *rc::gen::inRange(1, 9) * 1e-4);
   const auto tensor =
       add_call(program, GroupKind::tensor, CollectiveKind::all_gather, 3_MiB, Stream::tensor);
@@ -360,13 +362,14 @@ inline std::vector<double> result_of(const Job& job, Fold fold) {
                              job.steps,
                              job.skip_recurring,
                              loaded ? &job.loads : nullptr});
-  std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 6);
+  std::vector<double> parts(static_cast<std::size_t>(job.plan.pp) * 7);
   for (std::size_t c = 0; c < t.classes.size(); ++c) {
     const RankTimes& times = t.classes[c];
-    const Seconds all[] = {times.computing,  times.exposed_total(), times.bubble,
-                           times.host_stall, times.other_idle,      times.communication};
-    for (std::size_t k = 0; k < 6; ++k) {
-      parts[network.classes.stage[c].value * 6 + k] += all[k].value() * network.classes.ranks[c];
+    const Seconds all[] = {times.computing,    times.exposed_total(), times.bubble,
+                           times.host_stall,   times.compile_stall,   times.other_idle,
+                           times.communication};
+    for (std::size_t k = 0; k < 7; ++k) {
+      parts[network.classes.stage[c].value * 7 + k] += all[k].value() * network.classes.ranks[c];
     }
   }
   parts.push_back(t.step_time.value());

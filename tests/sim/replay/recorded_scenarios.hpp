@@ -48,6 +48,7 @@ inline std::vector<RecordedCase> all_recorded_cases() {
   const std::vector<RecordedCase> more{
       {"what-if/gpt3-175b-zb-h1.yaml", {}},
       {"what-if/telechat3-105b-zipf.yaml", {}},
+      {"what-if/telechat3-105b-dvm-new-shapes.yaml", {}},
       {"what-if/telechat3-105b-ep64-chunks.yaml", {}},
       {"what-if/deepseek-v3-dualpipe.yaml", {}},
       {"what-if/telechat3-36b-seqpipe.yaml", {}},

@@ -36,6 +36,7 @@ double difference(const RecordedRun& run) {
       if (p.part == WaitPart::exposed) sum.exposed[static_cast<std::size_t>(p.kind)] += time;
       if (p.part == WaitPart::bubble) sum.bubble += time;
       if (p.part == WaitPart::host_stall) sum.host_stall += time;
+      if (p.part == WaitPart::compile_stall) sum.compile_stall += time;
       if (p.part == WaitPart::other_idle) sum.other_idle += time;
     }
     const RankTimes& told = run.forecast.timeline.classes[c];
@@ -46,6 +47,7 @@ double difference(const RecordedRun& run) {
     for (std::size_t k = 0; k < exposed_kinds; ++k) compare(sum.exposed[k], told.exposed[k]);
     compare(sum.bubble, told.bubble);
     compare(sum.host_stall, told.host_stall);
+    compare(sum.compile_stall, told.compile_stall);
     compare(sum.other_idle, told.other_idle);
   }
   return most;

@@ -13,9 +13,10 @@ struct SteadyJob {
   NetworkMap network;
   PipelineShape shape{1, 1, 400, 1};
 
-  explicit SteadyJob(double issue) {
+  explicit SteadyJob(double issue, double compile = 0) {
     StageProgram& program = programs.front();
-    program.segments.emplace_back(std::vector<OperatorCost>{{.main = 1e-4, .device = 1e-3}});
+    program.segments.emplace_back(
+        std::vector<OperatorCost>{{.main = 1e-4 + compile, .device = 1e-3, .compile = compile}});
     for (const char* name : {"of a forward", "of a backward"})
       program.calls.push_back({name,
                                GroupKind::tensor,
@@ -70,6 +71,26 @@ TEST(SteadyBooks, OpenCommunicationsAndLateHostsAreSkippedToo) {
       EXPECT_NEAR(a.other_idle.value(), b.other_idle.value(), most) << issue;
       EXPECT_NEAR(a.exposed_total().value(), b.exposed_total().value(), most) << issue;
       EXPECT_NEAR(a.communication.value(), b.communication.value(), most) << issue;
+    }
+  }
+}
+
+// Every second of a pass is the same from some pass on, whether the lag grows up to the depth of
+// the queue, is taken up by waiting, or shows.
+TEST(SteadyBooks, WhatCompilingHoldsUpIsSkippedToo) {
+  for (const double compile : {1e-4, 1e-3, 3e-3}) {
+    for (const double issue : {0.0, 1e-4, 1e-3, 5e-3}) {
+      const SteadyJob job(issue, compile);
+      const Timeline whole = job.run(false), skipped = job.run(true);
+      EXPECT_GT(skipped.skipped_micro_batches, 300U) << issue << " " << compile;
+      const double most = 1e-9 * whole.step_time.value();
+      for (std::size_t c = 0; c < 2; ++c) {
+        const RankTimes &a = skipped.classes[c], &b = whole.classes[c];
+        EXPECT_NEAR(a.host_stall.value(), b.host_stall.value(), most) << issue << " " << compile;
+        EXPECT_NEAR(a.compile_stall.value(), b.compile_stall.value(), most)
+            << issue << " " << compile;
+        EXPECT_LE(b.compile_stall.value(), 800 * compile * (1 + 1e-9));
+      }
     }
   }
 }

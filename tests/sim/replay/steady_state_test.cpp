@@ -13,9 +13,9 @@ using testing::PipelineCase;
 using testing::run_pipeline;
 
 std::vector<double> parts(const RankTimes& t) {
-  std::vector<double> all{t.computing.value(),  t.bubble.value(),        t.host_stall.value(),
-                          t.other_idle.value(), t.communication.value(), t.segments,
-                          t.end.value()};
+  std::vector<double> all{
+      t.computing.value(),  t.bubble.value(),        t.host_stall.value(), t.compile_stall.value(),
+      t.other_idle.value(), t.communication.value(), t.segments,           t.end.value()};
   for (const Seconds exposed : t.exposed) all.push_back(exposed.value());
   return all;
 }

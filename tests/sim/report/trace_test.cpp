@@ -75,6 +75,7 @@ TEST(Trace, SpansNestAndAddUpToTheBreakdown) {
         compare("computing", told.computing);
         compare("bubble", told.bubble);
         compare("host stall", told.host_stall);
+        compare("compile stall", told.compile_stall);
         compare("other idle", told.other_idle);
         compare("exposed tensor", told.exposed[0]);
         compare("exposed data", told.exposed[3]);

@@ -218,7 +218,7 @@ std::vector<double> times_of(const std::string& stalls, const char* fold) {
   std::vector<double> all{f.step_time.value()};
   for (const StageForecast& stage : f.stages) {
     for (const Seconds part : {stage.times.computing, stage.times.exposed_total(),
-                               stage.times.bubble, stage.times.host_stall, stage.times.other_idle})
+                               stage.times.bubble, stage.times.late_host(), stage.times.other_idle})
       all.push_back(part.value());
   }
   all.push_back(static_cast<double>(f.timeline.classes.size()));

@@ -80,6 +80,12 @@ inline constexpr WrongRow wrong_data[] = {
      "expect:", "runtime: {fusion: dvm, compile: {misses: 0.5}}\nexpect:",
      "s.yaml:50:42: runtime.compile.misses: is 0.5 but cluster.host.compile.bytecode is 0s, "
      "allowed: 0"},
+    {"compile_of_padded_experts", "expect:",
+     "moe: {capacity_factor: 1, capacity_pad: true}\nruntime: {compile: {misses: 0.5}}\nexpect:",
+     "s.yaml:51:29: runtime.compile.misses: is 0.5 but moe.capacity_pad makes all shapes the same, "
+     "allowed: 0"},
+    {"compile_hidden_without_misses", "expect:", "runtime: {compile: {hidden: true}}\nexpect:",
+     "s.yaml:50:29: runtime.compile.hidden: is true but misses is 0, allowed: false"},
     {"fusion_of_no_name", "expect:", "runtime: {fusion: all}\nexpect:",
      "s.yaml:50:19: runtime.fusion: is 'all', allowed: none, pattern, dvm"},
 };

@@ -14,7 +14,7 @@ namespace stepcast {
 
 /// An instant of a rank that does not compute belongs to one of these (docs/formats.md,
 /// "Attribution").
-enum class WaitPart : std::uint8_t { exposed, bubble, host_stall, other_idle };
+enum class WaitPart : std::uint8_t { exposed, bubble, host_stall, compile_stall, other_idle };
 
 /// These rank classes leave every entry; what the others do is only added up.
 struct RecordedClasses {

@@ -8,15 +8,18 @@
 
 namespace stepcast {
 
-/// This says where the time of one rank went. The five parts add up to the step time: at each
-/// instant the first that applies of computing, exposed communication, bubble, host stall, other
-/// idle (docs/formats.md, "Attribution").
+/// This says where the time of one rank went. The six parts add up to the step time: at each
+/// instant the first that applies of computing, exposed communication, bubble, host stall, compile
+/// stall, other idle (docs/formats.md, "Attribution").
 struct RankTimes {
   Seconds computing{0};
   std::array<Seconds, exposed_kinds>
       exposed{};          ///< waiting while a communication of the rank moves data
   Seconds bubble{0};      ///< waiting for a pipeline peer
   Seconds host_stall{0};  ///< waiting for the host
+  /// Waiting for the host, which would have been there had it compiled nothing
+  /// (docs/models/fusion.md).
+  Seconds compile_stall{0};
   Seconds other_idle{0};
   Seconds communication{0};        ///< some communication of the rank in flight, exposed or not
   Seconds end{0};                  ///< when the rank was done with its last step
@@ -31,9 +34,11 @@ struct RankTimes {
   double host_bound_share() const { return segments > 0 ? host_bound_segments / segments : 0; }
   /// Whether the host held up most segments, or took more time than the device did.
   bool bound_by_host() const {
-    return host_bound_share() > 0.5 || host_stall > computing + exposed_total();
+    return host_bound_share() > 0.5 || late_host() > computing + exposed_total();
   }
-  Seconds total() const { return computing + exposed_total() + bubble + host_stall + other_idle; }
+  /// Waiting for the host, whatever it did.
+  Seconds late_host() const { return host_stall + compile_stall; }
+  Seconds total() const { return computing + exposed_total() + bubble + late_host() + other_idle; }
 };
 
 /// This adds every part of `part` times `weight`; `end` is left alone.

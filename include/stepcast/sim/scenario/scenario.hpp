@@ -44,8 +44,8 @@ struct ExpectSpec {
   std::vector<double> breakdown;
   std::string source;
 };
-/// The names are computing, the kinds of exposed communication, bubble, host_stall and other_idle:
-/// what adds up to the step time.
+/// The names are computing, the kinds of exposed communication, bubble, host_stall, compile_stall
+/// and other_idle: what adds up to the step time.
 const std::vector<std::string>& breakdown_names();
 
 /// A scenario is checked and holds everything that is known before a run. Exactly one of
