@@ -40,9 +40,15 @@ bool is_no_slower(const Operator& one, std::initializer_list<const Operator*> se
   return operator_time(one, device, false) <= sum;
 }
 
+std::vector<std::string> members(const Operator& op) {
+  return op.fused.empty() ? std::vector<std::string>{op.name} : op.fused;
+}
+
 Operator one_kernel(const Operator& first, const Operator& second, const FusionPattern& pattern) {
   Operator op = first;
   op.name += " + " + second.name;
+  op.fused = members(first);
+  for (std::string& member : members(second)) op.fused.push_back(std::move(member));
   op.flops += second.flops;
   const double saved = (pattern.kept ? 1 : 2) * pattern.read;
   op.bytes += (1 - saved) * second.bytes;

@@ -11,7 +11,7 @@ constexpr double rounding = 1e-12;  // of prefix sums
 
 /// A split has to save this much of the computing of a device: what communication of layers can
 /// turn round was less in the plans that docs/models/pipeline.md shows.
-constexpr double least_gain = 0.015;
+constexpr double least_split_gain = 0.015;
 
 double time_of(const PieceTimes& times, std::size_t part, std::size_t parts, std::size_t first,
                std::size_t end) {
@@ -175,16 +175,16 @@ LayerMoves::Move LayerMoves::best_move(const Move& now, double most_period) cons
 std::vector<std::size_t> LayerMoves::improve(const std::vector<std::size_t>& even) const {
   const Evenness start = evenness(even);
   // where chunks in step take longer than any device by itself, they have to gain too
-  const bool in_step = start.load.period > start.load.device * (1 + least_gain);
+  const bool in_step = start.load.period > start.load.device * (1 + least_split_gain);
   std::vector<std::size_t> best = even;
-  double least = start.load.device * (1 - least_gain);
+  double least = start.load.device * (1 - least_split_gain);
   for (Move now{even, start};;) {
     const Move next = best_move(now, now.result.load.period * (1 + rounding));
     if (!next.result.less_than(now.result)) return best;
     now = next;
     const SplitLoad& load = now.result.load;
     if (load.device >= least * (1 - rounding)) continue;
-    if (in_step && load.period > start.load.period * (1 - least_gain)) continue;
+    if (in_step && load.period > start.load.period * (1 - least_split_gain)) continue;
     least = load.device;
     best = now.ends;
   }

@@ -254,7 +254,7 @@ void ProgramBuilder::blocking(const std::string& name, GroupKind group, Collecti
 }
 
 OperatorCost ProgramBuilder::cost(const Operator& op, bool in_graph) const {
-  OperatorCost cost = operator_issue(op, spec_.runtime, cluster_, in_graph);
+  OperatorCost cost = operator_issue(op, issuing_, cluster_, in_graph);
   const bool fp8 = spec_.training.precision == TrainingSpec::Precision::fp8_mixed;
   cost.device = operator_time(op, device_, fp8).value();
   if (!(cost.device > 0)) return cost;

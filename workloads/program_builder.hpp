@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "stepcast/workloads/compile_cache.hpp"
 #include "stepcast/workloads/memory.hpp"
 #include "stepcast/workloads/operator_inventory.hpp"
 #include "stepcast/workloads/operators.hpp"
@@ -104,6 +105,7 @@ class ProgramBuilder {
   using CallKey =
       std::tuple<std::string, GroupKind, CollectiveKind, double, std::string, Skew, bool>;
   const WorkloadSpec& spec_;
+  const RuntimeSpec issuing_ = with_misses(spec_);  ///< misses of a cache told
   const ClusterSpec& cluster_;
   const DeviceSpec device_;  ///< as kernels of a step find it
   StageProgram program_;

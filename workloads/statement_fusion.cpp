@@ -116,6 +116,7 @@ Operator one_kernel(Statements part, Statements behind, bool whole) {
   op.work = MemoryBoundWork{kind_of(group.role), std::get<MemoryBoundWork>(op.work).row};
   op.routed = std::ranges::any_of(part, &Operator::routed);
   op.in_call = std::ranges::all_of(part, &Operator::in_call);
+  for (const Operator& statement : part) op.fused.push_back(statement.name);
   return op;
 }
 
@@ -141,6 +142,7 @@ bool stack(Operator& first, const Operator& second, const DeviceSpec& device,
   Operator op = first;
   op.flops += second.flops;
   op.bytes += second.bytes;
+  op.fused.insert(op.fused.end(), second.fused.begin(), second.fused.end());
   const Seconds apart = operator_time(first, device, false) + operator_time(second, device, false);
   if (!choices.take(operator_time(op, device, false) <= apart)) return false;
   first = std::move(op);

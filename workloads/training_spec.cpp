@@ -264,6 +264,12 @@ void describe(Visitor& visitor, RuntimeSpec& spec) {
       "compile", "kernels of operators whose shape follows from the routing", [&](Visitor& v) {
         v.field(
             {"misses", &spec.compile_misses, "part of them that no cache holds", between(0, 1)});
+        v.field({"cache", &spec.compile_cache,
+                 "shapes of each operator whose kernels a rank keeps, the latest ones; misses "
+                 "follow from the routing then (docs/models/fusion.md); 0: misses says it",
+                 between(0, 1e9)});
+        v.field({"rows_per_kernel", &spec.compile_rows,
+                 "counts of rows that follow each other and share a kernel", between(1, 1e9)});
         v.field({"hidden", &spec.compile_hidden,
                  "whether other threads compile while old kernels serve"});
       });

@@ -318,7 +318,8 @@ Json PageData::operators() const {
     list.push_back({row.stage, row.name, name(row.of), row.shape, brief(row.launches),
                     brief(row.time.value()), brief(row.share),
                     known ? Json(brief(row.efficiency)) : Json(nullptr),
-                    known ? name(row.bound) : "", brief(row.flops), brief(row.bytes)});
+                    known ? name(row.bound) : "", brief(row.flops), brief(row.bytes),
+                    fmt::format("{}", fmt::join(row.fused, ", "))});
   }
   return list;
 }

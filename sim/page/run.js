@@ -263,7 +263,7 @@ function operators() {
     const head = table.append('tr');
     ['operator', 'class', 'shape', 'launches', 'time', 'share', 'efficiency', 'bound', 'FLOPs each', 'bytes each'].forEach(t => head.append('th').text(t));
     data.operators.filter(o => String(o[0]) === select.property('value')).forEach(o => {
-      const line = table.append('tr');
+      const line = table.append('tr').attr('title', o[11] ? `of ${o[11]}` : null);
       [o[1], o[2], o[3], o[4], seconds(o[5]), share(o[6]), share(o[7]), o[8], short(o[9]), `${short(o[10])}B`].forEach(t => line.append('td').text(t));
     });
   }

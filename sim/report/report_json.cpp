@@ -385,7 +385,8 @@ std::string run_fields_json(const std::string& pipeline,
                       {"time_s", row.time.value()},
                       {"efficiency", known ? Json(row.efficiency) : Json(nullptr)},
                       {"bound", known ? Json(name(row.bound)) : Json(nullptr)},
-                      {"share", row.share}});
+                      {"share", row.share},
+                      {"fused", row.fused}});
     }
   }
   return fields.dump(-1, ' ', false, Json::error_handler_t::replace);

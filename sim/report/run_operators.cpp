@@ -138,6 +138,7 @@ class StageRows {
       row.flops = inventory_.inventory.operators[place].flops.value();
       row.bytes = inventory_.inventory.operators[place].bytes.value();
       row.bound = known.bound;
+      row.fused = inventory_.inventory.operators[place].fused;
     }
     const auto [found, fresh] =
         places_.try_emplace({called, known.shape, row.flops, row.bytes}, rows_.size());

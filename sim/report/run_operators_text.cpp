@@ -7,7 +7,7 @@
 namespace stepcast {
 namespace {
 
-constexpr std::size_t name_width = 24, shape_width = 23;
+constexpr std::size_t name_width = 24, shape_width = 23, fused_width = 90;
 
 /// Names of any length, cut to a column.
 std::string cut_to(const std::string& text, std::size_t width) {
@@ -15,6 +15,20 @@ std::string cut_to(const std::string& text, std::size_t width) {
 }
 
 std::string percent_of(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+/// What a kernel was made of, below it.
+std::string fused_lines(const RunOperator& row) {
+  std::string text, line;
+  for (std::size_t i = 0; i < row.fused.size(); ++i) {
+    const std::string part = row.fused[i] + (i + 1 < row.fused.size() ? "," : "");
+    if (!line.empty() && line.size() + part.size() >= fused_width) {
+      text += "      " + line + "\n";
+      line.clear();
+    }
+    line += (i == 0 ? "of " : line.empty() ? "" : " ") + part;
+  }
+  return line.empty() ? text : text + "      " + line + "\n";
+}
 
 std::string operator_line(const RunOperator& row) {
   const bool known = row.efficiency > 0;
@@ -49,7 +63,7 @@ std::string run_operators_table(const std::vector<RunOperator>& operators, std::
                           "launches", "time", "share", "effic.", "bound", "FLOP");
     }
     if (of_stage++ < top) {
-      text += operator_line(row);
+      text += operator_line(row) + fused_lines(row);
       continue;
     }
     rest += row.time;
@@ -61,14 +75,14 @@ std::string run_operators_table(const std::vector<RunOperator>& operators, std::
 }
 
 std::string run_operators_csv(const std::vector<RunOperator>& operators) {
-  std::string text = "stage,name,class,shape,flops,bytes,launches,time_s,efficiency,bound,share\n";
+  std::string text = "stage,name,class,shape,flops,bytes,launches,time_s,efficiency,bound,share,fused\n";
   for (const RunOperator& row : operators) {
     const bool known = row.efficiency > 0;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", row.stage, csv_cell(row.name),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", row.stage, csv_cell(row.name),
                         name(row.of), csv_cell(row.shape), shortest(row.flops), shortest(row.bytes),
                         shortest(row.launches), shortest(row.time.value()),
                         known ? shortest(row.efficiency) : "", known ? name(row.bound) : "",
-                        shortest(row.share));
+                        shortest(row.share), csv_cell(fmt::format("{}", fmt::join(row.fused, "; "))));
   }
   return text;
 }

@@ -241,28 +241,58 @@ void check_expert_offload(const Scenario& scenario, Checks& checks) {
                      " experts of a rank, allowed: at least " + shortest(1 / held));
 }
 
+/// What a cache needs, and what does nothing without one.
+void check_compile_cache(const Scenario& scenario, Checks& checks) {
+  const RuntimeSpec& runtime = scenario.workload.runtime;
+  if (runtime.compile_cache == 0) {
+    checks.require(runtime.compile_rows == 1 || !checks.good({"runtime.compile.cache"}),
+                   "runtime.compile.rows_per_kernel",
+                   "is " + std::to_string(runtime.compile_rows) + " but cache is 0, allowed: 1");
+    return;
+  }
+  checks.require(!(runtime.compile_misses > 0), "runtime.compile.misses",
+                 "is " + shortest(runtime.compile_misses) +
+                     " but follows from runtime.compile.cache, allowed: 0");
+  if (scenario.synthetic || !scenario.workload.model.moe) return;
+  const std::string is = "is " + std::to_string(runtime.compile_cache) + " but ";
+  const MoeSpec& moe = scenario.workload.moe;
+  checks.require(!moe.capacity_factor || moe.capacity_pad || !checks.good_below("moe"),
+                 "runtime.compile.cache",
+                 is + "moe.capacity_factor makes some shapes the same, allowed: 0");
+  const bool grouped = moe.products == MoeSpec::Products::grouped;
+  const bool moves =
+      grouped ? scenario.workload.plan.ep > 1 : scenario.workload.model.moe->experts > 1;
+  checks.require(moves || !(checks.good({"parallel.ep", "model"}) && checks.good_below("moe")),
+                 "runtime.compile.cache",
+                 is + "every rank has the rows of all experts, always as many, allowed: 0");
+}
+
 /// Kernels are new where the routing makes their shapes.
 void check_compile(const Scenario& scenario, Checks& checks) {
   const RuntimeSpec& runtime = scenario.workload.runtime;
-  if (runtime.compile_misses <= 0) {
-    checks.require(!runtime.compile_hidden || !checks.good({"runtime.compile.misses"}),
-                   "runtime.compile.hidden",
-                   "is true but runtime.compile.misses is 0: nothing is compiled, allowed: false");
+  if (!checks.good_below("runtime.compile")) return;
+  check_compile_cache(scenario, checks);
+  const bool cached = runtime.compile_cache > 0;
+  if (!cached && runtime.compile_misses <= 0) {
+    checks.require(!runtime.compile_hidden, "runtime.compile.hidden",
+                   "is true but misses is 0, allowed: false");
     return;
   }
-  const std::string is = "is " + shortest(runtime.compile_misses) + " but ";
+  const std::string key = cached ? "runtime.compile.cache" : "runtime.compile.misses";
+  const std::string is =
+      "is " +
+      (cached ? std::to_string(runtime.compile_cache) : shortest(runtime.compile_misses)) + " but ";
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
-  checks.require(experts || !checks.good({"model"}), "runtime.compile.misses",
+  checks.require(experts || !checks.good({"model"}), key,
                  is + "the model has no experts, allowed: 0");
-  if (!checks.require(!scenario.workload.moe.capacity_pad || !checks.good({"moe"}),
-                      "runtime.compile.misses",
+  if (!checks.require(!scenario.workload.moe.capacity_pad || !checks.good({"moe"}), key,
                       is + "moe.capacity_pad makes all shapes the same, allowed: 0"))
     return;
   const bool bytecode = runtime.fusion == RuntimeSpec::Fusion::dvm;
   const HostSpec& host = scenario.cluster.host;
   const Seconds one = bytecode ? host.compile_bytecode : host.compile_kernel;
   checks.require(
-      one > Seconds{0} || !checks.good({"cluster.host.compile"}), "runtime.compile.misses",
+      one > Seconds{0} || !checks.good({"cluster.host.compile"}), key,
       is + "cluster.host.compile." + (bytecode ? "bytecode" : "kernel") + " is 0s, allowed: 0");
 }
 

@@ -179,6 +179,7 @@ struct Operator {
   /// experts, or the kernels of one statement (HostSpec::library_launch).
   bool in_call = false;
   Slack slack = {};
+  std::vector<std::string> fused = {};  ///< operators and statements that it was made of
 };
 
 /// What a communication of a layer is for: the input of a column-parallel product and what is left

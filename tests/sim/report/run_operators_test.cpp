@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #include "sim/in_child.hpp"
 #include "sim/replay/recorded_scenarios.hpp"
@@ -97,6 +100,49 @@ TEST(RunOperators, RowsHaveWorkClassAndBound) {
   EXPECT_EQ(result, std::vector<double>{1});
 }
 
+/// [stage] By name, how often an operator or statement is executed, in kernels of its own or fused.
+std::map<std::pair<std::uint32_t, std::string>, double> executed(const RecordedCase& c) {
+  const Scenario scenario = testing::scenario_of(c);
+  std::map<std::pair<std::uint32_t, std::string>, double> all;
+  for (const RunOperator& row : run_operators(scenario, record(scenario))) {
+    EXPECT_NE(row.fused.size(), 1U) << row.name;
+    if (row.fused.empty()) all[{row.stage, row.name}] += row.launches;
+    for (const std::string& part : row.fused) all[{row.stage, part}] += row.launches;
+  }
+  return all;
+}
+
+// Whatever is fused is listed in what it became part of, once for each launch.
+TEST(RunOperators, FusedKernelsListAllThatTheyWereMadeOf) {
+  const std::string plain = "runtime.fusion=none", made = "runtime.fusion=dvm";
+  for (const char* file : {"telechat3-105b-4096.yaml", "papers/telechat3/105b-512-unfused.yaml"}) {
+    const auto result = in_child([&] {
+      const auto apart = executed({file, {plain}}), fused = executed({file, {made}});
+      double wrong = apart.size() == fused.size() ? 0 : 1;
+      for (const auto& [what, launches] : apart) {
+        const auto found = fused.find(what);
+        const double counted = found == fused.end() ? 0 : found->second;
+        EXPECT_NEAR(counted, launches, 1e-9 * launches) << what.second;
+        if (std::abs(counted - launches) > 1e-9 * launches) ++wrong;
+      }
+      return std::vector<double>{wrong, static_cast<double>(apart.size())};
+    });
+    ASSERT_EQ(result.size(), 2U);
+    EXPECT_EQ(result[0], 0);
+    EXPECT_GT(result[1], 50);
+  }
+}
+
+TEST(RunOperators, CsvJsonAndTableNameThePartsOfAFusedKernel) {
+  RunOperator row{.name = "a + b", .launches = 1, .fused = {"a", "b"}};
+  EXPECT_TRUE(run_operators_csv({row}).ends_with(",a; b\n"));
+  EXPECT_NE(run_operators_table({row}, 1).find("\n      of a, b\n"), std::string::npos);
+  const std::vector<RunOperator> rows{row};
+  EXPECT_NE(run_fields_json("", &rows).find("\"fused\":[\"a\",\"b\"]"), std::string::npos);
+  row.fused.assign(20, "a statement");
+  std::istringstream lines{run_operators_table({row}, 1)};
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+}
 TEST(RunOperators, ASyntheticWorkloadHasTimesAlone) {
   const auto result = in_child([] {
     const Scenario scenario = testing::scenario_of({"ideal-pipeline.yaml", {}});

@@ -66,10 +66,6 @@ inline constexpr WrongRow wrong_kernels[] = {
      "vocabulary: 32000\n  position: none\nruntime: {kernels: {rope: unfused}}",
      "s.yaml:37:27: runtime.kernels.rope: is unfused but the model rotates nothing "
      "(model.position), allowed: fused"},
-    {"compiling_nothing_beside", "vocabulary: 32000",
-     "vocabulary: 32000\nruntime: {compile: {hidden: true}}",
-     "s.yaml:36:29: runtime.compile.hidden: is true but runtime.compile.misses is 0: nothing is "
-     "compiled, allowed: false"},
     {"start_order_of_a_sunk_graph", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {dispatch: graph_sink, start_order: as_issued}",
      "s.yaml:36:46: runtime.start_order: is as_issued but runtime.dispatch is not eager, allowed: "

@@ -46,6 +46,7 @@ struct RunOperator {
   double efficiency = 0;
   OperatorBound bound = OperatorBound::launch;
   double share = 0;  ///< of the computing of the stage
+  std::vector<std::string> fused;  ///< operators and statements of which runtime.fusion made it
 };
 
 /// By stage, longest first; of several steps the mean of those after the first. The times of a
