@@ -75,14 +75,16 @@ std::string run_operators_table(const std::vector<RunOperator>& operators, std::
 }
 
 std::string run_operators_csv(const std::vector<RunOperator>& operators) {
-  std::string text = "stage,name,class,shape,flops,bytes,launches,time_s,efficiency,bound,share,fused\n";
+  std::string text =
+      "stage,name,class,shape,flops,bytes,launches,time_s,efficiency,bound,share,fused\n";
   for (const RunOperator& row : operators) {
     const bool known = row.efficiency > 0;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", row.stage, csv_cell(row.name),
-                        name(row.of), csv_cell(row.shape), shortest(row.flops), shortest(row.bytes),
-                        shortest(row.launches), shortest(row.time.value()),
-                        known ? shortest(row.efficiency) : "", known ? name(row.bound) : "",
-                        shortest(row.share), csv_cell(fmt::format("{}", fmt::join(row.fused, "; "))));
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", row.stage, csv_cell(row.name),
+                    name(row.of), csv_cell(row.shape), shortest(row.flops), shortest(row.bytes),
+                    shortest(row.launches), shortest(row.time.value()),
+                    known ? shortest(row.efficiency) : "", known ? name(row.bound) : "",
+                    shortest(row.share), csv_cell(fmt::format("{}", fmt::join(row.fused, "; "))));
   }
   return text;
 }

@@ -45,7 +45,7 @@ struct RunOperator {
   /// known.
   double efficiency = 0;
   OperatorBound bound = OperatorBound::launch;
-  double share = 0;  ///< of the computing of the stage
+  double share = 0;                ///< of the computing of the stage
   std::vector<std::string> fused;  ///< operators and statements of which runtime.fusion made it
 };
 
