@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "split_lines.hpp"
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
@@ -176,33 +177,6 @@ std::string experts_line(const Forecast& forecast) {
     text += fmt::format("  expert copies  {:>10}    of weights for the busiest rank, each step\n",
                         human(e.copied));
   return text;
-}
-
-/// What pieces cost and hide, in one layer and micro-batch.
-std::string split_text(const std::string& name, const SplitExperts& s) {
-  const bool loses = s.gain() < Seconds{0};
-  return fmt::format(
-      "  {:<14} {:>10}    {} a layer and micro-batch: {} {} on the device, {} of exchanges {}",
-      name, human(loses ? -1 * s.gain() : s.gain()), loses ? "lost" : "gained",
-      human(s.cost < Seconds{0} ? -1 * s.cost : s.cost), s.cost < Seconds{0} ? "less" : "more",
-      human(s.hidden < Seconds{0} ? -1 * s.hidden : s.hidden),
-      s.hidden < Seconds{0} ? "more waited for" : "hidden");
-}
-
-std::string pieces_line(const Scenario& scenario, const Forecast& forecast) {
-  if (!forecast.experts || !forecast.experts->split) return "";
-  const MoeSpec& moe = scenario.workload.moe;
-  const char* const how = moe.overlap == MoeSpec::Overlap::tiles ? "tiles" : "chunks";
-  return split_text(fmt::format("{}({})", how, moe.pieces), *forecast.experts->split) + "\n";
-}
-
-/// Of products beside the exchanges of tensor ranks; what the host issues for it stands apart.
-std::string products_line(const Scenario& scenario, const Forecast& forecast) {
-  if (!forecast.products) return "";
-  const SplitProducts& p = *forecast.products;
-  return split_text(fmt::format("tensor x{}", scenario.workload.communication.tensor_chunks),
-                    p.split) +
-         fmt::format("; {} launches more, {} of the host\n", p.launches, human(p.issue));
 }
 
 /// How the steps of changing loads differ, and what balances them.

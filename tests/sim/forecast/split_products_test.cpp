@@ -21,12 +21,12 @@ struct Split {
 Split split_of(const Overrides& overrides) {
   const std::vector<double> f = in_child([&] {
     const test::TemporaryFiles files;
-    const Forecast step = forecast(
-        prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {}));
+    const Forecast step =
+        forecast(prepare_scenario(files.write("small.yaml", test::small_scenario), overrides, {}));
     const SplitProducts p = step.products.value_or(SplitProducts{});
-    return std::vector<double>{p.split.cost.value(),  p.split.hidden.value(),
+    return std::vector<double>{p.split.cost.value(),   p.split.hidden.value(),
                                p.split.gain().value(), static_cast<double>(p.launches),
-                               p.issue.value(),       step.products ? 1.0 : 0.0};
+                               p.issue.value(),        step.products ? 1.0 : 0.0};
   });
   return {f.at(0), f.at(1), f.at(2), f.at(3), f.at(4), f.at(5) > 0};
 }
@@ -50,9 +50,9 @@ TEST(SplitProducts, LaunchesGrowWithEachPiece) {
 // A host that costs nothing takes no time for launches and changes nothing of the device.
 TEST(SplitProducts, TheHostStandsApart) {
   const char* const pieces = "communication.tensor.overlap=chunks(4)";
-  const Split free = split_of({pieces, "cluster.host.dispatch.matmul=0s",
-                               "cluster.host.dispatch.vector=0s",
-                               "cluster.host.dispatch.communication=0s"});
+  const Split free =
+      split_of({pieces, "cluster.host.dispatch.matmul=0s", "cluster.host.dispatch.vector=0s",
+                "cluster.host.dispatch.communication=0s"});
   const Split split = split_of({pieces});
   EXPECT_EQ(free.issue, 0);
   EXPECT_GT(split.issue, 0);
@@ -63,9 +63,9 @@ TEST(SplitProducts, LoseWhereThereIsLittleToHideAndWinWhereThereIsMuch) {
   const std::string fast = "cluster.node.fabric.link.bandwidth=28000GB/s";
   const std::string slow = "cluster.node.fabric.link.bandwidth=7GB/s";
   EXPECT_LT(split_of({"communication.tensor.overlap=chunks(8)", fast}).gain, 0);
-  EXPECT_GT(split_of({"communication.tensor.overlap=chunks(2)", slow, "training.sequence=16384"})
-                .gain,
-            0);
+  EXPECT_GT(
+      split_of({"communication.tensor.overlap=chunks(2)", slow, "training.sequence=16384"}).gain,
+      0);
 }
 
 }  // namespace

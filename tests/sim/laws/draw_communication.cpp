@@ -103,7 +103,7 @@ void Drawing::pick_expert_keys() {
     hit("capacity");
     set("moe.capacity_factor", word({"0.8", "1.0", "1.5"}));
   }
-  if (routing != "uniform" && chance(40)) take("moe.placement", "placement", "balanced");
+  if (chance(40) && routing != "uniform") take("moe.placement", "placement", "balanced");
   if (chance(20)) take("moe.wire_precision", "wire", "fp8");
   if (chance(30)) take("moe.permutation", "permutation", "indexed");
   if (chance(30)) take("moe.experts", "experts", word({"sequential", "multi_stream"}));

@@ -4,6 +4,7 @@
 #include "sim/small_scenario.hpp"
 #include "temporary_files.hpp"
 #include "wrong_host.hpp"
+#include "wrong_levels.hpp"
 
 namespace stepcast {
 namespace {
@@ -23,27 +24,7 @@ TEST_P(WrongOverrides, AreRefusedAsTheyWereWritten) {
 const char* const states_alone =
     "model.linear_attention={key_heads: 8, value_heads: 8, key_dim: 64, value_dim: 64}";
 
-const char* const levelled_slots =
-    "schedule.data={documents: {distribution: fixed, length: 96}, packing: slot_balanced, mask: "
-    "document}";
-
 const WrongOverride wrong_overrides[] = {
-    {"slots_of_one_replica",
-     {"parallel.tp=8", "parallel.ep=1", levelled_slots},
-     "--set schedule.data={documents: {distribution: fixed, length: 96}, packing: slot_balanced, "
-     "mask: document}: schedule.data.packing: is slot_balanced but there is one replica, which "
-     "keeps all its sequences, allowed: none, sequential, best_fit, attention_aware, or dp > 1"},
-    {"slots_of_one_sequence",
-     {"schedule.pipeline=1f1b", "parallel.vpp=1", "training.global_batch=4", levelled_slots},
-     "--set schedule.data={documents: {distribution: fixed, length: 96}, packing: slot_balanced, "
-     "mask: document}: schedule.data.packing: is slot_balanced but every replica has one sequence "
-     "in the step, which only changes its place, allowed: none, sequential, best_fit, "
-     "attention_aware, or more sequences"},
-    {"placement_of_equal_loads",
-     {"moe.placement=balanced", "moe.routing.distribution=zipf", "moe.routing.exponent=0"},
-     "--set moe.placement=balanced: moe.placement: is balanced but all experts are loaded alike, "
-     "allowed: contiguous, or moe.routing with distribution zipf with an exponent above 0, random "
-     "or file"},
     {"no_equals",
      {"training.sequence"},
      "--set training.sequence: has no '=', allowed: --set path.to.key=value"},
@@ -412,6 +393,7 @@ const WrongOverride wrong_overrides[] = {
      "micro-batches (8)"},
 };
 INSTANTIATE_TEST_SUITE_P(, WrongOverrides, ::testing::ValuesIn(wrong_overrides), override_name);
+INSTANTIATE_TEST_SUITE_P(Levels, WrongOverrides, ::testing::ValuesIn(wrong_levels), override_name);
 INSTANTIATE_TEST_SUITE_P(Host, WrongOverrides, ::testing::ValuesIn(wrong_host), override_name);
 
 }  // namespace
