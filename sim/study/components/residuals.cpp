@@ -115,9 +115,9 @@ std::string sizes_yaml(const MeasuredRows& rows, bool largest) {
 std::string kind_yaml(const ComponentLedger& ledger, const MeasuredRows& rows,
                       const QuotientRange& together) {
   const MeasuredComponent& first = *rows.front();
-  std::string text = fmt::format("  - device: {}\n    kind: {}\n    rows: {}\n    {}\n",
-                                 first.device_name, first.kind->name, rows.size(),
-                                 range_yaml(kind_range(ledger, first, together)));
+  std::string text =
+      fmt::format("  - device: {}\n    kind: {}\n    rows: {}\n    {}\n", first.device_name,
+                  first.kind->name, rows.size(), range_yaml(kind_range(ledger, first, together)));
   const std::size_t comma = text.rfind(", high: ");
   text.replace(comma, 2, "\n    ");
   text += "    types: " + names_yaml(rows, residual_type) + "\n";
@@ -145,7 +145,8 @@ std::string residuals_yaml(const ComponentLedger& ledger) {
     list += kind_yaml(ledger, rows, together);
   }
   return fmt::format(
-      "# question: how far do measured kernels and exchanges lie from their forecasts, and of which "
+      "# question: how far do measured kernels and exchanges lie from their forecasts, and of "
+      "which "
       "sizes were they?\n# Written by stepcast accuracy --components --intervals; {} rows of "
       "scenarios/measurements.\n# yaml-language-server: $schema=../schemas/residuals.json\n"
       "stepcast: 1\ntogether: {{{}}}\nwidest: {{{}}}\nresiduals:\n{}",

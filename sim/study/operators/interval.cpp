@@ -16,7 +16,8 @@ bool is_size(OperatorColumn column) {
 }
 
 void describe(Visitor& visitor, QuotientRange& range) {
-  visitor.field({"low", &range.low, "measured over forecast: one of ten is below", a_quotient, true});
+  visitor.field(
+      {"low", &range.low, "measured over forecast: one of ten is below", a_quotient, true});
   visitor.field({"high", &range.high, "one of ten is above", a_quotient, true});
 }
 
