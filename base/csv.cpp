@@ -7,6 +7,8 @@ namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
+constexpr std::string_view blanks = " \t\r";
+
 bool only_blanks(std::string_view text) {
   return text.find_first_not_of(" \t") == std::string::npos;
 }
@@ -30,6 +32,7 @@ class CsvReader {
  private:
   CsvRecord next() {
     CsvRecord record{line_, {std::string{}}};
+    bool ended = false;  // the quote of the cell
     while (at_ < text_.size()) {
       const char c = text_[at_++];
       if (c == '\n') {
@@ -38,12 +41,19 @@ class CsvReader {
       }
       const bool line_end = c == '\r' && at_ < text_.size() && text_[at_] == '\n';
       if (line_end) continue;
+      if (ended && c != ',' && blanks.find(c) == std::string_view::npos)
+        throw InputError({{{name_, line_, 1},
+                           {},
+                           "holds text behind the quote that ends a cell, allowed: a comma or the "
+                           "end of the line; a quote inside of a cell is written twice"}});
+      const bool opens = c == '"' && only_blanks(record.cells.back());
       if (c == ',')
         record.cells.emplace_back();
-      else if (c == '"' && only_blanks(record.cells.back()))
+      else if (opens)
         record.cells.back() = quoted();
       else
         record.cells.back() += c;
+      ended = c != ',' && (ended || opens);
     }
     return record;
   }

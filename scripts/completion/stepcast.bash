@@ -106,7 +106,7 @@ _stepcast() {
     schedule)
       if [[ $word == *[/.]* ]]; then _stepcast_files .yaml .yml; return; fi
       _stepcast_words "gpipe 1f1b interleaved_1f1b terapipe seqpipe seqvpp seqsmartvpp zb_h1 zb_h2 zb_v v_half v_min dualpipe dualpipe_v" ;;
-    schema) _stepcast_words "scenario check cluster model sweep plan orders ratios gallery labels measurements" ;;
+    schema) _stepcast_words "scenario check cluster model sweep plan orders ratios gallery labels measurements residuals" ;;
     completion) _stepcast_words "bash zsh fish" ;;
   esac
 }

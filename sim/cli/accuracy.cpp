@@ -76,6 +76,9 @@ Outcome of_components(const AccuracyOptions& options) {
   if (!options.write.empty())
     write_file(options.write, replace_ledger(read_document_text(options.write, {}, page_file),
                                              options.write, components_markdown(ledger)));
+  if (!options.intervals.empty())
+    write_file((std::filesystem::path(options.intervals) / "operators.yaml").string(),
+               residuals_yaml(ledger));
   return outcome;
 }
 
@@ -105,9 +108,10 @@ Outcome of_gallery(const AccuracyOptions& options) {
 }  // namespace
 
 Outcome accuracy(const AccuracyOptions& options) {
-  if (!options.intervals.empty() && (options.components || is_gallery(options.folder)))
+  if (!options.intervals.empty() && !options.components && is_gallery(options.folder))
     bad_option("--intervals",
-               "follow from published steps, give a folder such as scenarios/validation");
+               "follow from published steps, give a folder such as scenarios/validation, or from "
+               "measured kernels with --components");
   const PhaseProgress progress("accuracy");
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");

@@ -33,7 +33,8 @@ void add_accuracy(CommandLine& line) {
       ->type_name("PAGE");
   sub->add_option("--intervals", options->intervals,
                   "write how far unseen steps lie from their forecasts, a part of a cluster file "
-                  "for each type of hardware, into this folder")
+                  "for each type of hardware, into this folder; with --components a file of "
+                  "residuals of kernels")
       ->check(CLI::ExistingDirectory)
       ->type_name("DIR");
   workers(sub, options->workers);

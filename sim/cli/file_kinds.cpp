@@ -8,6 +8,7 @@
 #include "stepcast/sim/study/accuracy.hpp"
 #include "stepcast/sim/study/components.hpp"
 #include "stepcast/sim/study/gallery.hpp"
+#include "stepcast/sim/study/operator_interval.hpp"
 #include "stepcast/sim/study/sweep.hpp"
 
 namespace stepcast::cli {
@@ -42,6 +43,8 @@ Describe description_of(FileKind kind) {
       return describe_label_file;
     case FileKind::measurements:
       return describe_measurement_file;
+    case FileKind::residuals:
+      return describe_residual_file;
     case FileKind::hugging_face:
       break;
   }
@@ -121,6 +124,9 @@ std::string check_file(FileKind kind, const std::string& path,
       break;
     case FileKind::measurements:
       read_measurements(path, search);
+      break;
+    case FileKind::residuals:
+      read_residuals(path, search);
       break;
     case FileKind::hugging_face:
       read_hugging_face(path);

@@ -72,7 +72,8 @@ OperatorRequest request_of(const OperatorOptions& given, const OperatorForecaste
   throw InputError(std::move(wrong));
 }
 
-Outcome of_table(const OperatorOptions& options, OperatorClusters& clusters) {
+Outcome of_table(const OperatorOptions& options, OperatorClusters& clusters,
+                 const OperatorResiduals& residuals) {
   if (!options.kind.empty())
     bad_option("KIND", fmt::format("is '{}' beside --table, allowed: one of them", options.kind));
   for (std::size_t i = 0; i < operator_columns; ++i)
@@ -84,10 +85,11 @@ Outcome of_table(const OperatorOptions& options, OperatorClusters& clusters) {
   const OperatorTable table(read_document_text(options.table, {}, "a CSV file"), options.table,
                             clusters);
   const bool shows_csv = options.csv.empty() || options.csv == "-";
-  std::string csv = options.json == "-" && options.csv.empty() ? "" : operator_csv(table);
+  std::string csv =
+      options.json == "-" && options.csv.empty() ? "" : operator_csv(table, residuals);
   if (!shows_csv) write_file(options.csv, csv);
   return shown(shows_csv ? std::move(csv) : "", options.json,
-               options.json.empty() ? "" : operator_table_json(table));
+               options.json.empty() ? "" : operator_table_json(table, residuals));
 }
 
 }  // namespace
@@ -99,12 +101,13 @@ Outcome operator_forecast(const OperatorOptions& options) {
     bad_option("--csv", "is for --table alone, allowed: --json");
   if (options.table.empty() && options.cluster.empty())
     bad_option("--cluster", "is missing, give a cluster file");
-  OperatorClusters clusters(options.cluster, options.overrides,
-                            default_search_path(options.presets));
-  if (!options.table.empty()) return of_table(options, clusters);
+  const SearchPath search = default_search_path(options.presets);
+  OperatorClusters clusters(options.cluster, options.overrides, search);
+  const OperatorResiduals residuals = shipped_residuals(search);
+  if (!options.table.empty()) return of_table(options, clusters, residuals);
   const OperatorRequest request = request_of(options, *clusters.all());
-  return shown(operator_text(request, *clusters.all()), options.json,
-               options.json.empty() ? "" : operator_json(request, *clusters.all()));
+  return shown(operator_text(request, *clusters.all(), residuals), options.json,
+               options.json.empty() ? "" : operator_json(request, *clusters.all(), residuals));
 }
 
 }  // namespace stepcast::cli

@@ -29,6 +29,8 @@ constexpr FileKindInfo kinds[] = {
      "stepcast accuracy reads it with its folder"},
     {FileKind::measurements, "measurements", "a file of sources", "a file of sources",
      "stepcast accuracy --components reads it with its folder"},
+    {FileKind::residuals, "residuals", "a file of residuals", "a file of residuals",
+     "stepcast operator takes its intervals from it"},
     {FileKind::hugging_face, "hugging_face", "a Hugging Face config.json",
      "a Hugging Face config.json",
      "stepcast model counts its parameters, and model.hf_config names it in a scenario"},
@@ -81,6 +83,7 @@ std::optional<FileKind> file_kind(const Node& root) {
     return is_check(root) ? FileKind::check : FileKind::scenario;
   }
   if (has_any(root, {"orders"})) return FileKind::orders;
+  if (has_any(root, {"residuals"})) return FileKind::residuals;
   if (has_any(root, {"ratios"})) return FileKind::ratios;
   if (has_any(root, {"techniques"})) return FileKind::gallery;
   if (has_any(root, {"foreign", "frameworks"})) return FileKind::labels;

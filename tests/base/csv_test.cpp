@@ -43,6 +43,20 @@ TEST(Csv, AQuoteWithoutEndIsPlacedWhereItBegins) {
   }
 }
 
+TEST(Csv, NothingStandsBehindTheQuoteThatEndsACell) {
+  try {
+    (void)parse_csv("a\n\"un\"closed,b\n", "table.csv");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "table.csv:2:1: holds text behind the quote that ends a cell, allowed: a comma or "
+                 "the end of the line; a quote inside of a cell is written twice");
+  }
+  const auto records = parse_csv("\"\" ,un\"quoted\n\"a\"\r", "t");
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].cells, (Cells{" ", "un\"quoted"}));
+}
+
 TEST(Csv, WhatIsWrittenReadsBack) {
   const auto cell =
       rc::gen::container<std::string>(rc::gen::element('a', ' ', ',', '"', '\n', '\r', '1'));

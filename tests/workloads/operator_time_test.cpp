@@ -339,21 +339,29 @@ TEST(OperatorTime, IsNeverBelowTheDatasheetRoofline) {
   }));
 }
 
-TEST(OperatorTime, OneTokenMoreCostsAtMostOneWaveOrTile) {
+// A token more is at most one more row of tiles, of which the cores take so many at once: one wave
+// where the row is no longer than that. Its tiles have some shape of the menu; the bound has the
+// time of the largest one at the rate of the smallest one. Power and operands grow evenly.
+TEST(OperatorTime, OneTokenMoreCostsAtMostOneRowOfTiles) {
   EXPECT_TRUE(rc::check([] {
     const DeviceSpec device = any_device();
     const MatmulEfficiency& e = device.efficiency.matmul;
     const double m = 1.0 * *rc::gen::inRange(1, 5000), n = 1.0 * *rc::gen::inRange(1, 5000),
                  k = 1.0 * *rc::gen::inRange(1, 5000);
-    // a wave of the largest tile, at the rate of the smallest one that the menu can have
-    const auto longest = static_cast<double>(std::max(e.tile_m, e.tile_n));
-    const double slowest = std::pow(static_cast<double>(e.tile_m * e.tile_n), e.tile_exponent);
-    const double wave = 2 * longest * longest * (k + e.fill) * slowest / e.peak /
-                        device.matmul_peak.value() * static_cast<double>(device.cube_cores);
-    const double step = seconds(matmul(m + 1, n, k), device) - seconds(matmul(m, n, k), device);
+    const auto cores = static_cast<double>(device.cube_cores);
+    const double shortest = std::max(1.0, static_cast<double>(std::min(e.tile_m, e.tile_n)) / 2);
+    const auto largest = static_cast<double>(e.tile_m * e.tile_n);
+    const double slowest = std::pow(largest / (shortest * shortest), e.tile_exponent);
+    const double peak = device.matmul_peak.value();
+    const double wave = 2 * largest * (k + e.fill) * slowest / (e.peak * peak / cores);
+    const Operator shorter = matmul(m, n, k), longer = matmul(m + 1, n, k);
+    const double power = 2 * n * k / e.sustained / peak;
+    const double operands = (longer.bytes - shorter.bytes).value() /
+                            (e.memory.value_or(1) * device.memory_bandwidth.value());
+    const double step = seconds(longer, device) - seconds(shorter, device);
+    const double waves = std::ceil(std::ceil(n / shortest) / cores);
     RC_ASSERT(step >= -1e-15);
-    const double power = 2 * n * k / e.sustained / device.matmul_peak.value();
-    RC_ASSERT(step <= wave * (std::ceil(n / longest) + 2) + power);
+    RC_ASSERT(step <= std::max({wave * waves, power, operands}) * (1 + 1e-9) + 1e-15);
   }));
 }
 

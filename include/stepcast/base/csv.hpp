@@ -14,7 +14,8 @@ struct CsvRecord {
 
 /// These are the records of a text, empty lines left out. Lines end in LF or CRLF; quoted cells may
 /// hold commas, line ends and doubled quotes; a byte order mark is skipped. Cells are as they
-/// stand, with their blanks. Throws InputError, which calls the text `name`: a quote without end.
+/// stand, with their blanks. Throws InputError, which calls the text `name`: a quote without end,
+/// or text behind one that ends a cell.
 std::vector<CsvRecord> parse_csv(std::string_view text, const std::string& name);
 
 /// This is a cell as it is written: in quotes where it holds a comma, a quote or a line end.

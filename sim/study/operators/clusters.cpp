@@ -11,7 +11,7 @@ namespace {
 struct DevicePreset {
   std::string_view device, preset;
 };
-constexpr std::array<DevicePreset, 11> device_presets{{{"a100", "dgx-a100"},
+constexpr std::array<DevicePreset, 13> device_presets{{{"a100", "dgx-a100"},
                                                        {"a800", "dgx-a800"},
                                                        {"h100", "dgx-h100"},
                                                        {"h200", "dgx-h200"},
@@ -19,6 +19,8 @@ constexpr std::array<DevicePreset, 11> device_presets{{{"a100", "dgx-a100"},
                                                        {"h20", "hgx-h20"},
                                                        {"b200", "dgx-b200"},
                                                        {"b300", "dgx-b300"},
+                                                       {"gb200", "gb200-nvl72"},
+                                                       {"gb300", "gb300-nvl72"},
                                                        {"ascend-910b", "atlas-800t-a2"},
                                                        {"ascend-910b1", "atlas-900-a2-pod"},
                                                        {"ascend-a3", "atlas-900-a3"}}};
@@ -40,12 +42,20 @@ std::optional<std::string> preset_file(const std::string& device, const SearchPa
   return path;
 }
 
+/// The cluster with a whole node, or super-node, whatever part of one its file counts.
+ClusterSpec with_whole_node(ClusterSpec cluster) {
+  const std::int64_t nodes = cluster.super_node ? cluster.super_node->nodes : 1;
+  if (cluster.allocation.empty() && cluster.kinds.empty())
+    cluster.devices = std::max(cluster.devices, nodes * cluster.node_devices);
+  return cluster;
+}
+
 }  // namespace
 
 OperatorClusters::OperatorClusters(const std::string& path, std::vector<std::string> overrides,
                                    SearchPath search)
     : overrides_{std::move(overrides)}, search_{std::move(search)} {
-  if (!path.empty()) all_.emplace(read_cluster(path, overrides_, search_));
+  if (!path.empty()) all_.emplace(with_whole_node(read_cluster(path, overrides_, search_)));
 }
 
 const OperatorForecaster* OperatorClusters::find(const std::string& device) {
@@ -53,7 +63,7 @@ const OperatorForecaster* OperatorClusters::find(const std::string& device) {
   const auto [at, added] = by_device_.try_emplace(device);
   if (added) {
     const auto file = preset_file(device, search_);
-    if (file) at->second.emplace(read_cluster(*file, overrides_, search_));
+    if (file) at->second.emplace(with_whole_node(read_cluster(*file, overrides_, search_)));
   }
   return at->second ? &*at->second : nullptr;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/study/operator_rows.hpp"
@@ -9,7 +10,8 @@
 namespace stepcast {
 namespace {
 
-constexpr std::string_view forecast_column = "forecast_us";
+constexpr std::array<std::string_view, 4> forecast_columns{"forecast_us", "forecast_low_us",
+                                                           "forecast_high_us", "forecast_shape"};
 
 /// Where the known columns stand in a header.
 using ColumnPlaces = std::array<std::optional<std::size_t>, operator_columns>;
@@ -97,6 +99,19 @@ std::string csv_line(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
+std::string in_microseconds(Seconds time) { return fmt::format("{:.3f}", 1e6 * time.value()); }
+
+/// Of the columns of a forecast; the first alone without residuals.
+std::vector<std::string> forecast_cells(const OperatorTable::Row& row,
+                                        const OperatorResiduals& residuals) {
+  const Seconds time = row.cluster->time(row.request);
+  const auto interval =
+      operator_interval(residuals, row.cluster->cluster().device.name, row.request, time);
+  if (!interval) return {in_microseconds(time)};
+  return {in_microseconds(time), in_microseconds(interval->low), in_microseconds(interval->high),
+          name(interval->shape)};
+}
+
 }  // namespace
 
 OperatorTable::OperatorTable(std::string_view text, const std::string& name,
@@ -104,6 +119,9 @@ OperatorTable::OperatorTable(std::string_view text, const std::string& name,
   std::vector<CsvRecord> records = parse_csv(text, name);
   if (records.empty()) throw InputError({{{name}, {}, "is empty, allowed: a table with a header"}});
   header = records.front().cells;
+  if (header.size() == 1 && header.front().find(';') != std::string::npos)
+    throw InputError(
+        {{{name, records.front().line}, {}, "has cells apart by ';', allowed: by commas"}});
   OperatorTableReader reader{name, header, clusters};
   for (std::size_t i = 1; i < records.size(); ++i)
     if (auto row = reader.row(std::move(records[i]))) rows.push_back(std::move(*row));
@@ -116,17 +134,23 @@ std::optional<std::size_t> OperatorTable::column(std::string_view header_name) c
   return {};
 }
 
-std::string operator_csv(const OperatorTable& table) {
-  const std::size_t width = table.header.size();
-  const std::size_t at = table.column(forecast_column).value_or(width);
+std::string operator_csv(const OperatorTable& table, const OperatorResiduals& residuals) {
+  const std::size_t added = residuals.common ? forecast_columns.size() : 1;
   std::vector<std::string> header = table.header;
-  header.resize(std::max(width, at + 1));
-  header[at] = forecast_column;
+  std::vector<std::size_t> places;
+  for (const std::string_view name : std::span(forecast_columns).first(added)) {
+    places.push_back(table.column(name).value_or(header.size()));
+    if (places.back() == header.size())
+      header.emplace_back(name);
+    else
+      header[places.back()] = name;
+  }
   std::string text = csv_line(header);
   for (const OperatorTable::Row& row : table.rows) {
     std::vector<std::string> cells = row.record.cells;
     cells.resize(header.size());
-    cells[at] = fmt::format("{:.3f}", 1e6 * row.cluster->time(row.request).value());
+    const std::vector<std::string> forecast = forecast_cells(row, residuals);
+    for (std::size_t i = 0; i < added; ++i) cells[places[i]] = forecast[i];
     text += csv_line(cells);
   }
   return text;

@@ -20,12 +20,17 @@ using test::stepcast_run;
 const std::string ideal = " --cluster clusters/ideal.yaml ";
 const std::string table = "kind,m_or_bytes,k,n,type\nmatmul,1000,1000,1000,bf16\n";
 const std::string forecast =
-    "kind,m_or_bytes,k,n,type,forecast_us\nmatmul,1000,1000,1000,bf16,2.000\n";
+    "kind,m_or_bytes,k,n,type,forecast_us,forecast_low_us,forecast_high_us,forecast_shape\n"
+    "matmul,1000,1000,1000,bf16,2.000,";
 
 TEST(OperatorCli, OneKernelAsTextAndJson) {
   const test::TemporaryFiles files;
   const std::string matmul = "operator matmul --m 1000 --k 1k --n 1000" + ideal;
-  EXPECT_EQ(stepcast_run(files, matmul).out,
+  const std::string text = stepcast_run(files, matmul).out;
+  const std::size_t interval = text.find("  80% interval"), work = text.find("  FLOPs");
+  ASSERT_LT(interval, work);
+  EXPECT_NE(text.find(", not measured on this device\n"), std::string::npos);
+  EXPECT_EQ(text.substr(0, interval) + text.substr(work),
             "matmul m 1000 k 1000 n 1000 in bf16 on ideal\n\n"
             "  time             2.00 us  launch 0.00 s beside it\n"
             "  FLOPs              2e+09  1.00 PFLOPS\n"
@@ -35,6 +40,9 @@ TEST(OperatorCli, OneKernelAsTextAndJson) {
   const auto json = nlohmann::json::parse(stepcast_run(files, matmul + "--json -").out);
   EXPECT_EQ(json["operator"], "matmul");
   EXPECT_NEAR(json["time_s"].get<double>(), 2e-6, 1e-18);
+  EXPECT_EQ(json["interval"]["shape"], "not measured");
+  EXPECT_LT(json["interval"]["low_s"].get<double>(), 2e-6);
+  EXPECT_GT(json["interval"]["high_s"].get<double>(), 2e-6);
   EXPECT_EQ(json["flops"], 2e9);
   EXPECT_EQ(json["bytes"], 6e6);
   EXPECT_EQ(json["bound"], "compute");
@@ -58,11 +66,14 @@ TEST(OperatorCli, AnExchangeHasBytesAndRanks) {
 TEST(OperatorCli, TablesFromFilesAndPipes) {
   const test::TemporaryFiles files;
   const std::string in = files.write("in.csv", table), to = files.path("forecast.csv");
-  EXPECT_EQ(stepcast_run(files, "operator --table '" + in + "' --csv -" + ideal).out, forecast);
-  EXPECT_EQ(stepcast_run(files, "operator --table -" + ideal, in).out, forecast);
+  const std::string shown =
+      stepcast_run(files, "operator --table '" + in + "' --csv -" + ideal).out;
+  EXPECT_TRUE(shown.starts_with(forecast)) << shown;
+  EXPECT_TRUE(shown.ends_with(",not measured\n")) << shown;
+  EXPECT_EQ(stepcast_run(files, "operator --table -" + ideal, in).out, shown);
   EXPECT_EQ(stepcast_run(files, "operator --table '" + in + "' --csv '" + to + "'" + ideal).out,
             "");
-  EXPECT_EQ(content(to), forecast);
+  EXPECT_EQ(content(to), shown);
   const auto json = nlohmann::json::parse(
       stepcast_run(files, "operator --table '" + in + "' --json -" + ideal).out);
   EXPECT_EQ(json["rows"][0]["line"], 2);

@@ -66,7 +66,9 @@ inline const Keys mindspeed_dense{{"--num-layers", "8"},
                                   {"--sequence-parallel", ""},
                                   {"--bf16", ""}};
 inline const Keys mindspeed_experts =
-    with(mindspeed_dense, {{"--num-experts", "8"},
+    with(mindspeed_dense, {{"--normalization", "RMSNorm"},
+                           {"--position-embedding-type", "rope"},
+                           {"--num-experts", "8"},
                            {"--expert-model-parallel-size", "2"},
                            {"--moe-router-topk", "2"},
                            {"--moe-grouped-gemm", ""},

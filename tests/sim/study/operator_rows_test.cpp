@@ -18,7 +18,7 @@ std::string answer(const std::string& text, const std::string& cluster = "",
                    const std::vector<std::string>& overrides = {}) {
   try {
     OperatorClusters clusters(cluster, overrides, row_presets());
-    return operator_csv(OperatorTable(text, "t.csv", clusters));
+    return operator_csv(OperatorTable(text, "t.csv", clusters), {});
   } catch (const InputError& error) {
     return error.what();
   }
@@ -112,6 +112,17 @@ TEST(OperatorRows, AForecastIsReplacedWhereItStands) {
   EXPECT_EQ(answer("forecast_us,kind,m_or_bytes,k,n,type\n7,matmul,1000,1000,1000,bf16\n",
                    "clusters/ideal.yaml"),
             "forecast_us,kind,m_or_bytes,k,n,type\n2.000,matmul,1000,1000,1000,bf16\n");
+}
+
+TEST(OperatorRows, ExchangesReachOverAWholeSuperNode) {
+  EXPECT_TRUE(row("gb200,,all_reduce,64,1048576,,,bytes").find("allowed") == std::string::npos);
+  EXPECT_EQ(row("gb200,,all_reduce,65,1048576,,,bytes"),
+            "t.csv:2: ranks: is '65', allowed: 2 to the 64 devices of a super-node of gb200-nvl72");
+}
+
+TEST(OperatorRows, SemicolonsAreCalledSo) {
+  EXPECT_EQ(answer("kind;m_or_bytes;k\nmatmul;1;1\n"),
+            "t.csv:1: has cells apart by ';', allowed: by commas");
 }
 
 TEST(OperatorRows, OverridesChangeTheCluster) {

@@ -22,6 +22,7 @@ enum class FileKind {
   gallery,       ///< techniques beside their published gains
   labels,        ///< of folders of published steps
   measurements,  ///< where tables of measured kernels come from
+  residuals,     ///< of measured kernels from their forecasts
   hugging_face,  ///< config.json of a checkpoint, a format that is not ours
 };
 

@@ -41,8 +41,10 @@ std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
 struct MeasuredComponent {
   std::string device, table;  ///< folder and file
   const OperatorKind* kind = nullptr;
-  std::string size;     ///< class of its size: `m >= 1024`
-  std::string exclude;  ///< why it is not judged; empty: it is
+  OperatorRequest request;
+  std::string device_name;  ///< of the cluster file
+  std::string size;         ///< class of its size: `m >= 1024`
+  std::string exclude;      ///< why it is not judged; empty: it is
   MeasurementUse use = MeasurementUse::foreign;
   double measured = 0, forecast = 0;  ///< [s]
   double error() const { return forecast / measured - 1; }
@@ -81,6 +83,10 @@ std::string components_json(const ComponentLedger& ledger);
 /// These are tables for docs/components.md; the first line is the overall figure that
 /// `read_overall` finds again.
 std::string components_markdown(const ComponentLedger& ledger);
+
+/// This is the file of residuals that `stepcast operator` takes its intervals from: all judged rows
+/// by device and kind.
+std::string residuals_yaml(const ComponentLedger& ledger);
 
 /// This is the class of the size of an operator, by which errors are told apart.
 std::string size_class(const OperatorRequest& request, const OperatorForecaster& cluster);

@@ -8,6 +8,7 @@
 
 #include "stepcast/base/csv.hpp"
 #include "stepcast/base/document.hpp"
+#include "stepcast/sim/study/operator_interval.hpp"
 #include "stepcast/workloads/operator_forecast.hpp"
 
 /// Here rows of kernels, measured or asked for, become requests: docs/formats/operators.md.
@@ -68,13 +69,16 @@ struct OperatorTable {
   std::optional<std::size_t> column(std::string_view header_name) const;
 };
 
-/// This is the table with a column `forecast_us` behind the others; one that is there already is
+/// This is the table with columns `forecast_us` and, where there are residuals, `forecast_low_us`,
+/// `forecast_high_us` and `forecast_shape` behind the others; those that are there already are
 /// replaced.
-std::string operator_csv(const OperatorTable& table);
+std::string operator_csv(const OperatorTable& table, const OperatorResiduals& residuals);
 /// These are the full forecasts of all rows.
-std::string operator_table_json(const OperatorTable& table);
+std::string operator_table_json(const OperatorTable& table, const OperatorResiduals& residuals);
 /// This is one forecast as text and as JSON.
-std::string operator_text(const OperatorRequest& request, const OperatorForecaster& cluster);
-std::string operator_json(const OperatorRequest& request, const OperatorForecaster& cluster);
+std::string operator_text(const OperatorRequest& request, const OperatorForecaster& cluster,
+                          const OperatorResiduals& residuals);
+std::string operator_json(const OperatorRequest& request, const OperatorForecaster& cluster,
+                          const OperatorResiduals& residuals);
 
 }  // namespace stepcast
