@@ -41,7 +41,9 @@ std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
 struct MeasuredComponent {
   std::string device, table;  ///< folder and file
   const OperatorKind* kind = nullptr;
-  std::string size;     ///< class of its size: `m >= 1024`
+  std::string size;   ///< class of its size: `m >= 1024`
+  std::string model;  ///< whose layer it is of, where the table says so
+  OperatorRequest request;
   std::string exclude;  ///< why it is not judged; empty: it is
   MeasurementUse use = MeasurementUse::foreign;
   double measured = 0, forecast = 0;  ///< [s]
