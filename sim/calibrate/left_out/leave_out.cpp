@@ -14,7 +14,7 @@ namespace {
 using PartRows = std::vector<const MeasuredComponent*>;
 
 constexpr std::size_t least_table_rows = 8;  // of a table; fewer keep none aside
-constexpr double next_to_no_pull = 10;  // going e^10 away costs as much as one residual
+constexpr double next_to_no_pull = 10;       // going e^10 away costs as much as one residual
 constexpr int left_out_rounds = 30;
 
 /// What one fit has numbers for.
@@ -41,7 +41,8 @@ LeaveOut by_key(const PartRows& rows, std::string what,
   return result;
 }
 
-/// Every second size of each number of ranks, those between two that stay; the others stay for good.
+/// Every second size of each number of ranks, those between two that stay; the others stay for
+/// good.
 LeaveOut every_second_size(const PartRows& rows) {
   std::map<std::pair<std::string_view, std::int64_t>, std::set<double>> sizes;
   const auto group = [](const MeasuredComponent& row) {
@@ -66,9 +67,8 @@ std::vector<LeaveOut> ways_to_leave_out(const PartRows& rows) {
     })};
   if (of == OperatorClass::collective)
     return {every_second_size(rows),
-            by_key(rows, "a number of ranks", [](const MeasuredComponent& row) {
-              return std::to_string(row.request.ranks);
-            })};
+            by_key(rows, "a number of ranks",
+                   [](const MeasuredComponent& row) { return std::to_string(row.request.ranks); })};
   if (!rows.front()->model.empty())
     return {by_key(rows, "a model", [](const MeasuredComponent& row) { return row.model; })};
   return {by_key(rows, "a weight", [](const MeasuredComponent& row) {
@@ -86,7 +86,7 @@ std::vector<double> errors_on(const ClusterSpec& cluster, const PartRows& rows) 
 }
 
 ClusterSpec with_component_numbers(ClusterSpec cluster, const std::vector<ComponentNumber>& numbers,
-                         const std::vector<double>& logs) {
+                                   const std::vector<double>& logs) {
   for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j].set(cluster, std::exp(logs[j]));
   return cluster;
 }
@@ -177,7 +177,8 @@ void leave_out_of(const PartRows& rows, const ClusterSpec& cluster, std::size_t 
   add_errors(preset, cluster, rows);
   const MeasurementUse use = rows.front()->use;
   if (use == MeasurementUse::foreign || rows_of_table < least_table_rows || judged.empty()) {
-    const MeasurementUse shown = use == MeasurementUse::foreign ? use : MeasurementUse::goodness_of_fit;
+    const MeasurementUse shown =
+        use == MeasurementUse::foreign ? use : MeasurementUse::goodness_of_fit;
     report_rows(rows, name(shown), preset, {}, {}, result);
     return;
   }

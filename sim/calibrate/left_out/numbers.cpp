@@ -13,19 +13,23 @@ using PartOf = std::function<Part&(ClusterSpec&)>;
 template <typename Part>
 class PartNumbers {
  public:
-  PartNumbers(std::string path, PartOf<Part> part) : path_{std::move(path)}, part_{std::move(part)} {}
+  PartNumbers(std::string path, PartOf<Part> part)
+      : path_{std::move(path)}, part_{std::move(part)} {}
 
   PartNumbers& add(const char* name, double low, double high, double Part::*member) {
-    return put(name, low, high, [member](Part& p) { return p.*member; },
-               [member](Part& p, double v) { p.*member = v; });
+    return put(
+        name, low, high, [member](Part& p) { return p.*member; },
+        [member](Part& p, double v) { p.*member = v; });
   }
   PartNumbers& add(const char* name, double low, double high, Seconds Part::*member) {
-    return put(name, low, high, [member](Part& p) { return (p.*member).value(); },
-               [member](Part& p, double v) { p.*member = Seconds{v}; });
+    return put(
+        name, low, high, [member](Part& p) { return (p.*member).value(); },
+        [member](Part& p, double v) { p.*member = Seconds{v}; });
   }
   PartNumbers& add(const char* name, double low, double high, std::optional<double> Part::*member) {
-    return put(name, low, high, [member](Part& p) { return (p.*member).value_or(0); },
-               [member](Part& p, double v) { p.*member = v; });
+    return put(
+        name, low, high, [member](Part& p) { return (p.*member).value_or(0); },
+        [member](Part& p, double v) { p.*member = v; });
   }
   std::vector<ComponentNumber> of(const ClusterSpec& cluster) const {
     std::vector<ComponentNumber> here;
@@ -36,7 +40,7 @@ class PartNumbers {
 
  private:
   PartNumbers& put(const char* name, double low, double high, std::function<double(Part&)> get,
-               std::function<void(Part&, double)> set) {
+                   std::function<void(Part&, double)> set) {
     const auto part = part_;
     numbers_.push_back({path_ + name, low, high,
                         [part, get](const ClusterSpec& c) {
@@ -135,11 +139,10 @@ std::vector<ComponentNumber> of_exchanges(const ClusterSpec& cluster) {
   all.insert(all.end(), of_transfer.begin(), of_transfer.end());
   if (!cluster.collectives.ll128) return all;
   const auto ll128 = [](ClusterSpec& c) -> RingProtocolSpec& { return *c.collectives.ll128; };
-  const auto of_ll128 =
-      PartNumbers<RingProtocolSpec>{"collectives.ll128.", ll128}
-          .add("start", 0.1 * one_us, 1000 * one_us, &RingProtocolSpec::start)
-          .add("node_bandwidth", 0.1, 1, &RingProtocolSpec::node_bandwidth)
-          .of(cluster);
+  const auto of_ll128 = PartNumbers<RingProtocolSpec>{"collectives.ll128.", ll128}
+                            .add("start", 0.1 * one_us, 1000 * one_us, &RingProtocolSpec::start)
+                            .add("node_bandwidth", 0.1, 1, &RingProtocolSpec::node_bandwidth)
+                            .of(cluster);
   all.insert(all.end(), of_ll128.begin(), of_ll128.end());
   return all;
 }

@@ -50,15 +50,16 @@ std::string left_out_text(const std::vector<LeftOutFigures>& all) {
     return text + "\n";
   };
   std::string text = "\nfitted again without a part of the table, which is then forecast\n";
-  text += line({"device", "kind", "size", "left out", "rows", "preset%", "bias", "fit%", "bias", "unseen",
-                "mean%", "bias", "exclud.", "mean%", "bias"});
+  text += line({"device", "kind", "size", "left out", "rows", "preset%", "bias", "fit%", "bias",
+                "unseen", "mean%", "bias", "exclud.", "mean%", "bias"});
   for (const LeftOutFigures& row : all) text += line(cells(row));
   return text + fmt::format("\nmean over what was left out: {:.2f} %\n", 100 * overall(all));
 }
 
 std::string left_out_markdown(const std::vector<LeftOutFigures>& all) {
   std::string text = fmt::format(
-      "\n### Left out\n\n{}{:.2f} %\n\n| device | kind | size | left out | rows | presets: mean | bias | "
+      "\n### Left out\n\n{}{:.2f} %\n\n| device | kind | size | left out | rows | presets: mean | "
+      "bias | "
       "fit: mean | bias | unseen rows | mean | bias | with excluded | mean | bias "
       "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
       figure_mark, 100 * overall(all));

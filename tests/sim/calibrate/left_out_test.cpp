@@ -41,7 +41,8 @@ std::vector<LeftOutFigures> left_out_of(const std::string& table, const std::str
   const test::TemporaryFiles files;
   files.write("m/a100/sources.yaml",
               "stepcast: 1\ncluster: clusters/dgx-a100.yaml\ntables:\n  - {file: k.csv, source: s, "
-              "commit: c, licence: l, measured: m, doubts: d, use: " + use + "}\n");
+              "commit: c, licence: l, measured: m, doubts: d, use: " +
+                  use + "}\n");
   files.write("m/a100/k.csv", table);
   return leave_out(files.path("m"), shipped());
 }

@@ -17,17 +17,19 @@ struct ComponentNumber {
   std::function<void(ClusterSpec&, double)> set;
 };
 /// These are the numbers that rows of the class see, of the generation and of FP8 or not where the
-/// class has such. A number that the cluster has at 0 is not part of its form and is not among them.
+/// class has such. A number that the cluster has at 0 is not part of its form and is not among
+/// them.
 std::vector<ComponentNumber> component_numbers(const OperatorRequest& request,
                                                const ClusterSpec& cluster);
 
 /// This is what the rows of one kind and class of size of one table come to.
 struct LeftOutFigures {
   std::string device, kind, size;
-  std::string left_out;  ///< what is left out at a time; or why nothing is: `goodness of fit`, `foreign`
-  ErrorFigures preset;   ///< of the numbers as the cluster file has them
-  ErrorFigures fitted;   ///< of the same fit with no row left out
-  ErrorFigures unseen;   ///< of rows in the fit without them
+  std::string
+      left_out;  ///< what is left out at a time; or why nothing is: `goodness of fit`, `foreign`
+  ErrorFigures preset;                ///< of the numbers as the cluster file has them
+  ErrorFigures fitted;                ///< of the same fit with no row left out
+  ErrorFigures unseen;                ///< of rows in the fit without them
   ErrorFigures unseen_with_excluded;  ///< excluded rows are in no fit
   bool refitted() const { return unseen.rows > 0; }
 };
