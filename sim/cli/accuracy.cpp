@@ -7,6 +7,7 @@
 #include "progress.hpp"
 #include "stepcast/base/phases.hpp"
 #include "stepcast/base/text.hpp"
+#include "stepcast/sim/calibrate/left_out.hpp"
 #include "stepcast/sim/calibrate/profile.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/study/components.hpp"
@@ -65,17 +66,37 @@ std::string measurements(const SearchPath& search) {
   bad_option("DIR", "is missing, give a folder of measurements");
 }
 
+/// What the check says of rows that were left out; empty when the figure holds.
+std::string left_out_complaint(double overall, const std::string& path) {
+  const auto committed = read_left_out(read_document_text(path, {}));
+  if (!committed)
+    throw InputError({{{path}, {}, "holds no figure of what was left out, write it with --write"}});
+  if (overall <= *committed + slack) return "";
+  return fmt::format(
+      "mean absolute error of what was left out is {:.2f} %, {} says {:.2f} %, allowed: 0.2 points "
+      "more\n",
+      100 * overall, path, 100 * *committed);
+}
+
 Outcome of_components(const AccuracyOptions& options) {
   const SearchPath search = default_search_path(options.presets);
   const std::string folder = options.folder.empty() ? measurements(search) : options.folder;
   const ComponentLedger ledger = measure_components(folder, search);
-  Outcome outcome = shown(components_text(ledger), options.json,
-                          options.json.empty() ? "" : components_json(ledger));
-  outcome = judged(std::move(outcome),
-                   options.check.empty() ? "" : complaint(ledger.overall(), options.check));
+  std::vector<LeftOutFigures> left_out;
+  if (options.left_out || !options.write.empty() || !options.check.empty())
+    left_out = leave_out(folder, search);
+  const std::string text =
+      components_text(ledger) + (options.left_out ? left_out_text(left_out) : "");
+  Outcome outcome = shown(text, options.json, options.json.empty() ? "" : components_json(ledger));
+  outcome =
+      judged(std::move(outcome), options.check.empty()
+                                     ? ""
+                                     : complaint(ledger.overall(), options.check) +
+                                           left_out_complaint(overall(left_out), options.check));
   if (!options.write.empty())
-    write_file(options.write, replace_ledger(read_document_text(options.write, {}, page_file),
-                                             options.write, components_markdown(ledger)));
+    write_file(options.write,
+               replace_ledger(read_document_text(options.write, {}, page_file), options.write,
+                              components_markdown(ledger) + left_out_markdown(left_out)));
   if (!options.intervals.empty())
     write_file((std::filesystem::path(options.intervals) / "operators.yaml").string(),
                residuals_yaml(ledger));
@@ -112,6 +133,8 @@ Outcome accuracy(const AccuracyOptions& options) {
     bad_option("--intervals",
                "follow from published steps, give a folder such as scenarios/validation, or from "
                "measured kernels with --components");
+  if (options.left_out && !options.components)
+    bad_option("--left-out", "parts of measurements are left out, give --components");
   const PhaseProgress progress("accuracy");
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");

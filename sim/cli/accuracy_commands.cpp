@@ -24,6 +24,9 @@ void add_accuracy(CommandLine& line) {
       ->type_name("DIR");
   sub->add_flag("--components", options->components,
                 "forecast measured kernels and collectives instead");
+  sub->add_flag("--left-out", options->left_out,
+                "with --components: fit again without a part of each table and forecast that part; "
+                "--write and --check do so, too");
   CommandLine::json(sub, options->json);
   sub->add_option("--write", options->write, "bring the ledger of this page up to date")
       ->type_name("PAGE");

@@ -13,8 +13,15 @@ struct HardwareType {
 inline constexpr HardwareType hardware_types[] = {
     {"Ascend", "ascend-910b",
      [](const MeasuredRow& row) { return row.device.starts_with("ascend"); }},
-    {"A100", "a100", [](const MeasuredRow& row) { return row.device.starts_with("a100"); }},
-    {"H100", "h100", [](const MeasuredRow& row) { return row.device.starts_with("h100"); }},
+    {"A100", "a100",
+     [](const MeasuredRow& row) {
+       return row.device.starts_with("a100") || row.device.starts_with("a800");
+     }},
+    {"H100", "h100",
+     [](const MeasuredRow& row) {
+       return row.device.starts_with("h100") || row.device.starts_with("h200") ||
+              row.device.starts_with("h800") || row.device.starts_with("h20");
+     }},
     {"Blackwell", "b200",
      [](const MeasuredRow& row) {
        return row.device.starts_with("b200") || row.device.starts_with("b300") ||

@@ -23,7 +23,7 @@ void measure_table(const std::string& path, const MeasurementFolder& folder,
                    std::vector<MeasuredComponent>& rows) {
   const OperatorTable table(read_document_text(path, {}, "a CSV file"), path, clusters);
   const std::size_t time = time_column(table, path);
-  const auto exclude = table.column("exclude");
+  const auto exclude = table.column("exclude"), model = table.column("model");
   std::vector<Diagnostic> wrong;
   for (const OperatorTable::Row& row : table.rows) {
     const std::string& cell = row.record.cells[time];
@@ -40,6 +40,8 @@ void measure_table(const std::string& path, const MeasurementFolder& folder,
                     .request = row.request,
                     .device_name = row.cluster->cluster().device.name,
                     .size = size_class(row.request, *row.cluster),
+                    .model = model ? std::string(trimmed(row.record.cells[*model])) : "",
+                    .request = row.request,
                     .exclude = exclude ? std::string(trimmed(row.record.cells[*exclude])) : "",
                     .use = source.use,
                     .measured = one_microsecond * *measured,

@@ -44,6 +44,7 @@ struct MeasuredComponent {
   OperatorRequest request;
   std::string device_name;  ///< of the cluster file
   std::string size;         ///< class of its size: `m >= 1024`
+  std::string model;        ///< whose layer it is of, where the table says so
   std::string exclude;      ///< why it is not judged; empty: it is
   MeasurementUse use = MeasurementUse::foreign;
   double measured = 0, forecast = 0;  ///< [s]

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include "stepcast/base/text.hpp"
+#include "stepcast/sim/calibrate/left_out.hpp"
+
+namespace stepcast {
+namespace {
+
+constexpr std::string_view figure_mark = "Mean absolute error of what was left out: ";
+
+std::string mean_of(const ErrorFigures& f) {
+  return f.rows == 0 ? "-" : fmt::format("{:.1f}", 100 * f.mean);
+}
+std::string bias_of(const ErrorFigures& f) {
+  return f.rows == 0 ? "-" : fmt::format("{:+.1f}", 100 * f.bias);
+}
+bool has_excluded(const LeftOutFigures& row) {
+  return row.unseen_with_excluded.rows != row.unseen.rows;
+}
+
+/// The cells of a row, in the order of both headers.
+std::vector<std::string> cells(const LeftOutFigures& row) {
+  const ErrorFigures excluded = has_excluded(row) ? row.unseen_with_excluded : ErrorFigures{};
+  return {row.device,
+          row.kind,
+          row.size,
+          row.left_out,
+          std::to_string(row.preset.rows),
+          mean_of(row.preset),
+          bias_of(row.preset),
+          mean_of(row.fitted),
+          bias_of(row.fitted),
+          std::to_string(row.unseen.rows),
+          mean_of(row.unseen),
+          bias_of(row.unseen),
+          excluded.rows == 0 ? "" : std::to_string(excluded.rows),
+          excluded.rows == 0 ? "" : mean_of(excluded),
+          excluded.rows == 0 ? "" : bias_of(excluded)};
+}
+
+}  // namespace
+
+std::string left_out_text(const std::vector<LeftOutFigures>& all) {
+  constexpr int widths[] = {13, 28, 23, 19, 5, 8, 7, 8, 7, 7, 8, 7, 7, 7, 7};
+  const auto line = [&](const std::vector<std::string>& words) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      text += i < 4 ? fmt::format("{:<{}}", words[i], widths[i])
+                    : fmt::format("{:>{}}", words[i], widths[i]);
+    return text + "\n";
+  };
+  std::string text = "\nfitted again without a part of the table, which is then forecast\n";
+  text += line({"device", "kind", "size", "left out", "rows", "preset%", "bias", "fit%", "bias",
+                "unseen", "mean%", "bias", "exclud.", "mean%", "bias"});
+  for (const LeftOutFigures& row : all) text += line(cells(row));
+  return text + fmt::format("\nmean over what was left out: {:.2f} %\n", 100 * overall(all));
+}
+
+std::string left_out_markdown(const std::vector<LeftOutFigures>& all) {
+  std::string text = fmt::format(
+      "\n### Left out\n\n{}{:.2f} %\n\n| device | kind | size | left out | rows | presets: mean | "
+      "bias | "
+      "fit: mean | bias | unseen rows | mean | bias | with excluded | mean | bias "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+      figure_mark, 100 * overall(all));
+  for (const LeftOutFigures& row : all) {
+    text += "|";
+    for (const std::string& cell : cells(row)) text += " " + cell + " |";
+    text += "\n";
+  }
+  return text;
+}
+
+std::optional<double> read_left_out(std::string_view markdown) {
+  const std::size_t at = markdown.find(figure_mark);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = markdown.substr(at + figure_mark.size());
+  const auto value = parse_number(rest.substr(0, rest.find(' ')));
+  if (!value) return {};
+  return *value / 100;
+}
+
+}  // namespace stepcast
