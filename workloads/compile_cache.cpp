@@ -10,10 +10,10 @@ namespace stepcast {
 
 namespace {
 
-constexpr double spread = 8;    ///< standard deviations beyond which no shape is drawn
-constexpr double cells = 256;   ///< in which neighbouring shapes are taken as equally likely
+constexpr double spread = 8;           ///< standard deviations beyond which no shape is drawn
+constexpr double cells = 256;          ///< in which neighbouring shapes are taken as equally likely
 constexpr double last_look_up = 1e18;  ///< look-ups of which nobody waits for the last
-constexpr int halvings = 60;    ///< to the last digit of a date
+constexpr int halvings = 60;           ///< to the last digit of a date
 
 double below(double deviations) { return std::erfc(-deviations / std::numbers::sqrt2) / 2; }
 

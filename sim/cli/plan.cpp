@@ -4,6 +4,7 @@
 
 #include "progress.hpp"
 #include "stepcast/sim/engine/workers.hpp"
+#include "stepcast/sim/forecast/prepare.hpp"
 #include "stepcast/sim/plan/plan_report.hpp"
 #include "stepcast/sim/report/lines.hpp"
 #include "terminal.hpp"
@@ -36,7 +37,8 @@ Outcome plan(const PlanOptions& options) {
   const PlanPoint& winner = best_point(space, result);
   if (!options.output.empty()) {
     const auto directory = std::filesystem::path(options.output).parent_path();
-    write_file(options.output, plan_scenario(space, winner, directory.string()));
+    write_file(options.output, plan_scenario(space, winner, directory.string(),
+                                             idle_algorithms(read_point(space, winner, search))));
   }
   if (!options.report.empty()) write_file(options.report, plan_page(space, result));
   if (!options.csv.empty() && options.csv != "-") write_file(options.csv, plan_csv(space, result));

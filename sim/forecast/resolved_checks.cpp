@@ -95,21 +95,32 @@ void check_algorithms(const Scenario& scenario, const std::vector<StageProgram>&
                      .form = scenario.simulate.network});
 }
 
-/// Whoever names the algorithm of a collective expects the step to make it.
-void check_idle_algorithms(const Scenario& scenario, const std::vector<StageProgram>& programs,
-                           Checks& checks) {
+/// Of the kinds whose algorithm is named, those that no program makes.
+std::vector<std::size_t> idle_kinds(const Scenario& scenario,
+                                    const std::vector<StageProgram>& programs) {
   std::array<bool, collective_kinds> made{};
   for (const StageProgram& program : programs)
     for (const StageCall& call : program.calls)
       if (!call.over_host_link() && call.algorithm.empty())
         made.at(static_cast<std::size_t>(call.call.kind)) = true;
   const CollectiveChoice& choice = scenario.workload.communication.algorithms;
-  for (std::size_t k = 0; k < chosen_kinds; ++k) {
-    const std::string kind = name(static_cast<CollectiveKind>(k));
-    checks.require(
-        made.at(k) || choice.algorithm[k] == "auto", "communication.algorithm." + kind,
-        "is " + choice.algorithm[k] + " but no rank makes this collective, allowed: auto");
-  }
+  std::vector<std::size_t> idle;
+  for (std::size_t k = 0; k < chosen_kinds; ++k)
+    if (!made.at(k) && choice.algorithm[k] != "auto") idle.push_back(k);
+  return idle;
+}
+
+std::string algorithm_key(std::size_t kind) {
+  return "communication.algorithm." + std::string(name(static_cast<CollectiveKind>(kind)));
+}
+
+/// Whoever names the algorithm of a collective expects the step to make it.
+void check_idle_algorithms(const Scenario& scenario, const std::vector<StageProgram>& programs,
+                           Checks& checks) {
+  for (const std::size_t kind : idle_kinds(scenario, programs))
+    checks.require(false, algorithm_key(kind),
+                   "is " + scenario.workload.communication.algorithms.algorithm[kind] +
+                       " but no rank makes this collective, allowed: auto");
 }
 
 bool names_algorithms(const CollectiveChoice& choice) {
@@ -117,6 +128,14 @@ bool names_algorithms(const CollectiveChoice& choice) {
 }
 
 }  // namespace
+
+std::vector<std::string> idle_algorithms(const Scenario& scenario) {
+  if (!names_algorithms(scenario.workload.communication.algorithms)) return {};
+  std::vector<std::string> keys;
+  for (const std::size_t kind : idle_kinds(scenario, stage_programs(scenario, layers_of(scenario))))
+    keys.push_back(algorithm_key(kind));
+  return keys;
+}
 
 void check_resolved(const Scenario& scenario, IdleAlgorithms idle, Checks& checks) {
   if (scenario.graph && scenario.graph->traced) return;  // its groups are its own

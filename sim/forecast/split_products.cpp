@@ -38,7 +38,8 @@ StageProgram layer_program(const Scenario& scenario, std::int64_t pieces) {
 std::optional<SplitProducts> split_products(const Scenario& scenario, const Placement& placement) {
   const WorkloadSpec& spec = scenario.workload;
   const std::int64_t pieces = spec.communication.tensor_chunks;
-  if (scenario.synthetic || pieces <= 1 || spec.plan.tp <= 1) return std::nullopt;
+  if (scenario.synthetic || pieces <= 1 || spec.plan.tp <= 1 || spec.plan.slices > 1)
+    return std::nullopt;
   const LoneRun split = run_alone(scenario, placement, layer_program(scenario, pieces));
   const LoneRun whole = run_alone(scenario, placement, layer_program(scenario, 1));
   return SplitProducts{difference(split, whole), split.issue - whole.issue,

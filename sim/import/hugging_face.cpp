@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "deepspeed.hpp"
 #include "stepcast/base/foreign_document.hpp"
+#include "stepcast/workloads/model_spec.hpp"
 
 // A Hugging Face model: config.json says the model alone, and the JSON of DeepSpeed the training.
 namespace stepcast::launch {
@@ -23,16 +25,43 @@ std::int64_t import_plan(Draft& draft) {
   return ranks;
 }
 
+/// The kernels of a layer that the library writes out: a layer norm is one call of PyTorch, and
+/// only positions that rotate have statements.
+std::vector<const char*> written_out(const std::string& config) {
+  ModelSpec model;
+  try {
+    model = read_hugging_face(config);
+  } catch (const InputError&) {
+    return {"norm", "rope", "activation"};  // reading the scenario says what is wrong with it
+  }
+  std::vector<const char*> kernels{"activation"};
+  if (model.norm != ModelSpec::Norm::layer || model.qk_norm != ModelSpec::QkNorm::none ||
+      model.linear || !std::holds_alternative<GroupedQueryAttention>(model.attention))
+    kernels.push_back("norm");
+  if (model.position == ModelSpec::Position::rope) kernels.push_back("rope");
+  return kernels;
+}
+
 /// How the Trainer runs a model of the library: statement by statement but for attention.
-void import_transformers(Draft& draft) {
+void import_transformers(Draft& draft, const std::string& config) {
   const char* why = "Transformers, statement by statement";
   draft.set("training.attention", std::string("fused"), {}, "Transformers, sdpa");
   draft.set("training.recompute", std::string("none"), {}, "unless gradient_checkpointing is on");
   draft.set("training.dropout", false, {}, "Transformers, models of the last years");
   draft.set("training.cross_entropy", std::string("unfused"), {}, why);
   draft.set("communication.gradient.accumulation", std::string("separate"), {}, why);
-  for (const char* kernel : {"norm", "rope", "activation"})
+  for (const char* kernel : written_out(config))
     draft.set("runtime.kernels." + std::string(kernel), std::string("unfused"), {}, why);
+}
+
+/// Of --set, between quotes or not; empty: the model is given key by key.
+std::string given_configuration(const Draft& draft) {
+  const auto& entries = draft.entries();
+  const auto found = std::ranges::find(entries, "model.hf_config", &Entry::path);
+  if (found == entries.end()) return {};
+  std::string path = found->value;
+  std::erase_if(path, [](char c) { return c == '\'' || c == '"'; });
+  return path;
 }
 
 Node read_json(const std::string& path) {
@@ -50,7 +79,7 @@ std::optional<std::int64_t> import_deepspeed(const std::string& path, const std:
                  "import config.json with --deepspeed " +
                      path});
   const std::int64_t ranks = import_plan(draft);
-  import_transformers(draft);
+  import_transformers(draft, given_configuration(draft));
   apply_deepspeed(parse_foreign_document(text, path), {options.devices, ranks}, options, draft);
   return options.devices;
 }
@@ -61,7 +90,7 @@ std::optional<std::int64_t> import_hugging_face(const std::string& path, const s
   draft.set("model.hf_config", "'" + file + "'", {}, path);
   if (!options.deepspeed.empty()) {
     const std::int64_t ranks = import_plan(draft);
-    import_transformers(draft);
+    import_transformers(draft, file);
     apply_deepspeed(read_json(options.deepspeed), {options.devices, ranks}, options, draft);
     return options.devices;
   }

@@ -61,7 +61,7 @@ std::string seeds_comment(const PlanSpace& space, const PlanPoint& point) {
 /// The winner extends the plan's own file, so that everything that was not searched stays where it
 /// is written.
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
-                          const std::string& directory) {
+                          const std::string& directory, const std::vector<std::string>& idle) {
   namespace fs = std::filesystem;
   const fs::path file = fs::weakly_canonical(space.file);
   const fs::path from = fs::weakly_canonical(directory.empty() ? "." : directory);
@@ -69,6 +69,7 @@ std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
   for (const std::string& setting : space.overrides) put(root, setting);
   for (const std::string& setting : settings_of(space, point.strategy, point.placement))
     put(root, setting);
+  for (const std::string& key : idle) put(root, key + "=auto");
   return "# question: what does the best plan of " + space.file + " take?\n" +
          seeds_comment(space, point) + "extends: '" + file.lexically_proximate(from).string() +
          "'\n" + root.text(0);

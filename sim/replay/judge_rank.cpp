@@ -129,8 +129,7 @@ void Job::compute(Actors& a, std::uint32_t index) {
     if (a.operators >= depth) {
       const std::size_t gate = a.operators - depth;
       a.operator_ended.wait_until([&] { return a.ends.size() > gate; });
-      freed = a.ends[gate];
-      a.main = std::max(a.main, freed);
+      a.main = std::max(a.main, freed = a.ends[gate]);
     }
     const Clocks host{a.main, a.worker, 0};
     const double ready = issue(a, op);

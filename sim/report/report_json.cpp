@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "stepcast/base/build.hpp"
-#include "stepcast/sim/engine/engine.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
 #include "stepcast/sim/forecast/step_cost.hpp"

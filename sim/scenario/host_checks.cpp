@@ -1,5 +1,6 @@
 #include "stepcast/base/text.hpp"
 #include "stepcast/sim/scenario/checks.hpp"
+#include "stepcast/workloads/compile_cache.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 
 namespace stepcast {
@@ -259,6 +260,12 @@ void check_compile_cache(const Scenario& scenario, Checks& checks) {
   checks.require(!moe.capacity_factor || moe.capacity_pad || !checks.good_below("moe"),
                  "runtime.compile.cache",
                  is + "moe.capacity_factor makes some shapes the same, allowed: 0");
+  checks.require(
+      scenario.workload.plan.slices == 1 || !checks.good_below("schedule"), "runtime.compile.cache",
+      is + "schedule.slices cuts micro-batches, whose parts have other shapes, allowed: 0");
+  checks.require(moe.pieces == 1 || !checks.good_below("moe"), "runtime.compile.cache",
+                 is + "moe.overlap cuts the tokens of experts, whose parts have other shapes, "
+                      "allowed: 0");
   const bool grouped = moe.products == MoeSpec::Products::grouped;
   const bool moves =
       grouped ? scenario.workload.plan.ep > 1 : scenario.workload.model.moe->experts > 1;
@@ -280,8 +287,8 @@ void check_compile(const Scenario& scenario, Checks& checks) {
   }
   const std::string key = cached ? "runtime.compile.cache" : "runtime.compile.misses";
   const std::string is =
-      "is " +
-      (cached ? std::to_string(runtime.compile_cache) : shortest(runtime.compile_misses)) + " but ";
+      "is " + (cached ? std::to_string(runtime.compile_cache) : shortest(runtime.compile_misses)) +
+      " but ";
   const bool experts = !scenario.synthetic && scenario.workload.model.moe.has_value();
   checks.require(experts || !checks.good({"model"}), key,
                  is + "the model has no experts, allowed: 0");
@@ -294,6 +301,9 @@ void check_compile(const Scenario& scenario, Checks& checks) {
   checks.require(
       one > Seconds{0} || !checks.good({"cluster.host.compile"}), key,
       is + "cluster.host.compile." + (bytecode ? "bytecode" : "kernel") + " is 0s, allowed: 0");
+  if (cached && runtime.compile_hidden && checks.all_good())
+    checks.require(with_misses(scenario.workload).compile_misses > 0, "runtime.compile.hidden",
+                   "is true but runtime.compile.cache holds all shapes, allowed: false");
 }
 
 void check_barriers(const Scenario& scenario, Checks& checks) {

@@ -9,7 +9,6 @@ namespace {
 int read_lines(std::string_view text, const std::string& file, const NumberFile& numbers,
                Reading& reading) {
   int taken = 0;
-  const std::string allowed = "a file with one " + numbers.one + " per line";
   for (int line = 1; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
     const std::string_view word = trimmed(text.substr(0, end));

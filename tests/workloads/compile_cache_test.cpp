@@ -58,7 +58,8 @@ TEST(CompileCache, ShapesAreTheRowsWithinEightDeviations) {
   EXPECT_NEAR(number_of(shapes), 16 * deviation, 2);
   // the densest shape has that of the middle of the bell
   const auto most = std::ranges::max_element(shapes, {}, &LikelyShapes::probability);
-  EXPECT_NEAR(most->probability, 1 / (deviation * std::sqrt(2 * std::numbers::pi)), 1e-2 / deviation);
+  EXPECT_NEAR(most->probability, 1 / (deviation * std::sqrt(2 * std::numbers::pi)),
+              1e-2 / deviation);
 }
 
 TEST(CompileCache, WithoutOneTheMissesStay) {
@@ -97,14 +98,16 @@ double simulated(double mean, double deviation, std::size_t kept, double rows) {
 
 TEST(CompileCache, MissesAsOneThatIsSimulated) {
   const double deviation = std::sqrt(65536 * (1.0 / 16) * (15.0 / 16));
-  const std::vector<std::pair<int, int>> cases{{8, 1}, {64, 1}, {200, 1}, {4, 16}, {12, 16}, {4, 64}};
+  const std::vector<std::pair<int, int>> cases{{8, 1},  {64, 1},  {200, 1},
+                                               {4, 16}, {12, 16}, {4, 64}};
   for (const auto& [kept, rows] : cases)
     EXPECT_NEAR(misses(job(), kept, rows),
                 simulated(4096, deviation, static_cast<std::size_t>(kept), rows), 0.01)
         << kept << " " << rows;
 }
 
-// Che's approximation lets the time since a shape's last use not vary, which few kept shapes make it do.
+// Che's approximation lets the time since a shape's last use not vary, which few kept shapes make
+// it do.
 TEST(CompileCache, MissesALittleMoreThanSimulatedWhereItKeepsTwo) {
   const double deviation = std::sqrt(65536 * (1.0 / 16) * (15.0 / 16));
   const double more = misses(job(), 2, 64) - simulated(4096, deviation, 2, 64);

@@ -3,8 +3,8 @@
 
 #include "stepcast/workloads/program.hpp"
 
-/// How often the kernel of a routed operator has to be made: docs/models/fusion.md, "Kernels for new
-/// shapes".
+/// How often the kernel of a routed operator has to be made: docs/models/fusion.md, "Kernels for
+/// new shapes".
 namespace stepcast {
 
 /// So many shapes that come with this probability each.

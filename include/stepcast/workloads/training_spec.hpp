@@ -271,15 +271,15 @@ struct RuntimeSpec {
   NumaPlacement numa = NumaPlacement::local;  ///< of updates on the host and what is offloaded
   enum class OptimizerKernels { fused, elementwise, per_tensor };
   OptimizerKernels optimizer = OptimizerKernels::fused;
-  std::uint32_t update = 0;     ///< bit i: UpdatePass i runs too
-  std::uint32_t graphs = 0;     ///< bit i: GraphScope i is launched as a graph
-  double compile_misses = 0;    ///< part of the routed operators whose shape is new
+  std::uint32_t update = 0;   ///< bit i: UpdatePass i runs too
+  std::uint32_t graphs = 0;   ///< bit i: GraphScope i is launched as a graph
+  double compile_misses = 0;  ///< part of the routed operators whose shape is new
   /// The latest shapes whose kernels are kept of each operator, from which the misses follow; 0:
   /// compile_misses says it.
   std::int64_t compile_cache = 0;
   std::int64_t compile_rows = 1;  ///< row counts that follow each other and share a kernel
-  bool compile_hidden = false;  ///< other threads compile, and old kernels serve meanwhile
-  double host_speed = 1;        ///< all host times are divided by it
+  bool compile_hidden = false;    ///< other threads compile, and old kernels serve meanwhile
+  double host_speed = 1;          ///< all host times are divided by it
   BarrierSpec barriers;
 
   bool passes(UpdatePass pass) const { return (update >> static_cast<unsigned>(pass) & 1U) != 0; }

@@ -72,6 +72,21 @@ TEST(HuggingFaceImport, AFolderIsItsModelAndAsksForTheTraining) {
                 .sha256);
 }
 
+TEST(HuggingFaceImport, ALayerNormAndPositionsThatDoNotRotateHaveNoStatements) {
+  Folder folder;
+  const std::string small =
+      R"("num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "vocab_size": 32000)";
+  const auto kernels = [&](const std::string& family) {
+    folder.files.write("config.json", "{" + family + ", " + small + "}");
+    return folder.with(R"({"train_batch_size": 64, "bf16": {"enabled": true}})", on(8, length))
+        .workload.runtime.kernels;
+  };
+  const KernelSpec falcon = kernels(R"("model_type": "falcon", "alibi": true)");
+  EXPECT_EQ(falcon.norm, KernelSpec::Norm::fused);
+  EXPECT_EQ(falcon.rope, KernelSpec::Rope::fused);
+  EXPECT_EQ(kernels(R"("model_type": "falcon")").rope, KernelSpec::Rope::unfused);
+}
+
 TEST(HuggingFaceImport, AFolderWithoutAConfigurationIsRefused) {
   const test::TemporaryFiles files;
   const std::string other = files.write("weights.txt", "none");

@@ -232,13 +232,15 @@ TEST(Plan, ListedValuesPassTheStrictReader) {
 
 TEST(Plan, TheWinnersFileIsTheWinner) {
   const PlanFile file(dense);
-  const PlanSpace space = file.read({"parallel.cp=1"});
+  const PlanSpace space =
+      file.read({"parallel.cp=1", "communication.algorithm.all_to_all=pairwise"});
   const PlanResult plan = search_plan(space, presets(), 1);
   ASSERT_FALSE(plan.best.empty());
   const PlanPoint& winner = plan.best.front();
   const std::string directory = std::filesystem::path(file.path()).parent_path().string();
   const std::string beside = directory + "/winner.yaml";
-  std::ofstream(beside) << plan_scenario(space, winner, directory);
+  std::ofstream(beside) << plan_scenario(space, winner, directory,
+                                         idle_algorithms(read_point(space, winner, presets())));
   const auto time = testing::in_child([&]() -> std::vector<double> {
     return {forecast(prepare_scenario(beside, {}, presets())).step_time.value()};
   });

@@ -91,6 +91,11 @@ inline constexpr WrongRow wrong_data[] = {
     {"compile_cache_without_cost", "expect:", "runtime: {compile: {cache: 64}}\nexpect:",
      "s.yaml:50:28: runtime.compile.cache: is 64 but cluster.host.compile.kernel is 0s, allowed: "
      "0"},
+    {"compile_cache_beside_misses",
+     "expect:", "runtime: {compile: {cache: 64, misses: 0.5}}\nexpect:",
+     "s.yaml:50:40: runtime.compile.misses: is 0.5 but follows from runtime.compile.cache, "
+     "allowed: "
+     "0"},
     {"fusion_of_no_name", "expect:", "runtime: {fusion: all}\nexpect:",
      "s.yaml:50:19: runtime.fusion: is 'all', allowed: none, pattern, dvm"},
 };

@@ -22,4 +22,8 @@ Scenario prepare_scenario(const std::string& path, const std::vector<std::string
 Scenario prepare_scenario(const ScenarioDocument& document, const SearchPath& search,
                           IdleAlgorithms idle = IdleAlgorithms::refused);
 
+/// These are the keys `communication.algorithm.KIND` of a resolved scenario that name an algorithm
+/// of a collective which no rank makes.
+std::vector<std::string> idle_algorithms(const Scenario& scenario);
+
 }  // namespace stepcast

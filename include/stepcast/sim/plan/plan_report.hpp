@@ -43,9 +43,10 @@ std::string plan_csv(const PlanSpace& space, const PlanResult& result);
 std::string plan_failure(const PlanSpace& space, const PlanResult& result);
 
 /// This is a scenario that extends the plan's file with the values of the point: `stepcast run`
-/// takes it. `directory` is where it will stand.
+/// takes it. `directory` is where it will stand, `idle` what the point has from the plan and makes
+/// no use of (idle_algorithms()): a run would refuse it.
 std::string plan_scenario(const PlanSpace& space, const PlanPoint& point,
-                          const std::string& directory);
+                          const std::string& directory, const std::vector<std::string>& idle);
 /// This is the launch file of a scenario that was read from a document, for the first framework of
 /// its hardware that can say it (Megatron-LM; with HCCL MindFormers or MindSpeed-LLM), and what
 /// those before it lack, a key per line.
