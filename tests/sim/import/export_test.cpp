@@ -48,16 +48,18 @@ TEST(Export, LayersOfEachChunkAreWrittenOut) {
 }
 
 TEST(Export, WhatTheFrameworkLacksIsNamed) {
-  const auto lacking = [](const std::string& set) {
+  const auto lacking = [](const std::vector<std::string>& sets) {
     return joined(
-        export_launch(imported(subject_of("mlm-mixtral-8x22b"), {set}), "megatron").lacking);
+        export_launch(imported(subject_of("mlm-mixtral-8x22b"), sets), "megatron").lacking);
   };
-  EXPECT_EQ(lacking("training.micro_batch=1"), "");
-  EXPECT_NE(lacking("schedule.pipeline=zb_h1").find("schedule.pipeline"), std::string::npos);
-  EXPECT_NE(lacking("training.recompute=[[7, 6, 5, 4, 3, 2, 1, 0]]").find("training.recompute"),
+  EXPECT_EQ(lacking({"training.micro_batch=1"}), "");
+  EXPECT_NE(lacking({"schedule.pipeline=zb_h1"}).find("schedule.pipeline"), std::string::npos);
+  EXPECT_NE(lacking({"training.recompute=[[7, 6, 5, 4, 3, 2, 1, 0]]"}).find("training.recompute"),
             std::string::npos);
-  EXPECT_NE(lacking("moe.placement=balanced").find("moe.placement"), std::string::npos);
-  EXPECT_NE(lacking("runtime.dispatch=graph_sink").find("runtime.dispatch"), std::string::npos);
+  EXPECT_NE(lacking({"moe.placement=balanced", "moe.routing={distribution: zipf, exponent: 1}"})
+                .find("moe.placement"),
+            std::string::npos);
+  EXPECT_NE(lacking({"runtime.dispatch=graph_sink"}).find("runtime.dispatch"), std::string::npos);
 }
 
 LaunchExport exported(const std::vector<std::string>& sets) {

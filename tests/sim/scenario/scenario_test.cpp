@@ -241,8 +241,9 @@ TEST(Scenario, EveryShippedScenarioReads) {
     const auto folder = entry.path().parent_path().filename();
     const bool other =
         folder == "scaling" || folder == "plans" || folder == "orders" || folder == "fitted" ||
-        entry.path().filename() == "ratios.yaml" || entry.path().filename() == "labels.yaml" ||
-        entry.path().filename() == "gallery.yaml" || entry.path().filename() == "sources.yaml";
+        folder == "residuals" || entry.path().filename() == "ratios.yaml" ||
+        entry.path().filename() == "labels.yaml" || entry.path().filename() == "gallery.yaml" ||
+        entry.path().filename() == "sources.yaml";
     if (entry.path().extension() != ".yaml" || other) continue;
     ++read;
     if (path.find("/clusters/") != std::string::npos) {

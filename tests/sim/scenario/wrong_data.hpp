@@ -93,6 +93,8 @@ inline constexpr WrongRow wrong_data[] = {
      "0"},
     {"compile_cache_beside_misses",
      "expect:", "runtime: {compile: {cache: 64, misses: 0.5}}\nexpect:",
+     "s.yaml:50:28: runtime.compile.cache: is 64 but cluster.host.compile.kernel is 0s, allowed: "
+     "0\n"
      "s.yaml:50:40: runtime.compile.misses: is 0.5 but follows from runtime.compile.cache, "
      "allowed: "
      "0"},
