@@ -74,13 +74,14 @@ Seconds attention_compute_time(const Operator& op, const AttentionWork& work,
   return even_time(op, work, device) * imbalance(op, work, attention_pass(work, device), device);
 }
 
-Seconds attention_tile_time(const Operator& op, const AttentionWork& work,
-                            const DeviceSpec& device) {
+Seconds shortest_attention(const Operator& op, const AttentionWork& work,
+                           const DeviceSpec& device) {
   const std::int64_t tile = device.efficiency.attention.tile;
   if (op.flops.value() == 0 || tile == 0) return Seconds{0};
   const auto rows_at_once = static_cast<double>(tile * device.cube_cores);
   const double rows = work.sequences * work.heads * work.query_length;
-  return even_time(op, work, device) * (rows_at_once / rows * longest_tile(op, work));
+  const Seconds one = even_time(op, work, device) * (rows_at_once / rows * longest_tile(op, work));
+  return device.efficiency.memory.ramp + one;
 }
 
 }  // namespace stepcast

@@ -8,9 +8,8 @@ namespace stepcast {
 Seconds attention_compute_time(const Operator& op, const AttentionWork& work,
                                const DeviceSpec& device);
 
-/// The time of one tile of `attention.tile` rows on one core, of the tile that sees most keys [s];
-/// zero where the device states none.
-Seconds attention_tile_time(const Operator& op, const AttentionWork& work,
-                            const DeviceSpec& device);
+/// No kernel is shorter, behind its ramp: the start of a memory-bound one, and on one core the tile
+/// of `attention.tile` rows that sees most keys [s]; zero where the device states no tile.
+Seconds shortest_attention(const Operator& op, const AttentionWork& work, const DeviceSpec& device);
 
 }  // namespace stepcast

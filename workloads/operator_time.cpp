@@ -122,12 +122,6 @@ bool reads_cache(VectorKind kind) {
   return false;
 }
 
-/// No kernel is shorter than one tile on one core, behind its start.
-Seconds shortest_attention(const Operator& op, const AttentionWork& w, const DeviceSpec& device) {
-  const Seconds tile = attention_tile_time(op, w, device);
-  return tile > Seconds{0} ? device.efficiency.memory.ramp + tile : tile;
-}
-
 /// A kernel that streams its operands: what is still in the cache comes faster.
 Seconds stream_time(const Operator& op, const MemoryBoundWork& w, const DeviceSpec& device) {
   const MemoryEfficiency& e = device.efficiency.memory;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "attention_time.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/workloads/operator_time.hpp"
 
@@ -287,16 +288,16 @@ std::uint32_t ProgramBuilder::slot_of(const CommunicationId& id) {
 
 std::uint32_t ProgramBuilder::scaled_segment(const Operator& op, const AttentionWork& work,
                                              bool in_graph) {
-  Operator pure = op;
-  pure.bytes = Bytes{0};
   Operator traffic = op;
   traffic.work = MemoryBoundWork{};
   traffic.flops = Flops{0};
   AttentionScaling scaling;
   const Seconds ramp = attention_pass(work, device_).ramp;
   scaling.fixed = (of_class(cluster_.device.launch, op.launch) + ramp).value();
-  scaling.work = (operator_time(pure, device_, false) - ramp).value();
-  scaling.floor = operator_time(traffic, device_, false).value();
+  scaling.work = attention_compute_time(op, work, device_).value();
+  scaling.floor =
+      std::max(operator_time(traffic, device_, false), shortest_attention(op, work, device_))
+          .value();
   scaling.half = attention_loss(op, work, device_);
   Run run;
   add(op, beside_communication(cost(op, in_graph), op), run);

@@ -51,5 +51,28 @@ TEST(AttentionTile, OneTokenMoreCostsAtMostOneTileMore) {
   }));
 }
 
+// Short documents leave less to work on, but no less than a tile behind its start.
+TEST(AttentionTile, DocumentsLeaveATileToo) {
+  WorkloadSpec spec = lowering::workload(lowering::small_dense());
+  spec.training.sequence = 128;  // 16 tiles on 24 cores
+  spec.documents = true;
+  ClusterSpec cluster = lowering::plain_cluster();
+  cluster.device.efficiency.attention.fused = {
+      .forward = {.cube = 0.5, .start = 50, .diagonal = 100, .ramp = Seconds{1e-6}},
+      .backward = {.cube = 0.5, .start = 50, .diagonal = 100, .ramp = Seconds{1e-6}}};
+  cluster.device.efficiency.attention.tile = 128;
+  cluster.device.efficiency.memory.ramp = Seconds{2e-6};
+  const StageProgram program = lower_stage(spec, assign_layers(spec, cluster), cluster, Stage{0});
+  int scaled = 0;
+  for (const AttentionScaling& scaling : program.attention) {
+    if (!scaling.scales()) continue;
+    ++scaled;
+    EXPECT_GT(scaling.floor, scaling.work);  // the tile binds
+    EXPECT_EQ(scaling.factor(0, 0), 1);
+    EXPECT_EQ(scaling.factor(1, 1), 1);
+  }
+  EXPECT_EQ(scaled, 2);
+}
+
 }  // namespace
 }  // namespace stepcast

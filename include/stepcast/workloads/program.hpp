@@ -100,7 +100,7 @@ struct ChunkProgram {
 struct AttentionScaling {
   double fixed = 0;  ///< launch and ramp [s]
   double work = 0;   ///< compute time over whole sequences [s]
-  double floor = 0;  ///< memory time, whatever the documents are [s]
+  double floor = 0;  ///< memory time or a single tile, whatever the documents are [s]
   /// What is lost on each query over what is worked on it (attention_loss).
   double half = 0;
 

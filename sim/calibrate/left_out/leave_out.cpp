@@ -28,7 +28,7 @@ std::string part_of(const MeasuredComponent& row) {
 
 bool is_fitted(const MeasuredComponent& row) { return row.exclude.empty(); }
 
-/// PartRows with a key of their own are left out together, one key at a time.
+/// Rows with one key are left out together, one key at a time.
 struct LeaveOut {
   std::string what;
   std::map<const MeasuredComponent*, std::string> keys;

@@ -9,7 +9,7 @@ constexpr double one_us = 1e-6;
 template <typename Part>
 using PartOf = std::function<Part&(ClusterSpec&)>;
 
-/// PartNumbers of one part; the getter takes a copy, since parts are found in what may change.
+/// The numbers of one part; the getter takes a copy, since parts are found in what may change.
 template <typename Part>
 class PartNumbers {
  public:

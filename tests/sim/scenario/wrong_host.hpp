@@ -90,6 +90,28 @@ inline const WrongOverride wrong_host[] = {
       "runtime.optimizer=elementwise"},
      "--set runtime.optimizer=elementwise: runtime.optimizer: is of the kernels of a device, but "
      "training.offload.update host has hosts update all states, allowed: fused"},
+    {"compile_cache_of_cut_tokens",
+     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=64", "moe.overlap=chunks(2)"},
+     "--set runtime.compile.cache=64: runtime.compile.cache: is 64 but moe.overlap cuts the tokens "
+     "of experts, whose parts have other shapes, allowed: 0"},
+    {"compile_cache_of_full_experts",
+     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=64", "moe.capacity_factor=1"},
+     "--set runtime.compile.cache=64: runtime.compile.cache: is 64 but moe.capacity_factor makes "
+     "some shapes the same, allowed: 0"},
+    {"compile_cache_of_all_rows",
+     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=64", "parallel.ep=1"},
+     "--set runtime.compile.cache=64: runtime.compile.cache: is 64 but every rank has the rows of "
+     "all experts, always as many, allowed: 0"},
+    {"compile_cache_of_slices",
+     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=64", "schedule.slices=2",
+      "schedule.pipeline=seqpipe"},
+     "--set runtime.compile.cache=64: runtime.compile.cache: is 64 but schedule.slices cuts "
+     "micro-batches, whose parts have other shapes, allowed: 0"},
+    {"compile_hidden_beside_a_whole_cache",
+     {"cluster.host.compile.kernel=50us", "runtime.compile.cache=100000",
+      "runtime.compile.hidden=true"},
+     "--set runtime.compile.hidden=true: runtime.compile.hidden: is true but runtime.compile.cache "
+     "holds all shapes, allowed: false"},
 };
 
 }  // namespace stepcast::test

@@ -25,8 +25,8 @@ std::vector<ComponentNumber> component_numbers(const OperatorRequest& request,
 /// This is what the rows of one kind and class of size of one table come to.
 struct LeftOutFigures {
   std::string device, kind, size;
-  std::string
-      left_out;  ///< what is left out at a time; or why nothing is: `goodness of fit`, `foreign`
+  /// What is left out at a time; or why nothing is: `goodness of fit`, `foreign`.
+  std::string left_out;
   ErrorFigures preset;                ///< of the numbers as the cluster file has them
   ErrorFigures fitted;                ///< of the same fit with no row left out
   ErrorFigures unseen;                ///< of rows in the fit without them
