@@ -32,13 +32,6 @@ bool costs_host_time(const StageProgram& program) {
          });
 }
 
-bool compiles(const StageProgram& program) {
-  const auto any = [](const std::vector<Segment>& segments) {
-    return std::ranges::any_of(segments, &Segment::compiles);
-  };
-  return any(program.segments) || std::ranges::any_of(program.variants, any);
-}
-
 bool some_cost_host_time(const ReplayInput& input) {
   const auto any = [](const std::vector<StageProgram>& programs) {
     return std::ranges::any_of(programs, [](const StageProgram& p) { return costs_host_time(p); });
@@ -47,6 +40,13 @@ bool some_cost_host_time(const ReplayInput& input) {
 }
 
 }  // namespace
+
+bool compiles(const StageProgram& program) {
+  const auto any = [](const std::vector<Segment>& segments) {
+    return std::ranges::any_of(segments, &Segment::compiles);
+  };
+  return any(program.segments) || std::ranges::any_of(program.variants, any);
+}
 
 bool host_is_free(const ReplayInput& input) {
   return !(input.stalls && input.stalls->holds_host()) && !some_cost_host_time(input);

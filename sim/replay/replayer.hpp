@@ -25,6 +25,8 @@ constexpr std::uint64_t tag_of(Tag kind, std::uint64_t index) {
 
 /// No instruction costs host time and nothing holds a host, so that the device never waits for it.
 bool host_is_free(const ReplayInput& input);
+/// Whether the host makes a kernel for one of its operators.
+bool compiles(const StageProgram& program);
 
 /// One replay. Program execution is in replay.cpp, stalls in stalls.cpp, transfers in
 /// transfers.cpp, collectives in collectives.cpp, skipping in steady_state.cpp, the result in

@@ -52,7 +52,8 @@ bool copies_meet(const ReplayInput& input) {
 bool may_run_in_lanes(const ReplayInput& input, const StallPlan& stalls) {
   return only_draws_segments(stalls) && input.steps == 1 && input.record == nullptr &&
          input.loads == nullptr && input.kinds == nullptr && input.await_inputs &&
-         input.sharing != Sharing::simgrid && kinds_have_one_stream(input) && !copies_meet(input);
+         std::ranges::none_of(input.programs, compiles) && input.sharing != Sharing::simgrid &&
+         kinds_have_one_stream(input) && !copies_meet(input);
 }
 
 std::vector<bool> shared_streams(const ReplayInput& input) {

@@ -204,7 +204,7 @@ void Drawing::pick_documents() {
   const bool levels = has("schedule.data.mask=document") && dp_ > 1;
   take("schedule.data.packing", "packing",
        levels ? word({"sequential", "attention_aware", "attention_aware", "slot_balanced",
-                      "slot_balanced", "best_fit", "none"})
+                      "slot_balanced"})
               : word({"none", "sequential", "best_fit"}));
   if (chance(30)) set("schedule.data.context_split", "per_document");
 }
