@@ -75,7 +75,7 @@ void Drawing::pick_whole_rows() {
 /// The statements of a version, for what it knows, and those of the router.
 void Drawing::pick_dispatcher(const std::string& dispatch, const std::string& overlap) {
   const bool whole = overlap.find('(') == std::string::npos;
-  if (whole && (dispatch == "flat" || dispatch == "allgather") && chance(85)) {
+  if (whole && (dispatch == "flat" || dispatch == "allgather") && chance(95)) {
     std::string version =
         word({"megatron_0.6", "megatron_0.8", "megatron_0.9", "megatron_0.10", "megatron_0.12",
               "megatron_0.14", "mindspeed_1.0", "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0",
@@ -106,7 +106,7 @@ void Drawing::pick_expert_keys() {
   if (chance(40) && routing != "uniform") take("moe.placement", "placement", "balanced");
   if (chance(20)) take("moe.wire_precision", "wire", "fp8");
   if (chance(30)) take("moe.permutation", "permutation", "indexed");
-  if (chance(30)) take("moe.experts", "experts", word({"sequential", "multi_stream"}));
+  if (chance(40)) take("moe.experts", "experts", word({"sequential", "multi_stream"}));
   if (chance(15)) {
     hit("offload experts");
     set("training.offload.experts", "true");
@@ -177,6 +177,7 @@ void Drawing::pick_level_exchange() {
   const bool meshes = node_fabric_ == "mesh" && node_ > 1 && !super_node_ && !has_platform_;
   if (!meshes || !experts() || !has("cluster.collectives.library=hccl") || !chance(90)) return;
   if (has("runtime.dispatch=graph_sink")) return;
+  set("cluster.collectives.buffer", "200MiB");  // HCCL's own; less than 80 MiB takes no pipeline
   take("cluster.collectives.all_to_all", "levels", "pipeline");
 }
 
