@@ -34,6 +34,16 @@ void check_without_documents(const DataSpec& data, Checks& checks) {
                  "schedule.data.context_split", "is per_document" + why + "zigzag");
 }
 
+/// How context ranks share a sequence moves attention of documents alone: under the causal mask the
+/// work of a rank is the same for both.
+void check_split(const DataSpec& data, Checks& checks) {
+  checks.require(data.context_split == DataSpec::ContextSplit::zigzag ||
+                     data.mask == DataSpec::Mask::document,
+                 "schedule.data.context_split",
+                 "is per_document but under the causal mask every context rank has the same work, "
+                 "allowed: zigzag, or mask: document");
+}
+
 /// Packings that level attention change nothing where all sequences cost the same, or where
 /// nothing can be levelled.
 void check_levelling(const Scenario& scenario, Checks& checks) {
@@ -77,6 +87,7 @@ void check_data(const Scenario& scenario, Checks& checks) {
                  "make about " + text(drawn) + " documents of one step of " + text(tokens) +
                      " tokens, allowed: at most " + text(most_documents));
   check_levelling(scenario, checks);
+  check_split(data, checks);
 }
 
 }  // namespace stepcast

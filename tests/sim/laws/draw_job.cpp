@@ -206,7 +206,8 @@ void Drawing::pick_documents() {
        levels ? word({"sequential", "attention_aware", "attention_aware", "slot_balanced",
                       "slot_balanced"})
               : word({"none", "sequential", "best_fit"}));
-  if (chance(30)) set("schedule.data.context_split", "per_document");
+  if (has("schedule.data.mask=document") && chance(40))
+    set("schedule.data.context_split", "per_document");
 }
 
 }  // namespace stepcast::laws
