@@ -171,6 +171,14 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
              "a message of no more bytes reaches all of them, one of a third more none of that",
              size_range});
   });
+  visitor.section(
+      "one_sided", "kernels that write into the memory of other ranks (one_sided)",
+      [&](Visitor& v) {
+        v.field(
+            {"bandwidth", &spec.one_sided.bandwidth, "part of the NIC's bandwidth", fraction()});
+        v.field({"node_bandwidth", &spec.one_sided.node_bandwidth,
+                 "part of the bandwidth of links inside a node or super-node", fraction()});
+      });
   bool present = spec.ll128.has_value();
   visitor.optional_section("ll128", "NCCL's protocol for small chunks of rings and trees", present,
                            [&](Visitor& v) {

@@ -81,7 +81,7 @@ _stepcast() {
     --to) _stepcast_words "megatron mindspeed mindformers"; return ;;
     --warmup) _stepcast_words "standard extra( less_memory"; return ;;
     --presets | --folder) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null; return ;;
-    --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise pipeline parallel hierarchical dimensions tree"; return ;;
+    --algorithm) _stepcast_words "auto ring mesh one_shot nhr nb hd pairwise one_sided pipeline parallel hierarchical dimensions tree"; return ;;
     --type) _stepcast_words "bf16 fp16 fp8 bytes"; return ;;
     --causal) _stepcast_words "yes no"; return ;;
     --generation) _stepcast_words "flash_1 flash_2 flash_3 flash_4 cudnn flash_triton library hand_tuned"; return ;;

@@ -286,6 +286,8 @@ std::vector<Turn> Writer::write(const std::string& algorithm) {
     trees();
   else if (algorithm == "pairwise")
     all_to_all_in_turn({members_}, bytes_ / count(members_));
+  else if (algorithm == "one_sided")
+    mesh_pass({members_}, bytes_ / count(members_));
   else if (algorithm == "one_shot")
     mesh_pass({members_}, bytes_);
   else if (algorithm == "ring" && nccl && call_.kind != all_to_all)

@@ -65,6 +65,17 @@ TEST(CollectiveFormulas, PairwiseTakesAStepPerPeer) {
   EXPECT_NEAR(time_of(flat(8), {Kind::all_to_all, size}, "ring"), 7 * 10e-6 + 28 * part, 1e-12);
 }
 
+// Kernels write to all peers at once, and reach a part of the links.
+TEST(CollectiveFormulas, OneSidedWritesPayOneLatency) {
+  const double part = size.value() / 8 / 50e9;
+  EXPECT_NEAR(time_of(flat(8), {Kind::all_to_all, size}, "one_sided"), 10e-6 + 7 * part, 1e-12);
+  ClusterSpec slower = flat(8);
+  slower.collectives.one_sided.bandwidth = 0.5;
+  EXPECT_NEAR(time_of(slower, {Kind::all_to_all, size}, "one_sided"), 10e-6 + 14 * part, 1e-12);
+  slower.collectives.one_sided = {.bandwidth = 1, .node_bandwidth = 0.5};
+  EXPECT_NEAR(time_of(slower, {Kind::all_to_all, size}, "one_sided"), 10e-6 + 7 * part, 1e-12);
+}
+
 TEST(CollectiveFormulas, Broadcasts) {
   const double whole = size.value() / 50e9;
   EXPECT_NEAR(time_of(flat(8), {Kind::broadcast, size}, "ring"), 7 * (10e-6 + whole), 1e-12);

@@ -10,6 +10,8 @@ Plan ring(const Fabric& fabric, Group members, const CollectiveCall& call, Netwo
 /// Chunks follow each other; one ring per NIC of a node.
 Plan nccl_ring(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
 Plan mesh(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
+/// All-to-all by kernels that write into the memory of all others at once.
+Plan one_sided(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
 /// All-reduce in one step: everybody sends everything to everybody.
 Plan one_shot(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);
 Plan nhr(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form);

@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "algorithms.hpp"
 
 namespace stepcast::collectives {
@@ -52,6 +54,18 @@ Seconds slowdown(const Fabric& fabric, const CollectivePlan& ports, Reached reac
   return sum;
 }
 
+/// The plan in that form, longer by `start` and by what the bytes take where links reach a part of
+/// their bandwidth: what is on the links stays.
+CollectivePlan slowed(const Fabric& fabric,
+                      const std::function<CollectivePlan(NetworkForm)>& in_form, NetworkForm form,
+                      Reached reached, Seconds start) {
+  CollectivePlan plan = in_form(form);
+  const CollectivePlan& ports = form == NetworkForm::ports ? plan : in_form(NetworkForm::ports);
+  const Seconds more = start + slowdown(fabric, ports, reached);
+  for (PhaseFlow& flow : plan.phases.front().flows) flow.latency += more;
+  return plan;
+}
+
 }  // namespace
 
 Plan ring(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
@@ -101,14 +115,25 @@ Plan pairwise(const Fabric& fabric, Group members, const CollectiveCall& call, N
       pairwise(schedule, sets, call.bytes / static_cast<double>(members.size()));
     return std::move(schedule).plan("pairwise");
   };
-  CollectivePlan plan = in_form(form);
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
-  if (library.library == CollectiveLibrarySpec::Library::hccl) return plan;
-  const CollectivePlan& ports = form == NetworkForm::ports ? plan : in_form(NetworkForm::ports);
-  const Seconds more =
-      library.transfer.start + slowdown(fabric, ports, {library.node_bandwidth, 1});
-  for (PhaseFlow& flow : plan.phases.front().flows) flow.latency += more;
-  return plan;
+  if (library.library == CollectiveLibrarySpec::Library::hccl) return in_form(form);
+  return slowed(fabric, in_form, form, {library.node_bandwidth, 1}, library.transfer.start);
+}
+
+Plan one_sided(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
+  if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
+  const auto in_form = [&](NetworkForm wanted) {
+    Schedule schedule(fabric, members, Bytes{0}, wanted);
+    if (call.skew.factor.empty()) schedule.repeats(call.period);
+    const Sets sets{Members(members.begin(), members.end())};
+    if (!call.skew.factor.empty())
+      all_at_once(schedule, sets, message_sizes(members, call));
+    else
+      all_at_once(schedule, sets, call.bytes / static_cast<double>(members.size()));
+    return std::move(schedule).plan("one_sided");
+  };
+  const OneSidedSpec& reached = fabric.cluster().collectives.one_sided;
+  return slowed(fabric, in_form, form, {reached.node_bandwidth, reached.bandwidth}, Seconds{0});
 }
 
 }  // namespace stepcast::collectives

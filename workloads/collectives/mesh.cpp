@@ -20,6 +20,21 @@ void full_mesh(Schedule& schedule, const Sets& sets, Bytes per_pair) {
   schedule.then(step);
 }
 
+void all_at_once(Schedule& schedule, const Sets& sets, Bytes per_pair) {
+  Step all = schedule.step();
+  for (const Members& members : sets) all.send_all_pairs(members, per_pair);
+  schedule.then_together({{all, 1}});
+}
+
+void all_at_once(Schedule& schedule, const Sets& sets, const MessageSize& bytes) {
+  Step all = schedule.step();
+  for (const Members& members : sets)
+    for (const DeviceId a : members)
+      for (const DeviceId b : members)
+        if (a != b) all.send(a, b, bytes(a, b));
+  schedule.then_together({{all, 1}});
+}
+
 void scatter(Schedule& schedule, const Sets& sets, Bytes bytes) {
   Step step = schedule.step();
   for (const Members& members : sets)

@@ -21,6 +21,8 @@ void broadcast(Schedule& schedule, const Sets& sets, Bytes bytes, Pattern patter
 void scatter(Schedule& schedule, const Sets& sets, Bytes bytes);
 /// All pairs at once, one step.
 void full_mesh(Schedule& schedule, const Sets& sets, Bytes per_pair);
+/// All pairs at once, written by the kernels of their senders: the latency of one message.
+void all_at_once(Schedule& schedule, const Sets& sets, Bytes per_pair);
 /// p - 1 steps; in step k each member sends to the k-th after it.
 void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair);
 
@@ -28,6 +30,7 @@ void pairwise(Schedule& schedule, const Sets& sets, Bytes per_pair);
 using MessageSize = std::function<Bytes(DeviceId from, DeviceId to)>;
 /// As above, with messages of any sizes.
 void full_mesh(Schedule& schedule, const Sets& sets, const MessageSize& bytes);
+void all_at_once(Schedule& schedule, const Sets& sets, const MessageSize& bytes);
 void pairwise(Schedule& schedule, const Sets& sets, const MessageSize& bytes);
 
 /// Whether each set is a whole box of a torus or mesh of one node, all of the same sides.

@@ -10,7 +10,7 @@
 namespace stepcast {
 namespace {
 
-constexpr std::array<NamedAlgorithm, 13> algorithms{
+constexpr std::array<NamedAlgorithm, 14> algorithms{
     {{"ring", collectives::ring, {true, true, true, true, true, false}},
      {"mesh", collectives::mesh, {true, true, true, true, true, false}},
      {"one_shot", collectives::one_shot, {true, false, false, false, false, false}},
@@ -18,6 +18,7 @@ constexpr std::array<NamedAlgorithm, 13> algorithms{
      {"nb", collectives::nb, {true, true, true, false, true, false}},
      {"hd", collectives::hd, {true, true, true, false, true, false}},
      {"pairwise", collectives::pairwise, {false, false, false, true, false, false}},
+     {"one_sided", collectives::one_sided, {false, false, false, true, false, false}},
      {"pipeline", collectives::pipeline, {true, true, true, true, false, false}},
      {"parallel", collectives::parallel, {true, true, true, false, false, false}},
      {"hierarchical", collectives::hierarchical, {true, true, true, true, true, false}},

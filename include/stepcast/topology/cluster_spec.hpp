@@ -294,6 +294,12 @@ struct TransferSpec {
   double bandwidth = 1;
 };
 
+/// These are the parts of the bandwidth that kernels which write into other ranks' memory reach.
+struct OneSidedSpec {
+  double bandwidth = 1;
+  double node_bandwidth = 1;
+};
+
 struct CollectiveLibrarySpec {
   enum class Library { hccl, nccl };
   Library library = Library::hccl;
@@ -311,6 +317,7 @@ struct CollectiveLibrarySpec {
   double node_bandwidth = 1;             ///< part of the node's links that NCCL's collectives reach
   double pair_bandwidth = 1;             ///< part of that which its all-reduce of two ranks reaches
   TransferSpec transfer;
+  OneSidedSpec one_sided;
   std::optional<RingProtocolSpec> ll128;  ///< none: rings know the protocol Simple alone
 
   /// The step of a lone message inside a node or super-node.

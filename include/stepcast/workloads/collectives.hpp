@@ -102,8 +102,8 @@ struct NamedAlgorithm {
   CollectiveAlgorithm plan;
   std::array<bool, collective_kinds> serves;  ///< kinds that it makes on some group
 };
-/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, pipeline, parallel, hierarchical,
-/// dimensions, tree, direct.
+/// The table has ring, mesh, one_shot, nhr, nb, hd, pairwise, one_sided, pipeline, parallel,
+/// hierarchical, dimensions, tree, direct.
 std::span<const NamedAlgorithm> collective_algorithms();
 
 /// These are the phases of one call. `members` are distinct devices in ring order (ascending rank

@@ -253,7 +253,7 @@ inline constexpr WrongRow wrong_plans[] = {
      "vocabulary: 32000\ncommunication:\n"
      "  algorithm: {all_to_all: tree, broadcast: tree, all_reduce: ring}",
      "s.yaml:37:27: communication.algorithm.all_to_all: is tree, which makes no all_to_all, "
-     "allowed: auto, ring, mesh, pairwise, pipeline, hierarchical, dimensions\n"
+     "allowed: auto, ring, mesh, pairwise, one_sided, pipeline, hierarchical, dimensions\n"
      "s.yaml:37:44: communication.algorithm.broadcast: is tree, which makes no broadcast, allowed: "
      "auto, ring, mesh, nhr, nb, hd, hierarchical, dimensions"},
     {"shared_expert_overlap_without_one", "vocabulary: 32000",
