@@ -135,10 +135,11 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                                 {"mindspeed_2.0"},
                                 {"mindspeed_2.3"},
                                 {"mindspeed_2.3_seq"},
-                                {"deepep"}}),
+                                {"deepep"},
+                                {"hybridep"}}),
        "framework and first version whose statements, copies and waits the dispatcher "
-       "runs (docs/models/dispatchers.md); deepep: the kernels of that library, whose two "
-       "hops are one; default: those of no version"});
+       "runs (docs/models/dispatchers.md); deepep, hybridep: the kernels of that library, whose "
+       "two hops are one; default: those of no version"});
   visitor.section("router", "what the router computes beside its product", [&](Visitor& v) {
     v.field({"score", choice(spec.router.score, {{"softmax"}, {"sigmoid"}}), "of the experts"});
     v.field({"aux_loss", &spec.router.aux_loss, "a loss that balances the experts"});

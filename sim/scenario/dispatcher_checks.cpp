@@ -27,29 +27,42 @@ bool knows_no_fusion(Dispatcher dispatcher) {
     case Dispatcher::mindspeed_2_3:
     case Dispatcher::mindspeed_2_3_seq:
     case Dispatcher::deepep:
+    case Dispatcher::hybridep:
       break;
   }
   return false;
 }
 
-/// DeepEP sends a row once to each part and rank, and knows neither parts of experts nor pieces.
+/// DeepEP and HybridEP send a row once to each part and rank, and know neither parts of experts nor
+/// pieces.
 void check_library(const WorkloadSpec& workload, Checks& checks) {
   const MoeSpec& moe = workload.moe;
+  const bool hybrid = moe.dispatcher == Dispatcher::hybridep;
+  const std::string name = hybrid ? "hybridep" : "deepep", is = "is " + name + ", which ";
   checks.require(moe.dispatch == MoeSpec::Dispatch::two_hop_dedup, "moe.dispatcher",
-                 "is deepep, which is known for dispatch two_hop_dedup, allowed: default");
+                 is + "is known for dispatch two_hop_dedup, allowed: default");
   checks.require(workload.plan.etp == 1, "moe.dispatcher",
-                 "is deepep, which cuts no experts (parallel.etp), allowed: default");
+                 is + "cuts no experts (parallel.etp), allowed: default");
   checks.require(!moe.in_pieces(), "moe.dispatcher",
-                 "is deepep, which cuts no tokens in pieces (moe.overlap), allowed: default");
+                 is + "cuts no tokens in pieces (moe.overlap), allowed: default");
   checks.require(moe.permutation == MoeSpec::Permutation::fused, "moe.permutation",
-                 "is indexed, but deepep has kernels of its own, allowed: fused");
+                 "is indexed, but " + name + " has kernels of its own, allowed: fused");
+  checks.require(
+      moe.combine == MoeSpec::Wire::bf16, "moe.combine_precision",
+      "is fp8 but moe.dispatcher is " + name + ", whose combine is in bf16, allowed: bf16");
+  if (!hybrid) return;
+  checks.require(moe.wire == MoeSpec::Wire::bf16, "moe.wire_precision",
+                 "is fp8, in which Megatron-Core does not let hybridep send, allowed: bf16");
+  checks.require(!moe.pads_rows, "moe.row_padding",
+                 "is copies, but hybridep pads rows as it puts them in order, allowed: none");
 }
 
 void check_version(const WorkloadSpec& workload, Checks& checks) {
   const MoeSpec& moe = workload.moe;
   using Dispatch = MoeSpec::Dispatch;
   if (moe.dispatcher == Dispatcher::standard) return;
-  if (moe.dispatcher == Dispatcher::deepep) return check_library(workload, checks);
+  if (moe.dispatcher == Dispatcher::deepep || moe.dispatcher == Dispatcher::hybridep)
+    return check_library(workload, checks);
   checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather,
                  "moe.dispatcher",
                  "is set, which is known for dispatch flat and allgather, allowed: default");

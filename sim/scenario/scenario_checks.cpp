@@ -111,10 +111,6 @@ void check_idle_expert_keys(const MoeSpec& moe, const ParallelPlan& plan, Checks
   if (const Misfit misfit = combine_misfit(moe, plan))
     checks.require(false, "moe.combine_precision",
                    std::string("is fp8 but ") + misfit + ", allowed: bf16");
-  checks.require(
-      moe.combine == MoeSpec::Wire::bf16 || moe.dispatcher != MoeSpec::Dispatcher::deepep,
-      "moe.combine_precision",
-      "is fp8 but moe.dispatcher is deepep, whose combine is in bf16, allowed: bf16");
 }
 
 void check_experts(const Scenario& scenario, Checks& checks) {

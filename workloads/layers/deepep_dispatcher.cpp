@@ -29,10 +29,11 @@ LayerItems notify_deepep(const Experts& e, const std::string& name) {
 }
 
 // A row arrives once for all experts of its rank: it is written for each of them and their outputs
-// are added up. The place of each is made once.
+// are added up. The place of each is made once, by HybridEP before its rows travel.
 LayerItems expand_deepep(const Experts& e, const std::string& name, Sort sort) {
   LayerItems items;
-  if (sort == Sort::forth) put(items, {name + " map", {2}, 2 * number_bytes * e.rows});
+  if (sort == Sort::forth && !e.form->hybrid)
+    put(items, {name + " map", {2}, 2 * number_bytes * e.rows});
   const bool added = sort == Sort::back || sort == Sort::forth_gradient;
   put_rows(items, e, name + (added ? " reduce" : " expand"), {1}, e.arrived_rows() + e.rows,
            VectorKind::gather);

@@ -29,7 +29,8 @@ struct DispatcherForm {
   Order order;
   Weights weights;
   bool trades_parts =
-      false;  ///< masks, but rows of tensor ranks in parts as those sorted by number
+      false;            ///< masks, but rows of tensor ranks in parts as those sorted by number
+  bool hybrid = false;  ///< HybridEP, which gathers masks and writes into the memory of other ranks
   bool scores_again = false;  ///< the balancing loss makes scores and choice of its own
   /// Kernels of autograd's own in the backward pass, sums and casts of gradients that no statement
   /// names: counted less named, with the permutation in statements and in one kernel.
@@ -62,6 +63,11 @@ LayerItems order_rows(const Experts& e, const std::string& name, Sort sort);
 void announce_deepep(LayerItems& items, const Experts& e);
 LayerItems notify_deepep(const Experts& e, const std::string& name);
 LayerItems expand_deepep(const Experts& e, const std::string& name, Sort sort);
+
+// The same of HybridEP: gathered masks and what is made of them, and the kernels of its own around
+// every exchange.
+void announce_hybridep(LayerItems& items, const Experts& e);
+void surround_hybridep(Hops& hops, const Experts& e, const Exchange& x);
 
 // The same of the allgather dispatcher: expert numbers and weights, own pairs of the gathered
 // tokens, and what adds up outputs. `outputs`: of the way on which outputs or their gradients go.

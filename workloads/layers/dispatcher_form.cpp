@@ -54,6 +54,12 @@ constexpr Form library() {
   return form;
 }
 
+constexpr Form hybrid_library() {
+  Form form = library();
+  form.hybrid = true;
+  return form;
+}
+
 constexpr Form scored_again(Form::Weights weights) {
   Form form = masked(gpu, weights);
   form.scores_again = true;
@@ -79,7 +85,8 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
                         megatron_0_14 = with_sums(scored_again(Form::Weights::travel), 6, 8),
                         mindspeed_1_0 = sorted(npu), mindspeed_2_0 = counted(npu),
                         mindspeed_2_3 = masked(npu, Form::Weights::travel),
-                        mindspeed_2_3_seq = by_sequence(), deepep = with_sums(library(), 9, 9);
+                        mindspeed_2_3_seq = by_sequence(), deepep = with_sums(library(), 9, 9),
+                        hybridep = with_sums(hybrid_library(), 8, 8);
   switch (dispatcher) {
     case MoeSpec::Dispatcher::standard:
       break;
@@ -105,6 +112,8 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
       return &mindspeed_2_3_seq;
     case MoeSpec::Dispatcher::deepep:
       return &deepep;
+    case MoeSpec::Dispatcher::hybridep:
+      return &hybridep;
   }
   return nullptr;
 }

@@ -320,7 +320,9 @@ Hops exchange_hops(const Experts& e, const Exchange& x) {
   Hops result = hops(e, x);
   drop_lone_hops(result, e);
   const bool library = e.form != nullptr && e.form->library();
-  if (library && x.role != CommunicationRole::dispatch && !result.empty()) {
+  if (library && e.form->hybrid && !result.empty()) {
+    surround_hybridep(result, e, x);
+  } else if (library && x.role != CommunicationRole::dispatch && !result.empty()) {
     const LayerItems notify = notify_deepep(e, x.name());
     LayerItems& before = result.front().before;
     before.insert(before.begin(), notify.begin(), notify.end());

@@ -184,6 +184,7 @@ void prepare(LayerItems& items, const Experts& e) {
     return announce(items, e);
   }
   if (e.gathers()) return announce_gather(items, e);
+  if (e.form->hybrid) return announce_hybridep(items, e);
   if (e.form->library()) return announce_deepep(items, e);
   trade_parts(items, e, "all_to_all token parts");
   prepare_rows(items, e);
@@ -221,6 +222,9 @@ void finish(const Put& put, const Experts& e, const char* name, double flops, Pe
   if (kind == Permute::back_gradient) return line_up(put, e, name, flops, kind);
   permute(put, e, name, flops, kind);
 }
+
+/// What such a library launches is behind what graphs of Megatron-LM's `moe_preprocess` hold.
+bool calls_library(const Experts& e) { return e.form != nullptr && e.form->library(); }
 
 /// Hops that are one kernel start together.
 std::size_t run_together(const Put& put, Hops& hops, std::size_t first,
@@ -332,7 +336,8 @@ void exchange_backward(Backward& backward, const Experts& e) {
 }  // namespace
 
 void routed_forward(LayerItems& items, const Experts& e) {
-  captured(items, e.context.captures(GraphScope::moe_preprocess), [&] { prepare(items, e); });
+  const bool in_graph = !calls_library(e) && e.context.captures(GraphScope::moe_preprocess);
+  captured(items, in_graph, [&] { prepare(items, e); });
   if (e.context.moe.in_pieces() && e.ep > 1)
     pieces_forward(items, e.context);
   else

@@ -16,7 +16,7 @@ namespace stepcast {
 struct TrainingSpec {
   enum class Precision { bf16, fp16, fp8_mixed };
   /// How numbers are scaled into FP8 (docs/models/fp8.md).
-  enum class Fp8Recipe { delayed, tensorwise, rowwise, blockwise, mxfp8 };
+  enum class Fp8Recipe { delayed, tensorwise, rowwise, blockwise, mxfp8, deepseek };
   enum class Recompute { none, selective, full, table, modules };
   /// Parts of a layer that `modules` names; `selective` is the first alone.
   enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
@@ -129,7 +129,8 @@ struct MoeSpec {
     mindspeed_2_0,
     mindspeed_2_3,
     mindspeed_2_3_seq,
-    deepep
+    deepep,
+    hybridep
   };
   Dispatch dispatch = Dispatch::flat;
   Inner inner = Inner::automatic;  ///< part of the fabric inside which the second hop stays

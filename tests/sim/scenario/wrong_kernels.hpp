@@ -93,6 +93,16 @@ inline constexpr WrongRow wrong_kernels[] = {
      "s.yaml:36:47: moe.combine_precision: is fp8 but fp8 rows are not added up on their way: "
      "dispatch "
      "flat, two_hop or two_hop_dedup, allowed: bf16"},
+    {"combine_precision_of_hybridep", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {dispatch: two_hop_dedup, dispatcher: hybridep, combine_precision: "
+     "fp8}",
+     "s.yaml:36:73: moe.combine_precision: is fp8 but moe.dispatcher is hybridep, whose combine is "
+     "in "
+     "bf16, allowed: bf16"},
+    {"wire_precision_of_hybridep", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {dispatch: two_hop_dedup, dispatcher: hybridep, wire_precision: fp8}",
+     "s.yaml:36:70: moe.wire_precision: is fp8, in which Megatron-Core does not let hybridep send, "
+     "allowed: bf16"},
     {"start_order_without_overlap", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {start_order: as_issued}\n"
      "communication: {gradient: {overlap: false}}",
