@@ -62,6 +62,22 @@ void cast_by_rows(LayerItems& out, const Operator& op, const Operands& o) {
   copy_of(" weight maxima", " weights to fp8", o.right, forward);
 }
 
+/// DeepSeek-V3 keeps inputs in FP8 by token and makes what sums run over other tokens when it is
+/// needed: weight gradients read both operands by channel, and input gradients the transposed
+/// weights, because FP8 products take operands in one order alone.
+void cast_by_product(LayerItems& out, const Operator& op, const Operands& o) {
+  const double scale = single_bytes / block;  // of an element
+  if (adds_gradients(op)) {
+    put_beside(out, op, " input by channel", o.kernels, (2 * fp8 + 2 * scale) * o.left);
+    put_beside(out, op, " gradient by channel", o.kernels, (half_bytes + fp8 + scale) * o.right);
+    return;
+  }
+  if (op.fp8 == Fp8::casts)
+    put_beside(out, op, " to fp8", o.kernels, (half_bytes + fp8 + scale) * o.left);
+  put_beside(out, op, " scales order", o.kernels, 2 * scale * o.left);
+  if (op.input_gradient) put_beside(out, op, " weights transposed", o.kernels, 2 * fp8 * o.right);
+}
+
 /// The call that orders the scales launches the product, too.
 void cast_with_scales(LayerItems& out, const Operator& op, const Operands& o, Scales scales) {
   const double per_element = 2 * fp8 / mx_group;  // of the copy and of that along the other side
@@ -104,6 +120,9 @@ bool make_operands(LayerItems& out, const Operator& op, const Fp8Casts& how) {
       if (casts)
         put_beside(out, op, " to fp8", o.kernels, (copies + 2 * single_bytes / block) * o.left);
       break;
+    case Recipe::deepseek:
+      cast_by_product(out, op, o);
+      return false;
     case Recipe::mxfp8:
       cast_with_scales(out, op, o, how.scales);
       return true;

@@ -29,10 +29,11 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
   visitor.field(
       {"fp8_recipe",
        choice(spec.fp8_recipe,
-              {{"delayed"}, {"tensorwise"}, {"rowwise"}, {"blockwise"}, {"mxfp8"}}),
+              {{"delayed"}, {"tensorwise"}, {"rowwise"}, {"blockwise"}, {"mxfp8"}, {"deepseek"}}),
        "how operands are scaled, of fp8_mixed (docs/models/fp8.md); delayed: by earlier maxima, "
        "with a transposed copy; tensorwise: by their own maximum; rowwise: each operand of each "
-       "product anew; blockwise: by tiles of 128; mxfp8: by groups of 32"});
+       "product anew; blockwise: by tiles of 128, with a transposed copy; mxfp8: by groups of "
+       "32; deepseek: by tiles of 128, each copy when a product needs it"});
   using Recompute = TrainingSpec::Recompute;
   Choice recompute = choice(spec.recompute, {{name(Recompute::none)},
                                              {name(Recompute::selective)},

@@ -64,6 +64,7 @@ void add_precision(Flags& flags, const Scenario& scenario) {
       flags.add("--fp8-recipe", "mxfp8");
       break;
     case Recipe::rowwise:
+    case Recipe::deepseek:
       break;
   }
   flags.when(

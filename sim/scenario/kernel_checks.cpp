@@ -11,7 +11,7 @@ namespace {
 void check_mxfp8(const DeviceSpec& device, const std::string& path, Checks& checks) {
   checks.require(device.mxfp8 || !checks.good({path}), "training.fp8_recipe",
                  "is mxfp8 but the products of the device take no scales of 32 numbers (" + path +
-                     ".mxfp8), allowed: delayed, tensorwise, rowwise, blockwise");
+                     ".mxfp8), allowed: delayed, tensorwise, rowwise, blockwise, deepseek");
 }
 
 void check_fp8(const Scenario& scenario, Checks& checks) {

@@ -87,6 +87,19 @@ TEST(Fp8Casts, BlocksOf128CarryAScaleInFp32EachWay) {
   EXPECT_EQ(cast(Recipe::blockwise).size(), 5U);
 }
 
+// Inputs by token forward, gradients by token and by channel, inputs by channel backward; weights
+// transposed once. Inputs are kept in FP8.
+TEST(Fp8Casts, DeepSeekMakesEachCopyWhenAProductNeedsIt) {
+  const double scale = 4 / 128.0;
+  const LayerItems items = cast(Recipe::deepseek);
+  EXPECT_EQ(sum(items, " to fp8"), (Sum{2, (3 + scale) * (inputs + gradients)}));
+  EXPECT_EQ(sum(items, " input by channel"), (Sum{1, (2 + 2 * scale) * inputs}));
+  EXPECT_EQ(sum(items, " gradient by channel"), (Sum{1, (3 + scale) * gradients}));
+  EXPECT_EQ(sum(items, " scales order"), (Sum{2, 2 * scale * (inputs + gradients)}));
+  EXPECT_EQ(sum(items, " weights transposed"), (Sum{1, 2 * weights}));
+  EXPECT_EQ(items.size(), 3U + 7U);
+}
+
 TEST(Fp8Casts, ScalesOfMxfp8AreOrderedForEachOperandOfEachProduct) {
   const LayerItems items = cast(Recipe::mxfp8);
   EXPECT_EQ(sum(items, " to fp8"), (Sum{2, (4 + 2 / 32.0) * (inputs + gradients)}));

@@ -150,6 +150,23 @@ TEST(OperatorRows, OfLatentAttention) {
                each("attention residual backward", own * h, 1, 6)});
 }
 
+// What stands around its kernel is launched by the same call and is in the kernel's time.
+TEST(OperatorRows, OfFlashAttention3sBackwardAreThree) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.training.attention = TrainingSpec::Attention::flash_3;
+  std::vector<const Operator*> found;
+  const Passes layer = transformer_layer(context(spec), LayerKind::dense);
+  for (const LayerItem& item : layer.backward)
+    if (const auto* op = std::get_if<Operator>(&item);
+        op != nullptr && op->name.starts_with("attention backward"))
+      found.push_back(op);
+  ASSERT_EQ(found.size(), 3U);
+  for (const Operator* op : {found[1], found[2]}) {
+    EXPECT_TRUE(op->in_call);
+    EXPECT_EQ(op->bytes.value(), 0);
+  }
+}
+
 TEST(OperatorRows, OfEmbeddingAndHead) {
   const double t = 2, own = n / t, logits = n * V / t;
   ModelSpec model = small_dense();

@@ -91,6 +91,14 @@ void exchange_inputs(LayerItems& items, const Shape& shape, const Split& split, 
   if (backward) slack(1).behind = core.beside_values;
 }
 
+/// FlashAttention 3 sums up outputs times gradients in front of its backward kernel and casts the
+/// gradients of queries behind it: launches of the same call, whose time is in that of the kernel.
+void put_ends(LayerItems& items) {
+  for (const char* name : {"attention backward sums", "attention backward cast"})
+    items.push_back(Operator{
+        .name = name, .work = MemoryBoundWork{}, .launch = LaunchClass::matmul, .in_call = true});
+}
+
 /// The blocks go round behind all steps but the last: (blocks - 1) max(step, transfer) + step, as
 /// in the ring.
 void blocks(LayerItems& items, const LayerContext& context, const Core& core, const Split& split,
@@ -107,6 +115,7 @@ void blocks(LayerItems& items, const LayerContext& context, const Core& core, co
   for (int step = 0; step < steps; ++step) {
     if (steps > 1 && step + 1 == steps) items.push_back(WaitFor{ring});
     items.push_back(block(shape, core, split, context, backward));
+    if (backward && context.training.attention == TrainingSpec::Attention::flash_3) put_ends(items);
     if (step > 0) items.push_back(merge(shape, core, backward));
   }
 }
