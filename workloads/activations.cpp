@@ -204,10 +204,13 @@ Bytes layer_activations(const WorkloadSpec& spec, double fullest, bool moe_layer
 }
 
 Bytes head_activations(const WorkloadSpec& spec) {
-  const bool fused = spec.training.cross_entropy == TrainingSpec::CrossEntropy::fused;
+  using CrossEntropy = TrainingSpec::CrossEntropy;
+  const CrossEntropy loss = spec.training.cross_entropy;
   // A metric is PyTorch's own cross entropy, and has logits in FP32 as an unfused loss has.
-  const double logit =
-      fused && spec.training.logit_metrics == 0 ? half_bytes : half_bytes + single_bytes;
+  const bool half = loss == CrossEntropy::fused && spec.training.logit_metrics == 0;
+  // Logarithms and labels, or what the head wrote beside its cast.
+  const double cast = loss == CrossEntropy::one_hot ? 2 * single_bytes : half_bytes + single_bytes;
+  const double logit = half ? half_bytes : cast;
   return Bytes{on_rank(spec, {.whole = 2 * half_bytes * static_cast<double>(spec.model.hidden),
                               .split = logit * static_cast<double>(spec.model.vocabulary)})};
 }

@@ -135,6 +135,7 @@ void describe(Visitor& visitor, MoeSpec& spec) {
                                 {"mindspeed_2.0"},
                                 {"mindspeed_2.3"},
                                 {"mindspeed_2.3_seq"},
+                                {"mindformers_1.3"},
                                 {"deepep"},
                                 {"hybridep"}}),
        "framework and first version whose statements, copies and waits the dispatcher "

@@ -49,6 +49,9 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "activations computed again in the backward pass: those of the attention core, of "
                  "layers, of the layers of a table, or of parts of every layer",
                  between(0, 100000)});
+  visitor.field({"rebuild", choice(spec.rebuild, {{"layer"}, {"needed"}}),
+                 "of a layer that runs again: all that it holds; needed: what its backward pass "
+                 "reads, which the last projection and the sum behind it are not (MindSpore)"});
   visitor.section("offload", "what waits in host memory (docs/models/offload.md)", [&](Visitor& v) {
     v.field({"activations", &spec.offload_activations,
              "part of the activations of each layer, from its forward to its backward",
@@ -80,8 +83,9 @@ void describe(Visitor& visitor, TrainingSpec& spec) {
                  "its host before it begins (docs/models/offload.md)",
                  between(0, 1e15)});
   visitor.field(
-      {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}}),
-       "unfused: the loss passes over FP32 logits once per operator; fused: once in BF16"});
+      {"cross_entropy", choice(spec.cross_entropy, {{"unfused"}, {"fused"}, {"one_hot"}}),
+       "unfused: the loss passes over FP32 logits once per operator; fused: once in BF16; one_hot: "
+       "as unfused, with labels as a row of zeros and a one for each token (MindFormers)"});
   visitor.field({"logit_metrics", &spec.logit_metrics,
                  "cross entropies that the trainer measures beside the loss, each by a log-softmax "
                  "over FP32 logits of every micro-batch (docs/models/operators.md)",
@@ -195,10 +199,12 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
 namespace {
 
 void describe(Visitor& visitor, KernelSpec& spec) {
-  visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}, {"persistent"}}),
-                 "RMSNorm; a layer norm is always one kernel, persistent: Apex's FastLayerNorm"});
-  visitor.field(
-      {"rope", choice(spec.rope, {{"fused"}, {"unfused"}}), "rotation of queries and keys"});
+  visitor.field({"norm", choice(spec.norm, {{"fused"}, {"unfused"}, {"persistent"}, {"fp32"}}),
+                 "RMSNorm; a layer norm is always one kernel, persistent: Apex's FastLayerNorm; "
+                 "fp32: the kernel in FP32, between casts (MindFormers)"});
+  visitor.field({"rope", choice(spec.rope, {{"fused"}, {"unfused"}, {"fp32"}}),
+                 "rotation of queries and keys; fp32: in FP32 between casts, halves swapped by a "
+                 "product with a mask (MindFormers)"});
   visitor.field(
       {"activation",
        choice(spec.activation, {{"fused"}, {"unfused"}, {"formula"}, {"clamped"}, {"apart"}}),

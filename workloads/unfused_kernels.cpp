@@ -12,7 +12,8 @@ namespace {
 /// A kernel with its FLOPs and the bytes of its operands, per element of the operator that it
 /// stands for, and its flow, "reads>written" by values of one letter: small ones in half precision,
 /// capitals in single precision or both halves of a gated part; a mark for half of the elements;
-/// digits for one number per row.
+/// digits for one number per row. Without a flow nothing is fused with it; without a name, either,
+/// it is the library's kernel itself on operands of other sizes.
 struct Kernel {
   const char* name;
   double flops, bytes;
@@ -43,6 +44,28 @@ const Kernels rms_norm_backward{{"weight gradient", 1, binary, "gd>e"},
                                 {"square", 1, 3 * single_bytes, "KM>N"},
                                 {"add", 1, 3 * single_bytes, "IN>O"},
                                 {"cast", 0, cast, "O>y"}};
+
+/// The library's kernel in FP32 (MindFormers, LlamaRMSNorm); the cast of its input runs again.
+const Kernels fp32_norm{{"cast", 0, cast, nullptr},
+                        {nullptr, 0, 2 * single_bytes, nullptr},
+                        {"cast back", 0, cast, nullptr}};
+const Kernels fp32_norm_backward{{"cast", 0, cast, nullptr},
+                                 {"cast again", 0, cast, nullptr},
+                                 {nullptr, 0, 3 * single_bytes, nullptr},
+                                 {"cast back", 0, cast, nullptr}};
+
+/// x * cos + (x * mask) * sin in FP32 (MindFormers, LlamaRotaryEmbedding): the product with the
+/// mask, which swaps halves, is bound by memory on cube cores too.
+const Kernels fp32_rotation{
+    {"cast", 0, cast, nullptr},           {"swap", 0, 2 * single_bytes, nullptr},
+    {"cos", 1, 2 * single_bytes, "A>B"},  {"sin", 1, 2 * single_bytes, "C>D"},
+    {"add", 1, 3 * single_bytes, "BD>E"}, {"cast back", 0, cast, "E>y"}};
+const Kernels fp32_rotation_backward{{"cast", 0, cast, "x>A"},
+                                     {"cos", 1, 2 * single_bytes, "A>B"},
+                                     {"sin", 1, 2 * single_bytes, "A>C"},
+                                     {"swap", 0, 2 * single_bytes, nullptr},
+                                     {"add", 1, 3 * single_bytes, "BD>E"},
+                                     {"cast back", 0, cast, "E>y"}};
 
 /// cat(t * cos + cat(-t2, t1) * sin, rest), with halves copied before kernels that want them dense.
 const Kernels rotation{{"cos", 1, unary, "x>a"},
@@ -174,6 +197,7 @@ struct Unfused {
   const Kernels* kernels;
   int launches;
   std::vector<StatementGroup::Saved> saved = {};  ///< by the forward pass
+  const char* results = "yY";                     ///< values that something behind them reads
 };
 
 std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
@@ -188,14 +212,23 @@ std::vector<Unfused> unfused(const KernelSpec& spec, const ModelSpec& model) {
                      1,
                      {{'d', 'x', half_bytes, 2}, {'A', 'x', half_bytes, 0}}});
   }
+  if (spec.norm == KernelSpec::Norm::fp32 && model.norm != ModelSpec::Norm::layer) {
+    table.push_back({{norm, post_norm, embedding_norm, hidden_norm}, copy, &fp32_norm, 1});
+    table.push_back({{norm_backward, post_norm_backward}, 2 * copy, &fp32_norm_backward, 1});
+  }
   if (spec.rope == KernelSpec::Rope::unfused) {  // of queries, then of keys
     table.push_back({{rope}, copy, &rotation, 2});
     table.push_back({{rope_backward}, copy, &rotation_backward, 2});
   }
+  if (spec.rope == KernelSpec::Rope::fp32) {
+    table.push_back({{rope}, copy, &fp32_rotation, 2});
+    table.push_back({{rope_backward}, copy, &fp32_rotation_backward, 2, {}, "BCy"});
+  }
   if (spec.activation == Activation::fused) return table;
   if (spec.activation == Activation::apart) {
-    table.push_back({{activation}, 3 * half_bytes, &gated_apart, 1});
-    table.push_back({{activation_backward}, 5 * half_bytes, &gated_apart_backward, 1});
+    // what the gate wrote is kept for the backward pass, which has a gradient for each projection
+    table.push_back({{activation}, 3 * half_bytes, &gated_apart, 1, {}, "ay"});
+    table.push_back({{activation_backward}, 5 * half_bytes, &gated_apart_backward, 1, {}, "ce"});
     return table;
   }
   if (spec.activation == Activation::clamped) {
@@ -239,18 +272,20 @@ void append_statements(LayerItems& out, const Operator& whole, const Unfused& in
   const double row = is_norm(whole.role) ? static_cast<double>(model.hidden) : 0;
   for (int i = 0; i < instead.launches; ++i) {
     const auto group = std::make_shared<const StatementGroup>(
-        StatementGroup{whole.name, whole.role, row, "yY", instead.saved, count, i > 0});
+        StatementGroup{whole.name, whole.role, row, instead.results, instead.saved, count, i > 0});
     int index = 0;
     for (const Kernel& k : *instead.kernels) {
       // a number of the host becomes a tensor: the copy waits for what the stream holds
       if (instead.kernels == &clamped && index == 3) out.push_back(HostReadback{"offset"});
       Operator op = whole;
-      op.name += std::string(" ") + k.name;
-      op.role = OperatorRole::other;
-      op.work = MemoryBoundWork{};
-      op.flops = Flops{k.flops * count};
       op.bytes = Bytes{k.bytes * count};
-      op.flow = flow_of(k, count, group, index++);
+      if (k.name != nullptr) {
+        op.name += std::string(" ") + k.name;
+        op.role = OperatorRole::other;
+        op.work = MemoryBoundWork{};
+        op.flops = Flops{k.flops * count};
+      }
+      if (k.flow != nullptr) op.flow = flow_of(k, count, group, index++);
       out.push_back(std::move(op));
     }
   }

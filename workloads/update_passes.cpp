@@ -24,7 +24,7 @@ struct PassRow {
 };
 
 /// As the frameworks' code has them (docs/models/data_parallel.md); a check casts what it adds up.
-constexpr std::array<PassRow, 11> pass_rows{{
+constexpr std::array<PassRow, 12> pass_rows{{
     {UpdatePass::flatten, "gradients flattened", UpdateMoment::before_reduction, true, {2, 0}},
     {UpdatePass::divide, "gradients divided", UpdateMoment::before_reduction, true, {2, 0}},
     {UpdatePass::unflatten, "gradients copied back", UpdateMoment::behind_reduction, true, {2, 0}},
@@ -38,6 +38,11 @@ constexpr std::array<PassRow, 11> pass_rows{{
      {0, 2 * single_bytes}},
     {UpdatePass::unscale,
      "gradients unscaled",
+     UpdateMoment::before_norm,
+     false,
+     {0, 2 * single_bytes}},
+    {UpdatePass::square,
+     "gradients squared",
      UpdateMoment::before_norm,
      false,
      {0, 2 * single_bytes}},

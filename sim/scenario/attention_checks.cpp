@@ -58,6 +58,15 @@ bool has_only_layer_norms(const ModelSpec& model) {
          std::holds_alternative<GroupedQueryAttention>(model.attention);
 }
 
+/// Layer norms are one kernel whatever surrounds them.
+void check_norm_casts(const WorkloadSpec& workload, Checks& checks) {
+  checks.require(workload.runtime.kernels.norm != KernelSpec::Norm::fp32 ||
+                     workload.model.norm != ModelSpec::Norm::layer,
+                 "runtime.kernels.norm",
+                 "is fp32 but model.norm is layer, which is always one kernel, allowed: fused, "
+                 "persistent");
+}
+
 /// Apex's kernel is a layer norm, of devices that have numbers for it.
 void check_persistent_norm(const Scenario& scenario, Checks& checks) {
   if (scenario.workload.runtime.kernels.norm != KernelSpec::Norm::persistent) return;
@@ -212,6 +221,8 @@ void check_attention_kernel(const Scenario& scenario, Checks& checks) {
       checks.good_below("model.attention"))
     check_indexer(scenario, checks);
   if (checks.good({"training.attention", "cluster"})) check_generation(scenario, checks);
+  if (checks.good({"runtime.kernels.norm", "model"}) && !scenario.synthetic)
+    check_norm_casts(scenario.workload, checks);
   if (checks.good({"runtime.kernels.norm", "cluster"}) && !scenario.synthetic) {
     check_unfused_norm(scenario, checks);
     check_persistent_norm(scenario, checks);

@@ -26,6 +26,7 @@ bool knows_no_fusion(Dispatcher dispatcher) {
     case Dispatcher::mindspeed_2_0:
     case Dispatcher::mindspeed_2_3:
     case Dispatcher::mindspeed_2_3_seq:
+    case Dispatcher::mindformers_1_3:
     case Dispatcher::deepep:
     case Dispatcher::hybridep:
       break;
@@ -57,12 +58,31 @@ void check_library(const WorkloadSpec& workload, Checks& checks) {
                  "is copies, but hybridep pads rows as it puts them in order, allowed: none");
 }
 
+/// MoEV2 has blocks of a fixed size and selects rows by index; tensor ranks that share experts
+/// exchange the rows of all their tokens.
+void check_blocks(const WorkloadSpec& workload, Checks& checks) {
+  const MoeSpec& moe = workload.moe;
+  checks.require(moe.dispatch == MoeSpec::Dispatch::flat, "moe.dispatcher",
+                 "is mindformers_1.3, which is known for dispatch flat, allowed: default");
+  checks.require(!moe.in_pieces(), "moe.dispatcher",
+                 "is mindformers_1.3, which is known without pieces (moe.overlap), allowed: "
+                 "default");
+  checks.require(moe.capacity_pad, "moe.capacity_pad",
+                 "is false, but moe.dispatcher mindformers_1.3 fills every expert, allowed: true");
+  checks.require(moe.permutation == MoeSpec::Permutation::indexed, "moe.permutation",
+                 "is fused, which moe.dispatcher mindformers_1.3 does not know, allowed: indexed");
+  checks.require(!moe.group_wise_a2a || workload.plan.etp == 1, "moe.group_wise_a2a",
+                 "is true with parallel.etp above 1, which moe.dispatcher mindformers_1.3 does "
+                 "not model, allowed: false");
+}
+
 void check_version(const WorkloadSpec& workload, Checks& checks) {
   const MoeSpec& moe = workload.moe;
   using Dispatch = MoeSpec::Dispatch;
   if (moe.dispatcher == Dispatcher::standard) return;
   if (moe.dispatcher == Dispatcher::deepep || moe.dispatcher == Dispatcher::hybridep)
     return check_library(workload, checks);
+  if (moe.dispatcher == Dispatcher::mindformers_1_3) return check_blocks(workload, checks);
   checks.require(moe.dispatch == Dispatch::flat || moe.dispatch == Dispatch::allgather,
                  "moe.dispatcher",
                  "is set, which is known for dispatch flat and allgather, allowed: default");
@@ -108,7 +128,7 @@ void check_whole_rows(const WorkloadSpec& workload, Checks& checks) {
   if (moe.group_wise_a2a) return;
   if (!moe.capacity_pad)
     return fail("which is known for rows padded to a capacity (moe.capacity_pad)");
-  if (moe.dispatcher != Dispatcher::standard)
+  if (moe.dispatcher != Dispatcher::standard && moe.dispatcher != Dispatcher::mindformers_1_3)
     return fail("which no version of moe.dispatcher does");
   if (checks.good({"parallel.ep", "parallel.etp", "parallel.tp"}) &&
       whole_rows_misfit(moe, workload.plan))

@@ -104,11 +104,14 @@ void check_gated_statements(const WorkloadSpec& workload, Checks& checks) {
       "runtime.kernels.activation",
       std::string(clamped ? "is clamped" : "is apart") +
           " but model.ffn.kind is not gated, allowed: fused, unfused, formula");
-  checks.require(workload.runtime.fusion == RuntimeSpec::Fusion::none, "runtime.fusion",
-                 clamped ? "is set, but a host that waits inside the activation "
-                           "(runtime.kernels.activation clamped) has no fuser, allowed: none"
-                         : "is set, but silu and product of two projections "
-                           "(runtime.kernels.activation apart) have no fuser, allowed: none");
+  const RuntimeSpec::Fusion fusion = workload.runtime.fusion;
+  checks.require(
+      fusion == RuntimeSpec::Fusion::none || (!clamped && fusion == RuntimeSpec::Fusion::dvm),
+      "runtime.fusion",
+      clamped ? "is set, but a host that waits inside the activation "
+                "(runtime.kernels.activation clamped) has no fuser, allowed: none"
+              : "is pattern, which has none for silu and product of two projections "
+                "(runtime.kernels.activation apart), allowed: none, dvm");
 }
 
 /// Weights that are FP32 themselves: gradients of their casts are FP32, and what moves or casts

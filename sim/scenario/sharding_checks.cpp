@@ -168,6 +168,34 @@ void check_metrics(const WorkloadSpec& workload, Checks& checks) {
                      " but parallel.tp leaves each rank a part of the logits, allowed: 0");
 }
 
+/// Whether all passes are over FP32 gradients that the rank updates with, whenever those came.
+bool passes_own(const RuntimeSpec& runtime) {
+  for (std::size_t i = 0; i < update_passes.size(); ++i) {
+    const auto pass = static_cast<UpdatePass>(i);
+    const bool own =
+        pass == UpdatePass::unscale || pass == UpdatePass::square || pass == UpdatePass::clip;
+    if (!own && runtime.passes(pass)) return false;
+  }
+  return true;
+}
+
+/// Layers that run again and end with a sum.
+void check_rebuild(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
+  using Recompute = TrainingSpec::Recompute;
+  const TrainingSpec& training = workload.training;
+  if (training.rebuild == TrainingSpec::Rebuild::layer) return;
+  const auto require = [&](bool holds, const char* why) {
+    return checks.require(holds, "training.rebuild",
+                          std::string("is needed but ") + why + ", allowed: layer");
+  };
+  if (!require(!synthetic, "the workload has no operators")) return;
+  require(training.recompute == Recompute::full || training.recompute == Recompute::table,
+          "training.recompute names no layers");
+  require(workload.model.block == ModelSpec::Block::serial,
+          "model.block adds up both parts of a layer at once");
+  require(workload.runtime.graphs == 0, "runtime.graphs holds parts of layers");
+}
+
 /// Where gradients are reduced once a step and the device updates all of them in one kernel.
 void check_update(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
   const TrainingSpec& training = workload.training;
@@ -178,9 +206,10 @@ void check_update(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
                           std::string("has passes but ") + why + ", allowed: alone");
   };
   if (!require(!synthetic, "the workload has no operators")) return;
-  require(workload.plan.zero < 2, "parallel.zero reduces gradients with every micro-batch");
-  require(workload.runtime.optimizer == RuntimeSpec::OptimizerKernels::fused,
-          "runtime.optimizer is not fused and has its own");
+  require(workload.plan.zero < 2 || passes_own(workload.runtime),
+          "parallel.zero reduces gradients with every micro-batch");
+  require(workload.runtime.optimizer != RuntimeSpec::OptimizerKernels::per_tensor,
+          "runtime.optimizer is per_tensor and has its own");
   require(!training.offload_optimizer && !training.offload_experts,
           "states are offloaded, whose update has its own");
   require(communication.gradient_exchange == CommunicationSpec::GradientExchange::reduce,
@@ -188,7 +217,8 @@ void check_update(const WorkloadSpec& workload, bool synthetic, Checks& checks) 
   const bool half = communication.gradient_precision == CommunicationSpec::GradientPrecision::bf16;
   checks.require(half || !workload.runtime.passes(UpdatePass::cast), "runtime.update",
                  "names cast but communication.gradient.precision is fp32, allowed: without it");
-  for (const UpdatePass pass : {UpdatePass::join_fp32, UpdatePass::unscale, UpdatePass::clip})
+  for (const UpdatePass pass :
+       {UpdatePass::join_fp32, UpdatePass::unscale, UpdatePass::square, UpdatePass::clip})
     checks.require(
         !half || !workload.runtime.passes(pass) || workload.runtime.passes(UpdatePass::cast),
         "runtime.update",
@@ -236,6 +266,7 @@ void check_sharding(const Scenario& scenario, Checks& checks) {
   check_flat(workload, scenario.synthetic.has_value(), checks);
   check_metrics(workload, checks);
   check_update(workload, scenario.synthetic.has_value(), checks);
+  check_rebuild(workload, scenario.synthetic.has_value(), checks);
   check_states(workload, scenario.synthetic.has_value(), checks);
   check_gradient_exchange(workload, scenario.synthetic.has_value(), checks);
 }

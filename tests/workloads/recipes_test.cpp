@@ -5,6 +5,7 @@
 
 #include "lowering_fixtures.hpp"
 #include "stepcast/workloads/operator_time.hpp"
+#include "stepcast/workloads/rewrites.hpp"
 
 /// What recipes run beside or instead of the kernels of the plain layer: bytes counted operand by
 /// operand.
@@ -116,6 +117,64 @@ TEST(FusedCrossEntropy, ReadsLogitsOnceAndMakesGradientsInPlace) {
   spec.training.cross_entropy = TrainingSpec::CrossEntropy::fused;
   EXPECT_EQ(bytes(head(context(spec)).forward, "loss"), logits * 2);
   EXPECT_EQ(bytes(head(context(spec)).backward, "loss"), logits * 4);
+}
+
+TEST(OneHotLoss, WritesLabelsAndLogarithms) {
+  WorkloadSpec spec = workload(small_dense());
+  const double logits = recipe_tokens * static_cast<double>(spec.model.vocabulary);
+  EXPECT_EQ(bytes(head(context(spec)).forward, "loss"), 38 * logits);
+  EXPECT_EQ(bytes(head(context(spec)).backward, "loss backward"), 14 * logits);
+  spec.training.cross_entropy = TrainingSpec::CrossEntropy::one_hot;
+  const double shifted = (2 + 4) + 4 + (4 + 4) + (4 + 4) + 4;  // and exponentials, their sum
+  const double label = (4 + 4) + 4 + (4 + 4 + 4) + (4 + 4) + 4;
+  EXPECT_EQ(bytes(head(context(spec)).forward, "loss"), (shifted + label) * logits);
+  const double back = (4 + 4) + (4 + 4 + 4) + (4 + 4) + (4 + 2);
+  EXPECT_EQ(bytes(head(context(spec)).backward, "loss backward"), back * logits);
+  spec.plan.tp = 2;
+  EXPECT_EQ(bytes(head(context(spec)).backward, "loss backward"), (back + 4 + 4) * logits / 2);
+}
+
+// Three reductions end kernels, and a row of labels is no elementwise work.
+TEST(OneHotLoss, IsFusedUpToItsReductions) {
+  WorkloadSpec spec = workload(small_dense());
+  const double logits = recipe_tokens * static_cast<double>(spec.model.vocabulary);
+  spec.training.cross_entropy = TrainingSpec::CrossEntropy::one_hot;
+  spec.runtime.fusion = RuntimeSpec::Fusion::dvm;
+  const Passes passes = head(context(spec));
+  const auto fused = [&](const LayerItems& items) {
+    return bytes(as_run(items, spec, plain_cluster().device), "loss");
+  };
+  EXPECT_DOUBLE_EQ(fused(passes.forward), ((2 + 4) + (4 + 4) + 4 + (4 + 4 + 4)) * logits);
+  EXPECT_DOUBLE_EQ(fused(passes.backward), (4 + 4 + 2) * logits);
+}
+
+// All but the last projection, its exchange and the sum runs again where the backward reads it.
+TEST(Rebuild, LeavesOutWhatNoGradientReads) {
+  for (const std::int64_t tp : {1, 2})
+    for (const std::int64_t chunks : {1, 2}) {
+      WorkloadSpec spec = workload(small_dense());
+      spec.plan.tp = tp;
+      spec.plan.sequence_parallel = tp > 1;
+      spec.communication.tensor_chunks = tp > 1 ? chunks : 1;
+      const Passes whole = dense(spec);
+      spec.training.rebuild = TrainingSpec::Rebuild::needed;
+      const Passes needed = dense(spec);
+      EXPECT_EQ(needed.forward.size(), whole.forward.size());
+      EXPECT_EQ(needed.backward.size(), whole.backward.size());
+      ASSERT_LT(needed.recomputed.size(), whole.recomputed.size());
+      EXPECT_EQ(std::get<Operator>(needed.recomputed.back()).name, "feed-forward activation");
+      const double left_out = bytes(whole.recomputed, "feed-forward down") +
+                              bytes(whole.recomputed, "feed-forward residual");
+      EXPECT_DOUBLE_EQ(bytes(needed.recomputed, ""), bytes(whole.recomputed, "") - left_out);
+    }
+}
+
+// A norm behind the feed-forward part reads what the last projection writes.
+TEST(Rebuild, KeepsTheProjectionBeforeANorm) {
+  WorkloadSpec spec = workload(small_dense());
+  spec.model.norm = ModelSpec::Norm::sandwich;
+  spec.training.rebuild = TrainingSpec::Rebuild::needed;
+  EXPECT_EQ(std::get<Operator>(dense(spec).recomputed.back()).name, "feed-forward post norm");
 }
 
 TEST(LogitMetrics, AreLogSoftmaxesOverFullPrecision) {

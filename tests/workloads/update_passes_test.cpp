@@ -42,7 +42,7 @@ TEST(UpdatePasses, MoveWhatTheirCodeReadsAndWrites) {
                           {join, 10 * 4, 10 * 8},      {cast, 10 * (2 + 4), 10 * (4 + 4)},
                           {join_fp32, 10 * 8, 10 * 8}, {unscale, 10 * 8, 10 * 8},
                           {clip, 10 * 8, 10 * 8},      {copy, 10 * 4, 10 * 4},
-                          {zero, 80 * 2, 80 * 4}};
+                          {zero, 80 * 2, 80 * 4},      {square, 10 * 8, 10 * 8}};
   for (const Row& row : expected) {
     const RuntimeSpec runtime = running({row.pass});
     EXPECT_EQ(bytes_of(runtime, {80, 10, 2}), row.of_half) << static_cast<int>(row.pass);

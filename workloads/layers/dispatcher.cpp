@@ -147,6 +147,7 @@ void put_sort(LayerItems& items, const Experts& e, const std::string& name, Sort
 }  // namespace
 
 void prepare_rows(LayerItems& items, const Experts& e) {
+  if (e.form->fixed()) return fill_blocks(items, e);
   if (e.context.moe.capacity_pad) return permute_padded(items, e);
   count_tokens(items, e);
   read_splits(items, e);
@@ -158,6 +159,7 @@ void prepare_rows(LayerItems& items, const Experts& e) {
 }
 
 LayerItems prepare_rows_backward(const Experts& e) {
+  if (e.form->fixed()) return fill_blocks_backward(e);
   LayerItems items;
   const std::string name = "permute backward";
   if (fuses_rows(e)) {
@@ -171,6 +173,7 @@ LayerItems prepare_rows_backward(const Experts& e) {
 }
 
 LayerItems finish_rows(const Experts& e) {
+  if (e.form->fixed()) return empty_blocks(e);
   LayerItems items;
   const std::string name = "unpermute";
   if (fuses_rows(e)) {
@@ -197,6 +200,7 @@ LayerItems finish_rows(const Experts& e) {
 }
 
 LayerItems finish_rows_backward(const Experts& e) {
+  if (e.form->fixed()) return empty_blocks_backward(e);
   LayerItems items;
   const std::string name = "unpermute backward";
   if (fuses_rows(e)) {
@@ -228,6 +232,7 @@ LayerItems finish_rows_backward(const Experts& e) {
 LayerItems order_rows(const Experts& e, const std::string& name, Sort sort) {
   LayerItems items;
   if (e.form->library()) return expand_deepep(e, name, sort);
+  if (e.form->fixed()) return order_blocks(e, name, sort);
   if (e.local <= 1 || e.gathers()) return items;
   if (e.form->order == Form::Order::sort) {
     put_sort(items, e, name, sort);

@@ -13,9 +13,11 @@ struct DispatcherForm {
   enum class Order {
     sort,
     chunks,
-    expand
-  };  ///< of arrived rows: by expert number, chunks, or rows
-      ///< written for each of their experts
+    expand,
+    blocks
+  };  ///< of arrived rows: by expert number, chunks, rows
+      ///< written for each of their experts, or blocks of
+      ///< one size that are transposed
   enum class Weights {
     behind,
     travel,
@@ -38,6 +40,8 @@ struct DispatcherForm {
 
   /// Both hops are one kernel of a library, which also lines up rows and adds them up.
   bool library() const { return order == Order::expand; }
+  /// Every expert takes a fixed number of rows from everyone, and nobody is told any number.
+  bool fixed() const { return order == Order::blocks; }
   bool mask() const { return routing == Routing::mask; }
   /// Router weights are applied by the activation of the experts.
   bool weighs_inside() const { return weights != Weights::behind; }
@@ -68,6 +72,16 @@ LayerItems expand_deepep(const Experts& e, const std::string& name, Sort sort);
 // every exchange.
 void announce_hybridep(LayerItems& items, const Experts& e);
 void surround_hybridep(Hops& hops, const Experts& e, const Exchange& x);
+
+// The same of MindFormers' blocks of a fixed size, and the choice of experts with the places in
+// them.
+void choose_places(LayerItems& items, const Experts& e, bool in_statements);
+LayerItems choose_places_backward(const Experts& e);
+void fill_blocks(LayerItems& items, const Experts& e);
+LayerItems fill_blocks_backward(const Experts& e);
+LayerItems empty_blocks(const Experts& e);
+LayerItems empty_blocks_backward(const Experts& e);
+LayerItems order_blocks(const Experts& e, const std::string& name, Sort sort);
 
 // The same of the allgather dispatcher: expert numbers and weights, own pairs of the gathered
 // tokens, and what adds up outputs. `outputs`: of the way on which outputs or their gradients go.

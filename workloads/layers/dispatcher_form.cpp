@@ -46,6 +46,13 @@ constexpr Form by_sequence() {
   return form;
 }
 
+/// MindFormers' TopkRouterV2 and MoEV2: modules/transformer/moe.py of r1.3.0 to r1.5.0.
+constexpr Form blocks() {
+  Form form = sorted(npu);
+  form.order = Form::Order::blocks;
+  return form;
+}
+
 constexpr Form library() {
   Form form = masked(gpu, Form::Weights::inside);
   form.splits = Form::Splits::blocking;
@@ -85,7 +92,8 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
                         megatron_0_14 = with_sums(scored_again(Form::Weights::travel), 6, 8),
                         mindspeed_1_0 = sorted(npu), mindspeed_2_0 = counted(npu),
                         mindspeed_2_3 = masked(npu, Form::Weights::travel),
-                        mindspeed_2_3_seq = by_sequence(), deepep = with_sums(library(), 9, 9),
+                        mindspeed_2_3_seq = by_sequence(), mindformers_1_3 = blocks(),
+                        deepep = with_sums(library(), 9, 9),
                         hybridep = with_sums(hybrid_library(), 8, 8);
   switch (dispatcher) {
     case MoeSpec::Dispatcher::standard:
@@ -110,6 +118,8 @@ const DispatcherForm* form_of(MoeSpec::Dispatcher dispatcher) {
       return &mindspeed_2_3;
     case MoeSpec::Dispatcher::mindspeed_2_3_seq:
       return &mindspeed_2_3_seq;
+    case MoeSpec::Dispatcher::mindformers_1_3:
+      return &mindformers_1_3;
     case MoeSpec::Dispatcher::deepep:
       return &deepep;
     case MoeSpec::Dispatcher::hybridep:

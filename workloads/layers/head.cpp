@@ -12,36 +12,6 @@ Linear projection(const Shape& shape, const ModelSpec& model) {
           bf16};
 }
 
-bool fused_loss(const LayerContext& context) {
-  return context.training.cross_entropy == TrainingSpec::CrossEntropy::fused;
-}
-
-/// Vocabulary-parallel cross entropy as Megatron-LM's tensor_parallel/cross_entropy.py runs it, a
-/// pass over fp32 logits per operator: cast, maximum; shift, exponentials, sum; division. Three
-/// reductions of one number per token.
-void loss_forward(LayerItems& items, const Shape& shape, bool fused, double logits) {
-  const auto reduce = [&](const char* name) {
-    communicate(items, name, GroupKind::tensor, shape.tp, CollectiveKind::all_reduce,
-                fp32 * shape.tokens);
-  };
-  if (fused) {
-    items.push_back(vector_row("loss", 5 * logits, element * logits, OperatorRole::loss));
-    for (const char* name :
-         {"all_reduce loss maximum", "all_reduce loss logit", "all_reduce loss sum"})
-      reduce(name);
-    return;
-  }
-  const double cast = element + fp32;
-  items.push_back(
-      vector_row("loss maximum", logits, (cast + fp32) * logits, OperatorRole::loss_maximum));
-  reduce("all_reduce loss maximum");
-  items.push_back(vector_row("loss exponentials", 3 * logits, 5 * fp32 * logits,
-                             OperatorRole::loss_exponentials));
-  reduce("all_reduce loss logit");
-  reduce("all_reduce loss sum");
-  items.push_back(vector_row("loss", logits, 2 * fp32 * logits, OperatorRole::loss));
-}
-
 /// Cross entropies of PyTorch's autocast: logits become FP32, and their log-softmax is written.
 void measure(LayerItems& items, double metrics, double logits) {
   if (metrics == 0) return;
@@ -57,7 +27,7 @@ void head_forward(LayerItems& items, const LayerContext& context) {
   items.push_back(norm_forward(context.model, "final norm", shape.shard * shape.hidden));
   column_forward(items, shape, linear);
   const double logits = linear.tokens * linear.out;
-  loss_forward(items, shape, fused_loss(context), logits);
+  loss_forward(items, context, logits);
   measure(items, static_cast<double>(context.training.logit_metrics), logits);
 }
 
@@ -65,9 +35,7 @@ void head_backward(Backward& backward, const LayerContext& context) {
   const Shape shape{context};
   const Linear linear = projection(shape, context.model);
   const double logits = linear.tokens * linear.out;
-  // in place, or scaled in place and then cast
-  const double bytes = fused_loss(context) ? 2 * element : 3 * fp32 + element;
-  backward.add_input(vector_row("loss backward", logits, bytes * logits));
+  loss_backward(backward, context, logits);
   column_backward(backward, shape, linear);
   backward.add_input(norm_backward(context.model, "final norm", shape.shard * shape.hidden));
 }

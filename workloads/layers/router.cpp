@@ -105,6 +105,8 @@ LayerItems gradient_sums(const Experts& e) {
   return items;
 }
 
+bool is_fixed(const Experts& e) { return e.form != nullptr && e.form->fixed(); }
+
 /// Older versions multiply in the router's own type.
 bool casts_gate(const Experts& e) {
   return e.form != nullptr && e.weight_bytes() > element && !e.form->scores_again;
@@ -115,9 +117,13 @@ bool casts_gate(const Experts& e) {
 void router_forward(LayerItems& items, const Experts& e) {
   if (!learns_routing(e)) return;
   const double inputs = e.tokens * e.shape.hidden, weights = e.shape.hidden * e.count;
-  if (casts_gate(e)) put(items, {"router casts", {2}, (element + fp32) * (inputs + weights)});
+  if (casts_gate(e) && is_fixed(e))  // weights are FP32
+    put(items, {"router casts", {1}, (element + fp32) * inputs});
+  else if (casts_gate(e))
+    put(items, {"router casts", {2}, (element + fp32) * (inputs + weights)});
   const bool half = e.form != nullptr && !casts_gate(e);
   items.push_back(half ? forward(e.router()) : in_fp32(forward(e.router())));
+  if (is_fixed(e)) return choose_places(items, e, in_statements(e));
   const double scores = scores_of(e);
   if (in_statements(e))
     choose(items, e);
@@ -129,7 +135,9 @@ void router_forward(LayerItems& items, const Experts& e) {
 void router_backward(Backward& backward, const Experts& e) {
   if (!learns_routing(e)) return;
   const double scores = scores_of(e);
-  if (in_statements(e)) {
+  if (is_fixed(e)) {
+    backward.add_input(choose_places_backward(e));
+  } else if (in_statements(e)) {
     backward.add_input(choice_backward(e));
   } else {
     if (e.context.moe.router.aux_loss) {
@@ -142,7 +150,9 @@ void router_backward(Backward& backward, const Experts& e) {
   }
   if (e.form != nullptr && e.weight_bytes() > element) {
     LayerItems casts;
-    put(casts, {"router casts backward", {4}, 20 * e.tokens * e.shape.hidden});
+    const double inputs = e.tokens * e.shape.hidden;
+    put(casts, is_fixed(e) ? Statement{"router casts backward", {1}, (element + fp32) * inputs}
+                           : Statement{"router casts backward", {4}, 20 * inputs});
     backward.add_input(casts);
   }
   const bool half = e.form != nullptr && e.weight_bytes() <= element;

@@ -242,6 +242,10 @@ void norm_again(Backward& backward, const LayerContext& context, const char* nam
 void embedding_forward(LayerItems& items, const LayerContext& context);
 void embedding_backward(Backward& backward, const LayerContext& context);
 
+/// The loss over so many logits of the rank, and what its gradient launches.
+void loss_forward(LayerItems& items, const LayerContext& context, double logits);
+void loss_backward(Backward& backward, const LayerContext& context, double logits);
+
 /// Final norm, head and loss.
 void head_forward(LayerItems& items, const LayerContext& context);
 void head_backward(Backward& backward, const LayerContext& context);

@@ -103,6 +103,21 @@ void layer_backward(Backward& backward, const LayerContext& context, LayerKind k
   });
 }
 
+/// What the backward pass of a serial layer reads of its forward (docs/models/operators.md): not
+/// the sum at its end, nor, in a dense layer, the projection whose outputs go there alone.
+LayerItems needed_again(LayerItems items, const LayerContext& context, LayerKind kind) {
+  const auto* sum = std::get_if<Operator>(&items.back());
+  expects(sum != nullptr && sum->name == "feed-forward residual", "a layer ends with its sum");
+  items.pop_back();
+  if (is_moe(context, kind) || sandwich(context)) return items;
+  const auto is_activation = [](const LayerItem& item) {
+    const auto* op = std::get_if<Operator>(&item);
+    return op != nullptr && op->role == OperatorRole::activation;
+  };
+  while (!items.empty() && !is_activation(items.back())) items.pop_back();
+  return items;
+}
+
 }  // namespace rows
 
 Passes transformer_layer(const LayerContext& context, LayerKind kind) {
@@ -111,6 +126,8 @@ Passes transformer_layer(const LayerContext& context, LayerKind kind) {
   rows::layer_forward(forward, context, kind);
   rows::layer_backward(backward, context, kind);
   LayerItems recomputed = forward;
+  if (context.training.rebuild == TrainingSpec::Rebuild::needed)
+    recomputed = rows::needed_again(std::move(recomputed), context, kind);
   Passes passes = rows::assemble(
       context, std::move(forward), std::move(backward),
       layer_parameters(context.model, {rows::is_moe(context, kind), context.linear}));

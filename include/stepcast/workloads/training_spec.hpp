@@ -21,7 +21,9 @@ struct TrainingSpec {
   /// Parts of a layer that `modules` names; `selective` is the first alone.
   enum class Module { core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts };
   enum class Attention { fused, flash_1, flash_2, flash_3, cudnn, flash_triton, unfused };
-  enum class CrossEntropy { unfused, fused };
+  enum class CrossEntropy { unfused, fused, one_hot };
+  /// Of a layer that runs again: all that it holds, or what its backward pass reads.
+  enum class Rebuild { layer, needed };
   enum class UpdateMemory { in_place, tensor, flat };
   enum class MasterWeights { full, remainder, fp16, stored };
   enum class Moment { fp32, bf16, fp16, fp8 };
@@ -47,6 +49,7 @@ struct TrainingSpec {
   Bytes batch_copy{0};  ///< of a micro-batch, from the host to the ranks that read it
   CrossEntropy cross_entropy =
       CrossEntropy::unfused;               ///< a pass over fp32 logits per operator, or one
+  Rebuild rebuild = Rebuild::layer;        ///< of `full` and `table`
   std::int64_t logit_metrics = 0;          ///< cross entropies measured beside the loss
   Attention attention = Attention::fused;  ///< one kernel, or products, softmax and dropout apart
   bool dropout = false;  ///< of what joins the residual stream and of the embedding
@@ -129,6 +132,7 @@ struct MoeSpec {
     mindspeed_2_0,
     mindspeed_2_3,
     mindspeed_2_3_seq,
+    mindformers_1_3,
     deepep,
     hybridep
   };
@@ -197,8 +201,9 @@ void describe(Visitor& visitor, CommunicationSpec& spec);
 /// The keys of `runtime.kernels:` say what a layer launches as one kernel
 /// (docs/models/operators.md).
 struct KernelSpec {
-  enum class Norm { fused, unfused, persistent };
-  enum class Rope { fused, unfused };
+  /// fp32: the library's kernel, or statements, in FP32 between casts.
+  enum class Norm { fused, unfused, persistent, fp32 };
+  enum class Rope { fused, unfused, fp32 };
   enum class Activation { fused, unfused, formula, clamped, apart };
   enum class Router { fused, statements };
   /// Kernels that bring the scales of MXFP8 operands into the order of the products' library.
@@ -217,7 +222,8 @@ struct KernelSpec {
 
   /// Whether no row is replaced by its statements; a router makes them itself.
   bool all_fused() const {
-    return norm != Norm::unfused && rope == Rope::fused && activation == Activation::fused;
+    return norm != Norm::unfused && norm != Norm::fp32 && rope == Rope::fused &&
+           activation == Activation::fused;
   }
 };
 
@@ -248,13 +254,14 @@ enum class UpdatePass {
   cast,
   join_fp32,
   unscale,
+  square,
   clip,
   copy,
   zero
 };
-inline constexpr std::array<std::string_view, 11> update_passes{
+inline constexpr std::array<std::string_view, 12> update_passes{
     "flatten",   "divide",  "unflatten", "check", "join", "cast",
-    "join_fp32", "unscale", "clip",      "copy",  "zero"};
+    "join_fp32", "unscale", "square",    "clip",  "copy", "zero"};
 
 /// `runtime:`
 struct RuntimeSpec {

@@ -81,7 +81,7 @@ std::vector<double> errors_on(const ClusterSpec& cluster, const PartRows& rows) 
   const OperatorForecaster forecaster{cluster};
   std::vector<double> errors;
   for (const MeasuredComponent* row : rows)
-    errors.push_back(forecaster.time(row->request).value() / row->measured - 1);
+    errors.push_back(clocked_time(forecaster, row->request, row->timed) / row->measured - 1);
   return errors;
 }
 

@@ -43,13 +43,21 @@ void measure_table(const std::string& path, const MeasurementFolder& folder,
                     .model = model ? std::string(trimmed(row.record.cells[*model])) : "",
                     .exclude = exclude ? std::string(trimmed(row.record.cells[*exclude])) : "",
                     .use = source.use,
+                    .timed = source.timed,
                     .measured = one_microsecond * *measured,
-                    .forecast = row.cluster->time(row.request).value()});
+                    .forecast = clocked_time(*row.cluster, row.request, source.timed)});
   }
   if (!wrong.empty()) throw InputError(std::move(wrong));
 }
 
 }  // namespace
+
+double clocked_time(const OperatorForecaster& cluster, const OperatorRequest& request,
+                    MeasurementClock timed) {
+  const OperatorForecast forecast = cluster.forecast(request);
+  const bool launch = timed == MeasurementClock::host;
+  return (launch ? forecast.time + forecast.launch : forecast.time).value();
+}
 
 ComponentLedger measure_components(const std::string& folder, const SearchPath& search) {
   ComponentLedger ledger;

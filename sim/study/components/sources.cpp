@@ -30,6 +30,9 @@ void describe(Visitor& visitor, MeasurementFolder& folder) {
         v.field({"doubts", &t.doubts, "what is not sure", any_number(), true});
         v.field({"use", choice(t.use, {{"fitted"}, {"goodness_of_fit"}, {"foreign"}}),
                  "what the device's numbers owe to it", any_number(), true});
+        v.field({"timed", choice(t.timed, {{"device"}, {"host"}}),
+                 "whose clock: that of the device holds the kernel alone, that of the host its "
+                 "launch as well"});
       });
 }
 

@@ -28,14 +28,28 @@ inline constexpr WrongRow wrong_kernels[] = {
      "true, group_wise_a2a: false}",
      "s.yaml:37:87: moe.group_wise_a2a: is false, which no version of moe.dispatcher does, "
      "allowed: true"},
+    {"blocks_without_padding", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {dispatcher: mindformers_1.3, permutation: indexed}",
+     "s.yaml:36:7: moe.capacity_pad: is false, but moe.dispatcher mindformers_1.3 fills every "
+     "expert, allowed: true"},
+    {"blocks_in_one_kernel", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {dispatcher: mindformers_1.3, capacity_factor: 1, capacity_pad: "
+     "true}",
+     "s.yaml:36:7: moe.permutation: is fused, which moe.dispatcher mindformers_1.3 does not know, "
+     "allowed: indexed"},
+    {"blocks_in_two_hops", "vocabulary: 32000",
+     "vocabulary: 32000\nmoe: {dispatcher: mindformers_1.3, dispatch: two_hop, permutation: "
+     "indexed,\n  capacity_factor: 1, capacity_pad: true}",
+     "s.yaml:36:19: moe.dispatcher: is mindformers_1.3, which is known for dispatch flat, allowed: "
+     "default"},
     {"stored_weights_and_half_gradients", "micro_batch: 1",
      "micro_batch: 1\n  master_weights: stored\ncommunication: {gradient: {precision: bf16}}",
      "s.yaml:48:19: training.master_weights: is stored but communication.gradient.precision is not "
      "fp32, in which gradients of casts are, allowed: full"},
     {"apart_and_fused", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {fusion: pattern, kernels: {activation: apart}}",
-     "s.yaml:36:19: runtime.fusion: is set, but silu and product of two projections "
-     "(runtime.kernels.activation apart) have no fuser, allowed: none"},
+     "s.yaml:36:19: runtime.fusion: is pattern, which has none for silu and product of two "
+     "projections (runtime.kernels.activation apart), allowed: none, dvm"},
     {"clamped_and_fused", "vocabulary: 32000",
      "vocabulary: 32000\nruntime: {fusion: pattern, kernels: {activation: clamped}}",
      "s.yaml:36:19: runtime.fusion: is set, but a host that waits inside the activation "

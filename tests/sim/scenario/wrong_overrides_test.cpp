@@ -224,13 +224,25 @@ const WrongOverride wrong_overrides[] = {
      "--set runtime.kernels.softmax=causal: runtime.kernels.softmax: is causal but "
      "training.attention is one kernel, allowed: whole"},
     {"passes_of_every_micro_batch",
-     {"runtime.update={passes: [clip]}", "parallel.zero=2"},
-     "--set runtime.update={passes: [clip]}: runtime.update: has passes but parallel.zero reduces "
-     "gradients with every micro-batch, allowed: alone"},
+     {"runtime.update={passes: [clip, zero]}", "parallel.zero=2"},
+     "--set runtime.update={passes: [clip, zero]}: runtime.update: has passes but parallel.zero "
+     "reduces gradients with every micro-batch, allowed: alone"},
+    {"rebuilt_layers_of_none",
+     {"training.rebuild=needed"},
+     "--set training.rebuild=needed: training.rebuild: is needed but training.recompute names no "
+     "layers, allowed: layer"},
+    {"rebuilt_parts_of_one_sum",
+     {"training.rebuild=needed", "training.recompute=full", "model.block=parallel"},
+     "--set training.rebuild=needed: training.rebuild: is needed but model.block adds up both "
+     "parts of a layer at once, allowed: layer"},
+    {"layer_norms_between_casts",
+     {"runtime.kernels.norm=fp32", "model.norm=layer"},
+     "--set runtime.kernels.norm=fp32: runtime.kernels.norm: is fp32 but model.norm is layer, "
+     "which is always one kernel, allowed: fused, persistent"},
     {"passes_of_statements",
-     {"runtime.update={passes: [clip]}", "runtime.optimizer=elementwise"},
+     {"runtime.update={passes: [clip]}", "runtime.optimizer=per_tensor"},
      "--set runtime.update={passes: [clip]}: runtime.update: has passes but runtime.optimizer is "
-     "not fused and has its own, allowed: alone"},
+     "per_tensor and has its own, allowed: alone"},
     {"casts_of_single_precision",
      {"runtime.update={passes: [cast]}", "communication.gradient.precision=fp32"},
      "--set runtime.update={passes: [cast]}: runtime.update: names cast but "
@@ -243,8 +255,9 @@ const WrongOverride wrong_overrides[] = {
     {"an_unknown_pass",
      {"runtime.update={passes: [norm]}"},
      "--set runtime.update={passes: [norm]}: runtime.update: holds 'norm', allowed: alone, "
-     "{passes: [...]} of flatten, divide, unflatten, check, join, cast, join_fp32, unscale, clip, "
-     "copy, zero"},
+     "{passes: [...]} of flatten, divide, unflatten, check, join, cast, join_fp32, unscale, "
+     "square, "
+     "clip, copy, zero"},
     {"lists_that_are_not_gathered",
      {"communication.parameter.exchange=lists", "parallel.zero=2"},
      "--set communication.parameter.exchange=lists: communication.parameter.exchange: is lists but "

@@ -57,6 +57,19 @@ TEST(Components, ErrorsByClassWithAndWithoutExcludedRows) {
   EXPECT_NEAR(*read_overall(components_markdown(ledger)), ledger.overall(), 5e-5);
 }
 
+TEST(Components, TheClockOfAHostHoldsLaunches) {
+  const auto forecast = [](const std::string& timed) {
+    const test::TemporaryFiles files;
+    const std::string cluster = "clusters/atlas-800t-a2.yaml";
+    files.write("m/ascend/sources.yaml", sources("k.csv", cluster, "foreign" + timed));
+    files.write("m/ascend/k.csv", header + "matmul,2000,1000,1000,bf16,100,\n");
+    return measured(files).rows.front().forecast;
+  };
+  const double alone = forecast(", timed: device");
+  EXPECT_DOUBLE_EQ(forecast(""), alone);
+  EXPECT_NEAR(forecast(", timed: host") - alone, 5e-6, 1e-12);  // device.launch.matmul
+}
+
 TEST(Components, KindsOfAClassAreAlsoPutTogether) {
   const test::TemporaryFiles files;
   files.write("m/ideal/sources.yaml", sources("k.csv", "clusters/ideal.yaml", "fitted"));

@@ -14,11 +14,16 @@ namespace stepcast {
 enum class MeasurementUse { fitted, goodness_of_fit, foreign };
 const char* name(MeasurementUse use);
 
+/// Whose clock the times of a table are from: that of the device holds a kernel alone, that of the
+/// host its launch as well.
+enum class MeasurementClock { device, host };
+
 /// This is one table of a folder of measurements, as its `sources.yaml` describes it.
 struct MeasurementTable {
   std::string file;  ///< in the folder
   std::string source, commit, licence, measured, doubts;
   MeasurementUse use = MeasurementUse::foreign;
+  MeasurementClock timed = MeasurementClock::device;
 };
 /// This is one device type: a folder below `scenarios/measurements`.
 struct MeasurementFolder {
@@ -47,9 +52,14 @@ struct MeasuredComponent {
   std::string model;        ///< whose layer it is of, where the table says so
   std::string exclude;      ///< why it is not judged; empty: it is
   MeasurementUse use = MeasurementUse::foreign;
+  MeasurementClock timed = MeasurementClock::device;
   double measured = 0, forecast = 0;  ///< [s]
   double error() const { return forecast / measured - 1; }
 };
+
+/// What such a clock would show of an operator [s].
+double clocked_time(const OperatorForecaster& cluster, const OperatorRequest& request,
+                    MeasurementClock timed);
 
 /// These are rows that no cluster file stands for.
 struct LeftOutTable {
