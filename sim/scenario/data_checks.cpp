@@ -37,11 +37,11 @@ void check_without_documents(const DataSpec& data, Checks& checks) {
 /// How context ranks share a sequence moves attention of documents alone: under the causal mask the
 /// work of a rank is the same for both.
 void check_split(const DataSpec& data, Checks& checks) {
-  checks.require(data.context_split == DataSpec::ContextSplit::zigzag ||
-                     data.mask == DataSpec::Mask::document,
-                 "schedule.data.context_split",
-                 "is per_document but under the causal mask every context rank has the same work, "
-                 "allowed: zigzag, or mask: document");
+  checks.require(
+      data.context_split == DataSpec::ContextSplit::zigzag || data.mask == DataSpec::Mask::document,
+      "schedule.data.context_split",
+      "is per_document but under the causal mask every context rank has the same work, "
+      "allowed: zigzag, or mask: document");
 }
 
 /// Packings that level attention change nothing where all sequences cost the same, or where
