@@ -30,18 +30,13 @@ inline constexpr WrongRow wrong_kernels[] = {
      "allowed: true"},
     {"blocks_without_padding", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {dispatcher: mindformers_1.3, permutation: indexed}",
-     "s.yaml:36:7: moe.capacity_pad: is false, but moe.dispatcher mindformers_1.3 fills every "
+     "s.yaml:36:6: moe.capacity_pad: is false, but moe.dispatcher mindformers_1.3 fills every "
      "expert, allowed: true"},
     {"blocks_in_one_kernel", "vocabulary: 32000",
      "vocabulary: 32000\nmoe: {dispatcher: mindformers_1.3, capacity_factor: 1, capacity_pad: "
      "true}",
-     "s.yaml:36:7: moe.permutation: is fused, which moe.dispatcher mindformers_1.3 does not know, "
+     "s.yaml:36:6: moe.permutation: is fused, which moe.dispatcher mindformers_1.3 does not know, "
      "allowed: indexed"},
-    {"blocks_in_two_hops", "vocabulary: 32000",
-     "vocabulary: 32000\nmoe: {dispatcher: mindformers_1.3, dispatch: two_hop, permutation: "
-     "indexed,\n  capacity_factor: 1, capacity_pad: true}",
-     "s.yaml:36:19: moe.dispatcher: is mindformers_1.3, which is known for dispatch flat, allowed: "
-     "default"},
     {"stored_weights_and_half_gradients", "micro_batch: 1",
      "micro_batch: 1\n  master_weights: stored\ncommunication: {gradient: {precision: bf16}}",
      "s.yaml:48:19: training.master_weights: is stored but communication.gradient.precision is not "

@@ -231,10 +231,6 @@ const WrongOverride wrong_overrides[] = {
      {"training.rebuild=needed"},
      "--set training.rebuild=needed: training.rebuild: is needed but training.recompute names no "
      "layers, allowed: layer"},
-    {"rebuilt_parts_of_one_sum",
-     {"training.rebuild=needed", "training.recompute=full", "model.block=parallel"},
-     "--set training.rebuild=needed: training.rebuild: is needed but model.block adds up both "
-     "parts of a layer at once, allowed: layer"},
     {"layer_norms_between_casts",
      {"runtime.kernels.norm=fp32", "model.norm=layer"},
      "--set runtime.kernels.norm=fp32: runtime.kernels.norm: is fp32 but model.norm is layer, "
