@@ -64,6 +64,21 @@ int held_change(UnitKind kind) {
 
 }  // namespace
 
+namespace {
+
+/// Whether what is held behind the unit at `i` is a moment: behind a forward, or behind the whole
+/// backward that it runs as one with.
+bool is_moment(const StageOrder& order, std::size_t i) {
+  const auto in_pair = [&](std::size_t forward) {
+    return order[forward].kind == UnitKind::forward && order[forward].with_next &&
+           forward + 1 < order.size() && order[forward + 1].kind == UnitKind::backward;
+  };
+  if (order[i].kind == UnitKind::forward) return !in_pair(i);
+  return i > 0 && in_pair(i - 1);
+}
+
+}  // namespace
+
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks) {
   std::vector<int> held(static_cast<std::size_t>(chunks)), peak(held.size());
   for (const Unit& unit : order) {
@@ -77,9 +92,9 @@ std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks) {
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks) {
   std::vector<int> held(static_cast<std::size_t>(chunks));
   std::set<std::vector<int>> moments{held};
-  for (const Unit& unit : order) {
-    held[unit.chunk.value] += held_change(unit.kind);
-    if (unit.kind == UnitKind::forward) moments.insert(held);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    held[order[i].chunk.value] += held_change(order[i].kind);
+    if (is_moment(order, i)) moments.insert(held);
   }
   return {moments.begin(), moments.end()};
 }
@@ -90,12 +105,13 @@ std::vector<std::vector<double>> in_flight_moments(const StageOrder& order, std:
   const std::vector<int> none(weights.size());
   std::vector<std::vector<int>> held(static_cast<std::size_t>(chunks), none), half_freed = held;
   std::set<std::vector<double>> moments{std::vector<double>(held.size())};
-  for (const Unit& unit : order) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Unit& unit = order[i];
     held[unit.chunk.value][unit.slice.value] += held_change(unit.kind);
     int& half = half_freed[unit.chunk.value][unit.slice.value];
     if (unit.kind == UnitKind::backward_input) ++half;
     if (unit.kind == UnitKind::backward_weight) --half;
-    if (unit.kind != UnitKind::forward) continue;
+    if (!is_moment(order, i)) continue;
     std::vector<double> now;
     const auto sum = [&](const std::vector<int>& slices) {
       return std::inner_product(slices.begin(), slices.end(), weights.begin(), 0.0);

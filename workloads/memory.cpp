@@ -1,13 +1,16 @@
 #include "stepcast/workloads/memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "activations.hpp"
 #include "expert_copies.hpp"
+#include "gradient_stand_ins.hpp"
 #include "linear_attention.hpp"
 #include "stage_parameters.hpp"
 #include "stage_pieces.hpp"
 #include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/allocator_replay.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 #include "stepcast/workloads/states.hpp"
 #include "stepcast/workloads/update_passes.hpp"
@@ -165,7 +168,10 @@ class StageActivations {
     if (slice.embedding) per_micro_batch += input_activations(spec_);
     for (std::int64_t i = 0; i < slice.count; ++i) {
       const Bytes kept = layer(parts_of(spec_.model, slice.first + i), mode(i, recomputed));
-      per_micro_batch += (1 - spec_.training.offload_activations) * kept;
+      const Bytes here_kept = (1 - spec_.training.offload_activations) * kept;
+      per_micro_batch += here_kept;
+      // a pair adds a layer of its forward before it takes one of its backward
+      if (spec_.pairs) paired_ = std::max(paired_, here_kept);
       away += spec_.training.offload_activations * kept;
       // the layer at hand and the one that is fetched ahead, or is still on its way out; pairs have
       // both
@@ -181,7 +187,7 @@ class StageActivations {
 
   Bytes at(const std::vector<double>& in_flight) const {
     expects(in_flight.size() == chunks_.size(), "in_flight has one entry per chunk");
-    Bytes sum = longest_slice() * (beside_ + rebuilt_ + fetched_);
+    Bytes sum = longest_slice() * (beside_ + rebuilt_ + fetched_ + paired_);
     const auto slices = static_cast<double>(spec_.plan.slices);
     sum += std::max(Bytes{0}, slices * last_ - longest_slice() * rebuilt_);
     for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
@@ -233,7 +239,7 @@ class StageActivations {
   SoftmaxState state_;
   double fullest_;                    ///< load of the fullest rank, drawn once
   std::vector<Bytes> chunks_, away_;  // of one micro-batch, here and on the host
-  Bytes beside_{0}, rebuilt_{0}, last_{0}, fetched_{0};
+  Bytes beside_{0}, rebuilt_{0}, last_{0}, fetched_{0}, paired_{0};
 };
 
 /// Communicators that a rank of the stage opens, each with two buffers of its own.
@@ -263,7 +269,8 @@ int communicators(const WorkloadSpec& spec, const std::vector<Slice>& slices) {
 /// What the update allocates tensor by tensor or bucket by bucket, and the cast of gradients that
 /// are kept in both precisions.
 void add_working_copies(MemoryBudget& budget, StageActivations& activations,
-                        const WorkloadSpec& spec, const std::vector<Slice>& slices) {
+                        const WorkloadSpec& spec, double parameters,
+                        const std::vector<Slice>& slices) {
   using Update = TrainingSpec::UpdateMemory;
   const Update update = spec.training.update_memory;
   const auto bucket = static_cast<double>(spec.communication.bucket.value_or(0));
@@ -272,7 +279,9 @@ void add_working_copies(MemoryBudget& budget, StageActivations& activations,
   if (update == Update::flat) budget.update += Bytes{gradient_bytes(spec.communication) * bucket};
   if (!keeps_both(spec)) return;
   activations.at_the_end(largest);
-  if (spec.plan.zero > 0) budget.update += Bytes{weight_bytes * bucket};
+  const bool copied = spec.communication.reduce_copy == CommunicationSpec::ReduceCopy::bf16;
+  const double gathered = spec.plan.zero > 0 ? weight_bytes * bucket : 0;
+  budget.update += Bytes{std::max(gathered, copied ? half_bytes * parameters : 0)};
 }
 
 /// What passes beside the update hold. A flat update is DeepSpeed's, which its passes make.
@@ -292,30 +301,19 @@ void add_update_passes(MemoryBudget& budget, const WorkloadSpec& spec,
   budget.update = flat ? std::max(budget.update, held) : budget.update + held;
 }
 
-/// Weights of products of all layers and MTP modules, each once.
-double model_products(const ModelSpec& model) {
-  double sum = static_cast<double>(model.mtp_layers) * mtp_product_parameters(model).sum();
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    sum += product_parameters(model, parts_of(model, layer)).sum();
-  return sum;
-}
-
 }  // namespace
 
 Bytes counted(const MemoryBudget& budget, MemoryCount count) {
   const Bytes states = budget.passes() - budget.activations - budget.communicators;
   if (count == MemoryCount::first_step)
     return states + std::max(budget.activations - budget.moments, budget.update);
-  if (count == MemoryCount::device) return budget.passes() + budget.update + budget.reserve;
+  if (count == MemoryCount::allocated) return budget.peak() - budget.communicators;
+  if (count == MemoryCount::device) {
+    const Bytes kept =
+        budget.cached > Bytes{0} ? budget.cached : budget.activations + budget.update;
+    return budget.passes() - budget.activations + kept + budget.reserve;
+  }
   return budget.peak();
-}
-
-ModelStates states_of(const WorkloadSpec& spec) {
-  const double parameters = count_parameters(spec.model).total;
-  const double saved = weight_bytes - kept_product_bytes(spec.communication, spec.plan.zero);
-  return {.parameters = Bytes{weight_bytes * parameters - saved * model_products(spec.model)},
-          .gradients = Bytes{gradient_bytes(spec.communication) * parameters},
-          .optimizer = Bytes{optimizer_state_bytes(spec.training) * parameters}};
 }
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
@@ -339,7 +337,9 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
         table ? spec.training.recompute_layers.at(chunk).at(stage.value) : 0;
     activations.add(slices[chunk], recomputed);
   }
-  add_working_copies(budget, activations, spec, slices);
+  budget.gradients += Bytes{half_bytes * stand_in_elements(spec, slices)};
+  add_working_copies(budget, activations, spec, parameters.all.dense + parameters.all.experts,
+                     slices);
   add_update_passes(budget, spec, parameters, slices);
   const Bytes waiting = waiting_gradients(spec, cluster, slices);
   Bytes stored{0};
@@ -355,6 +355,17 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
       static_cast<double>(2 * communicators(spec, slices)) * cluster.collectives.buffer;
   budget.buffers += budget.communicators;
   return budget;
+}
+
+void add_cached(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable& layers,
+                Stage stage, const std::vector<std::vector<double>>& moments) {
+  if (!replays_allocator(spec)) return;
+  double most = 0;
+  for (const std::vector<double>& moment : moments) most = std::max(most, moment.front());
+  const auto in_flight = static_cast<std::int64_t>(std::ceil(most));
+  const KeptByAllocator kept =
+      replay_allocator(spec, layers.slices.front().at(stage.value), in_flight);
+  budget.cached = kept.reserved - kept.gradients;
 }
 
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,

@@ -157,6 +157,12 @@ void describe(Visitor& visitor, CommunicationSpec& spec) {
     v.field({"kept", choice(spec.gradients_kept, {{"accumulated"}, {"both"}}),
              "memory alone: both: half-precision gradients of a micro-batch stay until the next "
              "one, beside those that accumulate"});
+    v.field({"reduce_copy", choice(spec.reduce_copy, {{"none"}, {"bf16"}}),
+             "memory alone: bf16: gradients kept in fp32 are all cast at once, the copy is reduced "
+             "and copied back (DeepSpeed's optimizer with BF16)"});
+    v.field({"stand_ins", choice(spec.stand_ins, {{"none"}, {"shapes"}}),
+             "memory alone: shapes: autograd is given an empty tensor for a gradient that its "
+             "product has added already, one for each shape of a weight (Transformer Engine)"});
     v.field(
         {"overlap", &spec.gradient_overlap, "reduce buckets while the backward pass still runs"});
     v.field({"bucket", OptionalCount{&spec.bucket, "auto"},

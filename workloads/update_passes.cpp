@@ -83,7 +83,10 @@ double update_held(const RuntimeSpec& runtime, const UpdateSizes& sizes, double 
   const bool half = each < single_bytes;
   const double cast = runtime.passes(UpdatePass::cast) ? single_bytes : 0;
   double held = 0;
-  if (runtime.passes(UpdatePass::check) && half) held = single_bytes * largest;
+  // in FP32, and where a rank has joined its share its norm is taken in FP64, tensor by tensor
+  const double whole = std::min(largest, owned);
+  const double wide = runtime.passes(UpdatePass::join) ? 2 * single_bytes : single_bytes;
+  if (runtime.passes(UpdatePass::check) && half) held = wide * whole;
   if (runtime.passes(UpdatePass::join_fp32))  // gradients and casts are there until all are joined
     return std::max(held, (cast + single_bytes) * owned);
   if (runtime.passes(UpdatePass::join))  // what other ranks update with is given back first

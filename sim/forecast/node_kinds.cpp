@@ -80,8 +80,12 @@ std::optional<KindPrograms> kind_programs(const Scenario& scenario, const LayerT
 MemoryBudget tightest_memory(const Scenario& scenario, const LayerTable& layers, Stage stage,
                              const std::vector<std::vector<double>>& moments) {
   const ClusterSpec& cluster = scenario.cluster;
-  if (cluster.kinds.empty())
-    return stage_memory(scenario.workload, layers, cluster, stage, moments);
+  if (cluster.kinds.empty()) {
+    MemoryBudget budget = stage_memory(scenario.workload, layers, cluster, stage, moments);
+    if (scenario.expect && scenario.expect->memory_count == MemoryCount::device)
+      add_cached(budget, scenario.workload, layers, stage, moments);
+    return budget;
+  }
   const Placement placement(scenario.workload.plan);
   std::set<std::uint32_t> kinds;
   for (std::uint32_t r = 0; r < placement.world(); ++r)

@@ -68,9 +68,10 @@ void describe(Visitor& visitor, ExpectSpec& spec) {
       visitor, "peak_memory", "of the fullest device", spec.peak_memory, positive(),
       [&](Visitor& v) {
         v.field(
-            {"counts", choice(spec.memory_count, {{"budget"}, {"first_step"}, {"device"}}),
-             "what was measured (docs/models/memory.md); first_step: tensors, with moments from "
-             "its update on; device: also the reserve and what the allocator keeps"});
+            {"counts",
+             choice(spec.memory_count, {{"budget"}, {"allocated"}, {"first_step"}, {"device"}}),
+             "what was measured (docs/models/memory.md); allocated: tensors; first_step: with "
+             "moments from its update on; device: also the reserve and what the allocator keeps"});
       });
   expectation<double>(visitor, "bubble_ratio", "pipeline idle over step time", spec.bubble_ratio,
                       between(0, 1));

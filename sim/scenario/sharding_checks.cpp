@@ -146,6 +146,32 @@ void check_gradient_exchange(const WorkloadSpec& workload, bool synthetic, Check
   if (misfit != nullptr) require(false, misfit);
 }
 
+/// FP32 gradients that are reduced as a BF16 copy of all of them (DeepSpeed).
+void check_reduce_copy(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
+  const CommunicationSpec& spec = workload.communication;
+  if (spec.reduce_copy == CommunicationSpec::ReduceCopy::none || synthetic) return;
+  const auto require = [&](bool holds, const char* why) {
+    return checks.require(holds, "communication.gradient.reduce_copy",
+                          std::string("is bf16 but ") + why + ", allowed: none");
+  };
+  require(spec.gradient_precision == CommunicationSpec::GradientPrecision::fp32,
+          "communication.gradient.precision is not fp32");
+  require(spec.gradient_exchange == CommunicationSpec::GradientExchange::reduce,
+          "communication.gradient.exchange is all_to_all, which has its own");
+  if (!checks.good({"parallel.dp", "parallel.cp", "parallel.zero", "parallel.dp_replicate"}))
+    return;
+  require(workload.plan.zero < 2, "parallel.zero reduces gradients with every micro-batch");
+  require(workload.plan.dense_shards() > 1, "nothing is reduced: one rank");
+}
+
+/// Autograd is given stand-ins where products add to gradients themselves.
+void check_stand_ins(const CommunicationSpec& spec, bool synthetic, Checks& checks) {
+  if (spec.stand_ins == CommunicationSpec::StandIns::none || synthetic) return;
+  checks.require(spec.accumulation == CommunicationSpec::Accumulation::fused,
+                 "communication.gradient.stand_ins",
+                 "is shapes but communication.gradient.accumulation is not fused, allowed: none");
+}
+
 /// Flat gradients are reduced with every micro-batch.
 void check_flat(const WorkloadSpec& workload, bool synthetic, Checks& checks) {
   const CommunicationSpec& spec = workload.communication;
@@ -263,6 +289,8 @@ void check_sharding(const Scenario& scenario, Checks& checks) {
   check_second_copy(scenario, checks);
   check_gathers(workload, scenario.synthetic.has_value(), checks);
   check_exchange(workload, scenario.synthetic.has_value(), checks);
+  check_reduce_copy(workload, scenario.synthetic.has_value(), checks);
+  check_stand_ins(workload.communication, scenario.synthetic.has_value(), checks);
   check_flat(workload, scenario.synthetic.has_value(), checks);
   check_metrics(workload, checks);
   check_update(workload, scenario.synthetic.has_value(), checks);

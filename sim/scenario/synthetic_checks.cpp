@@ -30,6 +30,10 @@ void check_operator_keys(const WorkloadSpec& workload, Checks& checks) {
           "in_place");
   neutral(workload.communication.gradients_kept == CommunicationSpec::Kept::accumulated,
           "communication.gradient.kept", "accumulated");
+  neutral(workload.communication.reduce_copy == CommunicationSpec::ReduceCopy::none,
+          "communication.gradient.reduce_copy", "none");
+  neutral(workload.communication.stand_ins == CommunicationSpec::StandIns::none,
+          "communication.gradient.stand_ins", "none");
   neutral(workload.communication.tensor_chunks == 1, "communication.tensor.overlap", "none");
   const RuntimeSpec& runtime = workload.runtime;
   neutral(runtime.fusion == RuntimeSpec::Fusion::none, "runtime.fusion", "none");

@@ -150,6 +150,15 @@ TEST(StageOrder, WaitingWeightGradientsKeepAPart) {
             (std::vector<std::vector<double>>{{0}, {1}, {2}, {3}}));
 }
 
+// F0 {F1|B0} B1: layers of F1 come as those of B0 go.
+TEST(StageOrder, APairTakesThePlaceOfItsBackward) {
+  const PipelineShape shape{1, 1, 2};
+  const auto order = paired_orders(pipeline_schedule("1f1b"), shape).front();
+  EXPECT_EQ(to_string(order, shape), "F0 {F1|B0} B1");
+  EXPECT_EQ(in_flight_moments(order, 1), (std::vector<std::vector<int>>{{0}, {1}}));
+  EXPECT_EQ(in_flight_moments(order, 1, {1}), (std::vector<std::vector<double>>{{0}, {1}}));
+}
+
 TEST(StageOrder, InFlightMomentsHoldThePeaks) {
   const PipelineShape shape{4, 2, 8, 4};
   const auto order = pipeline_schedule("interleaved_1f1b").order(shape, Stage{0});

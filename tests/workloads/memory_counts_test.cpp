@@ -86,6 +86,35 @@ TEST(GradientsKept, AreTwoBytesMoreAndTheCastOfTheLargestTensor) {
   EXPECT_EQ(counted(spec).update.value(), 1e9);
 }
 
+TEST(GradientsKept, AreReducedAsACopyOfAll) {
+  WorkloadSpec spec = counted_workload(8, 2);
+  spec.plan.dp = 4;
+  spec.plan.zero = 1;
+  spec.communication.gradients_kept = CommunicationSpec::Kept::both;
+  spec.communication.reduce_copy = CommunicationSpec::ReduceCopy::bf16;
+  EXPECT_DOUBLE_EQ(counted(spec).update.value(), 2 * parameters(counted(spec)));
+  spec.communication.bucket = 500'000'000;  // gathers come behind it
+  EXPECT_DOUBLE_EQ(counted(spec).update.value(), 2 * parameters(counted(spec)));
+}
+
+TEST(StandIns, AreOneForEachShapeAndTheHead) {
+  WorkloadSpec spec = counted_workload(8, 2);
+  const auto more = [&](std::uint32_t stage) {
+    spec.communication.stand_ins = CommunicationSpec::StandIns::none;
+    const double none = counted(spec, stage).gradients.value();
+    spec.communication.stand_ins = CommunicationSpec::StandIns::shapes;
+    return counted(spec, stage).gradients.value() - none;
+  };
+  const double h = 8192, layer = h * (h + 2 * 1024) + h * h + 3 * 28672 * h;
+  EXPECT_NEAR(more(0), 2 * layer / 8, 1);
+  EXPECT_NEAR(more(1), 2 * (layer + 128256 * h) / 8, 1);
+  spec.model = mixtral_8x7b();
+  spec.plan.tp = 1;
+  spec.plan.ep = 8;
+  spec.plan.etp = 1;
+  EXPECT_NEAR(more(0), 2.0 * (4096 * (2 * 4096 + 2 * 1024) + 3 * 14336 * 4096), 1);  // one expert
+}
+
 TEST(GradientsKept, AreCastWhenNoLayerIsRebuilt) {
   WorkloadSpec spec = counted_workload(8, 1);
   spec.training.recompute = Recompute::full;
@@ -167,6 +196,7 @@ TEST(MemoryCounts, OfADeviceHaveReserveAndUpdate) {
   EXPECT_DOUBLE_EQ(counted(memory, MemoryCount::device).value(),
                    memory.passes().value() + memory.update.value() + reserve);
   EXPECT_EQ(counted(memory, MemoryCount::budget), memory.peak());
+  EXPECT_EQ(counted(memory, MemoryCount::allocated), memory.peak() - memory.communicators);
 }
 
 TEST(MemoryCounts, AreOrdered) {
@@ -181,6 +211,7 @@ TEST(MemoryCounts, AreOrdered) {
     const MemoryBudget memory = counted(spec, 0, *rc::gen::inRange(0, 8));
     RC_ASSERT(memory.passes() <= memory.peak());
     RC_ASSERT(counted(memory, MemoryCount::first_step) <= memory.peak() + Bytes{1});
+    RC_ASSERT(counted(memory, MemoryCount::allocated) <= memory.peak());
     RC_ASSERT(memory.peak() < counted(memory, MemoryCount::device));
   }));
 }

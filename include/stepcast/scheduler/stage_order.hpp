@@ -138,7 +138,9 @@ std::string pairing_rule(const PipelineSchedule& schedule, const PipelineShape& 
 /// order. [chunk]
 std::vector<int> in_flight(const StageOrder& order, std::int64_t chunks);
 /// These are the different sets of forwards that are held at once along one order, each once,
-/// ascending. [moment][chunk]
+/// ascending. A forward that runs as one with a whole backward takes the place that this gives
+/// back: their layers alternate, so that the pair holds a layer more than the set that it leaves.
+/// [moment][chunk]
 std::vector<std::vector<int>> in_flight_moments(const StageOrder& order, std::int64_t chunks);
 /// These are the same sets where a forward of slice k counts as `weights[k]`, and as the part
 /// `kept` of it between its backward_input and its backward_weight. [moment][chunk]

@@ -14,7 +14,9 @@ struct MemoryBudget {
   Bytes moments{0};        ///< of the optimizer, those of Adam
   Bytes communicators{0};  ///< of the buffers, outside the framework's allocator
   Bytes update{0};         ///< what the optimizer's update allocates, when activations are gone
-  Bytes capacity{0};       ///< device memory minus reserve
+  /// What the framework's allocator keeps for activations and update; 0: not asked for, not known.
+  Bytes cached{0};
+  Bytes capacity{0};  ///< device memory minus reserve
   Bytes reserve{0};
   Bytes host{0};              ///< what all devices of a host keep there, when all are of this stage
   Bytes host_capacity{0};     ///< memory of that host; 0: not known
@@ -32,11 +34,12 @@ struct MemoryBudget {
   bool fits() const { return peak() <= capacity && fits_host(); }
 };
 
-/// This says what a published number counts (docs/models/memory.md). `budget` is the peak.
-/// `first_step` is the most that tensors take up to the end of the first step, whose passes have no
-/// moments yet. `device` is all that the device holds when a step has ended, with the reserve and
-/// what the allocator keeps of passes and update.
-enum class MemoryCount { budget, first_step, device };
+/// This says what a published number counts (docs/models/memory.md). `budget` is the peak,
+/// `allocated` that of tensors alone, without buffers of communicators. `first_step` is the most
+/// that tensors take up to the end of the first step, whose passes have no moments yet. `device` is
+/// all that the device holds when a step has ended, with the reserve and what the allocator keeps
+/// of passes and update.
+enum class MemoryCount { budget, allocated, first_step, device };
 Bytes counted(const MemoryBudget& budget, MemoryCount count);
 
 /// One micro-batch leaves these bytes of activations behind on one layer of one rank, by recompute
@@ -56,6 +59,10 @@ MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,
                           const std::vector<std::vector<int>>& moments);
+/// Writes `budget.cached`, of one of PyTorch's, where the order of tensors is known. Some
+/// milliseconds, so that it is for those who compare with what a device holds.
+void add_cached(MemoryBudget& budget, const WorkloadSpec& spec, const LayerTable& layers,
+                Stage stage, const std::vector<std::vector<double>>& moments);
 /// With one moment.
 MemoryBudget stage_memory(const WorkloadSpec& spec, const LayerTable& layers,
                           const ClusterSpec& cluster, Stage stage,

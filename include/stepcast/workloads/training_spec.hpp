@@ -174,6 +174,8 @@ struct CommunicationSpec {
   enum class GradientExchange { reduce, all_to_all };
   enum class Accumulation { fused, separate, flat };
   enum class Kept { accumulated, both };
+  enum class ReduceCopy { none, bf16 };
+  enum class StandIns { none, shapes };
   enum class GatherPrecision { bf16, fp8 };
   /// What replicas hand each other of sharded parameters: one buffer, in which every rank has a
   /// part of everything; each matrix as a list of parts; the whole tensors of each owner.
@@ -183,9 +185,11 @@ struct CommunicationSpec {
   /// Over micro-batches: by the product itself, behind it, or by the shards of what is joined into
   /// one flat tensor behind each backward pass.
   Accumulation accumulation = Accumulation::fused;
-  Kept gradients_kept = Kept::accumulated;  ///< both: and those of the last micro-batch
-  bool gradient_overlap = true;             ///< reduce buckets while the backward pass still runs
-  bool gather_overlap = true;               ///< and gather buckets of parameters ahead, beside it
+  Kept gradients_kept = Kept::accumulated;    ///< both: and those of the last micro-batch
+  ReduceCopy reduce_copy = ReduceCopy::none;  ///< of all FP32 gradients, which is reduced for them
+  StandIns stand_ins = StandIns::none;        ///< of gradients that the product has added already
+  bool gradient_overlap = true;               ///< reduce buckets while the backward pass still runs
+  bool gather_overlap = true;                 ///< and gather buckets of parameters ahead, beside it
   GatherPrecision gather_precision = GatherPrecision::bf16;  ///< of weights of FP8 products
   Exchange exchange = Exchange::buffer;
   std::optional<std::int64_t> bucket;  ///< elements per gradient bucket; nothing for `auto`

@@ -1,0 +1,230 @@
+#include "stepcast/workloads/allocator_replay.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <optional>
+
+#include "replayed_update.hpp"
+#include "stepcast/base/errors.hpp"
+#include "stepcast/workloads/states.hpp"
+
+namespace stepcast {
+namespace {
+
+using Handle = CachingAllocator::Handle;
+
+/// A forward pass that waits for its backward.
+struct InFlight {
+  std::vector<Handle> received;  ///< parts that were gathered
+  std::vector<Handle> inputs;    ///< of layers
+  std::vector<Handle> masks;     ///< of the embedding's dropout
+  std::vector<Handle> outputs;   ///< the part that the rank sends, or what the head keeps
+};
+
+class Replay {
+ public:
+  Replay(const WorkloadSpec& spec, const LayerTable::Slice& slice)
+      : spec_{spec},
+        slice_{slice},
+        bytes_{layer_bytes(spec)},
+        weights_{stage_weights(spec, slice)},
+        update_{spec, weights_} {
+    update_.prepare(memory_);
+  }
+
+  void step(std::int64_t in_flight) {
+    // with more micro-batches nothing new is asked for
+    const std::int64_t count = std::min(micro_batches(), 2 * in_flight + 4);
+    std::deque<InFlight> waiting;
+    for (std::int64_t done = 0, begun = 0; done < count; ++done) {
+      while (begun < std::min(count, done + in_flight)) {
+        waiting.push_back(forward());
+        ++begun;
+      }
+      backward(waiting.front());
+      waiting.pop_front();
+    }
+    update_.run(memory_, gradients_);
+  }
+
+  KeptByAllocator kept() const {
+    const bool come_and_go = update_.joins() || both();
+    return {.reserved = Bytes{static_cast<double>(memory_.reserved())},
+            .gradients = Bytes{come_and_go ? static_cast<double>(weights_.all) : 0},
+            .allocated = Bytes{static_cast<double>(memory_.most_allocated())}};
+  }
+
+ private:
+  bool both() const { return spec_.communication.gradients_kept == CommunicationSpec::Kept::both; }
+  bool in_parts() const { return spec_.communication.scatter_gather && spec_.plan.tp > 1; }
+  std::int64_t micro_batches() const {
+    return spec_.training.global_batch / (spec_.training.micro_batch * spec_.plan.dp);
+  }
+
+  Handle take(std::int64_t bytes) { return memory_.allocate(bytes); }
+  void drop(std::initializer_list<Handle> blocks) {
+    for (const Handle block : blocks) memory_.release(block);
+  }
+  void drop(std::vector<Handle>& blocks) {
+    for (const Handle block : blocks) memory_.release(block);
+    blocks.clear();
+  }
+
+  /// What stages hand over: whole, or gathered by way of another tensor from parts.
+  Handle received() {
+    const Handle whole = take(bytes_.residual);
+    if (in_parts()) memory_.touch(bytes_.residual);
+    return whole;
+  }
+
+  /// Words and positions are added, some dropped, and tokens brought first.
+  Handle embedded(InFlight& pass) {
+    const Handle words = take(bytes_.residual), positions = take(bytes_.residual);
+    const Handle sum = take(bytes_.residual);
+    drop({words, positions});
+    pass.masks.push_back(take(bytes_.residual / 2));
+    const Handle dropped = take(bytes_.residual);
+    drop({sum});
+    const Handle input = take(bytes_.residual);
+    drop({dropped});
+    return input;
+  }
+
+  InFlight forward() {
+    InFlight pass;
+    if (!slice_.embedding && in_parts())
+      pass.received.push_back(take(bytes_.residual / spec_.plan.tp));
+    Handle input = slice_.embedding ? embedded(pass) : received();
+    KeptBlocks nothing;
+    for (std::int64_t layer = 0; layer < slice_.count; ++layer) {
+      pass.inputs.push_back(input);
+      input = layer_forward(memory_, bytes_, ForwardBlocks::output, nothing);
+    }
+    if (slice_.head) {
+      pass.outputs = {input, take(bytes_.residual),  // what the final norm reads, and puts out
+                      take(logits(half_bytes)), take(logits(single_bytes))};
+    } else if (in_parts()) {
+      pass.outputs.push_back(take(bytes_.residual / spec_.plan.tp));
+      drop({input});
+    } else {
+      pass.outputs.push_back(input);
+    }
+    return pass;
+  }
+
+  std::int64_t logits(double bytes) const {
+    return std::llround(bytes * static_cast<double>(bytes_.residual) / half_bytes *
+                        static_cast<double>(spec_.model.vocabulary) /
+                        static_cast<double>(spec_.model.hidden * spec_.plan.tp));
+  }
+
+  /// The gradient of what the last layer puts out.
+  Handle head_backward(InFlight& pass) {
+    const Handle logit_gradient = take(logits(half_bytes));
+    for (int tensor = 0; tensor < 2; ++tensor) {
+      memory_.release(pass.outputs.back());
+      pass.outputs.pop_back();
+    }
+    const Handle norm_out = take(bytes_.residual);
+    weight_gradient(weights_.bytes[weights_.order.front()]);
+    drop({logit_gradient});
+    const Handle gradient = take(bytes_.residual);
+    drop({norm_out});
+    return gradient;
+  }
+
+  /// Returns the gradient of what the first layer read. That of the last one's output stays with
+  /// the caller.
+  Handle layers_backward(InFlight& pass, Handle gradient) {
+    const Handle caller = gradient;
+    for (; !pass.inputs.empty(); pass.inputs.pop_back()) {
+      KeptBlocks kept;
+      const Handle again = layer_forward(memory_, bytes_, ForwardBlocks::all, kept);
+      const Handle before = layer_backward(memory_, bytes_, kept,
+                                           [&](std::int64_t weight) { weight_gradient(weight); });
+      drop({again, pass.inputs.back()});
+      if (gradient != caller) drop({gradient});
+      gradient = before;
+    }
+    return gradient;
+  }
+
+  void embedding_backward(InFlight& pass, Handle gradient) {
+    const Handle batches_first = take(bytes_.residual);
+    drop({gradient});
+    const Handle masked = take(bytes_.residual);
+    drop({batches_first});
+    drop(pass.masks);
+    weight_gradient(weights_.bytes.front());
+    drop({masked});
+  }
+
+  void backward(InFlight& pass) {
+    if (both()) drop(gradients_);  // of the micro-batch before
+    made_ = 0;
+    if (!slice_.head && in_parts()) pass.outputs.push_back(received());
+    const Handle from = slice_.head ? head_backward(pass) : received();
+    const Handle gradient = layers_backward(pass, from);
+    if (slice_.embedding)
+      embedding_backward(pass, gradient);
+    else
+      drop({gradient});
+    drop({from});
+    drop(pass.outputs);
+    drop(pass.received);
+    if (both())
+      for (const std::int64_t weight : weights_.bytes)
+        memory_.touch(single_weight(weight));  // the cast that is added
+  }
+
+  /// The first one of a step stays, later ones are added to it; main gradients take them all.
+  void weight_gradient(std::int64_t bytes) {
+    const bool stays = both() || update_.joins();
+    if (stays && made_ == gradients_.size() && made_ < weights_.order.size()) {
+      gradients_.push_back(take(bytes));
+    } else if (stays ||
+               spec_.communication.accumulation == CommunicationSpec::Accumulation::separate) {
+      memory_.touch(bytes);
+    }
+    ++made_;
+  }
+
+  const WorkloadSpec& spec_;
+  const LayerTable::Slice& slice_;
+  LayerBytes bytes_;
+  StageWeights weights_;
+  ReplayedUpdate update_;
+  CachingAllocator memory_;
+  std::vector<Handle> gradients_;  ///< in the order in which they are made
+  std::size_t made_ = 0;           ///< of this backward
+};
+
+}  // namespace
+
+bool replays_allocator(const WorkloadSpec& spec) {
+  const TrainingSpec& training = spec.training;
+  const ParallelPlan& plan = spec.plan;
+  const auto* attention = std::get_if<GroupedQueryAttention>(&spec.model.attention);
+  const bool plain = attention != nullptr && !attention->output_gate && !spec.model.moe &&
+                     !spec.model.linear && spec.model.mtp_layers == 0 &&
+                     spec.model.block == ModelSpec::Block::serial &&
+                     spec.model.norm != ModelSpec::Norm::sandwich &&
+                     spec.model.ffn.kind == FeedForwardSpec::Kind::gelu;
+  const bool recomputed = training.recompute == TrainingSpec::Recompute::full &&
+                          training.attention == TrainingSpec::Attention::unfused &&
+                          training.dropout && training.offload_activations == 0;
+  return plain && recomputed && plan.vpp == 1 && plan.slices == 1 && plan.cp == 1 &&
+         !plan.sequence_parallel && plan.zero <= 1;
+}
+
+KeptByAllocator replay_allocator(const WorkloadSpec& spec, const LayerTable::Slice& slice,
+                                 std::int64_t in_flight) {
+  expects(replays_allocator(spec) && in_flight > 0, "the order of tensors is known");
+  Replay replay(spec, slice);
+  replay.step(in_flight);
+  replay.step(in_flight);
+  return replay.kept();
+}
+
+}  // namespace stepcast
