@@ -189,9 +189,18 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
 }
 
 /// All keys but `kinds`.
-void describe(Visitor& visitor, QuotientRange& spec) {
+void describe_class(Visitor& visitor, ClassRange& spec) {
+  visitor.field(
+      {"class", &spec.of, "of the measured rows that it was taken from; empty: not told"});
+  visitor.field({"wider", &spec.wider,
+                 "the class has other types of hardware, too: this one has too few rows"});
+  visitor.field({"devices", &spec.devices, "of this type that rows of the class ran on"});
+}
+
+void describe(Visitor& visitor, ClassRange& spec) {
   visitor.field({"low", &spec.low, "one measured step of ten is below", ratio_range, true});
   visitor.field({"high", &spec.high, "one measured step of ten is above", ratio_range, true});
+  describe_class(visitor, spec);
 }
 
 void describe(Visitor& visitor, ForecastInterval& spec) {
@@ -211,6 +220,7 @@ void describe(Visitor& visitor, ForecastInterval& spec) {
         v.field({"low", &spec.memory->low, "one measured peak of ten is below", positive(), true});
         v.field(
             {"high", &spec.memory->high, "one measured peak of ten is above", positive(), true});
+        describe_class(v, *spec.memory);
       });
   if (!memory) spec.memory.reset();
 }

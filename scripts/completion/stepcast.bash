@@ -45,7 +45,7 @@ _stepcast_options() {
     diff) echo "--set --json --presets --help" ;;
     compare) echo "--report --set --rank --markdown --json --presets --help" ;;
     plan) echo "--devices --top --jobs --store --output --report --csv --set --json --presets --help" ;;
-    accuracy) echo "--components --left-out --intervals --json --write --check --jobs --presets --help" ;;
+    accuracy) echo "--components --left-out --by-script --intervals --json --write --check --jobs --presets --help" ;;
     calibrate) echo "--cluster --start --from-results --device --numbers --output --jobs --presets --help" ;;
     worker) echo "--jobs --memory --seconds --no-files --confined --folder --help" ;;
     choices) echo "--set --json --presets --help" ;;

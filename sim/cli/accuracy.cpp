@@ -27,7 +27,13 @@ Ledger measured(const AccuracyOptions& options) {
   const int workers = workers_of(options.workers);
   Ledger ledger;
   begin_phase("forecasting published steps");
-  ledger.rows = measure(published_rows(options.folder, search), workers);
+  ledger.differences = differences_of(options.folder, search);
+  const std::vector<PublishedRow> rows = published_rows(options.folder, search);
+  ledger.rows = measure(rows, workers);
+  begin_phase("forecasting by scripts");
+  ledger.by_script =
+      measure_by_script(options.folder, rows, ledger.rows, ledger.differences, search, workers);
+  if (options.by_script) ledger = emptied(ledger);
   begin_phase("comparing published pairs");
   ledger.ratios = measure_ratios(options.folder, ledger.rows, search, workers);
   return ledger;
@@ -126,6 +132,18 @@ Outcome of_gallery(const AccuracyOptions& options) {
   return outcome;
 }
 
+/// Pages and intervals are those of the rows as they are shipped.
+void check_by_script(const AccuracyOptions& options) {
+  if (options.components || is_gallery(options.folder))
+    bad_option("--by-script",
+               "is about published steps, give a folder such as scenarios/validation");
+  for (const auto& [name, value] : {std::pair{"--write", options.write},
+                                    {"--check", options.check},
+                                    {"--intervals", options.intervals}})
+    if (!value.empty())
+      bad_option(name, "takes the rows as they are shipped, give it without --by-script");
+}
+
 }  // namespace
 
 Outcome accuracy(const AccuracyOptions& options) {
@@ -135,6 +153,7 @@ Outcome accuracy(const AccuracyOptions& options) {
                "measured kernels with --components");
   if (options.left_out && !options.components)
     bad_option("--left-out", "parts of measurements are left out, give --components");
+  if (options.by_script) check_by_script(options);
   const PhaseProgress progress("accuracy");
   if (options.components) return of_components(options);
   if (options.folder.empty()) bad_option("DIR", "is missing, give a folder of scenarios");

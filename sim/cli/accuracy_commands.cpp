@@ -27,6 +27,9 @@ void add_accuracy(CommandLine& line) {
   sub->add_flag("--left-out", options->left_out,
                 "with --components: fit again without a part of each table and forecast that part; "
                 "--write and --check do so, too");
+  sub->add_flag(
+      "--by-script", options->by_script,
+      "take every key that differs.yaml of the folder lists as the script of its row says");
   CommandLine::json(sub, options->json);
   sub->add_option("--write", options->write, "bring the ledger of this page up to date")
       ->type_name("PAGE");

@@ -7,6 +7,7 @@
 #include "stepcast/sim/plan/plan.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
 #include "stepcast/sim/study/components.hpp"
+#include "stepcast/sim/study/differences.hpp"
 #include "stepcast/sim/study/gallery.hpp"
 #include "stepcast/sim/study/operator_interval.hpp"
 #include "stepcast/sim/study/sweep.hpp"
@@ -41,6 +42,8 @@ Describe description_of(FileKind kind) {
       return describe_gallery_file;
     case FileKind::labels:
       return describe_label_file;
+    case FileKind::differs:
+      return describe_difference_file;
     case FileKind::measurements:
       return describe_measurement_file;
     case FileKind::residuals:
@@ -121,6 +124,9 @@ std::string check_file(FileKind kind, const std::string& path,
       break;
     case FileKind::labels:
       read_label_file(path, search);
+      break;
+    case FileKind::differs:
+      read_differences(path, search);
       break;
     case FileKind::measurements:
       read_measurements(path, search);

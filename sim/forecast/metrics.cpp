@@ -1,5 +1,7 @@
 #include "stepcast/sim/forecast/metrics.hpp"
 
+#include <algorithm>
+
 namespace stepcast {
 namespace {
 
@@ -16,9 +18,27 @@ double matmul_peak(const Scenario& scenario) {
   return cluster.kinds.empty() ? peak(cluster.device) : sum / static_cast<double>(cluster.nodes());
 }
 
+/// A class that has the rows of one type and kind is as narrow as intervals get; nothing is said of
+/// one whose file does not tell.
+RangeOrigin origin_of(const ClassRange& range, const ClusterSpec& cluster) {
+  RangeOrigin origin{range.of, {}};
+  if (range.of.empty()) return origin;
+  std::vector<std::string> devices{cluster.device.name};
+  if (!cluster.kinds.empty()) devices.clear();
+  for (const NodeKind& kind : cluster.kinds) devices.push_back(kind.device.name);
+  for (const std::string& device : devices)
+    if (std::ranges::find(range.devices, device) == range.devices.end()) {
+      origin.note = "no row of " + device;
+      return origin;
+    }
+  if (range.wider) origin.note = "few rows of " + devices.front();
+  return origin;
+}
+
 void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) {
   const auto& interval = scenario.cluster.interval;
-  const QuotientRange range = interval && interval->memory ? *interval->memory : QuotientRange{};
+  const QuotientRange range =
+      interval && interval->memory ? QuotientRange{*interval->memory} : QuotientRange{};
   double peak = 0;
   for (const StageForecast& stage : forecast.stages) {
     if (!stage.memory) continue;
@@ -31,6 +51,7 @@ void add_memory(Metrics& m, const Scenario& scenario, const Forecast& forecast) 
     m.memory_fit = std::max(m.memory_fit, fit);
   }
   if (!interval || !interval->memory) return;
+  m.memory_of = origin_of(*interval->memory, scenario.cluster);
   m.memory_low = range.low * peak;
   m.memory_high = range.high * peak;
 }
@@ -58,7 +79,8 @@ Metrics metrics_of(const Scenario& scenario, const Forecast& forecast) {
   m.has_model = forecast.model_flops.has_value();
   if (!m.has_model) return m;
   if (const auto& interval = scenario.cluster.interval) {
-    const QuotientRange& range = interval->of(scenario.workload.model.moe.has_value());
+    const ClassRange& range = interval->of(scenario.workload.model.moe.has_value());
+    m.step_time_of = origin_of(range, scenario.cluster);
     m.step_time_low = m.step_time * range.low;
     m.step_time_high = m.step_time * range.high;
   }

@@ -147,8 +147,8 @@ Json PageData::headline() const {
   };
   std::string spread;
   if (m.step_time_low) {
-    spread = fmt::format("80% interval {} to {}", human(Seconds{*m.step_time_low}),
-                         human(Seconds{*m.step_time_high}));
+    spread = fmt::format("80% interval {} to {}{}", human(Seconds{*m.step_time_low}),
+                         human(Seconds{*m.step_time_high}), m.step_time_of.clause());
   }
   if (const auto& steps = run_.forecast.timeline.steps; steps.size() > 1) {
     const StepStatistics s = step_statistics(steps);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "interval_json.hpp"
 #include "stepcast/base/build.hpp"
 #include "stepcast/sim/forecast/goodput.hpp"
 #include "stepcast/sim/forecast/metrics.hpp"
@@ -180,15 +181,6 @@ void add_load_steps(Json& json, const LoadSteps& s) {
   json["gain"] = *s.skewed / s.mean();
 }
 
-Json bounds_json(const StepInterval::Bounds& b) { return {{"low_s", b.low}, {"high_s", b.high}}; }
-
-Json interval_json(const StepInterval& interval) {
-  Json json = bounds_json(interval.both);
-  json["model"] = interval.model ? bounds_json(*interval.model) : Json(nullptr);
-  json["spread"] = bounds_json(interval.spread);
-  return json;
-}
-
 void add_spread(Json& json, const Forecast& forecast) {
   const Seconds calm = forecast.spread->calm_step_time;
   json["spread"] = {{"calm_step_time_s", calm.value()}, {"efficiency", calm / forecast.step_time}};
@@ -237,6 +229,7 @@ Json step_json(const Metrics& m, const Forecast& forecast) {
   return {{"step_time_s", m.step_time},
           {"step_time_s_low", or_null(m.step_time_low)},
           {"step_time_s_high", or_null(m.step_time_high)},
+          {"step_time_interval_of", origin_json(m.step_time_of)},
           {"tokens_per_s", of_model(m.tokens_per_s)},
           {"tokens_per_s_per_device", of_model(m.tokens_per_s_per_device)},
           {"samples_per_s", m.samples_per_s},
@@ -256,7 +249,8 @@ Json step_json(const Metrics& m, const Forecast& forecast) {
           {"fits_memory", m.has_model ? Json(forecast.fits_memory()) : Json(nullptr)},
           {"memory_fit", m.has_model ? Json(name(m.memory_fit)) : Json(nullptr)},
           {"memory_peak_bytes_low", or_null(m.memory_low)},
-          {"memory_peak_bytes_high", or_null(m.memory_high)}};
+          {"memory_peak_bytes_high", or_null(m.memory_high)},
+          {"memory_interval_of", origin_json(m.memory_of)}};
 }
 
 Json result_json(const Scenario& scenario, const Forecast& forecast) {

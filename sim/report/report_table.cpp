@@ -87,8 +87,8 @@ std::string memory_line(const Metrics& metrics, const Forecast& forecast, const 
                   tight ? ", tight" : "");
   text += host_memory_line(forecast, paint);
   if (tight)
-    text += fmt::format("  peak, 80%      {:>10}    to {}\n", human(Bytes{*metrics.memory_low}),
-                        human(Bytes{*metrics.memory_high}));
+    text += fmt::format("  peak, 80%      {:>10}    to {}{}\n", human(Bytes{*metrics.memory_low}),
+                        human(Bytes{*metrics.memory_high}), metrics.memory_of.clause());
   return text;
 }
 
@@ -256,8 +256,8 @@ std::string headline(const Scenario& scenario, const Forecast& forecast, const P
       fmt::format("  step time      {}    {:.4g} samples/s\n",
                   paint(bold, fmt::format("{:>10}", human(forecast.step_time))), m.samples_per_s);
   if (m.step_time_low) {
-    text += fmt::format("  80% interval   {:>10}    to {}\n", human(Seconds{*m.step_time_low}),
-                        human(Seconds{*m.step_time_high}));
+    text += fmt::format("  80% interval   {:>10}    to {}{}\n", human(Seconds{*m.step_time_low}),
+                        human(Seconds{*m.step_time_high}), m.step_time_of.clause());
   }
   text += steps_line(forecast.timeline) + spread_lines(forecast) + load_lines(forecast) +
           state_lines(scenario, forecast);

@@ -27,6 +27,8 @@ constexpr FileKindInfo kinds[] = {
      "stepcast accuracy forecasts its rows with its folder"},
     {FileKind::labels, "labels", "a file of labels", "a file of labels",
      "stepcast accuracy reads it with its folder"},
+    {FileKind::differs, "differs", "a list of differences", "a list of differences",
+     "stepcast accuracy reads it with its folder"},
     {FileKind::measurements, "measurements", "a file of sources", "a file of sources",
      "stepcast accuracy --components reads it with its folder"},
     {FileKind::residuals, "residuals", "a file of residuals", "a file of residuals",
@@ -86,6 +88,7 @@ std::optional<FileKind> file_kind(const Node& root) {
   if (has_any(root, {"residuals"})) return FileKind::residuals;
   if (has_any(root, {"ratios"})) return FileKind::ratios;
   if (has_any(root, {"techniques"})) return FileKind::gallery;
+  if (has_any(root, {"differs"})) return FileKind::differs;
   if (has_any(root, {"foreign", "frameworks"})) return FileKind::labels;
   if (has_any(root, {"device", "node", "network"})) return FileKind::cluster;
   if (has_any(root, {"model_type", "architectures", "hidden_size", "num_hidden_layers"}))

@@ -92,7 +92,10 @@ void check_reserve(const DeviceSpec& device, const std::string& memory, Checks& 
                      human(device.memory_capacity));
 }
 
-void check_quotients(const QuotientRange& range, const std::string& prefix, Checks& checks) {
+void check_quotients(const ClassRange& range, const std::string& prefix, Checks& checks) {
+  const bool told = !range.of.empty();
+  checks.require(told || !range.wider, prefix + "wider", "is of a class, allowed: beside class");
+  checks.require(told || range.devices.empty(), prefix + "devices", "are of a class, which lacks");
   if (!checks.good({prefix + "low"})) return;
   checks.require(range.low <= range.high, prefix + "high",
                  "is " + shortest(range.high) + ", allowed: at least low = " + shortest(range.low));

@@ -10,7 +10,8 @@ const seconds = value => {
   return size >= 1e-3 ? significant(value * 1e3, 'ms') : significant(value * 1e6, 'us');
 };
 const signed = share => `${share >= 0 ? '+' : '-'}${(100 * Math.abs(share)).toFixed(1)} %`;
-const between80 = (low, high, text) => low === null || low === undefined ? undefined : `80 %: ${text(low)} to ${text(high)}`;
+const originClause = of => of && of.note ? `, of ${of.class}: ${of.note}` : '';
+const between80 = (low, high, text, of) => low === null || low === undefined ? undefined : `80 %: ${text(low)} to ${text(high)}${originClause(of)}`;
 const fullest = result => result.stages.reduce((most, s) => s.memory_bytes && (!most || s.memory_bytes.peak > most.peak) ? s.memory_bytes : most, null);
 /* The host that keeps most, where something is offloaded and the size of hosts is known. */
 const fullestHost = result => result.stages.map(s => s.memory_bytes).filter(m => m && m.host > 0 && m.host_capacity > 0)
@@ -18,7 +19,7 @@ const fullestHost = result => result.stages.map(s => s.memory_bytes).filter(m =>
 
 function cards(result) {
   const memory = fullest(result), list = [['step_time_s', 'step time', result.step_time_s, seconds(result.step_time_s),
-    between80(result.step_time_s_low, result.step_time_s_high, seconds)]];
+    between80(result.step_time_s_low, result.step_time_s_high, seconds, result.step_time_interval_of)]];
   if (result.tokens_per_s_per_device !== null)
     list.push(['tokens_per_s_per_device', 'tokens/s per device', result.tokens_per_s_per_device, significant(result.tokens_per_s_per_device, '')],
       ['mfu', 'MFU', result.mfu, percent(result.mfu)]);
@@ -33,7 +34,7 @@ function cards(result) {
 function memoryNote(result, memory) {
   const fit = memory.peak > memory.capacity ? ': does not fit' : '';
   if (result.memory_fit !== 'tight') return `of ${gib(memory.capacity)}${fit}`;
-  return `of ${gib(memory.capacity)}${fit}, tight; ${between80(result.memory_peak_bytes_low, result.memory_peak_bytes_high, gib)}`;
+  return `of ${gib(memory.capacity)}${fit}, tight; ${between80(result.memory_peak_bytes_low, result.memory_peak_bytes_high, gib, result.memory_interval_of)}`;
 }
 function costCard(cost) {
   const token = cost.token === null ? undefined : `${significant(1e6 * cost.token, cost.currency)} per million tokens`;

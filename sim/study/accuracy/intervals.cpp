@@ -10,6 +10,7 @@
 
 #include "hardware_types.hpp"
 #include "stepcast/base/quantile.hpp"
+#include "stepcast/base/text.hpp"
 
 namespace stepcast {
 namespace {
@@ -26,7 +27,11 @@ bool with_experts(const MeasuredRow& row) { return row.experts; }
 bool dense(const MeasuredRow& row) { return !row.experts; }
 
 /// A class and what it falls back on where it is small, wider and wider.
-using Widening = std::vector<Chooser>;
+struct NamedClass {
+  std::string name;
+  Chooser has;
+};
+using Widening = std::vector<NamedClass>;
 
 Rows chosen_rows(const Rows& rows, const Chooser& chosen) {
   Rows result;
@@ -64,19 +69,19 @@ LogRange quantiles_of(const Rows& rows, Quotient quotient) {
   return {quantile(logs, tail), quantile(logs, 1 - tail)};
 }
 
-/// The rows of the narrowest class that has enough, or of the widest.
-Rows class_of(const Rows& rows, const Widening& classes) {
-  for (const Chooser& chosen : classes)
-    if (Rows some = chosen_rows(rows, chosen); some.size() >= least_rows) return some;
-  return chosen_rows(rows, classes.back());
+/// The narrowest class that has rows enough, or the widest.
+const NamedClass& class_of(const Rows& rows, const Widening& classes) {
+  for (const NamedClass& c : classes)
+    if (chosen_rows(rows, c.has).size() >= least_rows) return c;
+  return classes.back();
 }
 
 /// Quantiles of the narrowest class that has rows enough, or of the widest, and at least as wide as
 /// those of the smaller classes inside it.
 LogRange plain_range(const Rows& rows, const Widening& classes, Quotient quotient) {
-  LogRange result = quantiles_of(class_of(rows, classes), quotient);
-  for (const Chooser& chosen : classes) {
-    const Rows some = chosen_rows(rows, chosen);
+  LogRange result = quantiles_of(chosen_rows(rows, class_of(rows, classes).has), quotient);
+  for (const NamedClass& c : classes) {
+    const Rows some = chosen_rows(rows, c.has);
     if (some.size() >= least_rows) break;
     if (some.empty()) continue;
     const LogRange own = quantiles_of(some, quotient);
@@ -100,7 +105,7 @@ std::set<std::string> families_of(const Rows& rows) {
 /// more than those of two. At least 1, so that no range is narrower than the plain one, and 1 where
 /// there is no second source.
 double stretch_of(const Rows& rows, const Widening& classes, Quotient quotient) {
-  const Rows judged = class_of(rows, classes);
+  const Rows judged = chosen_rows(rows, class_of(rows, classes).has);
   std::vector<double> distances;  // from the middle, in half widths
   for (const std::string& family : families_of(judged)) {
     const LogRange range = plain_range(without(rows, family), classes, quotient);
@@ -118,10 +123,10 @@ QuotientRange range_of(const Rows& rows, const Widening& classes, Quotient quoti
   return {std::exp(plain.middle() - half), std::exp(plain.middle() + half)};
 }
 
-IntervalClass interval_class(const Rows& unseen, std::string name, const Widening& classes,
+IntervalClass interval_class(const Rows& unseen, const Widening& classes,
                              Quotient quotient = of_steps) {
-  IntervalClass result{std::move(name)};
-  const Rows rows = chosen_rows(unseen, classes.front());
+  IntervalClass result{classes.front().name};
+  const Rows rows = chosen_rows(unseen, classes.front().has);
   result.rows = rows.size();
   result.range = range_of(unseen, classes, quotient);
   std::vector<double> widths;
@@ -140,55 +145,68 @@ IntervalClass interval_class(const Rows& unseen, std::string name, const Widenin
   return result;
 }
 
-Widening of_type(const HardwareType& type, bool (*kind)(const MeasuredRow&)) {
-  return {[&type, kind](const MeasuredRow& row) { return kind(row) && type.has(row); }, kind, any};
+/// Classes by type of hardware of the rows that `kind` chooses, which `word` names.
+Widening of_type(const HardwareType& type, const std::string& word,
+                 bool (*kind)(const MeasuredRow&)) {
+  return {{fmt::format("{}, {}", word, type.name),
+           [&type, kind](const MeasuredRow& row) { return kind(row) && type.has(row); }},
+          {word, kind},
+          {"all", any}};
+}
+Widening memory_of_type(const HardwareType& type) {
+  return {{fmt::format("memory, {}", type.name), type.has}, {"memory", any}};
 }
 
-std::string range_text(const QuotientRange& range) {
+/// The range with the class that it was taken from, and which devices of the narrowest class ran
+/// rows.
+std::string range_text(const Rows& rows, const Widening& classes, Quotient quotient) {
+  const QuotientRange range = range_of(rows, classes, quotient);
+  const NamedClass& of = class_of(rows, classes);
+  std::set<std::string> names;
+  for (const MeasuredRow* row : chosen_rows(rows, classes.front().has)) names.insert(row->device);
+  const std::vector<std::string> devices{names.begin(), names.end()};
   return fmt::format(
-      "low: {{value: {:.4g}, source: fitted}}, high: {{value: {:.4g}, source: fitted}}", range.low,
-      range.high);
+      "low: {{value: {:.4g}, source: fitted}}, high: {{value: {:.4g}, source: fitted}},\n"
+      "    class: \"{}\", wider: {}, devices: [{}]",
+      range.low, range.high, of.name, &of != &classes.front(), joined(devices));
 }
 
 }  // namespace
 
 std::vector<IntervalClass> interval_classes(const Ledger& ledger) {
   const Rows unseen = unseen_rows(ledger);
-  std::vector<IntervalClass> all{interval_class(unseen, "all", {any}),
-                                 interval_class(unseen, "dense", {dense, any}),
-                                 interval_class(unseen, "experts", {with_experts, any})};
+  std::vector<IntervalClass> all{interval_class(unseen, {{"all", any}}),
+                                 interval_class(unseen, {{"dense", dense}, {"all", any}}),
+                                 interval_class(unseen, {{"experts", with_experts}, {"all", any}})};
   for (const auto& [word, kind] : {std::pair{"dense", &dense}, {"experts", &with_experts}})
     for (const HardwareType& type : hardware_types)
-      all.push_back(
-          interval_class(unseen, fmt::format("{}, {}", word, type.name), of_type(type, kind)));
+      all.push_back(interval_class(unseen, of_type(type, word, kind)));
   const Rows peaks = chosen_rows(unseen, of_memory);
-  all.push_back(interval_class(peaks, "memory", {any}, of_peaks));
+  all.push_back(interval_class(peaks, {{"memory", any}}, of_peaks));
   for (const HardwareType& type : hardware_types)
-    all.push_back(
-        interval_class(peaks, fmt::format("memory, {}", type.name), of_type(type, any), of_peaks));
+    all.push_back(interval_class(peaks, memory_of_type(type), of_peaks));
   std::erase_if(all, [](const IntervalClass& c) { return c.rows == 0; });
   return all;
 }
 
 std::vector<IntervalFile> interval_files(const Ledger& ledger) {
-  const Rows unseen = unseen_rows(ledger);
+  const Rows unseen = unseen_rows(ledger), peaks = chosen_rows(unseen, of_memory);
   std::vector<IntervalFile> files;
   for (const HardwareType& type : hardware_types) {
     const std::size_t rows = chosen_rows(unseen, type.has).size();
     if (rows == 0) continue;
-    const QuotientRange steps = range_of(unseen, of_type(type, dense), of_steps);
-    const QuotientRange experts = range_of(unseen, of_type(type, with_experts), of_steps);
-    const Rows peaks = chosen_rows(unseen, of_memory);
     const std::string memory =
-        peaks.empty() ? ""
-                      : fmt::format(",\n  memory: {{{}}}",
-                                    range_text(range_of(peaks, of_type(type, any), of_peaks)));
+        peaks.empty()
+            ? ""
+            : fmt::format(",\n  memory: {{{}}}", range_text(peaks, memory_of_type(type), of_peaks));
     files.push_back(
         {fmt::format("interval-{}.yaml", type.fitted),
          fmt::format("# question: how far do steps of {} lie from their forecasts that no fit has "
                      "seen?\n# Written by stepcast accuracy --intervals; {} such steps.\n"
                      "extends: {}.yaml\nstepcast: 1\ninterval: {{{},\n  experts: {{{}}}{}}}\n",
-                     type.name, rows, type.fitted, range_text(steps), range_text(experts),
+                     type.name, rows, type.fitted,
+                     range_text(unseen, of_type(type, "dense", dense), of_steps),
+                     range_text(unseen, of_type(type, "experts", with_experts), of_steps),
                      memory)});
   }
   return files;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "difference_page.hpp"
 #include "ledger_words.hpp"
 #include "stepcast/sim/study/accuracy.hpp"
 #include "stepcast/sim/study/gallery.hpp"
@@ -49,6 +50,37 @@ nlohmann::ordered_json json_of(const Technique& row) {
   return json;
 }
 
+nlohmann::ordered_json json_of(const Difference& d) {
+  nlohmann::ordered_json json{{"kind", name(d.kind)},
+                              {"files", d.files},
+                              {"keys", nlohmann::ordered_json::array()},
+                              {"reason", d.reason},
+                              {"source", d.source}};
+  for (const DifferingKey& key : d.keys) {
+    json["keys"].push_back({{"key", key.key}, {"ledger", key.ledger}});
+    auto& last = json["keys"].back();
+    (key.lacking.empty() ? last["script"] : last["lacking"]) =
+        key.lacking.empty() ? key.script : key.lacking;
+  }
+  return json;
+}
+
+/// Figures with the list emptied, and the rows that it changes; null without a list.
+nlohmann::ordered_json by_script_json(const Ledger& ledger) {
+  if (ledger.differences.empty()) return nullptr;
+  const Ledger empty = emptied(ledger);
+  nlohmann::ordered_json json{{"overall", empty.overall()}};
+  for (const LedgerGroup& g : ledger_groups(empty)) json["groups"].push_back(json_of(g));
+  for (const ScriptRow& r : ledger.by_script) {
+    json["rows"].push_back({{"name", r.row.name}, {"lacking", r.lacking}});
+    if (r.lacking) continue;
+    json["rows"].back()["published_s"] = r.row.published;
+    json["rows"].back()["forecast_s"] = r.row.forecast;
+    if (!r.row.failure.empty()) json["rows"].back()["failure"] = r.row.failure;
+  }
+  return json;
+}
+
 std::string group_line(const LedgerGroup& g) {
   const ErrorFigures& f = g.all;
   return fmt::format(
@@ -66,6 +98,7 @@ std::string ledger_text(const Ledger& ledger) {
   for (const LedgerGroup& g : ledger_groups(ledger)) text += group_line(g);
   text += "\n";
   for (const LedgerGroup& g : ledger_classes(ledger)) text += group_line(g);
+  text += differences_text(ledger);
   text += fmt::format("\n{:<56}{:>11}{:>11}{:>8}{:>8}  {}\n", "row", "published", "forecast",
                       "error%", "memory%", "label");
   for (const MeasuredRow& row : ledger.rows)
@@ -104,6 +137,9 @@ std::string ledger_json(const Ledger& ledger) {
   for (const Ratio& r : ledger.ratios)
     json["ratios"].push_back(
         {{"name", r.name}, {"published", r.published}, {"forecast", r.forecast}});
+  json["differences"] = Json::array();
+  for (const Difference& d : ledger.differences) json["differences"].push_back(json_of(d));
+  json["by_script"] = by_script_json(ledger);
   return json.dump(2) + "\n";
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "difference_page.hpp"
 #include "ledger_words.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/base/text.hpp"
@@ -100,8 +101,8 @@ std::string ledger_markdown(const Ledger& ledger) {
   text += groups_markdown("group", ledger_groups(ledger));
   const std::vector<LedgerGroup> classes = ledger_classes(ledger);
   if (!classes.empty()) text += "\n### Classes\n\n" + groups_markdown("class", classes);
-  return text + intervals_markdown(ledger) + memory_markdown(ledger) + ratios_markdown(ledger) +
-         rows_markdown(ledger);
+  return text + differences_markdown(ledger) + intervals_markdown(ledger) +
+         memory_markdown(ledger) + ratios_markdown(ledger) + rows_markdown(ledger);
 }
 
 std::optional<double> read_overall(std::string_view markdown) {

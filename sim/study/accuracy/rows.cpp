@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "scenario_files.hpp"
 #include "stepcast/base/errors.hpp"
 #include "stepcast/sim/engine/workers.hpp"
 #include "stepcast/sim/forecast/forecast.hpp"
@@ -16,8 +17,10 @@ namespace fs = std::filesystem;
 /// The files beside rows that are no scenarios.
 bool is_list(const fs::path& file) {
   return file.filename() == "ratios.yaml" || file.filename() == "labels.yaml" ||
-         file.filename() == "gallery.yaml";
+         file.filename() == "gallery.yaml" || file.filename() == "differs.yaml";
 }
+
+}  // namespace
 
 std::vector<fs::path> scenario_files(const std::string& folder) {
   std::vector<fs::path> files;
@@ -30,6 +33,8 @@ std::vector<fs::path> scenario_files(const std::string& folder) {
   std::ranges::sort(files);
   return files;
 }
+
+namespace {
 
 /// The folder of a file below the one that was searched, where its superseded rows stand in a
 /// folder of their own: the source of its row.

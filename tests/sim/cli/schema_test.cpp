@@ -98,6 +98,7 @@ TEST_F(Schemas, OfAKindRefuseFilesOfOtherKinds) {
       {"ratios", shipped + "validation/ratios.yaml"},
       {"gallery", shipped + "papers/gallery.yaml"},
       {"labels", shipped + "validation/labels.yaml"},
+      {"differs", shipped + "validation/differs.yaml"},
       {"measurements", shipped + "measurements/a100/sources.yaml"},
       {"residuals", shipped + "residuals/operators.yaml"}};
   std::string all;
@@ -119,7 +120,7 @@ TEST(SchemaOfAKind, HasAnIdThatNamesTheKind) {
   const TemporaryFiles files;
   const std::string file = files.path("schema.json");
   for (const char* kind : {"scenario", "check", "cluster", "model", "sweep", "plan", "orders",
-                           "ratios", "gallery", "labels", "measurements", "residuals"}) {
+                           "ratios", "gallery", "labels", "differs", "measurements", "residuals"}) {
     ASSERT_EQ(run(binary + " schema " + kind + " > " + file), 0) << kind;
     const auto schema = nlohmann::json::parse(std::ifstream{file});
     EXPECT_EQ(schema["$id"], "urn:stepcast:schema:1:" + std::string(kind));

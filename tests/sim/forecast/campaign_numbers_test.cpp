@@ -74,8 +74,8 @@ TEST(CampaignNumbers, TheIntervalIsOnTheStepsAlone) {
   const std::vector<double> f = in_child([] {
     Scenario s = campaign("{steps: 2000, runs: 3}", "device_mtbf: 1000000000000s");
     s.cluster.interval.emplace();
-    s.cluster.interval->steps = {0.5, 2};
-    s.cluster.interval->experts = QuotientRange{0.5, 2};
+    s.cluster.interval->steps = {{0.5, 2}};
+    s.cluster.interval->experts = ClassRange{{0.5, 2}};
     const CampaignForecast c = forecast_campaign(s, 1, 1, {});
     const double steps = c.step_time.value() * 2000;
     return std::vector<double>{(c.wall_low->p50 - 4) / steps, (c.wall.p50 - 4) / steps,

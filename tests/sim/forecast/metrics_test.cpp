@@ -58,15 +58,35 @@ TEST(Metrics, OfSeveralKindsArePartsOfTheirMeanPeak) {
 TEST(Metrics, TheIntervalOfTheHardwareIsAroundTheStepTime) {
   Scenario known = scenario();
   known.cluster.interval.emplace();
-  known.cluster.interval->steps = {0.9, 1.25};
+  known.cluster.interval->steps = {{0.9, 1.25}};
   const Metrics m = metrics_of(known, step());
   EXPECT_DOUBLE_EQ(*m.step_time_low, 1.8);
   EXPECT_DOUBLE_EQ(*m.step_time_high, 2.5);
-  known.cluster.interval->experts = QuotientRange{0.75, 2};
+  known.cluster.interval->experts = ClassRange{{0.75, 2}};
   EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_low, 1.8);
   known.workload.model.moe.emplace();
   EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_low, 1.5);
   EXPECT_DOUBLE_EQ(*metrics_of(known, step()).step_time_high, 4);
+}
+
+/// What a run says of an interval whose class is this.
+RangeOrigin said(const ClassRange& range, const std::string& device) {
+  Scenario known = scenario();
+  known.cluster.device.name = device;
+  known.cluster.interval.emplace();
+  known.cluster.interval->steps = range;
+  return metrics_of(known, step()).step_time_of;
+}
+
+TEST(Metrics, AnIntervalSaysWhenItIsOfAWiderClassThanItsDevice) {
+  const ClassRange own{{0.9, 1.25}, "dense, H100", false, {"h100", "h800"}};
+  EXPECT_EQ(said(own, "h800").of, "dense, H100");
+  EXPECT_EQ(said(own, "h800").clause(), "");
+  EXPECT_EQ(said(own, "h200").clause(), ", of dense, H100: no row of h200");
+  const ClassRange wider{{0.9, 1.25}, "experts", true, {"a800"}};
+  EXPECT_EQ(said(wider, "a800").clause(), ", of experts: few rows of a800");
+  EXPECT_EQ(said(wider, "a100").clause(), ", of experts: no row of a100");
+  EXPECT_EQ(said(ClassRange{{0.9, 1.25}}, "h200").clause(), "");  // a file that does not tell
 }
 
 /// A peak of 50 on a device of `capacity`, measured peaks between 0.9 and 1.2 of it.
@@ -74,7 +94,7 @@ MemoryFit fit_on(double capacity, bool known) {
   Scenario on = scenario();
   if (known) {
     on.cluster.interval.emplace();
-    on.cluster.interval->memory = QuotientRange{0.9, 1.2};
+    on.cluster.interval->memory = ClassRange{{0.9, 1.2}};
   }
   Forecast forecast = step();
   forecast.stages.resize(2);

@@ -191,7 +191,7 @@ TEST(Seeds, AddTheirErrorToThatOfTheModel) {
   EXPECT_FALSE(alone.model);
   EXPECT_EQ(alone.both.low, 97);
   scenario.cluster.interval.emplace();
-  scenario.cluster.interval->steps = {0.96, 1.03};
+  scenario.cluster.interval->steps = {{0.96, 1.03}};
   const StepInterval both = step_interval(scenario, s);
   EXPECT_NEAR(both.model->low, 96, 1e-9);
   EXPECT_NEAR(both.both.low, 95, 1e-9);

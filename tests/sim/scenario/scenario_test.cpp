@@ -242,8 +242,8 @@ TEST(Scenario, EveryShippedScenarioReads) {
     const bool other =
         folder == "scaling" || folder == "plans" || folder == "orders" || folder == "fitted" ||
         folder == "residuals" || entry.path().filename() == "ratios.yaml" ||
-        entry.path().filename() == "labels.yaml" || entry.path().filename() == "gallery.yaml" ||
-        entry.path().filename() == "sources.yaml";
+        entry.path().filename() == "labels.yaml" || entry.path().filename() == "differs.yaml" ||
+        entry.path().filename() == "gallery.yaml" || entry.path().filename() == "sources.yaml";
     if (entry.path().extension() != ".yaml" || other) continue;
     ++read;
     if (path.find("/clusters/") != std::string::npos) {

@@ -120,7 +120,8 @@ TEST(Intervals, MemoryIsOfTheRowsThatReportIt) {
   EXPECT_NEAR(memory.range.low, 1.1, 1e-12);
   EXPECT_NEAR(memory.range.high, 1.9, 1e-12);
   EXPECT_NE(interval_files(ledger).front().text.find(
-                "memory: {low: {value: 1.1, source: fitted}, high: {value: 1.9, source: fitted}}"),
+                "memory: {low: {value: 1.1, source: fitted}, high: {value: 1.9, source: fitted},\n"
+                "    class: \"memory, A100\", wider: false, devices: [a100]}"),
             std::string::npos);
 }
 
@@ -145,6 +146,9 @@ TEST(Intervals, OfAHardwareTypeArePartsOfItsClusterFile) {
   EXPECT_NE(files[0].text.find("extends: a100.yaml\n"), std::string::npos);
   EXPECT_NE(files[0].text.find("interval: {low: {value: 1.1, source: fitted}, high: {value: 1.9"),
             std::string::npos);
+  EXPECT_NE(files[0].text.find("class: \"dense, A100\", wider: false, devices: [a100]"),
+            std::string::npos);
+  EXPECT_NE(files[0].text.find("class: \"all\", wider: true, devices: []"), std::string::npos);
 }
 
 }  // namespace

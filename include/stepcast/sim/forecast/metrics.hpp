@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 
 #include "stepcast/sim/forecast/forecast.hpp"
 #include "stepcast/sim/scenario/scenario.hpp"
@@ -13,6 +14,14 @@ enum class MemoryFit { fits, tight, does_not_fit };
 /// `fits`, `tight`, `does_not_fit`.
 const char* name(MemoryFit fit);
 
+/// What an interval is taken from: docs/accuracy.md, Intervals.
+struct RangeOrigin {
+  std::string of;    ///< the class of measured rows ("experts, H100"); empty: not known
+  std::string note;  ///< why it is wider than rows of this device; empty: it is not
+  /// ", of experts, H100: no row of h200-sxm"; empty where nothing is to be said.
+  std::string clause() const { return note.empty() ? "" : ", of " + of + ": " + note; }
+};
+
 struct Metrics {
   double step_time = 0, samples_per_s = 0;
   double tokens_per_s = 0, tokens_per_s_per_device = 0;  ///< these and the next are of a model only
@@ -22,9 +31,11 @@ struct Metrics {
   /// 80 % of the measured steps of this hardware lie between; nothing where none are known, or for
   /// a synthetic workload, whose times are given.
   std::optional<double> step_time_low, step_time_high;
+  RangeOrigin step_time_of;                ///< what rows that interval was taken from
   MemoryFit memory_fit = MemoryFit::fits;  ///< of a model
   /// 80 % of the measured peaks of this hardware lie between, where they are known [B].
   std::optional<double> memory_low, memory_high;
+  RangeOrigin memory_of;
 };
 
 /// These are the figures of a forecast of that scenario. MFU and HFU are parts of the peak of the

@@ -21,6 +21,7 @@ enum class FileKind {
   ratios,        ///< published ratios of step times
   gallery,       ///< techniques beside their published gains
   labels,        ///< of folders of published steps
+  differs,       ///< keys of published steps that differ from their scripts
   measurements,  ///< where tables of measured kernels come from
   residuals,     ///< of measured kernels from their forecasts
   hugging_face,  ///< config.json of a checkpoint, a format that is not ours

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stepcast/sim/scenario/scenario.hpp"
+#include "stepcast/sim/study/differences.hpp"
 
 /// Here forecasts stand against published results: docs/accuracy.md says how to read them.
 namespace stepcast {
@@ -111,13 +112,32 @@ void describe_ratio_file(Visitor& visitor);
 std::vector<Ratio> measure_ratios(const std::string& folder, const std::vector<MeasuredRow>& rows,
                                   const SearchPath& search, int workers);
 
+/// This is a row with each listed key as its script says.
+struct ScriptRow {
+  MeasuredRow row;       ///< of a row that lacks words: as it is shipped
+  bool lacking = false;  ///< the format has no word for what the script says
+};
+/// These are the rows of `rows` that `differences` name, in their order; `shipped` are their
+/// forecasts as the files have them. Throws InputError.
+std::vector<ScriptRow> measure_by_script(const std::string& folder,
+                                         const std::vector<PublishedRow>& rows,
+                                         const std::vector<MeasuredRow>& shipped,
+                                         const std::vector<Difference>& differences,
+                                         const SearchPath& search, int workers);
+
 struct Ledger {
   std::vector<MeasuredRow> rows;
   std::vector<Ratio> ratios;
+  std::vector<Difference> differences;
+  std::vector<ScriptRow> by_script;
   /// This is the mean absolute error of all rows with a model that count [fraction]: what the check
   /// holds.
   double overall() const;
 };
+
+/// This is the ledger with its list of differences emptied: rows stand as their scripts say, and
+/// those that lack words are left out. Ratios stay.
+Ledger emptied(const Ledger& ledger);
 
 /// These are errors of rows that belong together, of those that were fitted, of those that were
 /// not and of foreign ones, and Spearman's rank correlation of forecast and published step times.
