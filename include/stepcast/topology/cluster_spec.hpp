@@ -9,6 +9,7 @@
 #include "stepcast/base/describe.hpp"
 #include "stepcast/base/units.hpp"
 #include "stepcast/topology/costs.hpp"
+#include "stepcast/topology/forecast_interval.hpp"
 #include "stepcast/topology/kernel_efficiency.hpp"
 
 /// These structs are the cluster file as values. All bandwidths are per direction. The forms of the
@@ -336,30 +337,6 @@ struct NodeKind {
   NodeFabric node_fabric;
   NicSpec nic;
   std::optional<SuperNodeSpec> super_node;
-};
-
-/// These are quotients of published over forecast step time, or memory.
-struct QuotientRange {
-  double low = 1, high = 1;
-};
-
-/// A range with the measured rows that it was taken from: docs/accuracy.md, Intervals.
-struct ClassRange : QuotientRange {
-  std::string of;      ///< the class ("dense, H100"); empty: not told
-  bool wider = false;  ///< the class has other types of hardware: this type has too few rows
-  std::vector<std::string> devices;  ///< of this type that rows were measured on
-};
-
-/// Between these quotients lie 80 % of the measured steps of this hardware that no fit has seen.
-struct ForecastInterval {
-  ClassRange steps;
-  std::optional<ClassRange> experts;  ///< of models with experts; none: as `steps`
-  std::optional<ClassRange> memory;   ///< of the memory of the fullest device
-
-  /// The one that a model's step has.
-  const ClassRange& of(bool with_experts) const {
-    return with_experts && experts ? *experts : steps;
-  }
 };
 
 /// Nodes of a machine that follow each other.

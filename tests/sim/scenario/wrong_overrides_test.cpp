@@ -5,6 +5,7 @@
 #include "temporary_files.hpp"
 #include "wrong_host.hpp"
 #include "wrong_levels.hpp"
+#include "wrong_softmax.hpp"
 
 namespace stepcast {
 namespace {
@@ -20,9 +21,6 @@ TEST_P(WrongOverrides, AreRefusedAsTheyWereWritten) {
   EXPECT_EQ(errors_of(files, files.write("s.yaml", small_scenario), GetParam().overrides),
             GetParam().errors);
 }
-
-const char* const states_alone =
-    "model.linear_attention={key_heads: 8, value_heads: 8, key_dim: 64, value_dim: 64}";
 
 const WrongOverride wrong_overrides[] = {
     {"no_equals",
@@ -364,26 +362,6 @@ const WrongOverride wrong_overrides[] = {
      "states "
      "of linear attention (model.linear_attention) go through whole ones, allowed: ulysses, or cp "
      "1"},
-    {"a_kernel_of_missing_softmax",
-     {states_alone, "training.attention=unfused"},
-     "--set training.attention=unfused: training.attention: is not fused but no layer has softmax "
-     "attention (model.linear_attention.full_every 0), allowed: fused"},
-    {"padded_heads_of_missing_softmax",
-     {"model.attention={kind: mla, heads: 16, kv_lora_rank: 128, nope_dim: 64, rope_dim: 32, "
-      "v_dim: 64}",
-      states_alone, "training.attention_head=128"},
-     "--set training.attention_head=128: training.attention_head: is set but no layer has softmax "
-     "attention (model.linear_attention.full_every 0), allowed: none"},
-    {"cores_of_missing_softmax",
-     {states_alone, "training.recompute={modules: [core_attn, moe_act]}"},
-     "--set training.recompute={modules: [core_attn, moe_act]}: training.recompute: names "
-     "core_attn but no layer has softmax attention (model.linear_attention.full_every 0), "
-     "allowed: without it"},
-    {"selective_of_missing_softmax",
-     {states_alone, "training.recompute=selective"},
-     "--set training.recompute=selective: training.recompute: is selective but no layer has "
-     "softmax attention (model.linear_attention.full_every 0), allowed: none, full, a table, "
-     "modules without core_attn"},
     {"pairs_of_sharded_gradients",
      {"moe.overlap=fb_pair", "schedule.warmup=extra(1)", "parallel.zero=2"},
      "--set moe.overlap=fb_pair: moe.overlap: is fb_pair, which keeps whole gradients, allowed: "
@@ -402,6 +380,8 @@ const WrongOverride wrong_overrides[] = {
      "micro-batches (8)"},
 };
 INSTANTIATE_TEST_SUITE_P(, WrongOverrides, ::testing::ValuesIn(wrong_overrides), override_name);
+INSTANTIATE_TEST_SUITE_P(Softmax, WrongOverrides, ::testing::ValuesIn(wrong_softmax),
+                         override_name);
 INSTANTIATE_TEST_SUITE_P(Levels, WrongOverrides, ::testing::ValuesIn(wrong_levels), override_name);
 INSTANTIATE_TEST_SUITE_P(Host, WrongOverrides, ::testing::ValuesIn(wrong_host), override_name);
 
