@@ -30,7 +30,7 @@ offers stepcast run scenarios/telechat3-36b-2 -- scenarios/telechat3-36b-2048.ya
 offers stepcast topology scenarios/clusters/atlas-900-a3 -- scenarios/clusters/atlas-900-a3.yaml
 offers stepcast collective all_ -- all_reduce all_gather all_to_all
 offers stepcast collective all_reduce --cluster scenarios/clusters/idea -- scenarios/clusters/ideal.yaml
-offers stepcast collective all_reduce --algorithm o -- one_shot
+offers stepcast collective all_reduce --algorithm o -- one_shot one_sided
 offers stepcast operator res -- residual_add
 offers stepcast operator matmul --type f -- fp16 fp8
 offers stepcast completion "" -- bash zsh fish
