@@ -26,7 +26,7 @@ inline constexpr WrongRow wrong_data[] = {
     {"split_of_equal_work", "interleaved_1f1b",
      "interleaved_1f1b\n  data: {documents: {distribution: fixed, length: 96}, context_split: "
      "per_document}",
-     "s.yaml:50:65: schedule.data.context_split: is per_document but under the causal mask every "
+     "s.yaml:50:71: schedule.data.context_split: is per_document but under the causal mask every "
      "context rank has the same work, allowed: zigzag, or mask: document"},
     {"packing_of_no_name", "interleaved_1f1b", "interleaved_1f1b\n  data: {packing: worst_fit}",
      "s.yaml:50:19: schedule.data.packing: is 'worst_fit', allowed: none, sequential, best_fit, "

@@ -276,7 +276,7 @@ const WrongOverride wrong_overrides[] = {
       "training.precision=fp8_mixed", "training.fp8_recipe=mxfp8"},
      "--set training.fp8_recipe=mxfp8: training.fp8_recipe: is mxfp8 but the products of the "
      "device take no scales of 32 numbers (cluster.device.mxfp8), allowed: delayed, tensorwise, "
-     "rowwise, blockwise"},
+     "rowwise, blockwise, deepseek"},
     {"gathers_in_fp8_of_lone_ranks",
      {"communication.parameter.precision=fp8", "cluster.device.matmul_peak_fp8=600TFLOPS",
       "training.precision=fp8_mixed", "parallel.tp=8", "parallel.ep=8"},
