@@ -208,12 +208,12 @@ class Page(unittest.TestCase):
         low, high = (self.alone(FLAGSHIP, {})["result"][f"step_time_s_{side}"] for side in ("low", "high"))
         self.assertIn(f"80 %: {low:.4g} s to {high:.4g} s", self.text("strip"))
         self.assertNotIn("tight", self.text("strip"))
-        values = {"cluster.device.memory.capacity": "40GiB", **self.COSTS}
+        values = {"cluster.device.memory.capacity": "38GiB", **self.COSTS}
         self.js("change(s => Object.assign(s.set, arguments[0]))", values)
         self.settle()
         result = self.alone(FLAGSHIP, values)["result"]
         self.assertEqual(result["memory_fit"], "tight")
-        self.assertIn(f"of 34.0 GiB, tight; 80 %: {result['memory_peak_bytes_low'] / 2 ** 30:.1f} GiB to "
+        self.assertIn(f"of 32.0 GiB, tight; 80 %: {result['memory_peak_bytes_low'] / 2 ** 30:.1f} GiB to "
                       f"{result['memory_peak_bytes_high'] / 2 ** 30:.1f} GiB", self.text("strip"))
         self.assertEqual(self.number("cost"), result["cost"]["step"])
         self.assertIn(f"{1e6 * result['cost']['token']:.4g} usd per million tokens", self.text("strip"))
