@@ -40,7 +40,8 @@ void Drawing::pick_experts() {
     for (const std::int64_t etp : {1, 1, 2})
       if (ranks % (ep * etp) == 0 && (ep > 1 || below(3) == 0)) sizes.emplace_back(ep, etp);
   if (sizes.empty()) return;
-  if (tp_ > 1 && ranks % (2 * tp_) == 0 && chance(20)) return pick_whole_rows();
+  if (tp_ > 1 && ranks % (2 * tp_) == 0 && chance(16)) return pick_whole_rows();
+  if (ranks % 2 == 0 && chance(11)) return pick_library(ranks % 4 == 0 ? 4 : 2);
   const auto [ep, etp] = sizes[static_cast<std::size_t>(below(std::ssize(sizes)))];
   set("parallel.ep", ep);
   set("parallel.etp", etp);
@@ -49,7 +50,8 @@ void Drawing::pick_experts() {
   const std::string dispatch =
       word({"flat", "two_hop", "two_hop_dedup", "hierarchical_allgather", "allgather"});
   take("moe.dispatch", "dispatch", dispatch);
-  std::string overlap = word({"none", "shared_expert", "chunks(2)", "chunks(3)", "tiles(2)"});
+  std::string overlap = word({"none", "none", "shared_expert", "chunks(2)", "chunks(3)", "tiles(2)",
+                              "tiles(2)", "tiles(2)"});
   if (fb_pair_) overlap = "fb_pair";
   take("moe.overlap", "overlap", overlap);
   pick_expert_keys();
@@ -63,9 +65,11 @@ void Drawing::pick_whole_rows() {
   set("parallel.etp", tp_);
   hit("etp");
   take("moe.group_wise_a2a", "group_wise_a2a", "false");
+  const bool blocks = chance(50);  // of MindFormers
+  if (blocks) take("moe.dispatcher", "dispatcher", "mindformers_1.3");
   take("moe.overlap", "overlap",
-       fb_pair_ ? "fb_pair" : word({"none", "shared_expert", "chunks(2)"}));
-  take("moe.permutation", "permutation", word({"fused", "indexed"}));
+       fb_pair_ ? "fb_pair" : word({"none", "shared_expert", blocks ? "none" : "chunks(2)"}));
+  take("moe.permutation", "permutation", blocks ? "indexed" : word({"fused", "indexed"}));
   hit("capacity_pad");
   set("moe.capacity_factor", word({"1.0", "1.5"}));
   set("moe.capacity_pad", "true");
@@ -78,7 +82,7 @@ void Drawing::pick_dispatcher(const std::string& dispatch, const std::string& ov
   if (whole && (dispatch == "flat" || dispatch == "allgather") && chance(95)) {
     std::string version =
         word({"megatron_0.6", "megatron_0.8", "megatron_0.9", "megatron_0.10", "megatron_0.12",
-              "megatron_0.14", "mindspeed_1.0", "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0",
+              "megatron_0.14", "megatron_0.9", "megatron_0.12", "megatron_0.14", "mindspeed_1.0",
               "mindspeed_2.0", "mindspeed_2.3", "mindspeed_1.0", "mindspeed_2.3_seq"});
     if (version == "mindspeed_2.3_seq" && dispatch != "flat") version = "mindspeed_2.0";
     hit("dispatcher " + version.substr(0, version.find('_')));
@@ -107,7 +111,7 @@ void Drawing::pick_expert_keys() {
   if (chance(20)) take("moe.wire_precision", "wire", "fp8");
   if (chance(30)) take("moe.permutation", "permutation", "indexed");
   if (chance(40)) take("moe.experts", "experts", word({"sequential", "multi_stream"}));
-  if (chance(15)) {
+  if (chance(35)) {
     hit("offload experts");
     set("training.offload.experts", "true");
     if (chance(50)) set("training.offload.active_experts", word({"0.5", "routed"}));
@@ -116,13 +120,14 @@ void Drawing::pick_expert_keys() {
 
 /// Kernels around FP8 products, and parts of a layer that are launched as graphs.
 void Drawing::pick_kernels() {
-  if (recipe_ == "mxfp8" && experts() && chance(60)) {
+  if (recipe_ == "mxfp8" && experts() && chance(80)) {
     take("moe.experts", "experts", "multi_stream");
     take("runtime.kernels.scales", "scales", "apart");
   } else if (recipe_ == "mxfp8" && chance(80)) {
     take("runtime.kernels.scales", "scales", "zeroed");
   }
-  if (!recipe_.empty() && experts() && chance(50)) take("moe.row_padding", "row_padding", "copies");
+  if (!recipe_.empty() && experts() && !has("moe.dispatcher=hybridep") && chance(50))
+    take("moe.row_padding", "row_padding", "copies");
   if (eager_ && (padded_ || chance(40))) pick_graphs();
 }
 
@@ -230,7 +235,7 @@ void Drawing::pick_gathers(bool shares) {
 }
 
 void Drawing::pick_states() {
-  if (has("training.offload.optimizer=true") && chance(50))
+  if (has("training.offload.optimizer=true") && chance(70))
     take("training.offload.optimizer_part", "offload part", "0.5");
   const bool away = has("training.offload.optimizer=true") || has("training.offload.experts=true");
   const bool all =
@@ -241,7 +246,7 @@ void Drawing::pick_states() {
     set("cluster.host.devices_per_host", std::min<std::int64_t>(node_, 4));
     take("training.offload.update", "offload update", "host");
   }
-  if (away && !kinds_ && chance(40)) take("training.offload.store", "store", "storage");
+  if (away && !kinds_ && chance(60)) take("training.offload.store", "store", "storage");
   const bool half = has("training.precision=fp8_mixed") || has("parallel.zero=3") ||
                     has("communication.gradient.precision=bf16");
   if (!away && !half && chance(25)) {
@@ -294,7 +299,7 @@ void Drawing::pick_orders() {
   if (exchanges && !placed && chance(40)) take("runtime.layer_order", "layers", "overlapped");
   const bool hops =
       has("moe.dispatch=flat") || has("moe.dispatch=two_hop") || has("moe.dispatch=two_hop_dedup");
-  if (expert_ranks_ > 1 && hops && !has("parallel.ep=1") && chance(25))
+  if (expert_ranks_ > 1 && hops && !library_ && !has("parallel.ep=1") && chance(25))
     take("moe.combine_precision", "combine", "fp8");
   const bool owned = has("parallel.zero=1") && cp_ * dp_ > 1 &&
                      !draft_.features.contains("dp_replicate") &&
@@ -316,11 +321,13 @@ void Drawing::pick_update() {
     return;
   hit("update passes");
   const bool half = has("communication.gradient.precision=bf16");
-  set("runtime.update", "{passes: [" +
-                            word({half ? "divide, cast, unscale, clip, copy, zero"
-                                       : "divide, unscale, clip, copy, zero",
-                                  "flatten, unflatten, check", half ? "join, cast" : "join_fp32"}) +
-                            "]}");
+  const std::string passes =
+      word({half ? "divide, cast, unscale, clip, copy, zero" : "divide, unscale, clip, copy, zero",
+            half ? "cast, unscale, square, clip" : "unscale, square, clip",
+            half ? "cast, square" : "square", "flatten, unflatten, check",
+            half ? "join, cast" : "join_fp32"});
+  if (passes.find("square") != std::string::npos) hit("pass square");
+  set("runtime.update", "{passes: [" + passes + "]}");
 }
 
 }  // namespace stepcast::laws

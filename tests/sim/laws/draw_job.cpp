@@ -7,7 +7,7 @@ namespace stepcast::laws {
 void Drawing::pick_model() {
   const std::int64_t draw = below(100);
   draft_.file = draw < 8    ? "given.yaml"
-                : draw < 40 ? "dense.yaml"
+                : draw < 32 ? "dense.yaml"
                 : draw < 75 ? "experts.yaml"
                             : "latent.yaml";
   hit("model " + draft_.file.substr(0, draft_.file.find('.')));
@@ -119,7 +119,7 @@ void Drawing::pick_training() {
   if (slices_ > 1 && unfused_) hit("unfused slices");
   if (chance(35)) {
     take("training.precision", "precision", "fp8_mixed");
-    recipe_ = word({"delayed", "tensorwise", "blockwise", "mxfp8", "mxfp8", "mxfp8"});
+    recipe_ = word({"delayed", "tensorwise", "blockwise", "deepseek", "mxfp8", "mxfp8"});
     take("training.fp8_recipe", "recipe", recipe_);
   }
   if (chance(30)) take("training.cross_entropy", "cross_entropy", "fused");
@@ -204,7 +204,7 @@ void Drawing::pick_documents() {
   const bool levels = has("schedule.data.mask=document") && dp_ > 1;
   take("schedule.data.packing", "packing",
        levels ? word({"sequential", "attention_aware", "attention_aware", "slot_balanced",
-                      "slot_balanced"})
+                      "slot_balanced", "slot_balanced"})
               : word({"none", "sequential", "best_fit"}));
   if (has("schedule.data.mask=document") && chance(40))
     set("schedule.data.context_split", "per_document");

@@ -47,6 +47,7 @@ class Drawing {
     if (!given()) pick_orders();
     if (!given()) pick_host();
     pick_level_exchange();
+    if (!given()) pick_frameworks();
     return std::move(draft_);
   }
 
@@ -98,6 +99,7 @@ class Drawing {
   void pick_experts();
   void pick_expert_keys();
   void pick_whole_rows();
+  void pick_library(std::int64_t ranks);
   void pick_dispatcher(const std::string& dispatch, const std::string& overlap);
   void pick_kernels();
   void pick_graphs();
@@ -118,6 +120,7 @@ class Drawing {
   void pick_exchange(bool from_all);
   void pick_orders();
   void pick_update();
+  void pick_frameworks();
   void pick_level_exchange();
   /// Whether the draft has this setting, written `key=value`.
   bool has(const std::string& setting) const {
@@ -134,8 +137,9 @@ class Drawing {
   bool super_node_ = false, kinds_ = false, allocated_ = false, has_platform_ = false,
        unfused_ = false, sparse_ = false, linear_ = false, no_softmax_ = false, fb_pair_ = false;
   bool eager_ = false, padded_ = false, leaves_ = false;
-  bool spread_ = false;  ///< no group but those of replicas, over several nodes of several devices
-  std::string recipe_;   ///< of FP8; empty: none
+  bool library_ = false;  ///< whose kernels are both hops
+  bool spread_ = false;   ///< no group but those of replicas, over several nodes of several devices
+  std::string recipe_;    ///< of FP8; empty: none
 
   std::int64_t world() const { return tp_ * pp_ * cp_ * dp_; }
 };
