@@ -3,6 +3,7 @@
 #include "errors_of.hpp"
 #include "sim/small_scenario.hpp"
 #include "temporary_files.hpp"
+#include "wrong_gradients.hpp"
 #include "wrong_host.hpp"
 #include "wrong_levels.hpp"
 #include "wrong_softmax.hpp"
@@ -380,6 +381,8 @@ const WrongOverride wrong_overrides[] = {
      "micro-batches (8)"},
 };
 INSTANTIATE_TEST_SUITE_P(, WrongOverrides, ::testing::ValuesIn(wrong_overrides), override_name);
+INSTANTIATE_TEST_SUITE_P(Gradients, WrongOverrides, ::testing::ValuesIn(wrong_gradients),
+                         override_name);
 INSTANTIATE_TEST_SUITE_P(Softmax, WrongOverrides, ::testing::ValuesIn(wrong_softmax),
                          override_name);
 INSTANTIATE_TEST_SUITE_P(Levels, WrongOverrides, ::testing::ValuesIn(wrong_levels), override_name);
