@@ -66,10 +66,6 @@ class Replay {
   void drop(std::initializer_list<Handle> blocks) {
     for (const Handle block : blocks) memory_.release(block);
   }
-  void drop(std::vector<Handle>& blocks) {
-    for (const Handle block : blocks) memory_.release(block);
-    blocks.clear();
-  }
 
   /// What stages hand over: whole, or gathered by way of another tensor from parts.
   Handle received() {
@@ -155,13 +151,13 @@ class Replay {
     drop({gradient});
     const Handle masked = take(bytes_.residual);
     drop({batches_first});
-    drop(pass.masks);
+    memory_.release(pass.masks);
     weight_gradient(weights_.bytes.front());
     drop({masked});
   }
 
   void backward(InFlight& pass) {
-    if (both()) drop(gradients_);  // of the micro-batch before
+    if (both()) memory_.release(gradients_);  // of the micro-batch before
     made_ = 0;
     if (!slice_.head && in_parts()) pass.outputs.push_back(received());
     const Handle from = slice_.head ? head_backward(pass) : received();
@@ -171,8 +167,8 @@ class Replay {
     else
       drop({gradient});
     drop({from});
-    drop(pass.outputs);
-    drop(pass.received);
+    memory_.release(pass.outputs);
+    memory_.release(pass.received);
     if (both())
       for (const std::int64_t weight : weights_.bytes)
         memory_.touch(single_weight(weight));  // the cast that is added

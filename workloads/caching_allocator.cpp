@@ -64,6 +64,11 @@ void CachingAllocator::release(Handle handle) {
   pool(blocks_[handle].small).insert(key(handle));
 }
 
+void CachingAllocator::release(std::vector<Handle>& handles) {
+  for (const Handle handle : handles) release(handle);
+  handles.clear();
+}
+
 /// Addresses rise, so that segments are taken in the order in which they were asked for.
 CachingAllocator::Handle CachingAllocator::new_segment(std::int64_t bytes, bool small) {
   const Handle handle = new_block({.address = reserved_, .bytes = bytes, .small = small});

@@ -10,11 +10,6 @@ namespace {
 constexpr auto half = static_cast<std::int64_t>(half_bytes);
 constexpr std::int64_t single = 2 * half, twice = 4 * half;  // FP32, FP64
 
-void drop(CachingAllocator& memory, std::vector<CachingAllocator::Handle>& blocks) {
-  for (const CachingAllocator::Handle block : blocks) memory.release(block);
-  blocks.clear();
-}
-
 }  // namespace
 
 ReplayedUpdate::ReplayedUpdate(const WorkloadSpec& spec, const StageWeights& weights)
@@ -35,7 +30,7 @@ void ReplayedUpdate::prepare(CachingAllocator& memory) const {
   std::vector<Handle> made;
   for (int copies = both_ ? 1 : sharded_ ? 0 : 2; copies > 0; --copies)
     for (const std::int64_t weight : weights_.bytes) made.push_back(memory.allocate(weight));
-  drop(memory, made);
+  memory.release(made);
   memory.touch(share());
   if (flat_) memory.touch(single_weight(share()));
 }
@@ -88,8 +83,8 @@ void ReplayedUpdate::join_share(CachingAllocator& memory, std::vector<Handle>& g
   std::vector<Handle> joined;
   if (own.size() > 1) joined.push_back(memory.allocate(share()));
   const Handle cast = memory.allocate(single_weight(share()));
-  drop(memory, joined);
-  drop(memory, kept);
+  memory.release(joined);
+  memory.release(kept);
   memory.release(cast);
 }
 
@@ -101,8 +96,8 @@ void ReplayedUpdate::join_all(CachingAllocator& memory, std::vector<Handle>& gra
   for (const std::int64_t weight : weights_.bytes)
     casts.push_back(memory.allocate(single_weight(weight)));
   const Handle joined = memory.allocate(single_weight(weights_.all));
-  drop(memory, casts);
-  drop(memory, gradients);
+  memory.release(casts);
+  memory.release(gradients);
   memory.release(joined);
 }
 

@@ -54,6 +54,21 @@ Seconds slowdown(const Fabric& fabric, const CollectivePlan& ports, Reached reac
   return sum;
 }
 
+/// An all-to-all of which `buffered` bytes pass through the library's buffer. `send` puts all pairs
+/// on the links, given what each of them carries.
+template <typename Send>
+CollectivePlan all_pairs(const Fabric& fabric, Group members, const CollectiveCall& call,
+                         NetworkForm form, const char* name, Bytes buffered, const Send& send) {
+  Schedule schedule(fabric, members, buffered, form);
+  if (call.skew.factor.empty()) schedule.repeats(call.period);
+  const Sets sets{Members(members.begin(), members.end())};
+  if (!call.skew.factor.empty())
+    send(schedule, sets, message_sizes(members, call));
+  else
+    send(schedule, sets, call.bytes / static_cast<double>(members.size()));
+  return std::move(schedule).plan(name);
+}
+
 /// The plan in that form, longer by `start` and by what the bytes take where links reach a part of
 /// their bandwidth: what is on the links stays.
 CollectivePlan slowed(const Fabric& fabric,
@@ -106,14 +121,9 @@ Plan hd(const Fabric& fabric, Group members, const CollectiveCall& call, Network
 Plan pairwise(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
   const auto in_form = [&](NetworkForm wanted) {
-    Schedule schedule(fabric, members, call, wanted);
-    if (call.skew.factor.empty()) schedule.repeats(call.period);
-    const Sets sets{Members(members.begin(), members.end())};
-    if (!call.skew.factor.empty())
-      pairwise(schedule, sets, message_sizes(members, call));
-    else
-      pairwise(schedule, sets, call.bytes / static_cast<double>(members.size()));
-    return std::move(schedule).plan("pairwise");
+    return all_pairs(
+        fabric, members, call, wanted, "pairwise", call.bytes,
+        [](Schedule& s, const Sets& sets, const auto& bytes) { pairwise(s, sets, bytes); });
   };
   const CollectiveLibrarySpec& library = fabric.cluster().collectives;
   if (library.library == CollectiveLibrarySpec::Library::hccl) return in_form(form);
@@ -123,14 +133,9 @@ Plan pairwise(const Fabric& fabric, Group members, const CollectiveCall& call, N
 Plan one_sided(const Fabric& fabric, Group members, const CollectiveCall& call, NetworkForm form) {
   if (call.kind != CollectiveKind::all_to_all) return std::nullopt;
   const auto in_form = [&](NetworkForm wanted) {
-    Schedule schedule(fabric, members, Bytes{0}, wanted);
-    if (call.skew.factor.empty()) schedule.repeats(call.period);
-    const Sets sets{Members(members.begin(), members.end())};
-    if (!call.skew.factor.empty())
-      all_at_once(schedule, sets, message_sizes(members, call));
-    else
-      all_at_once(schedule, sets, call.bytes / static_cast<double>(members.size()));
-    return std::move(schedule).plan("one_sided");
+    return all_pairs(
+        fabric, members, call, wanted, "one_sided", Bytes{0},
+        [](Schedule& s, const Sets& sets, const auto& bytes) { all_at_once(s, sets, bytes); });
   };
   const OneSidedSpec& reached = fabric.cluster().collectives.one_sided;
   return slowed(fabric, in_form, form, {reached.node_bandwidth, reached.bandwidth}, Seconds{0});

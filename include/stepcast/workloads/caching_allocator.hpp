@@ -20,6 +20,8 @@ class CachingAllocator {
   Handle allocate(std::int64_t bytes);
   /// Joins free neighbours of the same segment. Each handle once.
   void release(Handle handle);
+  /// All of them, which are forgotten.
+  void release(std::vector<Handle>& handles);
   /// Asks for a block and gives it back.
   void touch(std::int64_t bytes) { release(allocate(bytes)); }
 
