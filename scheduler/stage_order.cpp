@@ -62,10 +62,6 @@ int held_change(UnitKind kind) {
   return 0;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether what is held behind the unit at `i` is a moment: behind a forward, or behind the whole
 /// backward that it runs as one with.
 bool is_moment(const StageOrder& order, std::size_t i) {

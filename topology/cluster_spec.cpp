@@ -188,7 +188,7 @@ void describe(Visitor& visitor, CollectiveLibrarySpec& spec) {
   if (!present) spec.ll128.reset();
 }
 
-/// All keys but `kinds`.
+/// What rows a range was taken from.
 void describe_class(Visitor& visitor, ClassRange& spec) {
   visitor.field(
       {"class", &spec.of, "of the measured rows that it was taken from; empty: not told"});
@@ -225,6 +225,7 @@ void describe(Visitor& visitor, ForecastInterval& spec) {
   if (!memory) spec.memory.reset();
 }
 
+/// All keys but `kinds`.
 void describe_one_kind(Visitor& visitor, ClusterSpec& spec) {
   describe_format_version(visitor);
   visitor.field({"name", Identifier{&spec.name}, "name of the cluster"});

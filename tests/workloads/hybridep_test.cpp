@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lowering_fixtures.hpp"
+#include "dispatcher_fixtures.hpp"
 #include "stepcast/workloads/expert_loads.hpp"
 
 // HybridEP's launches, waits and exchanges: docs/models/dispatchers.md.
@@ -13,15 +13,9 @@ using namespace lowering;
 
 /// Four experts on each of four ranks; `parts` of the fabric that hold them.
 WorkloadSpec hybridep_spec(std::int64_t parts) {
-  WorkloadSpec spec = workload(small_moe());
-  spec.model.moe->shared_experts = 0;
-  spec.plan.tp = 2;
-  spec.plan.sequence_parallel = true;
-  spec.plan.dp = 2;
-  spec.plan.ep = 4;
+  WorkloadSpec spec =
+      dispatchers::spec_of(MoeSpec::Dispatcher::hybridep, MoeSpec::Dispatch::two_hop_dedup, true);
   spec.plan.expert_part = 4 / parts;
-  spec.moe.dispatcher = MoeSpec::Dispatcher::hybridep;
-  spec.moe.dispatch = MoeSpec::Dispatch::two_hop_dedup;
   spec.moe.router.precision = RouterSpec::Precision::fp32;
   return spec;
 }

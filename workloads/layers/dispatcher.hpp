@@ -10,28 +10,19 @@ struct DispatcherForm {
   enum class Routing { numbers, mask };           ///< what the router hands over, [n, k] or [n, E]
   enum class Counts { histogram, bincount };      ///< how tokens per expert are counted
   enum class Splits { blocking, mixed, queued };  ///< how splits get to the host
-  enum class Order {
-    sort,
-    chunks,
-    expand,
-    blocks
-  };  ///< of arrived rows: by expert number, chunks, rows
-      ///< written for each of their experts, or blocks of
-      ///< one size that are transposed
-  enum class Weights {
-    behind,
-    travel,
-    inside
-  };  ///< behind the way back; with the rows, of their
-      ///< own; inside the library's rows
+  /// Of arrived rows: by expert number, by chunks, by writing each for all of its experts, or by
+  /// transposing blocks of one size.
+  enum class Order { sort, chunks, expand, blocks };
+  /// Applied behind the way back; sent with the rows, on their own; sent inside the library's rows.
+  enum class Weights { behind, travel, inside };
   Platform platform;
   Routing routing;
   Counts counts;
   Splits splits;
   Order order;
   Weights weights;
-  bool trades_parts =
-      false;            ///< masks, but rows of tensor ranks in parts as those sorted by number
+  /// Masks, but rows of tensor ranks in parts as those sorted by number.
+  bool trades_parts = false;
   bool hybrid = false;  ///< HybridEP, which gathers masks and writes into the memory of other ranks
   bool scores_again = false;  ///< the balancing loss makes scores and choice of its own
   /// Kernels of autograd's own in the backward pass, sums and casts of gradients that no statement

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "scenario_files.hpp"
@@ -148,16 +149,26 @@ class DifferenceCheck {
     }
   }
 
+  /// Once, however many keys of the row are listed.
+  const Row& read(const std::string& file) {
+    const auto known = rows_.find(file);
+    if (known != rows_.end()) return known->second;
+    const std::string path = (folder_ / file).string();
+    return rows_
+        .emplace(file, Row{parse_document(read_document_text(path, search_), file),
+                           load_document(path, search_)})
+        .first->second;
+  }
+
   void check_row(const std::string& file, const DifferingKey& key, const Node& ledger,
                  const std::string& path) {
     if (!seen_.emplace(file, key.key).second)
       wrong(path + ".key", "is '" + key.key + "' of " + file + " again, allowed: once");
-    const Node own = parse_document(read_document_text((folder_ / file).string(), search_), file);
-    const Node merged = load_document((folder_ / file).string(), search_);
-    if (node_at(merged, "expect.step_time") == nullptr)
+    const Row& row = read(file);
+    if (node_at(row.merged, "expect.step_time") == nullptr)
       wrong(path + ".key", "is of " + file + ", which expects no step time, allowed: a row");
-    const bool written = node_at(own, key.key) != nullptr;
-    const Node* has = node_at(merged, key.key);
+    const bool written = node_at(row.own, key.key) != nullptr;
+    const Node* has = node_at(row.merged, key.key);
     if (key.ledger == unset_word ? written : has == nullptr || !same(*has, ledger))
       wrong(path + ".ledger", "is '" + shortened(key.ledger) + "', which " + file +
                                   " does not have, allowed: what the row has");
@@ -171,6 +182,7 @@ class DifferenceCheck {
   const Node& root_;
   Reading& reading_;
   std::vector<std::string> files_;
+  std::map<std::string, Row> rows_;
   std::set<std::pair<std::string, std::string>> seen_;  ///< files and keys
 };
 
