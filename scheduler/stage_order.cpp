@@ -53,7 +53,6 @@ int held_change(UnitKind kind) {
     case UnitKind::forward:
       return 1;
     case UnitKind::backward:
-      return -1;
     case UnitKind::backward_weight:
       return -1;
     case UnitKind::backward_input:
