@@ -80,7 +80,7 @@ void check_data(const Scenario& scenario, Checks& checks) {
     return;
   const TrainingSpec& training = scenario.workload.training;
   if (!checks.good({"training.sequence", "training.global_batch"})) return;
-  const double sequences = static_cast<double>(training.global_batch);
+  const auto sequences = static_cast<double>(training.global_batch);
   const double tokens = sequences * static_cast<double>(training.sequence);
   const double drawn = std::max(sequences, documents_of(*data.documents, tokens, sequences));
   checks.require(drawn <= most_documents, "schedule.data.documents",

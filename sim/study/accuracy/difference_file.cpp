@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "scenario_files.hpp"
 #include "stepcast/base/errors.hpp"
@@ -82,9 +83,8 @@ struct Row {
 /// Reports what is wrong with a file that is well formed.
 class DifferenceCheck {
  public:
-  DifferenceCheck(const fs::path& folder, const SearchPath& search, const Node& root,
-                  Reading& reading)
-      : folder_{folder}, search_{search}, root_{root}, reading_{reading} {
+  DifferenceCheck(fs::path folder, const SearchPath& search, const Node& root, Reading& reading)
+      : folder_{std::move(folder)}, search_{search}, root_{root}, reading_{reading} {
     for (const fs::path& file : scenario_files(folder_.string()))
       files_.push_back(file.lexically_relative(folder_).generic_string());
   }
@@ -111,7 +111,7 @@ class DifferenceCheck {
                         "', which is no scenario, allowed: files of this folder, * for any text");
     }
     std::ranges::sort(d.files);
-    d.files.erase(std::ranges::unique(d.files).begin(), d.files.end());
+    d.files.erase(std::unique(d.files.begin(), d.files.end()), d.files.end());
   }
 
   void check_key(const Difference& d, const DifferingKey& key, const std::string& path) {
