@@ -132,6 +132,7 @@ std::vector<RowForecast> forecast_all(const std::vector<const Scenario*>& scenar
 
 std::vector<MeasuredRow> measure(const std::vector<PublishedRow>& rows, int workers) {
   std::vector<const Scenario*> scenarios;
+  scenarios.reserve(rows.size());
   for (const PublishedRow& row : rows) scenarios.push_back(&row.scenario);
   const std::vector<RowForecast> forecasts = forecast_all(scenarios, workers);
   std::vector<MeasuredRow> result;

@@ -110,6 +110,7 @@ std::vector<MeasurementFolder> measurement_folders(const std::string& folder,
           {},
           "holds no measurements, allowed: folders with a " + std::string(sources_file)}});
   std::vector<MeasurementFolder> folders;
+  folders.reserve(paths.size());
   Reading reading;
   for (const fs::path& path : paths)
     folders.push_back(read((path / sources_file).string(), search, reading));
